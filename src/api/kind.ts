@@ -1,0 +1,75 @@
+/** What the server knows of one kind: data, and the few behaviours a kind may have of its own. */
+import type { FieldError } from "../schema/field-error.ts";
+import type { ObjectSchema } from "../schema/schema.ts";
+import type { ObjectMeta } from "./meta/object-meta.ts";
+
+/** The members every stored object has. */
+export interface ApiObject {
+  readonly kind?: string | undefined;
+  readonly apiVersion?: string | undefined;
+  readonly metadata?: ObjectMeta | undefined;
+}
+
+export type Verb = "create" | "delete" | "deletecollection" | "get" | "list" | "patch" | "update" | "watch";
+
+export interface Kind<T extends ApiObject = ApiObject> {
+  /** The project's own spelling: `coordination.svc.io`; empty for core. See `scheme.ts` for the Kubernetes spelling. */
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly listKind: string;
+  readonly plural: string;
+  readonly singular: string;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly namespaced: boolean;
+  readonly verbs: readonly Verb[];
+  readonly subresources: readonly Subresource[];
+  /** Under the store's prefix: `pods`, so that keys read `/registry/pods/{namespace}/{name}`. */
+  readonly storageName: string;
+  readonly schema: ObjectSchema & { readonly name: string };
+  readonly columns: readonly Column<T>[];
+  /** Field selectors this kind answers besides `metadata.name` and `metadata.namespace`: label → value in an object. */
+  readonly selectableFields: Readonly<Record<string, (object: T) => string>>;
+  readonly strategy: Strategy<T>;
+}
+
+export interface Subresource {
+  readonly name: string;
+  readonly kind: string;
+  /** Where the body is of another group: `policy/v1` Eviction. */
+  readonly group?: string;
+  readonly version?: string;
+  readonly verbs: readonly Verb[];
+}
+
+/** One column of `kubectl get`: its definition and the cell of an object. `now` is in milliseconds. */
+export interface Column<T> {
+  readonly name: string;
+  readonly type: "string" | "integer" | "number" | "boolean" | "date";
+  readonly format?: string;
+  readonly description?: string;
+  /** 0 shows always, 1 only with `-o wide`. */
+  readonly priority: number;
+  cell(object: T, now: number): string | number | boolean | null;
+}
+
+/** What a kind does on writes, beyond its schema. All functions are pure: they return a new object or the same one. */
+export interface Strategy<T> {
+  /** Defaults that depend on more than the field itself; runs after the schema's own. */
+  setDefaults?(object: T): T;
+  /** Drops what a client may not set, fills what the server sets: status reset, generation. */
+  prepareForCreate?(object: T): T;
+  prepareForUpdate?(next: T, previous: T): T;
+  /** Cross-field rules, after the schema's validation. */
+  validate?(object: T): readonly FieldError[];
+  validateUpdate?(next: T, previous: T): readonly FieldError[];
+  /** PUT to a name that does not exist creates it (Event, Lease, Node in Kubernetes 1.33: see facts). */
+  readonly allowCreateOnUpdate?: boolean;
+  /** PUT without a resourceVersion overwrites; true when absent. */
+  readonly allowUnconditionalUpdate?: boolean;
+  /** Seconds of grace a delete grants; undefined means the object goes at once (everything but Pods). */
+  gracePeriodSeconds?(object: T, requested: number | undefined): number | undefined;
+  /** Seconds after which the store forgets the object (Events). */
+  ttlSeconds?(object: T): number | undefined;
+}

@@ -1,0 +1,128 @@
+/** Every failure a client can see: a `Status` object, thrown as a `StatusError`. */
+import type { FieldError } from "../schema/field-error.ts";
+
+export interface Status {
+  readonly kind: "Status";
+  readonly apiVersion: "v1";
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly status: "Failure" | "Success";
+  readonly message?: string;
+  readonly reason?: string;
+  readonly details?: StatusDetails;
+  readonly code: number;
+}
+
+export interface StatusDetails {
+  readonly name?: string;
+  readonly group?: string;
+  readonly kind?: string;
+  readonly uid?: string;
+  readonly causes?: readonly StatusCause[];
+  readonly retryAfterSeconds?: number;
+}
+
+export interface StatusCause {
+  readonly reason?: string;
+  readonly message?: string;
+  readonly field?: string;
+}
+
+export class StatusError extends Error {
+  override readonly name = "StatusError";
+  readonly status: Status;
+
+  constructor(
+    code: number,
+    reason: string,
+    message: string,
+    options?: { readonly details?: StatusDetails; readonly cause?: unknown },
+  ) {
+    super(message, { cause: options?.cause });
+    this.status = {
+      kind: "Status",
+      apiVersion: "v1",
+      metadata: {},
+      status: "Failure",
+      message,
+      reason,
+      ...(options?.details === undefined ? {} : { details: options.details }),
+      code,
+    };
+  }
+}
+
+/** What an error names: `pods "web" not found`, `pods.apps "x" is invalid`. */
+export interface Subject {
+  readonly group: string;
+  /** The plural resource, or the kind for `invalid`. */
+  readonly resource: string;
+  readonly name: string;
+}
+
+function qualified(subject: Subject): string {
+  return subject.group === "" ? subject.resource : `${subject.resource}.${subject.group}`;
+}
+
+function detailsOf(subject: Subject): StatusDetails {
+  return {
+    ...(subject.name === "" ? {} : { name: subject.name }),
+    ...(subject.group === "" ? {} : { group: subject.group }),
+    kind: subject.resource,
+  };
+}
+
+export function badRequest(message: string): StatusError {
+  return new StatusError(400, "BadRequest", message);
+}
+
+export function unauthorized(): StatusError {
+  return new StatusError(401, "Unauthorized", "Unauthorized");
+}
+
+export function forbidden(subject: Subject, why: string): StatusError {
+  const name = subject.name === "" ? "" : ` "${subject.name}"`;
+  return new StatusError(403, "Forbidden", `${qualified(subject)}${name} is forbidden: ${why}`, {
+    details: detailsOf(subject),
+  });
+}
+
+export function notFound(subject: Subject): StatusError {
+  return new StatusError(404, "NotFound", `${qualified(subject)} "${subject.name}" not found`, {
+    details: detailsOf(subject),
+  });
+}
+
+export function alreadyExists(subject: Subject): StatusError {
+  return new StatusError(409, "AlreadyExists", `${qualified(subject)} "${subject.name}" already exists`, {
+    details: detailsOf(subject),
+  });
+}
+
+export function conflict(subject: Subject, why: string): StatusError {
+  return new StatusError(
+    409,
+    "Conflict",
+    `Operation cannot be fulfilled on ${qualified(subject)} "${subject.name}": ${why}`,
+    { details: detailsOf(subject) },
+  );
+}
+
+export function expired(message: string): StatusError {
+  return new StatusError(410, "Expired", message);
+}
+
+/** `subject.resource` is the kind here, as Kubernetes spells it. Causes are bounded by the caller. */
+export function invalid(
+  subject: Subject,
+  errors: readonly FieldError[],
+  render: (e: FieldError) => string,
+): StatusError {
+  const texts = errors.map((error) => `${error.field}: ${render(error)}`);
+  const all = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
+  return new StatusError(422, "Invalid", `${qualified(subject)} "${subject.name}" is invalid: ${all}`, {
+    details: {
+      ...detailsOf(subject),
+      causes: errors.map((error) => ({ reason: error.type, message: render(error), field: error.field })),
+    },
+  });
+}

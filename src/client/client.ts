@@ -1,0 +1,74 @@
+/** Talking to an API server: typed verbs over a `Transport`, which is any `Handler` (a network one or the server's own). */
+import type { ApiObject, Kind } from "../api/kind.ts";
+import type { Handler } from "../http/message.ts";
+
+export type Transport = Handler;
+
+export interface ObjectName {
+  readonly name: string;
+  readonly namespace?: string | undefined;
+}
+
+export interface ListResult<T> {
+  readonly items: readonly T[];
+  readonly resourceVersion: string;
+  readonly continue?: string | undefined;
+}
+
+export interface ListQuery {
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+  readonly limit?: number | undefined;
+  readonly continue?: string | undefined;
+  readonly resourceVersion?: string | undefined;
+}
+
+export interface WatchQuery extends ListQuery {
+  readonly allowWatchBookmarks?: boolean | undefined;
+  readonly timeoutSeconds?: number | undefined;
+}
+
+export type ClientWatchEvent<T> =
+  | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: T }
+  | { readonly type: "BOOKMARK"; readonly resourceVersion: string };
+
+export type PatchType = "json" | "merge" | "strategic" | "apply";
+
+export interface DeleteQuery {
+  readonly gracePeriodSeconds?: number | undefined;
+  readonly preconditions?: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined };
+  readonly propagationPolicy?: "Orphan" | "Background" | "Foreground" | undefined;
+}
+
+/** Every call rejects with a `StatusError` for an answer that is not 2xx, and with the transport's error otherwise. */
+export interface Client {
+  get<T extends ApiObject>(kind: Kind<T>, name: ObjectName, signal?: AbortSignal): Promise<T>;
+  list<T extends ApiObject>(kind: Kind<T>, query?: ListQuery, signal?: AbortSignal): Promise<ListResult<T>>;
+  create<T extends ApiObject>(kind: Kind<T>, object: T, signal?: AbortSignal): Promise<T>;
+  update<T extends ApiObject>(kind: Kind<T>, object: T, signal?: AbortSignal): Promise<T>;
+  updateStatus<T extends ApiObject>(kind: Kind<T>, object: T, signal?: AbortSignal): Promise<T>;
+  patch<T extends ApiObject>(
+    kind: Kind<T>,
+    name: ObjectName,
+    type: PatchType,
+    patch: unknown,
+    options?: { readonly subresource?: string; readonly signal?: AbortSignal },
+  ): Promise<T>;
+  delete<T extends ApiObject>(
+    kind: Kind<T>,
+    name: ObjectName,
+    query?: DeleteQuery,
+    signal?: AbortSignal,
+  ): Promise<void>;
+  /** POST to a subresource (`binding`, `eviction`, `token`); resolves with the decoded answer. */
+  createSubresource(
+    kind: Kind,
+    name: ObjectName,
+    subresource: string,
+    body: unknown,
+    signal?: AbortSignal,
+  ): Promise<unknown>;
+  /** Throws a `StatusError` with code 410 when `resourceVersion` is too old. */
+  watch<T extends ApiObject>(kind: Kind<T>, query: WatchQuery, signal: AbortSignal): AsyncIterable<ClientWatchEvent<T>>;
+}

@@ -1,0 +1,40 @@
+/**
+ * HTTP as values. The server turns sockets into an `HttpRequest` and writes the `HttpResponse` it is given back;
+ * nothing behind this seam meets a socket.
+ */
+
+/** Header names in lower case. Repeated headers are joined with ", " (cookies with "; "). */
+export type Headers = Readonly<Record<string, string>>;
+
+export interface HttpRequest {
+  /** Upper case. */
+  readonly method: string;
+  /** Decoded by the consumer, never here: `/api/v1/namespaces/a%2Fb`. Without the query. */
+  readonly path: string;
+  /** Without the question mark; empty when absent. */
+  readonly query: string;
+  readonly headers: Headers;
+  readonly body: AsyncIterable<Uint8Array>;
+  readonly peer: Peer;
+  /** Aborts when the client goes away or the server gives the request up. */
+  readonly signal: AbortSignal;
+}
+
+/** Who is at the other end of the connection. */
+export interface Peer {
+  readonly address: string;
+  readonly port: number;
+  readonly encrypted: boolean;
+  /** The client certificate chain in DER, leaf first; empty when none was offered. Not yet verified. */
+  readonly certificates: readonly Uint8Array[];
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Pieces are written in order with backpressure; an async source that throws resets the stream. */
+  readonly body: Uint8Array | readonly Uint8Array[] | AsyncIterable<Uint8Array>;
+}
+
+export type Handler = (request: HttpRequest) => Promise<HttpResponse>;
+export type Filter = (next: Handler) => Handler;

@@ -1,0 +1,150 @@
+/**
+ * The words in which kinds are written. Each call returns plain `Schema` data whose TypeScript type is inferred:
+ *
+ *     export const containerPort = object("core/v1.ContainerPort", {
+ *       containerPort: required(3, int32),
+ *       protocol: optional(4, string, { default: "TCP" }),
+ *     });
+ *     export type ContainerPort = Infer<typeof containerPort>;
+ */
+import type {
+  BooleanSchema,
+  BytesSchema,
+  EnumSchema,
+  Field,
+  Infer,
+  IntegerSchema,
+  ListSchema,
+  MapSchema,
+  NumberSchema,
+  ObjectSchema,
+  Of,
+  Presence,
+  RawSchema,
+  Schema,
+  SpecialSchema,
+  StringSchema,
+} from "./schema.ts";
+
+type Fields = Readonly<Record<string, Field>>;
+type Flatten<T> = { readonly [K in keyof T]: T[K] };
+type InlineKeys<F extends Fields> = {
+  [K in keyof F]: F[K] extends { readonly inline: true } ? K : never;
+}[keyof F];
+type RequiredKeys<F extends Fields> = {
+  [K in keyof F]: F[K]["presence"] extends "required" ? K : never;
+}[keyof F];
+type ValueOf<F> = F extends Field<infer S> ? Infer<S> : never;
+type Intersect<U> = (U extends unknown ? (u: U) => void : never) extends (i: infer I) => void ? I : never;
+type InlineMembers<F extends Fields> = [InlineKeys<F>] extends [never]
+  ? unknown
+  : Intersect<{ [K in InlineKeys<F>]: ValueOf<F[K]> }[InlineKeys<F>]>;
+
+/** Members as TypeScript sees them: required ones present, all others optional, inline ones spread out. */
+type Members<F extends Fields> = Flatten<
+  { readonly [K in Exclude<RequiredKeys<F>, InlineKeys<F>>]: ValueOf<F[K]> } & {
+    readonly [K in Exclude<keyof F, RequiredKeys<F> | InlineKeys<F>>]?: ValueOf<F[K]> | undefined;
+  } & InlineMembers<F>
+>;
+
+export const string: StringSchema = { type: "string" };
+export const boolean: BooleanSchema = { type: "boolean" };
+export const int32: IntegerSchema & Of<number> = { type: "integer", width: "int32", as: "number" };
+export const int64: IntegerSchema & Of<number> = { type: "integer", width: "int64", as: "number" };
+export const uint32: IntegerSchema & Of<number> = { type: "integer", width: "uint32", as: "number" };
+export const bigInt64: IntegerSchema & Of<bigint> = { type: "integer", width: "int64", as: "bigint" };
+export const bigUint64: IntegerSchema & Of<bigint> = { type: "integer", width: "uint64", as: "bigint" };
+export const double: NumberSchema = { type: "number", width: "double" };
+export const float: NumberSchema = { type: "number", width: "float" };
+export const base64: BytesSchema & Of<string> = { type: "bytes", as: "base64" };
+export const binary: BytesSchema & Of<Uint8Array> = { type: "bytes", as: "binary" };
+export const time: SpecialSchema & Of<string> = { type: "special", format: "time" };
+export const microTime: SpecialSchema & Of<string> = { type: "special", format: "microTime" };
+export const duration: SpecialSchema & Of<string> = { type: "special", format: "duration" };
+export const quantity: SpecialSchema & Of<string> = { type: "special", format: "quantity" };
+export const intOrString: SpecialSchema & Of<number | string> = { type: "special", format: "intOrString" };
+export const fieldsV1: RawSchema & Of<Readonly<Record<string, unknown>>> = { type: "raw", format: "fieldsV1" };
+export const rawExtension: RawSchema = { type: "raw", format: "rawExtension" };
+export const json: RawSchema = { type: "raw", format: "json" };
+
+/** Text from a closed set; TypeScript sees the union of the values. */
+export function oneOf<const V extends readonly string[]>(...values: V): StringSchema & Of<V[number]> {
+  return { type: "string", values };
+}
+
+export function enumeration<const N extends Readonly<Record<string, number>>>(
+  name: string,
+  numbers: N,
+): EnumSchema & Of<Extract<keyof N, string>> {
+  return { type: "enum", name, numbers };
+}
+
+/** A message of the Kubernetes API. */
+export function object<const F extends Fields>(
+  name: string,
+  fields: F,
+  options?: Pick<ObjectSchema, "atomic">,
+): ObjectSchema & Of<Members<F>> {
+  return { type: "object", name, fields, syntax: "proto2", ...options };
+}
+
+/** A message of a gRPC API in proto3 (CRI, etcd): every field is optional and zero values are not written. */
+export function message<const F extends Fields>(name: string, fields: F): ObjectSchema & Of<Members<F>> {
+  return { type: "object", name, fields, syntax: "proto3" };
+}
+
+export function list<S extends Schema>(items: S): ListSchema & Of<readonly Infer<S>[]> {
+  return { type: "list", items, listType: "atomic" };
+}
+
+export function listSet<S extends Schema>(items: S): ListSchema & Of<readonly Infer<S>[]> {
+  return { type: "list", items, listType: "set" };
+}
+
+export function listMap<S extends Schema>(
+  items: S,
+  ...mapKeys: readonly string[]
+): ListSchema & Of<readonly Infer<S>[]> {
+  return { type: "list", items, listType: "map", mapKeys };
+}
+
+export function map<S extends Schema>(
+  values: S,
+  options?: Pick<MapSchema, "atomic">,
+): MapSchema & Of<Readonly<Record<string, Infer<S>>>> {
+  return { type: "map", values, ...options };
+}
+
+type FieldOptions = Omit<Field, "schema" | "number" | "presence" | "inline">;
+
+export function required<S extends Schema>(
+  number: number,
+  schema: S | (() => S),
+  options?: FieldOptions,
+): Field<S, "required"> {
+  return { schema, number, presence: "required", ...options };
+}
+
+export function optional<S extends Schema>(
+  number: number,
+  schema: S | (() => S),
+  options?: FieldOptions,
+): Field<S, "optional"> {
+  return { schema, number, presence: "optional", ...options };
+}
+
+export function pointer<S extends Schema>(
+  number: number,
+  schema: S | (() => S),
+  options?: FieldOptions,
+): Field<S, "pointer"> {
+  return { schema, number, presence: "pointer", ...options };
+}
+
+/** An embedded struct: its members appear in the parent's JSON. */
+export function inline<S extends ObjectSchema>(
+  number: number,
+  schema: S,
+): Field<S, Presence> & { readonly inline: true } {
+  return { schema, number, presence: "optional", inline: true };
+}

@@ -1,0 +1,134 @@
+/**
+ * The one description that every derivation reads: what a value may be, how it is spelled in JSON and in protobuf,
+ * how lists merge. Plain readonly data; behaviour lives in the files named by their verb beside this one.
+ */
+
+declare const inferred: unique symbol;
+
+/** Carries the TypeScript type of the values a schema describes; never present at run time. */
+export interface Of<T> {
+  readonly [inferred]?: T;
+}
+
+/** The TypeScript type of the values that `S` describes. */
+export type Infer<S> = S extends { readonly [inferred]?: infer T } ? NonNullable<T> : never;
+
+export type Schema =
+  | StringSchema
+  | IntegerSchema
+  | NumberSchema
+  | BooleanSchema
+  | BytesSchema
+  | SpecialSchema
+  | RawSchema
+  | EnumSchema
+  | ObjectSchema
+  | MapSchema
+  | ListSchema;
+
+export interface StringSchema extends Of<string> {
+  readonly type: "string";
+  /** Closed set of values, where Kubernetes publishes one. */
+  readonly values?: readonly string[];
+}
+
+export interface IntegerSchema extends Of<number | bigint> {
+  readonly type: "integer";
+  readonly width: "int32" | "int64" | "uint32" | "uint64";
+  /** `bigint` where values exceed 2^53 (nanosecond times, lease ids); `number` in every Kubernetes kind. */
+  readonly as: "number" | "bigint";
+}
+
+export interface NumberSchema extends Of<number> {
+  readonly type: "number";
+  readonly width: "double" | "float";
+}
+
+export interface BooleanSchema extends Of<boolean> {
+  readonly type: "boolean";
+}
+
+/** Bytes: base64 text in JSON values, a `Uint8Array` when `as` says so (protobuf-only messages). */
+export interface BytesSchema extends Of<string | Uint8Array> {
+  readonly type: "bytes";
+  readonly as: "base64" | "binary";
+}
+
+/**
+ * Scalars whose JSON and protobuf forms differ (facts/types.json `encodings`): the value held in memory is the JSON
+ * form — RFC 3339 text, quantity text, `30s`, a number or a string.
+ */
+export interface SpecialSchema extends Of<unknown> {
+  readonly type: "special";
+  readonly format: "time" | "microTime" | "duration" | "quantity" | "intOrString";
+}
+
+/** Any JSON value, kept as it came (RawExtension, FieldsV1, JSON). */
+export interface RawSchema extends Of<unknown> {
+  readonly type: "raw";
+  readonly format: "fieldsV1" | "rawExtension" | "json";
+}
+
+/** A protobuf enum: text in memory, a number on the wire. Unknown numbers become their decimal text. */
+export interface EnumSchema extends Of<string> {
+  readonly type: "enum";
+  readonly name: string;
+  readonly numbers: Readonly<Record<string, number>>;
+}
+
+export interface ObjectSchema extends Of<unknown> {
+  readonly type: "object";
+  /** `core/v1.PodSpec`: package and name as in facts/types.json. */
+  readonly name: string;
+  /** In the order that JSON is written. Keyed by JSON name; for `inline` fields by the name of the embedded struct. */
+  readonly fields: Readonly<Record<string, Field>>;
+  /** `proto2` always writes non-pointer scalars and messages, as Kubernetes' own encoder does; `proto3` omits zeros. */
+  readonly syntax: "proto2" | "proto3";
+  /** Server-side apply and strategic merge treat the object as one value. */
+  readonly atomic?: boolean;
+}
+
+export interface MapSchema extends Of<unknown> {
+  readonly type: "map";
+  readonly values: Schema;
+  readonly atomic?: boolean;
+}
+
+export interface ListSchema extends Of<unknown> {
+  readonly type: "list";
+  readonly items: Schema;
+  readonly listType: "atomic" | "set" | "map";
+  /** For `listType: "map"`: the fields that identify an item. */
+  readonly mapKeys?: readonly string[];
+}
+
+/**
+ * How a member of an object behaves.
+ * - `required`: the API demands it, and JSON always carries it.
+ * - `optional`: left out of JSON when empty; an embedded message that is not a pointer still writes `{}`, as Go does.
+ * - `pointer`: absent and zero are different values.
+ */
+export interface Field<S extends Schema = Schema, P extends Presence = Presence> {
+  readonly schema: S | (() => S);
+  /** Protobuf field number; 0 means the field has no protobuf form. */
+  readonly number: number;
+  readonly presence: P;
+  readonly default?: unknown;
+  /** Members appear in the parent's JSON; in protobuf it is a nested message (when `number` is not 0). */
+  readonly inline?: boolean;
+  /** JSON writes the empty value although the field is optional (Go without `omitempty`). */
+  readonly emitEmpty?: boolean;
+  readonly nullable?: boolean;
+  readonly patchStrategy?: string;
+  readonly patchMergeKey?: string;
+  readonly featureGate?: string;
+  /** Members of a protobuf oneof or of a Kubernetes union share a name here. */
+  readonly oneOf?: string;
+}
+
+export type Presence = "required" | "optional" | "pointer";
+
+/** The schema of a field, resolving the laziness that recursive types need. */
+export function schemaOf(field: Field): Schema {
+  return typeof field.schema === "function" ? field.schema() : field.schema;
+}

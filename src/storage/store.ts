@@ -1,0 +1,108 @@
+/**
+ * Revisioned bytes under keys: etcd's semantics at the smallest surface. Engines: `memory.ts`, `level/`.
+ * `conformance.ts` is the suite that every engine runs.
+ *
+ * Promises of every engine:
+ * - One revision counter. Each successful write takes the next revision; revisions are never reused, restarts included.
+ * - A write that was acknowledged has been made durable, as far as the engine claims durability.
+ * - Reads see every write acknowledged before they were called. Lists are one consistent snapshot.
+ * - A watch delivers each change after its `from` revision exactly once, in revision order, or fails with `compacted`.
+ */
+
+declare const revision: unique symbol;
+/** The store's integer; clients see it as the opaque `resourceVersion`. */
+export type Revision = number & { readonly [revision]: true };
+
+export interface KeyValue {
+  readonly key: string;
+  readonly value: Uint8Array;
+  /** Revision of the write that made this value. */
+  readonly modified: Revision;
+  /** Revision of the write that created the key. */
+  readonly created: Revision;
+}
+
+/** Keys `from <= key < to`. `prefixRange(p)` makes the range of all keys that start with `p`. */
+export interface Range {
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface ReadOptions {
+  /** Read as of this revision; absent means now. */
+  readonly revision?: Revision | undefined;
+}
+
+export interface ListOptions extends ReadOptions {
+  /** At most this many pairs; absent means all. */
+  readonly limit?: number | undefined;
+}
+
+export interface Page {
+  readonly items: readonly KeyValue[];
+  /** The revision this page shows. */
+  readonly revision: Revision;
+  /** How many pairs of the range lie behind the last item. */
+  readonly remaining: number;
+}
+
+export interface WriteOptions {
+  /** The pair vanishes this many seconds after the write, with a delete event of its own revision. */
+  readonly ttlSeconds?: number | undefined;
+}
+
+export type WatchEvent =
+  | { readonly type: "put"; readonly item: KeyValue; readonly previous: KeyValue | undefined }
+  | { readonly type: "delete"; readonly key: string; readonly revision: Revision; readonly previous: KeyValue };
+
+export interface WatchBatch {
+  readonly events: readonly WatchEvent[];
+  /** All changes up to this revision have been delivered. */
+  readonly revision: Revision;
+}
+
+export interface Store extends AsyncDisposable {
+  /** The revision of the latest write. */
+  current(): Revision;
+  get(key: string, options?: ReadOptions): Promise<KeyValue | undefined>;
+  list(range: Range, options?: ListOptions): Promise<Page>;
+  /** Fails with `exists` when the key has a value. */
+  create(key: string, value: Uint8Array, options?: WriteOptions): Promise<Revision>;
+  /** Fails with `conflict` (carrying what is there now) unless the key's value is of revision `expected`. */
+  update(key: string, value: Uint8Array, expected: Revision, options?: WriteOptions): Promise<Revision>;
+  /** Fails like `update`. Resolves with the revision of the deletion. */
+  delete(key: string, expected: Revision): Promise<Revision>;
+  /** Changes after `from` (exclusive). Ends when `signal` aborts. */
+  watch(range: Range, from: Revision, signal: AbortSignal): AsyncIterable<WatchBatch>;
+  /** Forgets history before `before`; current values stay. */
+  compact(before: Revision): Promise<void>;
+}
+
+export type StoreErrorCode =
+  | "exists"
+  | "conflict"
+  | "compacted"
+  | "future-revision"
+  | "locked"
+  | "corrupt"
+  | "newer-format"
+  | "no-space"
+  | "closed"
+  | "unavailable";
+
+export class StoreError extends Error {
+  override readonly name = "StoreError";
+  readonly code: StoreErrorCode;
+  /** For `conflict` and `exists`: what the key holds now; undefined when it holds nothing. */
+  readonly current: KeyValue | undefined;
+
+  constructor(code: StoreErrorCode, message: string, options?: { cause?: unknown; current?: KeyValue | undefined }) {
+    super(message, { cause: options?.cause });
+    this.code = code;
+    this.current = options?.current;
+  }
+}
+
+export function prefixRange(prefix: string): Range {
+  return { from: prefix, to: `${prefix.slice(0, -1)}${String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1)}` };
+}
