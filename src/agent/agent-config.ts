@@ -1,0 +1,172 @@
+/** Everything the agent can be told, checked and with defaults applied; made from flags and file by `options.ts`. */
+export interface AgentConfig {
+  readonly nodeName: string;
+  /** Directory for volumes, pod directories and the agent's own records. */
+  readonly rootDir: string;
+  readonly podLogsDir: string;
+  readonly certDir: string;
+  /** Path of the connection file; undefined and no transport: standalone, static pods only. */
+  readonly svcconfig: string | undefined;
+  readonly runtime: RuntimeConfig;
+  readonly node: NodeConfig;
+  readonly pods: PodsConfig;
+  readonly server: ServerConfig;
+  /** Pairs that the effective configuration prints at `/configz`; never secrets. */
+  readonly configz: unknown;
+}
+
+export interface RuntimeConfig {
+  /** `unix:///run/containerd/containerd.sock` */
+  readonly endpoint: string;
+  readonly imageEndpoint: string;
+  readonly requestTimeoutMs: number;
+  readonly serializeImagePulls: boolean;
+  /** Pulls per second; 0 is unlimited. */
+  readonly registryQps: number;
+  readonly registryBurst: number;
+  readonly cgroupDriver: "cgroupfs" | "systemd";
+  readonly cgroupRoot: string;
+  readonly cgroupsPerQos: boolean;
+  readonly cpuCfsQuota: boolean;
+  readonly cpuCfsQuotaPeriodMs: number;
+  readonly seccompDefault: boolean;
+  readonly failSwapOn: boolean;
+  readonly failCgroupV1: boolean;
+}
+
+export interface NodeConfig {
+  readonly register: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taints: readonly { readonly key: string; readonly value: string; readonly effect: string }[];
+  readonly unschedulable: boolean;
+  /** Addresses to report; empty finds the default route's. */
+  readonly ips: readonly string[];
+  readonly providerId: string;
+  readonly statusUpdateMs: number;
+  readonly statusReportMs: number;
+  readonly leaseDurationSeconds: number;
+  readonly statusMaxImages: number;
+  readonly maxPods: number;
+  readonly podsPerCore: number;
+  /** Reserved for the system and for the service, summed: resource name → quantity. */
+  readonly reserved: Readonly<Record<string, string>>;
+  /** Hard thresholds: `{ "memory.available": "100Mi", "nodefs.available": "10%" }`. */
+  readonly evictionHard: Readonly<Record<string, string>>;
+}
+
+export interface PodsConfig {
+  readonly manifestPath: string;
+  readonly fileCheckMs: number;
+  readonly syncMs: number;
+  readonly clusterDns: readonly string[];
+  readonly clusterDomain: string;
+  readonly resolvConf: string;
+  readonly hostNetworkSources: readonly string[];
+  readonly logMaxFiles: number;
+  readonly logMaxBytes: number;
+  readonly eventQps: number;
+  readonly eventBurst: number;
+  /** Grace granted to pods when the agent is asked to stop them, in seconds at most. */
+  readonly shutdownGraceSeconds: number;
+}
+
+export interface ServerConfig {
+  readonly enabled: boolean;
+  readonly address: string;
+  /** 0 asks the system for a free port. */
+  readonly port: number;
+  /** 0 disables. */
+  readonly readOnlyPort: number;
+  readonly healthzAddress: string;
+  /** 0 disables. */
+  readonly healthzPort: number;
+  readonly tlsCertFile: string;
+  readonly tlsKeyFile: string;
+  readonly clientCaFile: string;
+  readonly anonymousAuth: boolean;
+  readonly authorizationMode: "AlwaysAllow" | "Webhook";
+  readonly debuggingHandlers: boolean;
+}
+
+const version = "1.33.0";
+
+/** What the agent does when told nothing but its name (spec defaults). */
+export function defaultAgentConfig(nodeName: string): AgentConfig {
+  return {
+    nodeName,
+    rootDir: "/var/lib/svclet",
+    podLogsDir: "/var/log/pods",
+    certDir: "/var/lib/svclet/pki",
+    svcconfig: undefined,
+    runtime: {
+      endpoint: "unix:///run/containerd/containerd.sock",
+      imageEndpoint: "unix:///run/containerd/containerd.sock",
+      requestTimeoutMs: 120_000,
+      serializeImagePulls: true,
+      registryQps: 5,
+      registryBurst: 10,
+      cgroupDriver: "cgroupfs",
+      cgroupRoot: "",
+      cgroupsPerQos: true,
+      cpuCfsQuota: true,
+      cpuCfsQuotaPeriodMs: 100,
+      seccompDefault: false,
+      failSwapOn: true,
+      failCgroupV1: false,
+    },
+    node: {
+      register: true,
+      labels: {},
+      taints: [],
+      unschedulable: false,
+      ips: [],
+      providerId: "",
+      statusUpdateMs: 10_000,
+      statusReportMs: 300_000,
+      leaseDurationSeconds: 40,
+      statusMaxImages: 50,
+      maxPods: 110,
+      podsPerCore: 0,
+      reserved: {},
+      evictionHard: {
+        "memory.available": "100Mi",
+        "nodefs.available": "10%",
+        "nodefs.inodesFree": "5%",
+        "imagefs.available": "15%",
+        "imagefs.inodesFree": "5%",
+      },
+    },
+    pods: {
+      manifestPath: "",
+      fileCheckMs: 20_000,
+      syncMs: 60_000,
+      clusterDns: [],
+      clusterDomain: "",
+      resolvConf: "/etc/resolv.conf",
+      hostNetworkSources: ["*"],
+      logMaxFiles: 5,
+      logMaxBytes: 10 * 1024 * 1024,
+      eventQps: 50,
+      eventBurst: 100,
+      shutdownGraceSeconds: 30,
+    },
+    server: {
+      enabled: true,
+      address: "0.0.0.0",
+      port: 10250,
+      readOnlyPort: 10255,
+      healthzAddress: "127.0.0.1",
+      healthzPort: 10248,
+      tlsCertFile: "",
+      tlsKeyFile: "",
+      clientCaFile: "",
+      anonymousAuth: true,
+      authorizationMode: "AlwaysAllow",
+      debuggingHandlers: true,
+    },
+    configz: {},
+  };
+}
+
+/** The version the agent reports as `kubeletVersion`. */
+export const agentVersion = `v${version}`;

@@ -1,0 +1,78 @@
+/**
+ * What the agent asks of a container runtime: the CRI calls it uses, typed by the CRI messages. Promises of the seam:
+ * a rejected call is a `RuntimeError` with the gRPC code's name; an aborted signal cancels the call at the runtime; every call
+ * but `pullImage` is bounded by the client's own timeout; a call on something absent rejects with `NOT_FOUND`, except
+ * stop and remove, which succeed.
+ */
+import type { Infer, ObjectSchema } from "../../schema/schema.ts";
+import type { imageService, runtimeService } from "./cri/services.ts";
+
+interface Method {
+  readonly request: ObjectSchema;
+  readonly response: ObjectSchema;
+}
+
+type Call<M extends Method> = (request: Infer<M["request"]>, signal?: AbortSignal) => Promise<Infer<M["response"]>>;
+
+type Service = typeof runtimeService;
+type Images = typeof imageService;
+
+export interface Runtime {
+  readonly version: Call<Service["Version"]>;
+  readonly status: Call<Service["Status"]>;
+  readonly runPodSandbox: Call<Service["RunPodSandbox"]>;
+  readonly stopPodSandbox: Call<Service["StopPodSandbox"]>;
+  readonly removePodSandbox: Call<Service["RemovePodSandbox"]>;
+  readonly podSandboxStatus: Call<Service["PodSandboxStatus"]>;
+  readonly listPodSandbox: Call<Service["ListPodSandbox"]>;
+  readonly createContainer: Call<Service["CreateContainer"]>;
+  readonly startContainer: Call<Service["StartContainer"]>;
+  /** `timeout` of the request is the grace in seconds; the call's own limit is extended by it. */
+  readonly stopContainer: Call<Service["StopContainer"]>;
+  readonly removeContainer: Call<Service["RemoveContainer"]>;
+  readonly listContainers: Call<Service["ListContainers"]>;
+  readonly containerStatus: Call<Service["ContainerStatus"]>;
+  readonly reopenContainerLog: Call<Service["ReopenContainerLog"]>;
+  /** `timeout` of the request is in seconds; the call's own limit is extended by it. */
+  readonly execSync: Call<Service["ExecSync"]>;
+}
+
+export interface ImageService {
+  readonly listImages: Call<Images["ListImages"]>;
+  readonly imageStatus: Call<Images["ImageStatus"]>;
+  /** Not bounded by the request timeout: a pull takes as long as it takes. */
+  readonly pullImage: Call<Images["PullImage"]>;
+  readonly removeImage: Call<Images["RemoveImage"]>;
+  readonly imageFsInfo: Call<Images["ImageFsInfo"]>;
+}
+
+/** A failed call. `message` reads as the Go client prints it: `rpc error: code = Unknown desc = …`. */
+export class RuntimeError extends Error {
+  override readonly name = "RuntimeError";
+  /** gRPC's name of the code: `NOT_FOUND`, `UNAVAILABLE`, `DEADLINE_EXCEEDED`, … */
+  readonly code: string;
+  /** What the runtime said, without the prefix. */
+  readonly detail: string;
+
+  constructor(code: string, detail: string, options?: { readonly cause?: unknown }) {
+    super(`rpc error: code = ${goCode(code)} desc = ${detail}`, options);
+    this.code = code;
+    this.detail = detail;
+  }
+}
+
+/** `NOT_FOUND` → `NotFound`, as Go spells codes. */
+function goCode(code: string): string {
+  if (code === "CANCELLED") {
+    return "Canceled";
+  }
+  return code
+    .toLowerCase()
+    .split("_")
+    .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
+    .join("");
+}
+
+export function isNotFound(error: unknown): boolean {
+  return error instanceof RuntimeError && error.code === "NOT_FOUND";
+}
