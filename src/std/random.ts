@@ -1,0 +1,54 @@
+/** Randomness as a parameter, so that a seed replays a failure. */
+import { randomBytes, randomInt } from "node:crypto";
+
+export interface RandomSource {
+  /** `count` bytes, unpredictable when the source is the system's. */
+  bytes(count: number): Uint8Array;
+  /** A number n with 0 <= n < 1; for jitter and sampling. */
+  fraction(): number;
+}
+
+export const systemRandom: RandomSource = {
+  bytes: (count) => randomBytes(count),
+  fraction: () => randomInt(0x1_0000_0000) / 0x1_0000_0000,
+};
+
+/** Deterministic (mulberry32); for tests and simulations only. */
+export function seededRandom(seed: number): RandomSource {
+  let state = seed >>> 0;
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = state;
+    t = Math.imul(t ^ (t >>> 15), t | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return (t ^ (t >>> 14)) >>> 0;
+  };
+  return {
+    bytes: (count) => Uint8Array.from({ length: count }, () => next() & 0xff),
+    fraction: () => next() / 0x1_0000_0000,
+  };
+}
+
+/** A version 4 UUID in its usual text form. */
+export function uuid(random: RandomSource): string {
+  const bytes = Buffer.from(random.bytes(16));
+  bytes[6] = (bytes[6]! & 0x0f) | 0x40;
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
+  const hex = bytes.toString("hex");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/** Kubernetes' alphabet for generated names: no vowels (no words), no characters that look alike. */
+const SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
+
+/** `length` characters to append to a generateName or a pod template's name; Kubernetes uses 5. */
+export function suffix(random: RandomSource, length = 5): string {
+  let text = "";
+  while (text.length < length) {
+    for (const byte of random.bytes(length)) {
+      // 243 = 9 * 27: bytes above it would favour the first letters.
+      if (byte < 243 && text.length < length) text += SUFFIX_ALPHABET[byte % SUFFIX_ALPHABET.length];
+    }
+  }
+  return text;
+}
