@@ -1,4 +1,9 @@
 /** Structured logging with klog's levels. A logger is handed down; there is no global one. */
+import { pino } from "pino";
+import { type Clock, systemClock, type Timer } from "./clock.ts";
+import { matchesGlob } from "./glob.ts";
+import { bounded, formatText, jsonFields, type LogLine } from "./log-line.ts";
+
 export interface Logger {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
@@ -40,4 +45,228 @@ export interface RootLogger extends Logger, Disposable {
   setVerbosity(level: number): void;
 }
 
-export declare function createLogger(options?: Partial<LogOptions>): RootLogger;
+export interface LogDependencies {
+  readonly clock?: Clock | undefined;
+  readonly pid?: number | undefined;
+  readonly stdout?: LogSink | undefined;
+  readonly stderr?: LogSink | undefined;
+}
+
+/** Where lines go. `write` gets whole lines, newline included. */
+export interface LogSink {
+  write(line: string): unknown;
+  flushSync(): void;
+}
+
+const DEFAULTS: LogOptions = {
+  format: "text",
+  verbosity: 0,
+  vmodule: [],
+  flushFrequencyMs: 5000,
+  splitStream: false,
+  infoBufferSize: 0,
+};
+
+/** Stacks are printed from this verbosity on. */
+const STACK_LEVEL = 6;
+
+/** The process' logger. Its owner disposes it last: that writes what is buffered. So does the end of the process. */
+export function createLogger(options: Partial<LogOptions> = {}, dependencies: LogDependencies = {}): RootLogger {
+  return new Root({ ...DEFAULTS, ...options }, dependencies);
+}
+
+/** A logger for places that were given none: tests, and tools that only print. */
+export const silentLogger: Logger = {
+  info: () => {},
+  warn: () => {},
+  error: () => {},
+  v: () => undefined,
+  child: () => silentLogger,
+};
+
+type Write = (line: LogLine) => void;
+
+class ModuleLogger implements Logger {
+  readonly #root: Root;
+  readonly #module: string;
+  readonly #level: number;
+  readonly #fields: LogFields;
+  /** What `--vmodule` says of this module. */
+  readonly #override: number | undefined;
+
+  constructor(root: Root, module: string, level: number, fields: LogFields) {
+    this.#root = root;
+    this.#module = module;
+    this.#level = level;
+    this.#fields = fields;
+    this.#override = root.override(module);
+  }
+
+  info(message: string, fields?: LogFields): void {
+    this.#write("info", message, fields);
+  }
+
+  warn(message: string, fields?: LogFields): void {
+    this.#write("warning", message, fields);
+  }
+
+  error(message: string, error?: unknown, fields?: LogFields): void {
+    const err = error === undefined ? {} : { err: error };
+    const stack = this.#threshold() >= STACK_LEVEL && error instanceof Error ? { stack: error.stack } : {};
+    this.#write("error", message, { ...err, ...fields, ...stack });
+  }
+
+  v(level: number): Logger | undefined {
+    if (level > this.#threshold()) return undefined;
+    return level === this.#level ? this : new ModuleLogger(this.#root, this.#module, level, this.#fields);
+  }
+
+  child(module: string, fields?: LogFields): Logger {
+    return new ModuleLogger(
+      this.#root,
+      module,
+      this.#level,
+      fields === undefined ? this.#fields : { ...this.#fields, ...fields },
+    );
+  }
+
+  #threshold(): number {
+    return this.#override ?? this.#root.verbosity;
+  }
+
+  #write(severity: LogLine["severity"], message: string, fields: LogFields | undefined): void {
+    this.#root.write({
+      severity,
+      time: this.#root.clock.now(),
+      module: this.#module,
+      level: this.#level,
+      message,
+      fields: fields === undefined ? this.#fields : { ...this.#fields, ...fields },
+    });
+  }
+}
+
+class Root implements RootLogger {
+  verbosity: number;
+  readonly clock: Clock;
+  readonly #options: LogOptions;
+  readonly #sinks: readonly LogSink[];
+  readonly #writers: Readonly<Record<LogLine["severity"], Write>>;
+  readonly #overrides = new Map<string, number | undefined>();
+  readonly #logger: ModuleLogger;
+  readonly #atExit = (): void => this.flush();
+  #flushTimer: Timer | undefined;
+
+  constructor(options: LogOptions, { clock = systemClock, pid = process.pid, ...sinks }: LogDependencies) {
+    this.#options = options;
+    this.clock = clock;
+    this.verbosity = options.verbosity;
+    const stderr = sinks.stderr ?? destination(2, 0);
+    const stdout = options.splitStream ? (sinks.stdout ?? destination(1, options.infoBufferSize)) : stderr;
+    this.#sinks = options.splitStream ? [stderr, stdout] : [stderr];
+    const writer = options.format === "json" ? jsonWriter : (sink: LogSink) => textWriter(sink, pid);
+    const error = writer(stderr);
+    const info = options.splitStream ? writer(stdout) : error;
+    this.#writers = { error, info, warning: info };
+    this.#logger = new ModuleLogger(this, "svc", 0, {});
+    process.on("exit", this.#atExit);
+  }
+
+  info(message: string, fields?: LogFields): void {
+    this.#logger.info(message, fields);
+  }
+
+  warn(message: string, fields?: LogFields): void {
+    this.#logger.warn(message, fields);
+  }
+
+  error(message: string, error?: unknown, fields?: LogFields): void {
+    this.#logger.error(message, error, fields);
+  }
+
+  v(level: number): Logger | undefined {
+    return this.#logger.v(level);
+  }
+
+  child(module: string, fields?: LogFields): Logger {
+    return this.#logger.child(module, fields);
+  }
+
+  setVerbosity(level: number): void {
+    this.verbosity = level;
+  }
+
+  override(module: string): number | undefined {
+    if (this.#options.vmodule.length === 0) return undefined;
+    if (!this.#overrides.has(module)) {
+      this.#overrides.set(module, this.#options.vmodule.find((rule) => matchesGlob(rule.pattern, module))?.level);
+    }
+    return this.#overrides.get(module);
+  }
+
+  write(line: LogLine): void {
+    this.#writers[line.severity](line);
+    if (this.#options.splitStream && this.#options.infoBufferSize > 0 && this.#options.flushFrequencyMs > 0) {
+      this.#flushTimer ??= this.clock.timer(this.#options.flushFrequencyMs, () => this.flush());
+    }
+  }
+
+  flush(): void {
+    this.#flushTimer?.cancel();
+    this.#flushTimer = undefined;
+    for (const sink of this.#sinks) sink.flushSync();
+  }
+
+  [Symbol.dispose](): void {
+    process.off("exit", this.#atExit);
+    this.flush();
+  }
+}
+
+/** What a destination that cannot be written holds back before it drops lines: a full disk must not become a full memory. */
+const BACKLOG_BYTES_MAX = 4 * 2 ** 20;
+
+/** A file descriptor, written synchronously so that the last line before a crash is there. */
+function destination(fd: number, bufferSize: number): LogSink {
+  const sink = pino.destination({
+    fd,
+    sync: true,
+    minLength: bufferSize,
+    maxWrite: Math.max(16 * 1024, bufferSize + 1),
+    maxLength: BACKLOG_BYTES_MAX + bufferSize,
+  });
+  // A log that cannot be written is no reason to stop; sonic-boom keeps the lines and tries again with the next.
+  sink.on("error", () => {});
+  return {
+    write: (line) => sink.write(line),
+    flushSync: () => {
+      try {
+        sink.flushSync();
+      } catch {
+        // As above; at the end of the process there is nobody left to tell.
+      }
+    },
+  };
+}
+
+function textWriter(sink: LogSink, pid: number): Write {
+  return (line) => void sink.write(formatText(line, pid));
+}
+
+/** `ts` in milliseconds, `v` for all but errors, as Kubernetes' own JSON log format has them. */
+function jsonWriter(sink: LogSink): Write {
+  let time = 0;
+  const logger = pino(
+    {
+      base: null,
+      level: "info",
+      formatters: { level: () => ({}) },
+      timestamp: () => `"ts":${time.toFixed(3)}`,
+    },
+    { write: (line: string) => void sink.write(line) },
+  );
+  return (line) => {
+    time = line.time;
+    logger.info(jsonFields(line), bounded(line.message));
+  };
+}

@@ -1,5 +1,5 @@
-import type { BackoffOptions } from "./backoff.ts";
-import type { Clock } from "./clock.ts";
+import { Backoff, type BackoffOptions } from "./backoff.ts";
+import type { Clock, Timer } from "./clock.ts";
 import type { RandomSource } from "./random.ts";
 
 export interface WorkQueueOptions {
@@ -14,18 +14,130 @@ export interface WorkQueueOptions {
   readonly onError: (key: string, error: unknown) => void;
 }
 
-/** Keys to be worked on: each at most once in the queue, never twice at once, again after back-off when it failed. */
-export declare class WorkQueue implements AsyncDisposable {
-  constructor(options: WorkQueueOptions);
+/**
+ * Keys to be worked on: each at most once in the queue, never twice at once, again after back-off when it failed.
+ * Bounded by the number of different keys, since a key that waits is not queued again.
+ */
+export class WorkQueue implements AsyncDisposable {
+  readonly #options: WorkQueueOptions;
+  readonly #ready = new Set<string>();
+  readonly #delayed = new Map<string, { readonly at: number; readonly timer: Timer }>();
+  readonly #running = new Map<string, { again: boolean; forgotten: boolean }>();
+  readonly #backoffs = new Map<string, Backoff>();
+  readonly #abort = new AbortController();
+  #idle: (() => void)[] = [];
+
+  constructor(options: WorkQueueOptions) {
+    this.#options = options;
+  }
+
   /** Queues the key; does nothing if it waits already. A key being worked on runs once more afterwards. */
-  add(key: string): void;
-  addAfter(key: string, milliseconds: number): void;
+  add(key: string): void {
+    if (this.#abort.signal.aborted) return;
+    this.#cancelDelay(key);
+    const running = this.#running.get(key);
+    if (running !== undefined) {
+      running.again = true;
+      return;
+    }
+    this.#ready.add(key);
+    this.#start();
+  }
+
+  /** Like `add`, later. A key that already waits for an earlier time keeps it. */
+  addAfter(key: string, milliseconds: number): void {
+    if (milliseconds <= 0) {
+      this.add(key);
+      return;
+    }
+    if (this.#abort.signal.aborted || this.#ready.has(key)) return;
+    const at = this.#options.clock.monotonic() + milliseconds;
+    const delayed = this.#delayed.get(key);
+    if (delayed !== undefined && delayed.at <= at) return;
+    delayed?.timer.cancel();
+    this.#delayed.set(key, { at, timer: this.#options.clock.timer(milliseconds, () => this.add(key)) });
+  }
+
   /** Drops the key's waiting work and its back-off. */
-  forget(key: string): void;
+  forget(key: string): void {
+    this.#cancelDelay(key);
+    this.#ready.delete(key);
+    this.#backoffs.delete(key);
+    const running = this.#running.get(key);
+    if (running !== undefined) {
+      running.again = false;
+      running.forgotten = true;
+    }
+    this.#settle();
+  }
+
   /** Keys waiting, delayed ones included, and running. */
-  get size(): number;
+  get size(): number {
+    return new Set([...this.#ready, ...this.#delayed.keys(), ...this.#running.keys()]).size;
+  }
+
   /** Resolves when nothing waits to run now and nothing runs; delayed keys do not count. */
-  idle(): Promise<void>;
+  idle(): Promise<void> {
+    if (this.#ready.size === 0 && this.#running.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#idle.push(resolve));
+  }
+
   /** Stops: aborts running work and waits for it. */
-  [Symbol.asyncDispose](): Promise<void>;
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#abort.abort(new DOMException("The work queue is closed", "AbortError"));
+    for (const { timer } of this.#delayed.values()) timer.cancel();
+    this.#delayed.clear();
+    this.#ready.clear();
+    await this.idle();
+  }
+
+  #cancelDelay(key: string): void {
+    this.#delayed.get(key)?.timer.cancel();
+    this.#delayed.delete(key);
+  }
+
+  #start(): void {
+    for (const key of this.#ready) {
+      if (this.#running.size >= this.#options.concurrency) return;
+      this.#ready.delete(key);
+      void this.#run(key);
+    }
+  }
+
+  async #run(key: string): Promise<void> {
+    const state = { again: false, forgotten: false };
+    this.#running.set(key, state);
+    let failed = false;
+    try {
+      await this.#options.work(key, this.#abort.signal);
+    } catch (error) {
+      failed = true;
+      if (!this.#abort.signal.aborted) this.#options.onError(key, error);
+    }
+    this.#running.delete(key);
+    if (!failed) this.#backoffs.delete(key);
+    if (!this.#abort.signal.aborted) {
+      if (failed && !state.forgotten) this.addAfter(key, this.#backoff(key).next());
+      // A change that came while the work failed waits for the back-off too: it is the same work.
+      else if (state.again) this.#ready.add(key);
+      this.#start();
+    }
+    this.#settle();
+  }
+
+  #backoff(key: string): Backoff {
+    let backoff = this.#backoffs.get(key);
+    if (backoff === undefined) {
+      backoff = new Backoff(this.#options.backoff, this.#options.random);
+      this.#backoffs.set(key, backoff);
+    }
+    return backoff;
+  }
+
+  #settle(): void {
+    if (this.#ready.size > 0 || this.#running.size > 0) return;
+    const waiting = this.#idle;
+    this.#idle = [];
+    for (const resolve of waiting) resolve();
+  }
 }

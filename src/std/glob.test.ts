@@ -1,0 +1,40 @@
+import t from "tap";
+import { checkGlob, matchesGlob } from "./glob.ts";
+
+const cases: readonly [string, string, boolean][] = [
+  ["pod-worker", "pod-worker", true],
+  ["pod-worker", "pod-workers", false],
+  ["pod*", "pod-worker", true],
+  ["*worker", "pod-worker", true],
+  ["*o*o*r", "pod-worker", true],
+  ["*o*o*x", "pod-worker", false],
+  ["*", "", true],
+  ["", "", true],
+  ["", "a", false],
+  ["?", "a", true],
+  ["?", "", false],
+  ["p?d", "pod", true],
+  ["[a-c]x", "bx", true],
+  ["[a-c]x", "dx", false],
+  ["[^a-c]x", "dx", true],
+  ["[]]", "]", true],
+  ["[ab-]", "-", true],
+  ["a\\*", "a*", true],
+  ["a\\*", "ab", false],
+  ["a[", "a[", false],
+];
+
+t.test("matchesGlob() matches as Go's path.Match does", async (t) => {
+  for (const [pattern, text, expected] of cases) t.equal(matchesGlob(pattern, text), expected, `${pattern} ${text}`);
+});
+
+t.test("matchesGlob() takes no exponential time", async (t) => {
+  t.equal(matchesGlob(`${"*a".repeat(40)}b`, "a".repeat(2000)), false);
+});
+
+t.test("checkGlob() names the broken pattern", async (t) => {
+  checkGlob("a[b-c]*?\\*");
+  for (const pattern of ["[", "a[b", "a\\"]) {
+    t.throws(() => checkGlob(pattern), { message: `Cannot parse pattern "${pattern}": "[" or "\\" is not closed` });
+  }
+});

@@ -1,0 +1,130 @@
+/** One log line as a value, and its two spellings: klog's text and Kubernetes' JSON. */
+import { inspect } from "node:util";
+
+export interface LogLine {
+  readonly severity: "info" | "warning" | "error";
+  /** Milliseconds since 1970. */
+  readonly time: number;
+  readonly module: string;
+  readonly level: number;
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** Longest value printed, in characters. */
+const VALUE_LENGTH_MAX = 4096;
+
+const HEADER_LETTER = { info: "I", warning: "W", error: "E" } as const;
+
+/**
+ * `I1025 00:15:15.525000    4711 pod-worker.ts:1] "Started container" pod="default/web" attempt=2`
+ *
+ * klog's header names file and line. Lines are not known cheaply here, so the module stands for the file and the line
+ * is always 1: parsers of klog's header accept it and it never misleads.
+ */
+export function formatText(line: LogLine, pid: number): string {
+  const time = headerTime(line.time);
+  let text = `${HEADER_LETTER[line.severity]}${time} ${String(pid).padStart(7)} ${line.module}.ts:1] ${quote(bounded(line.message))}`;
+  for (const [key, value] of Object.entries(line.fields)) {
+    if (value !== undefined) text += ` ${plainKey(key)}=${textValue(value)}`;
+  }
+  return `${text}\n`;
+}
+
+/** Members that a line brings itself; a field of that name gets an underscore. */
+const RESERVED = new Set(["ts", "v", "msg", "logger", "severity", "time", "level"]);
+
+/** All members of the JSON form but `ts` and `msg`. */
+export function jsonFields(line: LogLine): Record<string, unknown> {
+  const members: Record<string, unknown> = { logger: line.module };
+  if (line.severity === "error") members.severity = "error";
+  else members.v = line.level;
+  if (line.severity === "warning") members.severity = "warning";
+  for (const [key, value] of Object.entries(line.fields)) {
+    if (value !== undefined) members[RESERVED.has(key) ? `${key}_` : key] = jsonValue(value);
+  }
+  return members;
+}
+
+export function bounded(text: string): string {
+  if (text.length <= VALUE_LENGTH_MAX) return text;
+  return `${text.slice(0, VALUE_LENGTH_MAX)}… (${text.length - VALUE_LENGTH_MAX} more characters)`;
+}
+
+/** The message of whatever was thrown, followed by those of its causes. */
+export function errorText(error: unknown): string {
+  const parts: string[] = [];
+  let current = error;
+  // Cause chains are as short as the layers of the program; a cycle ends here too.
+  for (let depth = 0; current !== undefined && current !== null && depth < 10; depth++) {
+    parts.push(oneError(current));
+    current = current instanceof Error ? current.cause : undefined;
+  }
+  return parts.join(": ");
+}
+
+function oneError(error: unknown): string {
+  if (error instanceof AggregateError && error.message === "") return error.errors.map(errorText).join("; ");
+  if (error instanceof Error) return error.message === "" ? error.name : error.message;
+  return typeof error === "string" ? error : asJson(error);
+}
+
+function textValue(value: unknown): string {
+  if (typeof value === "string") return quote(bounded(value));
+  if (typeof value === "number" || typeof value === "boolean" || typeof value === "bigint") return String(value);
+  if (value instanceof Error) return quote(bounded(errorText(value)));
+  if (value === null) return "null";
+  return escaped(bounded(asJson(value)));
+}
+
+function jsonValue(value: unknown): unknown {
+  if (typeof value === "string") return bounded(value);
+  if (typeof value === "bigint") return String(value);
+  if (value instanceof Error) return bounded(errorText(value));
+  if (typeof value !== "object" || value === null) return value;
+  const text = asJson(value);
+  if (text.length > VALUE_LENGTH_MAX) return bounded(text);
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+function asJson(value: unknown): string {
+  try {
+    const plain = (_key: string, member: unknown): unknown => {
+      if (typeof member === "bigint") return String(member);
+      return member instanceof Error ? errorText(member) : member;
+    };
+    const text: string | undefined = JSON.stringify(value, plain);
+    if (text !== undefined) return text;
+  } catch {
+    // Circular, or a toJSON that throws.
+  }
+  return JSON.stringify(inspect(value, { depth: 2, breakLength: Number.POSITIVE_INFINITY }));
+}
+
+function quote(text: string): string {
+  return escaped(JSON.stringify(text));
+}
+
+/** What JSON leaves as it is and a terminal or a line-wise reader would act on: DEL, C1, line and direction marks. */
+const UNSAFE = /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+
+function escaped(text: string): string {
+  return text.replace(UNSAFE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+function plainKey(key: string): string {
+  return /^[\w./-]+$/.test(key) ? key : quote(key);
+}
+
+/** `1025 00:15:15.525000`: month and day, then local time; the clock counts milliseconds, klog prints microseconds. */
+function headerTime(time: number): string {
+  const date = new Date(time);
+  const two = (number: number): string => String(number).padStart(2, "0");
+  const day = `${two(date.getMonth() + 1)}${two(date.getDate())}`;
+  const clock = `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+  return `${day} ${clock}.${String(date.getMilliseconds()).padStart(3, "0")}000`;
+}

@@ -1,0 +1,26 @@
+import t from "tap";
+import { seededRandom, suffix, systemRandom, uuid } from "./random.ts";
+
+t.test("uuid() is a version 4 UUID", async (t) => {
+  for (const random of [systemRandom, seededRandom(3)]) {
+    t.match(uuid(random), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  }
+  t.not(uuid(systemRandom), uuid(systemRandom));
+});
+
+t.test("suffix() uses Kubernetes' alphabet", async (t) => {
+  t.match(suffix(systemRandom), /^[bcdfghjklmnpqrstvwxz2456789]{5}$/);
+  t.equal(suffix(systemRandom, 12).length, 12);
+});
+
+t.test("seededRandom() repeats itself", async (t) => {
+  t.same(seededRandom(42).bytes(8), seededRandom(42).bytes(8));
+  t.notSame(seededRandom(42).bytes(8), seededRandom(43).bytes(8));
+  const random = seededRandom(1);
+  for (let i = 0; i < 100; i++) {
+    const fraction = random.fraction();
+    t.ok(fraction >= 0 && fraction < 1);
+  }
+  const system = systemRandom.fraction();
+  t.ok(system >= 0 && system < 1);
+});
