@@ -1,0 +1,138 @@
+/** The runtime seam over CRI gRPC on a unix socket. Serializers come from our own schemas. */
+import * as grpc from "@grpc/grpc-js";
+import { decodeProtobuf, encodeProtobuf } from "../../schema/protobuf.ts";
+import type { ObjectSchema } from "../../schema/schema.ts";
+import type { Clock } from "../../std/clock.ts";
+import { imageService, runtimeService } from "./cri/services.ts";
+import { type ImageService, type Runtime, RuntimeError } from "./runtime.ts";
+
+export interface CriOptions {
+  /** `unix:///run/containerd/containerd.sock` */
+  readonly endpoint: string;
+  /** Limit of every call but pulls; see `Runtime`. */
+  readonly requestTimeoutMs: number;
+  readonly clock: Clock;
+}
+
+export interface CriClient extends Disposable {
+  readonly runtime: Runtime;
+  readonly images: ImageService;
+}
+
+/** Lists of images of a busy node exceed gRPC's 4 MiB. */
+const MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
+
+interface Method {
+  readonly request: ObjectSchema;
+  readonly response: ObjectSchema;
+}
+
+interface CallOptions {
+  /** Milliseconds on top of the request timeout; `Infinity` for no limit. */
+  readonly extraMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Connects lazily; throws only for an endpoint that cannot be one. */
+export function createCriClient(options: CriOptions): CriClient {
+  if (!options.endpoint.startsWith("unix:///")) {
+    throw new Error(
+      `Cannot use container runtime endpoint "${options.endpoint}": it is not of the form unix:///path/to/socket`,
+    );
+  }
+  const client = new grpc.Client(options.endpoint, grpc.credentials.createInsecure(), {
+    "grpc.max_receive_message_length": MESSAGE_BYTES_MAX,
+    "grpc.max_send_message_length": MESSAGE_BYTES_MAX,
+    // A runtime that restarts is found again quickly.
+    "grpc.initial_reconnect_backoff_ms": 200,
+    "grpc.max_reconnect_backoff_ms": 3_000,
+    "grpc.service_config_disable_resolution": 1,
+  });
+  const call = unary(client, options);
+  return {
+    runtime: runtimeOver(call),
+    images: imagesOver(call),
+    [Symbol.dispose]: () => client.close(),
+  };
+}
+
+type UnaryCall = (path: string, method: Method, request: unknown, options: CallOptions) => Promise<never>;
+
+function unary(client: grpc.Client, options: CriOptions): UnaryCall {
+  return (path, method, request, { extraMs, signal }) =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted === true) {
+        reject(signal.reason);
+        return;
+      }
+      const limit = options.requestTimeoutMs + extraMs;
+      const deadline = Number.isFinite(limit) ? options.clock.now() + limit : Number.POSITIVE_INFINITY;
+      const inFlight = client.makeUnaryRequest(
+        path,
+        (value: unknown) => Buffer.from(encodeProtobuf(method.request, value)),
+        (bytes: Buffer) => decodeProtobuf(method.response, bytes),
+        request,
+        new grpc.Metadata(),
+        { deadline },
+        (error, response) => {
+          signal?.removeEventListener("abort", cancel);
+          if (error !== null) {
+            reject(signal?.aborted === true ? signal.reason : fromServiceError(error));
+          } else {
+            resolve(response as never);
+          }
+        },
+      );
+      const cancel = (): void => inFlight.cancel();
+      signal?.addEventListener("abort", cancel, { once: true });
+    });
+}
+
+function fromServiceError(error: grpc.ServiceError): RuntimeError {
+  return new RuntimeError(grpc.status[error.code] ?? "UNKNOWN", error.details, { cause: error });
+}
+
+function runtimeOver(call: UnaryCall): Runtime {
+  const plain =
+    (name: keyof typeof runtimeService) =>
+    (request: unknown, signal?: AbortSignal): Promise<never> =>
+      call(`/runtime.v1.RuntimeService/${name}`, runtimeService[name], request, { extraMs: 0, signal });
+  const graced =
+    (name: "StopContainer" | "ExecSync") =>
+    (request: { readonly timeout?: bigint | undefined }, signal?: AbortSignal): Promise<never> =>
+      call(`/runtime.v1.RuntimeService/${name}`, runtimeService[name], request, {
+        extraMs: Number(request.timeout ?? 0n) * 1000,
+        signal,
+      });
+  return {
+    version: plain("Version"),
+    status: plain("Status"),
+    runPodSandbox: plain("RunPodSandbox"),
+    stopPodSandbox: plain("StopPodSandbox"),
+    removePodSandbox: plain("RemovePodSandbox"),
+    podSandboxStatus: plain("PodSandboxStatus"),
+    listPodSandbox: plain("ListPodSandbox"),
+    createContainer: plain("CreateContainer"),
+    startContainer: plain("StartContainer"),
+    stopContainer: graced("StopContainer"),
+    removeContainer: plain("RemoveContainer"),
+    listContainers: plain("ListContainers"),
+    containerStatus: plain("ContainerStatus"),
+    reopenContainerLog: plain("ReopenContainerLog"),
+    execSync: graced("ExecSync"),
+  };
+}
+
+function imagesOver(call: UnaryCall): ImageService {
+  const plain =
+    (name: keyof typeof imageService, extraMs = 0) =>
+    (request: unknown, signal?: AbortSignal): Promise<never> =>
+      call(`/runtime.v1.ImageService/${name}`, imageService[name], request, { extraMs, signal });
+  return {
+    listImages: plain("ListImages"),
+    imageStatus: plain("ImageStatus"),
+    pullImage: plain("PullImage", Number.POSITIVE_INFINITY),
+    removeImage: plain("RemoveImage"),
+    imageFsInfo: plain("ImageFsInfo"),
+  };
+}

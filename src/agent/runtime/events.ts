@@ -1,0 +1,147 @@
+/**
+ * Notices what changes in the runtime without asking about each pod: lists sandboxes and containers and compares. The
+ * pace follows the life of the node: quick after a change, every `calmMs` while pods run, seldom when there are none.
+ */
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import { labels } from "./observation.ts";
+import type { Runtime } from "./runtime.ts";
+
+export interface RelistOptions {
+  readonly runtime: Runtime;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Called with the pod's uid whenever something of it appeared, changed or went. */
+  readonly onChange: (uid: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** What a listing says of a pod that the sources may not know (any more). */
+export interface RuntimePod {
+  readonly uid: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly running: boolean;
+  /** Changes whenever anything of the pod does. */
+  readonly digest: string;
+}
+
+const QUICK_MS = 100;
+const CALM_MS = 1_000;
+const EMPTY_MS = 10_000;
+/** A runtime that answers no listing for so long is called down. */
+export const relistThresholdMs = 180_000;
+
+export class Relister {
+  readonly #options: RelistOptions;
+  #pods: ReadonlyMap<string, RuntimePod> = new Map();
+  #delay = QUICK_MS;
+  #wake: AbortController = new AbortController();
+  #lastSuccess: number;
+  #failing = false;
+
+  constructor(options: RelistOptions) {
+    this.#options = options;
+    this.#lastSuccess = options.clock.monotonic();
+  }
+
+  /** Pods at the last listing, by uid. */
+  get pods(): ReadonlyMap<string, RuntimePod> {
+    return this.#pods;
+  }
+
+  /** True while listings succeed often enough. */
+  get healthy(): boolean {
+    return this.#options.clock.monotonic() - this.#lastSuccess < relistThresholdMs;
+  }
+
+  /** Says that a change is expected: lists soon and quickens for a while. */
+  poke(): void {
+    this.#delay = QUICK_MS;
+    this.#wake.abort();
+  }
+
+  /** Lists once; rejects when the runtime does not answer. */
+  async list(): Promise<ReadonlyMap<string, RuntimePod>> {
+    const { runtime, signal, clock } = this.#options;
+    const pods = await listPods(runtime, signal);
+    this.#lastSuccess = clock.monotonic();
+    const before = this.#pods;
+    this.#pods = pods;
+    const changed = changedPods(before, pods);
+    if (changed.length > 0) {
+      this.#delay = QUICK_MS;
+    }
+    for (const uid of changed) {
+      this.#options.onChange(uid);
+    }
+    return pods;
+  }
+
+  /** Runs until the signal aborts. Never rejects. */
+  async run(): Promise<void> {
+    const { clock, signal, log } = this.#options;
+    while (!signal.aborted) {
+      try {
+        await this.list();
+        if (this.#failing) {
+          this.#failing = false;
+          log.info("Container runtime answers again");
+        }
+      } catch (error) {
+        if (signal.aborted) {
+          return;
+        }
+        if (!this.#failing) {
+          this.#failing = true;
+          log.error("Cannot list pods of the container runtime", error);
+        }
+        this.#delay = CALM_MS;
+      }
+      const calm = this.#pods.size === 0 ? EMPTY_MS : CALM_MS;
+      const delay = this.#delay;
+      this.#delay = Math.min(this.#delay * 2, calm);
+      this.#wake = new AbortController();
+      await clock.sleep(delay, AbortSignal.any([signal, this.#wake.signal])).catch(() => undefined);
+    }
+  }
+}
+
+async function listPods(runtime: Runtime, signal: AbortSignal): Promise<ReadonlyMap<string, RuntimePod>> {
+  const [sandboxes, containers] = await Promise.all([
+    runtime.listPodSandbox({}, signal),
+    runtime.listContainers({}, signal),
+  ]);
+  const pods = new Map<string, { uid: string; name: string; namespace: string; running: boolean; parts: string[] }>();
+  const add = (found: Readonly<Record<string, string>> | undefined, running: boolean, part: string): void => {
+    const uid = found?.[labels.podUid];
+    if (found === undefined || uid === undefined) {
+      return;
+    }
+    const name = found[labels.podName] ?? "";
+    const namespace = found[labels.podNamespace] ?? "";
+    const pod = pods.get(uid) ?? { uid, name, namespace, running: false, parts: [] };
+    pod.running ||= running;
+    pod.parts.push(part);
+    pods.set(uid, pod);
+  };
+  for (const item of sandboxes.items ?? []) {
+    const state = item.state ?? "SANDBOX_READY";
+    add(item.labels, state === "SANDBOX_READY", `${item.id}=${state}`);
+  }
+  for (const item of containers.containers ?? []) {
+    const state = item.state ?? "CONTAINER_CREATED";
+    add(item.labels, state === "CONTAINER_RUNNING", `${item.id}=${state}`);
+  }
+  return new Map(
+    [...pods.values()].map(({ parts, ...pod }) => [pod.uid, { ...pod, digest: parts.sort().join(" ") }] as const),
+  );
+}
+
+function changedPods(
+  before: ReadonlyMap<string, RuntimePod>,
+  after: ReadonlyMap<string, RuntimePod>,
+): readonly string[] {
+  const uids = new Set([...before.keys(), ...after.keys()]);
+  return [...uids].filter((uid) => before.get(uid)?.digest !== after.get(uid)?.digest);
+}

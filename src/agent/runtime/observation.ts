@@ -1,0 +1,186 @@
+/** What runs, in the agent's own terms: CRI's answers with absent zero values resolved and times in milliseconds. */
+import type { ContainerStatus } from "./cri/container.ts";
+import type { PodSandbox, PodSandboxStatus } from "./cri/sandbox.ts";
+import { isNotFound, type Runtime } from "./runtime.ts";
+
+/** Labels and annotations that Kubernetes' tools (crictl, log collectors) read. */
+export const labels = {
+  podName: "io.kubernetes.pod.name",
+  podNamespace: "io.kubernetes.pod.namespace",
+  podUid: "io.kubernetes.pod.uid",
+  containerName: "io.kubernetes.container.name",
+} as const;
+
+export const annotations = {
+  hash: "io.kubernetes.container.hash",
+  restartCount: "io.kubernetes.container.restartCount",
+  terminationMessagePath: "io.kubernetes.container.terminationMessagePath",
+  terminationMessagePolicy: "io.kubernetes.container.terminationMessagePolicy",
+  preStopHandler: "io.kubernetes.container.preStopHandler",
+  ports: "io.kubernetes.container.ports",
+  terminationGracePeriod: "io.kubernetes.pod.terminationGracePeriod",
+  deletionGracePeriod: "io.kubernetes.pod.deletionGracePeriod",
+} as const;
+
+export interface ObservedSandbox {
+  readonly id: string;
+  readonly attempt: number;
+  readonly ready: boolean;
+  readonly createdAt: number;
+  readonly hostNetwork: boolean;
+  /** Empty for the host's network. */
+  readonly ips: readonly string[];
+}
+
+export interface ObservedContainer {
+  readonly id: string;
+  readonly name: string;
+  readonly sandboxId: string;
+  readonly state: "created" | "running" | "exited" | "unknown";
+  /** Milliseconds since 1970; 0 when it did not happen. */
+  readonly createdAt: number;
+  readonly startedAt: number;
+  readonly finishedAt: number;
+  readonly exitCode: number;
+  readonly reason: string;
+  readonly message: string;
+  readonly image: string;
+  readonly imageId: string;
+  readonly hash: string;
+  readonly restartCount: number;
+  readonly logPath: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly mounts: readonly { readonly containerPath: string; readonly hostPath: string }[];
+}
+
+/** One pod as the runtime has it. Both lists newest first. */
+export interface Observation {
+  readonly sandboxes: readonly ObservedSandbox[];
+  readonly containers: readonly ObservedContainer[];
+}
+
+export const nothing: Observation = { sandboxes: [], containers: [] };
+
+/** Nanoseconds to milliseconds. Some runtimes answer Go's zero time, which is before 1970. */
+function milliseconds(nanoseconds: bigint | undefined): number {
+  return nanoseconds === undefined || nanoseconds <= 0n ? 0 : Number(nanoseconds / 1_000_000n);
+}
+
+const states = {
+  CONTAINER_CREATED: "created",
+  CONTAINER_RUNNING: "running",
+  CONTAINER_EXITED: "exited",
+  CONTAINER_UNKNOWN: "unknown",
+} as const;
+
+export function observedContainer(status: ContainerStatus, sandboxId: string): ObservedContainer {
+  const notes = status.annotations ?? {};
+  return {
+    id: status.id ?? "",
+    name: status.labels?.[labels.containerName] ?? status.metadata?.name ?? "",
+    sandboxId,
+    state: states[status.state ?? "CONTAINER_CREATED"] ?? "unknown",
+    createdAt: milliseconds(status.createdAt),
+    startedAt: milliseconds(status.startedAt),
+    finishedAt: milliseconds(status.finishedAt),
+    exitCode: status.exitCode ?? 0,
+    reason: status.reason ?? "",
+    message: status.message ?? "",
+    image: status.image?.image ?? "",
+    imageId: status.imageRef ?? "",
+    hash: notes[annotations.hash] ?? "",
+    restartCount: Number.parseInt(notes[annotations.restartCount] ?? "0", 10) || 0,
+    logPath: status.logPath ?? "",
+    labels: status.labels ?? {},
+    annotations: notes,
+    mounts: (status.mounts ?? []).map((mount) => ({
+      containerPath: mount.containerPath ?? "",
+      hostPath: mount.hostPath ?? "",
+    })),
+  };
+}
+
+export function observedSandbox(status: PodSandboxStatus): ObservedSandbox {
+  const network = status.network;
+  const ips =
+    network?.ip === undefined ? [] : [network.ip, ...(network.additionalIps ?? []).map((each) => each.ip ?? "")];
+  return {
+    id: status.id ?? "",
+    attempt: status.metadata?.attempt ?? 0,
+    ready: (status.state ?? "SANDBOX_READY") === "SANDBOX_READY",
+    createdAt: milliseconds(status.createdAt),
+    hostNetwork: status.linux?.namespaces?.options?.network === "NODE",
+    ips: ips.filter((ip) => ip !== ""),
+  };
+}
+
+/**
+ * Asks the runtime for one pod. `known` saves calls: an exited container never changes again. Something that goes away
+ * between the listing and its inspection is left out.
+ */
+export async function observe(
+  runtime: Runtime,
+  uid: string,
+  known: Observation = nothing,
+  signal?: AbortSignal,
+): Promise<Observation> {
+  const filter = { labelSelector: { [labels.podUid]: uid } };
+  const [listedSandboxes, listedContainers] = await Promise.all([
+    runtime.listPodSandbox({ filter }, signal),
+    runtime.listContainers({ filter }, signal),
+  ]);
+  const sandboxes = await Promise.all(
+    (listedSandboxes.items ?? []).map((item) => inspectSandbox(runtime, item, known, signal)),
+  );
+  const exited = new Map(known.containers.filter((each) => each.state === "exited").map((each) => [each.id, each]));
+  const containers = await Promise.all(
+    (listedContainers.containers ?? []).map(async (item) => {
+      const before = exited.get(item.id ?? "");
+      if (before !== undefined) {
+        return before;
+      }
+      const answer = await absentAsUndefined(runtime.containerStatus({ containerId: item.id }, signal));
+      return answer?.status === undefined ? undefined : observedContainer(answer.status, item.podSandboxId ?? "");
+    }),
+  );
+  return {
+    sandboxes: newestFirst(sandboxes),
+    containers: newestFirst(containers),
+  };
+}
+
+async function inspectSandbox(
+  runtime: Runtime,
+  item: PodSandbox,
+  known: Observation,
+  signal: AbortSignal | undefined,
+): Promise<ObservedSandbox | undefined> {
+  const ready = (item.state ?? "SANDBOX_READY") === "SANDBOX_READY";
+  const before = known.sandboxes.find((each) => each.id === item.id);
+  if (before !== undefined && before.ready === ready) {
+    return before;
+  }
+  const answer = await absentAsUndefined(runtime.podSandboxStatus({ podSandboxId: item.id }, signal));
+  if (answer?.status === undefined) {
+    return undefined;
+  }
+  const now = observedSandbox(answer.status);
+  // A stopped sandbox has lost its addresses, but the pod's status keeps them.
+  return now.ips.length === 0 && before !== undefined ? { ...now, ips: before.ips } : now;
+}
+
+async function absentAsUndefined<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if (isNotFound(error)) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+function newestFirst<T extends { readonly createdAt: number }>(items: readonly (T | undefined)[]): readonly T[] {
+  return items.filter((item) => item !== undefined).sort((a, b) => b.createdAt - a.createdAt);
+}
