@@ -1,0 +1,32 @@
+/** The columns that most kinds share. */
+import type { ApiObject, Column } from "./kind.ts";
+import { since } from "./meta/human-duration.ts";
+
+export const nameColumn: Column<ApiObject> = {
+  name: "Name",
+  type: "string",
+  format: "name",
+  priority: 0,
+  description: "Unique within its namespace (or the cluster); cannot be changed.",
+  cell: (object) => object.metadata?.name ?? "",
+};
+
+export const ageColumn: Column<ApiObject> = {
+  name: "Age",
+  type: "string",
+  priority: 0,
+  description: "Time since the object was created.",
+  cell: (object, now) => since(object.metadata?.creationTimestamp, now),
+};
+
+type Cell<T> = Column<T>["cell"];
+
+/** A text column that every `kubectl get` shows. */
+export function column<T>(name: string, cell: Cell<T>, description = ""): Column<T> {
+  return { name, type: "string", priority: 0, description, cell };
+}
+
+/** A text column that only `-o wide` shows. */
+export function wideColumn<T>(name: string, cell: Cell<T>, description = ""): Column<T> {
+  return { name, type: "string", priority: 1, description, cell };
+}
