@@ -169,7 +169,7 @@ class Root implements RootLogger {
     const info = options.splitStream ? writer(stdout) : error;
     this.#writers = { error, info, warning: info };
     this.#logger = new ModuleLogger(this, "svc", 0, {});
-    process.on("exit", this.#atExit);
+    if (this.#buffers()) process.on("exit", this.#atExit);
   }
 
   info(message: string, fields?: LogFields): void {
@@ -206,9 +206,14 @@ class Root implements RootLogger {
 
   write(line: LogLine): void {
     this.#writers[line.severity](line);
-    if (this.#options.splitStream && this.#options.infoBufferSize > 0 && this.#options.flushFrequencyMs > 0) {
+    if (this.#buffers() && this.#options.flushFrequencyMs > 0) {
       this.#flushTimer ??= this.clock.timer(this.#options.flushFrequencyMs, () => this.flush());
     }
+  }
+
+  /** Whether lines wait in memory; everything else is written as it comes. */
+  #buffers(): boolean {
+    return this.#options.splitStream && this.#options.infoBufferSize > 0;
   }
 
   flush(): void {

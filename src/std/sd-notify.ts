@@ -121,12 +121,28 @@ const SEND_TIMEOUT_MS = 5000;
 
 async function sendByChild(socket: string, env: NotifierOptions["env"], assignments: readonly string[]): Promise<void> {
   try {
-    await execute("systemd-notify", assignments, { ...env, NOTIFY_SOCKET: socket }, "");
+    await systemdNotify({ ...env, NOTIFY_SOCKET: socket }, assignments);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     const address = socket.startsWith("@") ? `ABSTRACT-SENDTO:${socket.slice(1)}` : `UNIX-SENDTO:${socket}`;
     await execute("socat", ["-u", "STDIN", address], env, assignments.join("\n"));
   }
+}
+
+/**
+ * Run by root, systemd-notify sends in our name and need not wait until the manager has looked up who it was. Before
+ * systemd 246 it never waits and does not know the option.
+ */
+async function systemdNotify(env: NotifierOptions["env"], assignments: readonly string[]): Promise<void> {
+  if (process.getuid?.() === 0) {
+    try {
+      await execute("systemd-notify", ["--no-block", ...assignments], env, "");
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") throw error;
+    }
+  }
+  await execute("systemd-notify", assignments, env, "");
 }
 
 function execute(file: string, args: readonly string[], env: NotifierOptions["env"], input: string): Promise<void> {
