@@ -1,0 +1,108 @@
+/**
+ * What names may look like, with Kubernetes' own messages (facts/validation-limits.json `formats`). Each check returns
+ * the messages of what is wrong; an empty list means the text is good.
+ */
+
+type Check = (text: string) => readonly string[];
+
+const DNS1123_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const DNS1123_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const QUALIFIED_NAME = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
+const LABEL_VALUE = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/;
+const CONFIG_MAP_KEY = /^[-._a-zA-Z0-9]+$/;
+const ENV_NAME = /^[\x20-\x3c\x3e-\x7e]+$/;
+
+const LABEL_MAX_BYTES = 63;
+const SUBDOMAIN_MAX_BYTES = 253;
+const PORT_NAME_MAX_BYTES = 15;
+
+const LABEL_FORM =
+  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const SUBDOMAIN_FORM =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const QUALIFIED_FORM =
+  "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+const LABEL_VALUE_FORM =
+  "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+const CONFIG_MAP_KEY_FORM =
+  "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+const ENV_NAME_FORM =
+  "a valid environment variable name must consist only of printable ASCII characters other than '='";
+
+function tooLong(bytes: number): string {
+  return `must be no more than ${bytes} bytes`;
+}
+
+function matching(text: string, form: RegExp, maxBytes: number, message: string): string[] {
+  const problems: string[] = [];
+  if (Buffer.byteLength(text) > maxBytes) problems.push(tooLong(maxBytes));
+  if (!form.test(text)) problems.push(message);
+  return problems;
+}
+
+/** Namespaces, containers, volumes. */
+export const dns1123Label: Check = (text) => matching(text, DNS1123_LABEL, LABEL_MAX_BYTES, LABEL_FORM);
+
+/** Most objects. */
+export const dns1123Subdomain: Check = (text) => matching(text, DNS1123_SUBDOMAIN, SUBDOMAIN_MAX_BYTES, SUBDOMAIN_FORM);
+
+/** Label keys, finalizers, resource names: an optional DNS subdomain and a slash, then a name. */
+export const qualifiedName: Check = (text) => {
+  const parts = text.split("/");
+  const problems: string[] = [];
+  if (parts.length > 2) {
+    return [
+      `a qualified name ${QUALIFIED_FORM} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+    ];
+  }
+  const [name, prefix] = parts.length === 2 ? [parts[1] ?? "", parts[0]] : [parts[0] ?? "", undefined];
+  if (prefix === "") problems.push("prefix part must be non-empty");
+  else if (prefix !== undefined) problems.push(...dns1123Subdomain(prefix).map((problem) => `prefix part ${problem}`));
+  if (name === "") problems.push("name part must be non-empty");
+  else if (Buffer.byteLength(name) > LABEL_MAX_BYTES) problems.push(`name part ${tooLong(LABEL_MAX_BYTES)}`);
+  if (!QUALIFIED_NAME.test(name)) problems.push(`name part ${QUALIFIED_FORM}`);
+  return problems;
+};
+
+export const labelValue: Check = (text) => matching(text, LABEL_VALUE, LABEL_MAX_BYTES, LABEL_VALUE_FORM);
+
+/** Keys of ConfigMaps and Secrets, which become file names. */
+export const configMapKey: Check = (text) => [
+  ...matching(text, CONFIG_MAP_KEY, SUBDOMAIN_MAX_BYTES, CONFIG_MAP_KEY_FORM),
+  ...hiddenFile(text),
+];
+
+/** The relaxed form that Kubernetes 1.33 uses by default. */
+export const environmentName: Check = (text) => {
+  if (text === "") return ["environment variable name must be non-empty"];
+  return ENV_NAME.test(text) ? [] : [ENV_NAME_FORM];
+};
+
+function hiddenFile(text: string): string[] {
+  if (text === ".") return ["must not be '.'"];
+  if (text === "..") return ["must not be '..'"];
+  return text.startsWith("..") ? ["must not start with '..'"] : [];
+}
+
+/** Names of container ports. */
+export const portName: Check = (text) => {
+  const problems: string[] = [];
+  if (text.length > PORT_NAME_MAX_BYTES) problems.push(`must be no more than ${PORT_NAME_MAX_BYTES} characters`);
+  if (!/^[-a-z0-9]+$/.test(text))
+    problems.push("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)");
+  if (!/[a-z]/.test(text)) problems.push("must contain at least one letter (a-z)");
+  if (text.includes("--")) problems.push("must not contain consecutive hyphens");
+  if (text.startsWith("-") || text.endsWith("-")) problems.push("must not begin or end with a hyphen");
+  return problems;
+};
+
+/** What any object name must satisfy because it stands in a URL path and in a storage key. */
+export const pathSegment: Check = (text) => {
+  if (text === "." || text === "..") return [`may not be '${text}'`];
+  return ["/", "%"].filter((illegal) => text.includes(illegal)).map((illegal) => `may not contain '${illegal}'`);
+};
+
+/** A TCP or UDP port. */
+export function portNumber(port: number): readonly string[] {
+  return Number.isInteger(port) && port >= 1 && port <= 65535 ? [] : ["must be between 1 and 65535, inclusive"];
+}
