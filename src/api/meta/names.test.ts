@@ -15,7 +15,7 @@ t.test("dns1123Label() takes short lower-case names only", async (t) => {
   t.same(dns1123Label("web-1"), []);
   for (const bad of ["", "Web", "a.b", "-a", "a-", "ä", "a\n"])
     t.equal(dns1123Label(bad).length, 1, JSON.stringify(bad));
-  t.match(dns1123Label("a".repeat(64))[0], "must be no more than 63 bytes");
+  t.match(dns1123Label("a".repeat(64))[0], "must be no more than 63 characters");
 });
 
 t.test("dns1123Subdomain() takes dotted names up to 253 bytes", async (t) => {

@@ -30,7 +30,7 @@ const ENV_NAME_FORM =
   "a valid environment variable name must consist only of printable ASCII characters other than '='";
 
 function tooLong(bytes: number): string {
-  return `must be no more than ${bytes} bytes`;
+  return `must be no more than ${bytes} characters`;
 }
 
 function matching(text: string, form: RegExp, maxBytes: number, message: string): string[] {
