@@ -1,0 +1,25 @@
+/** Lets loops sleep until something has changed. Holds no values: whoever wakes looks for itself. */
+export class Wakeup {
+  #sleepers = new Set<() => void>();
+
+  /** Wakes all who wait now. */
+  notify(): void {
+    const sleepers = this.#sleepers;
+    this.#sleepers = new Set();
+    for (const wake of sleepers) wake();
+  }
+
+  /** Resolves at the next `notify`, or when `signal` aborts (the caller looks which). */
+  wait(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        signal.removeEventListener("abort", wake);
+        this.#sleepers.delete(wake);
+        resolve();
+      };
+      this.#sleepers.add(wake);
+      signal.addEventListener("abort", wake, { once: true });
+    });
+  }
+}

@@ -1,0 +1,25 @@
+import t from "tap";
+import { FakeClock } from "../std/fake-clock.ts";
+import { seededRandom } from "../std/random.ts";
+import { Expiry } from "./expiry.ts";
+import type { Revision } from "./store.ts";
+
+t.test("Expiry calls in order of time, within a second after each is due, on one timer", async (t) => {
+  const clock = new FakeClock(0);
+  const random = seededRandom(5);
+  const expired: { at: number; now: number }[] = [];
+  const expiry = new Expiry(clock, (_key, _revision, at) => expired.push({ at, now: clock.now() }));
+  const times = Array.from({ length: 500 }, () => Math.floor(random.fraction() * 100_000));
+  for (const [i, at] of times.entries()) expiry.add(`/${i}`, i as Revision, at);
+  t.equal(clock.pending, 1);
+  await clock.advance(101_000);
+  t.same(
+    expired.map(({ at }) => at),
+    times.toSorted((a, b) => a - b),
+  );
+  t.ok(expired.every(({ at, now }) => now >= at && now - at < 1000));
+  t.equal(clock.pending, 0);
+  expiry.add("/x", 1 as Revision, 200_000);
+  expiry.close();
+  t.equal(clock.pending, 0);
+});

@@ -1,0 +1,7 @@
+import t from "tap";
+import { testStore } from "./conformance.ts";
+import { createMemoryStore } from "./memory.ts";
+
+t.test("createMemoryStore() is a Store", (t) =>
+  testStore(t, async (clock) => createMemoryStore({ clock }), { fakeTime: true }),
+);
