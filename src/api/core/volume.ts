@@ -24,7 +24,7 @@ export const hostPathVolumeSource = object("core/v1.HostPathVolumeSource", {
   path: required(1, string),
   type: pointer(
     2,
-    oneOf("DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"),
+    oneOf("", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"),
   ),
 });
 export type HostPathVolumeSource = Infer<typeof hostPathVolumeSource>;
