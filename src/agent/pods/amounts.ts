@@ -1,0 +1,28 @@
+/** Quantities as plain numbers, which is all that cgroups and comparisons need. Throw for text that is no quantity. */
+import { parseQuantity, quantityMilliValue, quantityValue } from "../../api/meta/quantity.ts";
+
+/** The exact value in billionths; 0 for an absent quantity. */
+export function amount(quantity: string | undefined): bigint {
+  return parsed(quantity ?? "0").nanos;
+}
+
+/** Whole units (bytes, cores), rounded up. */
+export function bytes(quantity: string | undefined): number {
+  return quantityValue(parsed(quantity ?? "0"));
+}
+
+/** Thousandths of a CPU, rounded up. */
+export function milliCpu(quantity: string | undefined): number {
+  return quantityMilliValue(parsed(quantity ?? "0"));
+}
+
+/** `quantity` in units of `divisor`, rounded up. */
+export function dividedBy(nanos: bigint, divisor: bigint): number {
+  return Number((nanos + divisor - 1n) / divisor);
+}
+
+function parsed(text: string): { readonly nanos: bigint } {
+  const quantity = parseQuantity(text);
+  if (quantity === undefined) throw new Error(`Cannot read quantity "${text}"`);
+  return quantity;
+}

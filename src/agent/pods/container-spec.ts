@@ -1,0 +1,154 @@
+/** Container → CRI ContainerConfig. */
+import type { Container } from "../../api/core/container.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import type { ContainerConfig, LinuxContainerSecurityContext } from "../runtime/cri/container.ts";
+import type { Image } from "../runtime/cri/image.ts";
+import type { Mount } from "../runtime/cri/shared.ts";
+import { annotations, labels } from "../runtime/observation.ts";
+import { containerHash } from "./container-hash.ts";
+import { logPath } from "./directories.ts";
+import { expand } from "./expansion.ts";
+import { graceSeconds, podFullName } from "./pod-fields.ts";
+import { type CpuSettings, containerResources } from "./resources.ts";
+import { groups, namespaces, podLabels, seccomp } from "./sandbox-spec.ts";
+
+export interface ContainerInput {
+  readonly pod: Pod;
+  readonly container: Container;
+  readonly restartCount: number;
+  /** As the runtime names it after the pull. */
+  readonly imageRef: string;
+  readonly image: Image | undefined;
+  readonly environment: ReadonlyMap<string, string>;
+  readonly mounts: readonly Mount[];
+  readonly cpu: CpuSettings;
+  readonly memoryCapacityBytes: number;
+  readonly seccompDefault: boolean;
+  readonly rootDir: string;
+}
+
+/** Throws with Kubernetes' text when the security context cannot be met. */
+export function containerConfig(input: ContainerInput): ContainerConfig {
+  const { pod, container, environment } = input;
+  const lookup = (name: string): string | undefined => environment.get(name);
+  verifyNonRoot(input);
+  return {
+    metadata: { name: container.name, attempt: input.restartCount },
+    image: { image: input.imageRef, userSpecifiedImage: container.image },
+    command: (container.command ?? []).map((word) => expand(word, lookup)),
+    args: (container.args ?? []).map((word) => expand(word, lookup)),
+    ...(container.workingDir === undefined ? {} : { workingDir: container.workingDir }),
+    envs: [...environment].map(([key, value]) => ({ key, value })),
+    mounts: input.mounts,
+    labels: { ...podLabels(pod), [labels.containerName]: container.name },
+    annotations: notes(pod, container, input.restartCount),
+    logPath: logPath(container.name, input.restartCount),
+    stdin: container.stdin ?? false,
+    stdinOnce: container.stdinOnce ?? false,
+    tty: container.tty ?? false,
+    linux: {
+      resources: containerResources(pod, container, input.cpu, input.memoryCapacityBytes),
+      securityContext: securityContext(input),
+    },
+  };
+}
+
+function notes(pod: Pod, container: Container, restartCount: number): Readonly<Record<string, string>> {
+  const preStop = container.lifecycle?.preStop;
+  return {
+    [annotations.hash]: containerHash(container),
+    [annotations.restartCount]: String(restartCount),
+    [annotations.terminationMessagePath]: container.terminationMessagePath ?? "/dev/termination-log",
+    [annotations.terminationMessagePolicy]: container.terminationMessagePolicy ?? "File",
+    [annotations.terminationGracePeriod]: String(pod.spec?.terminationGracePeriodSeconds ?? graceSeconds(pod)),
+    ...(pod.metadata?.deletionGracePeriodSeconds === undefined
+      ? {}
+      : { [annotations.deletionGracePeriod]: String(pod.metadata.deletionGracePeriodSeconds) }),
+    ...(preStop === undefined ? {} : { [annotations.preStopHandler]: JSON.stringify(preStop) }),
+    ...((container.ports ?? []).length === 0 ? {} : { [annotations.ports]: JSON.stringify(container.ports) }),
+  };
+}
+
+function verifyNonRoot(input: ContainerInput): void {
+  const { pod, container, image } = input;
+  const nonRoot = container.securityContext?.runAsNonRoot ?? pod.spec?.securityContext?.runAsNonRoot;
+  if (nonRoot !== true) return;
+  const where = `(pod: "${podFullName(pod)}", container: ${container.name})`;
+  const user = container.securityContext?.runAsUser ?? pod.spec?.securityContext?.runAsUser;
+  if (user !== undefined) {
+    if (user === 0) throw new Error(`container's runAsUser breaks non-root policy ${where}`);
+    return;
+  }
+  const imageUser = image?.uid?.value;
+  if (imageUser === 0n || (imageUser === undefined && (image?.username ?? "") === "")) {
+    throw new Error(`container has runAsNonRoot and image will run as root ${where}`);
+  }
+  if (imageUser === undefined) {
+    throw new Error(
+      `container has runAsNonRoot and image has non-numeric user (${image?.username}), cannot verify user is non-root ${where}`,
+    );
+  }
+}
+
+/** What runtimes hide from containers that are not privileged. */
+const maskedPaths = [
+  "/proc/asound",
+  "/proc/acpi",
+  "/proc/interrupts",
+  "/proc/kcore",
+  "/proc/keys",
+  "/proc/latency_stats",
+  "/proc/timer_list",
+  "/proc/timer_stats",
+  "/proc/sched_debug",
+  "/proc/scsi",
+  "/sys/firmware",
+  "/sys/devices/virtual/powercap",
+];
+const readonlyPaths = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
+
+function securityContext(input: ContainerInput): LinuxContainerSecurityContext {
+  const { pod, container, image } = input;
+  const own = container.securityContext ?? {};
+  const shared = pod.spec?.securityContext ?? {};
+  const privileged = own.privileged === true;
+  const user = own.runAsUser ?? shared.runAsUser;
+  const group = own.runAsGroup ?? shared.runAsGroup;
+  const imageUser = image?.uid?.value;
+  const unmasked = privileged || own.procMount === "Unmasked";
+  return {
+    privileged,
+    namespaceOptions: namespaces(pod),
+    capabilities: {
+      addCapabilities: (own.capabilities?.add ?? []).map(String),
+      dropCapabilities: (own.capabilities?.drop ?? []).map(String),
+    },
+    ...userFields(user, imageUser, image?.username),
+    ...(group === undefined ? {} : { runAsGroup: { value: BigInt(group) } }),
+    readonlyRootfs: own.readOnlyRootFilesystem ?? false,
+    supplementalGroups: groups(pod),
+    noNewPrivs: own.allowPrivilegeEscalation === false,
+    maskedPaths: unmasked ? [] : maskedPaths,
+    readonlyPaths: unmasked ? [] : readonlyPaths,
+    seccomp: privileged
+      ? { profileType: "Unconfined" }
+      : seccomp(own.seccompProfile ?? shared.seccompProfile, input.seccompDefault, input.rootDir),
+    ...seLinux(own.seLinuxOptions ?? shared.seLinuxOptions),
+  };
+}
+
+function userFields(
+  user: number | undefined,
+  imageUser: bigint | undefined,
+  username: string | undefined,
+): Pick<LinuxContainerSecurityContext, "runAsUser" | "runAsUsername"> {
+  if (user !== undefined) return { runAsUser: { value: BigInt(user) } };
+  if (imageUser !== undefined) return { runAsUser: { value: imageUser } };
+  return username === undefined || username === "" ? {} : { runAsUsername: username };
+}
+
+function seLinux(
+  options: NonNullable<Container["securityContext"]>["seLinuxOptions"],
+): Pick<LinuxContainerSecurityContext, "selinuxOptions"> {
+  return options === undefined ? {} : { selinuxOptions: options };
+}

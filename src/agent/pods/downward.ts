@@ -1,0 +1,90 @@
+/** What a container may learn about its own pod: fieldRef and resourceFieldRef. */
+import type { Container } from "../../api/core/container.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import type { ResourceFieldSelector } from "../../api/core/selector.ts";
+import { amount, dividedBy } from "./amounts.ts";
+import { allContainers } from "./pod-fields.ts";
+
+/** What only the node knows. */
+export interface NodeFacts {
+  readonly name: string;
+  readonly ips: readonly string[];
+  readonly allocatable: { readonly cpuMillis: number; readonly memoryBytes: number; readonly storageBytes: number };
+}
+
+const subscript = /^metadata\.(labels|annotations)\['(.+)'\]$/;
+
+/** Throws with Kubernetes' text when the path is none that can be referred to. */
+export function fieldValue(pod: Pod, path: string, node: NodeFacts, podIps: readonly string[]): string {
+  const found = subscript.exec(path);
+  if (found !== null) {
+    return pod.metadata?.[found[1] as "labels" | "annotations"]?.[found[2] ?? ""] ?? "";
+  }
+  switch (path) {
+    case "metadata.name":
+      return pod.metadata?.name ?? "";
+    case "metadata.namespace":
+      return pod.metadata?.namespace ?? "";
+    case "metadata.uid":
+      return pod.metadata?.uid ?? "";
+    case "metadata.labels":
+      return formatMap(pod.metadata?.labels ?? {});
+    case "metadata.annotations":
+      return formatMap(pod.metadata?.annotations ?? {});
+    case "spec.nodeName":
+      return node.name;
+    case "spec.serviceAccountName":
+      return pod.spec?.serviceAccountName ?? "";
+    case "status.hostIP":
+      return node.ips[0] ?? "";
+    case "status.hostIPs":
+      return node.ips.join(",");
+    case "status.podIP":
+      return podIps[0] ?? "";
+    case "status.podIPs":
+      return podIps.join(",");
+    default:
+      throw new Error(`unsupported fieldPath: ${path}`);
+  }
+}
+
+/** `key="value"` a line, sorted, values escaped as Go quotes them. */
+function formatMap(map: Readonly<Record<string, string>>): string {
+  return Object.keys(map)
+    .sort()
+    .map((key) => `${key}=${JSON.stringify(map[key])}`)
+    .join("\n");
+}
+
+export function resourceValue(
+  pod: Pod,
+  container: Container | undefined,
+  reference: ResourceFieldSelector,
+  node: NodeFacts,
+): string {
+  const named =
+    reference.containerName === undefined || reference.containerName === ""
+      ? container
+      : allContainers(pod).find(({ spec }) => spec.name === reference.containerName)?.spec;
+  if (named === undefined) throw new Error(`container ${reference.containerName} not found`);
+  const [list, name] = splitOnce(reference.resource);
+  if (list !== "limits" && list !== "requests") {
+    throw new Error(`unsupported container resource : ${reference.resource}`);
+  }
+  const divisor = reference.divisor === undefined || amount(reference.divisor) === 0n ? "1" : reference.divisor;
+  const quantity = named.resources?.[list]?.[name];
+  // Without a limit, what the node can give is the limit there is.
+  const value = quantity ?? (list === "limits" ? allocatable(name, node) : "0");
+  return String(dividedBy(amount(value), amount(divisor)));
+}
+
+function allocatable(name: string, node: NodeFacts): string {
+  if (name === "cpu") return `${node.allocatable.cpuMillis}m`;
+  if (name === "memory") return String(node.allocatable.memoryBytes);
+  return name === "ephemeral-storage" ? String(node.allocatable.storageBytes) : "0";
+}
+
+function splitOnce(text: string): readonly [string, string] {
+  const at = text.indexOf(".");
+  return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
+}

@@ -1,0 +1,71 @@
+/** The environment of a container: envFrom, then env in order, each value seeing the ones before it. */
+import type { Container, EnvVar } from "../../api/core/container.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import { fieldValue, type NodeFacts, resourceValue } from "./downward.ts";
+import { expand } from "./expansion.ts";
+import { podNamespace } from "./pod-fields.ts";
+
+/** ConfigMaps and Secrets of the pod's namespace: key → text; undefined when there is no such object. */
+export interface EnvironmentSources {
+  configMap(namespace: string, name: string): Promise<Readonly<Record<string, string>> | undefined>;
+  secret(namespace: string, name: string): Promise<Readonly<Record<string, string>> | undefined>;
+}
+
+export interface EnvironmentInput {
+  readonly pod: Pod;
+  readonly container: Container;
+  readonly node: NodeFacts;
+  readonly podIps: readonly string[];
+  readonly sources: EnvironmentSources;
+}
+
+/** Rejects with Kubernetes' text when something required is missing; the container then shows `CreateContainerConfigError`. */
+export async function makeEnvironment(input: EnvironmentInput): Promise<ReadonlyMap<string, string>> {
+  const environment = new Map<string, string>();
+  for (const from of input.container.envFrom ?? []) {
+    for (const [key, value] of Object.entries(await bulk(input, from))) {
+      environment.set(`${from.prefix ?? ""}${key}`, value);
+    }
+  }
+  for (const variable of input.container.env ?? []) {
+    const value = await variableValue(input, variable, environment);
+    if (value !== undefined) environment.set(variable.name, value);
+  }
+  return environment;
+}
+
+type EnvFrom = NonNullable<Container["envFrom"]>[number];
+
+async function bulk(input: EnvironmentInput, from: EnvFrom): Promise<Readonly<Record<string, string>>> {
+  const namespace = podNamespace(input.pod);
+  const reference = from.configMapRef ?? from.secretRef;
+  if (reference === undefined) return {};
+  const kind = from.configMapRef === undefined ? "secret" : "configMap";
+  const found = await input.sources[kind](namespace, reference.name ?? "");
+  if (found !== undefined) return found;
+  if (reference.optional === true) return {};
+  throw new Error(`${kind === "secret" ? "secret" : "configmap"} "${reference.name}" not found`);
+}
+
+async function variableValue(
+  input: EnvironmentInput,
+  variable: EnvVar,
+  environment: ReadonlyMap<string, string>,
+): Promise<string | undefined> {
+  const from = variable.valueFrom;
+  if (from === undefined) return expand(variable.value ?? "", (name) => environment.get(name));
+  if (from.fieldRef !== undefined) return fieldValue(input.pod, from.fieldRef.fieldPath, input.node, input.podIps);
+  if (from.resourceFieldRef !== undefined) {
+    return resourceValue(input.pod, input.container, from.resourceFieldRef, input.node);
+  }
+  const namespace = podNamespace(input.pod);
+  const selector = from.configMapKeyRef ?? from.secretKeyRef;
+  if (selector === undefined) return undefined;
+  const [kind, label] =
+    from.configMapKeyRef === undefined ? (["secret", "Secret"] as const) : (["configMap", "ConfigMap"] as const);
+  const found = await input.sources[kind](namespace, selector.name ?? "");
+  const value = found?.[selector.key];
+  if (value !== undefined || selector.optional === true) return value;
+  if (found === undefined) throw new Error(`${label.toLowerCase()} "${selector.name}" not found`);
+  throw new Error(`couldn't find key ${selector.key} in ${label} ${namespace}/${selector.name}`);
+}

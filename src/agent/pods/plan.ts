@@ -1,0 +1,208 @@
+/** What is to be done about a pod, from what is wanted and what is observed. Pure: a level, not an edge. */
+import type { Container } from "../../api/core/container.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import type { Observation, ObservedContainer, ObservedSandbox } from "../runtime/observation.ts";
+import { containerHash } from "./container-hash.ts";
+import { appContainers, type ContainerRole, initContainers, isSidecar, restartPolicy } from "./pod-fields.ts";
+import type { RestartBackoff } from "./restart-backoff.ts";
+
+export interface PlannedStart {
+  readonly spec: Container;
+  readonly role: ContainerRole;
+  /** How often the container has been started before. */
+  readonly restartCount: number;
+  /** When its last run ended, milliseconds; undefined for the first start. */
+  readonly finishedAt: number | undefined;
+}
+
+export interface PlannedKill {
+  readonly container: ObservedContainer;
+  readonly role: ContainerRole;
+  /** As in the Killing event. */
+  readonly message: string;
+}
+
+export interface PlannedWait {
+  readonly spec: Container;
+  readonly role: ContainerRole;
+  /** Milliseconds since 1970. */
+  readonly until: number;
+  /** Set for a crash loop; a retry after an error keeps the reason it already shows. */
+  readonly crashDelayMs: number | undefined;
+}
+
+export interface Plan {
+  /** The sandbox to use; undefined: one has to be made. */
+  readonly sandbox: ObservedSandbox | undefined;
+  /** Sandboxes to stop before a new one is made. */
+  readonly staleSandboxes: readonly ObservedSandbox[];
+  readonly sandboxAttempt: number;
+  readonly kills: readonly PlannedKill[];
+  readonly starts: readonly PlannedStart[];
+  readonly waits: readonly PlannedWait[];
+  /** Nothing of the pod will run again. */
+  readonly finished: boolean;
+}
+
+export type Health = "ok" | "liveness" | "startup";
+
+export interface PlanInput {
+  readonly pod: Pod;
+  readonly observation: Observation;
+  readonly now: number;
+  readonly backoff: RestartBackoff;
+  /** Containers whose last attempt to start failed: when to try again. */
+  readonly retryAt: ReadonlyMap<string, number>;
+  /** Whether probes want the container ended. */
+  readonly health: (id: string) => Health;
+  /** Whether the startup probe, if any, has passed. */
+  readonly started: (container: Container, id: string) => boolean;
+}
+
+interface Draft {
+  readonly kills: PlannedKill[];
+  readonly starts: PlannedStart[];
+  readonly waits: PlannedWait[];
+}
+
+/** `name/hash`: a changed container starts without the delay that the old one earned. */
+export function backoffKey(container: Container): string {
+  return `${container.name}/${containerHash(container)}`;
+}
+
+export function latest(observation: Observation, name: string): ObservedContainer | undefined {
+  return observation.containers.find((each) => each.name === name);
+}
+
+export function planPod(input: PlanInput): Plan {
+  const { pod, observation } = input;
+  const ready = observation.sandboxes.filter((each) => each.ready);
+  const sandbox = ready.length === 1 ? ready[0] : undefined;
+  const base = {
+    sandbox,
+    staleSandboxes: sandbox === undefined ? observation.sandboxes.filter((each) => each.ready) : ready.slice(1),
+    sandboxAttempt: observation.sandboxes.reduce((most, each) => Math.max(most, each.attempt + 1), 0),
+  };
+  const draft: Draft = { kills: [], starts: [], waits: [] };
+  if (sandbox === undefined && isOver(pod, observation)) {
+    return { ...base, ...draft, finished: true };
+  }
+  const init = planInit(input, draft, sandbox);
+  if (init === "failed") {
+    return { ...base, kills: [], starts: [], waits: [], finished: true };
+  }
+  if (init === "done") {
+    for (const spec of appContainers(pod)) {
+      planContainer(input, draft, spec, "containers", restartPolicy(pod));
+    }
+    if (draft.kills.length === 0 && appContainers(pod).every((spec) => isFinal(pod, latest(observation, spec.name)))) {
+      return { ...base, kills: [], starts: [], waits: [], finished: true };
+    }
+  }
+  return { ...base, ...draft, finished: false };
+}
+
+/** A pod that may not restart and lost its sandbox after it had containers is over. */
+function isOver(pod: Pod, observation: Observation): boolean {
+  if (appContainers(pod).every((spec) => isFinal(pod, latest(observation, spec.name)))) return true;
+  return restartPolicy(pod) === "Never" && observation.containers.length > 0;
+}
+
+function isFinal(pod: Pod, container: ObservedContainer | undefined): boolean {
+  if (container?.state !== "exited") return false;
+  const policy = restartPolicy(pod);
+  return policy === "Never" || (policy === "OnFailure" && container.exitCode === 0);
+}
+
+/** `waiting`: an init container still has to finish, or a sidecar to start. */
+function planInit(input: PlanInput, draft: Draft, sandbox: ObservedSandbox | undefined): "done" | "waiting" | "failed" {
+  const { pod, observation } = input;
+  // Once a container of the pod ran in this sandbox, its init containers had finished, even if they are gone by now.
+  const initialized =
+    sandbox !== undefined &&
+    appContainers(pod).some((spec) =>
+      observation.containers.some((each) => each.name === spec.name && each.sandboxId === sandbox.id),
+    );
+  for (const spec of initContainers(pod)) {
+    const newest = latest(observation, spec.name);
+    const current = newest?.sandboxId === sandbox?.id ? newest : undefined;
+    if (isSidecar(spec)) {
+      planContainer(input, draft, spec, "initContainers", "Always");
+      const runs = current?.state === "running" && input.health(current.id) === "ok";
+      if (!initialized && !(runs && input.started(spec, current.id))) return "waiting";
+      continue;
+    }
+    if (initialized || (current?.state === "exited" && current.exitCode === 0)) continue;
+    if (current?.state === "exited" && restartPolicy(pod) === "Never") return "failed";
+    if (current?.state === "running") return "waiting";
+    planStart(input, draft, spec, "initContainers", newest);
+    return "waiting";
+  }
+  return "done";
+}
+
+function planContainer(
+  input: PlanInput,
+  draft: Draft,
+  spec: Container,
+  role: ContainerRole,
+  policy: "Always" | "OnFailure" | "Never",
+): void {
+  const found = latest(input.observation, spec.name);
+  if (found?.state === "running") {
+    const message = killMessage(input, spec, role, found, policy);
+    if (message === undefined) return;
+    draft.kills.push({ container: found, role, message });
+    return;
+  }
+  if (found?.state === "unknown") {
+    draft.kills.push({ container: found, role, message: `Container ${spec.name} is in unknown state, try killing it` });
+    return;
+  }
+  if (found?.state === "exited") {
+    if (policy === "Never" || (policy === "OnFailure" && found.exitCode === 0)) return;
+  }
+  planStart(input, draft, spec, role, found);
+}
+
+function killMessage(
+  input: PlanInput,
+  spec: Container,
+  role: ContainerRole,
+  found: ObservedContainer,
+  policy: string,
+): string | undefined {
+  if (found.hash !== "" && found.hash !== containerHash(spec)) {
+    return `Container ${spec.name} definition changed, will be restarted`;
+  }
+  const health = input.health(found.id);
+  if (health === "ok") return undefined;
+  if (role === "initContainers") return `Init container ${spec.name} failed ${health} probe`;
+  const fate = policy === "Never" ? "" : ", will be restarted";
+  return `Container ${spec.name} failed ${health} probe${fate}`;
+}
+
+function planStart(
+  input: PlanInput,
+  draft: Draft,
+  spec: Container,
+  role: ContainerRole,
+  found: ObservedContainer | undefined,
+): void {
+  const finishedAt = found?.state === "exited" ? found.finishedAt : undefined;
+  const retryAt = input.retryAt.get(spec.name);
+  if (retryAt !== undefined && input.now < retryAt) {
+    draft.waits.push({ spec, role, until: retryAt, crashDelayMs: undefined });
+    return;
+  }
+  if (finishedAt !== undefined) {
+    const waiting = input.backoff.waiting(backoffKey(spec), finishedAt, input.now);
+    if (waiting !== undefined) {
+      draft.waits.push({ spec, role, until: waiting.until, crashDelayMs: waiting.delayMs });
+      return;
+    }
+  }
+  // A container that was created but never ran was no start.
+  const restartCount = found === undefined ? 0 : found.restartCount + (found.state === "created" ? 0 : 1);
+  draft.starts.push({ spec, role, restartCount, finishedAt });
+}

@@ -1,0 +1,76 @@
+/** Small questions about a Pod that many files ask. */
+import type { Container } from "../../api/core/container.ts";
+import type { Pod } from "../../api/core/pod.ts";
+
+export type ContainerRole = "containers" | "initContainers";
+
+/** A container of the spec with its place in it. */
+export interface PodContainer {
+  readonly spec: Container;
+  readonly role: ContainerRole;
+}
+
+export function podUid(pod: Pod): string {
+  return pod.metadata?.uid ?? "";
+}
+
+export function podName(pod: Pod): string {
+  return pod.metadata?.name ?? "";
+}
+
+export function podNamespace(pod: Pod): string {
+  return pod.metadata?.namespace ?? "default";
+}
+
+/** `web_default(8f…)`, as Kubernetes writes a pod in its messages. */
+export function podFullName(pod: Pod): string {
+  return `${podName(pod)}_${podNamespace(pod)}(${podUid(pod)})`;
+}
+
+export function initContainers(pod: Pod): readonly Container[] {
+  return pod.spec?.initContainers ?? [];
+}
+
+export function appContainers(pod: Pod): readonly Container[] {
+  return pod.spec?.containers ?? [];
+}
+
+export function allContainers(pod: Pod): readonly PodContainer[] {
+  return [
+    ...initContainers(pod).map((spec) => ({ spec, role: "initContainers" as const })),
+    ...appContainers(pod).map((spec) => ({ spec, role: "containers" as const })),
+  ];
+}
+
+/** An init container that keeps running beside the pod's containers. */
+export function isSidecar(container: Container): boolean {
+  return container.restartPolicy === "Always";
+}
+
+export function restartPolicy(pod: Pod): "Always" | "OnFailure" | "Never" {
+  return pod.spec?.restartPolicy ?? "Always";
+}
+
+export function isDeleted(pod: Pod): boolean {
+  return pod.metadata?.deletionTimestamp !== undefined;
+}
+
+export function isTerminal(pod: Pod): boolean {
+  const phase = pod.status?.phase;
+  return phase === "Succeeded" || phase === "Failed";
+}
+
+/** Seconds a pod gets to stop: what the delete granted, else what the spec says. */
+export function graceSeconds(pod: Pod): number {
+  return pod.metadata?.deletionGracePeriodSeconds ?? pod.spec?.terminationGracePeriodSeconds ?? 30;
+}
+
+/** Mirror pods and pods from files say where they come from. */
+export const configSourceAnnotation = "kubernetes.io/config.source";
+export const configHashAnnotation = "kubernetes.io/config.hash";
+export const configMirrorAnnotation = "kubernetes.io/config.mirror";
+
+export function isStatic(pod: Pod): boolean {
+  const source = pod.metadata?.annotations?.[configSourceAnnotation];
+  return source !== undefined && source !== "api";
+}

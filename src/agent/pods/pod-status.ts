@@ -1,0 +1,203 @@
+/** The API's view of a pod, from its spec and what was observed. */
+import type { ContainerStatus } from "../../api/core/container-status.ts";
+import type { Pod, PodCondition, PodStatus } from "../../api/core/pod.ts";
+import type { Observation } from "../runtime/observation.ts";
+import { type ContainerView, containerStatus, time, type WaitingReason } from "./container-status.ts";
+import { appContainers, initContainers, isSidecar, restartPolicy } from "./pod-fields.ts";
+import { qosClass } from "./qos.ts";
+
+export interface StatusInput {
+  readonly pod: Pod;
+  readonly observation: Observation;
+  readonly now: number;
+  /** When the agent first acted on the pod, milliseconds. */
+  readonly startTime: number;
+  readonly hostIps: readonly string[];
+  readonly runtimeName: string;
+  readonly waiting: ReadonlyMap<string, WaitingReason>;
+  readonly readyProbe: ContainerView["readyProbe"];
+  readonly startedProbe: ContainerView["startedProbe"];
+  /** All containers have been stopped for good. */
+  readonly ended: boolean;
+  /** Why the pod fails whatever its containers did: `DeadlineExceeded`, … */
+  readonly failure: WaitingReason | undefined;
+  /** The status last given out; conditions keep their transition times, and a phase does not go back. */
+  readonly previous: PodStatus | undefined;
+}
+
+type Phase = NonNullable<PodStatus["phase"]>;
+
+export function podStatus(input: StatusInput): PodStatus {
+  const { pod, observation, previous } = input;
+  const view = (init: boolean) => (spec: ContainerView["spec"]) =>
+    containerStatus({
+      spec,
+      init,
+      observation,
+      defaultReason: initContainers(pod).length > 0 ? "PodInitializing" : "ContainerCreating",
+      waiting: input.waiting.get(spec.name),
+      runtimeName: input.runtimeName,
+      readyProbe: input.readyProbe,
+      startedProbe: input.startedProbe,
+      ended: input.ended,
+      previous: (init ? previous?.initContainerStatuses : previous?.containerStatuses)?.find(
+        (each) => each.name === spec.name,
+      ),
+    });
+  const inits = initContainers(pod).map(view(true));
+  const apps = appContainers(pod).map(view(false));
+  const computed = input.failure === undefined ? computePhase(pod, inits, apps) : "Failed";
+  const phase = shownPhase(computed, input);
+  const hostIps = input.hostIps.map((ip) => ({ ip }));
+  const podIps = podIpsOf(input).map((ip) => ({ ip }));
+  return {
+    phase,
+    conditions: conditions(input, computed, inits, apps),
+    ...(input.failure === undefined ? {} : { reason: input.failure.reason, message: input.failure.message }),
+    ...(hostIps[0] === undefined ? {} : { hostIP: hostIps[0].ip, hostIPs: hostIps }),
+    ...(podIps[0] === undefined ? {} : { podIP: podIps[0].ip, podIPs: podIps }),
+    startTime: time(input.startTime),
+    ...(inits.length === 0 ? {} : { initContainerStatuses: inits }),
+    containerStatuses: apps,
+    qosClass: previous?.qosClass ?? qosClass(pod),
+  };
+}
+
+/** A pod that was turned away before anything of it ran. */
+export function rejectedStatus(pod: Pod, now: number, failure: WaitingReason): PodStatus {
+  return {
+    phase: "Failed",
+    reason: failure.reason,
+    message: `Pod was rejected: ${failure.message}`,
+    startTime: time(now),
+    qosClass: pod.status?.qosClass ?? qosClass(pod),
+  };
+}
+
+function podIpsOf(input: StatusInput): readonly string[] {
+  if (input.pod.spec?.hostNetwork === true) {
+    return input.observation.sandboxes.length > 0
+      ? input.hostIps
+      : (input.previous?.podIPs ?? []).map((each) => each.ip);
+  }
+  const sandbox = input.observation.sandboxes.find((each) => each.ready) ?? input.observation.sandboxes[0];
+  if (sandbox !== undefined && sandbox.ips.length > 0) return sandbox.ips;
+  return (input.previous?.podIPs ?? []).map((each) => each.ip);
+}
+
+/** A terminal phase shows only once everything has stopped, and never goes back. */
+function shownPhase(computed: Phase, input: StatusInput): Phase {
+  const before = input.previous?.phase;
+  if (before === "Succeeded" || before === "Failed") return before;
+  const terminal = computed === "Succeeded" || computed === "Failed";
+  return terminal && !input.ended ? (before ?? "Pending") : computed;
+}
+
+function computePhase(pod: Pod, inits: readonly ContainerStatus[], apps: readonly ContainerStatus[]): Phase {
+  const never = restartPolicy(pod) === "Never";
+  const specs = initContainers(pod);
+  let initPending = false;
+  for (const [index, status] of inits.entries()) {
+    const sidecar = specs[index] !== undefined && isSidecar(specs[index]);
+    if (sidecar) {
+      initPending ||= status.started !== true && status.state?.terminated === undefined;
+    } else if (status.state?.terminated !== undefined) {
+      const failed = status.state.terminated.exitCode !== 0;
+      if (failed && never) return "Failed";
+      initPending ||= failed;
+    } else {
+      initPending = true;
+    }
+  }
+  const running = apps.some((each) => each.state?.running !== undefined);
+  const everRan = apps.some((each) => each.state?.terminated !== undefined || each.lastState?.terminated !== undefined);
+  if (initPending && !running && !everRan) return "Pending";
+  // Waiting for the first start; one that waits between two runs counts as stopped.
+  if (apps.some((each) => each.state?.waiting !== undefined && each.lastState?.terminated === undefined))
+    return "Pending";
+  if (running) return "Running";
+  const ends = apps.map((each) => each.state?.terminated ?? each.lastState?.terminated);
+  if (ends.length === 0 || ends.some((each) => each === undefined)) return "Pending";
+  const succeeded = ends.every((each) => each?.exitCode === 0);
+  if (restartPolicy(pod) === "Always") return "Running";
+  if (succeeded) return "Succeeded";
+  return never ? "Failed" : "Running";
+}
+
+type Verdict = Pick<PodCondition, "status" | "reason" | "message">;
+
+function conditions(
+  input: StatusInput,
+  phase: Phase,
+  inits: readonly ContainerStatus[],
+  apps: readonly ContainerStatus[],
+): readonly PodCondition[] {
+  const { pod, observation } = input;
+  const specs = initContainers(pod);
+  const counted = [...inits.filter((_, index) => specs[index] !== undefined && isSidecar(specs[index])), ...apps];
+  const containersReady = containersVerdict(phase, counted);
+  const networked = observation.sandboxes.some((each) => each.ready && (each.hostNetwork || each.ips.length > 0));
+  const verdicts: readonly (readonly [string, Verdict])[] = [
+    ["PodReadyToStartContainers", { status: networked && !input.ended ? "True" : "False" }],
+    ["Initialized", initializedVerdict(input, phase, inits, apps)],
+    ["Ready", readyVerdict(pod, input.previous, containersReady)],
+    ["ContainersReady", containersReady],
+    ["PodScheduled", { status: "True" }],
+  ];
+  return verdicts.map(([type, verdict]) => condition(type, verdict, input));
+}
+
+function condition(type: string, verdict: Verdict, input: StatusInput): PodCondition {
+  const before = input.previous?.conditions?.find((each) => each.type === type);
+  const since = before?.status === verdict.status ? before.lastTransitionTime : undefined;
+  return { type, ...verdict, lastTransitionTime: since ?? time(input.now) };
+}
+
+function containersVerdict(phase: Phase, statuses: readonly ContainerStatus[]): Verdict {
+  if (phase === "Succeeded") return { status: "False", reason: "PodCompleted" };
+  if (phase === "Failed") return { status: "False", reason: "PodFailed" };
+  const unready = statuses.filter((each) => !each.ready).map((each) => each.name);
+  if (unready.length === 0) return { status: "True" };
+  return {
+    status: "False",
+    reason: "ContainersNotReady",
+    message: `containers with unready status: [${unready.join(" ")}]`,
+  };
+}
+
+function readyVerdict(pod: Pod, previous: PodStatus | undefined, containers: Verdict): Verdict {
+  if (containers.status !== "True") return containers;
+  const gates = pod.spec?.readinessGates ?? [];
+  const known = previous?.conditions ?? [];
+  const problems = gates.flatMap(({ conditionType }) => {
+    const found = known.find((each) => each.type === conditionType);
+    if (found === undefined)
+      return [`corresponding condition of pod readiness gate "${conditionType}" does not exist.`];
+    return found.status === "True"
+      ? []
+      : [`the status of pod readiness gate "${conditionType}" is not "True", but ${found.status}`];
+  });
+  if (problems.length === 0) return { status: "True" };
+  return { status: "False", reason: "ReadinessGatesNotReady", message: problems.join(", ") };
+}
+
+function initializedVerdict(
+  input: StatusInput,
+  phase: Phase,
+  inits: readonly ContainerStatus[],
+  apps: readonly ContainerStatus[],
+): Verdict {
+  if (phase === "Succeeded") return { status: "True", reason: "PodCompleted" };
+  const specs = initContainers(input.pod);
+  const incomplete = inits.filter((each, index) => {
+    const spec = specs[index];
+    return spec !== undefined && isSidecar(spec) ? each.started !== true : !each.ready;
+  });
+  const began = apps.some((each) => each.containerID !== undefined);
+  if (incomplete.length === 0 || began) return { status: "True" };
+  return {
+    status: "False",
+    reason: "ContainersNotInitialized",
+    message: `containers with incomplete status: [${incomplete.map((each) => each.name).join(" ")}]`,
+  };
+}

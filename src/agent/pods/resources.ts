@@ -1,0 +1,61 @@
+/** Requests and limits as the kernel takes them. */
+import type { Container } from "../../api/core/container.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import type { LinuxContainerResources } from "../runtime/cri/shared.ts";
+import { bytes, milliCpu } from "./amounts.ts";
+import { oomScoreAdj, qosClass } from "./qos.ts";
+
+export interface CpuSettings {
+  readonly cpuCfsQuota: boolean;
+  readonly cpuCfsQuotaPeriodMs: number;
+}
+
+const SHARES_MIN = 2;
+const SHARES_MAX = 262_144;
+const QUOTA_US_MIN = 1_000;
+
+export function containerResources(
+  pod: Pod,
+  container: Container,
+  settings: CpuSettings,
+  memoryCapacityBytes: number,
+): LinuxContainerResources {
+  const { requests, limits } = container.resources ?? {};
+  // Without a request the limit is one; without either the container gets the least there is.
+  const requested = milliCpu(requests?.["cpu"] ?? limits?.["cpu"]);
+  const limited = milliCpu(limits?.["cpu"]);
+  const memory = bytes(limits?.["memory"]);
+  const period = settings.cpuCfsQuotaPeriodMs * 1000;
+  return {
+    cpuShares: BigInt(cpuShares(requested)),
+    ...(settings.cpuCfsQuota && limited > 0
+      ? { cpuPeriod: BigInt(period), cpuQuota: BigInt(Math.max(QUOTA_US_MIN, Math.floor((limited * period) / 1000))) }
+      : {}),
+    ...(memory > 0 ? { memoryLimitInBytes: BigInt(memory), memorySwapLimitInBytes: BigInt(memory) } : {}),
+    oomScoreAdj: BigInt(oomScoreAdj(pod, container, memoryCapacityBytes)),
+  };
+}
+
+export function cpuShares(millis: number): number {
+  return Math.min(SHARES_MAX, Math.max(SHARES_MIN, Math.floor((millis * 1024) / 1000)));
+}
+
+export interface CgroupSettings {
+  readonly cgroupDriver: "cgroupfs" | "systemd";
+  /** Empty or `/`: the hierarchy's own root. */
+  readonly cgroupRoot: string;
+  readonly cgroupsPerQos: boolean;
+}
+
+/** Where the pod's containers go, as the runtime wants it spelt: a path, or a systemd slice. */
+export function cgroupParent(pod: Pod, settings: CgroupSettings): string {
+  if (!settings.cgroupsPerQos) return "";
+  const qos = qosClass(pod);
+  const uid = pod.metadata?.uid ?? "";
+  const tier = qos === "Guaranteed" ? [] : [qos.toLowerCase()];
+  const root = settings.cgroupRoot.split("/").filter((part) => part !== "");
+  const parts = [...root, "kubepods", ...tier, `pod${uid}`];
+  if (settings.cgroupDriver === "cgroupfs") return `/${parts.join("/")}`;
+  // systemd spells a path with dashes: kubepods-burstable-pod8f_2c.slice, each dash of the uid an underscore.
+  return `${parts.map((part) => part.replaceAll("-", "_")).join("-")}.slice`;
+}

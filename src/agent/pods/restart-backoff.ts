@@ -1,0 +1,39 @@
+/** How long a container that ended waits before it is started again: 10 s, doubled up to 5 min, forgotten after 10 min. */
+
+interface Entry {
+  readonly delayMs: number;
+  readonly updatedAt: number;
+}
+
+export const restartInitialMs = 10_000;
+export const restartMaxMs = 300_000;
+
+/** One per pod, in memory: an agent that starts anew starts the delays anew. The first restart is immediate. */
+export class RestartBackoff {
+  readonly #entries = new Map<string, Entry>();
+
+  /** The delay that runs since `finishedAt` and has not passed at `now`; undefined when a start is allowed. */
+  waiting(
+    key: string,
+    finishedAt: number,
+    now: number,
+  ): { readonly delayMs: number; readonly until: number } | undefined {
+    const entry = this.#entries.get(key);
+    if (entry === undefined || stale(entry, finishedAt)) return undefined;
+    const until = finishedAt + entry.delayMs;
+    return now < until ? { delayMs: entry.delayMs, until } : undefined;
+  }
+
+  /** Notes a restart at `now` of what finished at `finishedAt`. */
+  restarted(key: string, finishedAt: number, now: number): void {
+    const entry = this.#entries.get(key);
+    const delayMs =
+      entry === undefined || stale(entry, finishedAt) ? restartInitialMs : Math.min(entry.delayMs * 2, restartMaxMs);
+    this.#entries.set(key, { delayMs, updatedAt: now });
+  }
+}
+
+/** It ran long enough since its last restart to be taken for healthy. */
+function stale(entry: Entry, finishedAt: number): boolean {
+  return finishedAt - entry.updatedAt > 2 * restartMaxMs;
+}

@@ -1,0 +1,96 @@
+/** Pod → CRI PodSandboxConfig. */
+import type { ContainerPort } from "../../api/core/container.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import type { SeccompProfile } from "../../api/core/security-context.ts";
+import type { PodSandboxConfig } from "../runtime/cri/sandbox.ts";
+import type { DNSConfig, NamespaceOption, PortMapping, SecurityProfile } from "../runtime/cri/shared.ts";
+import { labels } from "../runtime/observation.ts";
+import { type Directories, podLogDir } from "./directories.ts";
+import { hostnameOf } from "./dns.ts";
+import { allContainers, appContainers, podName, podNamespace, podUid } from "./pod-fields.ts";
+import { type CgroupSettings, cgroupParent } from "./resources.ts";
+
+export interface SandboxInput {
+  readonly pod: Pod;
+  readonly attempt: number;
+  readonly dns: DNSConfig;
+  readonly clusterDomain: string;
+  readonly directories: Directories;
+  readonly cgroups: CgroupSettings;
+}
+
+export function sandboxConfig(input: SandboxInput): PodSandboxConfig {
+  const { pod } = input;
+  const hostNetwork = pod.spec?.hostNetwork === true;
+  const context = pod.spec?.securityContext;
+  const sysctls = Object.fromEntries((context?.sysctls ?? []).map((each) => [each.name, each.value]));
+  return {
+    metadata: { name: podName(pod), uid: podUid(pod), namespace: podNamespace(pod), attempt: input.attempt },
+    ...(hostNetwork ? {} : { hostname: hostnameOf(pod, input.clusterDomain).hostname }),
+    logDirectory: podLogDir(input.directories, pod),
+    dnsConfig: input.dns,
+    portMappings: hostNetwork ? [] : portMappings(pod),
+    labels: { ...pod.metadata?.labels, ...podLabels(pod) },
+    annotations: pod.metadata?.annotations ?? {},
+    linux: {
+      cgroupParent: cgroupParent(pod, input.cgroups),
+      ...(Object.keys(sysctls).length === 0 ? {} : { sysctls }),
+      securityContext: {
+        namespaceOptions: namespaces(pod),
+        seccomp: { profileType: "RuntimeDefault" },
+        privileged: allContainers(pod).some(({ spec }) => spec.securityContext?.privileged === true),
+        supplementalGroups: groups(pod),
+        ...(context?.runAsUser === undefined ? {} : { runAsUser: { value: BigInt(context.runAsUser) } }),
+        ...(context?.runAsGroup === undefined || context.runAsUser === undefined
+          ? {}
+          : { runAsGroup: { value: BigInt(context.runAsGroup) } }),
+      },
+    },
+  };
+}
+
+export function podLabels(pod: Pod): Readonly<Record<string, string>> {
+  return {
+    [labels.podName]: podName(pod),
+    [labels.podNamespace]: podNamespace(pod),
+    [labels.podUid]: podUid(pod),
+  };
+}
+
+/** Each container has its own PID namespace unless the pod shares the node's or one of its own. */
+export function namespaces(pod: Pod): NamespaceOption {
+  return {
+    network: pod.spec?.hostNetwork === true ? "NODE" : "POD",
+    pid: pod.spec?.hostPID === true ? "NODE" : pod.spec?.shareProcessNamespace === true ? "POD" : "CONTAINER",
+    ipc: pod.spec?.hostIPC === true ? "NODE" : "POD",
+  };
+}
+
+export function groups(pod: Pod): readonly bigint[] {
+  const context = pod.spec?.securityContext;
+  const all = [...(context?.supplementalGroups ?? []), ...(context?.fsGroup === undefined ? [] : [context.fsGroup])];
+  return all.map(BigInt);
+}
+
+function portMappings(pod: Pod): readonly PortMapping[] {
+  const ports: readonly ContainerPort[] = [...(pod.spec?.initContainers ?? []), ...appContainers(pod)].flatMap(
+    (container) => container.ports ?? [],
+  );
+  return ports.map((port) => ({
+    protocol: port.protocol ?? "TCP",
+    containerPort: port.containerPort,
+    ...(port.hostPort === undefined ? {} : { hostPort: port.hostPort }),
+    ...(port.hostIP === undefined ? {} : { hostIp: port.hostIP }),
+  }));
+}
+
+/** Localhost profiles live below the agent's root directory, as in Kubernetes. */
+export function seccomp(
+  profile: SeccompProfile | undefined,
+  seccompDefault: boolean,
+  rootDir: string,
+): SecurityProfile {
+  if (profile === undefined) return { profileType: seccompDefault ? "RuntimeDefault" : "Unconfined" };
+  if (profile.type !== "Localhost") return { profileType: profile.type };
+  return { profileType: "Localhost", localhostRef: `${rootDir}/seccomp/${profile.localhostProfile ?? ""}` };
+}
