@@ -1,0 +1,91 @@
+/** Feature gates: which exist, which are on. */
+import { nearest } from "./distance.ts";
+import type { GateSettings } from "./types/gate-settings.ts";
+
+export type GateStage = "ALPHA" | "BETA" | "GA" | "DEPRECATED";
+
+export interface Gate {
+  readonly stage: GateStage;
+  readonly default: boolean;
+  /** The value cannot be changed any more. */
+  readonly locked?: boolean;
+}
+
+export type GateTable = Readonly<Record<string, Gate>>;
+
+/** Names of gates whose Kubernetes spelling users bring along. */
+export function svcGateName(name: string): string {
+  return name.replaceAll("Kubelet", "Svclet");
+}
+
+/** The gates of one program with what was set. Immutable. */
+export class FeatureGates {
+  readonly #enabled: ReadonlyMap<string, boolean>;
+  readonly #table: GateTable;
+
+  constructor(table: GateTable, settings: GateSettings = {}) {
+    this.#table = table;
+    this.#enabled = new Map(Object.entries(table).map(([name, gate]) => [name, effective(name, gate, settings)]));
+  }
+
+  /** Throws for a name that the program does not have: a misspelt gate must not read as "off". */
+  enabled(name: string): boolean {
+    const on = this.#enabled.get(name);
+    if (on === undefined) throw new RangeError(`Cannot read feature gate ${name}: this program has no such gate`);
+    return on;
+  }
+
+  /** True when the gate exists and is on: for code shared by programs whose lists differ. */
+  has(name: string): boolean {
+    return this.#enabled.get(name) ?? false;
+  }
+
+  /** All gates in name order. */
+  list(): readonly { readonly name: string; readonly stage: GateStage; readonly enabled: boolean }[] {
+    return Object.entries(this.#table)
+      .map(([name, { stage }]) => ({ name, stage, enabled: this.#enabled.get(name) ?? false }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+}
+
+/** AllAlpha and AllBeta set what is not set by name; locked gates stay. */
+function effective(name: string, gate: Gate, settings: GateSettings): boolean {
+  const set = byName(settings, name);
+  if (gate.locked) return gate.default;
+  if (set !== undefined) return set;
+  if (name === "AllAlpha" || name === "AllBeta") return gate.default;
+  if (gate.stage === "ALPHA" && settings.AllAlpha !== undefined) return settings.AllAlpha;
+  if (gate.stage === "BETA" && settings.AllBeta !== undefined) return settings.AllBeta;
+  return gate.default;
+}
+
+function byName(settings: GateSettings, name: string): boolean | undefined {
+  if (Object.hasOwn(settings, name)) return settings[name];
+  const other = Object.keys(settings).find((key) => svcGateName(key) === name);
+  return other === undefined ? undefined : settings[other];
+}
+
+/** What is wrong with `settings`, one sentence each. */
+export function gateProblems(table: GateTable, settings: GateSettings): string[] {
+  return Object.entries(settings).flatMap(([given, value]) => {
+    const name = svcGateName(given);
+    const gate = Object.hasOwn(table, name) ? table[name] : undefined;
+    if (gate === undefined) {
+      const guess = nearest(name, Object.keys(table));
+      return [`unknown feature gate ${given}${guess === undefined ? "" : `: did you mean ${guess}?`}`];
+    }
+    if (gate.locked && value !== gate.default) {
+      return [`feature gate ${given} cannot be set to ${value}: it is ${gate.stage} and locked to ${gate.default}`];
+    }
+    return [];
+  });
+}
+
+/** GA and deprecated gates still work and say that they will go. */
+export function gateWarnings(table: GateTable, settings: GateSettings): string[] {
+  return Object.entries(settings).flatMap(([given, value]) => {
+    const stage = table[svcGateName(given)]?.stage;
+    if (stage !== "GA" && stage !== "DEPRECATED") return [];
+    return [`Setting ${stage} feature gate ${given}=${value}. It will be removed in a future release.`];
+  });
+}

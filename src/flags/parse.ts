@@ -1,0 +1,188 @@
+/**
+ * Command line in, one typed value per flag out. yargs splits the words; what a word may be is the table's business.
+ */
+import { Parser } from "yargs/helpers";
+import { nearest } from "./distance.ts";
+import { type Flag, FlagError, type FlagTable, normaliseName, type ParsedFlags, ValueError } from "./flag.ts";
+
+export interface CommandLine<T extends FlagTable> {
+  readonly values: ParsedFlags<T>;
+  /** Names of the flags that were on the command line. */
+  readonly given: ReadonlySet<string>;
+  /** One line each, for stderr. */
+  readonly warnings: readonly string[];
+}
+
+export interface ParseOptions {
+  /** Where deprecation warnings go; stderr when absent. */
+  readonly warn?: (line: string) => void;
+  /** Words that are not flags are an error unless this is set. */
+  readonly positional?: boolean;
+}
+
+/** The value of every flag in `table`. Throws `FlagError` naming each flag, its value and what is allowed. */
+export function parseFlags<const T extends FlagTable>(
+  table: T,
+  argv: readonly string[],
+  options: ParseOptions = {},
+): ParsedFlags<T> {
+  const line = parseCommandLine(table, argv, options);
+  const warn = options.warn ?? ((text: string) => void process.stderr.write(`${text}\n`));
+  for (const warning of line.warnings) warn(warning);
+  return line.values;
+}
+
+/** As `parseFlags`, and says what was given and what deserves a warning. */
+export function parseCommandLine<const T extends FlagTable>(
+  table: T,
+  argv: readonly string[],
+  options: Pick<ParseOptions, "positional"> = {},
+): CommandLine<T> {
+  const { texts, problems } = readTexts(table, argv, options.positional ?? false);
+  const values: Record<string, unknown> = {};
+  for (const [name, row] of Object.entries(table)) {
+    const given = texts.get(name);
+    values[name] = given === undefined ? row.default : readValue(name, row, given, problems);
+  }
+  const given = new Set(texts.keys());
+  if (problems.length === 0) problems.push(...relationProblems(table, values, given));
+  if (problems.length > 0) throw new FlagError(problems);
+  return { values: values as ParsedFlags<T>, given, warnings: deprecations(table, given) };
+}
+
+/** True when the words ask for help, whatever else is wrong with them. */
+export function asksForHelp(argv: readonly string[]): boolean {
+  const end = argv.indexOf("--");
+  const words = end < 0 ? argv : argv.slice(0, end);
+  return words.some((word) => word === "-h" || word === "--help" || word === "--help=true");
+}
+
+interface Texts {
+  /** Every text given for a flag, in order. */
+  readonly texts: Map<string, readonly string[]>;
+  readonly problems: string[];
+}
+
+function readTexts(table: FlagTable, argv: readonly string[], positional: boolean): Texts {
+  const problems: string[] = [];
+  const names = Object.keys(table);
+  const shorts = new Map(names.flatMap((name) => (table[name]?.short ? [[table[name].short, name]] : [])));
+  const words = argv.map((word, index) => spell(table, shorts, word, argv.slice(0, index).includes("--")));
+  const takesValue = names.filter((name) => table[name]?.type.bare === undefined);
+  const result = Parser.detailed(words, {
+    string: names,
+    array: [],
+    narg: Object.fromEntries(takesValue.map((name) => [name, 1])),
+    configuration: {
+      "boolean-negation": false,
+      "camel-case-expansion": false,
+      "dot-notation": false,
+      "duplicate-arguments-array": true,
+      "parse-numbers": false,
+      "parse-positional-numbers": false,
+      "greedy-arrays": false,
+      "populate--": true,
+    },
+  });
+  const texts = new Map<string, readonly string[]>();
+  for (const [name, value] of Object.entries(result.argv as Record<string, unknown>)) {
+    if (name === "_" || name === "--") continue;
+    if (!Object.hasOwn(table, name)) {
+      problems.push(unknownFlag(name, names));
+      continue;
+    }
+    const all = (Array.isArray(value) ? value : [value]).map((text) => (typeof text === "string" ? text : undefined));
+    if (all.includes(undefined)) problems.push(missingValue(name, table[name]!));
+    else texts.set(name, all as string[]);
+  }
+  if (result.error !== null && problems.length === 0) problems.push(result.error.message);
+  const rest = [...(result.argv._ ?? []), ...((result.argv["--"] as string[] | undefined) ?? [])].map(String);
+  if (!positional) problems.push(...rest.map((word) => `unexpected argument "${word}": flags start with --`));
+  return { texts, problems };
+}
+
+/** One word as yargs reads it best: dashes in names, short names spelled out, a value for flags that may stand bare. */
+function spell(table: FlagTable, shorts: ReadonlyMap<string, string>, word: string, afterEnd: boolean): string {
+  const match = afterEnd ? null : /^(--?)([^=\s]+)(=[\s\S]*)?$/.exec(word);
+  if (match === null) return word;
+  const [, dashes, rawName = "", value] = match;
+  const long = dashes === "--" ? normaliseName(rawName) : (shorts.get(rawName) ?? rawName);
+  if (!Object.hasOwn(table, long)) return dashes === "--" ? `--${long}${value ?? ""}` : word;
+  const bare = table[long]?.type.bare;
+  return `--${long}${value ?? (bare === undefined ? "" : `=${bare}`)}`;
+}
+
+function readValue(name: string, row: Flag, texts: readonly string[], problems: string[]): unknown {
+  let value: unknown;
+  let first = true;
+  for (const text of texts) {
+    try {
+      const next = row.type.parse(text);
+      value = first || row.type.add === undefined ? next : row.type.add(value, next);
+      first = false;
+    } catch (error) {
+      if (!(error instanceof ValueError)) throw error;
+      problems.push(`--${name}=${quoted(text)}: ${error.message}`);
+    }
+  }
+  return first ? row.default : value;
+}
+
+/** Which given flags do not go together, or have no effect in this build. */
+function relationProblems(
+  table: FlagTable,
+  values: Readonly<Record<string, unknown>>,
+  given: ReadonlySet<string>,
+): string[] {
+  const problems: string[] = [];
+  for (const name of given) {
+    const row = table[name]!;
+    if (!row.effective && isChanged(row, values[name])) problems.push(notEffective(name, row, values[name]));
+    for (const other of row.excludes ?? []) {
+      for (const clash of [...given].filter((candidate) => candidate !== name && fits(other, candidate))) {
+        problems.push(`--${name} and --${clash} exclude each other: give one of them`);
+      }
+    }
+    for (const other of row.requires ?? []) {
+      if (!given.has(other)) problems.push(`--${name} needs --${other} as well`);
+    }
+  }
+  return [...new Set(problems)];
+}
+
+/** True when the value is not the default. */
+export function isChanged(row: Flag, value: unknown): boolean {
+  return row.type.print(value) !== row.type.print(row.default);
+}
+
+export function notEffective(name: string, row: Flag, value: unknown): string {
+  const text = row.type.print(row.default);
+  const only = text === "" ? "leave it unset" : `only its default ${quoted(text)} is accepted`;
+  return `--${name}=${quoted(row.type.print(value))}: this build does not act on this flag, ${only}`;
+}
+
+function fits(pattern: string, name: string): boolean {
+  return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
+}
+
+function deprecations(table: FlagTable, given: ReadonlySet<string>): string[] {
+  return [...given].flatMap((name) => {
+    const advice = table[name]?.deprecated;
+    return advice === undefined ? [] : [`Flag --${name} has been deprecated, ${advice}`];
+  });
+}
+
+function unknownFlag(name: string, names: readonly string[]): string {
+  const guess = nearest(name, names);
+  return `unknown flag --${name}${guess === undefined ? "" : `: did you mean --${guess}?`}`;
+}
+
+function missingValue(name: string, row: Flag): string {
+  return `--${name}: a value is missing, it must be ${row.type.allowed}`;
+}
+
+/** Texts are shown as given, cut at a length that a terminal line survives. */
+export function quoted(text: string): string {
+  const lengthMax = 200;
+  return JSON.stringify(text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text);
+}
