@@ -1,0 +1,120 @@
+/** Rules for the volumes of a pod: unique names, exactly one source, paths that stay inside the volume. */
+import {
+  duplicateField,
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  requiredField,
+} from "../../schema/field-error.ts";
+import { child, index } from "../../schema/field-path.ts";
+import { dns1123Label } from "../meta/names.ts";
+import type { Volume } from "./volume.ts";
+
+const MAX_MODE = 0o777;
+
+export function validateVolumes(volumes: readonly Volume[], path: string): readonly FieldError[] {
+  const seen = new Set<string>();
+  const errors: FieldError[] = [];
+  for (const [i, volume] of volumes.entries()) {
+    const at = index(path, i);
+    const name = child(at, "name");
+    if (!volume.name) errors.push(requiredField(name));
+    else errors.push(...dns1123Label(volume.name).map((problem) => invalidField(name, volume.name, problem)));
+    if (seen.has(volume.name)) errors.push(duplicateField(name, volume.name));
+    seen.add(volume.name);
+    errors.push(...validateSource(volume, at));
+  }
+  return errors;
+}
+
+function validateSource(volume: Volume, path: string): FieldError[] {
+  const sources = Object.entries(volume).filter(([field, value]) => field !== "name" && value !== undefined);
+  if (sources.length === 0) return [requiredField(path, "must specify a volume type")];
+  const errors = sources
+    .slice(1)
+    .map(([field]) => forbiddenField(child(path, field), "may not specify more than 1 volume type"));
+  const { hostPath, secret, configMap, downwardAPI, projected, persistentVolumeClaim } = volume;
+  if (hostPath !== undefined) errors.push(...validateHostPath(hostPath.path, child(child(path, "hostPath"), "path")));
+  if (secret !== undefined) {
+    const at = child(path, "secret");
+    if (!secret.secretName) errors.push(requiredField(child(at, "secretName")));
+    errors.push(...validateFiles(secret, at));
+  }
+  if (configMap !== undefined) {
+    const at = child(path, "configMap");
+    if (!configMap.name) errors.push(requiredField(child(at, "name")));
+    errors.push(...validateFiles(configMap, at));
+  }
+  if (downwardAPI !== undefined) errors.push(...validateFiles(downwardAPI, child(path, "downwardAPI")));
+  if (projected !== undefined) errors.push(...validateProjected(projected, child(path, "projected")));
+  if (persistentVolumeClaim !== undefined && !persistentVolumeClaim.claimName) {
+    errors.push(requiredField(child(child(path, "persistentVolumeClaim"), "claimName")));
+  }
+  return errors;
+}
+
+function validateHostPath(hostPath: string, path: string): FieldError[] {
+  if (!hostPath) return [requiredField(path)];
+  return hostPath.split("/").includes("..") ? [invalidField(path, hostPath, "must not contain '..'")] : [];
+}
+
+interface FilesVolume {
+  readonly defaultMode?: number | undefined;
+  readonly items?: readonly FileItem[] | undefined;
+}
+
+interface FileItem {
+  readonly key?: string;
+  readonly path: string;
+  readonly mode?: number | undefined;
+}
+
+function validateFiles(volume: FilesVolume, path: string): FieldError[] {
+  const errors = validateMode(volume.defaultMode, child(path, "defaultMode"));
+  for (const [i, item] of (volume.items ?? []).entries()) {
+    const at = index(child(path, "items"), i);
+    if (item.key === "") errors.push(requiredField(child(at, "key")));
+    errors.push(...validateFilePath(item.path, child(at, "path")));
+    errors.push(...validateMode(item.mode, child(at, "mode")));
+  }
+  return errors;
+}
+
+function validateMode(mode: number | undefined, path: string): FieldError[] {
+  if (mode === undefined || (mode >= 0 && mode <= MAX_MODE)) return [];
+  return [invalidField(path, mode, "must be a number between 0 and 0777 (octal), both inclusive")];
+}
+
+/** A file's path inside the volume can never leave it. */
+function validateFilePath(file: string, path: string): FieldError[] {
+  if (!file) return [requiredField(path)];
+  if (file.startsWith("/")) return [invalidField(path, file, "must be a relative path")];
+  const errors: FieldError[] = [];
+  if (file.split("/").includes("..")) errors.push(invalidField(path, file, "must not contain '..'"));
+  if (file.startsWith("..") && errors.length === 0) errors.push(invalidField(path, file, "must not start with '..'"));
+  return errors;
+}
+
+type Projected = NonNullable<Volume["projected"]>;
+
+function validateProjected(projected: Projected, path: string): FieldError[] {
+  const errors = validateMode(projected.defaultMode, child(path, "defaultMode"));
+  for (const [i, source] of (projected.sources ?? []).entries()) {
+    const at = index(child(path, "sources"), i);
+    const given = Object.entries(source).filter(([, value]) => value !== undefined);
+    if (given.length > 1) {
+      errors.push(forbiddenField(at, "may not specify more than 1 volume type per source"));
+    }
+    const { secret, configMap, downwardAPI, serviceAccountToken } = source;
+    for (const [field, files] of [["secret", secret] as const, ["configMap", configMap] as const]) {
+      if (files === undefined) continue;
+      if (!files.name) errors.push(requiredField(child(child(at, field), "name")));
+      errors.push(...validateFiles(files, child(at, field)));
+    }
+    if (downwardAPI !== undefined) errors.push(...validateFiles(downwardAPI, child(at, "downwardAPI")));
+    if (serviceAccountToken !== undefined) {
+      errors.push(...validateFilePath(serviceAccountToken.path, child(child(at, "serviceAccountToken"), "path")));
+    }
+  }
+  return errors;
+}
