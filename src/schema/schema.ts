@@ -84,6 +84,8 @@ export interface ObjectSchema extends Of<unknown> {
   readonly fields: Readonly<Record<string, Field>>;
   /** `proto2` always writes non-pointer scalars and messages, as Kubernetes' own encoder does; `proto3` omits zeros. */
   readonly syntax: "proto2" | "proto3";
+  /** For people: what `kubectl explain` says of it. */
+  readonly description?: string;
   /** Server-side apply and strategic merge treat the object as one value. */
   readonly atomic?: boolean;
 }
@@ -114,6 +116,8 @@ export interface Field<S extends Schema = Schema, P extends Presence = Presence>
   readonly number: number;
   readonly presence: P;
   readonly default?: unknown;
+  /** For people: what `kubectl explain` says of it. */
+  readonly description?: string;
   /** Members appear in the parent's JSON; in protobuf it is a nested message (when `number` is not 0). */
   readonly inline?: boolean;
   /** JSON writes the empty value although the field is optional (Go without `omitempty`). */
