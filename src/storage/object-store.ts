@@ -1,8 +1,9 @@
 import type { ApiObject, Kind } from "../api/kind.ts";
-import type { Subject } from "../api/status.ts";
-import type { KeyValue, Revision, Store } from "./store.ts";
-
-export type StorageMediaType = "application/json" | "application/vnd.svc.protobuf";
+import { alreadyExists, conflict, notFound, type Subject } from "../api/status.ts";
+import { deepFreeze } from "../schema/freeze.ts";
+import { type Codec, codecOf, type StorageMediaType } from "./codec.ts";
+import { KeySpace } from "./keys.ts";
+import { type KeyValue, prefixRange, type Revision, type Store, StoreError } from "./store.ts";
 
 export interface ObjectStoreOptions<T extends ApiObject> {
   readonly store: Store;
@@ -24,8 +25,22 @@ export interface ObjectWriteOptions {
   readonly subject?: Subject | undefined;
 }
 
-export interface ObjectUpdateOptions extends ObjectWriteOptions {
+export interface ObjectUpdateOptions<T> extends ObjectWriteOptions {
   readonly preconditions?: Preconditions | undefined;
+  /** What a cache shows: tried first, which saves a read; when it proves stale the store's own is used. */
+  readonly cached?: { readonly object: T; readonly revision: Revision } | undefined;
+}
+
+export interface ObjectDeleteOptions<T> extends ObjectUpdateOptions<T> {
+  /** May throw to forbid it; may be called again. */
+  readonly check?: ((current: T) => void | Promise<void>) | undefined;
+}
+
+export interface ObjectListOptions {
+  readonly limit?: number | undefined;
+  /** Only keys behind this one. */
+  readonly after?: string | undefined;
+  readonly revision?: Revision | undefined;
 }
 
 export interface ObjectPage<T> {
@@ -34,27 +49,156 @@ export interface ObjectPage<T> {
   readonly remaining: number;
 }
 
-export declare class ObjectStore<T extends ApiObject> {
+interface State<T> {
+  readonly object: T;
+  readonly revision: Revision;
+  /** As stored; undefined when the state comes from a cache and may be stale. */
+  readonly bytes: Uint8Array | undefined;
+}
+
+/**
+ * Objects of one kind over a `Store` of bytes. Objects come out frozen, with metadata.resourceVersion and without kind
+ * and apiVersion. What the client did wrong is a `StatusError`; what the store cannot do stays a `StoreError`.
+ */
+export class ObjectStore<T extends ApiObject> {
   readonly kind: Kind<T>;
-  constructor(options: ObjectStoreOptions<T>);
+  readonly #store: Store;
+  readonly #keys: KeySpace;
+  readonly #codec: Codec<T>;
+
+  constructor({ store, kind, prefix, mediaType = "application/vnd.svc.protobuf" }: ObjectStoreOptions<T>) {
+    this.kind = kind;
+    this.#store = store;
+    this.#keys = new KeySpace(prefix, kind);
+    this.#codec = codecOf(kind, mediaType);
+  }
+
   /** `/registry/pods/default/web`. Throws a `StatusError` 400 for a namespace or name that is no path segment. */
-  key(namespace: string | undefined, name: string): string;
+  key(namespace: string | undefined, name: string): string {
+    return this.#keys.key(namespace, name);
+  }
+
   /** `/registry/pods/` or, with a namespace, `/registry/pods/default/`. */
-  prefix(namespace?: string): string;
-  /** Resolves with the object as stored, resourceVersion set. Throws 409 AlreadyExists. */
-  create(key: string, object: T, options?: ObjectWriteOptions): Promise<T>;
-  get(key: string): Promise<T | undefined>;
+  prefix(namespace?: string): string {
+    return this.#keys.prefix(namespace);
+  }
+
+  /** Resolves with the object as stored. Throws 409 AlreadyExists. */
+  async create(key: string, object: T, options: ObjectWriteOptions = {}): Promise<T> {
+    try {
+      const revision = await this.#store.create(key, this.#codec.encode(object), options);
+      return versioned(object, revision);
+    } catch (error) {
+      if (isCode(error, "exists")) throw alreadyExists(this.#subject(key, options));
+      throw error;
+    }
+  }
+
+  async get(key: string): Promise<T | undefined> {
+    const item = await this.#store.get(key);
+    return item && this.decode(item);
+  }
+
   /**
-   * Reads, lets `mutate` make the next object (it may throw; it may be called again), writes; tries again when another
-   * write came between. Nothing is written when the bytes would be the same. Throws 404, or 409 for preconditions.
+   * Reads, lets `mutate` make the next object (it may throw; it may be called again), writes; begins anew when another
+   * write came between. Writes nothing when the stored bytes would be the same. Throws 404, or 409 for preconditions.
    */
-  guaranteedUpdate(key: string, mutate: (current: T) => T | Promise<T>, options?: ObjectUpdateOptions): Promise<T>;
-  /** Resolves with the object's last state, resourceVersion being the deletion's. Throws 404, or 409 for preconditions. `check` may throw to forbid it. */
-  delete(key: string, options?: ObjectUpdateOptions & { readonly check?: (current: T) => void }): Promise<T>;
-  list(
-    prefix: string,
-    options?: { readonly limit?: number; readonly after?: string; readonly revision?: Revision },
-  ): Promise<ObjectPage<T>>;
-  /** Resolves with frozen objects, metadata.resourceVersion set. */
-  decode(item: KeyValue): T;
+  async guaranteedUpdate(
+    key: string,
+    mutate: (current: T) => T | Promise<T>,
+    options: ObjectUpdateOptions<T> = {},
+  ): Promise<T> {
+    return await this.#settle(key, options, async (state) => {
+      const next = await mutate(state.object);
+      const bytes = this.#codec.encode(next);
+      if (sameBytes(bytes, state.bytes ?? this.#codec.encode(state.object))) {
+        // Only the store can say that nothing needs to change.
+        if (state.bytes === undefined) throw new StoreError("conflict", `Cannot trust the cache for "${key}"`);
+        return versioned(next, state.revision);
+      }
+      return versioned(next, await this.#store.update(key, bytes, state.revision, options));
+    });
+  }
+
+  /** Resolves with the last state, its resourceVersion being the deletion's. Throws 404, or 409 for preconditions. */
+  async delete(key: string, options: ObjectDeleteOptions<T> = {}): Promise<T> {
+    return await this.#settle(key, options, async (state) => {
+      await options.check?.(state.object);
+      return versioned(state.object, await this.#store.delete(key, state.revision));
+    });
+  }
+
+  async list(prefix: string, { limit, after, revision }: ObjectListOptions = {}): Promise<ObjectPage<T>> {
+    const range = prefixRange(prefix);
+    const page = await this.#store.list(after === undefined ? range : { ...range, from: `${after}\0` }, {
+      limit,
+      revision,
+    });
+    return { ...page, items: page.items.map((item) => this.decode(item)) };
+  }
+
+  /** Throws a `StoreError` of code `corrupt` that names the key when the bytes are not an object of this kind. */
+  decode(item: KeyValue): T {
+    let object: T;
+    try {
+      object = this.#codec.decode(item.value);
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new StoreError("corrupt", `Cannot decode "${item.key}": ${why}`, { cause, current: item });
+    }
+    return versioned(object, item.modified);
+  }
+
+  /** Attempts `write` on the cached and then on the stored state, until no other write comes between. */
+  async #settle(key: string, options: ObjectUpdateOptions<T>, write: (state: State<T>) => Promise<T>): Promise<T> {
+    let state = options.cached && { ...options.cached, bytes: undefined as Uint8Array | undefined };
+    for (;;) {
+      state ??= this.#state(await this.#store.get(key));
+      if (state === undefined) throw notFound(this.#subject(key, options));
+      try {
+        this.#checkPreconditions(key, state.object, options);
+        return await write(state);
+      } catch (error) {
+        // A refusal of a state that may be stale is no answer yet.
+        if (state.bytes === undefined) state = undefined;
+        else if (isCode(error, "conflict")) state = this.#state(error.current);
+        else throw error;
+      }
+    }
+  }
+
+  #state(item: KeyValue | undefined): State<T> | undefined {
+    return item && { object: this.decode(item), revision: item.modified, bytes: item.value };
+  }
+
+  #checkPreconditions(key: string, object: T, options: ObjectUpdateOptions<T>): void {
+    const { uid, resourceVersion } = options.preconditions ?? {};
+    const actual = object.metadata;
+    const fail = (what: string, wanted: string, found: string | undefined): never => {
+      const why = `Precondition failed: ${what} in precondition: ${wanted}, ${what} in object meta: ${found ?? ""}`;
+      throw conflict(this.#subject(key, options), why);
+    };
+    if (uid !== undefined && uid !== actual?.uid) fail("UID", uid, actual?.uid);
+    if (resourceVersion !== undefined && resourceVersion !== actual?.resourceVersion) {
+      fail("ResourceVersion", resourceVersion, actual?.resourceVersion);
+    }
+  }
+
+  #subject(key: string, options: ObjectWriteOptions): Subject {
+    return options.subject ?? { group: this.kind.group, resource: this.kind.plural, name: this.#keys.nameOf(key) };
+  }
+}
+
+/** The object as of a revision; frozen, since caches and callers share it. */
+export function versioned<T extends ApiObject>(object: T, revision: Revision): T {
+  const { kind: _kind, apiVersion: _apiVersion, ...members } = object;
+  return deepFreeze({ ...members, metadata: { ...object.metadata, resourceVersion: String(revision) } } as T);
+}
+
+function isCode(error: unknown, code: StoreError["code"]): error is StoreError {
+  return error instanceof StoreError && error.code === code;
+}
+
+function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return Buffer.compare(a, b) === 0;
 }

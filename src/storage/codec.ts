@@ -1,0 +1,53 @@
+/** How an object is spelled in the store: the protobuf envelope or JSON. Both are read, whichever is written. */
+import type { ApiObject, Kind } from "../api/kind.ts";
+import { decode } from "../schema/decode.ts";
+import { decodeEnvelope, encodeEnvelope } from "../schema/envelope.ts";
+import { encodeJson, parseJson } from "../schema/json.ts";
+import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf.ts";
+
+export type StorageMediaType = "application/json" | "application/vnd.svc.protobuf";
+
+export interface Codec<T> {
+  encode(object: T): Uint8Array;
+  /** The object without kind and apiVersion: which spelling of them a client sees is not the store's to say. */
+  decode(bytes: Uint8Array): T;
+}
+
+const OPENING_BRACE = 0x7b;
+
+export function codecOf<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMediaType): Codec<T> {
+  const apiVersion = kind.group === "" ? kind.version : `${kind.group}/${kind.version}`;
+  const identity = { apiVersion, kind: kind.kind };
+  return {
+    encode: (object) => {
+      const stored = withoutResourceVersion(object);
+      if (mediaType === "application/json") return encodeJson(kind.schema, { ...stored, ...identity });
+      return encodeEnvelope("svc", identity, encodeProtobuf(kind.schema, stored));
+    },
+    decode: (bytes) => {
+      const value = bytes[0] === OPENING_BRACE ? fromJson(kind, bytes) : fromEnvelope(kind, bytes);
+      const { kind: _kind, apiVersion: _apiVersion, ...object } = value;
+      return object as T;
+    },
+  };
+}
+
+/** The store's revision is the resource version: a copy inside the value would be wrong after the next write. */
+function withoutResourceVersion<T extends ApiObject>(object: T): T {
+  if (object.metadata?.resourceVersion === undefined) return object;
+  const { resourceVersion: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+function fromJson<T extends ApiObject>(kind: Kind<T>, bytes: Uint8Array): T {
+  const { value, errors } = decode(kind.schema, parseJson(bytes).value);
+  const error = errors[0];
+  if (error !== undefined) throw new Error(`field ${error.path}: ${error.message}`);
+  return value as T;
+}
+
+function fromEnvelope<T extends ApiObject>(kind: Kind<T>, bytes: Uint8Array): T {
+  const envelope = decodeEnvelope(bytes);
+  if (envelope.kind !== kind.kind) throw new Error(`it holds a ${envelope.kind}, not a ${kind.kind}`);
+  return decodeProtobuf(kind.schema, envelope.raw) as T;
+}

@@ -1,0 +1,47 @@
+/** Where objects lie in the store: `/registry/pods/default/web`, `/registry/nodes/n1`. */
+import type { Kind } from "../api/kind.ts";
+import { badRequest } from "../api/status.ts";
+
+export class KeySpace {
+  readonly #root: string;
+  readonly #namespaced: boolean;
+
+  /** `prefix` is the operator's (`--kvstore-prefix`): `registry`, `/registry` and `/registry/` mean the same. */
+  constructor(prefix: string, kind: Pick<Kind, "storageName" | "namespaced">) {
+    const segments = prefix.split("/").filter((segment) => segment !== "");
+    this.#root = ["", ...segments, kind.storageName, ""].join("/");
+    this.#namespaced = kind.namespaced;
+  }
+
+  /** Throws a `StatusError` 400 for a namespace or name that is no path segment. */
+  key(namespace: string | undefined, name: string): string {
+    if (name === "") throw badRequest("Name parameter required.");
+    checkSegment("Name", name);
+    return this.prefix(this.#namespaced ? required(namespace) : undefined) + name;
+  }
+
+  prefix(namespace?: string): string {
+    if (namespace === undefined || namespace === "" || !this.#namespaced) return this.#root;
+    checkSegment("Namespace", namespace);
+    return `${this.#root}${namespace}/`;
+  }
+
+  nameOf(key: string): string {
+    return key.slice(key.lastIndexOf("/") + 1);
+  }
+}
+
+function required(namespace: string | undefined): string {
+  if (namespace === undefined || namespace === "") throw badRequest("Namespace parameter required.");
+  return namespace;
+}
+
+function checkSegment(what: string, segment: string): void {
+  const reasons: string[] = [];
+  if (segment === "." || segment === "..") reasons.push(`may not be '${segment}'`);
+  for (const character of ["/", "%"]) if (segment.includes(character)) reasons.push(`may not contain '${character}'`);
+  // A NUL would end the key early in the embedded store's own keys.
+  if (segment.includes("\0")) reasons.push("may not contain NUL");
+  if (reasons.length > 0)
+    throw badRequest(`${what} parameter invalid: ${JSON.stringify(segment)}: ${reasons.join(";")}`);
+}

@@ -1,0 +1,70 @@
+import type { ApiObject } from "../../api/kind.ts";
+import type { Revision } from "../store.ts";
+import type { Change } from "./change.ts";
+
+export interface HistoryBudget {
+  readonly items: number;
+  /** Of the objects as stored. */
+  readonly bytes: number;
+}
+
+/**
+ * The latest changes of one cache, so that a client that was away for a moment need not list again. When either budget
+ * is used up the oldest are forgotten, and who asks for them is told 410.
+ */
+export class History<T extends ApiObject> {
+  readonly #budget: HistoryBudget;
+  #changes: Change<T>[] = [];
+  /** Index of the oldest change that is still kept. */
+  #head = 0;
+  #bytes = 0;
+  #start: Revision;
+
+  constructor(budget: HistoryBudget, start: Revision) {
+    this.#budget = budget;
+    this.#start = start;
+  }
+
+  /** All changes after this revision are known. */
+  get start(): Revision {
+    return this.#start;
+  }
+
+  get length(): number {
+    return this.#changes.length - this.#head;
+  }
+
+  push(change: Change<T>): void {
+    this.#changes.push(change);
+    this.#bytes += change.size;
+    while (this.length > this.#budget.items || (this.#bytes > this.#budget.bytes && this.length > 1)) {
+      const oldest = this.#changes[this.#head++]!;
+      this.#bytes -= oldest.size;
+      this.#start = oldest.revision;
+    }
+    if (this.#head > 64 && this.#head > this.#changes.length / 2) {
+      this.#changes = this.#changes.slice(this.#head);
+      this.#head = 0;
+    }
+  }
+
+  /** Changes after `revision`, oldest first. */
+  since(revision: Revision): Change<T>[] {
+    let low = this.#head;
+    let high = this.#changes.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#changes[middle]!.revision <= revision) low = middle + 1;
+      else high = middle;
+    }
+    return this.#changes.slice(low);
+  }
+
+  /** Forgets everything: what happened between `revision` and before is not known. */
+  restart(revision: Revision): void {
+    this.#changes = [];
+    this.#head = 0;
+    this.#bytes = 0;
+    this.#start = revision;
+  }
+}

@@ -1,0 +1,52 @@
+import type { ApiObject } from "../../api/kind.ts";
+import type { Encoded } from "./change.ts";
+import { SortedObjects } from "./sorted.ts";
+
+/** By name: the value under which an object is found; undefined for none. */
+export type IndexFunctions<T> = Readonly<Record<string, (object: T) => string | undefined>>;
+
+/** Secondary indexes over the objects of a cache: `pods` by `spec.nodeName`. */
+export class Indexes<T extends ApiObject> {
+  readonly #functions: IndexFunctions<T>;
+  readonly #values = new Map<string, Map<string, SortedObjects<Encoded<T>>>>();
+
+  constructor(functions: IndexFunctions<T>) {
+    this.#functions = functions;
+    for (const name of Object.keys(functions)) this.#values.set(name, new Map());
+  }
+
+  valueOf(index: string, object: T): string | undefined {
+    return this.#function(index)(object);
+  }
+
+  /** In key order. */
+  find(index: string, value: string): readonly Encoded<T>[] {
+    this.#function(index);
+    return this.#values.get(index)?.get(value)?.prefixed("") ?? [];
+  }
+
+  replace(previous: Encoded<T> | undefined, current: Encoded<T> | undefined): void {
+    for (const [name, values] of this.#values) {
+      const before = previous && this.valueOf(name, previous.object);
+      const after = current && this.valueOf(name, current.object);
+      if (previous !== undefined && before !== undefined && before !== after) {
+        const found = values.get(before);
+        found?.delete(previous.key);
+        if (found?.size === 0) values.delete(before);
+      }
+      if (current === undefined || after === undefined) continue;
+      let found = values.get(after);
+      if (found === undefined) {
+        found = new SortedObjects();
+        values.set(after, found);
+      }
+      found.set(current);
+    }
+  }
+
+  #function(index: string): (object: T) => string | undefined {
+    const found = this.#functions[index];
+    if (found === undefined) throw new RangeError(`Cannot use index "${index}": the cache has none of that name`);
+    return found;
+  }
+}

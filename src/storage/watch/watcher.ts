@@ -1,0 +1,155 @@
+import type { ApiObject } from "../../api/kind.ts";
+import { expired } from "../../api/status.ts";
+import { Fifo } from "../../std/fifo.ts";
+import type { Revision } from "../store.ts";
+import type { CacheEvent, Change } from "./change.ts";
+
+export interface IndexValue {
+  readonly name: string;
+  readonly value: string;
+}
+
+export interface WatchOptions<T> {
+  readonly prefix: string;
+  /** Changes after this revision. Absent: ADDED for all there is, then changes. Older than the history: 410 Expired. */
+  readonly from?: Revision | undefined;
+  readonly matches?: ((object: T) => boolean) | undefined;
+  /** Only objects under this value of an index. Saves asking watchers whom a change does not concern. */
+  readonly index?: IndexValue | undefined;
+  /** Send a BOOKMARK about once a minute, and after the initial events. */
+  readonly bookmarks?: boolean | undefined;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Live events a watcher may be behind, beyond what it was given at its start. One that is further behind is closed with
+ * 410 Expired: its client lists again, and nobody else waits for it.
+ */
+export const WATCHER_QUEUE_MAX = 1024;
+
+type Waiting<T> = {
+  readonly resolve: (result: IteratorResult<CacheEvent<T>>) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+/** One watch on a cache: a queue between the cache, which never waits, and a client, who may. */
+export class Watcher<T extends ApiObject> implements AsyncIterableIterator<CacheEvent<T>> {
+  readonly options: WatchOptions<T>;
+  readonly #matches: ((object: T) => boolean) | undefined;
+  readonly #onClose: (watcher: Watcher<T>) => void;
+  readonly #onAbort = (): void => this.#end(undefined);
+  /** What the watch starts with; not counted against the queue's bound, being references into the cache. */
+  #initial: readonly CacheEvent<T>[];
+  #initialNext = 0;
+  readonly #queue = new Fifo<CacheEvent<T>>();
+  #waiting: Waiting<T>[] = [];
+  #ended = false;
+  #error: unknown;
+  /** Where a client starts ahead of the cache, having just written: it knows of changes up to here. */
+  readonly #ahead: Revision;
+
+  constructor(
+    options: WatchOptions<T>,
+    matches: ((object: T) => boolean) | undefined,
+    ahead: Revision,
+    initial: readonly CacheEvent<T>[],
+    onClose: (watcher: Watcher<T>) => void,
+  ) {
+    this.options = options;
+    this.#matches = matches;
+    this.#ahead = ahead;
+    this.#initial = initial;
+    this.#onClose = onClose;
+    if (options.signal.aborted) this.#end(undefined);
+    else options.signal.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  /** Hands over a change, if it concerns this watcher. */
+  offer(change: Change<T>): void {
+    const event = this.#see(change);
+    if (event !== undefined) this.#push(event);
+  }
+
+  /** Puts changes of the past before all live ones. */
+  replay(changes: readonly Change<T>[]): void {
+    const events: CacheEvent<T>[] = [];
+    for (const change of changes) {
+      const event = this.#see(change);
+      if (event !== undefined) events.push(event);
+    }
+    this.#initial = events;
+  }
+
+  bookmark(revision: Revision): void {
+    if (this.#ended || revision < this.#ahead) return;
+    const event: CacheEvent<T> = { type: "BOOKMARK", revision, initialEventsEnd: false };
+    // One that still waits is replaced: only the latest progress is of interest.
+    if (this.#queue.last?.type === "BOOKMARK") this.#queue.replaceLast(event);
+    else if (this.#queue.length < WATCHER_QUEUE_MAX) this.#push(event);
+  }
+
+  /** Ends the watch with an error after what is queued. */
+  fail(error: unknown): void {
+    this.#end(error);
+  }
+
+  next(): Promise<IteratorResult<CacheEvent<T>>> {
+    const value = this.options.signal.aborted ? undefined : this.#take();
+    if (value !== undefined) return Promise.resolve({ done: false, value });
+    if (!this.#ended) return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
+    const error = this.#error;
+    this.#error = undefined;
+    return error === undefined ? Promise.resolve({ done: true, value: undefined }) : Promise.reject(error);
+  }
+
+  return(): Promise<IteratorResult<CacheEvent<T>>> {
+    this.#end(undefined);
+    this.#initial = [];
+    this.#queue.clear();
+    this.#error = undefined;
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #see(change: Change<T>): CacheEvent<T> | undefined {
+    if (change.revision <= this.#ahead || !change.key.startsWith(this.options.prefix)) return undefined;
+    return change.seenBy(this.#matches);
+  }
+
+  #take(): CacheEvent<T> | undefined {
+    const initial = this.#initial[this.#initialNext];
+    if (initial === undefined) return this.#queue.shift();
+    if (++this.#initialNext === this.#initial.length) {
+      this.#initial = [];
+      this.#initialNext = 0;
+    }
+    return initial;
+  }
+
+  #push(event: CacheEvent<T>): void {
+    if (this.#ended) return;
+    const waiting = this.#waiting.shift();
+    if (waiting !== undefined) waiting.resolve({ done: false, value: event });
+    else if (this.#queue.length < WATCHER_QUEUE_MAX) this.#queue.push(event);
+    else this.#end(expired(`The watch fell more than ${WATCHER_QUEUE_MAX} events behind: list again`));
+  }
+
+  #end(error: unknown): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#error = error;
+    this.options.signal.removeEventListener("abort", this.#onAbort);
+    this.#onClose(this);
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const [i, { resolve, reject }] of waiting.entries()) {
+      if (i === 0 && error !== undefined) {
+        this.#error = undefined;
+        reject(error);
+      } else resolve({ done: true, value: undefined });
+    }
+  }
+}
