@@ -1,0 +1,31 @@
+import { flag, section } from "../../flags/flag.ts";
+import { duration } from "../../flags/types/duration.ts";
+import { file, oneOf } from "../../flags/types/text.ts";
+import { inFile } from "./deprecation.ts";
+
+export const authenticationFlags = section("Authentication", {
+  "client-ca-file": flag(file, "", "see the Authentication section.", {
+    config: "authentication.x509.clientCAFile",
+    deprecated: inFile,
+  }),
+  "authentication-token-webhook-cache-ttl": flag(duration({ min: 0 }), 120_000, "see the Authentication section.", {
+    config: "authentication.webhook.cacheTTL",
+    deprecated: inFile,
+  }),
+  "authorization-mode": flag(
+    oneOf("AlwaysAllow", "Webhook"),
+    "AlwaysAllow",
+    "Who may use the agent's server: everyone, or whom the API server allows (SubjectAccessReview).",
+    { config: "authorization.mode", fileDefault: "Webhook", deprecated: inFile },
+  ),
+  "authorization-webhook-cache-authorized-ttl": flag(duration({ min: 0 }), 300_000, "see the Authentication section.", {
+    config: "authorization.webhook.cacheAuthorizedTTL",
+    deprecated: inFile,
+  }),
+  "authorization-webhook-cache-unauthorized-ttl": flag(
+    duration({ min: 0 }),
+    30_000,
+    "see the Authentication section.",
+    { config: "authorization.webhook.cacheUnauthorizedTTL", deprecated: inFile },
+  ),
+});

@@ -1,0 +1,74 @@
+import { flag, section } from "../../flags/flag.ts";
+import { strings } from "../../flags/types/list.ts";
+import { ips, podCidr } from "../../flags/types/network.ts";
+import { isSysctlPattern } from "../../flags/types/node.ts";
+import { int, int32 } from "../../flags/types/number.ts";
+import { bool, file, oneOf, text } from "../../flags/types/text.ts";
+import { inFile } from "./deprecation.ts";
+
+export const networkingFlags = section("Networking, DNS and misc", {
+  "cluster-dns": flag(
+    ips,
+    [],
+    "DNS server IPs for pods with dnsPolicy: ClusterFirst; all listed servers must serve identical records; " +
+      "which one is queried is not guaranteed.",
+    { config: "clusterDNS", deprecated: inFile },
+  ),
+  "cluster-domain": flag(text, "", "Cluster domain added to containers' search domains.", {
+    config: "clusterDomain",
+    deprecated: inFile,
+  }),
+  "resolv-conf": flag(file, "/etc/resolv.conf", "Base resolver config for containers.", {
+    config: "resolvConf",
+    deprecated: inFile,
+  }),
+  "pod-cidr": flag(podCidr, "", "Pod IP CIDR, standalone mode only; IPv6 allocates at most 65536 addresses.", {
+    config: "podCIDR",
+    deprecated: inFile,
+  }),
+  "hairpin-mode": flag(
+    oneOf("promiscuous-bridge", "hairpin-veth", "none"),
+    "promiscuous-bridge",
+    "promiscuous-bridge, hairpin-veth, none.",
+    { config: "hairpinMode", deprecated: inFile },
+  ),
+  "make-iptables-util-chains": flag(bool, true, "Ensure iptables utility rules exist.", {
+    config: "makeIPTablesUtilChains",
+    deprecated: inFile,
+  }),
+  "allowed-unsafe-sysctls": flag(
+    strings({
+      element: "a sysctl or a prefix that ends in *",
+      accepts: isSysctlPattern,
+      sample: "kernel.msg*,net.core.somaxconn",
+      wrong: "a b",
+    }),
+    [],
+    "Allow-list of unsafe sysctls or patterns ending in *.",
+    { config: "allowedUnsafeSysctls", deprecated: inFile },
+  ),
+  "protect-kernel-defaults": flag(bool, false, "Error if kernel tunables differ from agent defaults.", {
+    config: "protectKernelDefaults",
+    deprecated: inFile,
+  }),
+  "seccomp-default": flag(bool, false, "Use RuntimeDefault as the seccomp profile of all workloads that name none."),
+  "fail-swap-on": flag(bool, true, "Refuse to start when swap is on.", { config: "failSwapOn", deprecated: inFile }),
+  "fail-cgroupv1": flag(bool, true, "Refuse to start on a host that uses cgroup v1.", {
+    config: "failCgroupV1",
+    fileDefault: false,
+  }),
+  "max-open-files": flag(int({ min: 0 }), 1000000, "File-open limit of the process.", {
+    config: "maxOpenFiles",
+    deprecated: inFile,
+  }),
+  "oom-score-adj": flag(int32({ min: -1000, max: 1000 }), -999, "Range -1000..1000.", {
+    config: "oomScoreAdj",
+    deprecated: inFile,
+  }),
+  "lock-file": flag(file, "", "Alpha. Lock file path."),
+  "exit-on-lock-contention": flag(bool, false, "Exit on lock-file contention.", { requires: ["lock-file"] }),
+  "contention-profiling": flag(bool, false, "Block profiling when profiling is enabled.", {
+    config: "enableContentionProfiling",
+    deprecated: inFile,
+  }),
+});

@@ -1,0 +1,156 @@
+import { flag, section } from "../../flags/flag.ts";
+import { duration } from "../../flags/types/duration.ts";
+import { strings } from "../../flags/types/list.ts";
+import { pairs } from "../../flags/types/map.ts";
+import { httpsUrl } from "../../flags/types/network.ts";
+import { bool, file, oneOf, text } from "../../flags/types/text.ts";
+import { signingAlgorithms } from "./values.ts";
+
+export const authenticationFlags = section("Authentication", {
+  "anonymous-auth": flag(
+    bool,
+    true,
+    "Anonymous requests to the secure port. Username system:anonymous, group system:unauthenticated.",
+  ),
+  "authentication-config": flag(
+    file,
+    "",
+    "Authentication configuration file (document 3). Needs gate StructuredAuthenticationConfiguration; " +
+      "configuring the anonymous authenticator also needs AnonymousAuthConfigurableEndpoints. Mutually " +
+      "exclusive with the --oidc-* flags when the file configures JWT, and with --anonymous-auth when the file " +
+      "configures anonymous auth.",
+    { gate: "StructuredAuthenticationConfiguration", excludes: ["oidc-*"] },
+  ),
+  "authentication-token-webhook-config-file": flag(
+    file,
+    "",
+    "Connection-config file of a token-authentication webhook.",
+  ),
+  "authentication-token-webhook-version": flag(
+    oneOf("v1beta1", "v1"),
+    "v1beta1",
+    "TokenReview version for the webhook.",
+  ),
+  "authentication-token-webhook-cache-ttl": flag(
+    duration({ min: 0 }),
+    120_000,
+    "Cache for webhook authenticator answers.",
+  ),
+  "client-ca-file": flag(file, "", "Client certificates signed by these authorities authenticate as their CommonName."),
+  "token-auth-file": flag(file, "", "Token file securing the secure port."),
+  "enable-bootstrap-token-auth": flag(
+    bool,
+    false,
+    "Secrets of type bootstrap.svc.io/token in the svc-system namespace may authenticate TLS bootstrapping.",
+  ),
+  "requestheader-client-ca-file": flag(
+    file,
+    "",
+    "CA bundle verifying client certificates before header-supplied identities are trusted.",
+  ),
+  "requestheader-allowed-names": flag(
+    strings(),
+    [],
+    "Allowed certificate common names; empty allows any certificate valid under the CA file.",
+  ),
+  "requestheader-username-headers": flag(strings(), [], "Headers inspected for usernames (X-Remote-User is common)."),
+  "requestheader-group-headers": flag(strings(), [], "Headers for groups (X-Remote-Group suggested)."),
+  "requestheader-uid-headers": flag(
+    strings(),
+    [],
+    "Headers for UIDs (X-Remote-Uid suggested); needs the RemoteRequestHeaderUID gate.",
+    { gate: "RemoteRequestHeaderUID" },
+  ),
+  "requestheader-extra-headers-prefix": flag(
+    strings(),
+    [],
+    "Header prefixes for extra attributes (X-Remote-Extra- suggested).",
+  ),
+  "proxy-client-cert-file": flag(
+    file,
+    "",
+    "Client certificate and key proving the identity of the aggregator or API server when it calls out " +
+      "(proxying to extension servers, calling webhook admission plugins). The certificate is expected to be " +
+      "signed by the CA in --requestheader-client-ca-file, published in the extension-apiserver-authentication " +
+      "config map of the svc-system namespace.",
+    { requires: ["proxy-client-key-file"] },
+  ),
+  "proxy-client-key-file": flag(
+    file,
+    "",
+    "Client certificate and key proving the identity of the aggregator or API server when it calls out " +
+      "(proxying to extension servers, calling webhook admission plugins). The certificate is expected to be " +
+      "signed by the CA in --requestheader-client-ca-file, published in the extension-apiserver-authentication " +
+      "config map of the svc-system namespace.",
+    { requires: ["proxy-client-cert-file"] },
+  ),
+  "oidc-issuer-url": flag(httpsUrl, "", "Issuer URL, HTTPS only; verifies JWTs.", { requires: ["oidc-client-id"] }),
+  "oidc-client-id": flag(text, "", "Required when the issuer URL is set."),
+  "oidc-ca-file": flag(file, "", "CA file for the issuer's certificate; else host roots."),
+  "oidc-username-claim": flag(
+    text,
+    "sub",
+    "Claim used as username; other claims are not guaranteed unique and immutable (experimental).",
+  ),
+  "oidc-username-prefix": flag(
+    text,
+    "",
+    "Prefix for usernames; if unset, claims other than email get the issuer URL as prefix; - means no prefix.",
+  ),
+  "oidc-groups-claim": flag(text, "", "Claim naming groups (string or string array; experimental)."),
+  "oidc-groups-prefix": flag(text, "", "Prefix for all groups."),
+  "oidc-required-claim": flag(
+    pairs({ name: "key=value", sample: "hd=example.com" }),
+    {},
+    "Required ID-token claim; repeatable.",
+  ),
+  "oidc-signing-algs": flag(
+    strings({ choices: signingAlgorithms }),
+    ["RS256"],
+    "Allowed JOSE algorithms: RS256, RS384, RS512, ES256, ES384, ES512, PS256, PS384, PS512.",
+  ),
+  "api-audiences": flag(
+    strings(),
+    [],
+    "Audiences the service account token authenticator accepts (token must be bound to at least one).",
+    { defaultNote: "the issuer URL, when --service-account-issuer is set" },
+  ),
+  "service-account-issuer": flag(
+    strings(),
+    [],
+    "Token issuer identifier in the iss claim; should be an HTTPS URL able to serve discovery at " +
+      "{issuer}/.well-known/openid-configuration; if not a valid URI, issuer discovery stays disabled; if " +
+      "repeated, the first signs and all are accepted.",
+  ),
+  "service-account-jwks-uri": flag(httpsUrl, "", "Overrides the JWKS URI in the discovery document."),
+  "service-account-key-file": flag(
+    strings({ path: "file", sample: "/etc/svc/sa.pub" }),
+    [],
+    "PEM x509 RSA or ECDSA keys verifying tokens; repeatable; falls back to --tls-private-key-file; required " +
+      "when --service-account-signing-key-file is given.",
+  ),
+  "service-account-signing-key-file": flag(file, "", "Current private key that signs issued tokens.", {
+    requires: ["service-account-key-file"],
+  }),
+  "service-account-signing-endpoint": flag(
+    file,
+    "",
+    "Socket of an external signer; exclusive with the two key-file flags; needs gate " +
+      "ExternalServiceAccountTokenSigner.",
+    {
+      gate: "ExternalServiceAccountTokenSigner",
+      excludes: ["service-account-key-file", "service-account-signing-key-file"],
+    },
+  ),
+  "service-account-lookup": flag(bool, true, "Check that tokens exist in the store."),
+  "service-account-max-token-expiration": flag(
+    duration({ min: 0 }),
+    0,
+    "Upper bound on issued token validity; longer requests are shortened to it.",
+  ),
+  "service-account-extend-token-expiration": flag(
+    bool,
+    true,
+    "Extend injected token expiry up to 1 year, ignoring the max-expiration flag.",
+  ),
+});

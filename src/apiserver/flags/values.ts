@@ -1,0 +1,154 @@
+/** Values that only the API server's flags have. */
+import { ValueError, type ValueType } from "../../flags/flag.ts";
+import { splitCsv } from "../../flags/types/csv.ts";
+import { type Pairs, pairs } from "../../flags/types/map.ts";
+import { pattern } from "../../flags/types/text.ts";
+
+/** Plugins that are on unless `--disable-admission-plugins` names them. */
+export const defaultAdmissionPlugins = [
+  "NamespaceLifecycle",
+  "LimitRanger",
+  "ServiceAccount",
+  "TaintNodesByCondition",
+  "PodSecurity",
+  "Priority",
+  "DefaultTolerationSeconds",
+  "DefaultStorageClass",
+  "StorageObjectInUseProtection",
+  "PersistentVolumeClaimResize",
+  "RuntimeClass",
+  "CertificateApproval",
+  "CertificateSigning",
+  "ClusterTrustBundleAttest",
+  "CertificateSubjectRestriction",
+  "DefaultIngressClass",
+  "PodTopologyLabels",
+  "MutatingAdmissionPolicy",
+  "MutatingAdmissionWebhook",
+  "ValidatingAdmissionPolicy",
+  "ValidatingAdmissionWebhook",
+  "ResourceQuota",
+] as const;
+
+export const admissionPlugins: readonly string[] = [
+  "AlwaysAdmit",
+  "AlwaysDeny",
+  "AlwaysPullImages",
+  "CertificateApproval",
+  "CertificateSigning",
+  "CertificateSubjectRestriction",
+  "ClusterTrustBundleAttest",
+  "DefaultIngressClass",
+  "DefaultStorageClass",
+  "DefaultTolerationSeconds",
+  "DenyServiceExternalIPs",
+  "EventRateLimit",
+  "ExtendedResourceToleration",
+  "ImagePolicyWebhook",
+  "LimitPodHardAntiAffinityTopology",
+  "LimitRanger",
+  "MutatingAdmissionPolicy",
+  "MutatingAdmissionWebhook",
+  "NamespaceAutoProvision",
+  "NamespaceExists",
+  "NamespaceLifecycle",
+  "NodeRestriction",
+  "OwnerReferencesPermissionEnforcement",
+  "PersistentVolumeClaimResize",
+  "PodNodeSelector",
+  "PodSecurity",
+  "PodTolerationRestriction",
+  "PodTopologyLabels",
+  "Priority",
+  "ResourceQuota",
+  "RuntimeClass",
+  "ServiceAccount",
+  "StorageObjectInUseProtection",
+  "TaintNodesByCondition",
+  "ValidatingAdmissionPolicy",
+  "ValidatingAdmissionWebhook",
+];
+
+/** JOSE algorithms for OIDC tokens. */
+export const signingAlgorithms: readonly string[] = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "PS256",
+  "PS384",
+  "PS512",
+];
+
+/** Node address types in the default order of preference. */
+export const addressTypes: readonly string[] = ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"];
+
+/** `api/beta=false,apps/v1=true`: whole stages, versions of the core group, or group/version. */
+export const runtimeConfig: ValueType<Pairs> = pairs({
+  allowed: "api/all, api/ga, api/beta, api/alpha, v1 or group/version, each =true or =false",
+  accepts: (key, value) =>
+    (value === "true" || value === "false") &&
+    (/^api\/(all|ga|beta|alpha|legacy)$/.test(key) || /^([a-z0-9.-]+\/)?v\d+((alpha|beta)\d+)?(\/[a-z]+)?$/.test(key)),
+  sample: "api/beta=false,apps/v1=true",
+  wrong: "api/some=true",
+});
+
+/** `metric,label` → the label values that are kept. */
+export type MetricLabels = Readonly<Record<string, readonly string[]>>;
+
+/** `metric,label=a,b`, one an occurrence; values may stand in single quotes. */
+export const metricLabels: ValueType<MetricLabels> = {
+  name: "map",
+  allowed: "METRIC,LABEL=VALUE,VALUE",
+  sample: "apiserver_request_total,verb=GET,LIST",
+  wrong: "apiserver_request_total=GET",
+  parse(text) {
+    if (text === "" || text === "[]") return {};
+    const match = /^([a-zA-Z_:][\w:]*),([a-zA-Z_]\w*)=(.*)$/.exec(text);
+    if (match === null) throw new ValueError(`must be ${this.allowed}`);
+    const [, metric, label, values = ""] = match;
+    return { [`${metric},${label}`]: splitCsv(values.replace(/^'(.*)'$/, "$1")) };
+  },
+  print(labels) {
+    const entries = Object.entries(labels);
+    return entries.length === 0 ? "[]" : entries.map(([key, values]) => `${key}=${values.join(",")}`).join(" ");
+  },
+  add: (previous, next) => ({ ...previous, ...next }),
+};
+
+/** A port as text, "" for none: the flag it belongs to is a string. */
+export const portText: ValueType<string> = pattern(
+  "a port between 1 and 65535",
+  (value) => value === "" || (/^\d{1,5}$/.test(value) && Number(value) >= 1 && Number(value) <= 65_535),
+  "6443",
+);
+
+export function isHstsDirective(value: string): boolean {
+  return /^(max-age=\d+|includeSubDomains|preload)$/.test(value);
+}
+
+export function isRegularExpression(value: string): boolean {
+  try {
+    new RegExp(value, "u");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** `group/resource#server;server`; the core group is empty: `/events#…`. */
+export function isServersOverride(value: string): boolean {
+  return /^[a-z0-9.-]*\/[a-z]+#[a-z]+:\/\/[^;\s]+(;[a-z]+:\/\/[^;\s]+)*$/.test(value);
+}
+
+/** `resource[.group]#size` */
+export function isCacheSize(value: string): boolean {
+  return /^[a-z]+(\.[a-z0-9.-]+)?#\d{1,9}$/.test(value);
+}
+
+/** This release speaks as any of the last three minor versions. */
+export function isEmulatedVersion(value: string): boolean {
+  return /^(svc=)?1\.(31|32|33)$/.test(value);
+}

@@ -1,0 +1,78 @@
+/** Every flag of `svc up`, in the order of its help. */
+import { flag, section } from "../flags/flag.ts";
+import { duration } from "../flags/types/duration.ts";
+import { gateSettings } from "../flags/types/gate-settings.ts";
+import { strings } from "../flags/types/list.ts";
+import { vmodule } from "../flags/types/logging.ts";
+import { endpoint, ip, nodeIps } from "../flags/types/network.ts";
+import { level, port } from "../flags/types/number.ts";
+import { bool, directory, oneOf, pattern, requiredDirectory, version } from "../flags/types/text.ts";
+
+const nodeName = pattern(
+  "a node name: lower-case letters, digits, dots and dashes, or nothing",
+  (value) => value === "" || (value.length <= 253 && /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(value)),
+  "node-7",
+  { wrong: "Node 7" },
+);
+
+export const upFlags = {
+  ...section("Cluster", {
+    "data-dir": flag(requiredDirectory, "/var/lib/svc", "Where the cluster keeps its state, keys and images.", {
+      effective: true,
+    }),
+    "bind-address": flag(ip, "0.0.0.0", "Address the API server listens on.", { effective: true }),
+    "secure-port": flag(port("int", "no-zero"), 6443, "HTTPS port of the API server.", { effective: true }),
+    "embedded-controllers": flag(
+      strings({ sample: "scheduler" }),
+      ["*"],
+      "Controllers that run inside the API server process; * stands for all there are.",
+      { effective: true },
+    ),
+    "feature-gates": flag(
+      gateSettings("Gate=true,..."),
+      {},
+      "Turns feature gates on and off, by name; each goes to the program that knows it.",
+    ),
+  }),
+  ...section("Node", {
+    "node-name": flag(nodeName, "", "Name of the node.", { effective: true, defaultNote: "the host name" }),
+    "node-ip": flag(nodeIps, [], "Address of the node, or one IPv4 and one IPv6 address.", {
+      effective: true,
+      defaultNote: "that of the default route",
+    }),
+    "container-runtime-endpoint": flag(
+      endpoint,
+      "",
+      "Socket of a container runtime to use; without it a containerd is started and looked after.",
+      { effective: true },
+    ),
+    "image-dir": flag(directory, "", "Images (*.tar) in this directory are imported at the start.", {
+      defaultNote: "images in the data directory",
+    }),
+    "stop-pods": flag(
+      bool,
+      false,
+      "Stop the pods when svc stops; otherwise they keep running and are taken over again.",
+      {
+        effective: true,
+      },
+    ),
+  }),
+  ...section("Logging", {
+    v: flag(level, 0, "Log verbosity; modules may have their own in --vmodule.", { short: "v", effective: true }),
+    vmodule: flag(vmodule, [], "Log verbosity of single modules, in text format only.", { effective: true }),
+    "logging-format": flag(oneOf("text", "json"), "text", "Log format.", { effective: true }),
+    "log-flush-frequency": flag(duration({ min: 1 }), 5000, "Longest time that log lines wait to be written.", {
+      effective: true,
+    }),
+  }),
+  ...section("Other", {
+    "print-systemd-unit": flag(bool, false, "Print a systemd unit that runs this command, and exit.", {
+      effective: true,
+    }),
+    version: flag(version, "", "Print the version and exit; v1.2.3 makes that the version reported.", {
+      effective: true,
+    }),
+    help: flag(bool, false, "Print help.", { short: "h", effective: true }),
+  }),
+};
