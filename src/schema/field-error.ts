@@ -18,3 +18,92 @@ export type FieldErrorType =
   | "FieldValueTooMany"
   | "FieldValueTypeInvalid"
   | "InternalError";
+
+const words: Readonly<Record<FieldErrorType, string>> = {
+  FieldValueRequired: "Required value",
+  FieldValueInvalid: "Invalid value",
+  FieldValueNotSupported: "Unsupported value",
+  FieldValueDuplicate: "Duplicate value",
+  FieldValueForbidden: "Forbidden",
+  FieldValueNotFound: "Not found",
+  FieldValueTooLong: "Too long",
+  FieldValueTooMany: "Too many",
+  FieldValueTypeInvalid: "Invalid value",
+  InternalError: "Internal error",
+};
+
+export function requiredField(field: string, detail = ""): FieldError {
+  return { type: "FieldValueRequired", field, badValue: "", detail };
+}
+
+export function invalidField(field: string, badValue: unknown, detail: string): FieldError {
+  return { type: "FieldValueInvalid", field, badValue, detail };
+}
+
+/** The supported values are listed in alphabetical order. */
+export function notSupported(field: string, badValue: unknown, supported: readonly string[]): FieldError {
+  const quoted = [...supported].sort().map((value) => JSON.stringify(value));
+  const detail = quoted.length === 0 ? "" : `supported values: ${quoted.join(", ")}`;
+  return { type: "FieldValueNotSupported", field, badValue, detail };
+}
+
+export function duplicateField(field: string, badValue: unknown): FieldError {
+  return { type: "FieldValueDuplicate", field, badValue, detail: "" };
+}
+
+export function forbiddenField(field: string, detail: string): FieldError {
+  return { type: "FieldValueForbidden", field, badValue: "", detail };
+}
+
+export function notFoundField(field: string, badValue: unknown): FieldError {
+  return { type: "FieldValueNotFound", field, badValue, detail: "" };
+}
+
+/** `bytes` is the longest text allowed. */
+export function tooLong(field: string, bytes: number): FieldError {
+  return { type: "FieldValueTooLong", field, badValue: "", detail: `may not be more than ${bytes} bytes` };
+}
+
+/** `actual` below zero means that the number is not known. */
+export function tooMany(field: string, actual: number, most: number): FieldError {
+  const items = most === 1 ? "item" : "items";
+  const badValue = actual < 0 ? undefined : actual;
+  return { type: "FieldValueTooMany", field, badValue, detail: `must have at most ${most} ${items}` };
+}
+
+/**
+ * The sentence without the field: `Invalid value: "x": must be no more than 63 bytes`. Values are printed as Go does:
+ * text quoted, numbers and booleans bare, anything else as JSON.
+ */
+export function renderFieldError(error: FieldError): string {
+  const word = words[error.type];
+  const value = valueText(error);
+  return [word, value, error.detail].filter((part) => part !== "").join(": ");
+}
+
+function valueText(error: FieldError): string {
+  switch (error.type) {
+    case "FieldValueRequired":
+    case "FieldValueForbidden":
+    case "FieldValueTooLong":
+    case "InternalError":
+      return "";
+    default:
+      return printed(error.badValue);
+  }
+}
+
+function printed(value: unknown): string {
+  switch (typeof value) {
+    case "string":
+      return JSON.stringify(value);
+    case "number":
+    case "bigint":
+    case "boolean":
+      return String(value);
+    case "undefined":
+      return "null";
+    default:
+      return JSON.stringify(value);
+  }
+}

@@ -1,0 +1,325 @@
+/**
+ * From any JSON value to a value of a schema: types checked, unknown members dropped and named, nulls and empty
+ * optional members left out, times and quantities in canonical text. What comes out shares nothing with what went in
+ * but raw members (FieldsV1, RawExtension).
+ */
+import { joinPath } from "./field-path.ts";
+import { type Member, membersOf } from "./members.ts";
+import { isPlainObject, setMember } from "./plain.ts";
+import { canonicalQuantity, quantityHint } from "./quantity.ts";
+import type { Infer, IntegerSchema, ListSchema, MapSchema, ObjectSchema, Schema, SpecialSchema } from "./schema.ts";
+import { canonicalInstant, formatDuration, parseDuration } from "./time.ts";
+
+export interface DecodeError {
+  /** `spec.containers[0].name`; empty for the value itself. */
+  readonly path: string;
+  /** In Go's words: `json: cannot unmarshal string into Go struct field PodSpec.spec.priority of type int32`. */
+  readonly message: string;
+}
+
+export interface Decoded<T> {
+  readonly value: T;
+  /** Paths of members that the schema does not know, at most `reportsMax`. */
+  readonly unknown: readonly string[];
+  /** What could not be read at all; `value` is then incomplete. At most `reportsMax`. */
+  readonly errors: readonly DecodeError[];
+}
+
+export interface DecodeOptions {
+  /** `report` (the default) names unknown members, `drop` only drops them. */
+  readonly unknownFields?: "drop" | "report";
+}
+
+/** As many findings as the API server reports for one request. */
+export const reportsMax = 100;
+/** Values nested deeper than any kind needs are refused before they exhaust the stack. */
+export const depthMax = 200;
+
+export function decode<S extends Schema>(schema: S, value: unknown, options?: DecodeOptions): Decoded<Infer<S>> {
+  const walk: Walk = { steps: [], structs: [], unknown: [], errors: [], report: options?.unknownFields !== "drop" };
+  const result = decoderOf(schema)(value, walk);
+  return { value: result as Infer<S>, unknown: walk.unknown, errors: walk.errors };
+}
+
+interface Walk {
+  readonly steps: (string | number)[];
+  /** Go names of the structs around the current value, outermost first. */
+  readonly structs: string[];
+  readonly unknown: string[];
+  readonly errors: DecodeError[];
+  readonly report: boolean;
+}
+
+/** Undefined stands for absent, after null and after an error. */
+type Decoder = (value: unknown, walk: Walk) => unknown;
+
+const decoders = new WeakMap<Schema, Decoder>();
+
+function decoderOf(schema: Schema): Decoder {
+  let decoder = decoders.get(schema);
+  if (decoder === undefined) {
+    decoder = compile(schema);
+    decoders.set(schema, decoder);
+  }
+  return decoder;
+}
+
+function compile(schema: Schema): Decoder {
+  switch (schema.type) {
+    case "string":
+    case "enum":
+      return (value, walk) => (typeof value === "string" ? value : mismatch(value, "string", walk));
+    case "boolean":
+      return (value, walk) => (typeof value === "boolean" ? value : mismatch(value, "bool", walk));
+    case "integer":
+      return integer(schema);
+    case "number":
+      return (value, walk) => (typeof value === "number" ? value : mismatch(value, "float64", walk));
+    case "bytes":
+      return schema.as === "binary" ? binary : base64;
+    case "special":
+      return special(schema);
+    case "raw":
+      return (value) => (value === null ? undefined : value);
+    case "list":
+      return list(schema);
+    case "map":
+      return map(schema);
+    case "object":
+      return object(schema);
+    default:
+      return schema satisfies never;
+  }
+}
+
+const ranges = {
+  int32: [-2147483648, 2147483647],
+  int64: [-(2 ** 63), 2 ** 63],
+  uint32: [0, 4294967295],
+  uint64: [0, 2 ** 64],
+} as const;
+
+function integer(schema: IntegerSchema): Decoder {
+  const [least, most] = ranges[schema.width];
+  return (value, walk) => {
+    if (typeof value === "bigint") return schema.as === "bigint" ? value : Number(value);
+    if (typeof value !== "number") return mismatch(value, schema.width, walk);
+    if (!Number.isInteger(value) || value < least || value > most) {
+      return mismatch(value, schema.width, walk, `number ${value}`);
+    }
+    return schema.as === "bigint" ? BigInt(value) : value;
+  };
+}
+
+const base64Text = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+function base64(value: unknown, walk: Walk): unknown {
+  if (value === null) return undefined;
+  if (typeof value !== "string") return mismatch(value, "[]uint8", walk);
+  if (base64Text.test(value)) return value;
+  const dense = value.replace(/[\r\n]/g, "");
+  if (base64Text.test(dense)) return dense;
+  const stop = dense.search(/[^A-Za-z0-9+/]/);
+  return fail(walk, `illegal base64 data at input byte ${stop === -1 ? dense.length - (dense.length % 4) : stop}`);
+}
+
+function binary(value: unknown, walk: Walk): unknown {
+  if (value instanceof Uint8Array) return value;
+  const text = base64(value, walk);
+  return typeof text === "string" ? Buffer.from(text, "base64") : undefined;
+}
+
+function special(schema: SpecialSchema): Decoder {
+  switch (schema.format) {
+    case "time":
+    case "microTime": {
+      const micro = schema.format === "microTime";
+      return (value, walk) => {
+        if (value === null) return undefined;
+        if (typeof value !== "string") return mismatch(value, "string", walk);
+        const quoted = JSON.stringify(value);
+        return (
+          canonicalInstant(value, micro) ??
+          fail(walk, `parsing time ${quoted} as "2006-01-02T15:04:05Z07:00": cannot parse ${quoted} as "2006"`)
+        );
+      };
+    }
+    case "duration":
+      return (value, walk) => {
+        if (value === null) return undefined;
+        if (typeof value !== "string") return mismatch(value, "string", walk);
+        const nanos = parseDuration(value);
+        return nanos === undefined
+          ? fail(walk, `time: invalid duration ${JSON.stringify(value)}`)
+          : formatDuration(nanos);
+      };
+    case "quantity":
+      return (value, walk) => {
+        if (value === null) return undefined;
+        const text = typeof value === "number" ? String(value) : value;
+        if (typeof text !== "string") return fail(walk, quantityHint);
+        return canonicalQuantity(text) ?? fail(walk, quantityHint);
+      };
+    case "intOrString":
+      return (value, walk) => {
+        if (typeof value === "string") return value;
+        return typeof value === "number" && Number.isInteger(value) && value >= -2147483648 && value <= 2147483647
+          ? value
+          : mismatch(value, "int32", walk);
+      };
+    default:
+      return schema.format satisfies never;
+  }
+}
+
+function list(schema: ListSchema): Decoder {
+  let item: Decoder | undefined;
+  return (value, walk) => {
+    if (value === null) return undefined;
+    if (!Array.isArray(value)) return mismatch(value, `[]${goType(schema.items)}`, walk);
+    item ??= decoderOf(schema.items);
+    const items: unknown[] = [];
+    for (let position = 0; position < value.length; position++) {
+      walk.steps.push(position);
+      const decoded = value[position] === null ? undefined : item(value[position], walk);
+      items.push(decoded === undefined ? zeroOf(schema.items) : decoded);
+      walk.steps.pop();
+    }
+    return items;
+  };
+}
+
+function map(schema: MapSchema): Decoder {
+  let member: Decoder | undefined;
+  return (value, walk) => {
+    if (value === null) return undefined;
+    if (!isPlainObject(value)) return mismatch(value, `map[string]${goType(schema.values)}`, walk);
+    member ??= decoderOf(schema.values);
+    const members: Record<string, unknown> = {};
+    for (const name of Object.keys(value)) {
+      walk.steps.push(name);
+      const decoded = value[name] === null ? undefined : member(value[name], walk);
+      setMember(members, name, decoded === undefined ? zeroOf(schema.values) : decoded);
+      walk.steps.pop();
+    }
+    return members;
+  };
+}
+
+interface Slot {
+  readonly member: Member;
+  readonly decode: Decoder;
+}
+
+function object(schema: ObjectSchema): Decoder {
+  let slots: ReadonlyMap<string, Slot> | undefined;
+  const goName = schema.name.slice(schema.name.lastIndexOf(".") + 1);
+  return (value, walk) => {
+    if (value === null) return undefined;
+    slots ??= new Map(membersOf(schema).map((member) => [member.name, { member, decode: decoderOf(member.schema) }]));
+    if (!isPlainObject(value)) return mismatch(value, goName, walk);
+    if (walk.structs.length >= depthMax) return fail(walk, "exceeded max depth");
+    walk.structs.push(goName);
+    const members: Record<string, unknown> = {};
+    for (const name of Object.keys(value)) {
+      const slot = slots.get(name);
+      walk.steps.push(name);
+      if (slot === undefined) {
+        if (walk.report && walk.unknown.length < reportsMax) walk.unknown.push(joinPath(walk.steps));
+      } else if (value[name] !== null) {
+        const decoded = slot.decode(value[name], walk);
+        if (decoded !== undefined && !isEmpty(slot.member, decoded)) members[name] = decoded;
+      }
+      walk.steps.pop();
+    }
+    walk.structs.pop();
+    return members;
+  };
+}
+
+/** Whether Go would not tell the value of an optional member from its absence. */
+export function isEmpty(member: Member, value: unknown): boolean {
+  if (member.field.presence !== "optional" || member.field.emitEmpty === true) return false;
+  switch (member.schema.type) {
+    case "string":
+    case "bytes":
+      return (value as string | Uint8Array).length === 0;
+    case "integer":
+    case "number":
+      return Number(value) === 0;
+    case "boolean":
+      return value === false;
+    case "list":
+      return (value as readonly unknown[]).length === 0;
+    case "map":
+      return Object.keys(value as object).length === 0;
+    default:
+      return false;
+  }
+}
+
+/** What Go puts where a list or a map holds null. */
+export function zeroOf(schema: Schema): unknown {
+  switch (schema.type) {
+    case "integer":
+      return schema.as === "bigint" ? 0n : 0;
+    case "number":
+      return 0;
+    case "boolean":
+      return false;
+    case "list":
+      return [];
+    case "map":
+    case "object":
+      return {};
+    case "raw":
+      return null;
+    case "bytes":
+      return schema.as === "binary" ? new Uint8Array() : "";
+    case "enum":
+      return Object.keys(schema.numbers).find((name) => schema.numbers[name] === 0) ?? "0";
+    case "special":
+      if (schema.format === "intOrString") return 0;
+      if (schema.format === "quantity") return "0";
+      return schema.format === "duration" ? "0s" : null;
+    default:
+      return "";
+  }
+}
+
+function goType(schema: Schema): string {
+  switch (schema.type) {
+    case "object":
+      return `${schema.name.slice(0, schema.name.lastIndexOf("/"))}.${schema.name.slice(schema.name.lastIndexOf(".") + 1)}`;
+    case "boolean":
+      return "bool";
+    case "integer":
+      return schema.width;
+    case "list":
+      return `[]${goType(schema.items)}`;
+    case "map":
+      return `map[string]${goType(schema.values)}`;
+    case "bytes":
+      return "[]uint8";
+    default:
+      return "string";
+  }
+}
+
+function mismatch(value: unknown, expected: string, walk: Walk, found = jsonType(value)): undefined {
+  if (value === null) return undefined;
+  const struct = walk.structs.at(-1);
+  const path = walk.steps.filter((step) => typeof step === "string").join(".");
+  const where = struct === undefined ? "Go value" : `Go struct field ${struct}.${path}`;
+  return fail(walk, `json: cannot unmarshal ${found} into ${where} of type ${expected}`);
+}
+
+function fail(walk: Walk, message: string): undefined {
+  if (walk.errors.length < reportsMax) walk.errors.push({ path: joinPath(walk.steps), message });
+  return undefined;
+}
+
+function jsonType(value: unknown): string {
+  if (Array.isArray(value)) return "array";
+  return typeof value === "boolean" ? "bool" : typeof value;
+}

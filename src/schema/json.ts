@@ -1,0 +1,245 @@
+/** JSON in both directions: strict parsing, and writing a value by its schema as Go's encoder would. */
+import { Buffer } from "node:buffer";
+import { depthMax } from "./decode.ts";
+import { scanJson, tooDeep } from "./json-scan.ts";
+import { type Member, membersOf } from "./members.ts";
+import type { ListSchema, MapSchema, ObjectSchema, Schema } from "./schema.ts";
+
+export interface ParsedJson {
+  readonly value: unknown;
+  /** Paths of members that an object names more than once; the last one's value counts. */
+  readonly duplicates: readonly string[];
+}
+
+/**
+ * Throws a `SyntaxError` with line and column when the bytes are no JSON or nest too deeply. Bytes that are not UTF-8
+ * become U+FFFD, as in Go.
+ */
+export function parseJson(bytes: Uint8Array): ParsedJson {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const written = countMembers(buffer);
+  const text = buffer.toString("utf8");
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    scanJson(text, depthMax);
+    throw error;
+  }
+  // JSON.parse keeps the last of several members of one name: fewer members than colons means that some were lost.
+  return { value, duplicates: membersIn(value) === written ? [] : scanJson(text, depthMax).duplicates };
+}
+
+/** The colons outside of strings. Throws when brackets nest deeper than `depthMax`. */
+function countMembers(bytes: Buffer): number {
+  let members = 0;
+  let depth = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    switch (bytes[at]) {
+      case 0x22:
+        at = stringEnd(bytes, at);
+        break;
+      case 0x3a:
+        members++;
+        break;
+      case 0x5b:
+      case 0x7b:
+        if (++depth > depthMax) throw tooDeep(depthMax);
+        break;
+      case 0x5d:
+      case 0x7d:
+        depth--;
+        break;
+    }
+  }
+  return members;
+}
+
+/** The place of the quote that ends the string beginning at `start`; the end of the bytes when there is none. */
+function stringEnd(bytes: Buffer, start: number): number {
+  let at = start + 1;
+  while (at < bytes.length && bytes[at] !== 0x22) at += bytes[at] === 0x5c ? 2 : 1;
+  return at;
+}
+
+function membersIn(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  let members = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) members += membersIn(item);
+    return members;
+  }
+  for (const name in value) members += 1 + membersIn((value as Readonly<Record<string, unknown>>)[name]);
+  return members;
+}
+
+export interface EncodeJsonOptions {
+  /** Leaves out `kind` and `apiVersion` at the top. */
+  readonly omitTypeMeta?: boolean;
+}
+
+/**
+ * Members in the schema's order, map keys sorted. Empty optional members are left out; embedded structs and times that
+ * are no pointers are written as `{}` and `null`, lists that Go must write as `null`.
+ */
+export function encodeJson(schema: ObjectSchema, value: unknown, options?: EncodeJsonOptions): Buffer {
+  return Buffer.from(stringify(schema, value, options), "utf8");
+}
+
+/** The same as text. */
+export function stringify(schema: ObjectSchema, value: unknown, options?: EncodeJsonOptions): string {
+  const members = (value ?? {}) as Readonly<Record<string, unknown>>;
+  return options?.omitTypeMeta === true ? bareWriterOf(schema)(members) : writerOf(schema)(members);
+}
+
+type Writer = (value: never) => string;
+type ObjectWriter = (value: Readonly<Record<string, unknown>>) => string;
+
+const writers = new WeakMap<Schema, Writer>();
+const bareWriters = new WeakMap<ObjectSchema, ObjectWriter>();
+
+function writerOf(schema: ObjectSchema): ObjectWriter;
+function writerOf(schema: Schema): Writer;
+function writerOf(schema: Schema): Writer {
+  let writer = writers.get(schema);
+  if (writer === undefined) {
+    writer = compile(schema);
+    writers.set(schema, writer);
+  }
+  return writer;
+}
+
+function bareWriterOf(schema: ObjectSchema): ObjectWriter {
+  let writer = bareWriters.get(schema);
+  if (writer === undefined) {
+    writer = objectWriter(schema, (member) => member.name !== "kind" && member.name !== "apiVersion");
+    bareWriters.set(schema, writer);
+  }
+  return writer;
+}
+
+function compile(schema: Schema): Writer {
+  switch (schema.type) {
+    case "object":
+      return objectWriter(schema, () => true);
+    case "list":
+      return listWriter(schema);
+    case "map":
+      return mapWriter(schema);
+    case "raw":
+      return (value: unknown) =>
+        value instanceof Uint8Array ? Buffer.from(value).toString("utf8") || "null" : (JSON.stringify(value) ?? "null");
+    case "bytes":
+      return (value: string | Uint8Array) =>
+        JSON.stringify(typeof value === "string" ? value : Buffer.from(value).toString("base64"));
+    case "integer":
+      return (value: number | bigint) => String(value);
+    default:
+      return (value: unknown) => JSON.stringify(value) ?? "null";
+  }
+}
+
+function listWriter(schema: ListSchema): Writer {
+  let item: Writer | undefined;
+  return (items: readonly never[]) => {
+    item ??= writerOf(schema.items);
+    let text = "[";
+    for (let place = 0; place < items.length; place++) {
+      text += (place === 0 ? "" : ",") + item(items[place] as never);
+    }
+    return `${text}]`;
+  };
+}
+
+function mapWriter(schema: MapSchema): Writer {
+  let member: Writer | undefined;
+  return (members: Readonly<Record<string, never>>) => {
+    member ??= writerOf(schema.values);
+    let text = "{";
+    for (const name of Object.keys(members).sort()) {
+      const value = members[name];
+      if (value !== undefined) text += `${text.length === 1 ? "" : ","}${JSON.stringify(name)}:${member(value)}`;
+    }
+    return `${text}}`;
+  };
+}
+
+interface Slot {
+  readonly name: string;
+  readonly prefix: string;
+  readonly write: Writer;
+  /** Whether a value is written although it may be empty. */
+  readonly always: boolean;
+  /** What stands for an absent value; undefined leaves the member out. */
+  readonly absent: () => string | undefined;
+}
+
+function objectWriter(schema: ObjectSchema, keep: (member: Member) => boolean): ObjectWriter {
+  let slots: readonly Slot[] | undefined;
+  return (value) => {
+    slots ??= membersOf(schema).filter(keep).map(slotOf);
+    let text = "{";
+    for (const slot of slots) {
+      const member = value[slot.name];
+      const written =
+        member === undefined || member === null
+          ? slot.absent()
+          : slot.always || !isEmptyValue(member)
+            ? slot.write(member as never)
+            : undefined;
+      if (written !== undefined) text += (text.length === 1 ? "" : ",") + slot.prefix + written;
+    }
+    return `${text}}`;
+  };
+}
+
+function slotOf(member: Member): Slot {
+  const { field, schema } = member;
+  const leavesOut =
+    field.presence === "pointer" || (field.presence === "optional" && field.emitEmpty !== true && omitsEmpty(schema));
+  let empty: string | undefined;
+  return {
+    name: member.name,
+    prefix: `${JSON.stringify(member.name)}:`,
+    write: writerOf(schema),
+    always: field.presence !== "optional" || field.emitEmpty === true || !omitsEmpty(schema),
+    // Computed at the first use: the empty value of a recursive type cannot be known while it is being compiled.
+    absent: leavesOut ? () => undefined : () => (empty ??= emptyText(schema)),
+  };
+}
+
+/** Go's `omitempty` leaves out everything but structs. */
+function omitsEmpty(schema: Schema): boolean {
+  return schema.type !== "object" && schema.type !== "special" && schema.type !== "raw";
+}
+
+function isEmptyValue(value: unknown): boolean {
+  switch (typeof value) {
+    case "object":
+      return (Array.isArray(value) ? value.length : Object.keys(value as object).length) === 0;
+    default:
+      return value === "" || value === 0 || value === false || value === 0n;
+  }
+}
+
+function emptyText(schema: Schema): string {
+  switch (schema.type) {
+    case "string":
+      return '""';
+    case "integer":
+    case "number":
+      return "0";
+    case "boolean":
+      return "false";
+    case "object":
+      return writerOf(schema)({});
+    case "special":
+      if (schema.format === "quantity") return '"0"';
+      if (schema.format === "intOrString") return "0";
+      return schema.format === "duration" ? '"0s"' : "null";
+    case "enum":
+      return '""';
+    default:
+      return "null";
+  }
+}

@@ -1,0 +1,33 @@
+/** The members of an object as its readers need them: embedded structs spread out, lazy schemas resolved. */
+import { type Field, type ObjectSchema, type Schema, schemaOf } from "./schema.ts";
+
+export interface Member {
+  readonly name: string;
+  readonly field: Field;
+  readonly schema: Schema;
+}
+
+const cache = new WeakMap<ObjectSchema, readonly Member[]>();
+const byName = new WeakMap<ObjectSchema, ReadonlyMap<string, Member>>();
+
+/** In the order of JSON; members of embedded structs stand where the struct stands. */
+export function membersOf(schema: ObjectSchema): readonly Member[] {
+  let members = cache.get(schema);
+  if (members === undefined) {
+    members = Object.entries(schema.fields).flatMap(([name, field]) => {
+      const target = schemaOf(field);
+      return field.inline === true && target.type === "object" ? membersOf(target) : [{ name, field, schema: target }];
+    });
+    cache.set(schema, members);
+  }
+  return members;
+}
+
+export function memberOf(schema: ObjectSchema, name: string): Member | undefined {
+  let index = byName.get(schema);
+  if (index === undefined) {
+    index = new Map(membersOf(schema).map((member) => [member.name, member]));
+    byName.set(schema, index);
+  }
+  return index.get(name);
+}

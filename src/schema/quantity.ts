@@ -1,0 +1,114 @@
+/**
+ * Amounts as Kubernetes writes them: `500m`, `64Mi`, `1e3`. Exact, in units of 10^-9; one written form per value and
+ * format, so that equal amounts have equal text.
+ */
+
+export interface Quantity {
+  /** The amount in nanos: 1 core is 1_000_000_000n. */
+  readonly nanos: bigint;
+  readonly format: "DecimalSI" | "BinarySI" | "DecimalExponent";
+}
+
+const unit = 1_000_000_000n;
+const largest = (2n ** 63n - 1n) * unit;
+const decimalPowers: Readonly<Record<string, number>> = {
+  n: -9,
+  u: -6,
+  m: -3,
+  "": 0,
+  k: 3,
+  M: 6,
+  G: 9,
+  T: 12,
+  P: 15,
+  E: 18,
+};
+const decimalSuffixes = new Map(Object.entries(decimalPowers).map(([suffix, power]) => [power, suffix]));
+const binaryPowers: Readonly<Record<string, number>> = { Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 };
+const binarySuffixes = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+const shape = /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*)([-+]?\d*)$/;
+
+export const quantityHint =
+  "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+
+/** Undefined when the text is no quantity. Finer than a nano rounds away from zero; beyond 2^63-1 is 2^63-1. */
+export function parseQuantityText(text: string): Quantity | undefined {
+  // Longer digits than any amount needs would only make the arithmetic slow.
+  if (text.length > 256) return undefined;
+  const parts = shape.exec(text);
+  if (parts === null) return undefined;
+  const [, sign, whole = "", fraction = "", letters = "", exponent = ""] = parts;
+  if (whole === "" && fraction === "") return undefined;
+  const scale = suffixScale(letters, exponent);
+  if (scale === undefined) return undefined;
+  const magnitude = scaled(BigInt(`${whole}${fraction}` || "0"), fraction.length, scale);
+  const capped = magnitude > largest ? largest : magnitude;
+  const format = scale.format === "BinarySI" && capped < unit ? "DecimalSI" : scale.format;
+  return { nanos: sign === "-" ? -capped : capped, format };
+}
+
+interface Scale {
+  readonly base: 2n | 10n;
+  readonly power: number;
+  readonly format: Quantity["format"];
+}
+
+function suffixScale(letters: string, exponent: string): Scale | undefined {
+  if (exponent !== "") {
+    if ((letters !== "e" && letters !== "E") || !/^[-+]?\d+$/.test(exponent)) return undefined;
+    const power = Number(exponent);
+    return Math.abs(power) > 1000 ? undefined : { base: 10n, power, format: "DecimalExponent" };
+  }
+  if (Object.hasOwn(binaryPowers, letters)) {
+    return { base: 2n, power: binaryPowers[letters] ?? 0, format: "BinarySI" };
+  }
+  if (Object.hasOwn(decimalPowers, letters)) {
+    return { base: 10n, power: decimalPowers[letters] ?? 0, format: "DecimalSI" };
+  }
+  return undefined;
+}
+
+/** digits × base^power / 10^decimals, in nanos, rounded away from zero. */
+function scaled(digits: bigint, decimals: number, scale: Scale): bigint {
+  let numerator = digits * unit;
+  let denominator = 10n ** BigInt(decimals);
+  if (scale.power >= 0) numerator *= scale.base ** BigInt(scale.power);
+  else denominator *= scale.base ** BigInt(-scale.power);
+  return (numerator + denominator - 1n) / denominator;
+}
+
+/** The canonical text: no fraction, the largest suffix that needs none. */
+export function formatQuantity(quantity: Quantity): string {
+  const { nanos } = quantity;
+  if (nanos === 0n) return "0";
+  const small = nanos > -1024n * unit && nanos < 1024n * unit;
+  if (quantity.format === "BinarySI" && !small && nanos % unit === 0n) return formatBinary(nanos / unit);
+  let mantissa = nanos;
+  let exponent = -9;
+  while (mantissa % 1000n === 0n) {
+    mantissa /= 1000n;
+    exponent += 3;
+  }
+  if (quantity.format === "DecimalExponent") return exponent === 0 ? `${mantissa}` : `${mantissa}e${exponent}`;
+  return `${mantissa}${decimalSuffixes.get(exponent) ?? `e${exponent}`}`;
+}
+
+function formatBinary(amount: bigint): string {
+  let mantissa = amount;
+  let steps = 0;
+  while (mantissa % 1024n === 0n && steps < binarySuffixes.length - 1) {
+    mantissa /= 1024n;
+    steps++;
+  }
+  return `${mantissa}${binarySuffixes[steps]}`;
+}
+
+// Most amounts that pass are written canonically already: small whole numbers with a plain suffix.
+const canonical = /^(?:0|[1-9]\d{0,2}[mkMG]?|[1-9]\d{0,2}(?:Mi|Gi))$/;
+
+/** The canonical text of an amount; undefined when the text is no quantity. */
+export function canonicalQuantity(text: string): string | undefined {
+  if (canonical.test(text)) return text;
+  const quantity = parseQuantityText(text.trim());
+  return quantity === undefined ? undefined : formatQuantity(quantity);
+}

@@ -1,0 +1,103 @@
+/** RFC 3339 instants and Go durations: canonical text, and the numbers that protobuf carries. */
+
+const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?([Zz]|([+-])(\d\d):(\d\d))$/;
+const canonicalTime = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/;
+
+export interface Instant {
+  /** Seconds since 1970. */
+  readonly seconds: number;
+  readonly nanos: number;
+}
+
+/** Undefined when the text is no RFC 3339 time or names a day that does not exist. */
+export function parseInstant(text: string): Instant | undefined {
+  const parts = rfc3339.exec(text);
+  if (parts === null) return undefined;
+  const numbers = parts.slice(1, 7).map(Number);
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = numbers;
+  if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return undefined;
+  if (hour > 23 || minute > 59 || second > 59) return undefined;
+  const nanos = Number((parts[7] ?? "").slice(0, 9).padEnd(9, "0"));
+  const offsetMinutes = Number(parts[10] ?? 0) * 60 + Number(parts[11] ?? 0);
+  if (offsetMinutes > 24 * 60) return undefined;
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  date.setUTCHours(hour, minute, second);
+  const offset = (parts[9] === "-" ? 1 : -1) * offsetMinutes * 60;
+  return { seconds: date.getTime() / 1000 + offset, nanos };
+}
+
+function daysIn(year: number, month: number): number {
+  if (month === 2) return (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0 ? 29 : 28;
+  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
+}
+
+/** `2006-01-02T15:04:05Z`, and with six decimals when `micro`. Years outside 0–9999 have no such text. */
+export function formatInstant(instant: Instant, micro: boolean): string {
+  const text = new Date(instant.seconds * 1000).toISOString().slice(0, 19);
+  if (!micro) return `${text}Z`;
+  return `${text}.${String(Math.trunc(instant.nanos / 1000)).padStart(6, "0")}Z`;
+}
+
+/** A time in UTC and whole seconds; undefined when it is none. */
+export function canonicalInstant(text: string, micro: boolean): string | undefined {
+  if (!micro && canonicalTime.test(text)) return text;
+  const instant = parseInstant(text);
+  return instant === undefined ? undefined : formatInstant(instant, micro);
+}
+
+const durationPart = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/gy;
+const nanosPer: Readonly<Record<string, bigint>> = {
+  ns: 1n,
+  us: 1_000n,
+  µs: 1_000n,
+  μs: 1_000n,
+  ms: 1_000_000n,
+  s: 1_000_000_000n,
+  m: 60_000_000_000n,
+  h: 3_600_000_000_000n,
+};
+const longestDuration = 2n ** 63n - 1n;
+
+/** A Go duration (`1h2m3.5s`, `-1.5h`, `0`) in nanoseconds; undefined when it is none or does not fit 64 bits. */
+export function parseDuration(text: string): bigint | undefined {
+  const negative = text.startsWith("-");
+  const body = negative || text.startsWith("+") ? text.slice(1) : text;
+  if (body === "0") return 0n;
+  let total = 0n;
+  let end = 0;
+  for (const match of body.matchAll(durationPart)) {
+    const [part, number = "", name = ""] = match;
+    const [whole = "", fraction = ""] = number.split(".");
+    const factor = nanosPer[name] ?? 0n;
+    const digits = fraction.slice(0, 18);
+    total += BigInt(whole || "0") * factor + (BigInt(digits || "0") * factor) / 10n ** BigInt(digits.length);
+    end += part.length;
+  }
+  if (end === 0 || end !== body.length || total > longestDuration) return undefined;
+  return negative ? -total : total;
+}
+
+/** As Go prints it: `1h0m0s`, `1.5s`, `20ms`, `0s`. */
+export function formatDuration(nanos: bigint): string {
+  if (nanos === 0n) return "0s";
+  const sign = nanos < 0n ? "-" : "";
+  const size = nanos < 0n ? -nanos : nanos;
+  if (size < 1_000n) return `${sign}${size}ns`;
+  if (size < 1_000_000n) return `${sign}${decimal(size, 1_000n)}µs`;
+  if (size < 1_000_000_000n) return `${sign}${decimal(size, 1_000_000n)}ms`;
+  const minutes = size / 60_000_000_000n;
+  const seconds = `${decimal(size % 60_000_000_000n, 1_000_000_000n)}s`;
+  if (minutes === 0n) return `${sign}${seconds}`;
+  const hours = minutes / 60n;
+  return hours === 0n ? `${sign}${minutes}m${seconds}` : `${sign}${hours}h${minutes % 60n}m${seconds}`;
+}
+
+function decimal(amount: bigint, per: bigint): string {
+  const rest = amount % per;
+  if (rest === 0n) return `${amount / per}`;
+  const digits = String(rest)
+    .padStart(String(per).length - 1, "0")
+    .replace(/0+$/, "");
+  return `${amount / per}.${digits}`;
+}

@@ -1,0 +1,218 @@
+/** Protobuf's wire: tags, varints, lengths. Knows no schema. */
+import { Buffer } from "node:buffer";
+
+export const wireVarint = 0;
+export const wireFixed64 = 1;
+export const wireBytes = 2;
+export const wireFixed32 = 5;
+
+export class ProtobufError extends Error {
+  override readonly name = "ProtobufError";
+}
+
+/**
+ * Writes from the end towards the front, so that the length of a message is known when its header is due: callers
+ * write fields in descending order, and a value before its tag.
+ */
+export class ReverseWriter {
+  #bytes: Buffer = Buffer.allocUnsafe(4096);
+  #start = 4096;
+
+  /** Bytes written so far. */
+  get length(): number {
+    return this.#bytes.length - this.#start;
+  }
+
+  /** The bytes so far, as a copy; the writer is then empty again. */
+  take(): Buffer {
+    const taken = Buffer.from(this.#bytes.subarray(this.#start));
+    this.#start = this.#bytes.length;
+    return taken;
+  }
+
+  #reserve(size: number): number {
+    if (this.#start < size) {
+      const used = this.length;
+      const grown = Buffer.allocUnsafe(Math.max(this.#bytes.length * 2, used + size));
+      this.#bytes.copy(grown, grown.length - used, this.#start);
+      this.#bytes = grown;
+      this.#start = grown.length - used;
+    }
+    this.#start -= size;
+    return this.#start;
+  }
+
+  tag(field: number, type: number): void {
+    this.uint32(((field << 3) | type) >>> 0);
+  }
+
+  /** A varint of a whole number from 0 to 2^32-1. */
+  uint32(value: number): void {
+    const size = value < 0x80 ? 1 : value < 0x4000 ? 2 : value < 0x200000 ? 3 : value < 0x10000000 ? 4 : 5;
+    let at = this.#reserve(size);
+    let rest = value;
+    while (rest > 0x7f) {
+      this.#bytes[at++] = (rest & 0x7f) | 0x80;
+      rest >>>= 7;
+    }
+    this.#bytes[at] = rest;
+  }
+
+  /** A varint of any 64-bit integer; negative ones take ten bytes. */
+  int64(value: number | bigint): void {
+    if (typeof value === "number" && value >= 0 && value <= 0xffffffff) this.uint32(value);
+    else this.#bigVarint(BigInt.asUintN(64, BigInt(value)));
+  }
+
+  #bigVarint(value: bigint): void {
+    const groups: number[] = [];
+    let rest = value;
+    do {
+      groups.push(Number(rest & 0x7fn));
+      rest >>= 7n;
+    } while (rest > 0n);
+    let at = this.#reserve(groups.length);
+    for (let group = 0; group < groups.length; group++) {
+      this.#bytes[at++] = (groups[group] ?? 0) | (group === groups.length - 1 ? 0 : 0x80);
+    }
+  }
+
+  double(value: number): void {
+    this.#bytes.writeDoubleLE(value, this.#reserve(8));
+  }
+
+  float(value: number): void {
+    this.#bytes.writeFloatLE(value, this.#reserve(4));
+  }
+
+  /** Text with its length before it. */
+  string(value: string): void {
+    const size = Buffer.byteLength(value, "utf8");
+    this.#bytes.write(value, this.#reserve(size), size, "utf8");
+    this.uint32(size);
+  }
+
+  /** Bytes with their length before them. */
+  bytes(value: Uint8Array): void {
+    this.raw(value);
+    this.uint32(value.length);
+  }
+
+  /** Bytes as they are. */
+  raw(value: Uint8Array): void {
+    this.#bytes.set(value, this.#reserve(value.length));
+  }
+}
+
+export class Reader {
+  readonly #bytes: Buffer;
+  position: number;
+  readonly end: number;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.position = 0;
+    this.end = bytes.length;
+  }
+
+  /** A varint's low 32 bits; enough for tags and lengths. */
+  uint32(): number {
+    let value = 0;
+    for (let shift = 0; shift < 70; shift += 7) {
+      const byte = this.#byte();
+      if (shift < 32) value |= (byte & 0x7f) << shift;
+      if (byte < 0x80) return value >>> 0;
+    }
+    throw new ProtobufError("varint is longer than ten bytes");
+  }
+
+  /** A varint as an unsigned 64-bit integer. */
+  uint64(): bigint {
+    let low = 0;
+    let high = 0;
+    for (let place = 0; place < 10; place++) {
+      const byte = this.#byte();
+      if (place < 4) low |= (byte & 0x7f) << (place * 7);
+      else if (place === 4) {
+        low |= (byte & 0x0f) << 28;
+        high = (byte & 0x7f) >> 4;
+      } else high |= (byte & 0x7f) << (place * 7 - 32);
+      if (byte < 0x80) return (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0);
+    }
+    throw new ProtobufError("varint is longer than ten bytes");
+  }
+
+  /** A varint as a signed 64-bit integer, rounded to a number. */
+  int64(): number {
+    const first = this.#bytes[this.position];
+    if (first !== undefined && first < 0x80 && this.position < this.end) {
+      this.position++;
+      return first;
+    }
+    return Number(BigInt.asIntN(64, this.uint64()));
+  }
+
+  /** The place behind the length-delimited value that starts here; moves to its first byte. */
+  delimited(end: number): number {
+    const size = this.uint32();
+    const stop = this.position + size;
+    if (stop > end) throw new ProtobufError("unexpected EOF");
+    return stop;
+  }
+
+  string(end: number): string {
+    const stop = this.delimited(end);
+    const text = this.#bytes.toString("utf8", this.position, stop);
+    this.position = stop;
+    return text;
+  }
+
+  /** A copy. */
+  bytes(end: number): Buffer {
+    const stop = this.delimited(end);
+    const copy = Buffer.from(this.#bytes.subarray(this.position, stop));
+    this.position = stop;
+    return copy;
+  }
+
+  double(): number {
+    return this.#bytes.readDoubleLE(this.#advance(8));
+  }
+
+  float(): number {
+    return this.#bytes.readFloatLE(this.#advance(4));
+  }
+
+  /** Steps over a value of a field nobody knows. Groups are refused: neither Kubernetes nor CRI has any. */
+  skip(type: number, end: number): void {
+    switch (type) {
+      case wireVarint:
+        this.uint64();
+        break;
+      case wireFixed64:
+        this.#advance(8);
+        break;
+      case wireBytes:
+        this.position = this.delimited(end);
+        break;
+      case wireFixed32:
+        this.#advance(4);
+        break;
+      default:
+        throw new ProtobufError(`illegal wireType ${type}`);
+    }
+    if (this.position > end) throw new ProtobufError("unexpected EOF");
+  }
+
+  #advance(size: number): number {
+    const at = this.position;
+    if (at + size > this.end) throw new ProtobufError("unexpected EOF");
+    this.position = at + size;
+    return at;
+  }
+
+  #byte(): number {
+    if (this.position >= this.end) throw new ProtobufError("unexpected EOF");
+    return this.#bytes[this.position++] ?? 0;
+  }
+}
