@@ -5,15 +5,48 @@ export interface MediaType {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** A `Content-Type`; undefined when it is malformed. */
-export declare function parseMediaType(header: string): MediaType | undefined;
-
-/** The clauses of an `Accept` header, most wanted first; those with `q=0` left out. Malformed clauses are skipped. */
-export declare function parseAccept(header: string): readonly MediaType[];
-
 export interface Offer {
   /** `application/json` */
   readonly mediaType: string;
+}
+
+/** More clauses than any honest client sends; the rest is not looked at. */
+const CLAUSES_MAX = 64;
+
+const TOKEN = /^[!#$%&'*+\-.^_`|~\w]+$/;
+
+/** A `Content-Type`; undefined when it is malformed. */
+export function parseMediaType(header: string): MediaType | undefined {
+  const [first = "", ...rest] = splitOutsideQuotes(header, ";");
+  const type = first.trim().toLowerCase();
+  const [major, minor, ...more] = type.split("/");
+  if (major === undefined || minor === undefined || more.length > 0) return undefined;
+  if (!TOKEN.test(major) || !TOKEN.test(minor)) return undefined;
+  const params: Record<string, string> = Object.create(null);
+  for (const part of rest) {
+    const equals = part.indexOf("=");
+    const name = (equals === -1 ? part : part.slice(0, equals)).trim().toLowerCase();
+    if (name === "") continue;
+    if (!TOKEN.test(name)) return undefined;
+    params[name] = equals === -1 ? "" : unquote(part.slice(equals + 1).trim());
+  }
+  return { type, params };
+}
+
+/** The clauses of an `Accept` header, most wanted first; those with `q=0` left out. Malformed clauses are skipped. */
+export function parseAccept(header: string): readonly MediaType[] {
+  const clauses: { readonly media: MediaType; readonly q: number }[] = [];
+  for (const part of splitOutsideQuotes(header, ",", CLAUSES_MAX)) {
+    const media = parseMediaType(part);
+    if (media === undefined) continue;
+    const { q, ...params } = media.params;
+    const weight = q === undefined ? 1 : Number(q);
+    if (Number.isNaN(weight) || weight <= 0) continue;
+    clauses.push({ media: { type: media.type, params }, q: Math.min(weight, 1) });
+  }
+  // Stable: among equals the client's own order holds.
+  clauses.sort((a, b) => b.q - a.q || wildness(a.media.type) - wildness(b.media.type));
+  return clauses.map((clause) => clause.media);
 }
 
 /**
@@ -21,8 +54,53 @@ export interface Offer {
  * header, or an empty one, takes the first offer. `fits` judges the clause's parameters, such as
  * `as=Table;v=v1;g=meta.k8s.io`; without it a clause with `as` never fits. Undefined: nothing acceptable (406).
  */
-export declare function negotiate<O extends Offer>(
+export function negotiate<O extends Offer>(
   accept: string | undefined,
   offers: readonly O[],
-  fits?: (offer: O, params: Readonly<Record<string, string>>) => boolean,
-): { readonly offer: O; readonly params: Readonly<Record<string, string>> } | undefined;
+  fits: (offer: O, params: Readonly<Record<string, string>>) => boolean = (_, params) => params.as === undefined,
+): { readonly offer: O; readonly params: Readonly<Record<string, string>> } | undefined {
+  if (accept === undefined || accept.trim() === "") {
+    const offer = offers.find((candidate) => fits(candidate, {}));
+    return offer === undefined ? undefined : { offer, params: {} };
+  }
+  for (const clause of parseAccept(accept)) {
+    const offer = offers.find(
+      (candidate) => covers(clause.type, candidate.mediaType) && fits(candidate, clause.params),
+    );
+    if (offer !== undefined) return { offer, params: clause.params };
+  }
+  return undefined;
+}
+
+function covers(wanted: string, offered: string): boolean {
+  if (wanted === offered || wanted === "*/*") return true;
+  return wanted.endsWith("/*") && offered.startsWith(wanted.slice(0, -1));
+}
+
+function wildness(type: string): number {
+  if (type === "*/*") return 2;
+  return type.endsWith("/*") ? 1 : 0;
+}
+
+function unquote(value: string): string {
+  if (value.length < 2 || !value.startsWith('"') || !value.endsWith('"')) return value;
+  return value.slice(1, -1).replace(/\\(.)/g, "$1");
+}
+
+function splitOutsideQuotes(header: string, separator: string, most = Number.POSITIVE_INFINITY): string[] {
+  if (!header.includes('"')) return header.split(separator, Math.min(most, 2 ** 32 - 1));
+  const parts: string[] = [];
+  let quoted = false;
+  let start = 0;
+  for (let at = 0; at < header.length && parts.length < most; at++) {
+    const character = header[at];
+    if (quoted && character === "\\") at++;
+    else if (character === '"') quoted = !quoted;
+    else if (!quoted && character === separator) {
+      parts.push(header.slice(start, at));
+      start = at + 1;
+    }
+  }
+  if (parts.length < most) parts.push(header.slice(start));
+  return parts;
+}

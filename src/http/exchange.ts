@@ -1,0 +1,117 @@
+/** What HTTP/1.1 and HTTP/2 have in common: a request value over a readable, a handler that may fail, headers. */
+import type { Readable } from "node:stream";
+import type { Clock } from "../std/clock.ts";
+import type { Logger } from "../std/log.ts";
+import type { Flight } from "./flight.ts";
+import type { Handler, Headers, HttpRequest, HttpResponse, Peer } from "./message.ts";
+import { errorResponse } from "./respond.ts";
+import { bodyLength } from "./stream.ts";
+import type { Target } from "./target.ts";
+
+export interface Serving {
+  readonly handler: Handler;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly flight: Flight;
+  readonly limits: ListenLimits;
+}
+
+export interface ListenLimits {
+  /** All header names and values of a request together. */
+  readonly headerBytes: number;
+  /** From the first byte of a connection or request to the end of its headers. */
+  readonly headerTimeoutMs: number;
+  /** A connection without a request in flight is closed after this. */
+  readonly idleTimeoutMs: number;
+  /** Concurrent requests on one HTTP/2 connection. */
+  readonly streamsPerConnection: number;
+}
+
+/** A request whose body and signal cost nothing until they are asked for. */
+export class IncomingRequest implements HttpRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly headers: Headers;
+  readonly peer: Peer;
+  readonly #source: Readable | undefined;
+  #controller: AbortController | undefined;
+  #gone = false;
+
+  /** Without a `source` the body is empty. */
+  constructor(method: string, target: Target, headers: Headers, peer: Peer, source: Readable | undefined) {
+    this.method = method;
+    this.path = target.path;
+    this.query = target.query;
+    this.headers = headers;
+    this.peer = peer;
+    this.#source = source;
+  }
+
+  get body(): AsyncIterable<Uint8Array> {
+    // Leaving the loop early must not destroy the stream: the answer still goes out over it.
+    return this.#source === undefined ? nothing() : this.#source.iterator({ destroyOnReturn: false });
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#gone) this.#controller.abort(gone());
+    }
+    return this.#controller.signal;
+  }
+
+  /** The connection or stream ended before the answer did. */
+  abort(): void {
+    if (this.#gone) return;
+    this.#gone = true;
+    this.#controller?.abort(gone());
+  }
+}
+
+export async function respondTo(serving: Serving, request: HttpRequest): Promise<HttpResponse> {
+  try {
+    return await serving.handler(request);
+  } catch (error) {
+    const response = errorResponse(error);
+    if (response.status >= 500 && !request.signal.aborted) logFailure(serving, request, error);
+    return response;
+  }
+}
+
+export function logFailure(serving: Serving, request: HttpRequest, error: unknown): void {
+  serving.log.error("Could not answer a request", error, { method: request.method, path: request.path });
+}
+
+/** Headers that belong to one connection, never to an answer. */
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "transfer-encoding",
+  "upgrade",
+  "http2-settings",
+]);
+
+/** The handler's headers without those of the connection, with `content-length` where it is known. */
+export function outgoingHeaders(response: HttpResponse): Record<string, string | number> {
+  const headers: Record<string, string | number> = {};
+  for (const name in response.headers) {
+    if (!HOP_BY_HOP.has(name)) headers[name] = response.headers[name]!;
+  }
+  if (mayHaveBody(response.status)) {
+    const length = bodyLength(response.body);
+    if (length !== undefined) headers["content-length"] = length;
+  }
+  return headers;
+}
+
+export function mayHaveBody(status: number): boolean {
+  return status >= 200 && status !== 204 && status !== 205 && status !== 304;
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array> {}
+
+function gone(): Error {
+  return new DOMException("The client went away", "AbortError");
+}

@@ -1,0 +1,37 @@
+/** Counts the requests in flight, so that a server that stops knows when the last has been answered. */
+export class Flight {
+  #count = 0;
+  #draining = false;
+  #waiting: (() => void)[] = [];
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The server stops: answers should ask clients to go elsewhere. */
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  enter(): void {
+    this.#count++;
+  }
+
+  leave(): void {
+    this.#count--;
+    if (this.#count === 0) this.#settle();
+  }
+
+  /** From now on `draining`; resolves when nothing is in flight. */
+  drain(): Promise<void> {
+    this.#draining = true;
+    if (this.#count === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #settle(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const resolve of waiting) resolve();
+  }
+}

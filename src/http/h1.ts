@@ -1,0 +1,137 @@
+/** HTTP/1.1: requests of node:http turned into exchanges. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { IncomingRequest, logFailure, mayHaveBody, outgoingHeaders, respondTo, type Serving } from "./exchange.ts";
+import type { Headers, HttpRequest, HttpResponse, Peer } from "./message.ts";
+import { statusJson } from "./respond.ts";
+import { discard, isStreamed, writeBody } from "./stream.ts";
+import { parseTarget } from "./target.ts";
+
+/** A server for sockets that it is given, or for plain connections of its own. */
+export function http1Server(serving: Serving, peerOf: (socket: Duplex) => Peer): Server {
+  const { limits } = serving;
+  const server = createServer({
+    maxHeaderSize: limits.headerBytes,
+    headersTimeout: limits.headerTimeoutMs,
+    connectionsCheckingInterval: Math.max(100, Math.min(10_000, limits.headerTimeoutMs / 2)),
+    keepAliveTimeout: limits.idleTimeoutMs,
+    // How long a body may take is for whoever reads it to say: an upload or a watch has no natural end.
+    requestTimeout: 0,
+    insecureHTTPParser: false,
+  });
+  server.on("request", (incoming, outgoing) => {
+    serving.flight.enter();
+    void exchange(serving, peerOf(incoming.socket), incoming, outgoing).finally(() => serving.flight.leave());
+  });
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => refuse(error, socket));
+  return server;
+}
+
+async function exchange(
+  serving: Serving,
+  peer: Peer,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Promise<void> {
+  incoming.on("error", () => {});
+  outgoing.on("error", () => {});
+  const target = parseTarget(incoming.url);
+  if (target === undefined) {
+    await send(serving, incoming, outgoing, statusJson(400, "BadRequest", "the request's target is malformed"));
+    return;
+  }
+  const method = incoming.method ?? "GET";
+  const request = new IncomingRequest(method, target, plainHeaders(incoming), peer, incoming);
+  const closed = (): void => request.abort();
+  outgoing.once("close", closed);
+  const response = await respondTo(serving, request);
+  try {
+    await send(serving, incoming, outgoing, response);
+  } catch (error) {
+    await fail(serving, request, incoming, outgoing, error);
+  }
+  await ended(outgoing);
+  outgoing.off("close", closed);
+}
+
+async function fail(
+  serving: Serving,
+  request: HttpRequest,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  error: unknown,
+): Promise<void> {
+  if (outgoing.destroyed) return;
+  if (!request.signal.aborted) logFailure(serving, request, error);
+  // Half an answer cannot be taken back: a broken connection is the only way to say that it is not whole.
+  if (outgoing.headersSent) outgoing.destroy();
+  else {
+    const apology = statusJson(500, "InternalError", "Internal error occurred: the answer could not be written");
+    await send(serving, incoming, outgoing, apology);
+  }
+}
+
+async function send(
+  serving: Serving,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  response: HttpResponse,
+): Promise<void> {
+  if (outgoing.destroyed) {
+    discard(response.body);
+    return;
+  }
+  try {
+    const headers = outgoingHeaders(response);
+    // An unread body would have to be read to its end before the connection can be used again.
+    if (serving.flight.draining || !incoming.complete) headers.connection = "close";
+    outgoing.writeHead(response.status, headers);
+  } catch (error) {
+    discard(response.body);
+    throw error;
+  }
+  if (incoming.method === "HEAD" || !mayHaveBody(response.status)) {
+    discard(response.body);
+    outgoing.end();
+    return;
+  }
+  if (isStreamed(response.body)) outgoing.flushHeaders();
+  await writeBody(outgoing, response.body);
+}
+
+function ended(outgoing: ServerResponse): Promise<void> {
+  if (outgoing.destroyed || outgoing.writableFinished) return Promise.resolve();
+  return new Promise((resolve) => {
+    outgoing.once("finish", resolve);
+    outgoing.once("close", resolve);
+  });
+}
+
+function plainHeaders(incoming: IncomingMessage): Headers {
+  const plain: Record<string, string> = Object.create(null);
+  for (const name in incoming.headers) {
+    const value = incoming.headers[name];
+    if (value !== undefined) plain[name] = typeof value === "string" ? value : value.join(", ");
+  }
+  return plain;
+}
+
+/** Bytes that are no request. The answer is written by hand: there is no request to answer. */
+function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === "ECONNRESET" || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [code, words] = refusals[error.code ?? ""] ?? ["400 Bad Request", "the request is malformed"];
+  const body = `${words}\n`;
+  socket.end(
+    `HTTP/1.1 ${code}\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n` +
+      `Content-Length: ${body.length}\r\n\r\n${body}`,
+    () => socket.destroy(),
+  );
+}
+
+const refusals: Readonly<Record<string, readonly [string, string]>> = {
+  HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "the request's headers are too large"],
+  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "the request's headers took too long"],
+};

@@ -1,0 +1,132 @@
+/** Writing the bodies of responses with backpressure. */
+import type { Writable } from "node:stream";
+import type { HttpResponse } from "./message.ts";
+
+type Body = HttpResponse["body"];
+
+/** One write to a socket. Larger ones cost memory and are no faster. */
+const CHUNK_BYTES = 64 * 1024;
+
+export function isStreamed(body: Body): body is AsyncIterable<Uint8Array> {
+  return Symbol.asyncIterator in body;
+}
+
+/** The length of a body that is all there; undefined for a stream. */
+export function bodyLength(body: Body): number | undefined {
+  if (body instanceof Uint8Array) return body.length;
+  if (isStreamed(body)) return undefined;
+  let length = 0;
+  for (const piece of body) length += piece.length;
+  return length;
+}
+
+/**
+ * Writes the body and ends the sink. Resolves when all has been handed over or the sink is gone; rejects when an async
+ * source throws, and then the sink is left open for the caller to reset.
+ */
+export async function writeBody(sink: Writable, body: Body): Promise<void> {
+  if (isStreamed(body)) return writeStream(sink, body);
+  if (body instanceof Uint8Array && body.length <= CHUNK_BYTES) {
+    sink.end(body);
+    return;
+  }
+  for (const chunk of chunks(body instanceof Uint8Array ? [body] : body)) {
+    if (sink.destroyed) return;
+    if (!sink.write(chunk)) await drained(sink);
+  }
+  sink.end();
+}
+
+/** Ends a source nobody will read. */
+export function discard(body: Body): void {
+  if (isStreamed(body)) abandon(body[Symbol.asyncIterator]());
+}
+
+async function writeStream(sink: Writable, body: AsyncIterable<Uint8Array>): Promise<void> {
+  const source = body[Symbol.asyncIterator]();
+  for (;;) {
+    const step = await nextOrClosed(sink, source);
+    if (step === "closed") {
+      abandon(source);
+      return;
+    }
+    if (step.done === true) break;
+    for (const chunk of slices(step.value)) {
+      if (!sink.write(chunk)) await drained(sink);
+    }
+  }
+  sink.end();
+}
+
+/**
+ * A source may be silent for hours: the sink's end must not wait for its next piece. (Not `Promise.race` with one
+ * promise for the end: that would keep every piece's reaction until the end comes.)
+ */
+function nextOrClosed(
+  sink: Writable,
+  source: AsyncIterator<Uint8Array>,
+): Promise<IteratorResult<Uint8Array, unknown> | "closed"> {
+  if (sink.destroyed) return Promise.resolve("closed");
+  return new Promise((resolve, reject) => {
+    const closed = (): void => resolve("closed");
+    sink.once("close", closed);
+    source.next().then(
+      (step) => {
+        sink.off("close", closed);
+        resolve(step);
+      },
+      (error) => {
+        sink.off("close", closed);
+        reject(error);
+      },
+    );
+  });
+}
+
+function abandon(source: AsyncIterator<Uint8Array>): void {
+  source.return?.()?.catch(() => {});
+}
+
+function drained(sink: Writable): Promise<void> {
+  if (sink.destroyed || !sink.writableNeedDrain) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      sink.off("drain", done);
+      sink.off("close", done);
+      resolve();
+    };
+    sink.on("drain", done);
+    sink.on("close", done);
+  });
+}
+
+/** Small pieces joined, large ones cut. */
+function* chunks(pieces: readonly Uint8Array[]): Generator<Uint8Array> {
+  let gathered: Uint8Array[] = [];
+  let length = 0;
+  for (const piece of pieces) {
+    if (length + piece.length > CHUNK_BYTES && length > 0) {
+      yield Buffer.concat(gathered, length);
+      gathered = [];
+      length = 0;
+    }
+    if (piece.length > CHUNK_BYTES / 2) {
+      if (length > 0) yield Buffer.concat(gathered, length);
+      gathered = [];
+      length = 0;
+      yield* slices(piece);
+    } else if (piece.length > 0) {
+      gathered.push(piece);
+      length += piece.length;
+    }
+  }
+  if (length > 0) yield Buffer.concat(gathered, length);
+}
+
+function* slices(piece: Uint8Array): Generator<Uint8Array> {
+  if (piece.length <= CHUNK_BYTES) {
+    if (piece.length > 0) yield piece;
+    return;
+  }
+  for (let at = 0; at < piece.length; at += CHUNK_BYTES) yield piece.subarray(at, at + CHUNK_BYTES);
+}
