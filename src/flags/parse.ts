@@ -95,7 +95,12 @@ function readTexts(table: FlagTable, argv: readonly string[], positional: boolea
     if (all.includes(undefined)) problems.push(missingValue(name, table[name]!));
     else texts.set(name, all as string[]);
   }
-  if (result.error !== null && problems.length === 0) problems.push(result.error.message);
+  if (result.error !== null && problems.length === 0) {
+    // yargs has one complaint of its own: "Not enough arguments following: secure-port".
+    const name = /: (\S+)$/.exec(result.error.message)?.[1] ?? "";
+    const row = Object.hasOwn(table, name) ? table[name] : undefined;
+    problems.push(row === undefined ? result.error.message : missingValue(name, row));
+  }
   const rest = [...(result.argv._ ?? []), ...((result.argv["--"] as string[] | undefined) ?? [])].map(String);
   if (!positional) problems.push(...rest.map((word) => `unexpected argument "${word}": flags start with --`));
   return { texts, problems };

@@ -1,0 +1,83 @@
+/** `--help`: flags under their headings, with type and default, wrapped to the terminal. */
+import { defaultText, type Flag, type FlagTable } from "./flag.ts";
+import type { FeatureGates } from "./gates.ts";
+
+export interface HelpOptions {
+  /** `svc apiserver` */
+  readonly name: string;
+  /** What the program is, in a sentence. */
+  readonly summary: string;
+  /** Width to wrap to, in columns. */
+  readonly columns?: number;
+  readonly gates?: FeatureGates;
+}
+
+const columnsMin = 60;
+const columnsMax = 160;
+const indent = 10;
+
+export function renderHelp(table: FlagTable, options: HelpOptions): string {
+  const columns = Math.min(Math.max(options.columns ?? 100, columnsMin), columnsMax);
+  const lines = [...wrap(options.summary, columns, 0), "", `Usage:`, `  ${options.name} [flags]`];
+  for (const [title, rows] of bySection(table)) {
+    lines.push("", `${title}:`, "");
+    for (const [name, row] of rows) lines.push(...renderFlag(name, row, columns));
+  }
+  if (options.gates !== undefined) lines.push(...renderGates(options.gates, columns));
+  return `${lines.join("\n")}\n`;
+}
+
+/** Rows by heading, headings in the order of their first row. */
+export function bySection(table: FlagTable): ReadonlyMap<string, readonly (readonly [string, Flag])[]> {
+  return Map.groupBy(Object.entries(table), ([, row]) => row.section);
+}
+
+function renderFlag(name: string, row: Flag, columns: number): string[] {
+  return [
+    `${row.short === undefined ? "      " : `  -${row.short}, `}${signature(name, row)}`,
+    ...describe(row, columns),
+  ];
+}
+
+/** `--secure-port int`, `--profiling`, `--version version[=true]`. */
+export function signature(name: string, row: Flag): string {
+  const { bare, name: type } = row.type;
+  if (bare === undefined) return `--${name} ${type}`;
+  return type === "bool" ? `--${name}` : `--${name} ${type}[=${bare}]`;
+}
+
+function describe(row: Flag, columns: number): string[] {
+  const value = defaultText(row);
+  const notes = [
+    row.type.choices !== undefined && row.type.name !== "bool" && row.type.choices.length <= 12
+      ? `One of ${row.type.choices.join(", ")}.`
+      : "",
+    row.gate === undefined ? "" : `Needs feature gate ${row.gate}.`,
+    row.config === undefined ? "" : `In the file: ${row.config}.`,
+    row.deprecated === undefined ? "" : `DEPRECATED: ${row.deprecated}`,
+    row.effective ? "" : "Only the default is accepted in this build.",
+    value === "" || (row.type.name === "bool" && value === "false") ? "" : `(default ${value})`,
+  ];
+  return wrap([row.meaning, ...notes].filter((note) => note !== "").join(" "), columns, indent);
+}
+
+function renderGates(gates: FeatureGates, columns: number): string[] {
+  const names = gates.list().map(({ name, stage, enabled }) => `${name}=true|false (${stage} - default=${enabled})`);
+  return ["", "Feature gates:", "", ...names.flatMap((line) => wrap(line, columns, 2))];
+}
+
+/** Lines of at most `columns` columns, each indented; a word that is longer stands alone. */
+export function wrap(text: string, columns: number, indentation: number): string[] {
+  const pad = " ".repeat(indentation);
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(/\s+/)) {
+    if (line !== "" && pad.length + line.length + 1 + word.length > columns) {
+      lines.push(pad + line);
+      line = word;
+    } else {
+      line = line === "" ? word : `${line} ${word}`;
+    }
+  }
+  return line === "" ? lines : [...lines, pad + line];
+}

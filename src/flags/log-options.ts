@@ -1,0 +1,27 @@
+/** The logging flags, which all programs share, as the logger's options. */
+import type { LogOptions } from "../std/log.ts";
+import type { VmodulePattern } from "./types/logging.ts";
+
+export interface LoggingFlags {
+  readonly v: number;
+  readonly vmodule: readonly VmodulePattern[];
+  readonly "logging-format": "text" | "json";
+  /** Milliseconds. */
+  readonly "log-flush-frequency": number;
+  readonly "log-text-split-stream"?: boolean;
+  readonly "log-text-info-buffer-size"?: number;
+  readonly "log-json-split-stream"?: boolean;
+  readonly "log-json-info-buffer-size"?: number;
+}
+
+export function logOptions(flags: LoggingFlags): LogOptions {
+  const format = flags["logging-format"];
+  return {
+    format,
+    verbosity: flags.v,
+    vmodule: flags.vmodule,
+    flushFrequencyMs: flags["log-flush-frequency"],
+    splitStream: flags[`log-${format}-split-stream`] ?? false,
+    infoBufferSize: flags[`log-${format}-info-buffer-size`] ?? 0,
+  };
+}

@@ -1,0 +1,129 @@
+/** A program's command line, from words to either values to run with or text to print and exit. */
+import { FlagError, type FlagTable, type ParsedFlags } from "./flag.ts";
+import { FeatureGates, type GateTable, gateProblems, gateWarnings } from "./gates.ts";
+import { renderHelp } from "./help.ts";
+import { asksForHelp, isChanged, parseCommandLine } from "./parse.ts";
+import type { GateSettings } from "./types/gate-settings.ts";
+
+export interface Program<T extends FlagTable> {
+  /** `svc apiserver` */
+  readonly name: string;
+  readonly summary: string;
+  readonly flags: T;
+  readonly gates?: GateTable;
+  /** Rules between flags that rows cannot say: one sentence for each that is broken. */
+  readonly check?: (values: ParsedFlags<T>) => readonly string[];
+}
+
+export interface Invocation<T extends FlagTable> {
+  readonly kind: "run";
+  readonly flags: ParsedFlags<T>;
+  /** Names of the flags that were given. */
+  readonly given: ReadonlySet<string>;
+  readonly gates: FeatureGates;
+  /** `v1.33.0`, or what `--version=v…` says to report. */
+  readonly version: string;
+  readonly warnings: readonly string[];
+}
+
+export interface Exit {
+  readonly kind: "exit";
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Surroundings {
+  /** The version of this build, `v1.33.0`. */
+  readonly version: string;
+  readonly columns?: number;
+}
+
+/** Never throws for what the operator wrote: mistakes are an `Exit` with code 1 and one line each on stderr. */
+export function invoke<const T extends FlagTable>(
+  program: Program<T>,
+  argv: readonly string[],
+  surroundings: Surroundings,
+): Invocation<T> | Exit {
+  if (asksForHelp(argv)) return exit(0, helpText(program, surroundings.columns));
+  try {
+    const { values, given, warnings } = parseCommandLine(program.flags, argv);
+    const printed = versionText(program.name, String(values.version ?? ""), surroundings.version);
+    if (printed !== undefined) return exit(0, printed);
+    const settings = (values["feature-gates"] ?? {}) as GateSettings;
+    const gates = checkedGates(program, values, given, settings);
+    return {
+      kind: "run",
+      flags: values,
+      given,
+      gates,
+      version: reportedVersion(String(values.version ?? ""), surroundings.version),
+      warnings: [...warnings, ...gateWarnings(program.gates ?? {}, settings)],
+    };
+  } catch (error) {
+    if (!(error instanceof FlagError)) throw error;
+    return exit(1, "", errorText(program.name, error));
+  }
+}
+
+export function helpText(program: Omit<Program<FlagTable>, "check">, columns?: number): string {
+  return renderHelp(program.flags, {
+    name: program.name,
+    summary: program.summary,
+    ...(columns === undefined ? {} : { columns }),
+    ...(program.gates === undefined ? {} : { gates: new FeatureGates(program.gates) }),
+  });
+}
+
+/** What a mistake on the command line looks like on stderr. */
+export function errorText(name: string, error: FlagError): string {
+  return `${error.message}\nSee ${name} --help.\n`;
+}
+
+/** What `--version` and `--version=raw` print; undefined when the program is to run. */
+export function versionText(name: string, value: string, version: string): string | undefined {
+  if (value === "true") return `${name.replace(/^svc /, "")} ${version}\n`;
+  if (value !== "raw") return undefined;
+  const [, major, minor] = /^v(\d+)\.(\d+)/.exec(version) ?? [];
+  return `${JSON.stringify({ major, minor, gitVersion: version, platform: `${process.platform}/${process.arch}` })}\n`;
+}
+
+/** `--version=v1.33.4-site.1` makes the program report that version. */
+export function reportedVersion(value: string, version: string): string {
+  return value.startsWith("v") ? value : version;
+}
+
+/** Flags given although the gate they need is off. */
+export function gatedFlagProblems(
+  table: FlagTable,
+  values: Readonly<Record<string, unknown>>,
+  given: ReadonlySet<string>,
+  gates: FeatureGates,
+): string[] {
+  return [...given].flatMap((name) => {
+    const row = table[name];
+    if (row?.gate === undefined || gates.has(row.gate) || !isChanged(row, values[name])) return [];
+    return [`--${name} needs feature gate ${row.gate}: add --feature-gates=${row.gate}=true`];
+  });
+}
+
+function checkedGates<T extends FlagTable>(
+  program: Program<T>,
+  values: ParsedFlags<T>,
+  given: ReadonlySet<string>,
+  settings: GateSettings,
+): FeatureGates {
+  const table = program.gates ?? {};
+  const gates = new FeatureGates(table, settings);
+  const problems = [
+    ...gateProblems(table, settings).map((problem) => `--feature-gates: ${problem}`),
+    ...gatedFlagProblems(program.flags, values, given, gates),
+    ...(program.check?.(values) ?? []),
+  ];
+  if (problems.length > 0) throw new FlagError(problems);
+  return gates;
+}
+
+function exit(code: number, stdout: string, stderr = ""): Exit {
+  return { kind: "exit", code, stdout, stderr };
+}

@@ -1,0 +1,60 @@
+/** The reference pages `docs/flags-*.md`: the tables, for reading. */
+import { type Flag, type FlagTable, printValue } from "./flag.ts";
+import type { GateTable } from "./gates.ts";
+import { bySection } from "./help.ts";
+
+export interface ReferencePage {
+  /** `svc apiserver` */
+  readonly name: string;
+  readonly summary: string;
+  readonly flags: FlagTable;
+  readonly gates?: GateTable;
+}
+
+export function renderReference(page: ReferencePage): string {
+  const lines = [
+    `# Flags of \`${page.name}\``,
+    "",
+    "<!-- Written by `make docs` from the flag tables; change those. -->",
+    "",
+    page.summary,
+    "",
+    "A flag marked *default only* is known but does nothing in this build: any other value is refused.",
+  ];
+  for (const [title, rows] of bySection(page.flags)) {
+    lines.push("", `## ${title}`, "", "| Flag | Type | Default | Meaning |", "|---|---|---|---|");
+    for (const [name, row] of rows) lines.push(renderRow(name, row));
+  }
+  if (page.gates !== undefined) lines.push(...renderGates(page.gates));
+  return `${lines.join("\n")}\n`;
+}
+
+function renderRow(name: string, row: Flag): string {
+  const short = row.short === undefined ? "" : `\`-${row.short}\`, `;
+  const notes = [
+    row.type.choices !== undefined && row.type.name !== "bool"
+      ? `Values: ${row.type.choices.map((choice) => `\`${choice}\``).join(", ")}.`
+      : "",
+    row.gate === undefined ? "" : `Needs feature gate \`${row.gate}\`.`,
+    row.excludes === undefined ? "" : `Not together with ${codes(row.excludes)}.`,
+    row.requires === undefined ? "" : `Needs ${codes(row.requires)}.`,
+    row.config === undefined ? "" : `In the file: \`${row.config}\`.`,
+    row.fileDefault === undefined ? "" : `With a file, the default is \`${printValue(row, row.fileDefault)}\`.`,
+    row.deprecated === undefined ? "" : `Deprecated: ${row.deprecated}`,
+    row.effective ? "" : "*Default only.*",
+  ].filter((note) => note !== "");
+  const value = row.defaultNote ?? (printValue(row, row.default) === "" ? "" : `\`${printValue(row, row.default)}\``);
+  const cells = [`${short}\`--${name}\``, row.type.name, value, [row.meaning, ...notes].join(" ")];
+  return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+}
+
+function codes(names: readonly string[]): string {
+  return names.map((name) => `\`--${name}\``).join(", ");
+}
+
+function renderGates(gates: GateTable): string[] {
+  const rows = Object.entries(gates).map(
+    ([name, { stage, default: value, locked }]) => `| ${name} | ${stage} | ${value}${locked ? ", locked" : ""} |`,
+  );
+  return ["", "## Feature gates", "", "| Gate | Stage | Default |", "|---|---|---|", ...rows];
+}
