@@ -16,7 +16,7 @@ export function credentialsIn(data: Readonly<Record<string, string>>): ReadonlyM
   const legacy = data[".dockercfg"];
   if (modern !== undefined) {
     const document = asObject(JSON.parse(modern));
-    return entries(asObject(document["auths"]));
+    return entries(asObject(document.auths));
   }
   return legacy === undefined ? new Map() : entries(asObject(JSON.parse(legacy)));
 }

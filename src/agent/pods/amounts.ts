@@ -1,5 +1,5 @@
 /** Quantities as plain numbers, which is all that cgroups and comparisons need. Throw for text that is no quantity. */
-import { parseQuantity, quantityMilliValue, quantityValue } from "../../api/meta/quantity.ts";
+import { parseQuantity, type Quantity, quantityMilliValue, quantityValue } from "../../api/meta/quantity.ts";
 
 /** The exact value in billionths; 0 for an absent quantity. */
 export function amount(quantity: string | undefined): bigint {
@@ -21,7 +21,7 @@ export function dividedBy(nanos: bigint, divisor: bigint): number {
   return Number((nanos + divisor - 1n) / divisor);
 }
 
-function parsed(text: string): { readonly nanos: bigint } {
+function parsed(text: string): Quantity {
   const quantity = parseQuantity(text);
   if (quantity === undefined) throw new Error(`Cannot read quantity "${text}"`);
   return quantity;

@@ -37,7 +37,7 @@ export function oomScoreAdj(pod: Pod, container: Container, capacityBytes: numbe
     case "BestEffort":
       return 1000;
     case "Burstable": {
-      const requested = bytes(container.resources?.requests?.["memory"]);
+      const requested = bytes(container.resources?.requests?.memory);
       const adjusted = Math.floor(1000 - (1000 * requested) / Math.max(1, capacityBytes));
       if (adjusted < 1000 - 997 + 0) return 3;
       return adjusted === 1000 ? 999 : adjusted;

@@ -22,9 +22,9 @@ export function containerResources(
 ): LinuxContainerResources {
   const { requests, limits } = container.resources ?? {};
   // Without a request the limit is one; without either the container gets the least there is.
-  const requested = milliCpu(requests?.["cpu"] ?? limits?.["cpu"]);
-  const limited = milliCpu(limits?.["cpu"]);
-  const memory = bytes(limits?.["memory"]);
+  const requested = milliCpu(requests?.cpu ?? limits?.cpu);
+  const limited = milliCpu(limits?.cpu);
+  const memory = bytes(limits?.memory);
   const period = settings.cpuCfsQuotaPeriodMs * 1000;
   return {
     cpuShares: BigInt(cpuShares(requested)),

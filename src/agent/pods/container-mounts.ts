@@ -1,0 +1,107 @@
+/** volumeMounts → CRI mounts, with sub-paths pinned, and the hosts file the agent keeps for the pod. */
+import { lstat, mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { Container, VolumeMount } from "../../api/core/container.ts";
+import type { Volume } from "../../api/core/volume.ts";
+import type { Mount } from "../runtime/cri/shared.ts";
+import { openSubPath } from "../volumes/sub-path.ts";
+import { hostsFile, podDir } from "./directories.ts";
+import { hostsText } from "./dns.ts";
+import { expand } from "./expansion.ts";
+import type { PodContext } from "./pod-context.ts";
+import { podUid } from "./pod-fields.ts";
+
+const propagation = {
+  None: "PROPAGATION_PRIVATE",
+  HostToContainer: "PROPAGATION_HOST_TO_CONTAINER",
+  Bidirectional: "PROPAGATION_BIDIRECTIONAL",
+} as const;
+
+export async function containerMounts(
+  pod: PodContext,
+  container: Container,
+  environment: ReadonlyMap<string, string>,
+  podIps: readonly string[],
+): Promise<readonly Mount[]> {
+  const mounts: Mount[] = [];
+  for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
+    const volume = pod.pod.spec?.volumes?.find((each) => each.name === mount.name);
+    if (volume === undefined)
+      throw new Error(`cannot find volume "${mount.name}" to mount into container "${container.name}"`);
+    const hostPath = await hostPathOf(pod, container, volume, mount, environment, index);
+    const contentOnly = volume.emptyDir === undefined && volume.hostPath === undefined;
+    mounts.push({
+      containerPath: mount.mountPath.startsWith("/") ? mount.mountPath : `/${mount.mountPath}`,
+      hostPath,
+      // What the agent writes, containers only read.
+      readonly: mount.readOnly === true || contentOnly,
+      propagation: propagation[mount.mountPropagation ?? "None"],
+    });
+  }
+  if (!mounts.some((mount) => mount.containerPath === "/etc/hosts")) {
+    mounts.push({ containerPath: "/etc/hosts", hostPath: await writeHosts(pod, podIps) });
+  }
+  return mounts;
+}
+
+async function hostPathOf(
+  pod: PodContext,
+  container: Container,
+  volume: Volume,
+  mount: VolumeMount,
+  environment: ReadonlyMap<string, string>,
+  index: number,
+): Promise<string> {
+  const path = pod.services.volumes.path(pod.pod, volume);
+  const subPath =
+    mount.subPathExpr === undefined || mount.subPathExpr === ""
+      ? (mount.subPath ?? "")
+      : expandStrictly(mount.subPathExpr, environment);
+  if (subPath === "") {
+    // The runtime would make a missing directory too, but with rights of its own choice.
+    if (volume.hostPath !== undefined) await mkdir(path, { recursive: true }).catch(() => undefined);
+    return path;
+  }
+  try {
+    return await pin(pod, path, subPath, join(volume.name, container.name, String(index)));
+  } catch (error) {
+    pod.log.error("Cannot prepare subPath", error, { volume: volume.name, container: container.name });
+    throw new Error(`failed to prepare subPath for volumeMount "${mount.name}" of container "${container.name}"`, {
+      cause: error,
+    });
+  }
+}
+
+function expandStrictly(text: string, environment: ReadonlyMap<string, string>): string {
+  return expand(text, (name) => {
+    const value = environment.get(name);
+    if (value === undefined) throw new Error(`missing value for "${name}" in subPathExpr "${text}"`);
+    return value;
+  });
+}
+
+/** Binds what was checked to a path of the agent's own, so that the volume's users cannot exchange it afterwards. */
+async function pin(pod: PodContext, volume: string, subPath: string, name: string): Promise<string> {
+  const { mounter, settings } = pod.services;
+  const target = join(podDir(settings.directories, podUid(pod.pod)), "volume-subpaths", name);
+  for (const point of await mounter.below(target)) await mounter.unmount(point);
+  const handle = await openSubPath(volume, subPath);
+  try {
+    await mkdir(dirname(target), { recursive: true, mode: 0o750 });
+    const directory = (await handle.stat()).isDirectory();
+    const found = await lstat(target).catch(() => undefined);
+    if (found === undefined) await (directory ? mkdir(target) : writeFile(target, ""));
+    await mounter.bind(`/proc/${process.pid}/fd/${handle.fd}`, target);
+  } finally {
+    await handle.close();
+  }
+  return target;
+}
+
+async function writeHosts(pod: PodContext, podIps: readonly string[]): Promise<string> {
+  const { settings, hostFile } = pod.services;
+  const path = hostsFile(settings.directories, podUid(pod.pod));
+  const host = pod.pod.spec?.hostNetwork === true ? await hostFile("hosts") : "";
+  await writeFile(path, hostsText(pod.pod, settings.clusterDomain, podIps, host), { mode: 0o644 });
+  return path;
+}

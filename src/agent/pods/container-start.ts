@@ -1,0 +1,161 @@
+/** From a present image to a running container. */
+import { randomBytes } from "node:crypto";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { PresentImage } from "../images/image-manager.ts";
+import type { ContainerConfig } from "../runtime/cri/container.ts";
+import type { ObservedSandbox } from "../runtime/observation.ts";
+import { RuntimeError } from "../runtime/runtime.ts";
+import { containerMounts } from "./container-mounts.ts";
+import { containerConfig } from "./container-spec.ts";
+import { containerDir, logPath, podLogDir } from "./directories.ts";
+import { makeEnvironment } from "./environment.ts";
+import { runHook } from "./hooks.ts";
+import { killContainer } from "./kill-container.ts";
+import type { PlannedStart } from "./plan.ts";
+import type { PodContext } from "./pod-context.ts";
+import { graceSeconds, podUid } from "./pod-fields.ts";
+import { makeSandboxConfig } from "./sandbox.ts";
+
+/** Why a container does not start: `CreateContainerConfigError`, `CreateContainerError`, `RunContainerError`, `PostStartHookError`. */
+export class StartError extends Error {
+  override readonly name = "StartError";
+  readonly reason: string;
+
+  constructor(reason: string, cause: unknown) {
+    super(cause instanceof RuntimeError ? cause.detail : cause instanceof Error ? cause.message : String(cause), {
+      cause,
+    });
+    this.reason = reason;
+  }
+}
+
+export async function startContainer(
+  pod: PodContext,
+  start: PlannedStart,
+  sandbox: ObservedSandbox,
+  image: PresentImage,
+): Promise<void> {
+  const { services, signal } = pod;
+  const { spec, role } = start;
+  const say = (reason: string, message: string): void =>
+    services.events.container(pod.pod, { role, name: spec.name }, "Normal", reason, message);
+  await prune(pod, spec.name);
+  const config = await step("CreateContainerConfigError", signal, () => makeConfig(pod, start, sandbox, image));
+  const sandboxConfig = await makeSandboxConfig(pod, sandbox.attempt);
+  services.expectChange();
+  const created = await step("CreateContainerError", signal, () =>
+    services.runtime.createContainer({ podSandboxId: sandbox.id, config, sandboxConfig }, signal),
+  );
+  say("Created", `Created container: ${spec.name}`);
+  const containerId = created.containerId ?? "";
+  await step("RunContainerError", signal, () => services.runtime.startContainer({ containerId }, signal));
+  services.expectChange();
+  say("Started", `Started container ${spec.name}`);
+  if (spec.lifecycle?.postStart !== undefined) await postStart(pod, start, sandbox, containerId);
+}
+
+async function step<T>(reason: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new StartError(reason, error);
+  }
+}
+
+async function makeConfig(
+  pod: PodContext,
+  start: PlannedStart,
+  sandbox: ObservedSandbox,
+  image: PresentImage,
+): Promise<ContainerConfig> {
+  const { services } = pod;
+  const { settings } = services;
+  const { spec, restartCount } = start;
+  const node = services.node();
+  const podIps = sandbox.ips.length > 0 ? sandbox.ips : node.ips;
+  const environment = await makeEnvironment({
+    pod: pod.pod,
+    container: spec,
+    node,
+    podIps,
+    sources: services.environment,
+  });
+  const mounts = await containerMounts(pod, spec, environment, podIps);
+  const messagePath = spec.terminationMessagePath ?? "/dev/termination-log";
+  const messageFile = join(
+    containerDir(settings.directories, podUid(pod.pod), spec.name),
+    randomBytes(4).toString("hex"),
+  );
+  await mkdir(dirname(messageFile), { recursive: true, mode: 0o750 });
+  // Any user in the container may write its last words.
+  await writeFile(messageFile, "", { mode: 0o666 });
+  await mkdir(dirname(join(podLogDir(settings.directories, pod.pod), logPath(spec.name, 0))), { recursive: true });
+  return containerConfig({
+    pod: pod.pod,
+    container: spec,
+    restartCount,
+    imageRef: image.ref,
+    image: image.image,
+    environment,
+    mounts: [...mounts, { containerPath: messagePath, hostPath: messageFile }],
+    cpu: settings.cpu,
+    memoryCapacityBytes: settings.memoryCapacityBytes,
+    seccompDefault: settings.seccompDefault,
+    rootDir: settings.directories.rootDir,
+  });
+}
+
+/** Keeps the newest ended run of a container, for its last state and its previous log, and removes older ones. */
+async function prune(pod: PodContext, name: string): Promise<void> {
+  const { services, signal } = pod;
+  const runs = pod.observation.containers.filter((each) => each.name === name);
+  const kept = runs.find((each) => each.state === "exited");
+  const removed = new Set<string>();
+  for (const run of runs) {
+    if (run === kept || run.state === "running") continue;
+    await services.runtime.removeContainer({ containerId: run.id }, signal);
+    removed.add(run.id);
+    if (run.logPath !== "") await rm(run.logPath, { force: true });
+  }
+  for (const sandbox of pod.observation.sandboxes) {
+    const inUse = pod.observation.containers.some((each) => each.sandboxId === sandbox.id && !removed.has(each.id));
+    if (!sandbox.ready && !inUse) await services.runtime.removePodSandbox({ podSandboxId: sandbox.id }, signal);
+  }
+}
+
+async function postStart(
+  pod: PodContext,
+  start: PlannedStart,
+  sandbox: ObservedSandbox,
+  containerId: string,
+): Promise<void> {
+  const { services, signal } = pod;
+  const { spec, role } = start;
+  const hook = spec.lifecycle?.postStart;
+  if (hook === undefined) return;
+  try {
+    await runHook(hook, {
+      runtime: services.runtime,
+      clock: services.clock,
+      container: spec,
+      containerId,
+      podIp: sandbox.ips[0] ?? "127.0.0.1",
+      timeoutMs: services.settings.hookTimeoutMs,
+      signal,
+      userAgent: services.settings.userAgent,
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    const named = { role, name: spec.name };
+    services.events.container(pod.pod, named, "Warning", "FailedPostStartHook", "PostStartHook failed");
+    await pod.refresh();
+    const container = pod.observation.containers.find((each) => each.id === containerId);
+    if (container !== undefined) {
+      const grace = graceSeconds(pod.pod);
+      await killContainer(pod, { container, spec, role, message: "FailedPostStartHook", graceSeconds: grace });
+    }
+    throw new StartError("PostStartHookError", error);
+  }
+}

@@ -1,0 +1,22 @@
+/** Status of a pod from its context: what most states show. */
+import type { PodStatus } from "../../api/core/pod.ts";
+import type { PodContext } from "./pod-context.ts";
+import { podStatus } from "./pod-status.ts";
+
+export function deriveStatus(pod: PodContext, ended: boolean): PodStatus {
+  const { services, memory } = pod;
+  return podStatus({
+    pod: pod.pod,
+    observation: pod.observation,
+    now: services.clock.now(),
+    startTime: memory.startTime,
+    hostIps: services.node().ips,
+    runtimeName: services.runtimeName(),
+    waiting: memory.waiting,
+    readyProbe: (container, id) => services.probes.ready(container, id),
+    startedProbe: (container, id) => services.probes.started(container, id),
+    ended,
+    failure: pod.termination?.failure,
+    previous: memory.status,
+  });
+}

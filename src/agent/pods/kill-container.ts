@@ -1,0 +1,62 @@
+/** Ends one container: says so, runs its preStop hook, asks it to stop, and has it killed when its grace is over. */
+import type { Container } from "../../api/core/container.ts";
+import type { ObservedContainer } from "../runtime/observation.ts";
+import { runHook } from "./hooks.ts";
+import type { PodContext } from "./pod-context.ts";
+import type { ContainerRole } from "./pod-fields.ts";
+
+export interface KillOptions {
+  readonly container: ObservedContainer;
+  /** Undefined for a container that the spec no longer has. */
+  readonly spec: Container | undefined;
+  readonly role: ContainerRole;
+  readonly message: string;
+  readonly graceSeconds: number;
+}
+
+/** What is left to a container after a preStop hook that took all of the grace. */
+const GRACE_SECONDS_MIN = 2;
+
+export async function killContainer(pod: PodContext, options: KillOptions): Promise<void> {
+  const { services, signal } = pod;
+  const { container, spec, role, message } = options;
+  services.events.container(pod.pod, { role, name: container.name }, "Normal", "Killing", message);
+  services.expectChange();
+  const began = services.clock.monotonic();
+  if (spec?.lifecycle?.preStop !== undefined && options.graceSeconds > 0) {
+    await preStop(pod, options, spec);
+  }
+  const spentSeconds = (services.clock.monotonic() - began) / 1000;
+  const least = options.graceSeconds > 0 ? Math.min(options.graceSeconds, GRACE_SECONDS_MIN) : 0;
+  const left = Math.max(least, Math.round(options.graceSeconds - spentSeconds));
+  await services.runtime.stopContainer({ containerId: container.id, timeout: BigInt(left) }, signal);
+  services.expectChange();
+}
+
+async function preStop(pod: PodContext, options: KillOptions, spec: Container): Promise<void> {
+  const { services } = pod;
+  const hook = spec.lifecycle?.preStop;
+  if (hook === undefined) return;
+  const limit = new AbortController();
+  const timer = services.clock.timer(options.graceSeconds * 1000, () => limit.abort(new Error("grace is over")));
+  try {
+    await runHook(hook, {
+      runtime: services.runtime,
+      clock: services.clock,
+      container: spec,
+      containerId: options.container.id,
+      podIp: pod.observation.sandboxes[0]?.ips[0] ?? "127.0.0.1",
+      timeoutMs: options.graceSeconds * 1000,
+      signal: AbortSignal.any([pod.signal, limit.signal]),
+      userAgent: services.settings.userAgent,
+    });
+  } catch (error) {
+    pod.signal.throwIfAborted();
+    if (limit.signal.aborted) return;
+    pod.log.info("preStop hook failed", { container: spec.name, error: String(error) });
+    const named = { role: options.role, name: spec.name };
+    services.events.container(pod.pod, named, "Warning", "FailedPreStopHook", "PreStopHook failed");
+  } finally {
+    timer.cancel();
+  }
+}

@@ -1,0 +1,122 @@
+/** What a pod's states work with. */
+import type { Pod, PodStatus } from "../../api/core/pod.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import type { ImageManager, PresentImage } from "../images/image-manager.ts";
+import type { ProbeManager } from "../probes/probe-manager.ts";
+import type { Observation, ObservedSandbox } from "../runtime/observation.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import type { Mounter } from "../volumes/mounter.ts";
+import type { VolumeManager } from "../volumes/volume-manager.ts";
+import type { WaitingReason } from "./container-status.ts";
+import type { Directories } from "./directories.ts";
+import type { NodeFacts } from "./downward.ts";
+import type { EnvironmentSources } from "./environment.ts";
+import type { PlannedStart, PlannedWait } from "./plan.ts";
+import type { PodEvents } from "./pod-events.ts";
+import type { CgroupSettings, CpuSettings } from "./resources.ts";
+import type { RestartBackoff } from "./restart-backoff.ts";
+
+export interface PodSettings {
+  readonly directories: Directories;
+  readonly cpu: CpuSettings;
+  readonly cgroups: CgroupSettings;
+  readonly seccompDefault: boolean;
+  readonly clusterDns: readonly string[];
+  readonly clusterDomain: string;
+  /** How long a calm pod is left alone. */
+  readonly syncMs: number;
+  /** Longest wait for a hook that has no limit of its own. */
+  readonly hookTimeoutMs: number;
+  readonly memoryCapacityBytes: number;
+  readonly userAgent: string;
+}
+
+/** Shared by all pods of the node. */
+export interface PodServices {
+  readonly settings: PodSettings;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly runtime: Runtime;
+  readonly images: ImageManager;
+  readonly volumes: VolumeManager;
+  readonly mounter: Mounter;
+  readonly probes: ProbeManager;
+  readonly events: PodEvents;
+  readonly environment: EnvironmentSources;
+  readonly node: () => NodeFacts;
+  /** `containerd` */
+  readonly runtimeName: () => string;
+  /** The text of a file of the node; empty when it is absent. */
+  readonly hostFile: (name: "resolv.conf" | "hosts") => Promise<string>;
+  /** Why the node cannot take the pod; undefined when it can. */
+  readonly admit: (pod: Pod) => WaitingReason | undefined;
+  /** Says that the runtime is about to change, so that it is looked at soon. */
+  readonly expectChange: () => void;
+  /** Everything of a deleted pod has stopped and is released. */
+  readonly finished: (pod: Pod) => void;
+}
+
+/** Why and how a pod ends. */
+export interface Termination {
+  /** Seconds; the pod's own when undefined. */
+  readonly graceSeconds: number | undefined;
+  /** Set when the agent itself ends the pod. */
+  readonly failure: WaitingReason | undefined;
+}
+
+/** What a pod's worker remembers between states; gone with the process, so nothing here may be needed after a restart. */
+export interface PodMemory {
+  readonly backoff: RestartBackoff;
+  /** Why containers wait, by name. */
+  readonly waiting: Map<string, WaitingReason>;
+  /** When to try a container again that could not be started, by name; milliseconds. */
+  readonly retryAt: Map<string, number>;
+  startTime: number;
+  status: PodStatus | undefined;
+  /** The node turned the pod away. */
+  rejection: WaitingReason | undefined;
+  mounted: boolean;
+}
+
+export interface PodContext {
+  readonly services: PodServices;
+  readonly log: Logger;
+  /** The newest version that was wanted. */
+  readonly pod: Pod;
+  readonly observation: Observation;
+  readonly memory: PodMemory;
+  /** Aborts when the pod is to end, is to end sooner, or the agent stops. */
+  readonly signal: AbortSignal;
+  readonly termination: Termination | undefined;
+  /** The sources no longer have the pod. */
+  readonly removed: boolean;
+  /** Looks at the runtime now. */
+  refresh(): Promise<Observation>;
+  /** Until something changed, but no longer than that many milliseconds. */
+  wait(milliseconds: number): Promise<void>;
+  /** That many milliseconds, whatever changes. */
+  pause(milliseconds: number): Promise<void>;
+}
+
+/** Where a pod goes next, with what the next stage needs. Data, so that stages need not know each other. */
+export type Transition =
+  | { readonly to: "admitting" | "mounting" | "running" | "terminating" | "terminated" }
+  | { readonly to: "refused"; readonly feature: string }
+  | { readonly to: "pulling"; readonly start: PlannedStart; readonly sandbox: ObservedSandbox }
+  | {
+      readonly to: "starting";
+      readonly start: PlannedStart;
+      readonly sandbox: ObservedSandbox;
+      readonly image: PresentImage;
+    }
+  | { readonly to: "backoff"; readonly waits: readonly PlannedWait[] };
+
+/** One stage of a pod's life. */
+export interface PodState {
+  readonly name: Transition["to"];
+  /** Does the work and names the successor; null ends the worker. May be repeated after a failure. */
+  next(pod: PodContext): Promise<Transition | null>;
+  /** What the API should show meanwhile. */
+  status(pod: PodContext): PodStatus;
+}

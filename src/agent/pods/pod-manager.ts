@@ -1,0 +1,98 @@
+/** Which pods are wanted, and a worker for each; ends what runs and nobody wants. */
+import type { Pod, PodStatus } from "../../api/core/pod.ts";
+import type { RuntimePod } from "../runtime/events.ts";
+import type { PodServices } from "./pod-context.ts";
+import { podUid } from "./pod-fields.ts";
+import { PodWorker } from "./pod-worker.ts";
+import { stopAll } from "./stop-all.ts";
+
+export interface PodManagerOptions {
+  readonly services: PodServices;
+  readonly onStatus: (pod: Pod, status: PodStatus) => void;
+  /** The pod and all that was its are gone from the node. */
+  readonly onGone: (pod: Pod) => void;
+}
+
+export class PodManager {
+  readonly #options: PodManagerOptions;
+  /** By uid; bounded by what the sources assign to the node. */
+  readonly #workers = new Map<string, PodWorker>();
+  readonly #wanted = new Set<string>();
+  #closed = false;
+
+  constructor(options: PodManagerOptions) {
+    this.#options = options;
+  }
+
+  get workers(): IterableIterator<PodWorker> {
+    return this.#workers.values();
+  }
+
+  /** Pods that the sources want here, as last told. */
+  get pods(): readonly Pod[] {
+    return [...this.#workers].filter(([uid]) => this.#wanted.has(uid)).map(([, worker]) => worker.pod);
+  }
+
+  worker(uid: string): PodWorker | undefined {
+    return this.#workers.get(uid);
+  }
+
+  find(namespace: string, name: string): PodWorker | undefined {
+    for (const [uid, worker] of this.#workers) {
+      const meta = worker.pod.metadata;
+      if (meta?.namespace === namespace && meta.name === name && this.#wanted.has(uid)) return worker;
+    }
+    return undefined;
+  }
+
+  /** A source wants the pod, in this version. */
+  put(pod: Pod): void {
+    const uid = podUid(pod);
+    if (this.#closed || uid === "") return;
+    this.#wanted.add(uid);
+    const worker = this.#workers.get(uid);
+    if (worker === undefined) this.#start(pod, false);
+    else worker.update(pod);
+  }
+
+  /** No source wants the pod any more. */
+  delete(uid: string): void {
+    this.#wanted.delete(uid);
+    this.#workers.get(uid)?.remove();
+  }
+
+  /** Tells the pod's worker that the runtime changed; a pod without one is an orphan once the sources are known. */
+  changed(uid: string): void {
+    this.#workers.get(uid)?.changed();
+  }
+
+  /** Ends pods of the runtime that no source wants. Call only when every source has told all it has. */
+  endOrphans(pods: ReadonlyMap<string, RuntimePod>): void {
+    if (this.#closed) return;
+    for (const { uid, name, namespace } of pods.values()) {
+      if (this.#workers.has(uid)) continue;
+      this.#options.services.log.info("Ending pod that no source wants", { pod: `${namespace}/${name}`, uid });
+      this.#start({ metadata: { uid, name, namespace } }, true);
+    }
+  }
+
+  /** Ends all workers; containers keep running unless `stopPods`. */
+  async close(options: { readonly stopPods: boolean; readonly graceSeconds: number }): Promise<void> {
+    this.#closed = true;
+    await Promise.all([...this.#workers.values()].map((worker) => worker.stop()));
+    const { runtime, log } = this.#options.services;
+    if (options.stopPods) await stopAll(runtime, options.graceSeconds, log);
+  }
+
+  #start(pod: Pod, orphan: boolean): void {
+    const uid = podUid(pod);
+    const { services, onStatus, onGone } = this.#options;
+    const worker = new PodWorker({ services, pod, orphan, onStatus: orphan ? () => undefined : onStatus });
+    this.#workers.set(uid, worker);
+    void worker.done.then(() => {
+      if (this.#closed || this.#workers.get(uid) !== worker) return;
+      this.#workers.delete(uid);
+      onGone(worker.pod);
+    });
+  }
+}

@@ -1,0 +1,272 @@
+/**
+ * One loop per pod, and the only writer of that pod. It is given the newest wanted version (older ones are skipped), is
+ * woken when the runtime changed, and drives what is observed to what is wanted, one state after the other.
+ */
+import type { Pod, PodStatus } from "../../api/core/pod.ts";
+import { deepEqual } from "../../schema/equal.ts";
+import type { Logger } from "../../std/log.ts";
+import { nothing, type Observation, observe } from "../runtime/observation.ts";
+import type { PodContext, PodMemory, PodServices, PodState, Termination, Transition } from "./pod-context.ts";
+import { allContainers, graceSeconds, isDeleted, isTerminal, podFullName, podUid } from "./pod-fields.ts";
+import { RestartBackoff } from "./restart-backoff.ts";
+import { stateOf } from "./states/state.ts";
+import { withTerminationMessage } from "./termination-message.ts";
+
+export interface PodWorkerOptions {
+  readonly services: PodServices;
+  readonly pod: Pod;
+  /** A pod that the runtime has and no source wants: it is only ended. */
+  readonly orphan: boolean;
+  /** Called with every new status, also when it equals the one before. */
+  readonly onStatus: (pod: Pod, status: PodStatus) => void;
+}
+
+const RETRY_MIN_MS = 1_000;
+const RETRY_MAX_MS = 10_000;
+
+export class PodWorker {
+  /** Resolves when the worker ended: the pod is gone, or `stop` was called. Never rejects. */
+  readonly done: Promise<void>;
+  readonly #options: PodWorkerOptions;
+  readonly #log: Logger;
+  readonly #memory: PodMemory;
+  readonly #stop = new AbortController();
+  #pod: Pod;
+  #removed: boolean;
+  #termination: Termination | undefined;
+  #observation: Observation = nothing;
+  #state: PodState = stateOf({ to: "admitting" });
+  /** Of the state at work; replaced when it is interrupted. */
+  #interrupt = new AbortController();
+  #woken = false;
+  #wake: (() => void) | undefined;
+  /** Looks at the runtime follow each other, so that an older answer never replaces a newer one. */
+  #looks: Promise<unknown> = Promise.resolve();
+  #looksWaiting = 0;
+  #deadline: { cancel(): void } | undefined;
+
+  constructor(options: PodWorkerOptions) {
+    this.#options = options;
+    this.#pod = options.pod;
+    this.#removed = options.orphan;
+    this.#log = options.services.log.child("pod-worker", { pod: podFullName(options.pod) });
+    const started = options.pod.status?.startTime;
+    this.#memory = {
+      backoff: new RestartBackoff(),
+      waiting: new Map(),
+      retryAt: new Map(),
+      startTime: started === undefined ? options.services.clock.now() : Date.parse(started),
+      status: options.pod.status?.conditions === undefined ? undefined : options.pod.status,
+      rejection: undefined,
+      mounted: false,
+    };
+    if (options.orphan) this.#termination = { graceSeconds: undefined, failure: undefined };
+    this.#noteDeletion(undefined);
+    this.done = this.#run();
+  }
+
+  get pod(): Pod {
+    return this.#pod;
+  }
+
+  get observation(): Observation {
+    return this.#observation;
+  }
+
+  get stateName(): PodState["name"] {
+    return this.#state.name;
+  }
+
+  /** The newest version; one that came before and was not looked at is dropped. */
+  update(pod: Pod): void {
+    const before = this.#pod;
+    this.#pod = pod;
+    this.#removed = false;
+    this.#noteDeletion(before);
+    this.#rouse();
+  }
+
+  /** The sources no longer have the pod: it ends, and so does the worker. */
+  remove(): void {
+    this.#removed = true;
+    // Whoever forced the object out of the API said how long its containers get; nobody waits for them any more.
+    const termination = this.#termination ?? { graceSeconds: undefined, failure: undefined };
+    this.#terminate(termination);
+    this.#rouse();
+  }
+
+  /** Something of the pod changed in the runtime, or a probe came to a verdict. */
+  changed(): void {
+    if (this.#looksWaiting > 1) return;
+    this.#look()
+      .catch((error: unknown) => {
+        if (!this.#stop.signal.aborted) this.#log.v(2)?.info("Cannot look at pod", { error: String(error) });
+      })
+      .finally(() => this.#rouse());
+  }
+
+  /** Ends the pod for a reason of the node's: eviction, shutdown, a deadline. */
+  terminate(termination: Termination): void {
+    this.#terminate(termination);
+    this.#rouse();
+  }
+
+  /** Ends the worker and leaves the containers alone. */
+  async stop(): Promise<void> {
+    this.#stop.abort(new Error("the agent stops"));
+    this.#interrupt.abort(this.#stop.signal.reason);
+    this.#rouse();
+    await this.done;
+  }
+
+  #noteDeletion(before: Pod | undefined): void {
+    const pod = this.#pod;
+    if (isTerminal(pod) && this.#termination === undefined) {
+      this.#terminate({ graceSeconds: undefined, failure: undefined });
+    }
+    if (!isDeleted(pod)) return;
+    const grace = graceSeconds(pod);
+    const sooner = before === undefined || !isDeleted(before) || grace < graceSeconds(before);
+    if (sooner) this.#terminate({ graceSeconds: grace, failure: this.#termination?.failure });
+  }
+
+  #terminate(termination: Termination): void {
+    const current = this.#termination;
+    const same = current !== undefined && current.graceSeconds === termination.graceSeconds;
+    this.#termination = { ...termination, failure: current?.failure ?? termination.failure };
+    if (same || this.#state.name === "terminated") return;
+    this.#interrupt.abort(new Error("the pod is to end"));
+  }
+
+  #rouse(): void {
+    this.#woken = true;
+    this.#wake?.();
+  }
+
+  async #run(): Promise<void> {
+    const { clock } = this.#options.services;
+    // The constructor returns before anything else happens.
+    await Promise.resolve();
+    let retryMs = RETRY_MIN_MS;
+    let fresh = false;
+    while (!this.#stop.signal.aborted) {
+      if (this.#termination !== undefined && !isEnding(this.#state)) this.#enter({ to: "terminating" });
+      if (this.#interrupt.signal.aborted) this.#interrupt = new AbortController();
+      const context = this.#context();
+      try {
+        if (!fresh) {
+          await this.#look();
+          fresh = true;
+          this.#watchDeadline();
+        }
+        this.#publish();
+        const next = await this.#state.next(context);
+        retryMs = RETRY_MIN_MS;
+        if (next === null) break;
+        this.#enter(next);
+      } catch (error) {
+        if (this.#stop.signal.aborted) break;
+        if (context.signal.aborted) continue;
+        this.#log.error("Cannot sync pod", error, { state: this.#state.name });
+        await clock.sleep(retryMs, context.signal).catch(() => undefined);
+        retryMs = Math.min(retryMs * 2, RETRY_MAX_MS);
+      }
+    }
+    this.#deadline?.cancel();
+    this.#options.services.probes.stop(podUid(this.#pod));
+  }
+
+  #enter(transition: Transition): void {
+    if (transition.to !== this.#state.name) {
+      this.#log.v(4)?.info("Pod changes state", { from: this.#state.name, to: transition.to });
+    }
+    this.#state = stateOf(transition);
+  }
+
+  #context(): PodContext {
+    const worker = this;
+    const signal = this.#interrupt.signal;
+    return {
+      services: this.#options.services,
+      log: this.#log,
+      memory: this.#memory,
+      signal,
+      get pod() {
+        return worker.#pod;
+      },
+      get observation() {
+        return worker.#observation;
+      },
+      get termination() {
+        return worker.#termination;
+      },
+      get removed() {
+        return worker.#removed;
+      },
+      refresh: () => this.#look(),
+      wait: (milliseconds) => this.#wait(milliseconds, signal),
+      pause: (milliseconds) => this.#options.services.clock.sleep(milliseconds, signal),
+    };
+  }
+
+  async #wait(milliseconds: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (!this.#woken) {
+      const cut = new AbortController();
+      this.#wake = () => cut.abort();
+      await this.#options.services.clock
+        .sleep(milliseconds, AbortSignal.any([cut.signal, signal]))
+        .catch(() => undefined);
+      this.#wake = undefined;
+    }
+    this.#woken = false;
+    signal.throwIfAborted();
+  }
+
+  #look(): Promise<Observation> {
+    this.#looksWaiting += 1;
+    const look = this.#looks.then(async () => {
+      const { services } = this.#options;
+      const count = allContainers(this.#pod).length;
+      try {
+        const known = this.#observation;
+        const seen = await observe(services.runtime, podUid(this.#pod), known, this.#stop.signal);
+        const containers = await Promise.all(
+          seen.containers.map((each) => (known.containers.includes(each) ? each : withTerminationMessage(each, count))),
+        );
+        this.#observation = { sandboxes: seen.sandboxes, containers };
+      } finally {
+        this.#looksWaiting -= 1;
+      }
+      if (!isEnding(this.#state)) services.probes.sync(this.#pod, this.#observation);
+      this.#publish();
+      return this.#observation;
+    });
+    this.#looks = look.catch(() => undefined);
+    return look;
+  }
+
+  #publish(): void {
+    if (this.#stop.signal.aborted) return;
+    const status = this.#state.status(this.#context());
+    if (!deepEqual(status, this.#memory.status)) this.#memory.status = status;
+    this.#options.onStatus(this.#pod, this.#memory.status ?? status);
+  }
+
+  #watchDeadline(): void {
+    const seconds = this.#pod.spec?.activeDeadlineSeconds;
+    if (seconds === undefined || this.#termination !== undefined) return;
+    const { clock, events } = this.#options.services;
+    const left = this.#memory.startTime + seconds * 1000 - clock.now();
+    this.#deadline = clock.timer(Math.max(0, left), () => {
+      if (this.#termination !== undefined) return;
+      const message = "Pod was active on the node longer than the specified deadline";
+      events.pod(this.#pod, "Normal", "DeadlineExceeded", message);
+      this.terminate({ graceSeconds: undefined, failure: { reason: "DeadlineExceeded", message } });
+    });
+  }
+}
+
+function isEnding(state: PodState): boolean {
+  return state.name === "terminating" || state.name === "terminated";
+}

@@ -1,0 +1,56 @@
+/** Makes a pod's sandbox. */
+import { mkdir } from "node:fs/promises";
+import type { PodSandboxConfig } from "../runtime/cri/sandbox.ts";
+import { podDir, podLogDir } from "./directories.ts";
+import { podDns } from "./dns.ts";
+import type { Plan } from "./plan.ts";
+import type { PodContext } from "./pod-context.ts";
+import { podUid } from "./pod-fields.ts";
+import { sandboxConfig } from "./sandbox-spec.ts";
+
+const RETRY_MS = 5_000;
+
+/** Says why and waits a little when the runtime cannot; the caller then looks again. */
+export async function createSandbox(pod: PodContext, plan: Plan): Promise<void> {
+  const { services, signal } = pod;
+  if (plan.sandboxAttempt > 0) {
+    const text = "Pod sandbox changed, it will be killed and re-created.";
+    services.events.pod(pod.pod, "Normal", "SandboxChanged", text);
+  }
+  for (const stale of plan.staleSandboxes) {
+    await services.runtime.stopPodSandbox({ podSandboxId: stale.id }, signal);
+  }
+  const { directories } = services.settings;
+  await mkdir(podDir(directories, podUid(pod.pod)), { recursive: true, mode: 0o750 });
+  await mkdir(podLogDir(directories, pod.pod), { recursive: true, mode: 0o755 });
+  const config = await makeSandboxConfig(pod, plan.sandboxAttempt);
+  services.expectChange();
+  try {
+    await services.runtime.runPodSandbox({ config }, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    const text = error instanceof Error ? error.message : String(error);
+    services.events.pod(pod.pod, "Warning", "FailedCreatePodSandBox", `Failed to create pod sandbox: ${text}`);
+    await pod.pause(RETRY_MS);
+  }
+}
+
+/** The same for the sandbox and for each container in it, which CRI wants to see again. */
+export async function makeSandboxConfig(pod: PodContext, attempt: number): Promise<PodSandboxConfig> {
+  const { services } = pod;
+  const { settings } = services;
+  const dns = podDns(pod.pod, {
+    clusterDns: settings.clusterDns,
+    clusterDomain: settings.clusterDomain,
+    resolvConf: await services.hostFile("resolv.conf"),
+  });
+  for (const { reason, message } of dns.warnings) services.events.pod(pod.pod, "Warning", reason, message);
+  return sandboxConfig({
+    pod: pod.pod,
+    attempt,
+    dns: dns.config,
+    clusterDomain: settings.clusterDomain,
+    directories: settings.directories,
+    cgroups: settings.cgroups,
+  });
+}

@@ -1,0 +1,37 @@
+import { deriveStatus } from "../derive-status.ts";
+import type { PlannedWait } from "../plan.ts";
+import type { PodState } from "../pod-context.ts";
+import { podFullName } from "../pod-fields.ts";
+
+/** While a container waits, it is mentioned again this often. */
+const REMIND_MS = 13_000;
+
+/** Some container may not be started yet. Next: running, when the first delay is over or something changed. */
+export function backoff(waits: readonly PlannedWait[]): PodState {
+  return {
+    name: "backoff",
+    async next(pod) {
+      const { services, memory } = pod;
+      const full = podFullName(pod.pod);
+      for (const { spec, role, crashDelayMs } of waits) {
+        if (crashDelayMs === undefined) continue;
+        memory.waiting.set(spec.name, {
+          reason: "CrashLoopBackOff",
+          message: `back-off ${delayText(crashDelayMs)} restarting failed container=${spec.name} pod=${full}`,
+        });
+        const text = `Back-off restarting failed container ${spec.name} in pod ${full}`;
+        services.events.container(pod.pod, { role, name: spec.name }, "Warning", "BackOff", text);
+      }
+      const until = Math.min(...waits.map((each) => each.until));
+      await pod.wait(Math.min(Math.max(0, until - services.clock.now()), REMIND_MS));
+      return { to: "running" };
+    },
+    status: (pod) => deriveStatus(pod, false),
+  };
+}
+
+/** As Go writes a duration: `10s`, `1m20s`, `5m0s`. */
+function delayText(milliseconds: number): string {
+  const seconds = Math.round(milliseconds / 1000);
+  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`;
+}

@@ -1,0 +1,28 @@
+import { ImageError } from "../../images/image-manager.ts";
+import type { ObservedSandbox } from "../../runtime/observation.ts";
+import { deriveStatus } from "../derive-status.ts";
+import type { PlannedStart } from "../plan.ts";
+import type { PodState } from "../pod-context.ts";
+
+/** Makes one container's image present. Next: starting; running when it failed, which tries again later. */
+export function pulling(start: PlannedStart, sandbox: ObservedSandbox): PodState {
+  return {
+    name: "pulling",
+    async next(pod) {
+      const { services, memory } = pod;
+      const { spec, role } = start;
+      try {
+        const image = await services.images.ensure(pod.pod, spec, role, pod.signal);
+        return { to: "starting", start, sandbox, image };
+      } catch (error) {
+        pod.signal.throwIfAborted();
+        if (!(error instanceof ImageError)) throw error;
+        memory.waiting.set(spec.name, { reason: error.reason, message: error.message });
+        memory.retryAt.set(spec.name, services.clock.now() + error.retryMs);
+        services.events.container(pod.pod, { role, name: spec.name }, "Warning", "Failed", `Error: ${error.reason}`);
+        return { to: "running" };
+      }
+    },
+    status: (pod) => deriveStatus(pod, false),
+  };
+}

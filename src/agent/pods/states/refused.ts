@@ -1,0 +1,22 @@
+import { deriveStatus } from "../derive-status.ts";
+import type { PodState } from "../pod-context.ts";
+import { allContainers } from "../pod-fields.ts";
+
+const RECHECK_MS = 300_000;
+
+/** The pod asks for something this agent cannot give. It stays Pending and says so; nothing of it runs. Next: admitting. */
+export function refused(feature: string): PodState {
+  const message = `the pod needs ${feature}, which this agent does not support`;
+  return {
+    name: "refused",
+    async next(pod) {
+      pod.services.events.pod(pod.pod, "Warning", "Unsupported", `Pod cannot be started: ${message}`);
+      for (const { spec } of allContainers(pod.pod))
+        pod.memory.waiting.set(spec.name, { reason: "Unsupported", message });
+      await pod.wait(RECHECK_MS);
+      pod.memory.waiting.clear();
+      return { to: "admitting" };
+    },
+    status: (pod) => deriveStatus(pod, false),
+  };
+}

@@ -1,0 +1,73 @@
+import { deriveStatus } from "../derive-status.ts";
+import { killContainer } from "../kill-container.ts";
+import { type Plan, type PlannedKill, planPod } from "../plan.ts";
+import type { PodContext, PodState } from "../pod-context.ts";
+import { allContainers, graceSeconds } from "../pod-fields.ts";
+import { createSandbox } from "../sandbox.ts";
+
+/** Keeps what should run running: compares, acts, and sleeps when there is nothing to do. Next: pulling, backoff, terminating. */
+export const running: PodState = {
+  name: "running",
+  async next(pod) {
+    await pod.refresh();
+    const plan = makePlan(pod);
+    const wanted = new Set([...plan.starts, ...plan.waits].map((each) => each.spec.name));
+    for (const name of pod.memory.waiting.keys()) {
+      if (!wanted.has(name)) pod.memory.waiting.delete(name);
+    }
+    if (plan.finished) return { to: "terminating" };
+    if (plan.kills.length > 0) {
+      await Promise.all(plan.kills.map((kill) => carryOut(pod, kill)));
+      return { to: "running" };
+    }
+    const [first] = plan.starts;
+    if (first !== undefined) {
+      if (plan.sandbox === undefined) {
+        await createSandbox(pod, plan);
+        return { to: "running" };
+      }
+      return { to: "pulling", start: first, sandbox: plan.sandbox };
+    }
+    if (plan.waits.length > 0) return { to: "backoff", waits: plan.waits };
+    await pod.wait(pod.services.settings.syncMs);
+    await refreshVolumes(pod);
+    return { to: "running" };
+  },
+  status: (pod) => deriveStatus(pod, false),
+};
+
+function makePlan(pod: PodContext): Plan {
+  const { services, memory } = pod;
+  return planPod({
+    pod: pod.pod,
+    observation: pod.observation,
+    now: services.clock.now(),
+    backoff: memory.backoff,
+    retryAt: memory.retryAt,
+    health: (id) => services.probes.health(id),
+    started: (container, id) => services.probes.started(container, id),
+  });
+}
+
+async function carryOut(pod: PodContext, kill: PlannedKill): Promise<void> {
+  const spec = allContainers(pod.pod).find((each) => each.spec.name === kill.container.name)?.spec;
+  const health = pod.services.probes.health(kill.container.id);
+  const probe = health === "liveness" ? spec?.livenessProbe : health === "startup" ? spec?.startupProbe : undefined;
+  await killContainer(pod, {
+    container: kill.container,
+    spec,
+    role: kill.role,
+    message: kill.message,
+    graceSeconds: probe?.terminationGracePeriodSeconds ?? graceSeconds(pod.pod),
+  });
+}
+
+/** A volume that cannot be refreshed keeps what it had. */
+async function refreshVolumes(pod: PodContext): Promise<void> {
+  try {
+    await pod.services.volumes.refresh(pod.pod, pod.observation.sandboxes[0]?.ips ?? []);
+  } catch (error) {
+    pod.signal.throwIfAborted();
+    pod.log.v(2)?.info("Cannot refresh volumes", { error: String(error) });
+  }
+}

@@ -1,0 +1,37 @@
+import type { PresentImage } from "../../images/image-manager.ts";
+import type { ObservedSandbox } from "../../runtime/observation.ts";
+import { StartError, startContainer } from "../container-start.ts";
+import { deriveStatus } from "../derive-status.ts";
+import { backoffKey, type PlannedStart } from "../plan.ts";
+import type { PodState } from "../pod-context.ts";
+
+/** A container that could not be started is tried again after this; Kubernetes' sync period for failing pods. */
+const RETRY_MS = 10_000;
+
+/** Creates and starts one container. Next: running. */
+export function starting(start: PlannedStart, sandbox: ObservedSandbox, image: PresentImage): PodState {
+  return {
+    name: "starting",
+    async next(pod) {
+      const { services, memory } = pod;
+      const { spec, role } = start;
+      const now = services.clock.now();
+      if (start.finishedAt !== undefined) memory.backoff.restarted(backoffKey(spec), start.finishedAt, now);
+      try {
+        await startContainer(pod, start, sandbox, image);
+        memory.waiting.delete(spec.name);
+        memory.retryAt.delete(spec.name);
+      } catch (error) {
+        pod.signal.throwIfAborted();
+        if (!(error instanceof StartError)) throw error;
+        memory.waiting.set(spec.name, { reason: error.reason, message: error.message });
+        memory.retryAt.set(spec.name, services.clock.now() + RETRY_MS);
+        if (error.reason !== "PostStartHookError") {
+          services.events.container(pod.pod, { role, name: spec.name }, "Warning", "Failed", `Error: ${error.message}`);
+        }
+      }
+      return { to: "running" };
+    },
+    status: (pod) => deriveStatus(pod, false),
+  };
+}

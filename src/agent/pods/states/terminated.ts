@@ -1,0 +1,53 @@
+import { rm } from "node:fs/promises";
+import { deriveStatus } from "../derive-status.ts";
+import { podLogDir } from "../directories.ts";
+import type { PodContext, PodState } from "../pod-context.ts";
+import { isDeleted, podUid } from "../pod-fields.ts";
+import { rejectedStatus } from "../pod-status.ts";
+
+const RETRY_MS = 5_000;
+const IDLE_MS = 60_000;
+
+/**
+ * Nothing of the pod runs. Volumes are released; records and logs stay for as long as the object does, so that people can
+ * read them. Ends when the pod has left the sources.
+ */
+export const terminated: PodState = {
+  name: "terminated",
+  async next(pod) {
+    const uid = podUid(pod.pod);
+    try {
+      await pod.services.volumes.tearDown(uid);
+    } catch (error) {
+      pod.log.error("Cannot release volumes", error);
+      await pod.pause(RETRY_MS);
+      return { to: "terminated" };
+    }
+    pod.services.images.forget(uid);
+    if (isDeleted(pod.pod)) pod.services.finished(pod.pod);
+    if (!pod.removed) {
+      await pod.wait(IDLE_MS);
+      return { to: "terminated" };
+    }
+    await forget(pod);
+    return null;
+  },
+  status(pod) {
+    const { rejection, startTime } = pod.memory;
+    return rejection === undefined ? deriveStatus(pod, true) : rejectedStatus(pod.pod, startTime, rejection);
+  },
+};
+
+/** Removes the last records. */
+async function forget(pod: PodContext): Promise<void> {
+  const { services, signal } = pod;
+  await pod.refresh();
+  for (const container of pod.observation.containers) {
+    await services.runtime.removeContainer({ containerId: container.id }, signal);
+  }
+  for (const sandbox of pod.observation.sandboxes) {
+    await services.runtime.removePodSandbox({ podSandboxId: sandbox.id }, signal);
+  }
+  services.expectChange();
+  await rm(podLogDir(services.settings.directories, pod.pod), { recursive: true, force: true });
+}

@@ -1,0 +1,71 @@
+import { annotations, type ObservedContainer } from "../../runtime/observation.ts";
+import { deriveStatus } from "../derive-status.ts";
+import { killContainer } from "../kill-container.ts";
+import type { PodContext, PodState } from "../pod-context.ts";
+import { allContainers, graceSeconds, isSidecar, type PodContainer, podUid } from "../pod-fields.ts";
+
+const RETRY_MS = 2_000;
+
+/** Stops what runs: containers together, then sidecars in reverse order, then the sandbox. Next: terminated. */
+export const terminating: PodState = {
+  name: "terminating",
+  async next(pod) {
+    const { services } = pod;
+    services.probes.stop(podUid(pod.pod), ["startup", "liveness"]);
+    try {
+      await stopAll(pod);
+    } catch (error) {
+      pod.signal.throwIfAborted();
+      const text = error instanceof Error ? error.message : String(error);
+      services.events.pod(pod.pod, "Warning", "FailedKillPod", `error killing pod: ${text}`);
+      await pod.pause(RETRY_MS);
+      return { to: "terminating" };
+    }
+    services.probes.stop(podUid(pod.pod));
+    return { to: "terminated" };
+  },
+  status: (pod) => deriveStatus(pod, false),
+};
+
+async function stopAll(pod: PodContext): Promise<void> {
+  const { services } = pod;
+  const began = services.clock.monotonic();
+  const grace = grantedSeconds(pod);
+  const left = (): number => Math.max(0, grace - (services.clock.monotonic() - began) / 1000);
+  await pod.refresh();
+  const running = pod.observation.containers.filter((each) => each.state === "running" || each.state === "unknown");
+  const members = allContainers(pod.pod);
+  const find = (container: ObservedContainer): PodContainer | undefined =>
+    members.find((each) => each.spec.name === container.name);
+  const isLate = (member: PodContainer | undefined): boolean =>
+    member?.role === "initContainers" && isSidecar(member.spec);
+  const kill = (container: ObservedContainer): Promise<void> => {
+    const member = find(container);
+    return killContainer(pod, {
+      container,
+      spec: member?.spec,
+      role: member?.role ?? "containers",
+      message: `Stopping container ${container.name}`,
+      graceSeconds: Math.round(left()),
+    });
+  };
+  await Promise.all(running.filter((each) => !isLate(find(each))).map(kill));
+  const order = members.map((each) => each.spec.name);
+  const late = running
+    .filter((each) => isLate(find(each)))
+    .sort((a, b) => order.indexOf(b.name) - order.indexOf(a.name));
+  for (const container of late) await kill(container);
+  for (const sandbox of pod.observation.sandboxes) {
+    if (sandbox.ready) await services.runtime.stopPodSandbox({ podSandboxId: sandbox.id }, pod.signal);
+  }
+  services.expectChange();
+  await pod.refresh();
+}
+
+/** What was asked for; else the spec's; else, for a pod that no source knows, what its containers noted. */
+function grantedSeconds(pod: PodContext): number {
+  if (pod.termination?.graceSeconds !== undefined) return pod.termination.graceSeconds;
+  if (pod.pod.spec !== undefined) return graceSeconds(pod.pod);
+  const noted = pod.observation.containers.map((each) => Number(each.annotations[annotations.terminationGracePeriod]));
+  return Math.max(1, ...noted.filter(Number.isFinite));
+}

@@ -1,0 +1,43 @@
+/** What a container left behind to say why it ended. */
+import { open } from "node:fs/promises";
+import { annotations, type ObservedContainer } from "../runtime/observation.ts";
+import { parseLogLine } from "../server/log-line.ts";
+
+const FILE_BYTES_MAX = 4096;
+const FALLBACK_BYTES_MAX = 2048;
+const FALLBACK_LINES_MAX = 80;
+/** All containers of a pod together. */
+const POD_BYTES_MAX = 12 * 1024;
+
+/** The container with its message, when it exited and has one. Never rejects. */
+export async function withTerminationMessage(
+  container: ObservedContainer,
+  containers: number,
+): Promise<ObservedContainer> {
+  if (container.state !== "exited") return container;
+  const limit = Math.min(FILE_BYTES_MAX, Math.floor(POD_BYTES_MAX / Math.max(1, containers)));
+  const path = container.annotations[annotations.terminationMessagePath];
+  const mount = container.mounts.find((each) => each.containerPath === path);
+  const text = mount === undefined ? "" : await tail(mount.hostPath, limit);
+  if (text !== "") return { ...container, message: text };
+  const policy = container.annotations[annotations.terminationMessagePolicy];
+  if (policy !== "FallbackToLogsOnError" || container.exitCode === 0) return container;
+  const log = await tail(container.logPath, FALLBACK_BYTES_MAX * 4);
+  const lines = log.split("\n").flatMap((line) => parseLogLine(line)?.content ?? []);
+  const last = lines.slice(-FALLBACK_LINES_MAX).map((line) => `${line}\n`);
+  const joined = Buffer.from(last.join("")).subarray(-FALLBACK_BYTES_MAX).toString("utf8");
+  return joined === "" ? container : { ...container, message: joined };
+}
+
+/** The last bytes of a file; empty when it cannot be read. */
+async function tail(path: string, bytes: number): Promise<string> {
+  try {
+    await using file = await open(path, "r");
+    const { size } = await file.stat();
+    const length = Math.min(size, bytes);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, size - length);
+    return buffer.subarray(0, bytesRead).toString("utf8");
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,38 @@
+/** What a pod may ask for that the agent cannot do yet. Named, so that nothing is ignored in silence. */
+import type { Pod } from "../../api/core/pod.ts";
+import { unsupportedSource } from "../volumes/volume-manager.ts";
+import { allContainers } from "./pod-fields.ts";
+
+/** A phrase for "the pod needs …"; undefined when the agent can do all that is asked. */
+export function unsupportedFeature(pod: Pod): string | undefined {
+  const { spec } = pod;
+  for (const volume of spec?.volumes ?? []) {
+    const source = unsupportedSource(volume);
+    if (source !== undefined) return `volume "${volume.name}" of type ${source}`;
+  }
+  if (spec?.hostUsers === false) return "a user namespace of its own (hostUsers: false)";
+  if ((spec?.resourceClaims ?? []).length > 0) return "resource claims";
+  if (spec?.runtimeClassName !== undefined && spec.runtimeClassName !== "") {
+    return `runtime class "${spec.runtimeClassName}"`;
+  }
+  if (spec?.setHostnameAsFQDN === true) return "its host name to be an FQDN (setHostnameAsFQDN)";
+  if (spec?.resources !== undefined) return "resources of the pod as a whole";
+  if ((spec?.ephemeralContainers ?? []).length > 0) return undefined;
+  return containerFeature(pod);
+}
+
+function containerFeature(pod: Pod): string | undefined {
+  for (const { spec } of allContainers(pod)) {
+    const of = `of container "${spec.name}"`;
+    if ((spec.volumeDevices ?? []).length > 0) return `volumeDevices ${of}`;
+    const probes = [spec.livenessProbe, spec.readinessProbe, spec.startupProbe];
+    if (probes.some((probe) => probe?.grpc !== undefined)) return `the gRPC probe ${of}`;
+    if (spec.lifecycle?.stopSignal !== undefined) return `stopSignal ${of}`;
+    const appArmor = spec.securityContext?.appArmorProfile ?? pod.spec?.securityContext?.appArmorProfile;
+    if (appArmor?.type === "Localhost") return `the AppArmor profile ${of}`;
+    if ((spec.volumeMounts ?? []).some((mount) => mount.recursiveReadOnly === "Enabled")) {
+      return `a recursively read-only mount ${of}`;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,88 @@
+/**
+ * Files that change all at once for whoever reads them. A volume holds a directory with a time in its name, a link `..data`
+ * to it, and for each top-level name a link through `..data`:
+ *
+ *     ..2026_11_21_03_32_07.1a2b/token    ..data -> ..2026_11_21_03_32_07.1a2b    token -> ..data/token
+ *
+ * An update writes a new directory and renames a new `..data` over the old one.
+ */
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
+import { dirname, join } from "node:path";
+
+export interface FileContent {
+  readonly data: Uint8Array;
+  /** Permission bits. */
+  readonly mode: number;
+}
+
+/** Paths are relative, below the volume; `validatePath` must have passed. `now` is in milliseconds. */
+export async function writeAtomically(
+  target: string,
+  payload: ReadonlyMap<string, FileContent>,
+  now: number,
+): Promise<{ readonly changed: boolean }> {
+  const previous = await readlink(join(target, "..data")).catch(() => undefined);
+  if (previous !== undefined && (await same(join(target, previous), payload))) {
+    return { changed: false };
+  }
+  const stamp = new Date(now).toISOString().slice(0, 19).replace(/[-:T]/g, "_");
+  const directory = await mkdtemp(join(target, `..${stamp}.`));
+  await chmod(directory, 0o755);
+  for (const [path, { data, mode }] of payload) {
+    const file = join(directory, path);
+    await mkdir(dirname(file), { recursive: true, mode: 0o755 });
+    await writeFile(file, data, { mode });
+    // The process's umask took bits away.
+    await chmod(file, mode);
+  }
+  const name = directory.slice(target.length + 1);
+  await rm(join(target, "..data_tmp"), { force: true });
+  await symlink(name, join(target, "..data_tmp"));
+  await rename(join(target, "..data_tmp"), join(target, "..data"));
+  await linkNames(target, new Set([...payload.keys()].map((path) => path.split("/")[0] ?? path)));
+  if (previous !== undefined) await rm(join(target, previous), { recursive: true, force: true });
+  return { changed: true };
+}
+
+async function linkNames(target: string, wanted: ReadonlySet<string>): Promise<void> {
+  const present = new Set((await readdir(target)).filter((name) => !name.startsWith("..")));
+  for (const name of wanted) {
+    if (!present.has(name)) await symlink(join("..data", name), join(target, name));
+  }
+  for (const name of present) {
+    if (!wanted.has(name)) await rm(join(target, name), { recursive: true, force: true });
+  }
+}
+
+async function same(directory: string, payload: ReadonlyMap<string, FileContent>): Promise<boolean> {
+  const files = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => []);
+  const paths = files.filter((each) => each.isFile()).map((each) => join(each.parentPath, each.name));
+  if (paths.length !== payload.size) return false;
+  for (const [path, { data, mode }] of payload) {
+    const file = join(directory, path);
+    const found = await readFile(file).catch(() => undefined);
+    if (found === undefined || Buffer.compare(found, data) !== 0) return false;
+    if (((await stat(file)).mode & 0o777) !== (mode & 0o777)) return false;
+  }
+  return true;
+}
+
+/** Throws when a path would leave the volume or hide the writer's own names. */
+export function validatePath(path: string): void {
+  const parts = path.split("/");
+  if (path === "" || path.startsWith("/") || parts.includes("..") || parts[0]?.startsWith("..") === true) {
+    throw new Error(`invalid path "${path}": it must be relative and must not contain or start with ".."`);
+  }
+}

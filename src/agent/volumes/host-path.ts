@@ -1,0 +1,34 @@
+import type { Stats } from "node:fs";
+import { mkdir, stat, writeFile } from "node:fs/promises";
+import type { HostPathVolumeSource } from "../../api/core/volume.ts";
+
+interface Check {
+  readonly is: (stats: Stats) => boolean;
+  readonly what: string;
+}
+
+const checks: Readonly<Record<string, Check>> = {
+  Directory: { is: (stats) => stats.isDirectory(), what: "a directory" },
+  DirectoryOrCreate: { is: (stats) => stats.isDirectory(), what: "a directory" },
+  File: { is: (stats) => stats.isFile(), what: "a file" },
+  FileOrCreate: { is: (stats) => stats.isFile(), what: "a file" },
+  Socket: { is: (stats) => stats.isSocket(), what: "a socket file" },
+  CharDevice: { is: (stats) => stats.isCharacterDevice(), what: "a character device" },
+  BlockDevice: { is: (stats) => stats.isBlockDevice(), what: "a block device" },
+};
+
+/** Makes what its type lets it make; throws with Kubernetes' text when the path is not of the type asked for. */
+export async function checkHostPath(source: HostPathVolumeSource): Promise<void> {
+  const type = source.type ?? "";
+  if (type === "") return;
+  const check = checks[type];
+  if (check === undefined) throw new Error(`unknown hostPath type "${type}"`);
+  const found = await stat(source.path).catch(() => undefined);
+  if (found === undefined && type === "DirectoryOrCreate") {
+    await mkdir(source.path, { recursive: true, mode: 0o755 });
+  } else if (found === undefined && type === "FileOrCreate") {
+    await writeFile(source.path, "", { mode: 0o644, flag: "a" });
+  } else if (found === undefined || !check.is(found)) {
+    throw new Error(`hostPath type check failed: ${source.path} is not ${check.what}`);
+  }
+}

@@ -1,0 +1,46 @@
+/** The few mounts the agent makes itself. A parameter, so that everything above it is tested without root. */
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { promisify } from "node:util";
+
+export interface Mounter {
+  /** `sizeBytes` 0 leaves the kernel's own limit. */
+  tmpfs(target: string, sizeBytes: number): Promise<void>;
+  /** `source` may be a path below /proc/self/fd of this process, which cannot be exchanged under our feet. */
+  bind(source: string, target: string): Promise<void>;
+  unmount(target: string): Promise<void>;
+  /** Mount points at or below `path`, deepest first. */
+  below(path: string): Promise<readonly string[]>;
+}
+
+const run = promisify(execFile);
+
+export const systemMounter: Mounter = {
+  async tmpfs(target, sizeBytes) {
+    const size = sizeBytes > 0 ? [`size=${sizeBytes}`] : [];
+    await run("mount", ["-t", "tmpfs", "-o", ["rw", "noswap", ...size].join(","), "tmpfs", target]).catch(() =>
+      // noswap needs Linux 6.3
+      run("mount", ["-t", "tmpfs", "-o", ["rw", ...size].join(","), "tmpfs", target]),
+    );
+  },
+  async bind(source, target) {
+    // Left as it is: the fd's path would otherwise be resolved, which is what the fd is there to avoid.
+    await run("mount", ["--no-canonicalize", "--bind", source, target]);
+  },
+  async unmount(target) {
+    await run("umount", [target]);
+  },
+  async below(path) {
+    const table = await readFile("/proc/self/mountinfo", "utf8");
+    const points = table
+      .split("\n")
+      .map((line) => unescapeOctal(line.split(" ")[4] ?? ""))
+      .filter((point) => point === path || point.startsWith(`${path}/`));
+    return points.sort((a, b) => b.length - a.length);
+  },
+};
+
+/** The kernel writes space, tab, newline and backslash as octal. */
+function unescapeOctal(text: string): string {
+  return text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+}

@@ -1,0 +1,114 @@
+/** What configMap, secret, downwardAPI and projected volumes contain, as files in memory. */
+import type { Pod } from "../../api/core/pod.ts";
+import type {
+  ConfigMapVolumeSource,
+  DownwardAPIVolumeFile,
+  KeyToPath,
+  ProjectedVolumeSource,
+  SecretVolumeSource,
+  VolumeProjection,
+} from "../../api/core/volume.ts";
+import { fieldValue, type NodeFacts, resourceValue } from "../pods/downward.ts";
+import { podNamespace } from "../pods/pod-fields.ts";
+import { type FileContent, validatePath } from "./atomic-writer.ts";
+
+/** Objects that volumes read: key → bytes; undefined when there is no such object. */
+export interface VolumeObjects {
+  configMap(namespace: string, name: string): Promise<Readonly<Record<string, Uint8Array>> | undefined>;
+  secret(namespace: string, name: string): Promise<Readonly<Record<string, Uint8Array>> | undefined>;
+}
+
+export interface PayloadContext {
+  readonly pod: Pod;
+  readonly node: NodeFacts;
+  readonly podIps: readonly string[];
+  readonly objects: VolumeObjects;
+}
+
+export type Payload = ReadonlyMap<string, FileContent>;
+
+const MODE = 0o644;
+
+interface KeyedSource {
+  readonly kind: "configMap" | "secret";
+  readonly name: string;
+  readonly items: readonly KeyToPath[] | undefined;
+  readonly optional: boolean | undefined;
+  readonly mode: number;
+}
+
+export function configMapPayload(context: PayloadContext, source: ConfigMapVolumeSource): Promise<Payload> {
+  const { name = "", items, optional, defaultMode = MODE } = source;
+  return keyed(context, { kind: "configMap", name, items, optional, mode: defaultMode });
+}
+
+export function secretPayload(context: PayloadContext, source: SecretVolumeSource): Promise<Payload> {
+  const { secretName: name = "", items, optional, defaultMode = MODE } = source;
+  return keyed(context, { kind: "secret", name, items, optional, mode: defaultMode });
+}
+
+async function keyed(context: PayloadContext, source: KeyedSource): Promise<Payload> {
+  const label = source.kind === "secret" ? "secret" : "configmap";
+  const data = await context.objects[source.kind](podNamespace(context.pod), source.name);
+  if (data === undefined && source.optional !== true) throw new Error(`${label} "${source.name}" not found`);
+  const files = new Map<string, FileContent>();
+  if (source.items === undefined || source.items.length === 0) {
+    for (const [key, bytes] of Object.entries(data ?? {})) files.set(key, { data: bytes, mode: source.mode });
+    return files;
+  }
+  for (const { key, path, mode } of source.items) {
+    validatePath(path);
+    const bytes = data?.[key];
+    if (bytes !== undefined) files.set(path, { data: bytes, mode: mode ?? source.mode });
+    else if (source.optional !== true) {
+      throw new Error(
+        label === "secret"
+          ? `references non-existent secret key: ${key}`
+          : `configmap references non-existent config key: ${key}`,
+      );
+    }
+  }
+  return files;
+}
+
+export function downwardPayload(
+  context: PayloadContext,
+  items: readonly DownwardAPIVolumeFile[] | undefined,
+  mode: number | undefined,
+): Payload {
+  const files = new Map<string, FileContent>();
+  for (const item of items ?? []) {
+    validatePath(item.path);
+    const text =
+      item.fieldRef !== undefined
+        ? fieldValue(context.pod, item.fieldRef.fieldPath, context.node, context.podIps)
+        : item.resourceFieldRef === undefined
+          ? ""
+          : resourceValue(context.pod, undefined, item.resourceFieldRef, context.node);
+    files.set(item.path, { data: Buffer.from(text), mode: item.mode ?? mode ?? MODE });
+  }
+  return files;
+}
+
+/** A later source wins where two write the same path. */
+export async function projectedPayload(context: PayloadContext, source: ProjectedVolumeSource): Promise<Payload> {
+  const files = new Map<string, FileContent>();
+  for (const part of source.sources ?? []) {
+    for (const [path, content] of await projection(context, part, source.defaultMode ?? MODE)) files.set(path, content);
+  }
+  return files;
+}
+
+async function projection(context: PayloadContext, part: VolumeProjection, mode: number): Promise<Payload> {
+  if (part.configMap !== undefined) {
+    const { name = "", items, optional } = part.configMap;
+    return keyed(context, { kind: "configMap", name, items, optional, mode });
+  }
+  if (part.secret !== undefined) {
+    const { name = "", items, optional } = part.secret;
+    return keyed(context, { kind: "secret", name, items, optional, mode });
+  }
+  if (part.downwardAPI !== undefined) return downwardPayload(context, part.downwardAPI.items, mode);
+  const kind = part.serviceAccountToken === undefined ? "clusterTrustBundle" : "serviceAccountToken";
+  throw new Error(`projected source ${kind} is not supported by this agent`);
+}
