@@ -30,6 +30,7 @@ export class ReverseWriter {
     return taken;
   }
 
+  /** The place of `size` more bytes. May move the bytes: callers ask before they touch them. */
   #reserve(size: number): number {
     if (this.#start < size) {
       const used = this.length;
@@ -78,17 +79,20 @@ export class ReverseWriter {
   }
 
   double(value: number): void {
-    this.#bytes.writeDoubleLE(value, this.#reserve(8));
+    const at = this.#reserve(8);
+    this.#bytes.writeDoubleLE(value, at);
   }
 
   float(value: number): void {
-    this.#bytes.writeFloatLE(value, this.#reserve(4));
+    const at = this.#reserve(4);
+    this.#bytes.writeFloatLE(value, at);
   }
 
   /** Text with its length before it. */
   string(value: string): void {
     const size = Buffer.byteLength(value, "utf8");
-    this.#bytes.write(value, this.#reserve(size), size, "utf8");
+    const at = this.#reserve(size);
+    this.#bytes.write(value, at, size, "utf8");
     this.uint32(size);
   }
 
@@ -100,7 +104,8 @@ export class ReverseWriter {
 
   /** Bytes as they are. */
   raw(value: Uint8Array): void {
-    this.#bytes.set(value, this.#reserve(value.length));
+    const at = this.#reserve(value.length);
+    this.#bytes.set(value, at);
   }
 }
 

@@ -1,0 +1,77 @@
+/** The frame around a protobuf object: four magic bytes, then a message naming the kind and carrying the object. */
+import { Buffer } from "node:buffer";
+import { ProtobufError, Reader, ReverseWriter, wireBytes } from "./wire.ts";
+
+export type Magic = "k8s" | "svc";
+
+export interface Envelope {
+  readonly magic: Magic;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly raw: Uint8Array;
+  readonly contentEncoding: string;
+  readonly contentType: string;
+}
+
+export function encodeEnvelope(
+  magic: Magic,
+  type: { readonly apiVersion: string; readonly kind: string },
+  raw: Uint8Array,
+): Buffer {
+  const writer = new ReverseWriter();
+  writer.string("");
+  writer.tag(4, wireBytes);
+  writer.string("");
+  writer.tag(3, wireBytes);
+  writer.bytes(raw);
+  writer.tag(2, wireBytes);
+  const before = writer.length;
+  writer.string(type.kind);
+  writer.tag(2, wireBytes);
+  writer.string(type.apiVersion);
+  writer.tag(1, wireBytes);
+  writer.uint32(writer.length - before);
+  writer.tag(1, wireBytes);
+  writer.raw(Buffer.from(`${magic}\0`, "latin1"));
+  return writer.take();
+}
+
+/** Throws a `ProtobufError` when the magic is neither or the frame is broken. */
+export function decodeEnvelope(bytes: Uint8Array): Envelope {
+  const magic = magicOf(bytes);
+  if (magic === undefined)
+    throw new ProtobufError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]");
+  const reader = new Reader(bytes.subarray(4));
+  const envelope = {
+    apiVersion: "",
+    kind: "",
+    raw: new Uint8Array() as Uint8Array,
+    contentEncoding: "",
+    contentType: "",
+  };
+  while (reader.position < reader.end) {
+    const tag = reader.uint32();
+    if ((tag & 7) !== wireBytes) reader.skip(tag & 7, reader.end);
+    else if (tag >>> 3 === 1) readType(reader, envelope);
+    else if (tag >>> 3 === 2) envelope.raw = reader.bytes(reader.end);
+    else if (tag >>> 3 === 3) envelope.contentEncoding = reader.string(reader.end);
+    else if (tag >>> 3 === 4) envelope.contentType = reader.string(reader.end);
+    else reader.skip(wireBytes, reader.end);
+  }
+  return { magic, ...envelope };
+}
+
+function readType(reader: Reader, into: { apiVersion: string; kind: string }): void {
+  const stop = reader.delimited(reader.end);
+  while (reader.position < stop) {
+    const tag = reader.uint32();
+    if (tag === ((1 << 3) | wireBytes)) into.apiVersion = reader.string(stop);
+    else if (tag === ((2 << 3) | wireBytes)) into.kind = reader.string(stop);
+    else reader.skip(tag & 7, stop);
+  }
+}
+
+function magicOf(bytes: Uint8Array): Magic | undefined {
+  const text = String.fromCharCode(...bytes.subarray(0, 4));
+  return text === "k8s\0" ? "k8s" : text === "svc\0" ? "svc" : undefined;
+}
