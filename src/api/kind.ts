@@ -10,7 +10,8 @@ export interface ApiObject {
   readonly metadata?: ObjectMeta | undefined;
 }
 
-export type Verb = "create" | "delete" | "deletecollection" | "get" | "list" | "patch" | "update" | "watch";
+export const allVerbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"] as const;
+export type Verb = (typeof allVerbs)[number];
 
 export interface Kind<T extends ApiObject = ApiObject> {
   /** The project's own spelling: `coordination.svc.io`; empty for core. See `scheme.ts` for the Kubernetes spelling. */
@@ -30,8 +31,22 @@ export interface Kind<T extends ApiObject = ApiObject> {
   readonly schema: ObjectSchema & { readonly name: string };
   readonly columns: readonly Column<T>[];
   /** Field selectors this kind answers besides `metadata.name` and `metadata.namespace`: label → value in an object. */
-  readonly selectableFields: Readonly<Record<string, (object: T) => string>>;
+  readonly selectableFields: Readonly<Record<string, FieldValue<T>>>;
   readonly strategy: Strategy<T>;
+  /** What the name must look like; a lower-case DNS subdomain when absent. Returns what is wrong, in Kubernetes' words. */
+  readonly nameForm?: (name: string) => readonly string[];
+  /** Set where the store holds another version of the kind. */
+  readonly conversion?: Conversion<T>;
+}
+
+/** Declared as a method, so that a `Kind<Pod>` is a `Kind` (parameters of methods are compared both ways). */
+export type FieldValue<T> = { of(object: T): string }["of"];
+
+/** Between a kind and the version of it that is stored. Both directions keep everything either version can say. */
+export interface Conversion<T extends ApiObject> {
+  readonly stored: Kind;
+  toStored(object: T): ApiObject;
+  fromStored(object: ApiObject): T;
 }
 
 export interface Subresource {
@@ -64,6 +79,9 @@ export interface Strategy<T> {
   /** Cross-field rules, after the schema's validation. */
   validate?(object: T): readonly FieldError[];
   validateUpdate?(next: T, previous: T): readonly FieldError[];
+  /** For the status subresource; when absent, everything but `status` is taken from the previous object. */
+  prepareForStatusUpdate?(next: T, previous: T): T;
+  validateStatusUpdate?(next: T, previous: T): readonly FieldError[];
   /** PUT to a name that does not exist creates it (Event, Lease, Node in Kubernetes 1.33: see facts). */
   readonly allowCreateOnUpdate?: boolean;
   /** PUT without a resourceVersion overwrites; true when absent. */

@@ -1,0 +1,129 @@
+import t from "tap";
+import { leaseKind } from "../coordination/lease-kind.ts";
+import type { Event } from "../events/event.ts";
+import { eventsV1EventKind, fromCoreEvent, toCoreEvent } from "../events/event-kind.ts";
+import type { Kind } from "../kind.ts";
+import { configMapKind } from "./config-map-kind.ts";
+import { eventKind } from "./event-kind.ts";
+import { namespaceKind } from "./namespace-kind.ts";
+import { nodeKind } from "./node-kind.ts";
+import { podKind } from "./pod-kind.ts";
+import { secretKind } from "./secret-kind.ts";
+
+function faults<T extends object>(kind: Kind<T>, object: T): readonly string[] {
+  return (kind.strategy.validate?.(object) ?? []).map((e) => `${e.type} ${e.field}`);
+}
+
+t.test("podKind resets the status of a new pod and decides its quality of service", async (t) => {
+  const created = podKind.strategy.prepareForCreate?.({
+    spec: { containers: [{ name: "a" }] },
+    status: { phase: "Running", podIP: "192.0.2.1" },
+  });
+  t.same(created?.status, { phase: "Pending", qosClass: "BestEffort" });
+});
+
+t.test("podKind keeps spec and status apart", async (t) => {
+  const previous = { spec: { containers: [{ name: "a" }] }, status: { phase: "Running" as const } };
+  const next = { spec: { containers: [{ name: "b" }] }, status: { phase: "Failed" as const } };
+  t.same(podKind.strategy.prepareForUpdate?.(next, previous), { ...next, status: previous.status });
+  t.same(podKind.strategy.prepareForStatusUpdate?.(next, previous).spec, previous.spec);
+});
+
+t.test("podKind grants grace only to a pod that runs somewhere", async (t) => {
+  const grace = podKind.strategy.gracePeriodSeconds;
+  const spec = { containers: [], nodeName: "n", terminationGracePeriodSeconds: 20 };
+  t.equal(grace?.({ spec }, undefined), 20);
+  t.equal(grace?.({ spec }, 5), 5);
+  t.equal(grace?.({ spec: { containers: [] } }, 5), 0);
+  t.equal(grace?.({ spec, status: { phase: "Succeeded" } }, 5), 0);
+});
+
+t.test("namespaceKind labels a namespace with its name and guards its contents", async (t) => {
+  t.same(namespaceKind.strategy.setDefaults?.({ metadata: { name: "a" } }).metadata?.labels, {
+    "kubernetes.io/metadata.name": "a",
+  });
+  t.same(namespaceKind.strategy.prepareForCreate?.({}), {
+    spec: { finalizers: ["kubernetes"] },
+    status: { phase: "Active" },
+  });
+});
+
+t.test("nodeKind refuses malformed taints and a change of identity", async (t) => {
+  t.same(faults(nodeKind, { spec: { taints: [{ key: "", effect: "NoSchedule" }] } }), [
+    "FieldValueRequired spec.taints[0].key",
+  ]);
+  const change = nodeKind.strategy.validateUpdate?.({ spec: { providerID: "b" } }, { spec: { providerID: "a" } });
+  t.same(
+    change?.map((e) => e.field),
+    ["spec.providerID"],
+  );
+});
+
+t.test("configMapKind bounds keys and size and honours immutability", async (t) => {
+  t.same(faults(configMapKind, { data: { "a/b": "" } }), ["FieldValueInvalid data[a/b]"]);
+  t.same(faults(configMapKind, { data: { a: "x".repeat(1_048_577) } }), ["FieldValueTooLong "]);
+  const update = configMapKind.strategy.validateUpdate;
+  t.same(
+    update?.({ immutable: true, data: { a: "2" } }, { immutable: true, data: { a: "1" } })?.map((e) => e.field),
+    ["data"],
+  );
+  t.same(
+    update?.({ data: {} }, { immutable: true, data: {} })?.map((e) => e.field),
+    ["immutable"],
+  );
+});
+
+t.test("secretKind merges stringData and demands what a type needs", async (t) => {
+  t.same(secretKind.strategy.setDefaults?.({ stringData: { a: "x" }, data: { b: "eQ==" } }), {
+    type: "Opaque",
+    data: { b: "eQ==", a: "eA==" },
+  });
+  t.same(faults(secretKind, { type: "kubernetes.io/tls", data: { "tls.crt": "" } }), [
+    "FieldValueRequired data[tls.key]",
+  ]);
+  t.same(faults(secretKind, { type: "svc.io/tls", data: {} }).length, 2, "in either spelling");
+});
+
+t.test("leaseKind refuses durations that cannot be", async (t) => {
+  t.same(faults(leaseKind, { spec: { leaseDurationSeconds: 0 } }), ["FieldValueInvalid spec.leaseDurationSeconds"]);
+});
+
+const event: Event = {
+  metadata: { name: "a", namespace: "default" },
+  eventTime: "2026-01-01T00:00:00.000001Z",
+  reportingController: "svc.io/svclet",
+  reportingInstance: "shop-1",
+  action: "Pulling",
+  reason: "Pulling",
+  type: "Normal",
+  note: "pulling",
+  regarding: { kind: "Pod", name: "a", namespace: "default" },
+};
+
+t.test("eventsV1EventKind demands complete events", async (t) => {
+  t.same(faults(eventsV1EventKind, event), []);
+  t.same(
+    faults(eventsV1EventKind, { ...event, reason: "", action: "x".repeat(129), note: "x".repeat(1025), type: "Odd" }),
+    ["FieldValueInvalid action", "FieldValueRequired reason", "FieldValueInvalid note", "FieldValueInvalid type"],
+  );
+  const changed = eventsV1EventKind.strategy.validateUpdate?.({ ...event, reason: "Other" }, event);
+  t.same(
+    changed?.map((e) => e.field),
+    ["reason"],
+  );
+  const counted = { ...event, series: { count: 2, lastObservedTime: event.eventTime } };
+  t.same(eventsV1EventKind.strategy.validateUpdate?.(counted, event), []);
+});
+
+t.test("eventsV1EventKind and eventKind are one object under two names", async (t) => {
+  t.same(fromCoreEvent(toCoreEvent(event)), event);
+  t.equal(toCoreEvent(event).message, "pulling");
+});
+
+t.test("eventKind accepts events of the old form in their own namespace only", async (t) => {
+  const old = { metadata: { namespace: "default" }, involvedObject: { namespace: "default" } };
+  t.same(faults(eventKind, old), []);
+  t.same(faults(eventKind, { ...old, involvedObject: { namespace: "other" } }), [
+    "FieldValueInvalid involvedObject.namespace",
+  ]);
+});

@@ -1,0 +1,66 @@
+import { allVerbs, type Kind, type Strategy } from "../kind.ts";
+import { keepStatus, onlyStatus } from "../strategy.ts";
+import { type Pod, pod } from "./pod.ts";
+import { podColumns } from "./pod-columns.ts";
+import { setPodDefaults } from "./pod-defaults.ts";
+import { qosClassOf } from "./pod-qos.ts";
+import { validatePod, validatePodUpdate } from "./pod-validation.ts";
+
+const strategy: Strategy<Pod> = {
+  setDefaults: setPodDefaults,
+  prepareForCreate: (object) => ({
+    ...object,
+    status: { phase: "Pending", ...(object.spec === undefined ? {} : { qosClass: qosClassOf(object.spec) }) },
+  }),
+  prepareForUpdate: keepStatus,
+  prepareForStatusUpdate: (next, previous) => {
+    const kept = onlyStatus(next, previous);
+    // Quality of service is decided once, by the spec.
+    const qosClass = previous.status?.qosClass;
+    return qosClass === undefined ? kept : { ...kept, status: { ...kept.status, qosClass } };
+  },
+  validate: validatePod,
+  validateUpdate: validatePodUpdate,
+  gracePeriodSeconds: gracePeriod,
+};
+
+/** A pod that no node has yet, or that has come to its end, needs no grace (`podStrategy.CheckGracefulDelete`). */
+function gracePeriod(object: Pod, requested: number | undefined): number {
+  const wanted = requested ?? object.spec?.terminationGracePeriodSeconds ?? 30;
+  if (!object.spec?.nodeName) return 0;
+  if (object.status?.phase === "Succeeded" || object.status?.phase === "Failed") return 0;
+  return wanted < 0 ? 1 : wanted;
+}
+
+export const podKind: Kind<Pod> = {
+  group: "",
+  version: "v1",
+  kind: "Pod",
+  listKind: "PodList",
+  plural: "pods",
+  singular: "pod",
+  shortNames: ["po"],
+  categories: ["all"],
+  namespaced: true,
+  verbs: allVerbs,
+  subresources: [
+    { name: "binding", kind: "Binding", verbs: ["create"] },
+    { name: "log", kind: "Pod", verbs: ["get"] },
+    { name: "status", kind: "Pod", verbs: ["get", "patch", "update"] },
+  ],
+  storageName: "pods",
+  schema: pod,
+  columns: podColumns,
+  selectableFields: {
+    "spec.nodeName": (object) => object.spec?.nodeName ?? "",
+    "spec.restartPolicy": (object) => object.spec?.restartPolicy ?? "",
+    "spec.schedulerName": (object) => object.spec?.schedulerName ?? "",
+    "spec.serviceAccountName": (object) => object.spec?.serviceAccountName ?? "",
+    "spec.hostNetwork": (object) => String(object.spec?.hostNetwork ?? false),
+    "status.phase": (object) => object.status?.phase ?? "",
+    "status.podIP": (object) => object.status?.podIP ?? "",
+    "status.podIPs": (object) => (object.status?.podIPs ?? []).map((podIP) => podIP.ip).join(","),
+    "status.nominatedNodeName": (object) => object.status?.nominatedNodeName ?? "",
+  },
+  strategy,
+};

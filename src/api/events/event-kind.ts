@@ -1,0 +1,100 @@
+/** `events.svc.io/v1` Event: the same objects as core `v1` Event, under clearer names and stricter rules. */
+import type { Event as CoreEvent } from "../core/event.ts";
+import { eventColumns } from "../core/event-columns.ts";
+import { eventKind } from "../core/event-kind.ts";
+import { eventsNames, validateEventUpdate, validateNewEvent } from "../core/event-validation.ts";
+import { type ApiObject, allVerbs, type Column, type Kind } from "../kind.ts";
+import { type Event, event } from "./event.ts";
+
+export function toCoreEvent(object: Event): CoreEvent {
+  const {
+    apiVersion: _,
+    regarding,
+    note,
+    reportingController,
+    deprecatedSource,
+    deprecatedFirstTimestamp,
+    deprecatedLastTimestamp,
+    deprecatedCount,
+    ...same
+  } = object;
+  return defined<CoreEvent>({
+    ...same,
+    metadata: object.metadata ?? {},
+    involvedObject: regarding ?? {},
+    message: note,
+    reportingComponent: reportingController,
+    source: deprecatedSource,
+    firstTimestamp: deprecatedFirstTimestamp,
+    lastTimestamp: deprecatedLastTimestamp,
+    count: deprecatedCount,
+  });
+}
+
+export function fromCoreEvent(object: CoreEvent): Event {
+  const {
+    apiVersion: _,
+    involvedObject,
+    message,
+    reportingComponent,
+    source,
+    firstTimestamp,
+    lastTimestamp,
+    count,
+    ...same
+  } = object;
+  return defined<Event>({
+    ...same,
+    // Events of the old form have none, though this version requires it: Kubernetes writes null.
+    eventTime: object.eventTime,
+    regarding: involvedObject,
+    note: message,
+    reportingController: reportingComponent,
+    deprecatedSource: source,
+    deprecatedFirstTimestamp: firstTimestamp,
+    deprecatedLastTimestamp: lastTimestamp,
+    deprecatedCount: count,
+  });
+}
+
+/** Leaves out the members that are undefined, so that equal events compare as equal. */
+function defined<T>(members: Partial<Record<keyof T, unknown>>): T {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
+}
+
+const core = toCoreEvent;
+
+const columns: readonly Column<Event>[] = eventColumns.map((column) => ({
+  ...column,
+  cell: (object, now) => column.cell(core(object), now),
+}));
+
+export const eventsV1EventKind: Kind<Event> = {
+  ...eventKind,
+  group: "events.svc.io",
+  schema: event,
+  columns,
+  verbs: allVerbs,
+  selectableFields: {
+    "regarding.kind": (object) => object.regarding?.kind ?? "",
+    "regarding.namespace": (object) => object.regarding?.namespace ?? "",
+    "regarding.name": (object) => object.regarding?.name ?? "",
+    "regarding.uid": (object) => object.regarding?.uid ?? "",
+    "regarding.apiVersion": (object) => object.regarding?.apiVersion ?? "",
+    "regarding.resourceVersion": (object) => object.regarding?.resourceVersion ?? "",
+    "regarding.fieldPath": (object) => object.regarding?.fieldPath ?? "",
+    reason: (object) => object.reason ?? "",
+    reportingController: (object) => object.reportingController ?? "",
+    type: (object) => object.type ?? "",
+  },
+  strategy: {
+    validate: (object) => validateNewEvent(core(object)),
+    validateUpdate: (next, previous) => validateEventUpdate(core(next), core(previous), eventsNames),
+    allowCreateOnUpdate: true,
+  },
+  conversion: {
+    stored: eventKind,
+    toStored: core,
+    fromStored: (object: ApiObject) => fromCoreEvent(object as CoreEvent),
+  },
+};

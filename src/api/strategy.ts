@@ -1,0 +1,25 @@
+/** What most strategies have in common: spec and status are written apart. */
+import type { ApiObject } from "./kind.ts";
+
+interface WithStatus extends ApiObject {
+  readonly status?: unknown;
+}
+
+/** An ordinary write cannot touch the status: it stays what it was. */
+export function keepStatus<T extends WithStatus>(next: T, previous: T): T {
+  const { status: _, ...rest } = next;
+  return (previous.status === undefined ? rest : { ...rest, status: previous.status }) as T;
+}
+
+/** A new object starts without the status its author sent. */
+export function dropStatus<T extends WithStatus>(object: T): T {
+  const { status: _, ...rest } = object;
+  return rest as T;
+}
+
+/** A write to the status changes nothing else but what stands in `metadata` of the update. */
+export function onlyStatus<T extends WithStatus>(next: T, previous: T): T {
+  const { status: _, ...rest } = previous;
+  const merged = { ...rest, metadata: next.metadata };
+  return (next.status === undefined ? merged : { ...merged, status: next.status }) as T;
+}
