@@ -1,0 +1,63 @@
+/**
+ * Plain YAML scalars as Kubernetes' own reader takes them: YAML 1.1 words and numbers (`yes`, `0644`), no dates, no
+ * base-60 numbers.
+ */
+
+const words: ReadonlyMap<string, boolean | null> = new Map<string, boolean | null>([
+  ...["", "~", "null", "Null", "NULL"].map((word) => [word, null] as const),
+  ...["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"].map((word) => [word, true] as const),
+  ...["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"].map((word) => [word, false] as const),
+]);
+
+const decimal = /^[-+]?(?:0|[1-9][\d_]*)$/;
+const based = /^([-+]?)0([xXbBoO]?)([\da-fA-F_]+)$/;
+const real = /^[-+]?(?:\.[\d_]+|\d[\d_]*(?:\.[\d_]*)?)(?:[eE][-+]?\d+)?$/;
+
+/** What an untagged plain scalar means. Infinite numbers and NaN have no JSON form and stay text. */
+export function resolvePlain(text: string): string | number | boolean | null {
+  const word = words.get(text);
+  if (word !== undefined) return word;
+  const first = text.charCodeAt(0);
+  // A number starts with a digit, a sign or a point.
+  if (!((first >= 0x30 && first <= 0x39) || first === 0x2b || first === 0x2d || first === 0x2e)) return text;
+  const dense = text.replaceAll("_", "");
+  if (decimal.test(text)) return Number(dense);
+  const whole = basedNumber(dense);
+  if (whole !== undefined) return whole;
+  return real.test(text) ? Number(dense) : text;
+}
+
+/** `0644`, `0x1F`, `0b101`, `-0o17`. */
+function basedNumber(text: string): number | undefined {
+  const parts = based.exec(text);
+  if (parts === null) return undefined;
+  const [, sign, letter = "", digits = ""] = parts;
+  const prefix = letter === "" ? "0o" : `0${letter.toLowerCase()}`;
+  const value = Number(prefix + digits);
+  if (Number.isNaN(value)) return undefined;
+  return sign === "-" ? -value : value;
+}
+
+/** What a tagged scalar means; undefined when the text does not fit the tag or the tag is not known. */
+export function resolveTagged(tag: string, text: string): string | number | boolean | null | undefined {
+  const value = resolvePlain(text);
+  switch (tag) {
+    case "!":
+    case "!!str":
+      return text;
+    case "!!int":
+      return Number.isInteger(value) ? value : undefined;
+    case "!!float":
+      return typeof value === "number" ? value : undefined;
+    case "!!bool":
+      return typeof value === "boolean" ? value : undefined;
+    case "!!null":
+      return value === null ? null : undefined;
+    case "!!binary":
+      return Buffer.from(text, "base64").toString("latin1");
+    case "!!timestamp":
+      return text;
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,223 @@
+/**
+ * YAML in both directions. Values are JSON-like: no dates, text for keys. Every member remembers its line, so that
+ * errors in configuration files can name it.
+ */
+import { dump, EVENT_ID, type Event, getScalarValue, parseEvents, SCALAR_STYLE_PLAIN, YAMLException } from "js-yaml";
+import { joinPath } from "./field-path.ts";
+import { isPlainObject, setMember } from "./plain.ts";
+import { resolvePlain, resolveTagged } from "./yaml-scalar.ts";
+
+export interface YamlDocument {
+  /** Null for an empty document. */
+  readonly value: unknown;
+  /** The line, counted from one, of a field such as `spec.ports[0].name`; undefined when the document has none. */
+  line(path: string): number | undefined;
+  /** Paths of members that a mapping names more than once; the last one's value counts. */
+  readonly duplicates: readonly string[];
+}
+
+const yamlDepthMax = 200;
+/** Values that aliases may repeat in one text; a few nested aliases would otherwise stand for billions. */
+const aliasedMax = 100_000;
+const duplicatesMax = 100;
+
+/** Throws a `SyntaxError` with the line when the text is no YAML, nests too deeply or repeats too much by aliases. */
+export function parseYaml(text: string): readonly YamlDocument[] {
+  let events: readonly Event[];
+  try {
+    events = parseEvents(text, { maxDepth: yamlDepthMax });
+  } catch (error) {
+    if (!(error instanceof YAMLException)) throw error;
+    const line = error.mark === undefined || error.mark === null ? "" : `line ${error.mark.line + 1}: `;
+    throw new SyntaxError(`yaml: ${line}${error.reason}`, { cause: error });
+  }
+  return new Builder(text, events).documents();
+}
+
+/** Block style, members in alphabetical order, as Kubernetes' tools write it. */
+export function encodeYaml(value: unknown): string {
+  return dump(value, { sortKeys: true, noRefs: true, lineWidth: -1, seqNoIndent: true, quoteStyle: "double" });
+}
+
+interface Anchored {
+  readonly value: unknown;
+  /** How many values stand behind it, itself included. */
+  readonly size: number;
+}
+
+class Builder {
+  readonly #text: string;
+  readonly #events: readonly Event[];
+  readonly #lineStarts: readonly number[];
+  #next = 0;
+  #aliased = 0;
+  #anchors = new Map<string, Anchored>();
+  #places = new Map<string, number>();
+  #duplicates: string[] = [];
+  #steps: (string | number)[] = [];
+
+  constructor(text: string, events: readonly Event[]) {
+    this.#text = text;
+    this.#events = events;
+    const starts = [0];
+    for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
+    this.#lineStarts = starts;
+  }
+
+  documents(): YamlDocument[] {
+    const documents: YamlDocument[] = [];
+    while (this.#next < this.#events.length) {
+      this.#next++;
+      this.#anchors = new Map();
+      this.#places = new Map();
+      this.#duplicates = [];
+      const value = this.#peek()?.type === EVENT_ID.POP ? null : this.#value().value;
+      this.#next++;
+      const places = this.#places;
+      documents.push({
+        value,
+        duplicates: this.#duplicates,
+        line: (path) => {
+          const place = places.get(path);
+          return place === undefined ? undefined : this.#lineOf(place);
+        },
+      });
+    }
+    return documents;
+  }
+
+  #peek(): Event | undefined {
+    return this.#events[this.#next];
+  }
+
+  #value(): Anchored {
+    const event = this.#peek();
+    this.#next++;
+    switch (event?.type) {
+      case EVENT_ID.ALIAS:
+        return this.#alias(event.anchorStart, event.anchorEnd);
+      case EVENT_ID.SCALAR:
+        return this.#keep(event, { value: this.#scalar(event), size: 1 });
+      case EVENT_ID.SEQUENCE:
+        return this.#keep(event, this.#sequence());
+      case EVENT_ID.MAPPING:
+        return this.#keep(event, this.#mapping());
+      default:
+        throw new SyntaxError("yaml: unexpected end of the document");
+    }
+  }
+
+  #keep(event: { readonly anchorStart: number; readonly anchorEnd: number }, anchored: Anchored): Anchored {
+    if (event.anchorStart >= 0) this.#anchors.set(this.#text.slice(event.anchorStart, event.anchorEnd), anchored);
+    return anchored;
+  }
+
+  #alias(start: number, end: number): Anchored {
+    const name = this.#text.slice(start, end);
+    const anchored = this.#anchors.get(name);
+    if (anchored === undefined) throw this.#error(start, `unknown anchor '${name}' referenced`);
+    this.#aliased += anchored.size;
+    if (this.#aliased > aliasedMax) throw this.#error(start, "document contains excessive aliasing");
+    return anchored;
+  }
+
+  #scalar(event: Extract<Event, { readonly valueStart: number }>): unknown {
+    const text = getScalarValue(this.#text, event);
+    if (event.tagStart < 0) return event.style === SCALAR_STYLE_PLAIN ? resolvePlain(text) : text;
+    const tag = this.#text.slice(event.tagStart, event.tagEnd);
+    const value = resolveTagged(tag, text);
+    if (value === undefined) throw this.#error(event.tagStart, `cannot decode ${JSON.stringify(text)} as a ${tag}`);
+    return value;
+  }
+
+  #sequence(): Anchored {
+    const items: unknown[] = [];
+    let size = 1;
+    for (let event = this.#peek(); event?.type !== EVENT_ID.POP; event = this.#peek()) {
+      this.#steps.push(items.length);
+      this.#mark(event);
+      const item = this.#value();
+      this.#steps.pop();
+      items.push(item.value);
+      size += item.size;
+    }
+    this.#next++;
+    return { value: items, size };
+  }
+
+  #mapping(): Anchored {
+    const members: Record<string, unknown> = {};
+    const merged: unknown[] = [];
+    let size = 1;
+    for (let event = this.#peek(); event?.type !== EVENT_ID.POP; event = this.#peek()) {
+      const plain = event?.type === EVENT_ID.SCALAR && event.style === SCALAR_STYLE_PLAIN;
+      const name = this.#name(event);
+      if (plain && name === "<<") {
+        const source = this.#value();
+        merged.push(...(Array.isArray(source.value) ? source.value : [source.value]));
+        size += source.size;
+        continue;
+      }
+      this.#steps.push(name);
+      if (Object.hasOwn(members, name) && this.#duplicates.length < duplicatesMax) {
+        this.#duplicates.push(joinPath(this.#steps));
+      }
+      // The name's line, which is where a reader looks, even if the value begins further down.
+      this.#mark(event);
+      const member = this.#value();
+      this.#steps.pop();
+      setMember(members, name, member.value);
+      size += member.size;
+    }
+    this.#next++;
+    for (const source of merged) this.#merge(members, source);
+    return { value: members, size };
+  }
+
+  /** `<<: *defaults`: members that the mapping does not name itself. */
+  #merge(members: Record<string, unknown>, source: unknown): void {
+    if (!isPlainObject(source)) throw new SyntaxError("yaml: map merge requires map or sequence of maps as the value");
+    for (const name of Object.keys(source)) if (!Object.hasOwn(members, name)) setMember(members, name, source[name]);
+  }
+
+  #name(event: Event | undefined): string {
+    const { value } = this.#value();
+    if (typeof value === "object" && value !== null) {
+      throw this.#error(event === undefined ? 0 : placeOf(event), "a key must be a scalar");
+    }
+    return String(value);
+  }
+
+  #mark(event: Event | undefined): void {
+    if (event !== undefined) this.#places.set(joinPath(this.#steps), placeOf(event));
+  }
+
+  #lineOf(place: number): number {
+    let low = 0;
+    let high = this.#lineStarts.length;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if ((this.#lineStarts[middle] ?? 0) <= place) low = middle;
+      else high = middle;
+    }
+    return low + 1;
+  }
+
+  #error(place: number, reason: string): SyntaxError {
+    return new SyntaxError(`yaml: line ${this.#lineOf(place)}: ${reason}`);
+  }
+}
+
+function placeOf(event: Event): number {
+  switch (event.type) {
+    case EVENT_ID.SCALAR:
+      return event.valueStart;
+    case EVENT_ID.ALIAS:
+      return event.anchorStart;
+    case EVENT_ID.MAPPING:
+    case EVENT_ID.SEQUENCE:
+      return event.start;
+    default:
+      return 0;
+  }
+}
