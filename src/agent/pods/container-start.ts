@@ -42,7 +42,7 @@ export async function startContainer(
     services.events.container(pod.pod, { role, name: spec.name }, "Normal", reason, message);
   await prune(pod, spec.name);
   const config = await step("CreateContainerConfigError", signal, () => makeConfig(pod, start, sandbox, image));
-  const sandboxConfig = await makeSandboxConfig(pod, sandbox.attempt);
+  const { config: sandboxConfig } = await makeSandboxConfig(pod, sandbox.attempt);
   services.expectChange();
   const created = await step("CreateContainerError", signal, () =>
     services.runtime.createContainer({ podSandboxId: sandbox.id, config, sandboxConfig }, signal),

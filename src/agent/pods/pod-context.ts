@@ -102,7 +102,7 @@ export interface PodContext {
 /** Where a pod goes next, with what the next stage needs. Data, so that stages need not know each other. */
 export type Transition =
   | { readonly to: "admitting" | "mounting" | "running" | "terminating" | "terminated" }
-  | { readonly to: "refused"; readonly feature: string }
+  | { readonly to: "refused"; readonly message: string }
   | { readonly to: "pulling"; readonly start: PlannedStart; readonly sandbox: ObservedSandbox }
   | {
       readonly to: "starting";

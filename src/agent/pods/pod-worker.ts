@@ -44,6 +44,7 @@ export class PodWorker {
   #looks: Promise<unknown> = Promise.resolve();
   #looksWaiting = 0;
   #deadline: { cancel(): void } | undefined;
+  #resting = false;
 
   constructor(options: PodWorkerOptions) {
     this.#options = options;
@@ -75,6 +76,11 @@ export class PodWorker {
 
   get stateName(): PodState["name"] {
     return this.#state.name;
+  }
+
+  /** Nothing goes on but waiting: for time to pass, or for a change. */
+  get resting(): boolean {
+    return this.#resting && this.#looksWaiting === 0;
   }
 
   /** The newest version; one that came before and was not looked at is dropped. */
@@ -168,7 +174,7 @@ export class PodWorker {
         if (this.#stop.signal.aborted) break;
         if (context.signal.aborted) continue;
         this.#log.error("Cannot sync pod", error, { state: this.#state.name });
-        await clock.sleep(retryMs, context.signal).catch(() => undefined);
+        await this.#rest(clock.sleep(retryMs, context.signal)).catch(() => undefined);
         retryMs = Math.min(retryMs * 2, RETRY_MAX_MS);
       }
     }
@@ -205,7 +211,7 @@ export class PodWorker {
       },
       refresh: () => this.#look(),
       wait: (milliseconds) => this.#wait(milliseconds, signal),
-      pause: (milliseconds) => this.#options.services.clock.sleep(milliseconds, signal),
+      pause: (milliseconds) => this.#rest(this.#options.services.clock.sleep(milliseconds, signal)),
     };
   }
 
@@ -214,13 +220,19 @@ export class PodWorker {
     if (!this.#woken) {
       const cut = new AbortController();
       this.#wake = () => cut.abort();
-      await this.#options.services.clock
-        .sleep(milliseconds, AbortSignal.any([cut.signal, signal]))
-        .catch(() => undefined);
+      const sleep = this.#options.services.clock.sleep(milliseconds, AbortSignal.any([cut.signal, signal]));
+      await this.#rest(sleep).catch(() => undefined);
       this.#wake = undefined;
     }
     this.#woken = false;
     signal.throwIfAborted();
+  }
+
+  async #rest(sleep: Promise<void>): Promise<void> {
+    this.#resting = true;
+    await sleep.finally(() => {
+      this.#resting = false;
+    });
   }
 
   #look(): Promise<Observation> {

@@ -2,7 +2,7 @@
 import { mkdir } from "node:fs/promises";
 import type { PodSandboxConfig } from "../runtime/cri/sandbox.ts";
 import { podDir, podLogDir } from "./directories.ts";
-import { podDns } from "./dns.ts";
+import { type DnsWarning, podDns } from "./dns.ts";
 import type { Plan } from "./plan.ts";
 import type { PodContext } from "./pod-context.ts";
 import { podUid } from "./pod-fields.ts";
@@ -23,7 +23,8 @@ export async function createSandbox(pod: PodContext, plan: Plan): Promise<void> 
   const { directories } = services.settings;
   await mkdir(podDir(directories, podUid(pod.pod)), { recursive: true, mode: 0o750 });
   await mkdir(podLogDir(directories, pod.pod), { recursive: true, mode: 0o755 });
-  const config = await makeSandboxConfig(pod, plan.sandboxAttempt);
+  const { config, warnings } = await makeSandboxConfig(pod, plan.sandboxAttempt);
+  for (const { reason, message } of warnings) services.events.pod(pod.pod, "Warning", reason, message);
   services.expectChange();
   try {
     await services.runtime.runPodSandbox({ config }, signal);
@@ -36,7 +37,10 @@ export async function createSandbox(pod: PodContext, plan: Plan): Promise<void> 
 }
 
 /** The same for the sandbox and for each container in it, which CRI wants to see again. */
-export async function makeSandboxConfig(pod: PodContext, attempt: number): Promise<PodSandboxConfig> {
+export async function makeSandboxConfig(
+  pod: PodContext,
+  attempt: number,
+): Promise<{ readonly config: PodSandboxConfig; readonly warnings: readonly DnsWarning[] }> {
   const { services } = pod;
   const { settings } = services;
   const dns = podDns(pod.pod, {
@@ -44,8 +48,7 @@ export async function makeSandboxConfig(pod: PodContext, attempt: number): Promi
     clusterDomain: settings.clusterDomain,
     resolvConf: await services.hostFile("resolv.conf"),
   });
-  for (const { reason, message } of dns.warnings) services.events.pod(pod.pod, "Warning", reason, message);
-  return sandboxConfig({
+  const config = sandboxConfig({
     pod: pod.pod,
     attempt,
     dns: dns.config,
@@ -53,4 +56,5 @@ export async function makeSandboxConfig(pod: PodContext, attempt: number): Promi
     directories: settings.directories,
     cgroups: settings.cgroups,
   });
+  return { config, warnings: dns.warnings };
 }

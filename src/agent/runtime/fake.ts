@@ -56,6 +56,8 @@ export class FakeRuntime {
   readonly containers = new Map<string, FakeContainer>();
   /** Conditions that `status` answers; `NetworkReady` false tests a node without a network. */
   networkReady = true;
+  /** Calls that wait now: held, or for a container to stop. */
+  waiting = 0;
   readonly #clock: Clock;
   readonly #faults: { readonly method: string; error: Error; left: number }[] = [];
   readonly #holds = new Map<string, Promise<void>>();
@@ -65,7 +67,7 @@ export class FakeRuntime {
     this.#clock = clock;
     this.runtime = this.#runtime();
     this.images = this.#images();
-    this.addImage("busybox");
+    this.addImage("busybox:1");
   }
 
   addImage(reference: string, extra: Partial<Image> = {}): void {
@@ -121,7 +123,10 @@ export class FakeRuntime {
     this.calls.push({ method, request });
     const held = this.#holds.get(method);
     if (held !== undefined) {
-      await Promise.race([held, aborted(signal)]);
+      this.waiting += 1;
+      await Promise.race([held, aborted(signal)]).finally(() => {
+        this.waiting -= 1;
+      });
     }
     const fault = this.#faults.find((each) => each.method === method && each.left > 0);
     if (fault !== undefined) {
@@ -156,7 +161,12 @@ export class FakeRuntime {
     const { stopAfterMs = 0, stopCode = 0 } = container.program;
     const leaves = stopAfterMs <= timeoutSeconds * 1000 && timeoutSeconds > 0;
     const wait = leaves ? stopAfterMs : timeoutSeconds * 1000;
-    if (wait > 0) await this.#clock.sleep(wait, signal);
+    if (wait > 0) {
+      this.waiting += 1;
+      await this.#clock.sleep(wait, signal).finally(() => {
+        this.waiting -= 1;
+      });
+    }
     this.exit(container.id, leaves ? stopCode : 137);
   }
 

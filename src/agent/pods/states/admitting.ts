@@ -1,5 +1,6 @@
 import { deriveStatus } from "../derive-status.ts";
 import type { PodState } from "../pod-context.ts";
+import { allContainers } from "../pod-fields.ts";
 import { unsupportedFeature } from "../unsupported.ts";
 
 /** Decides whether this node runs the pod. Next: mounting; refused; or terminating, when the pod cannot ever run here. */
@@ -15,7 +16,11 @@ export const admitting: PodState = {
       return { to: "terminating" };
     }
     const feature = unsupportedFeature(pod.pod);
-    return feature === undefined ? { to: "mounting" } : { to: "refused", feature };
+    if (feature === undefined) return { to: "mounting" };
+    const message = `the pod needs ${feature}, which this agent does not support`;
+    for (const { spec } of allContainers(pod.pod))
+      pod.memory.waiting.set(spec.name, { reason: "Unsupported", message });
+    return { to: "refused", message };
   },
   status: (pod) => deriveStatus(pod, false),
 };

@@ -11,14 +11,10 @@ export function backoff(waits: readonly PlannedWait[]): PodState {
   return {
     name: "backoff",
     async next(pod) {
-      const { services, memory } = pod;
+      const { services } = pod;
       const full = podFullName(pod.pod);
       for (const { spec, role, crashDelayMs } of waits) {
         if (crashDelayMs === undefined) continue;
-        memory.waiting.set(spec.name, {
-          reason: "CrashLoopBackOff",
-          message: `back-off ${delayText(crashDelayMs)} restarting failed container=${spec.name} pod=${full}`,
-        });
         const text = `Back-off restarting failed container ${spec.name} in pod ${full}`;
         services.events.container(pod.pod, { role, name: spec.name }, "Warning", "BackOff", text);
       }
@@ -28,10 +24,4 @@ export function backoff(waits: readonly PlannedWait[]): PodState {
     },
     status: (pod) => deriveStatus(pod, false),
   };
-}
-
-/** As Go writes a duration: `10s`, `1m20s`, `5m0s`. */
-function delayText(milliseconds: number): string {
-  const seconds = Math.round(milliseconds / 1000);
-  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`;
 }

@@ -1,12 +1,10 @@
 import { deriveStatus } from "../derive-status.ts";
 import type { PodState } from "../pod-context.ts";
-import { allContainers } from "../pod-fields.ts";
 
 const RECHECK_MS = 300_000;
 
 /** The pod asks for something this agent cannot give. It stays Pending and says so; nothing of it runs. Next: admitting. */
-export function refused(feature: string): PodState {
-  const message = `the pod needs ${feature}, which this agent does not support`;
+export function refused(message: string): PodState {
   return {
     name: "refused",
     async next(pod) {

@@ -1,8 +1,8 @@
 import { deriveStatus } from "../derive-status.ts";
 import { killContainer } from "../kill-container.ts";
-import { type Plan, type PlannedKill, planPod } from "../plan.ts";
+import { type Plan, type PlannedKill, type PlannedWait, planPod } from "../plan.ts";
 import type { PodContext, PodState } from "../pod-context.ts";
-import { allContainers, graceSeconds } from "../pod-fields.ts";
+import { allContainers, graceSeconds, podFullName } from "../pod-fields.ts";
 import { createSandbox } from "../sandbox.ts";
 
 /** Keeps what should run running: compares, acts, and sleeps when there is nothing to do. Next: pulling, backoff, terminating. */
@@ -28,6 +28,7 @@ export const running: PodState = {
       }
       return { to: "pulling", start: first, sandbox: plan.sandbox };
     }
+    for (const wait of plan.waits) noteCrashLoop(pod, wait);
     if (plan.waits.length > 0) return { to: "backoff", waits: plan.waits };
     await pod.wait(pod.services.settings.syncMs);
     await refreshVolumes(pod);
@@ -35,6 +36,20 @@ export const running: PodState = {
   },
   status: (pod) => deriveStatus(pod, false),
 };
+
+/** Shown while the container waits. A retry after an error keeps the reason it has. */
+function noteCrashLoop(pod: PodContext, wait: PlannedWait): void {
+  if (wait.crashDelayMs === undefined) return;
+  const delay = goDuration(wait.crashDelayMs);
+  const message = `back-off ${delay} restarting failed container=${wait.spec.name} pod=${podFullName(pod.pod)}`;
+  pod.memory.waiting.set(wait.spec.name, { reason: "CrashLoopBackOff", message });
+}
+
+/** As Go writes a duration of whole seconds: `10s`, `1m20s`, `5m0s`. */
+function goDuration(milliseconds: number): string {
+  const seconds = Math.round(milliseconds / 1000);
+  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`;
+}
 
 function makePlan(pod: PodContext): Plan {
   const { services, memory } = pod;

@@ -23,7 +23,7 @@ export function stateOf(transition: Transition): PodState {
     case "admitting":
       return admitting;
     case "refused":
-      return refused(transition.feature);
+      return refused(transition.message);
     case "mounting":
       return mounting;
     case "running":

@@ -1,0 +1,195 @@
+/** For tests: pods over the fake runtime, on a clock that the test moves, with nothing mounted and no API server. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Pod, PodSpec, PodStatus } from "../../api/core/pod.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { ImageManager } from "../images/image-manager.ts";
+import { ProbeManager } from "../probes/probe-manager.ts";
+import { FakeRuntime } from "../runtime/fake.ts";
+import { VolumeManager } from "../volumes/volume-manager.ts";
+import type { PodServices } from "./pod-context.ts";
+import type { PodEvents } from "./pod-events.ts";
+import { podUid } from "./pod-fields.ts";
+import { PodManager } from "./pod-manager.ts";
+
+export interface SeenEvent {
+  readonly pod: string;
+  readonly container: string;
+  readonly type: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface Harness extends AsyncDisposable {
+  readonly clock: FakeClock;
+  readonly fake: FakeRuntime;
+  readonly manager: PodManager;
+  readonly services: PodServices;
+  readonly events: SeenEvent[];
+  readonly statuses: { readonly pod: string; readonly status: PodStatus }[];
+  readonly finished: string[];
+  readonly gone: string[];
+  readonly objects: Map<string, Readonly<Record<string, string>>>;
+  readonly rootDir: string;
+  /** The last status of a pod. */
+  status(name: string): PodStatus | undefined;
+  /** Tells the workers that the runtime may have changed, and lets time pass in steps of a second. */
+  run(seconds: number): Promise<void>;
+  /** A second agent over the same runtime, as after a crash. */
+  restart(): PodManager;
+}
+
+export async function podHarness(): Promise<Harness> {
+  const rootDir = await mkdtemp(join(tmpdir(), "svc-pods-"));
+  const clock = new FakeClock();
+  const fake = new FakeRuntime(clock);
+  const events: SeenEvent[] = [];
+  const statuses: { pod: string; status: PodStatus }[] = [];
+  const finished: string[] = [];
+  const gone: string[] = [];
+  const objects = new Map<string, Readonly<Record<string, string>>>();
+  const recorder: PodEvents = {
+    pod: (pod, type, reason, message) =>
+      events.push({ pod: pod.metadata?.name ?? "", container: "", type, reason, message }),
+    container: (pod, { name }, type, reason, message) =>
+      events.push({ pod: pod.metadata?.name ?? "", container: name, type, reason, message }),
+  };
+  const text = async (kind: string, namespace: string, name: string) => objects.get(`${kind}/${namespace}/${name}`);
+  const bytes = async (kind: string, namespace: string, name: string) => {
+    const found = await text(kind, namespace, name);
+    return found && Object.fromEntries(Object.entries(found).map(([key, value]) => [key, Buffer.from(value)]));
+  };
+  const directories = { rootDir, podLogsDir: join(rootDir, "logs") };
+  const mounter = {
+    tmpfs: async () => undefined,
+    bind: async () => undefined,
+    unmount: async () => undefined,
+    below: async () => [],
+  };
+  const node = {
+    name: "n1",
+    ips: ["192.0.2.1"],
+    allocatable: { cpuMillis: 2000, memoryBytes: 2 ** 30, storageBytes: 2 ** 34 },
+  };
+  let current: PodManager;
+  const services: PodServices = {
+    settings: {
+      directories,
+      cpu: { cpuCfsQuota: true, cpuCfsQuotaPeriodMs: 100 },
+      cgroups: { cgroupDriver: "cgroupfs", cgroupRoot: "", cgroupsPerQos: true },
+      seccompDefault: false,
+      clusterDns: ["192.0.2.53"],
+      clusterDomain: "cluster.local",
+      syncMs: 60_000,
+      hookTimeoutMs: 120_000,
+      memoryCapacityBytes: 2 ** 30,
+      userAgent: "test",
+    },
+    clock,
+    log: silentLogger,
+    runtime: fake.runtime,
+    images: new ImageManager({
+      images: fake.images,
+      clock,
+      events: recorder,
+      secret: (namespace, name) => text("secret", namespace, name),
+      serialize: true,
+      qps: 0,
+      burst: 0,
+    }),
+    volumes: new VolumeManager({
+      directories,
+      mounter,
+      clock,
+      objects: {
+        configMap: (namespace, name) => bytes("configMap", namespace, name),
+        secret: (namespace, name) => bytes("secret", namespace, name),
+      },
+      node: () => node,
+    }),
+    mounter,
+    probes: new ProbeManager({
+      runtime: fake.runtime,
+      clock,
+      events: recorder,
+      userAgent: "test",
+      onResult: (uid) => current.changed(uid),
+    }),
+    events: recorder,
+    environment: {
+      configMap: (namespace, name) => text("configMap", namespace, name),
+      secret: (namespace, name) => text("secret", namespace, name),
+    },
+    node: () => node,
+    runtimeName: () => "fake",
+    hostFile: async () => "",
+    admit: () => undefined,
+    expectChange: () => undefined,
+    finished: (pod) => void finished.push(pod.metadata?.name ?? ""),
+  };
+  const start = (): PodManager =>
+    new PodManager({
+      services,
+      onStatus: (pod, status) => statuses.push({ pod: pod.metadata?.name ?? "", status }),
+      onGone: (pod) => void gone.push(pod.metadata?.name ?? ""),
+    });
+  current = start();
+  const harness: Harness = {
+    clock,
+    fake,
+    services,
+    events,
+    statuses,
+    finished,
+    gone,
+    objects,
+    rootDir,
+    get manager() {
+      return current;
+    },
+    status: (name) => statuses.findLast((each) => each.pod === name)?.status,
+    async run(seconds) {
+      for (let second = 0; second < seconds; second++) {
+        await settle(clock, fake, current);
+        for (const worker of current.workers) current.changed(podUid(worker.pod));
+        await settle(clock, fake, current);
+        await clock.advance(1000);
+      }
+      for (const worker of current.workers) current.changed(podUid(worker.pod));
+      await settle(clock, fake, current);
+    },
+    restart() {
+      current = start();
+      return current;
+    },
+    async [Symbol.asyncDispose]() {
+      const closing = current.close({ stopPods: false, graceSeconds: 0 });
+      await clock.advance(0);
+      await closing;
+      await rm(rootDir, { recursive: true, force: true });
+    },
+  };
+  return harness;
+}
+
+/** A test that does not come to rest fails at its assertions rather than hanging. */
+const TURNS_MAX = 5_000;
+
+/** File system work takes real time while the clock stands still: waits until every worker only waits. */
+async function settle(clock: FakeClock, fake: FakeRuntime, manager: PodManager): Promise<void> {
+  for (let turn = 0, restful = 0; turn < TURNS_MAX && restful < 3; turn++) {
+    await clock.advance(0);
+    const resting = fake.waiting > 0 || [...manager.workers].every((worker) => worker.resting);
+    restful = resting ? restful + 1 : 0;
+  }
+}
+
+/** A pod of one container named `c` unless the spec says otherwise. */
+export function testPod(name: string, spec: Partial<PodSpec> = {}): Pod {
+  return {
+    metadata: { name, namespace: "default", uid: `uid-${name}` },
+    spec: { containers: [{ name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent" }], ...spec },
+  };
+}

@@ -1,0 +1,340 @@
+import t from "tap";
+import { RuntimeError } from "../runtime/runtime.ts";
+import { podHarness, testPod } from "./pod-harness.ts";
+
+const reasons = (events: readonly { reason: string }[]) => events.map((each) => each.reason);
+
+t.test("PodWorker starts a pod, shows it running, and says so in events", async (t) => {
+  await using at = await podHarness();
+  at.manager.put(testPod("web"));
+  await at.run(1);
+  const status = at.status("web");
+  t.equal(status?.phase, "Running");
+  t.same(reasons(at.events), ["Pulled", "Created", "Started"]);
+  t.equal(at.events[0]?.message, 'Container image "busybox:1" already present on machine');
+  t.equal(status?.conditions?.find((each) => each.type === "Ready")?.status, "True");
+  t.equal(status?.podIP, at.fake.sandboxes.values().next().value?.ip);
+  t.match(status?.containerStatuses?.[0], { ready: true, started: true, restartCount: 0, containerID: /^fake:\/\// });
+});
+
+t.test("PodWorker lets a Never pod that exits 0 succeed once its sandbox has stopped", async (t) => {
+  await using at = await podHarness();
+  at.fake.programs.set("c", { exitAfterMs: 1500, exitCode: 0 });
+  at.manager.put(testPod("job", { restartPolicy: "Never" }));
+  await at.run(3);
+  t.equal(at.status("job")?.phase, "Succeeded");
+  t.equal(at.status("job")?.containerStatuses?.[0]?.state?.terminated?.reason, "Completed");
+  t.equal([...at.fake.sandboxes.values()][0]?.ready, false);
+  const phases = at.statuses.map((each) => each.status.phase);
+  t.ok(phases.indexOf("Succeeded") > phases.indexOf("Running"));
+  t.same(
+    at.status("job")?.conditions?.map((each) => [each.type, each.status, each.reason]),
+    [
+      ["PodReadyToStartContainers", "False", undefined],
+      ["Initialized", "True", "PodCompleted"],
+      ["Ready", "False", "PodCompleted"],
+      ["ContainersReady", "False", "PodCompleted"],
+      ["PodScheduled", "True", undefined],
+    ],
+  );
+});
+
+t.test("PodWorker fails a Never pod that exits with an error", async (t) => {
+  await using at = await podHarness();
+  at.fake.programs.set("c", { exitAfterMs: 500, exitCode: 3 });
+  at.manager.put(testPod("job", { restartPolicy: "Never" }));
+  await at.run(3);
+  t.equal(at.status("job")?.phase, "Failed");
+  t.equal(at.fake.named("c").length, 1);
+});
+
+t.test("PodWorker restarts a crashing container at once, then after 10, 20, 40 s", async (t) => {
+  await using at = await podHarness();
+  at.fake.programs.set("c", { exitAfterMs: 100, exitCode: 1 });
+  at.manager.put(testPod("crash"));
+  await at.run(85);
+  const starts = at.fake.calls.filter((each) => each.method === "startContainer").length;
+  t.equal(starts, 5, "at 0, 1, 12, 33 and 74 s");
+  const status = at.status("crash");
+  t.equal(status?.containerStatuses?.[0]?.restartCount, 4);
+  t.match(status?.containerStatuses?.[0]?.state?.waiting, {
+    reason: "CrashLoopBackOff",
+    message: "back-off 1m20s restarting failed container=c pod=crash_default(uid-crash)",
+  });
+  t.equal(status?.phase, "Running");
+  t.ok(at.fake.named("c").length <= 2, "no more than one old run is kept");
+  t.ok(at.events.some((each) => each.reason === "BackOff" && each.type === "Warning"));
+});
+
+t.test("PodWorker forgets the delays of a container that ran for long", async (t) => {
+  await using at = await podHarness();
+  at.fake.programs.set("c", (attempt) =>
+    attempt === 2 ? { exitAfterMs: 700_000 } : { exitAfterMs: 100, exitCode: 1 },
+  );
+  at.manager.put(testPod("web"));
+  await at.run(716);
+  const before = at.fake.calls.filter((each) => each.method === "startContainer").length;
+  t.equal(before, 4, "the restart after the long run was immediate");
+  t.equal(at.status("web")?.containerStatuses?.[0]?.restartCount, 3);
+});
+
+t.test("PodWorker runs init containers one after the other before the pod's own", async (t) => {
+  await using at = await podHarness();
+  at.fake.programs.set("i1", { exitAfterMs: 900 });
+  at.fake.programs.set("i2", { exitAfterMs: 900 });
+  const init = (name: string) => ({ name, image: "busybox:1" });
+  at.manager.put(testPod("web", { initContainers: [init("i1"), init("i2")] }));
+  await at.run(1);
+  t.match(at.status("web")?.containerStatuses?.[0]?.state, { waiting: { reason: "PodInitializing" } });
+  t.match(at.status("web")?.conditions?.[1], {
+    type: "Initialized",
+    status: "False",
+    message: "containers with incomplete status: [i2]",
+  });
+  await at.run(3);
+  t.same(
+    at.events.filter((each) => each.reason === "Started").map((each) => each.container),
+    ["i1", "i2", "c"],
+  );
+  t.equal(at.status("web")?.phase, "Running");
+  t.equal(at.status("web")?.initContainerStatuses?.[0]?.ready, true);
+});
+
+t.test("PodWorker fails a Never pod whose init container fails", async (t) => {
+  await using at = await podHarness();
+  at.fake.programs.set("i", { exitAfterMs: 100, exitCode: 5 });
+  at.manager.put(testPod("job", { restartPolicy: "Never", initContainers: [{ name: "i", image: "busybox:1" }] }));
+  await at.run(3);
+  t.equal(at.status("job")?.phase, "Failed");
+  t.equal(at.fake.named("c").length, 0);
+});
+
+t.test("PodWorker keeps a sidecar running beside the containers and stops it after them", async (t) => {
+  await using at = await podHarness();
+  at.fake.programs.set("c", { exitAfterMs: 2000 });
+  const sidecar = { name: "s", image: "busybox:1", restartPolicy: "Always" };
+  at.manager.put(testPod("job", { restartPolicy: "Never", initContainers: [sidecar] }));
+  await at.run(1);
+  t.match(at.status("job")?.initContainerStatuses?.[0], { ready: true, started: true });
+  await at.run(4);
+  t.equal(at.status("job")?.phase, "Succeeded");
+  t.equal(at.fake.named("s")[0]?.status.state, "CONTAINER_EXITED");
+});
+
+t.test("PodWorker ends a deleted pod within its grace and reports it finished", async (t) => {
+  await using at = await podHarness();
+  at.fake.programs.set("c", { stopAfterMs: Number.POSITIVE_INFINITY });
+  const pod = testPod("web", { terminationGracePeriodSeconds: 5 });
+  at.manager.put(pod);
+  await at.run(1);
+  const metadata = { ...pod.metadata, deletionTimestamp: "2026-01-01T00:00:06Z", deletionGracePeriodSeconds: 5 };
+  at.manager.put({ ...pod, metadata });
+  await at.run(3);
+  t.equal(at.fake.named("c")[0]?.status.state, "CONTAINER_RUNNING", "the grace is not over");
+  t.same(at.finished, []);
+  await at.run(4);
+  t.equal(at.fake.named("c")[0]?.status.exitCode, 137);
+  t.same([...new Set(at.finished)], ["web"]);
+  t.ok(at.events.some((each) => each.reason === "Killing" && each.message === "Stopping container c"));
+  at.manager.delete("uid-web");
+  await at.run(1);
+  t.same(at.gone, ["web"]);
+  t.equal(at.fake.sandboxes.size, 0);
+  t.equal(at.fake.containers.size, 0);
+});
+
+t.test("PodWorker shortens the wait when a second delete grants less", async (t) => {
+  await using at = await podHarness();
+  at.fake.programs.set("c", { stopAfterMs: Number.POSITIVE_INFINITY });
+  const pod = testPod("web");
+  at.manager.put(pod);
+  await at.run(1);
+  const deleted = (seconds: number) => ({
+    ...pod,
+    metadata: { ...pod.metadata, deletionTimestamp: "2026-01-01T00:01:00Z", deletionGracePeriodSeconds: seconds },
+  });
+  at.manager.put(deleted(600));
+  await at.run(2);
+  t.equal(at.fake.named("c")[0]?.status.state, "CONTAINER_RUNNING");
+  at.manager.put(deleted(2));
+  await at.run(4);
+  t.equal(at.fake.named("c")[0]?.status.state, "CONTAINER_EXITED");
+});
+
+t.test("PodWorker adopts what runs after the agent was killed, and starts nothing twice", async (t) => {
+  await using at = await podHarness();
+  at.fake.programs.set("c", (attempt) => (attempt === 0 ? { exitAfterMs: 100, exitCode: 1 } : {}));
+  const pod = testPod("web");
+  at.manager.put(pod);
+  await at.run(3);
+  t.equal(at.status("web")?.containerStatuses?.[0]?.restartCount, 1);
+  await at.manager.close({ stopPods: false, graceSeconds: 0 });
+  const starts = () => at.fake.calls.filter((each) => each.method === "startContainer").length;
+  const before = starts();
+  const manager = at.restart();
+  manager.put({ ...pod, status: at.status("web") });
+  await at.run(3);
+  t.equal(starts(), before);
+  t.match(at.status("web")?.containerStatuses?.[0], { restartCount: 1, ready: true });
+  t.match(at.status("web")?.containerStatuses?.[0]?.lastState, { terminated: { exitCode: 1 } });
+});
+
+t.test("PodWorker finishes a start that a crash interrupted between create and start", async (t) => {
+  await using at = await podHarness();
+  at.fake.fail("startContainer", new Error("the agent was killed here"));
+  const pod = testPod("web");
+  at.manager.put(pod);
+  await at.run(1);
+  await at.manager.close({ stopPods: false, graceSeconds: 0 });
+  t.equal(at.fake.named("c")[0]?.status.state, "CONTAINER_CREATED");
+  at.restart().put(pod);
+  await at.run(2);
+  t.equal(at.fake.named("c").length, 1);
+  t.match(at.status("web")?.containerStatuses?.[0], { restartCount: 0, ready: true });
+});
+
+t.test("PodManager.endOrphans() stops pods of the runtime that no source wants", async (t) => {
+  await using at = await podHarness();
+  at.manager.put(testPod("web", { terminationGracePeriodSeconds: 1 }));
+  await at.run(1);
+  await at.manager.close({ stopPods: false, graceSeconds: 0 });
+  const manager = at.restart();
+  manager.endOrphans(
+    new Map([["uid-web", { uid: "uid-web", name: "web", namespace: "default", running: true, digest: "" }]]),
+  );
+  await at.run(4);
+  t.equal(at.fake.containers.size, 0);
+  t.equal(at.fake.sandboxes.size, 0);
+});
+
+t.test("PodManager.close() with stopPods stops containers but lets a new agent start them again", async (t) => {
+  await using at = await podHarness();
+  const pod = testPod("web");
+  at.manager.put(pod);
+  await at.run(1);
+  await at.manager.close({ stopPods: true, graceSeconds: 1 });
+  t.equal(at.fake.named("c")[0]?.status.state, "CONTAINER_EXITED");
+  at.restart().put({ ...pod, status: at.status("web") });
+  await at.run(3);
+  t.equal(at.status("web")?.phase, "Running");
+  t.equal(at.status("web")?.containerStatuses?.[0]?.restartCount, 1);
+  t.ok(at.events.some((each) => each.reason === "SandboxChanged"));
+});
+
+t.test("PodWorker shows a failed pull as ErrImagePull, then ImagePullBackOff, and recovers", async (t) => {
+  await using at = await podHarness();
+  const image = "registry.test/none:1";
+  at.manager.put(testPod("web", { containers: [{ name: "c", image, imagePullPolicy: "IfNotPresent" }] }));
+  await at.run(0);
+  t.match(at.status("web")?.containerStatuses?.[0]?.state?.waiting, { reason: "ErrImagePull" });
+  await at.run(3);
+  t.match(at.status("web")?.containerStatuses?.[0]?.state?.waiting, {
+    reason: "ImagePullBackOff",
+    message: `Back-off pulling image "${image}": ErrImagePull: failed to pull and unpack image "${image}"`,
+  });
+  at.fake.pullable.set(image, { id: "sha256:1", size: 7n });
+  await at.run(10);
+  t.equal(at.status("web")?.phase, "Running");
+  t.match(reasons(at.events), ["Pulling", "Failed", "Failed", "BackOff", "Failed"]);
+  t.ok(at.events.some((each) => /^Successfully pulled image .* Image size: 7 bytes\.$/.test(each.message)));
+});
+
+t.test("PodWorker refuses by name what the agent cannot do", async (t) => {
+  await using at = await podHarness();
+  at.manager.put(testPod("db", { volumes: [{ name: "data", persistentVolumeClaim: { claimName: "x" } }] }));
+  await at.run(1);
+  t.equal(at.status("db")?.phase, "Pending");
+  t.match(at.status("db")?.containerStatuses?.[0]?.state?.waiting, {
+    reason: "Unsupported",
+    message: 'the pod needs volume "data" of type persistentVolumeClaim, which this agent does not support',
+  });
+  t.match(at.events[0], { type: "Warning", reason: "Unsupported" });
+  t.equal(at.fake.sandboxes.size, 0);
+});
+
+t.test("PodWorker keeps trying while the runtime does not answer", async (t) => {
+  await using at = await podHarness();
+  at.fake.fail("runPodSandbox", new RuntimeError("UNAVAILABLE", "connection refused"), 2);
+  at.manager.put(testPod("web"));
+  await at.run(15);
+  t.equal(at.status("web")?.phase, "Running");
+  t.equal(at.events.filter((each) => each.reason === "FailedCreatePodSandBox").length, 2);
+  t.equal(
+    at.events[0]?.message,
+    "Failed to create pod sandbox: rpc error: code = Unavailable desc = connection refused",
+  );
+});
+
+t.test("PodWorker replaces a container whose image changed", async (t) => {
+  await using at = await podHarness();
+  at.fake.addImage("busybox:2");
+  const pod = testPod("web");
+  at.manager.put(pod);
+  await at.run(1);
+  at.manager.put({ ...pod, spec: { ...pod.spec, containers: [{ name: "c", image: "busybox:2" }] } });
+  await at.run(2);
+  t.ok(at.events.some((each) => each.message === "Container c definition changed, will be restarted"));
+  t.match(at.status("web")?.containerStatuses?.[0], { image: "sha256:busybox:2", restartCount: 1, ready: true });
+});
+
+t.test("PodWorker waits for a ConfigMap that a volume needs", async (t) => {
+  await using at = await podHarness();
+  const pod = testPod("web", { volumes: [{ name: "v", configMap: { name: "late" } }] });
+  at.manager.put(pod);
+  await at.run(1);
+  t.equal(at.events[0]?.message, 'MountVolume.SetUp failed for volume "v" : configmap "late" not found');
+  t.equal(at.fake.sandboxes.size, 0);
+  at.objects.set("configMap/default/late", { a: "1" });
+  await at.run(4);
+  t.equal(at.status("web")?.phase, "Running");
+});
+
+t.test("PodWorker restarts a container whose liveness probe fails", async (t) => {
+  await using at = await podHarness();
+  at.fake.execs.set("check", { exitCode: 1, stderr: "dead\n" });
+  const livenessProbe = { exec: { command: ["check"] }, periodSeconds: 1, failureThreshold: 3 };
+  at.manager.put(testPod("web", { containers: [{ name: "c", image: "busybox:1", livenessProbe }] }));
+  await at.run(6);
+  t.equal(at.events.filter((each) => each.message === "Liveness probe failed: dead\n").length >= 3, true);
+  t.ok(at.events.some((each) => each.message === "Container c failed liveness probe, will be restarted"));
+  t.ok((at.status("web")?.containerStatuses?.[0]?.restartCount ?? 0) >= 1);
+});
+
+t.test("PodWorker is not ready until the readiness probe passes", async (t) => {
+  await using at = await podHarness();
+  at.fake.execs.set("check", { exitCode: 1 });
+  const readinessProbe = { exec: { command: ["check"] }, periodSeconds: 1 };
+  at.manager.put(testPod("web", { containers: [{ name: "c", image: "busybox:1", readinessProbe }] }));
+  await at.run(2);
+  t.equal(at.status("web")?.phase, "Running");
+  t.equal(at.status("web")?.containerStatuses?.[0]?.ready, false);
+  at.fake.execs.set("check", { exitCode: 0 });
+  await at.run(2);
+  t.equal(at.status("web")?.conditions?.find((each) => each.type === "Ready")?.status, "True");
+});
+
+t.test("PodWorker ends a pod that outlives its deadline", async (t) => {
+  await using at = await podHarness();
+  at.manager.put(testPod("web", { activeDeadlineSeconds: 3, terminationGracePeriodSeconds: 1 }));
+  await at.run(6);
+  t.match(at.status("web"), { phase: "Failed", reason: "DeadlineExceeded" });
+});
+
+t.test("PodWorker kills a container whose postStart hook fails", async (t) => {
+  await using at = await podHarness();
+  at.fake.execs.set("hook", { exitCode: 1 });
+  const lifecycle = { postStart: { exec: { command: ["hook"] } } };
+  at.manager.put(testPod("web", { containers: [{ name: "c", image: "busybox:1", lifecycle }] }));
+  await at.run(1);
+  t.ok(at.events.some((each) => each.reason === "FailedPostStartHook" && each.message === "PostStartHook failed"));
+  t.ok(at.events.some((each) => each.reason === "Killing" && each.message === "FailedPostStartHook"));
+  t.match(at.status("web")?.containerStatuses?.[0]?.state?.waiting, { reason: "PostStartHookError" });
+});
+
+t.test("PodWorker leaves no timer behind when it stops", async (t) => {
+  const at = await podHarness();
+  at.manager.put(testPod("web", { activeDeadlineSeconds: 100 }));
+  await at.run(1);
+  await at[Symbol.asyncDispose]();
+  t.equal(at.clock.pending, 0);
+});
