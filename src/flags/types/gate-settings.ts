@@ -40,5 +40,6 @@ export function gateSettings(name: string, component?: string): ValueType<GateSe
         .map((gate) => `${gate}=${settings[gate]}`)
         .join(","),
     add: (previous, next) => ({ ...previous, ...next }),
+    fromJson: (json) => json as GateSettings,
   };
 }

@@ -122,6 +122,9 @@ export const reservedMemory: ValueType<readonly MemoryReservation[]> = {
       })
       .join(";"),
   add: (previous, next) => [...previous, ...next],
+  fromJson(json) {
+    return this.parse(this.print(json as readonly MemoryReservation[]));
+  },
 };
 
 /** `0-3,8`: CPU numbers and ranges, as the kernel writes them. */
@@ -178,6 +181,7 @@ export const headers: ValueType<Headers> = {
     Object.entries(all)
       .flatMap(([name, values]) => values.map((value) => `${name}:${value}`))
       .join(","),
+  fromJson: (json) => json as Headers,
   add(previous, next) {
     const all: Record<string, readonly string[]> = { ...previous };
     for (const [name, values] of Object.entries(next)) all[name] = [...(all[name] ?? []), ...values];

@@ -1,0 +1,58 @@
+/** The leaves of the configuration file, each with its flag where it has one. */
+import type { Flag } from "../../flags/flag.ts";
+import { membersOf } from "../../schema/members.ts";
+import type { Field, ObjectSchema, Schema } from "../../schema/schema.ts";
+import { agentFlags } from "../flags.ts";
+import type { Steps } from "./origin.ts";
+import { svcletConfiguration } from "./schema.ts";
+
+export interface ConfigField {
+  readonly steps: Steps;
+  readonly schema: Schema;
+  readonly field: Field;
+  /** The flag that sets the same thing, with its name. */
+  readonly flag?: { readonly name: string; readonly row: Flag };
+}
+
+/** Fields without a flag that the agent acts on; others are accepted at their default only. */
+const effectiveFields: ReadonlySet<string> = new Set(["mergeDefaultEvictionSettings"]);
+
+export function isEffective({ steps, flag }: ConfigField): boolean {
+  return flag === undefined ? effectiveFields.has(steps.join(".")) : flag.row.effective === true;
+}
+
+const rowsByPath = new Map(
+  Object.entries(agentFlags as Readonly<Record<string, Flag>>).flatMap(([name, row]) =>
+    row.config === undefined ? [] : [[row.config, { name, row }] as const],
+  ),
+);
+
+/** In the order of the file's description. */
+export const configFields: readonly ConfigField[] = leafFields(svcletConfiguration, []);
+
+function leafFields(schema: ObjectSchema, parent: Steps): ConfigField[] {
+  return membersOf(schema).flatMap(({ name, field, schema: target }) => {
+    const steps = [...parent, name];
+    if (parent.length === 0 && (name === "apiVersion" || name === "kind")) return [];
+    if (target.type === "object") return leafFields(target, steps);
+    const flag = rowsByPath.get(steps.join("."));
+    return [{ steps, schema: target, field, ...(flag === undefined ? {} : { flag }) }];
+  });
+}
+
+/** What the field holds when nobody says anything; undefined when it is then absent. */
+export function defaultOf({ field, flag }: ConfigField, withFile: boolean): unknown {
+  if (flag === undefined) return field.default;
+  const { row } = flag;
+  const value = withFile && row.fileDefault !== undefined ? row.fileDefault : row.default;
+  return toJson(row, value);
+}
+
+export function toJson(row: Flag, value: unknown): unknown {
+  return row.type.toJson === undefined ? value : row.type.toJson(value);
+}
+
+/** Throws `ValueError`. */
+export function fromJson(row: Flag, json: unknown): unknown {
+  return row.type.fromJson === undefined ? row.type.parse(String(json)) : row.type.fromJson(json);
+}

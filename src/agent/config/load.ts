@@ -1,0 +1,201 @@
+/**
+ * The agent's configuration from all its origins, each overriding the one before: defaults, the file given with
+ * `--config`, drop-ins in the order of their names, flags. Feature gates merge name by name.
+ */
+import { resolve } from "node:path";
+import { FlagError, type ParsedFlags, ValueError } from "../../flags/flag.ts";
+import { agentGates } from "../../flags/gate-tables/agent.ts";
+import { FeatureGates, gateProblems, gateWarnings } from "../../flags/gates.ts";
+import { parseCommandLine } from "../../flags/parse.ts";
+import type { GateSettings } from "../../flags/types/gate-settings.ts";
+import { agentFlags } from "../flags.ts";
+import { dropInFiles } from "./drop-ins.ts";
+import { type ConfigField, configFields, defaultOf, fromJson, isEffective, toJson } from "./fields.ts";
+import {
+  type Branch,
+  emptyBranch,
+  findOrigin,
+  leavesOf,
+  mergeOrigins,
+  originsOf,
+  pathText,
+  plainValue,
+  type Source,
+  sourceText,
+  withOrigin,
+} from "./origin.ts";
+import { type ConfigFile, readConfigFile } from "./read.ts";
+import type { SvcletConfiguration } from "./schema.ts";
+import { ruleProblems } from "./validate.ts";
+
+export interface EffectiveConfig {
+  /** Every field that has a value, defaults included. */
+  readonly config: SvcletConfiguration;
+  /** Every flag, those with a field in the file at its effective value. */
+  readonly flags: ParsedFlags<typeof agentFlags>;
+  /** Names of the flags that were on the command line. */
+  readonly given: ReadonlySet<string>;
+  readonly gates: FeatureGates;
+  /** The values of `config` with where each came from. */
+  readonly origins: Branch;
+  readonly warnings: readonly string[];
+}
+
+/** The environment variable that names the drop-in directory when `--config-dir` does not. */
+export const dropInVariable = "SVCLET_CONFIG_DROPIN_DIR_ALPHA";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Throws `FlagError` with everything that is wrong, on the command line or in the files. */
+export function loadAgentConfig(argv: readonly string[], env: Environment): EffectiveConfig {
+  const line = parseCommandLine(agentFlags, argv);
+  const files = readFiles(line.values.config, line.values["config-dir"] || (env[dropInVariable] ?? ""));
+  const problems = files.flatMap((file) => file.problems);
+  if (problems.length > 0) throw new FlagError(problems);
+
+  const withFile = line.values.config !== "";
+  const set = applyFlags(files.reduce(applyFile, emptyBranch), line.values, line.given);
+  const origins = applyDerived(configFields.reduce((tree, field) => applyDefault(tree, field, withFile), set));
+  const flags = flagValues(line.values, origins, problems);
+  const settings = flags["feature-gates"];
+  const gates = new FeatureGates(agentGates, settings);
+  problems.push(...gateSettingProblems(origins, settings), ...fieldProblems(origins, withFile, gates));
+  if (problems.length === 0) problems.push(...ruleProblems(flags, origins));
+  if (problems.length > 0) throw new FlagError(problems);
+  return {
+    config: plainValue(origins) as SvcletConfiguration,
+    flags,
+    given: line.given,
+    gates,
+    origins,
+    warnings: [...line.warnings, ...gateWarnings(agentGates, settings)],
+  };
+}
+
+function readFiles(config: string, directory: string): readonly ConfigFile[] {
+  const main = config === "" ? [] : [readConfigFile(resolve(config), "file")];
+  const dropIns = directory === "" ? [] : dropInFiles(resolve(directory));
+  return [...main, ...dropIns.map((file) => readConfigFile(file, "drop-in"))];
+}
+
+function applyFile(tree: Branch, file: ConfigFile): Branch {
+  const kept = file.removed.reduce((rest, steps) => withOrigin(rest, steps, undefined), tree);
+  return mergeOrigins(kept, file.origins) as Branch;
+}
+
+/** Flags that were given replace what the files say; maps too are replaced whole, but for feature gates. */
+function applyFlags(tree: Branch, values: Readonly<Record<string, unknown>>, given: ReadonlySet<string>): Branch {
+  return configFields.reduce((result, { steps, flag }) => {
+    if (flag === undefined || !given.has(flag.name)) return result;
+    const source: Source = { kind: "flag", flag: flag.name };
+    const node = originsOf(toJson(flag.row, values[flag.name]), () => source);
+    if (flag.name !== "feature-gates") return withOrigin(result, steps, node);
+    return withOrigin(result, steps, mergeOrigins(findOrigin(result, steps), node));
+  }, tree);
+}
+
+const isDefault = (): Source => ({ kind: "default" });
+
+/** Kubernetes cannot tell a zero from nothing in fields that are not pointers, and reads both as "the default". */
+function applyDefault(tree: Branch, target: ConfigField, withFile: boolean): Branch {
+  const found = findOrigin(tree, target.steps);
+  const fromFlag = found?.kind === "leaf" && found.source.kind === "flag";
+  const isUnset = found?.kind === "leaf" && !fromFlag && target.field.presence === "optional" && isZero(found.value);
+  if (found !== undefined && !isUnset) return tree;
+  const value = defaultOf(target, withFile);
+  return isNothing(value) ? tree : withOrigin(tree, target.steps, originsOf(value, isDefault));
+}
+
+function isZero(value: unknown): boolean {
+  return value === "" || value === 0 || value === "0s" || value === "0";
+}
+
+/** Empty text, lists and maps say nothing and stay out of the configuration. */
+function isNothing(value: unknown): boolean {
+  if (value === undefined || value === "") return true;
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+}
+
+/** Defaults that depend on other fields. */
+function applyDerived(tree: Branch): Branch {
+  const leaf = (name: string) => {
+    const node = findOrigin(tree, [name]);
+    return node?.kind === "leaf" ? node : undefined;
+  };
+  let result = tree;
+  if (Number(leaf("maxParallelImagePulls")?.value ?? 0) > 1 && leaf("serializeImagePulls")?.source.kind === "default") {
+    result = withOrigin(result, ["serializeImagePulls"], originsOf(false, isDefault));
+  }
+  const update = leaf("nodeStatusUpdateFrequency");
+  if (update?.source.kind !== "default" && leaf("nodeStatusReportFrequency")?.source.kind === "default") {
+    result = withOrigin(result, ["nodeStatusReportFrequency"], update);
+  }
+  if (leaf("mergeDefaultEvictionSettings")?.value === true) {
+    const steps = ["evictionHard"];
+    const defaults = originsOf(agentFlags["eviction-hard"].default, isDefault);
+    result = withOrigin(result, steps, mergeOrigins(defaults, findOrigin(result, steps) ?? emptyBranch));
+  }
+  return result;
+}
+
+/** Each flag's effective value; what the file says is checked as strictly as what the flag says. */
+function flagValues(
+  parsed: ParsedFlags<typeof agentFlags>,
+  origins: Branch,
+  problems: string[],
+): ParsedFlags<typeof agentFlags> {
+  const values: Record<string, unknown> = { ...parsed };
+  for (const { steps, flag } of configFields) {
+    if (flag === undefined) continue;
+    const node = findOrigin(origins, steps);
+    try {
+      values[flag.name] = node === undefined ? flag.row.default : fromJson(flag.row, plainValue(node));
+    } catch (error) {
+      if (!(error instanceof ValueError)) throw error;
+      problems.push(
+        `${whereOf(node)}: field ${pathText(steps)}: ${JSON.stringify(node && plainValue(node))} ${error.message}`,
+      );
+    }
+  }
+  return values as ParsedFlags<typeof agentFlags>;
+}
+
+function gateSettingProblems(origins: Branch, settings: GateSettings): string[] {
+  return Object.entries(settings).flatMap(([name, value]) => {
+    const node = findOrigin(origins, ["featureGates", name]);
+    return gateProblems(agentGates, { [name]: value }).map((problem) => `${whereOf(node)}: ${problem}`);
+  });
+}
+
+/** Fields set to something this build does not act on, or whose feature gate is off. */
+function fieldProblems(origins: Branch, withFile: boolean, gates: FeatureGates): string[] {
+  return configFields.flatMap((target) => {
+    const { steps, flag, field } = target;
+    const node = findOrigin(origins, steps);
+    const leaf = node === undefined ? undefined : firstLeaf(node);
+    if (leaf === undefined || leaf.source.kind === "default") return [];
+    const normal = defaultOf(target, withFile);
+    if (node !== undefined && sameText(plainValue(node), normal)) return [];
+    const gate = flag?.row.gate ?? field.featureGate;
+    const at = `${whereOf(node)}: field ${pathText(steps)}`;
+    if (!isEffective(target)) {
+      const only = isNothing(normal) ? "leave it out" : `only its default ${JSON.stringify(normal)} is accepted`;
+      return [`${at}: this build does not act on this field, ${only}`];
+    }
+    return gate === undefined || gates.has(gate) ? [] : [`${at}: needs feature gate ${gate}`];
+  });
+}
+
+function firstLeaf(node: ReturnType<typeof findOrigin> & object) {
+  for (const [, leaf] of leavesOf(node)) return leaf;
+  return undefined;
+}
+
+function whereOf(node: ReturnType<typeof findOrigin>): string {
+  const leaf = node === undefined ? undefined : firstLeaf(node);
+  return leaf === undefined ? "configuration" : sourceText(leaf.source);
+}
+
+function sameText(value: unknown, normal: unknown): boolean {
+  return JSON.stringify(value) === JSON.stringify(normal);
+}

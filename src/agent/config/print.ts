@@ -1,0 +1,38 @@
+/** `svc agent --dry-run-config`: the effective configuration as YAML, the origin of each value behind it. */
+import { type Flag, printValue } from "../../flags/flag.ts";
+import { encodeYaml } from "../../schema/yaml.ts";
+import { agentFlags } from "../flags.ts";
+import type { EffectiveConfig } from "./load.ts";
+import { type Branch, sourceText } from "./origin.ts";
+import { configApiVersion, configKind } from "./spelling.ts";
+
+/** A file that `--config` reads back, followed by the flags that have no field in it. */
+export function printConfig({ origins, flags, given }: EffectiveConfig): string {
+  const lines = [`apiVersion: ${configApiVersion}`, `kind: ${configKind}`, ...branchLines(origins, 0)];
+  lines.push("# Flags that have no field in the file:");
+  for (const [name, row] of Object.entries(agentFlags as Readonly<Record<string, Flag>>)) {
+    if (row.config !== undefined || name === "help" || name === "version" || name === "dry-run-config") continue;
+    const value = printValue(row, (flags as Readonly<Record<string, unknown>>)[name]);
+    lines.push(`# --${name}=${value}  # ${given.has(name) ? `flag --${name}` : "default"}`);
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+function branchLines(branch: Branch, depth: number): string[] {
+  const pad = "  ".repeat(depth);
+  return [...branch.members].flatMap(([name, node]) => {
+    const label = `${pad}${scalar(name)}:`;
+    if (node.kind === "branch") {
+      return node.members.size === 0 ? [`${label} {}`] : [label, ...branchLines(node, depth + 1)];
+    }
+    const origin = `# ${sourceText(node.source)}`;
+    if (!Array.isArray(node.value) || node.value.length === 0) return [`${label} ${scalar(node.value)}  ${origin}`];
+    const items = encodeYaml(node.value).trimEnd().split("\n");
+    return [`${label}  ${origin}`, ...items.map((item) => `${pad}${item}`)];
+  });
+}
+
+/** One line of YAML. */
+function scalar(value: unknown): string {
+  return encodeYaml(value).trim();
+}

@@ -1,0 +1,151 @@
+/** One configuration file: decoded strictly, every finding with its file and line. */
+import { readFileSync } from "node:fs";
+import { dirname, isAbsolute, resolve } from "node:path";
+import { nearest } from "../../flags/distance.ts";
+import { decode } from "../../schema/decode.ts";
+import { splitPath } from "../../schema/field-path.ts";
+import { membersOf } from "../../schema/members.ts";
+import { isPlainObject } from "../../schema/plain.ts";
+import { parseYaml, type YamlDocument } from "../../schema/yaml.ts";
+import { type Branch, emptyBranch, originsOf, pathText, place, type Source, type Steps } from "./origin.ts";
+import { svcletConfiguration } from "./schema.ts";
+import { configApiVersion, configKind, isConfigKind, respell, spellings } from "./spelling.ts";
+
+export interface ConfigFile {
+  /** What the file says, with its lines. */
+  readonly origins: Branch;
+  /** Fields the file sets to null: they take away what earlier files said. */
+  readonly removed: readonly Steps[];
+  readonly problems: readonly string[];
+}
+
+/** Fields that name files; relative names are taken from the directory of the file that holds them. */
+const pathFields: readonly Steps[] = [
+  ["staticPodPath"],
+  ["podLogsDir"],
+  ["tlsCertFile"],
+  ["tlsPrivateKeyFile"],
+  ["authentication", "x509", "clientCAFile"],
+  ["resolvConf"],
+  ["volumePluginDir"],
+];
+
+/** Larger than any such file; a mistaken path must not fill the memory. */
+const fileBytesMax = 3 * 1024 * 1024;
+
+export function readConfigFile(file: string, kind: "file" | "drop-in"): ConfigFile {
+  let text: string;
+  try {
+    const bytes = readFileSync(file);
+    if (bytes.length > fileBytesMax) return failed(`${file}: larger than ${fileBytesMax} bytes`);
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (error) {
+    return failed(`${file}: cannot be read: ${(error as Error).message}`);
+  }
+  return parseConfig(text, file, kind);
+}
+
+/** As `readConfigFile`, for text at hand; `file` is what messages say. */
+export function parseConfig(text: string, file: string, kind: "file" | "drop-in"): ConfigFile {
+  let documents: readonly YamlDocument[];
+  try {
+    documents = parseYaml(text).filter(({ value }) => value !== undefined && value !== null);
+  } catch (error) {
+    return failed(`${file}: ${(error as Error).message}`);
+  }
+  const [document, second] = documents;
+  if (document === undefined) return failed(`${file}: the file is empty: ${expectation}`);
+  if (second !== undefined) return failed(`${file}: holds ${documents.length} documents: one is expected`);
+  if (!isPlainObject(document.value)) return failed(`${file}: not an object: ${expectation}`);
+  return readDocument(document, document.value, file, kind);
+}
+
+const expectation = `it must begin with apiVersion: ${configApiVersion} and kind: ${configKind}`;
+
+function readDocument(
+  document: YamlDocument,
+  raw: Readonly<Record<string, unknown>>,
+  file: string,
+  kind: "file" | "drop-in",
+): ConfigFile {
+  const lineOf = (steps: Steps): number | undefined => findLine(document, steps);
+  const at = (steps: Steps): string => place(file, lineOf(steps));
+  if (!isConfigKind(raw.apiVersion, raw.kind)) {
+    const found = `apiVersion ${JSON.stringify(raw.apiVersion ?? "")} and kind ${JSON.stringify(raw.kind ?? "")}`;
+    return failed(`${at(["kind"])}: ${found} are not those of an agent configuration: ${expectation}`);
+  }
+  const { apiVersion: _version, kind: _kind, ...value } = durationsAsText(respell(raw));
+  const decoded = decode(svcletConfiguration, value);
+  const problems = [
+    ...document.duplicates.map((path) => `${at(textSteps(path))}: field ${path} is set twice`),
+    ...decoded.unknown.map((path) => `${at(textSteps(path))}: unknown field ${path}${suggestion(path)}`),
+    ...decoded.errors.map(({ path, message }) => `${at(textSteps(path))}: field ${path} ${plainMessage(message)}`),
+  ];
+  const sourceOf = (steps: Steps): Source => ({ kind, file, line: lineOf(steps) });
+  const origins = originsOf(resolvePaths(decoded.value, dirname(file)), sourceOf);
+  return { origins: origins as Branch, removed: nullSteps(value), problems };
+}
+
+function failed(problem: string): ConfigFile {
+  return { origins: emptyBranch, removed: [], problems: [problem] };
+}
+
+/** The line of a field, or of the nearest field around it. */
+function findLine(document: YamlDocument, steps: Steps): number | undefined {
+  for (let length = steps.length; length > 0; length -= 1) {
+    const [first = "", ...rest] = steps.slice(0, length);
+    for (const name of spellings(first)) {
+      const line = document.line(pathText([name, ...rest]));
+      if (line !== undefined) return line;
+    }
+  }
+  return undefined;
+}
+
+function textSteps(path: string): Steps {
+  return splitPath(path).filter((step): step is string => typeof step === "string");
+}
+
+/** Go's decoders speak of Go: `cannot unmarshal string into Go struct field X.maxPods of type int32`. */
+function plainMessage(message: string): string {
+  const match = /cannot unmarshal (.+) into Go .* of type (\S+)$/.exec(message);
+  return match === null ? `cannot be read: ${message}` : `must be of type ${match[2]}, not ${match[1]}`;
+}
+
+function suggestion(path: string): string {
+  const steps = textSteps(path);
+  const last = steps.at(-1) ?? "";
+  const guess =
+    steps.length === 1
+      ? nearest(
+          last,
+          membersOf(svcletConfiguration).map(({ name }) => name),
+        )
+      : undefined;
+  return guess === undefined ? "" : `: did you mean ${guess}?`;
+}
+
+/** `logging.flushFrequency` may also be a number of nanoseconds. */
+function durationsAsText(value: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { logging } = value;
+  if (!isPlainObject(logging) || typeof logging.flushFrequency !== "number") return value;
+  return { ...value, logging: { ...logging, flushFrequency: `${logging.flushFrequency}ns` } };
+}
+
+function nullSteps(value: unknown, steps: Steps = []): Steps[] {
+  if (value === null) return [steps];
+  if (!isPlainObject(value)) return [];
+  return Object.entries(value).flatMap(([name, member]) => nullSteps(member, [...steps, name]));
+}
+
+function resolvePaths(value: unknown, directory: string): unknown {
+  return pathFields.reduce((result, steps) => resolveAt(result, steps, directory), value);
+}
+
+function resolveAt(value: unknown, [step, ...rest]: Steps, directory: string): unknown {
+  if (step === undefined) {
+    return typeof value === "string" && value !== "" && !isAbsolute(value) ? resolve(directory, value) : value;
+  }
+  if (!isPlainObject(value) || value[step] === undefined) return value;
+  return { ...value, [step]: resolveAt(value[step], rest, directory) };
+}

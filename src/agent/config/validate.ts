@@ -1,0 +1,97 @@
+/** Rules between settings, whatever mix of files and flags they come from. */
+import type { ParsedFlags } from "../../flags/flag.ts";
+import { isCidr } from "../../flags/types/network.ts";
+import type { agentFlags } from "../flags.ts";
+import { type Branch, findOrigin, leavesOf, type Steps, sourceText } from "./origin.ts";
+
+type AgentFlags = ParsedFlags<typeof agentFlags>;
+
+interface Rule {
+  /** The field that is wrong when the rule is broken. */
+  readonly steps: Steps;
+  readonly broken: (flags: AgentFlags) => boolean;
+  readonly message: string;
+}
+
+const rules: readonly Rule[] = [
+  {
+    steps: ["imageGCLowThresholdPercent"],
+    broken: (flags) => flags["image-gc-low-threshold"] > flags["image-gc-high-threshold"],
+    message: "imageGCLowThresholdPercent must not be above imageGCHighThresholdPercent",
+  },
+  {
+    steps: ["enforceNodeAllocatable"],
+    broken: ({ "enforce-node-allocatable": enforced }) => enforced.includes("none") && enforced.length > 1,
+    message: "enforceNodeAllocatable: none stands alone",
+  },
+  {
+    steps: ["enforceNodeAllocatable"],
+    broken: (flags) => requiresCgroup(flags, "system-reserved"),
+    message: "enforceNodeAllocatable with system-reserved needs systemReservedCgroup",
+  },
+  {
+    steps: ["enforceNodeAllocatable"],
+    broken: (flags) => requiresCgroup(flags, "svc-reserved"),
+    message: "enforceNodeAllocatable with svc-reserved needs svcReservedCgroup",
+  },
+  {
+    steps: ["cgroupsPerQOS"],
+    broken: (flags) => !flags["cgroups-per-qos"] && flags["enforce-node-allocatable"].some((name) => name !== "none"),
+    message: "cgroupsPerQOS may be false only when enforceNodeAllocatable is [] or [none]",
+  },
+  {
+    steps: ["runOnce"],
+    broken: (flags) => flags.runonce && flags["enable-server"],
+    message: "runOnce and enableServer exclude each other: set enableServer to false",
+  },
+  {
+    steps: ["evictionSoft"],
+    broken: (flags) =>
+      Object.keys(flags["eviction-soft"]).some((signal) => !Object.hasOwn(flags["eviction-soft-grace-period"], signal)),
+    message: "evictionSoft needs a grace period in evictionSoftGracePeriod for each of its signals",
+  },
+  {
+    steps: ["tlsCertFile"],
+    broken: (flags) => (flags["tls-cert-file"] === "") !== (flags["tls-private-key-file"] === ""),
+    message: "tlsCertFile and tlsPrivateKeyFile belong together: set both or neither",
+  },
+  {
+    steps: ["authentication", "webhook", "enabled"],
+    broken: (flags) =>
+      flags.svcconfig === "" && flags.config !== "" && flags["enable-server"] && flags["authentication-token-webhook"],
+    message: "authentication.webhook.enabled needs an API server to ask: give --svcconfig or set it to false",
+  },
+  {
+    steps: ["authorization", "mode"],
+    broken: (flags) => flags.svcconfig === "" && flags["enable-server"] && flags["authorization-mode"] === "Webhook",
+    message: "authorization.mode Webhook needs an API server to ask: give --svcconfig or set AlwaysAllow",
+  },
+  {
+    steps: ["reservedSystemCPUs"],
+    broken: (flags) =>
+      flags["reserved-cpus"] !== "" && (flags["svc-reserved-cgroup"] !== "" || flags["system-reserved-cgroup"] !== ""),
+    message: "reservedSystemCPUs cannot be used with systemReservedCgroup or svcReservedCgroup",
+  },
+  {
+    steps: ["podCIDR"],
+    broken: (flags) => flags["pod-cidr"] !== "" && !isCidr(flags["pod-cidr"]),
+    message: "podCIDR must be a CIDR",
+  },
+];
+
+/** One line for each broken rule, with where the field was set. */
+export function ruleProblems(flags: AgentFlags, origins: Branch): string[] {
+  return rules.filter(({ broken }) => broken(flags)).map(({ steps, message }) => `${origin(origins, steps)}${message}`);
+}
+
+function requiresCgroup(flags: AgentFlags, name: "system-reserved" | "svc-reserved"): boolean {
+  return flags["enforce-node-allocatable"].includes(name) && flags[`${name}-cgroup`] === "";
+}
+
+function origin(origins: Branch, steps: Steps): string {
+  const node = findOrigin(origins, steps);
+  for (const [, { source }] of node === undefined ? [] : leavesOf(node)) {
+    if (source.kind !== "default") return `${sourceText(source)}: `;
+  }
+  return "";
+}
