@@ -1,0 +1,108 @@
+/** Everything the API server can be told, as checked values: flags become this in `options.ts`, `svc up` writes it itself. */
+import type { TlsOptions } from "../http/tls.ts";
+import type { StorageMediaType } from "../storage/codec.ts";
+
+export interface ApiServerConfig {
+  /** Empty, `0.0.0.0` and `::` stand for all interfaces. */
+  readonly bindAddress: string;
+  /** 0: any free port. */
+  readonly securePort: number;
+  readonly serving: ServingConfig;
+  readonly authentication: AuthenticationConfig;
+  /** `--authorization-mode`, in order: `Node`, `RBAC`, … */
+  readonly authorizationModes: readonly string[];
+  readonly storage: StorageConfig;
+  readonly agents: AgentConnectionConfig;
+  readonly limits: LimitsConfig;
+  /** Answered by `/version`: `v1.33.0`. */
+  readonly gitVersion: string;
+  /** Serve the `svc.io` groups under their Kubernetes spelling as well. */
+  readonly groupAliases: boolean;
+  /** Names of `controllers/controllers.ts`; `*` for all. */
+  readonly embeddedControllers: readonly string[];
+}
+
+export interface ServingConfig {
+  /** PEM files. When undefined, a self-signed pair is kept in `certDir`. */
+  readonly certificate: { readonly certFile: string; readonly keyFile: string } | undefined;
+  readonly certDir: string;
+  readonly minVersion: TlsOptions["minVersion"];
+  /** OpenSSL's names, separated by colons. */
+  readonly ciphers: string | undefined;
+  /** 0: the listener's default. */
+  readonly streamsPerConnection: number;
+  /** Answer over HTTP/1.1 only. */
+  readonly disableHttp2: boolean;
+}
+
+export interface AuthenticationConfig {
+  /** PEM bundle; client certificates it signed are users. */
+  readonly clientCaFile: string | undefined;
+  /** `token,user,uid,"group,group"` lines. */
+  readonly tokenFile: string | undefined;
+  readonly anonymous: boolean;
+}
+
+export interface StorageConfig {
+  /** `level:///var/lib/svc/kvstore` or `memory://`. */
+  readonly url: string;
+  /** `/registry` */
+  readonly prefix: string;
+  readonly mediaType: StorageMediaType;
+  /** 0: history is never compacted. */
+  readonly compactionIntervalMs: number;
+  readonly eventTtlMs: number;
+}
+
+/** How the server reaches node agents, for `pods/log`. */
+export interface AgentConnectionConfig {
+  /** PEM files; without them the agent sees an anonymous server. */
+  readonly clientCertificate: { readonly certFile: string; readonly keyFile: string } | undefined;
+  /** PEM bundle; without it agents' serving certificates are not verified, as in Kubernetes. */
+  readonly certificateAuthorityFile: string | undefined;
+  readonly timeoutMs: number;
+  /** In order: `InternalIP`, `Hostname`, … */
+  readonly preferredAddressTypes: readonly string[];
+}
+
+export interface LimitsConfig {
+  /** For every request but the long-running ones. */
+  readonly requestTimeoutMs: number;
+  /** A watch without a timeout of its own ends between this and twice this. */
+  readonly minRequestTimeoutMs: number;
+  /** How long the server goes on serving, not ready, after it was told to stop. */
+  readonly shutdownDelayMs: number;
+}
+
+/** For tests and as a base to write over: everything in memory, one free port on loopback, everybody may do everything. */
+export const defaultConfig: ApiServerConfig = {
+  bindAddress: "127.0.0.1",
+  securePort: 0,
+  serving: {
+    certificate: undefined,
+    certDir: "/var/run/svc",
+    minVersion: undefined,
+    ciphers: undefined,
+    streamsPerConnection: 0,
+    disableHttp2: false,
+  },
+  authentication: { clientCaFile: undefined, tokenFile: undefined, anonymous: true },
+  authorizationModes: ["AlwaysAllow"],
+  storage: {
+    url: "memory://",
+    prefix: "/registry",
+    mediaType: "application/vnd.svc.protobuf",
+    compactionIntervalMs: 300_000,
+    eventTtlMs: 3_600_000,
+  },
+  agents: {
+    clientCertificate: undefined,
+    certificateAuthorityFile: undefined,
+    timeoutMs: 5000,
+    preferredAddressTypes: ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"],
+  },
+  limits: { requestTimeoutMs: 60_000, minRequestTimeoutMs: 1_800_000, shutdownDelayMs: 0 },
+  gitVersion: "v1.33.0-svc",
+  groupAliases: true,
+  embeddedControllers: [],
+};
