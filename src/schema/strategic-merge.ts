@@ -1,0 +1,222 @@
+/**
+ * Kubernetes' strategic merge patch: like a merge patch, but lists merge as their schema says, and directives in the
+ * patch delete, replace and order (`$patch`, `$retainKeys`, `$setElementOrder/…`, `$deleteFromPrimitiveList/…`).
+ */
+import { orderItems, sameItem } from "./element-order.ts";
+import { deepEqual } from "./equal.ts";
+import { memberOf } from "./members.ts";
+import { isPlainObject, setMember } from "./plain.ts";
+import type { ObjectSchema, Schema } from "./schema.ts";
+
+/** The patch contradicts itself or its schema. */
+export class PatchError extends Error {
+  override readonly name = "PatchError";
+}
+
+const directive = "$patch";
+const retainKeys = "$retainKeys";
+const orderPrefix = "$setElementOrder/";
+const deletePrefix = "$deleteFromPrimitiveList/";
+
+type Members = Readonly<Record<string, unknown>>;
+type Items = readonly unknown[];
+
+/** Returns the merged object; neither input is changed. Throws a `PatchError` when the patch is not valid. */
+export function strategicMerge(schema: ObjectSchema, current: unknown, patch: unknown): unknown {
+  if (!isPlainObject(patch)) throw new PatchError("the patch must be an object");
+  return mergeObjects(isPlainObject(current) ? current : {}, patch, schema);
+}
+
+/** How the schema wants a member merged. */
+interface Strategy {
+  readonly schema: Schema | undefined;
+  readonly merge: boolean;
+  readonly replace: boolean;
+  readonly mergeKey: string;
+}
+
+function strategyOf(schema: Schema | undefined, name: string): Strategy {
+  if (schema?.type === "map") return { schema: schema.values, merge: false, replace: false, mergeKey: "" };
+  const member = schema?.type === "object" ? memberOf(schema, name) : undefined;
+  const words = member?.field.patchStrategy?.split(",") ?? [];
+  return {
+    schema: member?.schema.type === "list" ? member.schema.items : member?.schema,
+    merge: words.includes("merge"),
+    replace: words.includes("replace"),
+    mergeKey: member?.field.patchMergeKey ?? "",
+  };
+}
+
+function mergeObjects(current: Members, patch: Members, schema: Schema | undefined): Members {
+  const asked = patch[directive];
+  if (asked !== undefined) {
+    const { [directive]: _, ...rest } = patch;
+    if (asked === "replace") return withoutDirectives(rest) as Members;
+    if (asked === "delete") return {};
+    if (asked !== "merge") throw badDirective(asked, patch);
+  }
+  const result = retained(current, patch);
+  const rest = new Map(Object.entries(patch).filter(([name]) => name !== directive && name !== retainKeys));
+  for (const [name, order] of [...rest]) {
+    if (!name.startsWith(orderPrefix)) continue;
+    rest.delete(name);
+    const field = name.slice(orderPrefix.length);
+    const ordered = orderedList(result[field], rest.get(field), order, strategyOf(schema, field), field);
+    rest.delete(field);
+    if (ordered !== undefined) setMember(result, field, ordered);
+  }
+  for (const [name, value] of rest) applyMember(result, name, value, schema);
+  return result;
+}
+
+/** A copy of `current` with only the members that `$retainKeys` lets live. */
+function retained(current: Members, patch: Members): Record<string, unknown> {
+  const keep = patch[retainKeys];
+  if (keep === undefined) return copyOf(current);
+  if (!Array.isArray(keep)) throw new PatchError(`${retainKeys} must be a list`);
+  for (const name of Object.keys(patch)) {
+    if (!name.startsWith("$") && patch[name] !== null && !keep.includes(name)) {
+      throw new PatchError(`${retainKeys} does not list the member ${name}, which the patch sets`);
+    }
+  }
+  return copyOf(current, (name) => keep.includes(name));
+}
+
+function copyOf(members: Members, keep: (name: string) => boolean = () => true): Record<string, unknown> {
+  const copy: Record<string, unknown> = {};
+  for (const name of Object.keys(members)) if (keep(name)) setMember(copy, name, members[name]);
+  return copy;
+}
+
+function applyMember(result: Record<string, unknown>, name: string, value: unknown, schema: Schema | undefined): void {
+  if (name.startsWith(deletePrefix)) {
+    const field = name.slice(deletePrefix.length);
+    const list = result[field];
+    if (!Array.isArray(value)) throw new PatchError(`${name} must be a list`);
+    if (Array.isArray(list)) {
+      setMember(
+        result,
+        field,
+        list.filter((item) => !value.some((gone) => deepEqual(gone, item))),
+      );
+    }
+    return;
+  }
+  if (value === null) {
+    delete result[name];
+    return;
+  }
+  const old = Object.hasOwn(result, name) ? result[name] : undefined;
+  const strategy = strategyOf(schema, name);
+  if (isPlainObject(old) && isPlainObject(value) && !strategy.replace) {
+    setMember(result, name, mergeObjects(old, value, strategy.schema));
+  } else if (Array.isArray(old) && Array.isArray(value) && strategy.merge) {
+    setMember(result, name, mergeLists(old, value, strategy).items);
+  } else if (Array.isArray(old) && Array.isArray(value)) {
+    setMember(result, name, value);
+  } else {
+    const fresh = withoutDirectives(value);
+    if (fresh !== undefined) setMember(result, name, fresh);
+    else delete result[name];
+  }
+}
+
+interface MergedList {
+  readonly items: Items;
+  /**
+   * What counts as the live order when an order directive sorts the list once more: items that are new take the places
+   * of those that were deleted.
+   */
+  readonly liveOrder: Items;
+}
+
+function mergeLists(current: Items, patch: Items, strategy: Strategy): MergedList {
+  if (current.length === 0 && patch.length === 0) return { items: current, liveOrder: current };
+  if (!isPlainObject(current[0] ?? patch[0])) {
+    const merged = [...current, ...patch].filter(
+      (item, place, all) => all.findIndex((other) => deepEqual(other, item)) === place,
+    );
+    return { items: orderItems(merged, patch, current, ""), liveOrder: current };
+  }
+  const { mergeKey } = strategy;
+  if (mergeKey === "") throw new PatchError("cannot merge lists of objects without a merge key");
+  const { live, items } = obeyItems(current, patch, mergeKey);
+  const merged: unknown[] = [...live];
+  for (const item of items) {
+    const place = merged.findIndex((candidate) => sameItem(candidate, item, mergeKey));
+    if (place < 0) merged.push(withoutDirectives(item));
+    else merged[place] = mergeObjects(merged[place] as Members, item, strategy.schema);
+  }
+  return { items: orderItems(merged, items, live, mergeKey), liveOrder: merged.slice(0, current.length) };
+}
+
+/** Carries out the items that are directives; what is left are the items to merge and the list to merge them into. */
+function obeyItems(current: Items, patch: Items, mergeKey: string): { live: Items; items: readonly Members[] } {
+  let live = current;
+  let replaced = false;
+  const items: Members[] = [];
+  for (const item of patch) {
+    if (!isPlainObject(item)) throw new PatchError("the items of a list must all be objects or none");
+    const asked = item[directive];
+    if (asked === "replace") replaced = true;
+    else if (asked !== undefined && asked !== "delete") throw badDirective(asked, item);
+    else if (item[mergeKey] === undefined) {
+      throw new PatchError(`map: ${JSON.stringify(item)} does not contain declared merge key: ${mergeKey}`);
+    } else if (asked === "delete") live = live.filter((candidate) => !sameItem(candidate, item, mergeKey));
+    else items.push(item);
+  }
+  return replaced ? { live: items.map((item) => withoutDirectives(item)), items: [] } : { live, items };
+}
+
+/** The list `field` with the patch merged in and put into the order the patch wants; undefined when there is none. */
+function orderedList(
+  current: unknown,
+  patch: unknown,
+  order: unknown,
+  strategy: Strategy,
+  field: string,
+): Items | undefined {
+  if (!Array.isArray(order)) throw new PatchError(`${orderPrefix}${field} must be a list`);
+  const live: Items = Array.isArray(current) ? current : [];
+  if (!Array.isArray(patch)) {
+    return Array.isArray(current) && patch !== null ? orderItems(live, order, live, strategy.mergeKey) : undefined;
+  }
+  checkOrder(patch, order, strategy.mergeKey, field);
+  const replaced = { items: Array.isArray(current) ? patch : (withoutDirectives(patch) as Items), liveOrder: live };
+  const merged = Array.isArray(current) && strategy.merge ? mergeLists(live, patch, strategy) : replaced;
+  return orderItems(merged.items, order, merged.liveOrder, strategy.mergeKey);
+}
+
+/** Every item of the patch must stand in the order list, in that order. */
+function checkOrder(patch: Items, order: Items, mergeKey: string, field: string): void {
+  let place = 0;
+  for (const item of patch) {
+    if (isPlainObject(item) && item[directive] === "delete") continue;
+    while (place < order.length && !sameItem(order[place], item, mergeKey)) place++;
+    if (place++ >= order.length) {
+      throw new PatchError(`the order in the patch list ${field} does not match its ${orderPrefix.slice(0, -1)} list`);
+    }
+  }
+}
+
+/** A value that is new to the object: nulls and directives have nothing to act on. Undefined when it deletes itself. */
+function withoutDirectives(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    return value.map((item) => (item === null ? null : withoutDirectives(item))).filter((item) => item !== undefined);
+  }
+  if (!isPlainObject(value)) return value;
+  if (value[directive] === "delete") return undefined;
+  const result: Record<string, unknown> = {};
+  for (const name of Object.keys(value)) {
+    const isDirective =
+      name === directive || name === retainKeys || name.startsWith(orderPrefix) || name.startsWith(deletePrefix);
+    if (isDirective || value[name] === null) continue;
+    const member = withoutDirectives(value[name]);
+    if (member !== undefined) setMember(result, name, member);
+  }
+  return result;
+}
+
+function badDirective(asked: unknown, where: unknown): PatchError {
+  return new PatchError(`unknown patch type: ${String(asked)} in map: ${JSON.stringify(where)}`);
+}
