@@ -1,5 +1,7 @@
 /** Every flag of `svc agent`, in the order of its help. */
 import { flag, section } from "../flags/flag.ts";
+import { agentGates } from "../flags/gate-tables/agent.ts";
+import type { Program } from "../flags/program.ts";
 import { bool } from "../flags/types/text.ts";
 import { apiClientFlags } from "./flags/api-client.ts";
 import { authenticationFlags } from "./flags/authentication.ts";
@@ -29,4 +31,13 @@ export const agentFlags = {
   ...networkingFlags,
   ...apiClientFlags,
   ...ownFlags,
+};
+
+export const agentProgram: Program<typeof agentFlags> = {
+  name: "svc agent",
+  summary:
+    "The node agent registers its machine with the API server and keeps the pods that are meant for it running and " +
+    "healthy, through a container runtime.",
+  flags: agentFlags,
+  gates: agentGates,
 };

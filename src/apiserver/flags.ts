@@ -1,5 +1,7 @@
 /** Every flag of `svc apiserver`, in the order of its help. */
-import { flag, section } from "../flags/flag.ts";
+import { flag, type ParsedFlags, section } from "../flags/flag.ts";
+import { apiserverGates } from "../flags/gate-tables/apiserver.ts";
+import type { Program } from "../flags/program.ts";
 import { strings } from "../flags/types/list.ts";
 import { oneOfOrNone } from "../flags/types/text.ts";
 import { auditFlags } from "./flags/audit.ts";
@@ -32,3 +34,37 @@ export const apiserverFlags = {
   ...auditFlags,
   ...ownFlags,
 };
+
+type ApiserverFlags = typeof apiserverFlags;
+
+export const apiserverProgram: Program<ApiserverFlags> = {
+  name: "svc apiserver",
+  summary:
+    "The API server validates and configures the objects of a cluster, keeps them in a store, and is the front door " +
+    "through which all other parts of the cluster work together.",
+  flags: apiserverFlags,
+  gates: apiserverGates,
+  check: apiserverRules,
+};
+
+/** Rules between flags: one sentence for each that is broken. */
+export function apiserverRules(flags: ParsedFlags<ApiserverFlags>): readonly string[] {
+  const problems: string[] = [];
+  const both = flags["enable-admission-plugins"].filter((name) => flags["disable-admission-plugins"].includes(name));
+  for (const name of both) {
+    problems.push(`--enable-admission-plugins and --disable-admission-plugins both name ${name}: name it in one`);
+  }
+  if (
+    flags["enable-priority-and-fairness"] &&
+    flags["max-requests-inflight"] + flags["max-mutating-requests-inflight"] < 1
+  ) {
+    problems.push("--max-requests-inflight and --max-mutating-requests-inflight: their sum must be positive");
+  }
+  const emulated = flags["emulated-version"].at(-1)?.replace(/^svc=/, "");
+  for (const name of ["emulation-forward-compatible", "runtime-config-emulation-forward-compatible"] as const) {
+    if (flags[name] && emulated === "1.33") {
+      problems.push(`--${name}=true is allowed only when --emulated-version is lower than 1.33`);
+    }
+  }
+  return problems;
+}

@@ -1,5 +1,6 @@
 /** Every flag of `svc up`, in the order of its help. */
 import { flag, section } from "../flags/flag.ts";
+import type { Program } from "../flags/program.ts";
 import { duration } from "../flags/types/duration.ts";
 import { gateSettings } from "../flags/types/gate-settings.ts";
 import { strings } from "../flags/types/list.ts";
@@ -75,4 +76,10 @@ export const upFlags = {
     }),
     help: flag(bool, false, "Print help.", { short: "h", effective: true }),
   }),
+};
+
+export const upProgram: Program<typeof upFlags> = {
+  name: "svc up",
+  summary: "Runs a cluster of one node on this machine: API server, controllers, node agent and container runtime.",
+  flags: upFlags,
 };

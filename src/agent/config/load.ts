@@ -56,10 +56,11 @@ export function loadAgentConfig(argv: readonly string[], env: Environment): Effe
   const withFile = line.values.config !== "";
   const set = applyFlags(files.reduce(applyFile, emptyBranch), line.values, line.given);
   const origins = applyDerived(configFields.reduce((tree, field) => applyDefault(tree, field, withFile), set));
-  const flags = flagValues(line.values, origins, problems);
+  const wrong = new Set<ConfigField>();
+  const flags = flagValues(line.values, origins, problems, wrong);
   const settings = flags["feature-gates"];
   const gates = new FeatureGates(agentGates, settings);
-  problems.push(...gateSettingProblems(origins, settings), ...fieldProblems(origins, withFile, gates));
+  problems.push(...gateSettingProblems(origins, settings), ...fieldProblems(origins, withFile, gates, wrong));
   if (problems.length === 0) problems.push(...ruleProblems(flags, origins));
   if (problems.length > 0) throw new FlagError(problems);
   return {
@@ -143,15 +144,18 @@ function flagValues(
   parsed: ParsedFlags<typeof agentFlags>,
   origins: Branch,
   problems: string[],
+  wrong: Set<ConfigField>,
 ): ParsedFlags<typeof agentFlags> {
   const values: Record<string, unknown> = { ...parsed };
-  for (const { steps, flag } of configFields) {
+  for (const target of configFields) {
+    const { steps, flag } = target;
     if (flag === undefined) continue;
     const node = findOrigin(origins, steps);
     try {
       values[flag.name] = node === undefined ? flag.row.default : fromJson(flag.row, plainValue(node));
     } catch (error) {
       if (!(error instanceof ValueError)) throw error;
+      wrong.add(target);
       problems.push(
         `${whereOf(node)}: field ${pathText(steps)}: ${JSON.stringify(node && plainValue(node))} ${error.message}`,
       );
@@ -168,8 +172,14 @@ function gateSettingProblems(origins: Branch, settings: GateSettings): string[] 
 }
 
 /** Fields set to something this build does not act on, or whose feature gate is off. */
-function fieldProblems(origins: Branch, withFile: boolean, gates: FeatureGates): string[] {
+function fieldProblems(
+  origins: Branch,
+  withFile: boolean,
+  gates: FeatureGates,
+  wrong: ReadonlySet<ConfigField>,
+): string[] {
   return configFields.flatMap((target) => {
+    if (wrong.has(target)) return [];
     const { steps, flag, field } = target;
     const node = findOrigin(origins, steps);
     const leaf = node === undefined ? undefined : firstLeaf(node);

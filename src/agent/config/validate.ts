@@ -1,6 +1,5 @@
 /** Rules between settings, whatever mix of files and flags they come from. */
 import type { ParsedFlags } from "../../flags/flag.ts";
-import { isCidr } from "../../flags/types/network.ts";
 import type { agentFlags } from "../flags.ts";
 import { type Branch, findOrigin, leavesOf, type Steps, sourceText } from "./origin.ts";
 
@@ -56,26 +55,10 @@ const rules: readonly Rule[] = [
     message: "tlsCertFile and tlsPrivateKeyFile belong together: set both or neither",
   },
   {
-    steps: ["authentication", "webhook", "enabled"],
-    broken: (flags) =>
-      flags.svcconfig === "" && flags.config !== "" && flags["enable-server"] && flags["authentication-token-webhook"],
-    message: "authentication.webhook.enabled needs an API server to ask: give --svcconfig or set it to false",
-  },
-  {
-    steps: ["authorization", "mode"],
-    broken: (flags) => flags.svcconfig === "" && flags["enable-server"] && flags["authorization-mode"] === "Webhook",
-    message: "authorization.mode Webhook needs an API server to ask: give --svcconfig or set AlwaysAllow",
-  },
-  {
     steps: ["reservedSystemCPUs"],
     broken: (flags) =>
       flags["reserved-cpus"] !== "" && (flags["svc-reserved-cgroup"] !== "" || flags["system-reserved-cgroup"] !== ""),
     message: "reservedSystemCPUs cannot be used with systemReservedCgroup or svcReservedCgroup",
-  },
-  {
-    steps: ["podCIDR"],
-    broken: (flags) => flags["pod-cidr"] !== "" && !isCidr(flags["pod-cidr"]),
-    message: "podCIDR must be a CIDR",
   },
 ];
 

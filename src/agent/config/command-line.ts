@@ -1,0 +1,42 @@
+/** `svc agent …`, from words to an effective configuration or to text to print and exit. */
+import { FlagError } from "../../flags/flag.ts";
+import { asksForHelp } from "../../flags/parse.ts";
+import {
+  type Exit,
+  errorText,
+  helpText,
+  reportedVersion,
+  type Surroundings,
+  versionText,
+} from "../../flags/program.ts";
+import { agentProgram } from "../flags.ts";
+import { type EffectiveConfig, loadAgentConfig } from "./load.ts";
+import { printConfig } from "./print.ts";
+
+export interface AgentInvocation {
+  readonly kind: "run";
+  readonly effective: EffectiveConfig;
+  /** `v1.33.0`, or what `--version=v…` says to report. */
+  readonly version: string;
+}
+
+/** Never throws for what the operator wrote, on the command line or in a file. */
+export function agentCommandLine(
+  argv: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+  surroundings: Surroundings,
+): AgentInvocation | Exit {
+  const exit = (code: number, stdout: string, stderr = ""): Exit => ({ kind: "exit", code, stdout, stderr });
+  if (asksForHelp(argv)) return exit(0, helpText(agentProgram, surroundings.columns));
+  try {
+    const effective = loadAgentConfig(argv, env);
+    const { flags, warnings } = effective;
+    const printed = versionText(agentProgram.name, flags.version, surroundings.version);
+    if (printed !== undefined) return exit(0, printed);
+    if (flags["dry-run-config"]) return exit(0, printConfig(effective), warnings.map((line) => `${line}\n`).join(""));
+    return { kind: "run", effective, version: reportedVersion(flags.version, surroundings.version) };
+  } catch (error) {
+    if (!(error instanceof FlagError)) throw error;
+    return exit(1, "", errorText(agentProgram.name, error));
+  }
+}
