@@ -1,6 +1,28 @@
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
-import type { Store } from "../store.ts";
+import { Wakeup } from "../../std/wakeup.ts";
+import { Expiry } from "../expiry.ts";
+import { checkRevision, inRange, storeClosed } from "../failures.ts";
+import {
+  type KeyValue,
+  type ListOptions,
+  type Page,
+  type Range,
+  type ReadOptions,
+  type Revision,
+  type Store,
+  StoreError,
+  type WatchBatch,
+  type WatchEvent,
+  type WriteOptions,
+} from "../store.ts";
+import { History } from "../watch/history.ts";
+import { Compactor, forgetBefore } from "./compaction.ts";
+import { Database } from "./database.ts";
+import { ttlKey } from "./keys.ts";
+import { type Layout, readLayout, readTtls, type Ttl } from "./layout.ts";
+import { listAt, readAt, readEvents, readHead, readItem } from "./mvcc.ts";
+import { type Committed, Writer } from "./writer.ts";
 
 export interface LevelStoreOptions {
   /** The directory that holds the database; made when missing. */
@@ -14,4 +36,222 @@ export interface LevelStoreOptions {
 }
 
 /** Fails with a `StoreError` of code `locked`, `corrupt` or `newer-format`, in one sentence for an operator. */
-export declare function openLevelStore(options: LevelStoreOptions): Promise<Store>;
+export async function openLevelStore(options: LevelStoreOptions): Promise<Store> {
+  const database = await Database.open(options.path);
+  try {
+    const layout = await readLayout(database, options.path);
+    return new LevelStore(options, database, layout, await readTtls(database));
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+/** Recent changes kept in memory, from which watchers are served that are not far behind: all, ordinarily. */
+const RECENT = { items: 2048, bytes: 4 * 2 ** 20 };
+/** Changes read from disk at a time for a watcher that is further behind. */
+const PAST_REVISIONS = 500;
+/** After a failed write the next attempt to go on is made no sooner than this. */
+const REOPEN_PAUSE_MS = 5000;
+
+interface Recent {
+  readonly revision: Revision;
+  readonly size: number;
+  readonly key: string;
+  readonly event: WatchEvent;
+}
+
+/** The embedded engine: LevelDB holds every version until it is compacted; an acknowledged write is on disk. */
+class LevelStore implements Store {
+  readonly #options: LevelStoreOptions;
+  readonly #writer: Writer;
+  readonly #recent: History<Recent>;
+  readonly #changed = new Wakeup();
+  readonly #expiry: Expiry;
+  readonly #compactor: Compactor | undefined;
+  #database: Database;
+  /** Of the latest write on disk. */
+  #revision: Revision;
+  #oldest: Revision;
+  #closed = false;
+  #compacting: Promise<void> = Promise.resolve();
+  #reopening: Promise<void> | undefined;
+  #failedAt: number | undefined;
+
+  constructor(options: LevelStoreOptions, database: Database, layout: Layout, ttls: Iterable<Ttl>) {
+    this.#options = options;
+    this.#database = database;
+    this.#revision = layout.revision;
+    this.#oldest = layout.oldest;
+    this.#recent = new History(RECENT, layout.revision);
+    this.#writer = new Writer(
+      () => this.#database,
+      layout.revision,
+      (writes) => this.#committed(writes),
+    );
+    this.#expiry = new Expiry(options.clock, (key, revision) => void this.#expire(key, revision));
+    for (const { key, revision, at } of ttls) this.#expiry.add(key, revision, at);
+    if (options.compactionIntervalMs > 0) this.#compactor = this.#startCompactor(options);
+  }
+
+  current(): Revision {
+    return this.#revision;
+  }
+
+  async get(key: string, options?: ReadOptions): Promise<KeyValue | undefined> {
+    this.#check(options?.revision);
+    if (options?.revision !== undefined) return await readAt(this.#database, key, options.revision);
+    const head = readHead(this.#database, key);
+    return head && readItem(this.#database, key, head);
+  }
+
+  async list(range: Range, options: ListOptions = {}): Promise<Page> {
+    this.#check(options.revision);
+    return await listAt(this.#database, range, options.revision ?? this.#revision, options);
+  }
+
+  create(key: string, value: Uint8Array, options?: WriteOptions): Promise<Revision> {
+    return this.#write(key, value, 0 as Revision, options);
+  }
+
+  update(key: string, value: Uint8Array, expected: Revision, options?: WriteOptions): Promise<Revision> {
+    return this.#write(key, value, expected, options);
+  }
+
+  delete(key: string, expected: Revision): Promise<Revision> {
+    return this.#write(key, undefined, expected);
+  }
+
+  /** A watcher is a revision it has reached: what it is sent next is looked up, so a slow one holds no memory. */
+  async *watch(range: Range, from: Revision, signal: AbortSignal): AsyncIterable<WatchBatch> {
+    let seen = from;
+    while (!signal.aborted) {
+      this.#check(seen);
+      if (seen === this.#revision) {
+        await this.#changed.wait(signal);
+        continue;
+      }
+      const batch = seen < this.#recent.start ? await this.#past(range, seen) : this.#live(range, seen);
+      seen = batch.revision;
+      if (signal.aborted) return;
+      yield batch;
+    }
+  }
+
+  async compact(before: Revision): Promise<void> {
+    this.#check(Math.max(before, this.#oldest) as Revision);
+    const run = async (): Promise<void> => {
+      if (before <= this.#oldest || this.#closed) return;
+      this.#oldest = before;
+      await forgetBefore(this.#database, before);
+    };
+    this.#compacting = this.#compacting.then(run, run);
+    await this.#compacting;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#expiry.close();
+    this.#compactor?.close();
+    this.#changed.notify();
+    await this.#writer.idle();
+    await Promise.allSettled([this.#compacting, this.#reopening]);
+    await this.#database.close();
+  }
+
+  #check(revision: Revision = this.#revision): void {
+    if (this.#closed) throw storeClosed();
+    checkRevision(revision, this.#oldest, this.#revision);
+  }
+
+  async #write(
+    key: string,
+    value: Uint8Array | undefined,
+    expected: Revision,
+    options?: WriteOptions,
+  ): Promise<Revision> {
+    this.#check();
+    if (expected === 0 && value === undefined) throw new RangeError(`Cannot delete "${key}": revision 0 is none`);
+    if (this.#writer.failure !== undefined) await this.#recover(this.#writer.failure);
+    const ttl = options?.ttlSeconds;
+    const expiresAt = ttl === undefined ? undefined : this.#options.clock.now() + ttl * 1000;
+    return await this.#writer.write({ key, value, expected, expiresAt });
+  }
+
+  #committed(writes: readonly Committed[]): void {
+    for (const { event, revision, bytes, expiresAt } of writes) {
+      const key = event.type === "put" ? event.item.key : event.key;
+      this.#recent.push({ revision, size: bytes, key, event });
+      this.#revision = revision;
+      if (expiresAt !== undefined) this.#expiry.add(key, revision, expiresAt);
+    }
+    this.#changed.notify();
+  }
+
+  #live(range: Range, from: Revision): WatchBatch {
+    const recent = this.#recent.since(from).filter((change) => inRange(change.key, range));
+    return { events: recent.map((change) => change.event), revision: this.#revision };
+  }
+
+  async #past(range: Range, from: Revision): Promise<WatchBatch> {
+    const batch = await readEvents(this.#database, range, from, this.#revision, PAST_REVISIONS);
+    // Compaction may have taken away what was being read.
+    this.#check(from);
+    return batch;
+  }
+
+  async #expire(key: string, revision: Revision): Promise<void> {
+    const { clock, log } = this.#options;
+    try {
+      if (readHead(this.#database, key)?.modified === revision) await this.#write(key, undefined, revision);
+      await this.#database.write([{ type: "del", key: ttlKey(revision) }], false);
+    } catch (error) {
+      if (this.#closed || (error instanceof StoreError && error.code === "conflict")) return;
+      log.error("Cannot remove a value whose time is over; trying again in a minute", error, { key });
+      this.#expiry.add(key, revision, clock.now() + 60_000);
+    }
+  }
+
+  #startCompactor({ clock, log, compactionIntervalMs, historyRetentionMs }: LevelStoreOptions): Compactor {
+    return new Compactor({
+      clock,
+      log,
+      intervalMs: compactionIntervalMs,
+      retentionMs: historyRetentionMs ?? compactionIntervalMs,
+      current: () => this.#revision,
+      compact: (before) => this.compact(before),
+    });
+  }
+
+  /**
+   * After a failed write the database takes no more of them, but reads go on. Opening it again starts a new log; that is
+   * tried when there is room for it.
+   */
+  async #recover(failure: StoreError): Promise<void> {
+    const { clock } = this.#options;
+    this.#failedAt ??= clock.monotonic();
+    if (this.#reopening === undefined && clock.monotonic() - this.#failedAt < REOPEN_PAUSE_MS) throw failure;
+    this.#reopening ??= this.#reopen(failure).finally(() => {
+      this.#reopening = undefined;
+    });
+    await this.#reopening;
+  }
+
+  async #reopen(failure: StoreError): Promise<void> {
+    const { clock, log, path } = this.#options;
+    this.#failedAt = clock.monotonic();
+    if (!(await this.#database.hasRoomToOpen())) throw failure;
+    await this.#compacting.catch(() => {});
+    await this.#database.close();
+    this.#database = await Database.open(path);
+    const layout = await readLayout(this.#database, path);
+    // What failed may have reached the disk after all: then watchers hear of it now, from there.
+    this.#recent.restart(layout.revision);
+    this.#revision = layout.revision;
+    this.#writer.reset(layout.revision);
+    this.#failedAt = undefined;
+    this.#changed.notify();
+    log.info("The embedded store takes writes again", { path });
+  }
+}

@@ -57,7 +57,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   readonly #options: WatchCacheOptions<T>;
   readonly #objects = new SortedObjects<Encoded<T>>();
   readonly #indexes: Indexes<T>;
-  readonly #history: History<T>;
+  readonly #history: History<Change<T>>;
   readonly #watchers: Watchers<T>;
   readonly #closing = new AbortController();
   readonly #ready = Promise.withResolvers<void>();

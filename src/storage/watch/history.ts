@@ -1,6 +1,4 @@
-import type { ApiObject } from "../../api/kind.ts";
 import type { Revision } from "../store.ts";
-import type { Change } from "./change.ts";
 
 export interface HistoryBudget {
   readonly items: number;
@@ -8,13 +6,19 @@ export interface HistoryBudget {
   readonly bytes: number;
 }
 
+/** What happened at a revision. Several may share one: those that a single write made. */
+export interface HistoryEntry {
+  readonly revision: Revision;
+  readonly size: number;
+}
+
 /**
- * The latest changes of one cache, so that a client that was away for a moment need not list again. When either budget
+ * The latest changes, so that a client that was away for a moment need not list again. When either budget
  * is used up the oldest are forgotten, and who asks for them is told 410.
  */
-export class History<T extends ApiObject> {
+export class History<E extends HistoryEntry> {
   readonly #budget: HistoryBudget;
-  #changes: Change<T>[] = [];
+  #changes: E[] = [];
   /** Index of the oldest change that is still kept. */
   #head = 0;
   #bytes = 0;
@@ -34,7 +38,7 @@ export class History<T extends ApiObject> {
     return this.#changes.length - this.#head;
   }
 
-  push(change: Change<T>): void {
+  push(change: E): void {
     this.#changes.push(change);
     this.#bytes += change.size;
     while (this.length > this.#budget.items || (this.#bytes > this.#budget.bytes && this.length > 1)) {
@@ -49,7 +53,7 @@ export class History<T extends ApiObject> {
   }
 
   /** Changes after `revision`, oldest first. */
-  since(revision: Revision): Change<T>[] {
+  since(revision: Revision): E[] {
     let low = this.#head;
     let high = this.#changes.length;
     while (low < high) {

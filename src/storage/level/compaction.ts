@@ -1,0 +1,99 @@
+import type { Clock, Timer } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import type { Revision } from "../store.ts";
+import type { Database, Operation } from "./database.ts";
+import { COMPACTED_KEY, LOG_RANGE, logKey, revisionOf, versionKey } from "./keys.ts";
+import { decodeLogEntry, decodeVersion, encodeNumber } from "./record.ts";
+
+/** Deletions written at a time. */
+const CHUNK_OPERATIONS = 2000;
+
+/**
+ * Forgets what nobody may read any more once `before` is the oldest readable revision. Only the log up to `before` is
+ * looked at, so the work is that of the writes since the last time, however many keys there are: every log entry names
+ * the version it replaced, which is not shown from then on. Worked example, compacting to 4:
+ *
+ *     log 2: /a, before 0      version /a 2 → deleted by the entry of log 3, which replaced it
+ *     log 3: /a, before 2      version /a 3 → deleted by the entry of log 4
+ *     log 4: /a, before 3      version /a 4 → kept if it is a value, deleted if it is a deletion
+ *
+ * The new limit is on disk before anything is deleted; what a crash leaves behind goes the next time.
+ */
+export async function forgetBefore(database: Database, before: Revision): Promise<void> {
+  await database.write([{ type: "put", key: COMPACTED_KEY, value: encodeNumber(COMPACTED_KEY, before) }], true);
+  let operations: Operation[] = [];
+  const bounds = { gte: LOG_RANGE.gte, lt: logKey((before + 1) as Revision) };
+  for await (const chunk of database.entries(bounds)) {
+    for (const [bytes, record] of chunk) {
+      operations.push(...deletionsOf(database, bytes, record));
+      if (operations.length < CHUNK_OPERATIONS) continue;
+      await database.write(operations, false);
+      operations = [];
+    }
+  }
+  await database.write(operations, false);
+}
+
+function deletionsOf(database: Database, bytes: Buffer, record: Buffer): Operation[] {
+  const { key, previous } = decodeLogEntry(bytes, record);
+  const deletions: Operation[] = [{ type: "del", key: bytes }];
+  if (previous !== 0) deletions.push({ type: "del", key: versionKey(key, previous) });
+  const version = versionKey(key, revisionOf(bytes));
+  const stored = database.get(version);
+  if (stored !== undefined && decodeVersion(version, stored).value === undefined) {
+    deletions.push({ type: "del", key: version });
+  }
+  return deletions;
+}
+
+export interface CompactorOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly intervalMs: number;
+  readonly retentionMs: number;
+  readonly current: () => Revision;
+  readonly compact: (before: Revision) => Promise<void>;
+}
+
+/** Compacts every `intervalMs` to what was current `retentionMs` ago. */
+export class Compactor {
+  readonly #options: CompactorOptions;
+  /** When which revision was current; one a tick, for as long as the retention. */
+  #samples: { readonly at: number; readonly revision: Revision }[] = [];
+  #timer: Timer | undefined;
+  #closed = false;
+
+  constructor(options: CompactorOptions) {
+    this.#options = options;
+    this.#sample();
+    this.#arm();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#timer?.cancel();
+  }
+
+  #arm(): void {
+    if (this.#closed) return;
+    this.#timer = this.#options.clock.timer(this.#options.intervalMs, () => void this.#tick());
+  }
+
+  #sample(): void {
+    this.#samples.push({ at: this.#options.clock.monotonic(), revision: this.#options.current() });
+  }
+
+  async #tick(): Promise<void> {
+    const { clock, log, retentionMs, compact } = this.#options;
+    const old = this.#samples.findLastIndex((sample) => sample.at <= clock.monotonic() - retentionMs);
+    const sample = this.#samples[old];
+    try {
+      if (sample !== undefined) await compact(sample.revision);
+      this.#samples = this.#samples.slice(old + 1);
+    } catch (error) {
+      if (!this.#closed) log.error("Cannot compact the store; trying again later", error);
+    }
+    this.#sample();
+    this.#arm();
+  }
+}

@@ -1,0 +1,294 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ClassicLevel } from "classic-level";
+import t from "tap";
+import type { Clock } from "../../std/clock.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { testStore } from "../conformance.ts";
+import { prefixRange, type Revision, type Store, type WatchEvent } from "../store.ts";
+import { FORMAT_KEY, versionKey } from "./keys.ts";
+import { type LevelStoreOptions, openLevelStore } from "./level.ts";
+import { encodeNumber } from "./record.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "svc-level-"));
+t.teardown(() => rmSync(directory, { recursive: true }));
+let count = 0;
+const newPath = (): string => join(directory, `${count++}`);
+const ALL = prefixRange("/");
+const bytes = (text: string): Uint8Array => Buffer.from(text);
+
+function open(path: string, options: Partial<LevelStoreOptions> = {}, clock: Clock = new FakeClock()): Promise<Store> {
+  return openLevelStore({ path, clock, log: silentLogger, compactionIntervalMs: 0, ...options });
+}
+
+async function texts(store: Store, revision?: Revision): Promise<string[]> {
+  const { items } = await store.list(ALL, { revision });
+  return items.map((item) => `${item.key}=${Buffer.from(item.value).toString()}`);
+}
+
+async function eventsUpTo(store: Store, from: Revision, revision = store.current()): Promise<WatchEvent[]> {
+  const controller = new AbortController();
+  const events: WatchEvent[] = [];
+  for await (const batch of store.watch(ALL, from, controller.signal)) {
+    events.push(...batch.events);
+    if (batch.revision >= revision) break;
+  }
+  return events;
+}
+
+t.test("openLevelStore() is a Store", (t) => testStore(t, (clock) => open(newPath(), {}, clock), { fakeTime: true }));
+
+t.test("openLevelStore() finds values, history and revisions as they were left", async (t) => {
+  const path = newPath();
+  const first = await open(path);
+  const a1 = await first.create("/a", bytes("a1"));
+  const a2 = await first.update("/a", bytes("a2"), a1);
+  const b1 = await first.create("/b", bytes("b1"));
+  const last = await first.delete("/b", b1);
+  await first[Symbol.asyncDispose]();
+  await using again = await open(path);
+  t.equal(again.current(), last);
+  t.same(await texts(again), ["/a=a2"]);
+  t.same(await texts(again, b1), ["/a=a2", "/b=b1"]);
+  t.same(
+    (await eventsUpTo(again, a1)).map((event) => event.type),
+    ["put", "put", "delete"],
+  );
+  t.equal((await again.get("/a"))?.modified, a2);
+  t.equal(await again.create("/c", bytes("c")), last + 1, "revisions go on");
+});
+
+t.test("openLevelStore() never reuses a revision, even of a store that was emptied and compacted", async (t) => {
+  const path = newPath();
+  const first = await open(path);
+  const made = await first.create("/a", bytes("1"));
+  const gone = await first.delete("/a", made);
+  await first.compact(gone);
+  await first[Symbol.asyncDispose]();
+  await using again = await open(path);
+  t.equal(again.current(), gone);
+  await t.rejects(again.list(ALL, { revision: made }), { code: "compacted" });
+  t.equal(await again.create("/a", bytes("2")), gone + 1);
+});
+
+t.test("openLevelStore() remembers when values are to vanish", async (t) => {
+  const path = newPath();
+  const start = Date.UTC(2026, 0, 1);
+  const first = await open(path, {}, new FakeClock(start));
+  await first.create("/soon", bytes("x"), { ttlSeconds: 60 });
+  await first.create("/later", bytes("x"), { ttlSeconds: 600 });
+  await first[Symbol.asyncDispose]();
+  const clock = new FakeClock(start + 120_000);
+  await using again = await open(path, {}, clock);
+  const revision = again.current();
+  const events = eventsUpTo(again, revision, (revision + 1) as Revision);
+  await clock.advance(1000);
+  t.match(await events, [{ type: "delete", key: "/soon" }]);
+  t.same(await texts(again), ["/later=x"]);
+});
+
+t.test("openLevelStore() with a compaction interval keeps what is younger than the retention", async (t) => {
+  const clock = new FakeClock();
+  await using store = await open(newPath(), { compactionIntervalMs: 1000 }, clock);
+  const old = await store.create("/a", bytes("1"));
+  await clock.advance(1000);
+  const young = await store.update("/a", bytes("2"), old);
+  const settled = async (): Promise<void> => {
+    await store.compact(1 as Revision);
+  };
+  await settled();
+  t.same(await texts(store, old), ["/a=1"], "one interval is not enough");
+  await clock.advance(1000);
+  await settled();
+  t.same(await texts(store, old), ["/a=1"], "it was current one interval ago");
+  await clock.advance(1000);
+  await settled();
+  await t.rejects(store.list(ALL, { revision: old }), { code: "compacted" });
+  t.same(await texts(store, young), ["/a=2"]);
+});
+
+t.test("watch() catches up from disk when it is further behind than memory reaches", async (t) => {
+  await using store = await open(newPath());
+  const from = store.current();
+  let head = await store.create("/hot", bytes("0"));
+  await Promise.all(Array.from({ length: 2000 }, (_, i) => store.create(`/many/${i}`, bytes("x".repeat(2500)))));
+  head = await store.update("/hot", bytes("1"), head);
+  await store.delete("/hot", head);
+  const events = await eventsUpTo(store, from);
+  t.equal(events.length, 2003);
+  const revisions = events.map((event) => (event.type === "put" ? event.item.modified : event.revision));
+  t.same(
+    revisions,
+    Array.from({ length: 2003 }, (_, i) => from + 1 + i),
+  );
+  t.match(events.at(-1), { type: "delete", key: "/hot", previous: { modified: head } });
+  t.match(events.at(-2), { type: "put", previous: { modified: from + 1 } });
+});
+
+t.test("openLevelStore() says that another process has the store open", async (t) => {
+  const path = newPath();
+  await using _store = await open(path);
+  await t.rejects(open(path), {
+    code: "locked",
+    message: `Cannot open the embedded store in "${path}": another process has it open`,
+  });
+});
+
+/** Changes a closed store behind its back. */
+async function tamper(path: string, change: (level: ClassicLevel<Buffer, Buffer>) => Promise<void>): Promise<void> {
+  const level = new ClassicLevel<Buffer, Buffer>(path, { keyEncoding: "buffer", valueEncoding: "buffer" });
+  await change(level);
+  await level.close();
+}
+
+t.test("openLevelStore() refuses a newer format, another program's data and gaps, each by name", async (t) => {
+  const newer = newPath();
+  await (await open(newer))[Symbol.asyncDispose]();
+  await tamper(newer, (level) => level.put(FORMAT_KEY, encodeNumber(FORMAT_KEY, 2)));
+  await t.rejects(open(newer), {
+    code: "newer-format",
+    message: /is of format 2, this program knows 1; use a newer one$/,
+  });
+
+  const foreign = newPath();
+  await tamper(foreign, (level) => level.put(Buffer.from("hello"), Buffer.from("world")));
+  await t.rejects(open(foreign), { code: "corrupt", message: /holds data of another program$/ });
+
+  const gap = newPath();
+  const store = await open(gap);
+  for (const key of ["/a", "/b", "/c", "/d"]) await store.create(key, bytes("x"));
+  await store[Symbol.asyncDispose]();
+  await tamper(gap, (level) => level.del(Buffer.from("6c0000000000000003", "hex")));
+  await t.rejects(open(gap), { code: "corrupt", message: /has lost writes of revisions 3 to 3;/ });
+
+  const file = newPath();
+  writeFileSync(file, "");
+  await t.rejects(open(file), { code: "unavailable", message: /^Cannot make directory .* EEXIST/ });
+});
+
+t.test("a value whose bytes changed on disk is reported, not returned", async (t) => {
+  const path = newPath();
+  const store = await open(path);
+  const revision = await store.create("/a", bytes("precious"));
+  await store[Symbol.asyncDispose]();
+  await tamper(path, async (level) => {
+    const key = versionKey("/a", revision);
+    const record = (await level.get(key))!;
+    record[record.length - 1]! ^= 1;
+    await level.put(key, record);
+  });
+  await using again = await open(path);
+  const error = {
+    code: "corrupt",
+    message: /^Cannot read record "v\/a\.+" of the embedded store: its checksum is wrong$/,
+  };
+  await t.rejects(again.get("/a"), error);
+  await t.rejects(again.list(ALL), error);
+});
+
+t.test("openLevelStore() reports a damaged table or log as corrupt", async (t) => {
+  const path = newPath();
+  const store = await open(path);
+  for (let i = 0; i < 50; i++) await store.create(`/${i}`, bytes("x".repeat(1000)));
+  await store[Symbol.asyncDispose]();
+  const log = readdirSync(path).find((name) => name.endsWith(".log"))!;
+  const content = readFileSync(join(path, log));
+  content.fill(0x55, 20_000, 20_100);
+  writeFileSync(join(path, log), content);
+  await t.rejects(open(path), { code: "corrupt" });
+  writeFileSync(join(path, "CURRENT"), "MANIFEST-999999\n");
+  await t.rejects(open(path), { code: /corrupt|unavailable/ });
+});
+
+/** A child that writes as fast as it can and prints the number of each write that was acknowledged. */
+function spawnWriter(path: string): ChildProcess {
+  const url = (name: string): string => JSON.stringify(new URL(name, import.meta.url).href);
+  const script = `
+    import { writeSync } from "node:fs";
+    import { openLevelStore } from ${url("./level.ts")};
+    import { systemClock } from ${url("../../std/clock.ts")};
+    import { silentLogger } from ${url("../../std/log.ts")};
+    const store = await openLevelStore({ path: ${JSON.stringify(path)}, clock: systemClock, log: silentLogger, compactionIntervalMs: 0 });
+    let next = 0;
+    const writer = async () => {
+      for (;;) {
+        const number = next++;
+        const revision = await store.create("/" + number, Buffer.from("value " + number));
+        if (number % 3 === 0) await store.update("/" + number, Buffer.from("again " + number), revision);
+        writeSync(1, number + "\\n");
+      }
+    };
+    await Promise.all(Array.from({ length: 16 }, writer));`;
+  return spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["ignore", "pipe", "inherit"] });
+}
+
+t.test("an acknowledged write survives kill -9", async (t) => {
+  const path = newPath();
+  const child = spawnWriter(path);
+  t.teardown(() => child.kill("SIGKILL"));
+  let output = "";
+  await new Promise<void>((resolve) => {
+    child.stdout!.on("data", (data) => {
+      output += String(data);
+      if (output.length > 8000) child.kill("SIGKILL");
+    });
+    child.stdout!.on("close", resolve);
+  });
+  const acknowledged = output.slice(0, output.lastIndexOf("\n")).split("\n").map(Number);
+  t.ok(acknowledged.length > 500, `${acknowledged.length} writes`);
+  await using store = await open(path);
+  const found = new Set(await texts(store));
+  const lost = acknowledged.filter((n) => !found.has(`/${n}=${n % 3 === 0 ? "again" : "value"} ${n}`));
+  t.same(lost, [], "none is lost");
+});
+
+t.test(
+  "a full disk refuses writes with no-space, keeps reading, and takes writes again when there is room",
+  async (t) => {
+    const path = newPath();
+    mkdirSync(path);
+    try {
+      execFileSync("mount", ["-t", "tmpfs", "-o", "size=40m", "tmpfs", path], { stdio: "ignore" });
+    } catch {
+      console.log("# No file system can be mounted here: the checks of a full disk are left out");
+      return;
+    }
+    t.teardown(() => execFileSync("umount", [path]));
+    const clock = new FakeClock();
+    const store = await open(join(path, "store"), {}, clock);
+    const value = Buffer.alloc(1_000_000, "x");
+    await store.create("/kept", bytes("kept"));
+    const ballast = join(path, "ballast");
+    writeFileSync(ballast, Buffer.alloc(36_000_000));
+    let acknowledged = 0;
+    const failure = await (async () => {
+      for (; acknowledged < 100; acknowledged++) {
+        try {
+          await store.create(`/big/${acknowledged}`, value);
+        } catch (error) {
+          return error;
+        }
+      }
+      return undefined;
+    })();
+    t.match(failure, { code: "no-space", message: /: no space is left on the device$/ });
+    t.equal((await texts(store)).length, acknowledged + 1, "still readable");
+    await t.rejects(store.create("/more", bytes("x")), { code: "no-space" });
+    await clock.advance(10_000);
+    await t.rejects(store.create("/more", bytes("x")), { code: "no-space" }, "no room yet");
+    rmSync(ballast);
+    await clock.advance(10_000);
+    await store.create("/more", bytes("x"));
+    const keys = (await store.list(ALL)).items.map((item) => item.key);
+    for (let i = 0; i < acknowledged; i++) t.ok(keys.includes(`/big/${i}`), "nothing acknowledged is lost");
+    await store[Symbol.asyncDispose]();
+    await using again = await open(join(path, "store"));
+    t.same(
+      (await again.list(ALL)).items.map((item) => item.key),
+      keys,
+    );
+  },
+);

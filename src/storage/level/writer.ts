@@ -1,0 +1,204 @@
+import { alreadyExists, conflicting } from "../failures.ts";
+import { type KeyValue, type Revision, StoreError, type WatchEvent } from "../store.ts";
+import type { Database, Operation } from "./database.ts";
+import { headKey, logKey, REVISION_KEY, ttlKey, versionKey } from "./keys.ts";
+import { readHead, readItem } from "./mvcc.ts";
+import { encodeHead, encodeLogEntry, encodeNumber, encodeTtlEntry, encodeVersion } from "./record.ts";
+
+export interface WriteRequest {
+  readonly key: string;
+  /** Undefined deletes. */
+  readonly value: Uint8Array | undefined;
+  /** The revision the key must be of; 0 when it must not exist. */
+  readonly expected: Revision;
+  /** When the value vanishes, in milliseconds since 1970. */
+  readonly expiresAt?: number | undefined;
+}
+
+interface Pending {
+  readonly operations: readonly Operation[];
+  readonly event: WatchEvent;
+  readonly revision: Revision;
+  readonly bytes: number;
+  readonly expiresAt: number | undefined;
+  readonly commit: PromiseWithResolvers<void>;
+}
+
+export interface Committed {
+  readonly event: WatchEvent;
+  readonly revision: Revision;
+  readonly bytes: number;
+  readonly expiresAt: number | undefined;
+}
+
+/** Writes that wait for the disk. More are refused with `unavailable`: memory is finite, and the disk is not keeping up. */
+const WAITING_MAX = 16_384;
+/** Of one batch: beyond it a larger one saves nothing and everyone waits longer. */
+const BATCH_WRITES = 1024;
+const BATCH_BYTES = 4 * 2 ** 20;
+
+/**
+ * One queue for all writes. A write is judged against what is stored and what is queued before it, takes the next
+ * revision, and waits; while one batch is being synced to disk the next one gathers (group commit). Nobody is told of a
+ * write, watchers included, before it is on disk.
+ */
+export class Writer {
+  readonly #database: () => Database;
+  readonly #onCommit: (writes: readonly Committed[]) => void;
+  #next: Revision;
+  #queue: Pending[] = [];
+  /** The latest queued or unsynced write of each key that has one. */
+  readonly #latest = new Map<string, Pending>();
+  #draining: Promise<void> | undefined;
+  #failure: StoreError | undefined;
+
+  constructor(database: () => Database, revision: Revision, onCommit: (writes: readonly Committed[]) => void) {
+    this.#database = database;
+    this.#next = revision;
+    this.#onCommit = onCommit;
+  }
+
+  /** Why writes are refused since one failed: what is on disk is known again only after `reset`. */
+  get failure(): StoreError | undefined {
+    return this.#failure;
+  }
+
+  /** Goes on from what is on disk. */
+  reset(revision: Revision): void {
+    this.#failure = undefined;
+    this.#next = revision;
+  }
+
+  async write(request: WriteRequest): Promise<Revision> {
+    for (;;) {
+      if (this.#failure !== undefined) throw this.#failure;
+      const pending = this.#latest.get(request.key);
+      const previous = pending === undefined ? this.#stored(request.key) : itemOf(pending.event);
+      if ((previous?.modified ?? 0) === request.expected) return await this.#enqueue(request, previous);
+      // A write that is not on disk yet proves nothing: the answer waits for it.
+      if (pending === undefined) throw refusal(request, previous);
+      await pending.commit.promise.catch(() => {});
+    }
+  }
+
+  /** Resolves when all that was written before the call is on disk or has failed. */
+  async idle(): Promise<void> {
+    await this.#draining;
+  }
+
+  #stored(key: string): KeyValue | undefined {
+    const database = this.#database();
+    const head = readHead(database, key);
+    return head && readItem(database, key, head);
+  }
+
+  async #enqueue(request: WriteRequest, previous: KeyValue | undefined): Promise<Revision> {
+    if (this.#queue.length >= WAITING_MAX) {
+      throw new StoreError("unavailable", `Cannot write "${request.key}": ${WAITING_MAX} writes wait for the disk`);
+    }
+    const revision = (this.#next + 1) as Revision;
+    const pending = prepare(request, previous, revision);
+    this.#next = revision;
+    this.#queue.push(pending);
+    this.#latest.set(request.key, pending);
+    this.#draining ??= this.#drain();
+    await pending.commit.promise;
+    return revision;
+  }
+
+  async #drain(): Promise<void> {
+    // A turn of the event loop lets everyone who is about to write join the first batch.
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    while (this.#queue.length > 0) {
+      const batch = this.#takeBatch();
+      try {
+        await this.#database().write(operationsOf(batch), true);
+      } catch (error) {
+        this.#fail(batch, error);
+        break;
+      }
+      this.#settle(batch);
+    }
+    this.#draining = undefined;
+  }
+
+  #takeBatch(): Pending[] {
+    let count = 0;
+    let bytes = 0;
+    while (count < this.#queue.length && count < BATCH_WRITES && bytes < BATCH_BYTES) {
+      bytes += this.#queue[count++]!.bytes;
+    }
+    return this.#queue.splice(0, count);
+  }
+
+  #settle(batch: readonly Pending[]): void {
+    for (const pending of batch) this.#forget(pending);
+    this.#onCommit(batch);
+    for (const pending of batch) pending.commit.resolve();
+  }
+
+  /** All that was judged against the failed writes fails with them. */
+  #fail(batch: readonly Pending[], error: unknown): void {
+    this.#failure =
+      error instanceof StoreError ? error : new StoreError("unavailable", "Cannot write the store", { cause: error });
+    const failed = [...batch, ...this.#queue];
+    this.#queue = [];
+    this.#latest.clear();
+    for (const pending of failed) pending.commit.reject(this.#failure);
+  }
+
+  #forget(pending: Pending): void {
+    const key = keyOf(pending.event);
+    if (this.#latest.get(key) === pending) this.#latest.delete(key);
+  }
+}
+
+function keyOf(event: WatchEvent): string {
+  return event.type === "put" ? event.item.key : event.key;
+}
+
+function itemOf(event: WatchEvent): KeyValue | undefined {
+  return event.type === "put" ? event.item : undefined;
+}
+
+function refusal({ key, expected }: WriteRequest, current: KeyValue | undefined): StoreError {
+  if (expected === 0 && current !== undefined) return alreadyExists(key, current);
+  return conflicting(key, expected, current);
+}
+
+function prepare(request: WriteRequest, previous: KeyValue | undefined, revision: Revision): Pending {
+  const { key, value, expiresAt } = request;
+  const created = previous?.created ?? revision;
+  const head = headKey(key);
+  const version = versionKey(key, revision);
+  const log = logKey(revision);
+  const record = encodeVersion(version, created, value);
+  const operations: Operation[] = [
+    { type: "put", key: version, value: record },
+    { type: "put", key: log, value: encodeLogEntry(log, { key, previous: previous?.modified ?? (0 as Revision) }) },
+    value === undefined
+      ? { type: "del", key: head }
+      : { type: "put", key: head, value: encodeHead(head, { modified: revision, created }) },
+  ];
+  if (expiresAt !== undefined) {
+    const ttl = ttlKey(revision);
+    operations.push({ type: "put", key: ttl, value: encodeTtlEntry(ttl, { key, at: expiresAt }) });
+  }
+  const commit = Promise.withResolvers<void>();
+  return { operations, event: eventOf(request, previous, revision), revision, bytes: record.length, expiresAt, commit };
+}
+
+function eventOf({ key, value }: WriteRequest, previous: KeyValue | undefined, revision: Revision): WatchEvent {
+  if (value !== undefined) {
+    const item = { key, value, modified: revision, created: previous?.created ?? revision };
+    return { type: "put", item, previous };
+  }
+  if (previous === undefined) throw new Error(`Cannot delete "${key}": it does not exist`);
+  return { type: "delete", key, revision, previous };
+}
+
+function operationsOf(batch: readonly Pending[]): Operation[] {
+  const operations = batch.flatMap((pending) => pending.operations);
+  operations.push({ type: "put", key: REVISION_KEY, value: encodeNumber(REVISION_KEY, batch.at(-1)!.revision) });
+  return operations;
+}
