@@ -1,0 +1,108 @@
+/** Rules for `metadata`, the same for every kind. */
+import { deepEqual } from "../../schema/equal.ts";
+import { type FieldError, forbiddenField, invalidField, requiredField, tooLong } from "../../schema/field-error.ts";
+import { index } from "../../schema/field-path.ts";
+import type { ApiObject, Kind } from "../kind.ts";
+import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from "./names.ts";
+import type { ObjectMeta } from "./object-meta.ts";
+
+/** Keys and values of all annotations together, in bytes. */
+const ANNOTATIONS_MAX = 262_144;
+
+export function validateObjectMeta(meta: ObjectMeta, kind: Kind): readonly FieldError[] {
+  const form = kind.nameForm ?? dns1123Subdomain;
+  const { name = "", generateName = "", namespace = "" } = meta;
+  return [
+    ...(generateName === ""
+      ? []
+      : form(generateName.replace(/-$/, "a")).map((p) => invalidField("metadata.generateName", generateName, p))),
+    ...(name === ""
+      ? [requiredField("metadata.name", "name or generateName is required")]
+      : form(name).map((problem) => invalidField("metadata.name", name, problem))),
+    ...validateNamespace(namespace, kind.namespaced),
+    ...validateLabels(meta.labels),
+    ...validateAnnotations(meta.annotations),
+    ...validateOwners(meta.ownerReferences),
+    ...(meta.finalizers ?? []).flatMap((finalizer) =>
+      qualifiedName(finalizer).map((problem) => invalidField("metadata.finalizers", finalizer, problem)),
+    ),
+  ];
+}
+
+function validateNamespace(namespace: string, namespaced: boolean): readonly FieldError[] {
+  if (!namespaced) {
+    return namespace === "" ? [] : [forbiddenField("metadata.namespace", "not allowed on this type")];
+  }
+  if (namespace === "") return [requiredField("metadata.namespace")];
+  return dns1123Label(namespace).map((problem) => invalidField("metadata.namespace", namespace, problem));
+}
+
+export function validateLabels(
+  labels: Readonly<Record<string, string>> | undefined,
+  field = "metadata.labels",
+): readonly FieldError[] {
+  return Object.entries(labels ?? {}).flatMap(([name, value]) => [
+    ...qualifiedName(name).map((problem) => invalidField(field, name, problem)),
+    ...labelValue(value).map((problem) => invalidField(field, value, problem)),
+  ]);
+}
+
+function validateAnnotations(annotations: Readonly<Record<string, string>> | undefined): readonly FieldError[] {
+  let bytes = 0;
+  const errors: FieldError[] = [];
+  for (const [name, value] of Object.entries(annotations ?? {})) {
+    bytes += Buffer.byteLength(name) + Buffer.byteLength(value);
+    // Annotation keys may be of either case.
+    const problems = qualifiedName(name.toLowerCase());
+    errors.push(...problems.map((problem) => invalidField("metadata.annotations", name, problem)));
+  }
+  return bytes > ANNOTATIONS_MAX ? [...errors, tooLong("metadata.annotations", ANNOTATIONS_MAX)] : errors;
+}
+
+type Owners = ObjectMeta["ownerReferences"];
+
+function validateOwners(owners: Owners): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  let controller: string | undefined;
+  for (const [i, owner] of (owners ?? []).entries()) {
+    const at = index("metadata.ownerReferences", i);
+    if (!owner.apiVersion) errors.push(invalidField(`${at}.apiVersion`, owner.apiVersion, "version must not be empty"));
+    if (!owner.kind) errors.push(invalidField(`${at}.kind`, owner.kind, "must not be empty"));
+    if (!owner.name) errors.push(invalidField(`${at}.name`, owner.name, "must not be empty"));
+    if (!owner.uid) errors.push(invalidField(`${at}.uid`, owner.uid, "must not be empty"));
+    if (owner.controller !== true) continue;
+    if (controller !== undefined) {
+      const detail = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${owner.name}`;
+      errors.push(invalidField("metadata.ownerReferences", owners, detail));
+    }
+    controller = owner.name;
+  }
+  return errors;
+}
+
+/** What of `metadata` no update may change. */
+export function validateObjectMetaUpdate(next: ApiObject, previous: ApiObject): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  const immutable = "field is immutable";
+  const fields = [
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+  ] as const;
+  for (const field of fields) {
+    if (next.metadata?.[field] === previous.metadata?.[field]) continue;
+    errors.push(invalidField(`metadata.${field}`, next.metadata?.[field], immutable));
+  }
+  if (previous.metadata?.deletionTimestamp !== undefined) {
+    const before = new Set(previous.metadata.finalizers ?? []);
+    const added = (next.metadata?.finalizers ?? []).filter((finalizer) => !before.has(finalizer));
+    if (added.length > 0 && !deepEqual(next.metadata?.finalizers, previous.metadata.finalizers)) {
+      const detail = `no new finalizers can be added if the object is being deleted, found new finalizers ${JSON.stringify(added)}`;
+      errors.push(forbiddenField("metadata.finalizers", detail));
+    }
+  }
+  return errors;
+}

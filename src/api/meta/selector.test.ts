@@ -1,0 +1,82 @@
+import t from "tap";
+import { podKind } from "../core/pod-kind.ts";
+import { matchesFields, matchesLabels, parseFieldSelector, parseLabelSelector, requirementsOf } from "./selector.ts";
+
+function selects(selector: string, labels: Readonly<Record<string, string>>): boolean {
+  return matchesLabels(parseLabelSelector(selector), labels);
+}
+
+t.test("parseLabelSelector() and matchesLabels() agree with Kubernetes", async (t) => {
+  const web = { app: "web", tier: "front", "example.com/n": "5" };
+  for (const yes of [
+    "",
+    "app",
+    "app=web",
+    "app==web",
+    "app = web , tier=front",
+    "app!=db",
+    "other!=x",
+    "!other",
+    "app in (db, web)",
+    "app notin (db)",
+    "other notin (db)",
+    "example.com/n>4",
+    "example.com/n<6",
+  ]) {
+    t.ok(selects(yes, web), yes);
+  }
+  for (const no of [
+    "app=db",
+    "!app",
+    "other",
+    "app in (db)",
+    "app notin (web)",
+    "example.com/n>5",
+    "app>1",
+    "other=",
+  ]) {
+    t.notOk(selects(no, web), no);
+  }
+  t.ok(selects("x=", { x: "" }));
+  t.ok(selects("x in (,a)", { x: "" }));
+});
+
+t.test("parseLabelSelector() refuses what is no selector, quickly", async (t) => {
+  for (const bad of [
+    "=",
+    "a=b=c",
+    "a in b",
+    "a in (",
+    "a,",
+    "!",
+    "a b",
+    "a=-x",
+    "/x=1",
+    "a".repeat(9000),
+    "(",
+    "a in (b",
+  ]) {
+    t.throws(() => parseLabelSelector(bad), { name: "StatusError" }, bad.slice(0, 20));
+  }
+});
+
+t.test("requirementsOf() reads the object form", async (t) => {
+  const requirements = requirementsOf({
+    matchLabels: { app: "web" },
+    matchExpressions: [{ key: "tier", operator: "NotIn", values: ["back"] }],
+  });
+  t.ok(matchesLabels(requirements, { app: "web" }));
+  t.notOk(matchesLabels(requirements, { app: "web", tier: "back" }));
+  t.notOk(matchesLabels(requirements, undefined));
+});
+
+t.test("parseFieldSelector() knows the fields of the kind", async (t) => {
+  const pod = { metadata: { name: "a", namespace: "b" }, spec: { containers: [], nodeName: "n1" } };
+  const selects = (text: string) => matchesFields(parseFieldSelector(text, podKind), pod, podKind);
+  t.ok(selects("spec.nodeName=n1,metadata.name==a"));
+  t.notOk(selects("spec.nodeName!=n1"));
+  t.ok(selects("status.phase="), "absent is empty");
+  t.throws(() => parseFieldSelector("spec.foo=1", podKind), /field label not supported: spec.foo/);
+  t.throws(() => parseFieldSelector("nonsense", podKind), /can't understand 'nonsense'/);
+  t.throws(() => parseFieldSelector("__proto__=1", podKind), /field label not supported/);
+});

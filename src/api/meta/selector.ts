@@ -1,0 +1,229 @@
+/** Label and field selectors: `app=web,tier in (a,b),!old` and `spec.nodeName=n1`. */
+import type { ApiObject, Kind } from "../kind.ts";
+import { badRequest } from "../status.ts";
+import type { LabelSelector } from "./label-selector.ts";
+import { labelValue, qualifiedName } from "./names.ts";
+
+type Labels = Readonly<Record<string, string>>;
+
+export interface Requirement {
+  readonly key: string;
+  readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt";
+  readonly values: readonly string[];
+}
+
+/** Longer selectors are refused: each costs every object of a list. */
+const SELECTOR_MAX_CHARS = 8192;
+const TOKEN = /\s*(?:(==|!=|=|!|,|\(|\)|>|<)|([^\s=!,()<>]+))/y;
+
+/** Throws a `StatusError` 400 for text that is no selector. An empty text selects everything. */
+export function parseLabelSelector(text: string): readonly Requirement[] {
+  if (text.length > SELECTOR_MAX_CHARS) throw badRequest("unable to parse requirement: the selector is too long");
+  return new SelectorParser(tokens(text)).requirements();
+}
+
+function tokens(text: string): readonly string[] {
+  const found: string[] = [];
+  TOKEN.lastIndex = 0;
+  const end = text.trimEnd().length;
+  while (TOKEN.lastIndex < end) {
+    const match = TOKEN.exec(text);
+    if (match === null) throw badRequest(`unable to parse requirement: cannot read ${JSON.stringify(text)}`);
+    found.push(match[1] ?? match[2] ?? "");
+  }
+  return found;
+}
+
+class SelectorParser {
+  readonly #tokens: readonly string[];
+  #at = 0;
+
+  constructor(tokens: readonly string[]) {
+    this.#tokens = tokens;
+  }
+
+  requirements(): readonly Requirement[] {
+    const found: Requirement[] = [];
+    while (this.#at < this.#tokens.length) {
+      found.push(this.#requirement());
+      const separator = this.#next();
+      if (separator === undefined) break;
+      if (separator !== ",") throw unexpected(separator, "',' or 'end of string'");
+      if (this.#peek() === undefined) throw unexpected("", "identifier after ','");
+    }
+    return found;
+  }
+
+  #requirement(): Requirement {
+    if (this.#peek() === "!") {
+      this.#at += 1;
+      return checked({ key: this.#word("identifier"), operator: "DoesNotExist", values: [] });
+    }
+    const key = this.#word("identifier");
+    const operator = this.#peek();
+    if (operator === undefined || operator === ",") return checked({ key, operator: "Exists", values: [] });
+    this.#at += 1;
+    switch (operator) {
+      case "=":
+      case "==":
+        return checked({ key, operator: "In", values: [this.#value()] });
+      case "!=":
+        return checked({ key, operator: "NotIn", values: [this.#value()] });
+      case ">":
+        return checked({ key, operator: "Gt", values: [this.#word("integer")] });
+      case "<":
+        return checked({ key, operator: "Lt", values: [this.#word("integer")] });
+      case "in":
+        return checked({ key, operator: "In", values: this.#set() });
+      case "notin":
+        return checked({ key, operator: "NotIn", values: this.#set() });
+      default:
+        throw unexpected(operator, "in, notin, =, ==, !=, gt, lt");
+    }
+  }
+
+  /** A value may be left out: `key=` selects the empty value. */
+  #value(): string {
+    const next = this.#peek();
+    return next === undefined || next === "," ? "" : this.#word("value");
+  }
+
+  #set(): readonly string[] {
+    const open = this.#next();
+    if (open !== "(") throw unexpected(open, "'('");
+    // `(,a)` and `(a,)` name the empty value too.
+    const values: string[] = this.#peek() === "," ? [""] : [];
+    for (;;) {
+      const token = this.#next();
+      if (token === ")") return values.length === 0 ? [""] : values;
+      if (token === ",") {
+        if (this.#peek() === "," || this.#peek() === ")") values.push("");
+        continue;
+      }
+      if (token === undefined || isSymbol(token)) throw unexpected(token, "',', or ')'");
+      values.push(token);
+    }
+  }
+
+  #word(what: string): string {
+    const token = this.#next();
+    if (token === undefined || isSymbol(token)) throw unexpected(token, what);
+    return token;
+  }
+
+  #peek(): string | undefined {
+    return this.#tokens[this.#at];
+  }
+
+  #next(): string | undefined {
+    return this.#tokens[this.#at++];
+  }
+}
+
+function isSymbol(token: string): boolean {
+  return /^[=!,()<>]/.test(token);
+}
+
+function unexpected(found: string | undefined, expected: string) {
+  return badRequest(`unable to parse requirement: found '${found ?? ""}', expected: ${expected}`);
+}
+
+function checked(requirement: Requirement): Requirement {
+  const problems = [
+    ...qualifiedName(requirement.key).map(
+      (problem) => `key: Invalid value: ${JSON.stringify(requirement.key)}: ${problem}`,
+    ),
+    ...requirement.values.flatMap((value) =>
+      labelValue(value).map((problem) => `values: Invalid value: ${JSON.stringify(value)}: ${problem}`),
+    ),
+  ];
+  const problem = problems[0];
+  if (problem !== undefined) throw badRequest(`unable to parse requirement: ${problem}`);
+  return requirement;
+}
+
+export function matchesLabels(requirements: readonly Requirement[], labels: Labels | undefined): boolean {
+  return requirements.every((requirement) => meets(requirement, labels?.[requirement.key]));
+}
+
+function meets({ operator, values }: Requirement, value: string | undefined): boolean {
+  switch (operator) {
+    case "In":
+      return value !== undefined && values.includes(value);
+    case "NotIn":
+      return value === undefined || !values.includes(value);
+    case "Exists":
+      return value !== undefined;
+    case "DoesNotExist":
+      return value === undefined;
+    case "Gt":
+      return isInteger(value) && isInteger(values[0]) && BigInt(value) > BigInt(values[0]);
+    case "Lt":
+      return isInteger(value) && isInteger(values[0]) && BigInt(value) < BigInt(values[0]);
+    default:
+      return operator satisfies never;
+  }
+}
+
+function isInteger(text: string | undefined): text is string {
+  return text !== undefined && /^-?\d{1,19}$/.test(text);
+}
+
+/** A `LabelSelector` object as requirements. An empty one selects everything; callers decide what an absent one does. */
+export function requirementsOf(selector: LabelSelector): readonly Requirement[] {
+  const equal = Object.entries(selector.matchLabels ?? {}).map(
+    ([key, value]): Requirement => ({ key, operator: "In", values: [value] }),
+  );
+  const expressions = (selector.matchExpressions ?? []).map(
+    ({ key, operator, values }): Requirement => ({
+      key,
+      operator: operator as Requirement["operator"],
+      values: values ?? [],
+    }),
+  );
+  return [...equal, ...expressions];
+}
+
+/** One term of a field selector. */
+export interface FieldTerm {
+  readonly field: string;
+  readonly equal: boolean;
+  readonly value: string;
+}
+
+/** Throws a `StatusError` 400 for text that is no field selector, or for a field the kind does not answer for. */
+export function parseFieldSelector<T extends ApiObject>(text: string, kind: Kind<T>): readonly FieldTerm[] {
+  if (text.length > SELECTOR_MAX_CHARS) throw badRequest("invalid selector: it is too long");
+  return splitTerms(text).map((term) => {
+    const match = /^(.*?)(==|!=|=)(.*)$/s.exec(term);
+    if (match === null) {
+      throw badRequest(`invalid selector: '${text}'; can't understand '${term}'`);
+    }
+    const [, field = "", operator, value = ""] = match;
+    if (!isSelectable(field, kind)) throw badRequest(`field label not supported: ${field}`);
+    return { field, equal: operator !== "!=", value: value.replace(/\\([\\,=])/g, "$1") };
+  });
+}
+
+/** At commas that no backslash escapes. */
+function splitTerms(text: string): readonly string[] {
+  return (text.match(/(?:\\.|[^,\\])+/gs) ?? []).filter((term) => term !== "");
+}
+
+function isSelectable(field: string, kind: Kind): boolean {
+  return (
+    field === "metadata.name" ||
+    (field === "metadata.namespace" && kind.namespaced) ||
+    Object.hasOwn(kind.selectableFields, field)
+  );
+}
+
+export function matchesFields<T extends ApiObject>(terms: readonly FieldTerm[], object: T, kind: Kind<T>): boolean {
+  return terms.every(({ field, equal, value }) => (fieldOf(object, field, kind) === value) === equal);
+}
+
+function fieldOf<T extends ApiObject>(object: T, field: string, kind: Kind<T>): string {
+  if (field === "metadata.name") return object.metadata?.name ?? "";
+  if (field === "metadata.namespace") return object.metadata?.namespace ?? "";
+  return kind.selectableFields[field]?.(object) ?? "";
+}
