@@ -1,4 +1,23 @@
-import type { Client, Transport } from "./client.ts";
+import type { ApiObject, Kind } from "../api/kind.ts";
+import { formatApiVersion, kubernetesGroup } from "../api/scheme.ts";
+import { StatusError } from "../api/status.ts";
+import type { HttpResponse } from "../http/message.ts";
+import { makeRequest } from "../http/request.ts";
+import { decode } from "../schema/decode.ts";
+import { encodeJson } from "../schema/json.ts";
+import { errorOf, readAll, readJson, statusErrorOf } from "./answer.ts";
+import type {
+  Client,
+  ClientWatchEvent,
+  DeleteQuery,
+  ListQuery,
+  ListResult,
+  ObjectName,
+  PatchType,
+  Transport,
+  WatchQuery,
+} from "./client.ts";
+import { lines } from "./lines.ts";
 
 export interface ClientOptions {
   readonly transport: Transport;
@@ -6,8 +25,293 @@ export interface ClientOptions {
   readonly aliases?: boolean | undefined;
   /** Sent with every request, such as `authorization` for in-process components. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Name for managed fields and logs; the program's when absent. */
+  /** Named in managed fields and logs; the transport's when absent. */
   readonly userAgent?: string | undefined;
 }
 
-export declare function createClient(options: ClientOptions): Client;
+export function createClient(options: ClientOptions): Client {
+  return new ApiClient(options);
+}
+
+const PATCH_TYPES: Readonly<Record<PatchType, string>> = {
+  json: "application/json-patch+json",
+  merge: "application/merge-patch+json",
+  strategic: "application/strategic-merge-patch+json",
+  apply: "application/apply-patch+yaml",
+};
+
+interface Call {
+  readonly method: string;
+  readonly kind: Kind;
+  readonly namespace?: string | undefined;
+  readonly name?: string | undefined;
+  readonly subresource?: string | undefined;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
+  readonly mediaType?: string | undefined;
+  /** Made for the spelling of the group that is used. */
+  readonly body?: ((apiVersion: string) => Uint8Array) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+class ApiClient implements Client {
+  readonly #options: ClientOptions;
+  readonly #headers: Readonly<Record<string, string>>;
+  /** The spelling the server is known to understand, by our own. */
+  readonly #spellings = new Map<string, string>();
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+    const agent = options.userAgent === undefined ? {} : { "user-agent": options.userAgent };
+    this.#headers = { accept: "application/json", ...agent, ...options.headers };
+  }
+
+  async get<T extends ApiObject>(kind: Kind<T>, name: ObjectName, signal?: AbortSignal): Promise<T> {
+    const call = { method: "GET", kind: kind as Kind, namespace: name.namespace, name: name.name, signal };
+    return this.#object(kind, call);
+  }
+
+  async list<T extends ApiObject>(kind: Kind<T>, query: ListQuery = {}, signal?: AbortSignal): Promise<ListResult<T>> {
+    const { namespace, ...rest } = query;
+    const call = { method: "GET", kind: kind as Kind, namespace, query: rest, signal };
+    const value = (await readJson(await this.#send(call))) as RawList | undefined;
+    const items = Array.isArray(value?.items) ? value.items : [];
+    const next = text(value?.metadata?.continue);
+    return {
+      items: items.map((item) => objectOf(kind, item)),
+      resourceVersion: text(value?.metadata?.resourceVersion),
+      ...(next === "" ? {} : { continue: next }),
+    };
+  }
+
+  async create<T extends ApiObject>(kind: Kind<T>, object: T, signal?: AbortSignal): Promise<T> {
+    const namespace = object.metadata?.namespace;
+    return this.#object(kind, { method: "POST", kind: kind as Kind, namespace, body: bodyOf(kind, object), signal });
+  }
+
+  async update<T extends ApiObject>(kind: Kind<T>, object: T, signal?: AbortSignal): Promise<T> {
+    return this.#put(kind, object, undefined, signal);
+  }
+
+  async updateStatus<T extends ApiObject>(kind: Kind<T>, object: T, signal?: AbortSignal): Promise<T> {
+    return this.#put(kind, object, "status", signal);
+  }
+
+  async patch<T extends ApiObject>(
+    kind: Kind<T>,
+    name: ObjectName,
+    type: PatchType,
+    patch: unknown,
+    options: { readonly subresource?: string; readonly signal?: AbortSignal } = {},
+  ): Promise<T> {
+    return this.#object(kind, {
+      method: "PATCH",
+      kind: kind as Kind,
+      namespace: name.namespace,
+      name: name.name,
+      mediaType: PATCH_TYPES[type],
+      body: () => Buffer.from(JSON.stringify(patch)),
+      ...options,
+    });
+  }
+
+  async delete<T extends ApiObject>(
+    kind: Kind<T>,
+    name: ObjectName,
+    query: DeleteQuery = {},
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const options = { kind: "DeleteOptions", apiVersion: "v1", ...query };
+    const call = {
+      method: "DELETE",
+      kind: kind as Kind,
+      namespace: name.namespace,
+      name: name.name,
+      body: () => Buffer.from(JSON.stringify(options)),
+      signal,
+    };
+    await readAll((await this.#send(call)).body);
+  }
+
+  async createSubresource(
+    kind: Kind,
+    name: ObjectName,
+    subresource: string,
+    body: unknown,
+    signal?: AbortSignal,
+  ): Promise<unknown> {
+    return readJson(
+      await this.#send({
+        method: "POST",
+        kind,
+        namespace: name.namespace,
+        name: name.name,
+        subresource,
+        body: () => Buffer.from(JSON.stringify(body)),
+        signal,
+      }),
+    );
+  }
+
+  async *watch<T extends ApiObject>(
+    kind: Kind<T>,
+    query: WatchQuery,
+    signal: AbortSignal,
+  ): AsyncGenerator<ClientWatchEvent<T>> {
+    const { namespace, ...rest } = query;
+    const call = { method: "GET", kind: kind as Kind, namespace, query: { ...rest, watch: true }, signal };
+    const response = await this.#send(call);
+    for await (const line of lines(pieces(response.body))) yield watchEventOf(kind, line);
+  }
+
+  #put<T extends ApiObject>(
+    kind: Kind<T>,
+    object: T,
+    subresource: string | undefined,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    const { name, namespace } = object.metadata ?? {};
+    if (name === undefined) throw new Error(`Cannot update a ${kind.kind}: it has no name`);
+    return this.#object(kind, {
+      method: "PUT",
+      kind: kind as Kind,
+      namespace,
+      name,
+      subresource,
+      body: bodyOf(kind, object),
+      signal,
+    });
+  }
+
+  async #object<T extends ApiObject>(kind: Kind<T>, call: Call): Promise<T> {
+    return objectOf(kind, await readJson(await this.#send(call)));
+  }
+
+  /** Resolves with an answer of 2xx. Asks again in the other spelling when the server does not know the group. */
+  async #send(call: Call): Promise<HttpResponse> {
+    const { group } = call.kind;
+    const spelling = this.#spellings.get(group);
+    const response = await this.#transmit(call, spelling ?? group);
+    if (response.status >= 200 && response.status <= 299) return response;
+    const error = await errorOf(response);
+    if (response.status !== 404 || spelling !== undefined || !this.#hasAlias(group)) throw error;
+    const known = await this.#discover(call.kind, call.signal);
+    if (known === group) throw error;
+    const again = await this.#transmit(call, known);
+    if (again.status >= 200 && again.status <= 299) return again;
+    throw await errorOf(again);
+  }
+
+  #hasAlias(group: string): boolean {
+    return this.#options.aliases !== false && kubernetesGroup(group) !== group;
+  }
+
+  /** A 404 may mean the object or the group: discovery tells which. */
+  async #discover(kind: Kind, signal: AbortSignal | undefined): Promise<string> {
+    for (const group of [kind.group, kubernetesGroup(kind.group)]) {
+      const path = `/apis/${group}/${kind.version}`;
+      const response = await this.#options.transport(makeRequest({ path, headers: this.#headers, signal }));
+      await readAll(response.body);
+      if (response.status === 200) {
+        this.#spellings.set(kind.group, group);
+        return group;
+      }
+      if (response.status !== 404) break;
+    }
+    return kind.group;
+  }
+
+  #transmit(call: Call, group: string): Promise<HttpResponse> {
+    const body = call.body?.(formatApiVersion(group, call.kind.version));
+    const contentType = body === undefined ? {} : { "content-type": call.mediaType ?? "application/json" };
+    return this.#options.transport(
+      makeRequest({
+        method: call.method,
+        path: pathOf(call, group),
+        query: queryOf(call.query ?? {}),
+        headers: { ...this.#headers, ...contentType },
+        body,
+        signal: call.signal,
+      }),
+    );
+  }
+}
+
+interface RawList {
+  readonly metadata?: { readonly resourceVersion?: unknown; readonly continue?: unknown };
+  readonly items?: unknown;
+}
+
+function pathOf(call: Call, group: string): string {
+  const { kind, namespace, name, subresource } = call;
+  const parts = group === "" ? ["", "api", kind.version] : ["", "apis", group, kind.version];
+  if (kind.namespaced && namespace !== undefined && namespace !== "") parts.push("namespaces", segment(namespace));
+  parts.push(kind.plural);
+  if (name !== undefined) parts.push(segment(name));
+  if (subresource !== undefined) parts.push(subresource);
+  return parts.join("/");
+}
+
+/** A name must not reach another path than the one it names. */
+function segment(name: string): string {
+  if (name === "" || name === "." || name === "..") throw new Error(`Cannot use ${JSON.stringify(name)} as a name`);
+  return encodeURIComponent(name);
+}
+
+function queryOf(query: Readonly<Record<string, string | number | boolean | undefined>>): string {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined && value !== "") params.set(name, String(value));
+  }
+  return params.toString();
+}
+
+function bodyOf<T extends ApiObject>(kind: Kind<T>, object: T): (apiVersion: string) => Uint8Array {
+  return (apiVersion) => encodeJson(kind.schema, { ...object, kind: kind.kind, apiVersion });
+}
+
+/** Objects come out in our own spelling, with kind and apiVersion, which list items lack on the wire. */
+function objectOf<T extends ApiObject>(kind: Kind<T>, value: unknown): T {
+  const decoded = decode(kind.schema, value, { unknownFields: "drop" });
+  const first = decoded.errors[0];
+  if (first !== undefined) {
+    throw new StatusError(500, "InternalError", `Cannot read a ${kind.kind} that the server sent: ${first.message}`);
+  }
+  return { ...(decoded.value as T), kind: kind.kind, apiVersion: formatApiVersion(kind.group, kind.version) };
+}
+
+function watchEventOf<T extends ApiObject>(kind: Kind<T>, line: string): ClientWatchEvent<T> {
+  let event: { readonly type?: unknown; readonly object?: unknown };
+  try {
+    event = JSON.parse(line);
+  } catch (cause) {
+    throw new StatusError(500, "InternalError", `Cannot read a watch event: ${(cause as Error).message}`, { cause });
+  }
+  const { type, object } = event;
+  switch (type) {
+    case "ADDED":
+    case "MODIFIED":
+    case "DELETED":
+      return { type, object: objectOf(kind, object) };
+    case "BOOKMARK": {
+      const metadata = (object as { readonly metadata?: { readonly resourceVersion?: unknown } } | null)?.metadata;
+      return { type, resourceVersion: text(metadata?.resourceVersion) };
+    }
+    case "ERROR":
+      throw statusErrorOf(object) ?? new StatusError(500, "InternalError", "the watch failed without saying why");
+    default:
+      throw new StatusError(500, "InternalError", `Cannot read a watch event of type ${JSON.stringify(type)}`);
+  }
+}
+
+function pieces(body: HttpResponse["body"]): AsyncIterable<Uint8Array> {
+  if (Symbol.asyncIterator in body) return body;
+  return all(body instanceof Uint8Array ? [body] : body);
+}
+
+async function* all(pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* pieces;
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

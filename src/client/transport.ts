@@ -1,30 +1,157 @@
-import type { Clock } from "../std/clock.ts";
-import type { Logger } from "../std/log.ts";
+import type { HttpRequest, HttpResponse } from "../http/message.ts";
+import { type Clock, systemClock } from "../std/clock.ts";
 import type { Transport } from "./client.ts";
+import { dial, type TlsIdentity } from "./dial.ts";
+import { H1Upstream } from "./h1-upstream.ts";
+import { H2Upstream } from "./h2-upstream.ts";
+import { type Outgoing, Unsent, type Upstream } from "./upstream.ts";
 
-export interface TransportOptions {
+export interface TransportOptions extends TlsIdentity {
   /** `https://host:6443`, perhaps with a path in front of the API. */
   readonly server: string;
-  /** PEM. The system's authorities when absent. */
-  readonly ca?: string | Buffer | undefined;
-  /** PEM, with `key`: the client certificate. */
-  readonly cert?: string | Buffer | undefined;
-  readonly key?: string | Buffer | undefined;
   /** Bearer token; a function is asked before every request. */
   readonly token?: string | (() => string | Promise<string>) | undefined;
-  /** The name the server's certificate must carry; the host's when absent. */
-  readonly tlsServerName?: string | undefined;
   readonly userAgent?: string | undefined;
   readonly clock?: Clock | undefined;
-  readonly log?: Logger | undefined;
 }
 
-export interface NetworkTransport extends AsyncDisposable {
-  /** The `Handler`: sends the request, resolves when the answer's headers are in. */
-  readonly send: Transport;
-  /** New connections use this client certificate; the open one is left to finish its requests. */
-  setClientCertificate(cert: string | Buffer, key: string | Buffer): void;
+/** The `Handler` that sends a request and resolves when the answer's headers are in, and its owner's two handles. */
+export type NetworkTransport = Transport &
+  AsyncDisposable & {
+    /** New connections use this client certificate; the open one is left to finish its requests. */
+    setClientCertificate(cert: string | Buffer, key: string | Buffer): void;
+  };
+
+/**
+ * HTTP/2 over one connection, made again when it breaks and joined by another when the server's stream limit is
+ * reached; HTTP/1.1 for `http://` and for servers that know nothing else. Request bodies are held in memory.
+ */
+export function networkTransport(options: TransportOptions): NetworkTransport {
+  const pool = new Pool(options);
+  const send: Transport = (request) => pool.send(request);
+  return Object.assign(send, {
+    setClientCertificate: (cert: string | Buffer, key: string | Buffer) => pool.setIdentity({ cert, key }),
+    [Symbol.asyncDispose]: async () => pool.close(),
+  });
 }
 
-/** HTTP/2 (HTTP/1.1 where the server knows nothing else) over one connection that is made again when it breaks. */
-export declare function networkTransport(options: TransportOptions): Transport & NetworkTransport;
+class Pool {
+  readonly #options: TransportOptions;
+  readonly #url: URL;
+  readonly #prefix: string;
+  readonly #clock: Clock;
+  #identity: TlsIdentity;
+  #upstreams: readonly Upstream[] = [];
+  /** The one connection being made; requests that find none usable wait for it together. */
+  #dialing: Promise<Upstream> | undefined;
+  #closed = false;
+
+  constructor(options: TransportOptions) {
+    this.#options = options;
+    this.#url = serverUrl(options.server);
+    this.#prefix = this.#url.pathname.replace(/\/+$/, "");
+    this.#clock = options.clock ?? systemClock;
+    this.#identity = options;
+  }
+
+  async send(request: HttpRequest): Promise<HttpResponse> {
+    const outgoing = await this.#outgoing(request);
+    for (let attempt = 1; ; attempt++) {
+      const reused = this.#upstreams.some((upstream) => upstream.usable);
+      const upstream = await abortable(this.#upstream(), request.signal);
+      try {
+        return await upstream.send(outgoing);
+      } catch (error) {
+        // A connection may have died while it lay idle: what is safe to repeat is sent once more over a new one.
+        const safe = error instanceof Unsent || (reused && (request.method === "GET" || request.method === "HEAD"));
+        if (attempt > 1 || !safe || request.signal.aborted) throw error;
+        upstream.retire();
+      }
+    }
+  }
+
+  setIdentity(change: Pick<TlsIdentity, "cert" | "key">): void {
+    this.#identity = { ...this.#identity, ...change };
+    for (const upstream of this.#upstreams) upstream.retire();
+    // One that is being made would still show the old certificate.
+    void this.#dialing?.then((upstream) => upstream.retire()).catch(() => {});
+    this.#dialing = undefined;
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const upstream of this.#upstreams) upstream.destroy();
+    this.#upstreams = [];
+  }
+
+  async #outgoing(request: HttpRequest): Promise<Outgoing> {
+    const pieces: Uint8Array[] = [];
+    for await (const piece of request.body) pieces.push(piece);
+    const { token, userAgent } = this.#options;
+    const bearer = typeof token === "function" ? await token() : token;
+    return {
+      method: request.method,
+      target: `${this.#prefix}${request.path}${request.query === "" ? "" : `?${request.query}`}`,
+      headers: {
+        ...(userAgent === undefined ? {} : { "user-agent": userAgent }),
+        ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
+        ...request.headers,
+      },
+      body: Buffer.concat(pieces),
+      signal: request.signal,
+    };
+  }
+
+  #upstream(): Promise<Upstream> {
+    if (this.#closed) return Promise.reject(this.#closedError());
+    const usable = this.#upstreams.find((upstream) => upstream.usable);
+    if (usable !== undefined) return Promise.resolve(usable);
+    if (this.#dialing === undefined) {
+      const dialing = this.#dial(this.#identity).finally(() => {
+        if (this.#dialing === dialing) this.#dialing = undefined;
+      });
+      this.#dialing = dialing;
+    }
+    return this.#dialing;
+  }
+
+  async #dial(identity: TlsIdentity): Promise<Upstream> {
+    const upstream = await this.#connect(identity);
+    if (this.#closed) {
+      upstream.destroy();
+      throw this.#closedError();
+    }
+    this.#upstreams = [...this.#upstreams.filter((other) => other.alive), upstream];
+    return upstream;
+  }
+
+  async #connect(identity: TlsIdentity): Promise<Upstream> {
+    if (this.#url.protocol === "http:") return new H1Upstream(this.#url, identity);
+    const socket = await dial(this.#url, identity, this.#clock);
+    if (socket.alpnProtocol === "h2") return new H2Upstream(this.#url, socket, this.#clock);
+    socket.destroy();
+    return new H1Upstream(this.#url, identity);
+  }
+
+  #closedError(): Error {
+    return new Error(`The transport to ${this.#url.host} is closed`);
+  }
+}
+
+function serverUrl(server: string): URL {
+  const url = URL.parse(server);
+  if (url === null || (url.protocol !== "https:" && url.protocol !== "http:") || url.hostname === "") {
+    throw new Error(`Cannot use ${JSON.stringify(server)} as a server: expected https://host:port`);
+  }
+  return url;
+}
+
+function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  if (signal.aborted) return Promise.reject(signal.reason);
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    const done = (): void => signal.removeEventListener("abort", abort);
+    work.finally(done).then(resolve, reject);
+  });
+}

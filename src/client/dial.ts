@@ -1,0 +1,61 @@
+import { isIP } from "node:net";
+import { checkServerIdentity, connect, type TLSSocket } from "node:tls";
+import type { Clock } from "../std/clock.ts";
+
+export interface TlsIdentity {
+  readonly ca?: string | Buffer | undefined;
+  readonly cert?: string | Buffer | undefined;
+  readonly key?: string | Buffer | undefined;
+  /** The name the server's certificate must carry; the host's when absent. */
+  readonly tlsServerName?: string | undefined;
+}
+
+const DIAL_TIMEOUT_MS = 30_000;
+
+/** Options of TLS for one server; the server's certificate is always verified. */
+export function tlsOptions(url: URL, identity: TlsIdentity) {
+  const host = hostOf(url);
+  const name = identity.tlsServerName ?? host;
+  return {
+    host,
+    port: portOf(url),
+    ...(identity.ca === undefined ? {} : { ca: identity.ca }),
+    ...(identity.cert === undefined ? {} : { cert: identity.cert }),
+    ...(identity.key === undefined ? {} : { key: identity.key }),
+    // Server name indication takes names only; an address is checked below all the same.
+    ...(isIP(name) === 0 ? { servername: name } : {}),
+    checkServerIdentity: (_: string, certificate: Parameters<typeof checkServerIdentity>[1]) =>
+      checkServerIdentity(name, certificate),
+  };
+}
+
+/** A TLS connection after its handshake; `alpnProtocol` says what it speaks. */
+export function dial(url: URL, identity: TlsIdentity, clock: Clock): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ ...tlsOptions(url, identity), ALPNProtocols: ["h2", "http/1.1"] });
+    const timer = clock.timer(DIAL_TIMEOUT_MS, () => {
+      socket.destroy(new Error(`Cannot connect to ${url.host}: no answer in ${DIAL_TIMEOUT_MS / 1000} s`));
+    });
+    const failed = (error: Error): void => {
+      timer.cancel();
+      reject(error);
+    };
+    socket.setNoDelay(true);
+    socket.once("error", failed);
+    // With TLS 1.3 a server that dislikes our certificate says so after the handshake: that error is the session's.
+    socket.once("secureConnect", () => {
+      timer.cancel();
+      socket.off("error", failed);
+      resolve(socket);
+    });
+  });
+}
+
+export function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, "");
+}
+
+export function portOf(url: URL): number {
+  if (url.port !== "") return Number(url.port);
+  return url.protocol === "http:" ? 80 : 443;
+}

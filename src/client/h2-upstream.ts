@@ -1,0 +1,116 @@
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
+import type { TLSSocket } from "node:tls";
+import type { HttpResponse } from "../http/message.ts";
+import type { Clock, Timer } from "../std/clock.ts";
+import { joinHeaders, type Outgoing, Unsent, type Upstream } from "./upstream.ts";
+
+/** As client-go: a connection over which nothing comes back for this long is dead, whatever TCP believes. */
+const PING_EVERY_MS = 30_000;
+const PING_TIMEOUT_MS = 15_000;
+/** Lists come in megabytes; the default window of 64 KiB would make them wait for round trips. */
+const WINDOW_BYTES = 1024 * 1024;
+
+/** An HTTP/2 connection. */
+export class H2Upstream implements Upstream {
+  readonly #session: ClientHttp2Session;
+  readonly #authority: string;
+  readonly #clock: Clock;
+  #streams = 0;
+  #timer: Timer | undefined;
+
+  constructor(url: URL, socket: TLSSocket, clock: Clock) {
+    this.#authority = url.host;
+    this.#clock = clock;
+    this.#session = connect(url.origin, {
+      createConnection: () => socket,
+      settings: { enablePush: false, initialWindowSize: WINDOW_BYTES },
+    });
+    // Each request fails with the session and reports it; the session itself only must not end the process.
+    this.#session.on("error", () => {});
+    this.#session.once("connect", () => this.#session.setLocalWindowSize(WINDOW_BYTES * 4));
+    this.#session.once("close", () => this.#timer?.cancel());
+    this.#keepAlive();
+  }
+
+  get usable(): boolean {
+    const most = this.#session.remoteSettings?.maxConcurrentStreams ?? 100;
+    return !this.#session.closed && !this.#session.destroyed && this.#streams < most;
+  }
+
+  get alive(): boolean {
+    return !this.#session.destroyed;
+  }
+
+  send(outgoing: Outgoing): Promise<HttpResponse> {
+    return new Promise((resolve, reject) => {
+      const { signal, body } = outgoing;
+      if (signal.aborted) throw signal.reason;
+      const stream = this.#open(outgoing);
+      this.#streams++;
+      let answered = false;
+      const abort = (): void => void stream.destroy(signal.reason);
+      signal.addEventListener("abort", abort, { once: true });
+      stream.on("error", (error) => {
+        if (!answered) reject(signal.aborted ? signal.reason : failure(stream, error));
+      });
+      stream.once("close", () => {
+        this.#streams--;
+        signal.removeEventListener("abort", abort);
+        if (!answered) reject(signal.aborted ? signal.reason : failure(stream, new Error("The connection was closed")));
+      });
+      stream.once("response", (headers) => {
+        answered = true;
+        resolve({ status: Number(headers[":status"]), headers: joinHeaders(headers), body: stream });
+      });
+      stream.end(body);
+    });
+  }
+
+  retire(): void {
+    this.#timer?.cancel();
+    if (!this.#session.closed) this.#session.close();
+  }
+
+  destroy(): void {
+    this.#timer?.cancel();
+    this.#session.destroy();
+  }
+
+  #open(outgoing: Outgoing): ClientHttp2Stream {
+    try {
+      return this.#session.request({
+        ...outgoing.headers,
+        ":method": outgoing.method,
+        ":path": outgoing.target,
+        ":scheme": "https",
+        ":authority": this.#authority,
+      });
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code;
+      if (code === "ERR_HTTP2_INVALID_SESSION" || code === "ERR_HTTP2_GOAWAY_SESSION") {
+        throw new Unsent("The connection was closed", { cause: error });
+      }
+      throw error;
+    }
+  }
+
+  #keepAlive(): void {
+    this.#timer = this.#clock.timer(PING_EVERY_MS, () => {
+      if (this.#session.destroyed) return;
+      this.#timer = this.#clock.timer(PING_TIMEOUT_MS, () => {
+        this.#session.destroy(new Error(`The connection to ${this.#authority} is dead: a ping was not answered`));
+      });
+      const sent = this.#session.ping(() => {
+        this.#timer?.cancel();
+        if (!this.#session.destroyed) this.#keepAlive();
+      });
+      if (!sent) this.#session.destroy();
+    });
+  }
+}
+
+function failure(stream: ClientHttp2Stream, error: Error): Error {
+  return stream.rstCode === constants.NGHTTP2_REFUSED_STREAM
+    ? new Unsent("The server refused the request for now", { cause: error })
+    : error;
+}
