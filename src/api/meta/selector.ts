@@ -143,7 +143,12 @@ function checked(requirement: Requirement): Requirement {
 }
 
 export function matchesLabels(requirements: readonly Requirement[], labels: Labels | undefined): boolean {
-  return requirements.every((requirement) => meets(requirement, labels?.[requirement.key]));
+  return requirements.every((requirement) => meets(requirement, valueOf(labels ?? {}, requirement.key)));
+}
+
+/** Not by a bare index: an object also has a `constructor`. */
+function valueOf(labels: Labels, key: string): string | undefined {
+  return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }
 
 function meets({ operator, values }: Requirement, value: string | undefined): boolean {
