@@ -130,10 +130,11 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   watch(options: WatchOptions<T>): AsyncIterableIterator<CacheEvent<T>> {
     const matches = this.#selector(options);
     const { from } = options;
-    const initial = from === undefined ? this.#present(options, matches) : [];
+    const closed = this.#closing.signal.aborted;
+    const initial = from === undefined && !closed ? this.#present(options, matches) : [];
     const ahead = from !== undefined && from > this.#revision ? from : (0 as Revision);
-    const watcher = new Watcher<T>(options, matches, ahead, initial, (closed) => this.#watchers.remove(closed));
-    if (this.#closing.signal.aborted) watcher.fail(this.#closing.signal.reason);
+    const watcher = new Watcher<T>(options, matches, ahead, initial, (ended) => this.#watchers.remove(ended));
+    if (closed) watcher.fail(this.#closing.signal.reason);
     else if (from !== undefined && from < this.#history.start) {
       watcher.fail(expired(`too old resource version: ${from} (${this.#history.start})`));
     } else if (!options.signal.aborted) {

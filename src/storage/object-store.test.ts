@@ -1,0 +1,237 @@
+import t from "tap";
+import { type Status, StatusError } from "../api/status.ts";
+import { FakeClock } from "../std/fake-clock.ts";
+import type { StorageMediaType } from "./codec.ts";
+import { createMemoryStore } from "./memory.ts";
+import { ObjectStore } from "./object-store.ts";
+import type { Revision, Store } from "./store.ts";
+import { makeWidget, type Widget, widgetKind } from "./widget.ts";
+
+function setUp(mediaType?: StorageMediaType): { store: Store; objects: ObjectStore<Widget>; clock: FakeClock } {
+  const clock = new FakeClock();
+  const store = createMemoryStore({ clock });
+  return { store, clock, objects: new ObjectStore({ store, kind: widgetKind, prefix: "/registry", mediaType }) };
+}
+
+/** What a rejection must match; tap's types want an Error. */
+function refusal(status: Partial<Status>, message = /./): Error {
+  return { name: "StatusError", status, message } as unknown as Error;
+}
+
+const text = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString("latin1");
+
+t.test("ObjectStore.key() makes paths and refuses what is no path segment", async (t) => {
+  const { objects } = setUp();
+  t.equal(objects.key("default", "web"), "/registry/widgets/default/web");
+  t.equal(objects.prefix(), "/registry/widgets/");
+  t.equal(objects.prefix("default"), "/registry/widgets/default/");
+  const { store } = setUp();
+  const cluster = new ObjectStore({ store, kind: { ...widgetKind, namespaced: false }, prefix: "a/b/" });
+  t.equal(cluster.key(undefined, "n1"), "/a/b/widgets/n1");
+  t.equal(cluster.key("ignored", "n1"), "/a/b/widgets/n1");
+  for (const [namespace, name, message] of [
+    ["default", "", "Name parameter required."],
+    [undefined, "x", "Namespace parameter required."],
+    ["default", "..", `Name parameter invalid: "..": may not be '..'`],
+    [".", "x", `Namespace parameter invalid: ".": may not be '.'`],
+    ["default", "a/b%", `Name parameter invalid: "a/b%": may not contain '/';may not contain '%'`],
+    ["a/../b", "x", `Namespace parameter invalid: "a/../b": may not contain '/'`],
+    ["default", "a\0", `Name parameter invalid: "a\\u0000": may not contain NUL`],
+  ] as const) {
+    t.throws(() => objects.key(namespace, name), refusal({ code: 400, message }));
+  }
+});
+
+t.test(
+  "ObjectStore.create() stores the protobuf envelope, without resource version, and answers with one",
+  async (t) => {
+    const { objects, store } = setUp();
+    const key = objects.key("default", "a");
+    const created = await objects.create(key, {
+      kind: "Widget",
+      apiVersion: "test.svc.io/v1",
+      ...makeWidget("a", { color: "red", size: 3 }),
+      metadata: { name: "a", namespace: "default", resourceVersion: "777" },
+    });
+    t.same(created, { metadata: { name: "a", namespace: "default", resourceVersion: "2" }, color: "red", size: 3 });
+    t.ok(Object.isFrozen(created) && Object.isFrozen(created.metadata));
+    const stored = text((await store.get(key))?.value);
+    t.match(stored, /^svc\0/);
+    t.match(stored, "test.svc.io/v1");
+    t.notMatch(stored, "777");
+    t.same(await objects.get(key), created);
+    t.equal(await objects.get(objects.key("default", "b")), undefined);
+    await t.rejects(
+      objects.create(key, makeWidget("a")),
+      refusal({ code: 409, reason: "AlreadyExists", message: 'widgets.test.svc.io "a" already exists' }),
+    );
+    const subject = { group: "test.k8s.io", resource: "widgets", name: "a" };
+    await t.rejects(objects.create(key, makeWidget("a"), { subject }), {
+      message: 'widgets.test.k8s.io "a" already exists',
+    });
+  },
+);
+
+t.test("ObjectStore reads both media types and writes the chosen one", async (t) => {
+  const json = setUp("application/json");
+  const key = json.objects.key("default", "a");
+  const created = await json.objects.create(key, makeWidget("a", { color: "red" }));
+  const stored = text((await json.store.get(key))?.value);
+  t.same(JSON.parse(stored), {
+    kind: "Widget",
+    apiVersion: "test.svc.io/v1",
+    metadata: { name: "a", namespace: "default", uid: "uid-a", creationTimestamp: null },
+    color: "red",
+  });
+  const protobuf = new ObjectStore({ store: json.store, kind: widgetKind, prefix: "/registry" });
+  t.same(await protobuf.get(key), created);
+  const rewritten = await protobuf.guaranteedUpdate(key, (current) => current);
+  t.equal(rewritten.metadata?.resourceVersion, "3", "an update that changes nothing but the media type is written");
+  t.match(text((await json.store.get(key))?.value), /^svc\0/);
+  t.same((await json.objects.get(key))?.color, "red");
+});
+
+t.test("ObjectStore names the key of what it cannot decode", async (t) => {
+  const { objects, store } = setUp();
+  for (const [name, bytes] of Object.entries({
+    empty: "",
+    noise: "hello",
+    cut: '{"metadata":',
+    kind: "svc\0\x0a\x08\x0a\x02v1\x12\x03Pod",
+    field: '{"size":"x"}',
+  })) {
+    const key = objects.key("default", name);
+    await store.create(key, Buffer.from(bytes, "latin1"));
+    await t.rejects(
+      objects.get(key),
+      { name: "StoreError", code: "corrupt", message: `Cannot decode "${key}": ` },
+      name,
+    );
+  }
+});
+
+t.test("ObjectStore.guaranteedUpdate() tries again when another write comes between", async (t) => {
+  const { objects } = setUp();
+  const key = objects.key("default", "a");
+  await objects.create(key, makeWidget("a", { size: 0 }));
+  const increments = Array.from({ length: 10 }, () =>
+    objects.guaranteedUpdate(key, async (current) => {
+      await Promise.resolve();
+      return { ...current, size: (current.size ?? 0) + 1 };
+    }),
+  );
+  const versions = (await Promise.all(increments)).map((widget) => widget.metadata?.resourceVersion);
+  t.equal((await objects.get(key))?.size, 10);
+  t.equal(new Set(versions).size, 10);
+});
+
+t.test("ObjectStore.guaranteedUpdate() writes nothing when nothing changes, and passes on refusals", async (t) => {
+  const { objects, store } = setUp();
+  const key = objects.key("default", "a");
+  await t.rejects(
+    objects.guaranteedUpdate(key, (current) => current),
+    refusal({ code: 404, message: 'widgets.test.svc.io "a" not found' }),
+  );
+  const created = await objects.create(key, makeWidget("a"));
+  const before = store.current();
+  t.same(await objects.guaranteedUpdate(key, (current) => ({ ...current })), created);
+  t.equal(store.current(), before);
+  const no = new StatusError(422, "Invalid", "no");
+  await t.rejects(
+    objects.guaranteedUpdate(key, () => {
+      throw no;
+    }),
+    no,
+  );
+});
+
+t.test("ObjectStore.guaranteedUpdate() trusts a cached state only as long as the store agrees", async (t) => {
+  const { objects, store } = setUp();
+  const key = objects.key("default", "a");
+  const old = await objects.create(key, makeWidget("a", { size: 1 }));
+  const cached = { object: old, revision: store.current() };
+  const fresh = await objects.guaranteedUpdate(key, (current) => ({ ...current, size: 2 }), { cached });
+  t.equal(fresh.size, 2);
+  const seen: (number | undefined)[] = [];
+  const updated = await objects.guaranteedUpdate(
+    key,
+    (current) => {
+      seen.push(current.size);
+      return { ...current, size: (current.size ?? 0) + 10 };
+    },
+    { cached },
+  );
+  t.same([seen, updated.size], [[1, 2], 12]);
+  const refused = objects.guaranteedUpdate(
+    key,
+    (current) => {
+      if (current.size === 1) throw new Error("refused what is stale");
+      return current;
+    },
+    { cached },
+  );
+  t.equal((await refused).size, 12);
+  t.equal((await objects.guaranteedUpdate(key, () => old, { cached })).size, 1, "a change back is a change");
+});
+
+t.test("ObjectStore.delete() answers with the last state at the revision of the deletion", async (t) => {
+  const { objects, store } = setUp();
+  const key = objects.key("default", "a");
+  await objects.create(key, makeWidget("a", { size: 5 }));
+  await t.rejects(
+    objects.delete(key, {
+      check: () => {
+        throw new StatusError(403, "Forbidden", "not yours");
+      },
+    }),
+    refusal({ code: 403 }),
+  );
+  const gone = await objects.delete(key);
+  t.same([gone.size, gone.metadata?.resourceVersion], [5, String(store.current())]);
+  await t.rejects(objects.delete(key), refusal({ code: 404 }));
+});
+
+t.test("ObjectStore checks preconditions", async (t) => {
+  const { objects } = setUp();
+  const key = objects.key("default", "a");
+  await objects.create(key, makeWidget("a"));
+  await t.rejects(
+    objects.delete(key, { preconditions: { uid: "other" } }),
+    refusal({
+      code: 409,
+      reason: "Conflict",
+      message:
+        'Operation cannot be fulfilled on widgets.test.svc.io "a": Precondition failed: UID in precondition: other, UID in object meta: uid-a',
+    }),
+  );
+  await t.rejects(
+    objects.guaranteedUpdate(key, (x) => x, { preconditions: { resourceVersion: "1" } }),
+    refusal({ code: 409 }, /ResourceVersion in precondition: 1, ResourceVersion in object meta: 2$/),
+  );
+  await objects.delete(key, { preconditions: { uid: "uid-a", resourceVersion: "2" } });
+});
+
+t.test("ObjectStore.list() pages through a prefix at one revision", async (t) => {
+  const { objects, store } = setUp();
+  for (const name of ["c", "a", "b"]) await objects.create(objects.key("default", name), makeWidget(name));
+  await objects.create(objects.key("other", "d"), { metadata: { name: "d", namespace: "other" } });
+  const names = (items: readonly Widget[]): (string | undefined)[] => items.map((item) => item.metadata?.name);
+  const first = await objects.list(objects.prefix("default"), { limit: 2 });
+  t.same([names(first.items), first.remaining, first.revision], [["a", "b"], 1, store.current()]);
+  await objects.delete(objects.key("default", "c"));
+  const rest = await objects.list(objects.prefix("default"), {
+    limit: 2,
+    after: objects.key("default", "b"),
+    revision: first.revision as Revision,
+  });
+  t.same([names(rest.items), rest.remaining], [["c"], 0]);
+  t.same(names((await objects.list(objects.prefix())).items), ["a", "b", "d"]);
+});
+
+t.test("ObjectStore.create() passes on the time to live", async (t) => {
+  const { objects, clock } = setUp();
+  const key = objects.key("default", "a");
+  await objects.create(key, makeWidget("a"), { ttlSeconds: 10 });
+  await clock.advance(11_000);
+  t.equal(await objects.get(key), undefined);
+});
