@@ -78,6 +78,12 @@ export class PodWorker {
     return this.#state.name;
   }
 
+  /** Why a container has not run yet. */
+  waitingReason(name: string): string {
+    const fallback = this.#pod.spec?.initContainers === undefined ? "ContainerCreating" : "PodInitializing";
+    return this.#memory.waiting.get(name)?.reason ?? fallback;
+  }
+
   /** Nothing goes on but waiting: for time to pass, or for a change. */
   get resting(): boolean {
     return this.#resting && this.#looksWaiting === 0;

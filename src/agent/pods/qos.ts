@@ -1,30 +1,13 @@
 /** Quality of service: what Kubernetes derives from requests and limits. */
 import type { Container } from "../../api/core/container.ts";
 import type { Pod } from "../../api/core/pod.ts";
-import { amount, bytes } from "./amounts.ts";
-import { allContainers } from "./pod-fields.ts";
+import { type PodQosClass, qosClassOf } from "../../api/core/pod-qos.ts";
+import { bytes } from "./amounts.ts";
 
-export type QosClass = "Guaranteed" | "Burstable" | "BestEffort";
-
-const measured = ["cpu", "memory"] as const;
+export type QosClass = PodQosClass;
 
 export function qosClass(pod: Pod): QosClass {
-  let any = false;
-  let guaranteed = true;
-  for (const { spec } of allContainers(pod)) {
-    for (const name of measured) {
-      const limit = spec.resources?.limits?.[name];
-      const request = spec.resources?.requests?.[name] ?? limit;
-      if (isPositive(limit) || isPositive(request)) any = true;
-      if (!isPositive(limit) || amount(limit) !== amount(request)) guaranteed = false;
-    }
-  }
-  if (!any) return "BestEffort";
-  return guaranteed ? "Guaranteed" : "Burstable";
-}
-
-function isPositive(quantity: string | undefined): quantity is string {
-  return quantity !== undefined && amount(quantity) > 0;
+  return qosClassOf(pod.spec ?? { containers: [] });
 }
 
 /** How readily the kernel ends the container when memory runs out: -997 never first, 1000 first. */

@@ -9,8 +9,6 @@ export function refused(message: string): PodState {
     name: "refused",
     async next(pod) {
       pod.services.events.pod(pod.pod, "Warning", "Unsupported", `Pod cannot be started: ${message}`);
-      for (const { spec } of allContainers(pod.pod))
-        pod.memory.waiting.set(spec.name, { reason: "Unsupported", message });
       await pod.wait(RECHECK_MS);
       pod.memory.waiting.clear();
       return { to: "admitting" };

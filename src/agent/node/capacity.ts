@@ -1,0 +1,64 @@
+/** What a node has, and what of it pods may have. */
+import type { ResourceList } from "../../api/core/resources.ts";
+import type { NodeConfig } from "../agent-config.ts";
+import { bytes, milliCpu } from "../pods/amounts.ts";
+import type { MachineInfo, Usage } from "./machine.ts";
+
+export interface NodeCapacity {
+  readonly capacity: ResourceList;
+  readonly allocatable: ResourceList;
+  readonly cpuMillis: number;
+  readonly memoryBytes: number;
+  readonly storageBytes: number;
+  readonly pods: number;
+}
+
+export function nodeCapacity(machine: MachineInfo, usage: Usage, config: NodeConfig): NodeCapacity {
+  const { reserved, evictionHard } = config;
+  const perCore = config.podsPerCore > 0 ? config.podsPerCore * machine.cpus : config.maxPods;
+  const pods = Math.min(config.maxPods, perCore);
+  const huge = Object.entries(machine.hugePages).map(([size, total]) => [`hugepages-${size}`, binary(total)] as const);
+  const hugeTotal = Object.values(machine.hugePages).reduce((sum, each) => sum + each, 0);
+  const memory = machine.memoryBytes;
+  const storage = usage.disk.capacityBytes;
+  const cpuMillis = Math.max(0, machine.cpus * 1000 - milliCpu(reserved.cpu));
+  const memoryBytes = Math.max(
+    0,
+    memory - hugeTotal - bytes(reserved.memory) - thresholdValue(evictionHard["memory.available"], memory),
+  );
+  const storageBytes = Math.max(
+    0,
+    storage - bytes(reserved["ephemeral-storage"]) - thresholdValue(evictionHard["nodefs.available"], storage),
+  );
+  return {
+    capacity: {
+      cpu: String(machine.cpus),
+      "ephemeral-storage": binary(storage),
+      ...Object.fromEntries(huge),
+      memory: binary(memory),
+      pods: String(pods),
+    },
+    allocatable: {
+      cpu: cpuMillis % 1000 === 0 ? String(cpuMillis / 1000) : `${cpuMillis}m`,
+      "ephemeral-storage": String(storageBytes),
+      ...Object.fromEntries(huge),
+      memory: binary(memoryBytes),
+      pods: String(pods),
+    },
+    cpuMillis,
+    memoryBytes,
+    storageBytes,
+    pods,
+  };
+}
+
+/** A threshold as an amount: `100Mi`, or a share of the whole: `10%`. Absent: 0. */
+export function thresholdValue(threshold: string | undefined, whole: number): number {
+  if (threshold === undefined || threshold === "") return 0;
+  if (threshold.endsWith("%")) return Math.floor((whole * Number(threshold.slice(0, -1))) / 100);
+  return bytes(threshold);
+}
+
+function binary(amount: number): string {
+  return amount === 0 ? "0" : amount % 1024 === 0 ? `${amount / 1024}Ki` : String(amount);
+}

@@ -1,0 +1,77 @@
+/** The node's conditions, computed from what was measured. */
+import type { NodeCondition } from "../../api/core/node.ts";
+import type { StatusResponse } from "../runtime/cri/runtime-status.ts";
+import { thresholdValue } from "./capacity.ts";
+import type { MachineInfo, Usage } from "./machine.ts";
+
+export interface ConditionInput {
+  readonly machine: MachineInfo;
+  readonly usage: Usage;
+  readonly evictionHard: Readonly<Record<string, string>>;
+  /** Undefined when the runtime did not answer. */
+  readonly runtime: StatusResponse | undefined;
+  /** The runtime answers listings often enough. */
+  readonly relistHealthy: boolean;
+  /** RFC 3339 */
+  readonly now: string;
+  readonly previous: readonly NodeCondition[];
+}
+
+interface Verdict {
+  readonly type: string;
+  readonly status: "True" | "False";
+  readonly reason: string;
+  readonly message: string;
+}
+
+export function nodeConditions(input: ConditionInput): readonly NodeCondition[] {
+  return [memory(input), disk(input), pids(), ready(input)].map((verdict) => {
+    const before = input.previous.find((each) => each.type === verdict.type);
+    const since = before?.status === verdict.status ? before.lastTransitionTime : undefined;
+    return { ...verdict, lastHeartbeatTime: input.now, lastTransitionTime: since ?? input.now };
+  });
+}
+
+function memory({ machine, usage, evictionHard }: ConditionInput): Verdict {
+  const threshold = thresholdValue(evictionHard["memory.available"], machine.memoryBytes);
+  return usage.memoryAvailableBytes < threshold
+    ? pressure("MemoryPressure", "KubeletHasInsufficientMemory", "kubelet has insufficient memory available")
+    : calm("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available");
+}
+
+function disk({ usage, evictionHard }: ConditionInput): Verdict {
+  const bytes = thresholdValue(evictionHard["nodefs.available"], usage.disk.capacityBytes);
+  const inodes = thresholdValue(evictionHard["nodefs.inodesFree"], usage.inodes.capacity);
+  // File systems without fixed inodes answer a capacity of 0.
+  const outOfInodes = usage.inodes.capacity > 0 && usage.inodes.free < inodes;
+  return usage.disk.availableBytes < bytes || outOfInodes
+    ? pressure("DiskPressure", "KubeletHasDiskPressure", "kubelet has disk pressure")
+    : calm("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure");
+}
+
+function pids(): Verdict {
+  return calm("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available");
+}
+
+function pressure(type: string, reason: string, message: string): Verdict {
+  return { type, status: "True", reason, message };
+}
+
+function calm(type: string, reason: string, message: string): Verdict {
+  return { type, status: "False", reason, message };
+}
+
+function ready({ runtime, relistHealthy }: ConditionInput): Verdict {
+  const problems: string[] = [];
+  if (runtime === undefined || !relistHealthy) problems.push("container runtime is down");
+  for (const condition of runtime?.status?.conditions ?? []) {
+    const what = condition.type === "NetworkReady" ? "container runtime network" : "container runtime";
+    if (condition.status === true) continue;
+    problems.push(
+      `${what} not ready: ${condition.type}=false reason:${condition.reason ?? ""} message:${condition.message ?? ""}`,
+    );
+  }
+  return problems.length === 0
+    ? { type: "Ready", status: "True", reason: "KubeletReady", message: "kubelet is posting ready status" }
+    : { type: "Ready", status: "False", reason: "KubeletNotReady", message: problems.join(", ") };
+}

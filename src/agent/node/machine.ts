@@ -1,0 +1,111 @@
+/** What this machine is and has, from /proc, /sys and the file systems. */
+import { readdir, readFile, statfs } from "node:fs/promises";
+import { arch, availableParallelism, networkInterfaces, release } from "node:os";
+
+export interface MachineInfo {
+  readonly machineId: string;
+  readonly systemUuid: string;
+  readonly bootId: string;
+  readonly kernelVersion: string;
+  readonly osImage: string;
+  /** `amd64`, `arm64` */
+  readonly architecture: string;
+  readonly cpus: number;
+  readonly memoryBytes: number;
+  /** By size as Kubernetes names it (`2Mi`): bytes reserved for huge pages. */
+  readonly hugePages: Readonly<Record<string, number>>;
+}
+
+export interface Usage {
+  readonly memoryAvailableBytes: number;
+  readonly disk: { readonly capacityBytes: number; readonly availableBytes: number };
+  readonly inodes: { readonly capacity: number; readonly free: number };
+}
+
+const goArch: Readonly<Record<string, string>> = {
+  x64: "amd64",
+  arm64: "arm64",
+  arm: "arm",
+  ppc64: "ppc64le",
+  s390x: "s390x",
+};
+
+export async function readMachine(): Promise<MachineInfo> {
+  const [machineId, uuid, bootId, osRelease, meminfo] = await Promise.all([
+    text("/etc/machine-id"),
+    text("/sys/class/dmi/id/product_uuid"),
+    text("/proc/sys/kernel/random/boot_id"),
+    text("/etc/os-release"),
+    text("/proc/meminfo"),
+  ]);
+  return {
+    machineId,
+    systemUuid: uuid === "" ? machineId : uuid,
+    bootId,
+    kernelVersion: release(),
+    osImage: /^PRETTY_NAME="?([^"\n]*)"?$/m.exec(osRelease)?.[1] ?? "Linux",
+    architecture: goArch[arch()] ?? arch(),
+    cpus: availableParallelism(),
+    memoryBytes: kilobytes(meminfo, "MemTotal") * 1024,
+    hugePages: await hugePages(),
+  };
+}
+
+/** `directory` names the file system that pods fill. */
+export async function readUsage(directory: string): Promise<Usage> {
+  const [meminfo, fs] = await Promise.all([text("/proc/meminfo"), statfs(directory)]);
+  return {
+    memoryAvailableBytes: kilobytes(meminfo, "MemAvailable") * 1024,
+    disk: { capacityBytes: fs.blocks * fs.bsize, availableBytes: fs.bavail * fs.bsize },
+    inodes: { capacity: fs.files, free: fs.ffree },
+  };
+}
+
+/** Names of the swap devices in use. */
+export async function swapDevices(): Promise<readonly string[]> {
+  const lines = (await text("/proc/swaps")).split("\n").slice(1);
+  return lines.map((line) => line.split(/\s+/)[0] ?? "").filter((name) => name !== "");
+}
+
+/** Whether the machine's controllers are on the old hierarchy. */
+export async function usesCgroupV1(): Promise<boolean> {
+  const mounts = await text("/proc/self/mounts");
+  return !mounts
+    .split("\n")
+    .some((line) => line.split(" ")[1] === "/sys/fs/cgroup" && line.split(" ")[2] === "cgroup2");
+}
+
+/** The address of the interface of the default route; else any that is not the loopback's. */
+export async function defaultAddress(): Promise<string> {
+  const routes = (await text("/proc/net/route")).split("\n").slice(1);
+  const device = routes.map((line) => line.split("\t")).find((fields) => fields[1] === "00000000")?.[0];
+  const all = networkInterfaces();
+  const ordered = [
+    ...(device === undefined ? [] : (all[device] ?? [])),
+    ...Object.values(all).flatMap((each) => each ?? []),
+  ];
+  const usable = ordered.filter((each) => !each.internal && !each.address.startsWith("fe80:"));
+  const found = usable.find((each) => each.family === "IPv4") ?? usable[0];
+  return found?.address ?? "127.0.0.1";
+}
+
+async function hugePages(): Promise<Readonly<Record<string, number>>> {
+  const root = "/sys/kernel/mm/hugepages";
+  const sizes: Record<string, number> = {};
+  for (const name of await readdir(root).catch(() => [])) {
+    const kb = Number(/^hugepages-(\d+)kB$/.exec(name)?.[1]);
+    if (!Number.isFinite(kb)) continue;
+    const count = Number(await text(`${root}/${name}/nr_hugepages`)) || 0;
+    const label = kb >= 1024 * 1024 ? `${kb / 1024 / 1024}Gi` : kb >= 1024 ? `${kb / 1024}Mi` : `${kb}Ki`;
+    sizes[label] = count * kb * 1024;
+  }
+  return sizes;
+}
+
+function kilobytes(meminfo: string, key: string): number {
+  return Number(new RegExp(`^${key}:\\s+(\\d+) kB`, "m").exec(meminfo)?.[1] ?? 0);
+}
+
+async function text(path: string): Promise<string> {
+  return (await readFile(path, "utf8").catch(() => "")).trim();
+}

@@ -1,0 +1,256 @@
+/**
+ * Keeps the node's object true: registers it, renews its lease every quarter of the lease's duration, reports its status
+ * when it changed, and at least every `statusReportMs`.
+ */
+import type { Lease } from "../../api/coordination/lease.ts";
+import { leaseKind } from "../../api/coordination/lease-kind.ts";
+import type { Node, NodeStatus } from "../../api/core/node.ts";
+import { nodeKind } from "../../api/core/node-kind.ts";
+import { StatusError } from "../../api/status.ts";
+import type { Client } from "../../client/client.ts";
+import { deepEqual } from "../../schema/equal.ts";
+import { Backoff } from "../../std/backoff.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import type { RandomSource } from "../../std/random.ts";
+import type { NodeConfig } from "../agent-config.ts";
+
+export interface NodeKeeperOptions {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+  readonly nodeName: string;
+  readonly config: NodeConfig;
+  /** Labels the machine itself has: operating system, architecture, host name. */
+  readonly ownLabels: Readonly<Record<string, string>>;
+  /** The whole status as of now; `previous` carries the conditions' transition times. */
+  readonly status: (previous: NodeStatus | undefined) => Promise<NodeStatus>;
+  readonly event: (type: "Normal" | "Warning", reason: string, message: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Until the node is Ready for the first time its status is looked at this often. */
+const EAGER_MS = 100;
+const LEASE_NAMESPACE = "kube-node-lease";
+/** A quarter of the lease's duration. */
+const LEASE_SHARE = 0.25;
+
+const events: Readonly<Record<string, readonly [whenTrue: string, whenFalse: string]>> = {
+  Ready: ["NodeReady", "NodeNotReady"],
+  MemoryPressure: ["NodeHasInsufficientMemory", "NodeHasSufficientMemory"],
+  DiskPressure: ["NodeHasDiskPressure", "NodeHasNoDiskPressure"],
+  PIDPressure: ["NodeHasInsufficientPID", "NodeHasSufficientPID"],
+};
+
+export class NodeKeeper {
+  readonly #options: NodeKeeperOptions;
+  readonly #ready = Promise.withResolvers<void>();
+  #reported: NodeStatus | undefined;
+  #reportedAt = Number.NEGATIVE_INFINITY;
+  #lease: Lease | undefined;
+  #uid = "";
+
+  constructor(options: NodeKeeperOptions) {
+    this.#options = options;
+    this.#ready.promise.catch(() => undefined);
+  }
+
+  /** Resolves when the node was first reported Ready; rejects when the keeper ends before. */
+  get ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  /** Runs until the signal aborts. Never rejects. */
+  async run(): Promise<void> {
+    const { config, signal } = this.#options;
+    try {
+      if (config.register) await this.#register();
+      await Promise.all([this.#keepStatus(), this.#keepLease()]);
+    } catch {
+      // Only the signal ends the loops.
+    }
+    this.#ready.reject(signal.reason ?? new Error("the agent stops"));
+  }
+
+  async #register(): Promise<void> {
+    const { clock, random, log, signal, nodeName } = this.#options;
+    const backoff = new Backoff({ initialMs: 100, maxMs: 7_000 }, random);
+    while (true) {
+      signal.throwIfAborted();
+      try {
+        await this.#registerOnce();
+        log.info("Registered node", { node: nodeName });
+        return;
+      } catch (error) {
+        signal.throwIfAborted();
+        log.warn("Cannot register node", { node: nodeName, error: String(error) });
+        await clock.sleep(backoff.next(), signal);
+      }
+    }
+  }
+
+  async #registerOnce(): Promise<void> {
+    const { client, config, nodeName, ownLabels, signal } = this.#options;
+    const status = await this.#options.status(undefined);
+    const labels = { ...ownLabels, ...config.labels };
+    const annotations = { "volumes.kubernetes.io/controller-managed-attach-detach": "true" };
+    const wanted: Node = {
+      kind: "Node",
+      apiVersion: "v1",
+      metadata: { name: nodeName, labels, annotations },
+      spec: {
+        ...(config.providerId === "" ? {} : { providerID: config.providerId }),
+        ...(config.unschedulable ? { unschedulable: true } : {}),
+        ...(config.taints.length === 0 ? {} : { taints: config.taints as NonNullable<Node["spec"]>["taints"] }),
+      },
+      status,
+    };
+    try {
+      const made = await client.create(nodeKind, wanted, signal);
+      this.#uid = made.metadata?.uid ?? "";
+      this.#announce(undefined, status);
+    } catch (error) {
+      if (!(error instanceof StatusError) || error.status.code !== 409) throw error;
+      const found = await client.get(nodeKind, { name: nodeName }, signal);
+      this.#uid = found.metadata?.uid ?? "";
+      this.#reported = found.status;
+      await this.#relabel(found, labels, annotations);
+    }
+  }
+
+  /** A node that was registered before keeps what others gave it. */
+  async #relabel(
+    found: Node,
+    labels: Readonly<Record<string, string>>,
+    annotations: Readonly<Record<string, string>>,
+  ): Promise<void> {
+    const stale = (wanted: Readonly<Record<string, string>>, has: Readonly<Record<string, string>> = {}) =>
+      Object.entries(wanted).some(([key, value]) => has[key] !== value);
+    const { metadata } = found;
+    if (!stale(labels, metadata?.labels) && !stale(annotations, metadata?.annotations)) return;
+    const patch = { metadata: { labels, annotations } };
+    const { client, nodeName, signal } = this.#options;
+    await client.patch(nodeKind, { name: nodeName }, "merge", patch, { signal });
+  }
+
+  async #keepStatus(): Promise<void> {
+    const { clock, config, log, signal } = this.#options;
+    let failing = false;
+    let wasReady = false;
+    while (!signal.aborted) {
+      try {
+        await this.#report();
+        failing = false;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!failing) log.warn("Cannot report node status", { error: String(error) });
+        failing = true;
+      }
+      wasReady ||= isReady(this.#reported);
+      if (wasReady) this.#ready.resolve();
+      await clock.sleep(wasReady || failing ? config.statusUpdateMs : EAGER_MS, signal);
+    }
+  }
+
+  async #report(): Promise<void> {
+    const { client, clock, config, nodeName, signal } = this.#options;
+    const before = this.#reported;
+    const status = await this.#options.status(before);
+    const due = clock.monotonic() - this.#reportedAt >= config.statusReportMs;
+    if (!due && before !== undefined && deepEqual(lasting(before), lasting(status))) return;
+    const patch = nodePatch(before, status);
+    const answer = await client.patch(
+      nodeKind,
+      { name: nodeName },
+      "strategic",
+      { status: patch },
+      {
+        subresource: "status",
+        signal,
+      },
+    );
+    this.#uid = answer.metadata?.uid ?? this.#uid;
+    this.#reported = status;
+    this.#reportedAt = clock.monotonic();
+    this.#announce(before, status);
+  }
+
+  #announce(before: NodeStatus | undefined, after: NodeStatus): void {
+    const { nodeName, event } = this.#options;
+    for (const condition of after.conditions ?? []) {
+      const previous = before?.conditions?.find((each) => each.type === condition.type);
+      const names = events[condition.type];
+      if (names === undefined || previous?.status === condition.status) continue;
+      // A node that was never ready is not announced as not ready.
+      if (condition.type === "Ready" && previous === undefined && condition.status !== "True") continue;
+      const reason = condition.status === "True" ? names[0] : names[1];
+      event("Normal", reason, `Node ${nodeName} status is now: ${reason}`);
+    }
+    this.#reported = after;
+  }
+
+  async #keepLease(): Promise<void> {
+    const { clock, config, random, log, signal } = this.#options;
+    const renewMs = config.leaseDurationSeconds * 1000 * LEASE_SHARE;
+    let failing = false;
+    while (!signal.aborted) {
+      try {
+        await this.#renew();
+        failing = false;
+      } catch (error) {
+        signal.throwIfAborted();
+        this.#lease = undefined;
+        if (!failing) log.warn("Cannot renew node lease", { error: String(error) });
+        failing = true;
+      }
+      await clock.sleep(renewMs * (1 + 0.04 * random.fraction()), signal);
+    }
+  }
+
+  async #renew(): Promise<void> {
+    const { client, clock, nodeName, config, signal } = this.#options;
+    const name = { name: nodeName, namespace: LEASE_NAMESPACE };
+    this.#lease ??= await client.get(leaseKind, name, signal).catch((error: unknown) => {
+      if (error instanceof StatusError && error.status.code === 404) return undefined;
+      throw error;
+    });
+    const spec = {
+      holderIdentity: nodeName,
+      leaseDurationSeconds: config.leaseDurationSeconds,
+      renewTime: `${new Date(clock.now()).toISOString().slice(0, -1)}000Z`,
+    };
+    if (this.#lease !== undefined) {
+      const next = { ...this.#lease, spec: { ...this.#lease.spec, ...spec } };
+      this.#lease = await client.update(leaseKind, next, signal);
+      return;
+    }
+    const owner = { apiVersion: "v1", kind: "Node", name: nodeName, uid: this.#uid };
+    const metadata = { ...name, ...(this.#uid === "" ? {} : { ownerReferences: [owner] }) };
+    const lease: Lease = { kind: "Lease", apiVersion: "coordination.svc.io/v1", metadata, spec };
+    this.#lease = await client.create(leaseKind, lease, signal);
+  }
+}
+
+function isReady(status: NodeStatus | undefined): boolean {
+  return status?.conditions?.some((each) => each.type === "Ready" && each.status === "True") === true;
+}
+
+/** Without what changes with every look. */
+function lasting(status: NodeStatus): unknown {
+  const conditions = (status.conditions ?? []).map(({ lastHeartbeatTime: _, ...rest }) => rest);
+  return { ...status, conditions };
+}
+
+/** Members that changed; the addresses are ours as a whole. */
+function nodePatch(before: NodeStatus | undefined, after: NodeStatus): Readonly<Record<string, unknown>> {
+  const old = (before ?? {}) as Readonly<Record<string, unknown>>;
+  const changed = Object.entries(after).filter(([key, value]) => key === "conditions" || !deepEqual(old[key], value));
+  return Object.fromEntries(
+    changed.map(([key, value]) =>
+      key === "addresses" && old[key] !== undefined
+        ? [key, [...(value as readonly unknown[]), { $patch: "replace" }]]
+        : [key, value],
+    ),
+  );
+}

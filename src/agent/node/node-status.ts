@@ -1,0 +1,104 @@
+/** Puts the node's status together. */
+import { hostname } from "node:os";
+import type { NodeStatus } from "../../api/core/node.ts";
+import type { AgentConfig } from "../agent-config.ts";
+import { agentVersion } from "../agent-config.ts";
+import { time } from "../pods/container-status.ts";
+import type { StatusResponse } from "../runtime/cri/runtime-status.ts";
+import type { ImageService, Runtime } from "../runtime/runtime.ts";
+import { nodeCapacity } from "./capacity.ts";
+import { nodeConditions } from "./conditions.ts";
+import { type MachineInfo, readUsage } from "./machine.ts";
+
+export interface NodeStatusOptions {
+  readonly config: AgentConfig;
+  readonly machine: MachineInfo;
+  readonly runtime: Runtime;
+  readonly images: ImageService;
+  readonly ips: readonly string[];
+  /** Of the agent's HTTPS server; 0 when it is off. */
+  readonly port: () => number;
+  readonly relistHealthy: () => boolean;
+  readonly now: () => number;
+}
+
+/** Names per image, as Kubernetes bounds them. */
+const IMAGE_NAMES_MAX = 5;
+
+export async function nodeStatus(options: NodeStatusOptions, previous: NodeStatus | undefined): Promise<NodeStatus> {
+  const { config, machine } = options;
+  const [usage, runtime, version, images] = await Promise.all([
+    readUsage(config.rootDir),
+    options.runtime.status({}).catch((): StatusResponse | undefined => undefined),
+    options.runtime.version({}).catch(() => undefined),
+    listImages(options).catch(() => previous?.images ?? []),
+  ]);
+  const { capacity, allocatable } = nodeCapacity(machine, usage, config.node);
+  const port = options.port();
+  const runtimeVersion =
+    version === undefined ? "containerd://Unknown" : `${version.runtimeName}://${bare(version.runtimeVersion ?? "")}`;
+  return {
+    capacity,
+    allocatable,
+    conditions: nodeConditions({
+      machine,
+      usage,
+      evictionHard: config.node.evictionHard,
+      runtime,
+      relistHealthy: options.relistHealthy(),
+      now: time(options.now()),
+      previous: previous?.conditions ?? [],
+    }),
+    addresses: [
+      ...options.ips.map((address) => ({ type: "InternalIP", address })),
+      { type: "Hostname", address: config.nodeName === "" ? hostname() : config.nodeName },
+    ],
+    daemonEndpoints: { kubeletEndpoint: { Port: port } },
+    nodeInfo: {
+      machineID: machine.machineId,
+      systemUUID: machine.systemUuid,
+      bootID: machine.bootId,
+      kernelVersion: machine.kernelVersion,
+      osImage: machine.osImage,
+      containerRuntimeVersion: runtimeVersion,
+      kubeletVersion: agentVersion,
+      kubeProxyVersion: "",
+      operatingSystem: "linux",
+      architecture: machine.architecture,
+    },
+    images,
+  };
+}
+
+/** containerd of some distributions answers `1.6.20~ds1`. */
+function bare(version: string): string {
+  return version.replace(/^v/, "");
+}
+
+/** Biggest first; bounded as the configuration says. */
+async function listImages(options: NodeStatusOptions): Promise<NonNullable<NodeStatus["images"]>> {
+  const max = options.config.node.statusMaxImages;
+  const { images = [] } = await options.images.listImages({});
+  const entries = images
+    .map((image) => ({
+      names: [...(image.repoDigests ?? []), ...(image.repoTags ?? [])].slice(0, IMAGE_NAMES_MAX),
+      sizeBytes: Number(image.size ?? 0n),
+    }))
+    .sort((a, b) => b.sizeBytes - a.sizeBytes || (a.names[0] ?? "").localeCompare(b.names[0] ?? ""));
+  return max < 0 ? entries : entries.slice(0, max);
+}
+
+/** Both spellings, for tools of either. */
+export function machineLabels(machine: MachineInfo, nodeName: string): Readonly<Record<string, string>> {
+  const { architecture } = machine;
+  return {
+    "beta.kubernetes.io/arch": architecture,
+    "beta.kubernetes.io/os": "linux",
+    "kubernetes.io/arch": architecture,
+    "kubernetes.io/hostname": nodeName,
+    "kubernetes.io/os": "linux",
+    "svc.io/arch": architecture,
+    "svc.io/hostname": nodeName,
+    "svc.io/os": "linux",
+  };
+}

@@ -1,0 +1,164 @@
+/** What the agent answers over HTTP. */
+import type { Pod } from "../../api/core/pod.ts";
+import { StatusError } from "../../api/status.ts";
+import type { Authenticator } from "../../auth/user.ts";
+import { HttpError } from "../../http/http-error.ts";
+import type { Handler, HttpRequest, HttpResponse } from "../../http/message.ts";
+import { bytes, errorResponse, json, text } from "../../http/respond.ts";
+import { Router } from "../../http/router.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { PodManager } from "../pods/pod-manager.ts";
+import type { PodWorker } from "../pods/pod-worker.ts";
+import type { ObservedContainer } from "../runtime/observation.ts";
+import { type LogOptions, readLog } from "./log-reader.ts";
+
+export interface AgentHandlerOptions {
+  readonly pods: PodManager;
+  readonly clock: Clock;
+  /** Undefined lets everybody in, as on the read-only port. */
+  readonly authenticate: Authenticator | undefined;
+  /** Empty when the agent is healthy, else what is wrong. */
+  readonly problems: () => readonly string[];
+  readonly configz: unknown;
+  /** Container logs, which may hold anything. */
+  readonly debugging: boolean;
+}
+
+type Route = (request: HttpRequest, params: Readonly<Record<string, string>>) => Promise<HttpResponse>;
+
+export function agentHandler(options: AgentHandlerOptions): Handler {
+  const router = new Router<Route>();
+  router.add("GET", "/healthz", async () => health(options));
+  router.add("GET", "/pods", async () => json(200, podList(options.pods.pods)));
+  router.add("GET", "/runningpods", async () => json(200, podList(runningPods(options.pods))));
+  router.add("GET", "/configz", async () => json(200, { kubeletconfig: options.configz }));
+  if (options.debugging) {
+    router.add("GET", "/containerLogs/{namespace}/{pod}/{container}", (request, params) =>
+      containerLogs(options, request, params),
+    );
+  }
+  return async (request) => {
+    try {
+      const path = request.path.length > 1 ? request.path.replace(/\/$/, "") : request.path;
+      const match = router.match(request.method, path);
+      if (match === undefined) return text(404, "404 page not found\n");
+      if (!("value" in match)) return text(405, "Method Not Allowed\n", { allow: match.allowed.join(", ") });
+      if (!(await isAllowed(options, request))) return text(401, "Unauthorized");
+      return await match.value(request, match.params);
+    } catch (error) {
+      return errorResponse(error);
+    }
+  };
+}
+
+/** The health port's handler: nothing but `/healthz`, and no questions about who asks. */
+export function healthHandler(problems: () => readonly string[]): Handler {
+  return async (request) =>
+    request.path === "/healthz" || request.path === "/healthz/"
+      ? health({ problems })
+      : text(404, "404 page not found\n");
+}
+
+function health({ problems }: Pick<AgentHandlerOptions, "problems">): HttpResponse {
+  const found = problems();
+  return found.length === 0 ? text(200, "ok") : text(500, `${found.map((each) => `[-]${each}`).join("\n")}\n`);
+}
+
+async function isAllowed(options: AgentHandlerOptions, request: HttpRequest): Promise<boolean> {
+  if (options.authenticate === undefined) return true;
+  try {
+    const user = await options.authenticate({
+      certificates: request.peer.certificates,
+      authorization: request.headers.authorization,
+      header: (name) => request.headers[name],
+      path: request.path,
+    });
+    return user !== undefined;
+  } catch (error) {
+    if (error instanceof StatusError && error.status.code === 401) return false;
+    throw error;
+  }
+}
+
+function podList(items: readonly Pod[]): unknown {
+  return { kind: "PodList", apiVersion: "v1", metadata: {}, items };
+}
+
+/** As the runtime has them, without what only the sources know. */
+function runningPods(pods: PodManager): readonly Pod[] {
+  return [...pods.workers].flatMap((worker) => {
+    const running = worker.observation.containers.filter((each) => each.state === "running");
+    if (running.length === 0) return [];
+    const { name, namespace, uid } = worker.pod.metadata ?? {};
+    const containers = running.map((each) => ({ name: each.name, image: each.image }));
+    return [{ metadata: { name, namespace, uid }, spec: { containers } }];
+  });
+}
+
+async function containerLogs(
+  options: AgentHandlerOptions,
+  request: HttpRequest,
+  params: Readonly<Record<string, string>>,
+): Promise<HttpResponse> {
+  const { namespace = "", pod = "", container = "" } = params;
+  const query = new URLSearchParams(request.query);
+  const worker = options.pods.find(namespace, pod);
+  if (worker === undefined) throw new HttpError(404, "NotFound", `pod ${pod}_${namespace} not found`);
+  const previous = flag(query, "previous");
+  const found = findRun(worker, container, previous);
+  const source = {
+    path: found.logPath,
+    clock: options.clock,
+    signal: request.signal,
+    running: () => worker.observation.containers.some((each) => each.id === found.id && each.state === "running"),
+  };
+  return bytes(200, "text/plain", readLog(source, logOptions(query, options.clock)));
+}
+
+function findRun(worker: PodWorker, name: string, previous: boolean): ObservedContainer {
+  const known = [...(worker.pod.spec?.initContainers ?? []), ...(worker.pod.spec?.containers ?? [])];
+  if (!known.some((each) => each.name === name)) {
+    const where = `${worker.pod.metadata?.name}_${worker.pod.metadata?.namespace}`;
+    throw new HttpError(404, "NotFound", `container ${name} not found in pod ${where}`);
+  }
+  const runs = worker.observation.containers.filter((each) => each.name === name && each.state !== "created");
+  const found = previous ? runs[1] : runs[0];
+  if (found !== undefined) return found;
+  const waiting = worker.waitingReason(name);
+  throw new HttpError(
+    400,
+    "BadRequest",
+    previous
+      ? `previous terminated container "${name}" in pod "${worker.pod.metadata?.name}" not found`
+      : `container "${name}" in pod "${worker.pod.metadata?.name}" is waiting to start: ${waiting}`,
+  );
+}
+
+function logOptions(query: URLSearchParams, clock: Clock): LogOptions {
+  const sinceSeconds = count(query, "sinceSeconds");
+  const sinceTime = query.get("sinceTime");
+  const at = sinceTime === null || sinceTime === "" ? undefined : Date.parse(sinceTime);
+  if (at !== undefined && Number.isNaN(at)) {
+    throw new HttpError(400, "BadRequest", `sinceTime "${sinceTime}" is not an RFC 3339 time`);
+  }
+  const tail = query.get("tailLines") === "-1" ? undefined : (count(query, "tailLines") ?? count(query, "tail"));
+  return {
+    follow: flag(query, "follow"),
+    timestamps: flag(query, "timestamps"),
+    tailLines: tail,
+    since: sinceSeconds === undefined ? at : clock.now() - sinceSeconds * 1000,
+    limitBytes: count(query, "limitBytes"),
+  };
+}
+
+function flag(query: URLSearchParams, name: string): boolean {
+  const value = query.get(name);
+  return value === "" || value === "true" || value === "1";
+}
+
+function count(query: URLSearchParams, name: string): number | undefined {
+  const value = query.get(name);
+  if (value === null || value === "") return undefined;
+  if (!/^\d{1,15}$/.test(value)) throw new HttpError(400, "BadRequest", `${name} "${value}" is not a whole number`);
+  return Number(value);
+}

@@ -1,0 +1,106 @@
+/** The agent's listeners: HTTPS, the read-only port, the health port. */
+import { readFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { anonymousAuthenticator } from "../../auth/authn/anonymous.ts";
+import { unionAuthenticator } from "../../auth/authn/union.ts";
+import { x509Authenticator } from "../../auth/authn/x509.ts";
+import { issueCertificate, type KeyPair, makeCa, readKeyPair, writeKeyPair } from "../../auth/pki.ts";
+import type { Authenticator } from "../../auth/user.ts";
+import { type Listener, listen } from "../../http/server.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import type { AgentConfig } from "../agent-config.ts";
+import type { PodManager } from "../pods/pod-manager.ts";
+import { agentHandler, healthHandler } from "./agent-handler.ts";
+
+export interface AgentServerOptions {
+  readonly config: AgentConfig;
+  readonly pods: PodManager;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly ips: readonly string[];
+  readonly problems: () => readonly string[];
+}
+
+export interface AgentServer extends AsyncDisposable {
+  /** Of the HTTPS listener; undefined when it is off. */
+  readonly address: { readonly host: string; readonly port: number } | undefined;
+}
+
+const CERTIFICATE_DAYS = 365;
+/** Requests in flight get this long when the agent stops. */
+const DRAIN_MS = 1_000;
+
+/** Rejects when a port is taken or a certificate cannot be read; nothing is left listening then. */
+export async function startAgentServer(options: AgentServerOptions): Promise<AgentServer> {
+  const { config, clock, log, pods, problems } = options;
+  const { server } = config;
+  const listeners: Listener[] = [];
+  let main: Listener | undefined;
+  const close = async (): Promise<void> => {
+    await Promise.all(listeners.map((each) => each.close(DRAIN_MS)));
+  };
+  const handler = (authenticate: Authenticator | undefined, debugging: boolean) =>
+    agentHandler({ pods, clock, authenticate, problems, configz: config.configz, debugging });
+  try {
+    if (server.enabled) {
+      const tls = await servingPair(options);
+      const ca = server.clientCaFile === "" ? undefined : await readFile(server.clientCaFile, "utf8");
+      const authenticate = authenticator(ca, server.anonymousAuth, clock);
+      main = await listen({
+        handler: handler(authenticate, server.debuggingHandlers),
+        log,
+        clock,
+        host: server.address,
+        port: server.port,
+        tls: { ...tls, requestCert: ca !== undefined, ...(ca === undefined ? {} : { ca }) },
+      });
+      listeners.push(main);
+      if (server.readOnlyPort > 0) {
+        const open = handler(undefined, false);
+        listeners.push(await listen({ handler: open, log, clock, host: server.address, port: server.readOnlyPort }));
+      }
+    }
+    if (server.healthzPort > 0) {
+      const host = server.healthzAddress;
+      listeners.push(await listen({ handler: healthHandler(problems), log, clock, host, port: server.healthzPort }));
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    address: main === undefined ? undefined : { host: main.address, port: main.port },
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function authenticator(ca: string | undefined, anonymous: boolean, clock: Clock): Authenticator {
+  const known = ca === undefined ? [] : [x509Authenticator({ caPem: ca, clock }).authenticate];
+  return unionAuthenticator(known, anonymous ? anonymousAuthenticator() : undefined);
+}
+
+/** The files named by flags; else the pair of an earlier start; else a new self-signed one. */
+async function servingPair({ config, clock, ips }: AgentServerOptions): Promise<KeyPair> {
+  const { tlsCertFile, tlsKeyFile } = config.server;
+  if (tlsCertFile !== "" && tlsKeyFile !== "") {
+    const given = await readKeyPair({ certFile: tlsCertFile, keyFile: tlsKeyFile });
+    if (given === undefined) throw new Error(`Cannot serve: ${tlsCertFile} or ${tlsKeyFile} does not exist`);
+    return given;
+  }
+  const files = { certFile: join(config.certDir, "svclet.crt"), keyFile: join(config.certDir, "svclet.key") };
+  const kept = await readKeyPair(files);
+  if (kept !== undefined) return kept;
+  const now = clock.now();
+  const ca = await makeCa(`${config.nodeName}-ca`, CERTIFICATE_DAYS, now);
+  const names = [...new Set([config.nodeName, hostname(), "localhost", "127.0.0.1", ...ips])];
+  const pair = await issueCertificate(
+    ca,
+    { commonName: config.nodeName, alternativeNames: names, usages: ["server"], days: CERTIFICATE_DAYS },
+    now,
+  );
+  const chain = { cert: `${pair.cert}${ca.cert}`, key: pair.key };
+  await writeKeyPair(files, chain);
+  return chain;
+}

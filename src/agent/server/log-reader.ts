@@ -1,0 +1,109 @@
+/** Reads a container's log as `kubectl logs` wants it. */
+import { type FileHandle, open, stat } from "node:fs/promises";
+import type { Clock } from "../../std/clock.ts";
+import { parseLogLine } from "./log-line.ts";
+
+export interface LogOptions {
+  readonly follow: boolean;
+  readonly tailLines: number | undefined;
+  /** Milliseconds since 1970; older lines are left out. */
+  readonly since: number | undefined;
+  readonly timestamps: boolean;
+  readonly limitBytes: number | undefined;
+}
+
+export interface LogSource {
+  readonly path: string;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** False once the container has ended and its last line is in the file. */
+  readonly running: () => boolean;
+}
+
+const CHUNK_BYTES = 64 * 1024;
+const POLL_MS = 250;
+/** A line longer than this is passed on in pieces. The runtime cuts lines at 16 KiB. */
+const LINE_BYTES_MAX = 1024 * 1024;
+
+/** Pieces of the log in order. Ends with the log, or with the container when following, or when the signal aborts. */
+export async function* readLog(source: LogSource, options: LogOptions): AsyncGenerator<Uint8Array> {
+  let left = options.limitBytes ?? Number.POSITIVE_INFINITY;
+  for await (const lines of logLines(source, options)) {
+    const text: Buffer[] = [];
+    for (const line of lines) {
+      const piece = render(line, options);
+      if (piece !== undefined) text.push(piece);
+    }
+    const whole = Buffer.concat(text);
+    if (whole.length === 0) continue;
+    yield whole.subarray(0, left);
+    left -= whole.length;
+    if (left <= 0) return;
+  }
+}
+
+function render(line: string, options: LogOptions): Buffer | undefined {
+  const parsed = parseLogLine(line);
+  if (parsed === undefined) return undefined;
+  if (options.since !== undefined && Date.parse(parsed.time) < options.since) return undefined;
+  const stamp = options.timestamps ? `${parsed.time} ` : "";
+  return Buffer.from(`${stamp}${parsed.content}${parsed.partial ? "" : "\n"}`);
+}
+
+async function* logLines(source: LogSource, options: LogOptions): AsyncGenerator<readonly string[]> {
+  let file = await open(source.path, "r");
+  try {
+    let position = options.tailLines === undefined ? 0 : await tailPosition(file, options.tailLines);
+    let rest = Buffer.alloc(0);
+    while (!source.signal.aborted) {
+      const wasRunning = source.running();
+      const { bytesRead, buffer } = await file.read(Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES, position);
+      if (bytesRead > 0) {
+        position += bytesRead;
+        const all = Buffer.concat([rest, buffer.subarray(0, bytesRead)]);
+        const end = all.lastIndexOf(10);
+        rest = end < 0 && all.length < LINE_BYTES_MAX ? all : all.subarray(end + 1);
+        if (end >= 0) yield all.subarray(0, end).toString("utf8").split("\n");
+        continue;
+      }
+      const next = options.follow ? await rotated(source.path, file) : undefined;
+      if (next !== undefined) {
+        await file.close();
+        file = next;
+        position = 0;
+        rest = Buffer.alloc(0);
+        continue;
+      }
+      if (!options.follow || !wasRunning) return;
+      await source.clock.sleep(POLL_MS, source.signal).catch(() => undefined);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+/** The file that took the path's place, opened; undefined while it is the same. */
+async function rotated(path: string, file: FileHandle): Promise<FileHandle | undefined> {
+  const [now, held] = await Promise.all([stat(path).catch(() => undefined), file.stat()]);
+  if (now === undefined || now.ino === held.ino) return undefined;
+  return open(path, "r").catch(() => undefined);
+}
+
+/** Where the last `lines` lines begin. Reads backwards. */
+async function tailPosition(file: FileHandle, lines: number): Promise<number> {
+  const { size } = await file.stat();
+  if (lines <= 0) return size;
+  let found = 0;
+  for (let end = size; end > 0; ) {
+    const length = Math.min(CHUNK_BYTES, end);
+    const { buffer } = await file.read(Buffer.alloc(length), 0, length, end - length);
+    for (let index = length - 1; index >= 0; index--) {
+      // The newline at the very end closes the last line and begins none.
+      if (buffer[index] !== 10 || end - length + index === size - 1) continue;
+      found += 1;
+      if (found === lines) return end - length + index + 1;
+    }
+    end -= length;
+  }
+  return 0;
+}

@@ -1,0 +1,35 @@
+/** Pods that the API server assigns to this node. */
+import type { Pod } from "../../api/core/pod.ts";
+import { podKind } from "../../api/core/pod-kind.ts";
+import type { Client } from "../../client/client.ts";
+import { type Informer, startInformer } from "../../client/informer.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import type { RandomSource } from "../../std/random.ts";
+import { podUid } from "../pods/pod-fields.ts";
+
+export interface ApiSourceOptions {
+  readonly client: Client;
+  readonly nodeName: string;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+  readonly onPut: (pod: Pod) => void;
+  readonly onDelete: (uid: string) => void;
+  readonly signal: AbortSignal;
+}
+
+export function startApiSource(options: ApiSourceOptions): Informer<Pod> {
+  const { client, clock, random, log, signal } = options;
+  const query = { fieldSelector: `spec.nodeName=${options.nodeName}` };
+  const informer = startInformer({ client, kind: podKind, query, clock, random, log }, signal);
+  informer.subscribe({
+    put(pod, previous) {
+      // Deleted and made again under the same name while nobody watched.
+      if (previous !== undefined && podUid(previous) !== podUid(pod)) options.onDelete(podUid(previous));
+      options.onPut(pod);
+    },
+    delete: (pod) => options.onDelete(podUid(pod)),
+  });
+  return informer;
+}
