@@ -112,7 +112,7 @@ function spell(table: FlagTable, shorts: ReadonlyMap<string, string>, word: stri
   if (match === null) return word;
   const [, dashes, rawName = "", value] = match;
   const long = dashes === "--" ? normaliseName(rawName) : (shorts.get(rawName) ?? rawName);
-  if (!Object.hasOwn(table, long)) return dashes === "--" ? `--${long}${value ?? ""}` : word;
+  if (!Object.hasOwn(table, long)) return word;
   const bare = table[long]?.type.bare;
   return `--${long}${value ?? (bare === undefined ? "" : `=${bare}`)}`;
 }
@@ -148,7 +148,7 @@ function relationProblems(
         problems.push(`--${name} and --${clash} exclude each other: give one of them`);
       }
     }
-    for (const other of row.requires ?? []) {
+    for (const other of isChanged(row, values[name]) ? (row.requires ?? []) : []) {
       if (!given.has(other)) problems.push(`--${name} needs --${other} as well`);
     }
   }

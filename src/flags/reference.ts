@@ -45,7 +45,7 @@ function renderRow(name: string, row: Flag): string {
   ].filter((note) => note !== "");
   const value = row.defaultNote ?? (printValue(row, row.default) === "" ? "" : `\`${printValue(row, row.default)}\``);
   const cells = [`${short}\`--${name}\``, row.type.name, value, [row.meaning, ...notes].join(" ")];
-  return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+  return `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replaceAll("<", "\\<")).join(" | ")} |`;
 }
 
 function codes(names: readonly string[]): string {

@@ -55,7 +55,7 @@ export function loadAgentConfig(argv: readonly string[], env: Environment): Effe
 
   const withFile = line.values.config !== "";
   const set = applyFlags(files.reduce(applyFile, emptyBranch), line.values, line.given);
-  const origins = applyDerived(configFields.reduce((tree, field) => applyDefault(tree, field, withFile), set));
+  const origins = inOrder(applyDerived(configFields.reduce((tree, field) => applyDefault(tree, field, withFile), set)));
   const wrong = new Set<ConfigField>();
   const flags = flagValues(line.values, origins, problems, wrong);
   const settings = flags["feature-gates"];
@@ -137,6 +137,14 @@ function applyDerived(tree: Branch): Branch {
     result = withOrigin(result, steps, mergeOrigins(defaults, findOrigin(result, steps) ?? emptyBranch));
   }
   return result;
+}
+
+/** Fields in the order of their description, whoever set them first. */
+function inOrder(tree: Branch): Branch {
+  return configFields.reduce((result, { steps }) => {
+    const node = findOrigin(tree, steps);
+    return node === undefined ? result : withOrigin(result, steps, node);
+  }, emptyBranch);
 }
 
 /** Each flag's effective value; what the file says is checked as strictly as what the flag says. */

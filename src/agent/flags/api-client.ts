@@ -14,10 +14,15 @@ export const apiClientFlags = section("API client, events and logging", {
     "QPS to the API server; 0 means default 50; excludes events and node heartbeat.",
     { config: "svcAPIQPS", deprecated: inFile },
   ),
-  "svc-api-burst": flag(int32({ min: 0 }), 100, "Burst to the API server; 0 means default 100; same exclusions.", {
-    config: "svcAPIBurst",
-    deprecated: inFile,
-  }),
+  "svc-api-burst": flag(
+    int32({ min: 0 }),
+    100,
+    "Burst to the API server; 0 means 100; excludes events and node heartbeat.",
+    {
+      config: "svcAPIBurst",
+      deprecated: inFile,
+    },
+  ),
   "svc-api-content-type": flag(
     oneOf("application/vnd.svc.protobuf", "application/vnd.kubernetes.protobuf", "application/json"),
     "application/vnd.svc.protobuf",
@@ -34,16 +39,6 @@ export const apiClientFlags = section("API client, events and logging", {
     "Event burst ceiling while staying within --event-qps; >= 0; 0 means 100.",
     { config: "eventBurst", deprecated: inFile },
   ),
-  "authentication-token-webhook": flag(bool, false, "See Authentication.", {
-    config: "authentication.webhook.enabled",
-    fileDefault: true,
-    deprecated: inFile,
-  }),
-  "anonymous-auth": flag(bool, true, "See Authentication.", {
-    config: "authentication.anonymous.enabled",
-    fileDefault: false,
-    deprecated: inFile,
-  }),
   "logging-format": flag(oneOf("text", "json"), "text", "Log format.", {
     config: "logging.format",
     gate: "LoggingBetaOptions",

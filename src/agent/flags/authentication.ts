@@ -1,9 +1,19 @@
 import { flag, section } from "../../flags/flag.ts";
 import { duration } from "../../flags/types/duration.ts";
-import { file, oneOf } from "../../flags/types/text.ts";
+import { bool, file, oneOf } from "../../flags/types/text.ts";
 import { inFile } from "./deprecation.ts";
 
 export const authenticationFlags = section("Authentication", {
+  "authentication-token-webhook": flag(bool, false, "Ask the API server (TokenReview) whose bearer tokens these are.", {
+    config: "authentication.webhook.enabled",
+    fileDefault: true,
+    deprecated: inFile,
+  }),
+  "anonymous-auth": flag(bool, true, "Let requests through that no method identifies, as system:anonymous.", {
+    config: "authentication.anonymous.enabled",
+    fileDefault: false,
+    deprecated: inFile,
+  }),
   "client-ca-file": flag(file, "", "see the Authentication section.", {
     config: "authentication.x509.clientCAFile",
     deprecated: inFile,

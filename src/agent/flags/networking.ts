@@ -51,7 +51,9 @@ export const networkingFlags = section("Networking, DNS and misc", {
     config: "protectKernelDefaults",
     deprecated: inFile,
   }),
-  "seccomp-default": flag(bool, false, "Use RuntimeDefault as the seccomp profile of all workloads that name none."),
+  "seccomp-default": flag(bool, false, "Use RuntimeDefault as the seccomp profile of all workloads that name none.", {
+    config: "seccompDefault",
+  }),
   "fail-swap-on": flag(bool, true, "Refuse to start when swap is on.", { config: "failSwapOn", deprecated: inFile }),
   "fail-cgroupv1": flag(bool, true, "Refuse to start on a host that uses cgroup v1.", {
     config: "failCgroupV1",

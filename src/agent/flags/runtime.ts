@@ -15,7 +15,7 @@ export const runtimeFlags = section("Container runtime, images and cgroups", {
     "Remote runtime endpoint. unix://<path> on Linux; npipe://<pipe> and tcp:// on Windows.",
     { config: "containerRuntimeEndpoint", deprecated: inFile },
   ),
-  "image-service-endpoint": flag(endpoint, "", "Remote image service endpoint; same schemes.", {
+  "image-service-endpoint": flag(endpoint, "", "Remote image service endpoint.", {
     config: "imageServiceEndpoint",
     defaultNote: "that of --container-runtime-endpoint",
     deprecated: inFile,

@@ -48,7 +48,7 @@ export const servingFlags = section("Serving, TLS and access", {
     config: "tlsCipherSuites",
     deprecated: inFile,
   }),
-  "tls-min-version": flag(tlsVersion, "", "One of VersionTLS10, VersionTLS11, VersionTLS12, VersionTLS13.", {
+  "tls-min-version": flag(tlsVersion, "", "Lowest TLS version that the server accepts.", {
     config: "tlsMinVersion",
     deprecated: inFile,
   }),

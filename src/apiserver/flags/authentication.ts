@@ -69,21 +69,10 @@ export const authenticationFlags = section("Authentication", {
   "proxy-client-cert-file": flag(
     file,
     "",
-    "Client certificate and key proving the identity of the aggregator or API server when it calls out " +
-      "(proxying to extension servers, calling webhook admission plugins). The certificate is expected to be " +
-      "signed by the CA in --requestheader-client-ca-file, published in the extension-apiserver-authentication " +
-      "config map of the svc-system namespace.",
+    "Client certificate that proves who calls when requests are proxied or webhooks called.",
     { requires: ["proxy-client-key-file"] },
   ),
-  "proxy-client-key-file": flag(
-    file,
-    "",
-    "Client certificate and key proving the identity of the aggregator or API server when it calls out " +
-      "(proxying to extension servers, calling webhook admission plugins). The certificate is expected to be " +
-      "signed by the CA in --requestheader-client-ca-file, published in the extension-apiserver-authentication " +
-      "config map of the svc-system namespace.",
-    { requires: ["proxy-client-cert-file"] },
-  ),
+  "proxy-client-key-file": flag(file, "", "Key of that client certificate.", { requires: ["proxy-client-cert-file"] }),
   "oidc-issuer-url": flag(httpsUrl, "", "Issuer URL, HTTPS only; verifies JWTs.", { requires: ["oidc-client-id"] }),
   "oidc-client-id": flag(text, "", "Required when the issuer URL is set."),
   "oidc-ca-file": flag(file, "", "CA file for the issuer's certificate; else host roots."),

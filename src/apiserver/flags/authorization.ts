@@ -41,5 +41,9 @@ export const authorizationFlags = section("Authorization and admission", {
     300,
     "tolerationSeconds of the default notReady:NoExecute toleration added to pods lacking one.",
   ),
-  "default-unreachable-toleration-seconds": flag(int({ min: 0 }), 300, "Same for unreachable:NoExecute."),
+  "default-unreachable-toleration-seconds": flag(
+    int({ min: 0 }),
+    300,
+    "tolerationSeconds of the default unreachable:NoExecute toleration added to pods lacking one.",
+  ),
 });

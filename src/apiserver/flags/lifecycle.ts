@@ -41,7 +41,11 @@ export const lifecycleFlags = section("Lifecycle, limits and logging", {
     "Non-mutating in-flight limit; with the next flag summed into the total concurrency limit (must be " +
       "positive) when priority and fairness is on; otherwise 0 disables the limit.",
   ),
-  "max-mutating-requests-inflight": flag(int({ min: 0 }), 200, "Mutating in-flight limit, same rules."),
+  "max-mutating-requests-inflight": flag(
+    int({ min: 0 }),
+    200,
+    "Mutating in-flight limit; summed with --max-requests-inflight as that says.",
+  ),
   "request-timeout": flag(duration({ min: 1 }), 60_000, "Default request timeout."),
   "min-request-timeout": flag(
     int({ min: 1 }),

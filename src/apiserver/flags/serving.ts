@@ -40,12 +40,11 @@ export const servingFlags = section("Serving, network and TLS", {
   "tls-sni-cert-key": flag(
     sniCertificates,
     [],
-    "<cert>,<key>[:<domain patterns>]; repeatable; patterns are FQDNs, optionally with a wildcard prefix, or " +
-      "IPs; without patterns the certificate's names are used; non-wildcard matches beat wildcard; explicit " +
-      "patterns beat extracted names.",
+    "Certificate and key for other host names; repeatable. Names are domains, with a leading wildcard or " +
+      "without, or IPs; without names those of the certificate count. Exact names win over wildcards.",
   ),
   "tls-cipher-suites": flag(suites("strings"), [], "Cipher suites the server offers, comma-separated."),
-  "tls-min-version": flag(tlsVersion, "", "VersionTLS10, VersionTLS11, VersionTLS12, VersionTLS13."),
+  "tls-min-version": flag(tlsVersion, "", "Lowest TLS version that the server accepts."),
   "strict-transport-security-directives": flag(
     strings({
       element: "max-age=SECONDS, includeSubDomains or preload",
@@ -108,22 +107,13 @@ export const servingFlags = section("Serving, network and TLS", {
   "peer-advertise-ip": flag(
     ipOrNone,
     "",
-    "Used only with gate UnknownVersionInteroperabilityProxy in multi-server clusters: address for peers to " +
-      "proxy to this server on version skew, and CA to verify peer serving certificates.",
+    "Address at which other API servers reach this one to proxy requests of versions they do not serve.",
     { gate: "UnknownVersionInteroperabilityProxy" },
   ),
-  "peer-advertise-port": flag(
-    portText,
-    "",
-    "Used only with gate UnknownVersionInteroperabilityProxy in multi-server clusters: address for peers to " +
-      "proxy to this server on version skew, and CA to verify peer serving certificates.",
-    { gate: "UnknownVersionInteroperabilityProxy" },
-  ),
-  "peer-ca-file": flag(
-    file,
-    "",
-    "Used only with gate UnknownVersionInteroperabilityProxy in multi-server clusters: address for peers to " +
-      "proxy to this server on version skew, and CA to verify peer serving certificates.",
-    { gate: "UnknownVersionInteroperabilityProxy" },
-  ),
+  "peer-advertise-port": flag(portText, "", "Port at which other API servers reach this one to proxy requests.", {
+    gate: "UnknownVersionInteroperabilityProxy",
+  }),
+  "peer-ca-file": flag(file, "", "CA that verifies the serving certificates of other API servers.", {
+    gate: "UnknownVersionInteroperabilityProxy",
+  }),
 });

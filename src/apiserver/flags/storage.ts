@@ -30,9 +30,13 @@ export const storageFlags = section("Storage, node connections and caching", {
     [],
     "group/resource#server;server overrides, built-in resources only.",
   ),
-  "kvstore-cafile": flag(file, "", "TLS files for store connections."),
-  "kvstore-certfile": flag(file, "", "TLS files for store connections.", { requires: ["kvstore-keyfile"] }),
-  "kvstore-keyfile": flag(file, "", "TLS files for store connections.", { requires: ["kvstore-certfile"] }),
+  "kvstore-cafile": flag(file, "", "CA that verifies the certificate of the store."),
+  "kvstore-certfile": flag(file, "", "Client certificate for connections to the store.", {
+    requires: ["kvstore-keyfile"],
+  }),
+  "kvstore-keyfile": flag(file, "", "Key of the client certificate for connections to the store.", {
+    requires: ["kvstore-certfile"],
+  }),
   "kvstore-prefix": flag(keyPrefix, "/registry", "Prefix of all stored resource paths."),
   "kvstore-compaction-interval": flag(duration({ min: 0 }), 300_000, "Compaction request interval; 0 disables."),
   "kvstore-count-metric-poll-period": flag(duration({ min: 0 }), 60_000, "Polling for per-type counts; 0 disables."),
@@ -60,11 +64,11 @@ export const storageFlags = section("Storage, node connections and caching", {
     60,
     "Seconds each lease is reused; too small may hurt storage performance.",
   ),
-  "svclet-certificate-authority": flag(file, "", "CA, client certificate and key for connections to node agents."),
-  "svclet-client-certificate": flag(file, "", "CA, client certificate and key for connections to node agents.", {
+  "svclet-certificate-authority": flag(file, "", "CA that verifies the certificates of node agents."),
+  "svclet-client-certificate": flag(file, "", "Client certificate for connections to node agents.", {
     requires: ["svclet-client-key"],
   }),
-  "svclet-client-key": flag(file, "", "CA, client certificate and key for connections to node agents.", {
+  "svclet-client-key": flag(file, "", "Key of the client certificate for connections to node agents.", {
     requires: ["svclet-client-certificate"],
   }),
   "svclet-preferred-address-types": flag(

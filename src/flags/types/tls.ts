@@ -86,6 +86,7 @@ function mapped(): ValueType<readonly SniCertificate[]> {
     sample: "/etc/svc/tls.crt,/etc/svc/tls.key:*.example.com,example.com",
     wrong: "/etc/svc/tls.crt",
     parse(value) {
+      if (value === "") return [];
       const colon = value.indexOf(":");
       const [certFile = "", keyFile = "", ...rest] = (colon < 0 ? value : value.slice(0, colon)).split(",");
       const names = colon < 0 ? [] : value.slice(colon + 1).split(",");
