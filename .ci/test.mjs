@@ -1,0 +1,111 @@
+#!/usr/bin/env node
+/**
+ * Runs the suites named (unit, e2e) under tap and ends with one line, "N passed, N failed".
+ *
+ * A process per test file costs half a second of processor time each, so a room's unit tests share one: a file written
+ * under dist/tests/ imports them all. Whole clusters share nothing and run alone, one after the other.
+ */
+import { spawn } from "node:child_process";
+import { createReadStream, globSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Parser } from "tap-parser";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const entries = join(root, "dist", "tests");
+
+/** Files that need a process of their own: they change the process itself. */
+const alone = new Set();
+
+const suites = {
+  unit: () => run("unit", unitEntries(), ["--jobs=2", "--timeout=300"]),
+  e2e: () => run("e2e", tests("src/e2e/**/*.test.ts"), ["--jobs=1", "--timeout=600"]),
+};
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.find((name) => !Object.hasOwn(suites, name));
+if (wanted.length === 0 || unknown !== undefined) {
+  console.error(`Usage: .ci/test.mjs ${Object.keys(suites).join("|")}...`);
+  process.exit(2);
+}
+let passed = 0;
+let failed = 0;
+for (const name of wanted) {
+  const result = await suites[name]();
+  passed += result.passed;
+  failed += result.failed;
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;
+
+function tests(pattern) {
+  return globSync(pattern, { cwd: root }).sort();
+}
+
+/** One entry file a room; the paths of the entries. */
+function unitEntries() {
+  rmSync(entries, { recursive: true, force: true });
+  mkdirSync(entries, { recursive: true });
+  const rooms = Map.groupBy(
+    tests("src/**/*.test.ts").filter((file) => !file.startsWith("src/e2e/")),
+    (file) => (alone.has(file) ? file.replaceAll("/", "-") : file.split("/").slice(1, -1)[0] ?? basename(file, ".test.ts")),
+  );
+  return [...rooms].map(([room, files]) => {
+    const entry = join(entries, `${room}.mjs`);
+    writeFileSync(entry, files.map((file) => `import ${JSON.stringify(relative(entries, join(root, file)))};\n`).join(""));
+    return relative(root, entry);
+  });
+}
+
+/** Runs tap over `files`; resolves with the counts of its leaves. */
+async function run(suite, files, options) {
+  if (files.length === 0) return { passed: 0, failed: 0 };
+  const output = join(root, "dist", `${suite}.tap`);
+  mkdirSync(dirname(output), { recursive: true });
+  const reporter = process.stdout.isTTY ? [] : ["--reporter=terse"];
+  const code = await new Promise((resolve, reject) => {
+    const child = spawn("tap", ["run", ...reporter, ...options, `--output-file=${output}`, ...files], {
+      cwd: root,
+      stdio: "inherit",
+    });
+    child.on("error", reject);
+    child.on("exit", resolve);
+  });
+  const result = await count(output);
+  // A runner that fails without a failed test (nothing ran, it crashed) is a failure all the same.
+  if (code !== 0 && result.failed === 0) result.failed = 1;
+  return result;
+}
+
+/** Counts leaves only: a test that holds others is as good as they are, and counts when it fails without them. */
+async function count(file) {
+  const result = { passed: 0, failed: 0 };
+  const follow = (parser) => {
+    let below = 0;
+    let failedBelow = 0;
+    parser.on("child", (child) => {
+      const before = { ...result };
+      follow(child);
+      child.on("complete", () => {
+        below = result.passed + result.failed - before.passed - before.failed;
+        failedBelow = result.failed - before.failed;
+      });
+    });
+    parser.on("assert", (assertion) => {
+      const good = assertion.ok || assertion.todo;
+      if (below === 0) {
+        if (good && !assertion.skip) result.passed++;
+        if (!good) result.failed++;
+      } else if (!good && failedBelow === 0) result.failed++;
+      below = 0;
+      failedBelow = 0;
+    });
+  };
+  const parser = new Parser();
+  follow(parser);
+  await new Promise((resolve, reject) => {
+    parser.on("complete", resolve);
+    createReadStream(file).on("error", reject).pipe(parser);
+  });
+  return result;
+}

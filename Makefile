@@ -1,0 +1,77 @@
+# The front door. `make` lists what can be done here; everything else lies behind one of these words.
+SHELL := /bin/sh
+export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+sources := $(shell find src -name '*.ts' ! -name '*.test.ts' 2>/dev/null) build.mjs package-lock.json
+example := dist/images/hello.tar
+
+.PHONY: help
+help: ## list these words
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+.PHONY: run
+run: setup build $(example) ## set up, build, and run a cluster of one on this machine; Ctrl-C stops it
+	@bin/run
+
+.PHONY: demo
+demo: setup build $(example) ## the same unattended: run the example with kubectl, show it, clean up
+	@node src/e2e/demo.ts
+
+.PHONY: setup
+setup: packages ## install what is missing: npm packages; as root on Debian also containerd and its kin
+	@bin/setup host
+
+.PHONY: packages
+packages:
+	@bin/setup packages
+
+.PHONY: build
+build: packages dist/svc ## dist/svc: everything in one file, for hosts with Node
+
+dist/svc: $(sources)
+	@node build.mjs
+
+$(example): src/e2e/example-image.ts $(wildcard testdata/examples/hello/*)
+	@node src/e2e/example-image.ts $@
+
+.PHONY: binary
+binary: packages ## dist/svc-linux-x64 and -arm64: the same with Node inside, for hosts without
+	@node build.mjs --binary
+
+.PHONY: check
+check: packages ## types, style, floating promises, unused code, shell scripts; a minute at most
+	tsc --noEmit
+	biome check --config-path=.ci
+	oxlint --type-aware --config .ci/oxlint.json src build.mjs
+	knip --config .ci/knip.json
+	@if command -v shellcheck >/dev/null; then shellcheck bin/* .ci/run; else echo "shellcheck is not here: scripts left unchecked"; fi
+
+.PHONY: test
+test: packages build ## every test: units, then whole clusters when root and containerd are here
+	@node .ci/test.mjs unit e2e
+
+.PHONY: unit
+unit: packages ## the tests beside the sources only; half a minute
+	@node .ci/test.mjs unit
+
+.PHONY: e2e
+e2e: setup build $(example) ## whole clusters only: svc up, containerd, kubectl
+	@node .ci/test.mjs e2e
+
+.PHONY: bench
+bench: packages build $(example) ## figures of this machine: start, memory, requests, pods
+	@node src/bench/bench.ts
+
+.PHONY: docs
+docs: packages ## write the generated pages of docs/ anew
+	node src/flags/write-reference.ts
+
+.PHONY: format
+format: packages ## put the sources into shape
+	biome check --config-path=.ci --write
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf dist .tap
