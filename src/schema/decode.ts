@@ -217,7 +217,7 @@ function object(schema: ObjectSchema): Decoder {
   return (value, walk) => {
     if (value === null) return undefined;
     slots ??= new Map(membersOf(schema).map((member) => [member.name, { member, decode: decoderOf(member.schema) }]));
-    if (!isPlainObject(value)) return mismatch(value, goName, walk);
+    if (!isPlainObject(value)) return mismatch(value, goType(schema), walk);
     if (walk.structs.length >= depthMax) return fail(walk, "exceeded max depth");
     walk.structs.push(goName);
     const members: Record<string, unknown> = {};
@@ -290,7 +290,7 @@ export function zeroOf(schema: Schema): unknown {
 function goType(schema: Schema): string {
   switch (schema.type) {
     case "object":
-      return `${schema.name.slice(0, schema.name.lastIndexOf("/"))}.${schema.name.slice(schema.name.lastIndexOf(".") + 1)}`;
+      return schema.name.slice(schema.name.lastIndexOf("/") + 1);
     case "boolean":
       return "bool";
     case "integer":

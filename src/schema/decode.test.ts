@@ -1,0 +1,168 @@
+import t from "tap";
+import { decode, reportsMax } from "./decode.ts";
+import {
+  base64,
+  bigInt64,
+  boolean,
+  duration,
+  fieldsV1,
+  inline,
+  int32,
+  int64,
+  intOrString,
+  list,
+  map,
+  microTime,
+  object,
+  optional,
+  pointer,
+  quantity,
+  required,
+  string,
+  time,
+} from "./define.ts";
+import type { ObjectSchema } from "./schema.ts";
+
+const port = object("t/v1.Port", { name: optional(1, string), number: required(2, int32) });
+const reference = object("t/v1.Reference", { name: optional(1, string) });
+const spec = object("t/v1.Spec", {
+  ports: optional(1, list(port)),
+  labels: optional(2, map(string)),
+  replicas: pointer(3, int32),
+  paused: optional(4, boolean),
+  source: inline(5, reference),
+  target: optional(6, intOrString),
+  amounts: optional(7, map(quantity)),
+  since: optional(8, time),
+  seen: optional(9, microTime),
+  wait: optional(10, duration),
+  bytes: optional(11, base64),
+  raw: pointer(12, fieldsV1),
+  big: optional(13, bigInt64),
+  count: optional(14, int64),
+  words: optional(15, list(string)),
+});
+const thing = object("t/v1.Thing", { kind: optional(0, string), spec: optional(1, spec) });
+
+t.test("decode() keeps what the schema knows, in canonical form", async (t) => {
+  const { value, unknown, errors } = decode(thing, {
+    kind: "Thing",
+    spec: {
+      ports: [{ name: "a", number: 1 }],
+      name: "inlined",
+      replicas: 0,
+      target: "80%",
+      amounts: { cpu: "1000m", memory: 1024 },
+      since: "2026-01-02T03:04:05+01:00",
+      seen: "2026-01-02T03:04:05Z",
+      wait: "90s",
+      bytes: "aGk=",
+      raw: { "f:a": {} },
+      big: 7,
+      words: ["a", null],
+    },
+  });
+  t.same([unknown, errors], [[], []]);
+  t.strictSame(value, {
+    kind: "Thing",
+    spec: {
+      ports: [{ name: "a", number: 1 }],
+      name: "inlined",
+      replicas: 0,
+      target: "80%",
+      amounts: { cpu: "1", memory: "1024" },
+      since: "2026-01-02T02:04:05Z",
+      seen: "2026-01-02T03:04:05.000000Z",
+      wait: "1m30s",
+      bytes: "aGk=",
+      raw: { "f:a": {} },
+      big: 7n,
+      words: ["a", ""],
+    },
+  });
+});
+
+t.test("decode() drops nulls and empty optional members, but keeps zero behind a pointer", async (t) => {
+  const { value } = decode(spec, {
+    ports: [],
+    labels: null,
+    replicas: 0,
+    paused: false,
+    name: "",
+    since: null,
+    count: 0,
+    bytes: "",
+  });
+  t.strictSame(value, { replicas: 0 });
+});
+
+t.test("decode() names unknown members by their path and drops them", async (t) => {
+  const value = { bogus: 1, spec: { ports: [{ number: 1 }, { number: 2, nmae: "x" }] } };
+  t.same(decode(thing, value).unknown, ["bogus", "spec.ports[1].nmae"]);
+  t.same(decode(thing, value, { unknownFields: "drop" }).unknown, []);
+  t.same(decode(thing, value).value, { spec: { ports: [{ number: 1 }, { number: 2 }] } });
+  const many = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`x${n}`, 1]));
+  t.equal(decode(thing, many).unknown.length, reportsMax);
+});
+
+t.test("decode() reports wrong types in Go's words", async (t) => {
+  const cases: readonly (readonly [unknown, string, string])[] = [
+    [
+      { spec: { ports: [{ number: "1" }] } },
+      "spec.ports[0].number",
+      "json: cannot unmarshal string into Go struct field Port.spec.ports.number of type int32",
+    ],
+    [
+      { spec: { ports: {} } },
+      "spec.ports",
+      "json: cannot unmarshal object into Go struct field Spec.spec.ports of type []v1.Port",
+    ],
+    [{ spec: [] }, "spec", "json: cannot unmarshal array into Go struct field Thing.spec of type v1.Spec"],
+    [
+      { spec: { labels: { a: 1 } } },
+      "spec.labels.a",
+      "json: cannot unmarshal number into Go struct field Spec.spec.labels.a of type string",
+    ],
+    [
+      { spec: { paused: "yes" } },
+      "spec.paused",
+      "json: cannot unmarshal string into Go struct field Spec.spec.paused of type bool",
+    ],
+    [
+      { spec: { replicas: 1.5 } },
+      "spec.replicas",
+      "json: cannot unmarshal number 1.5 into Go struct field Spec.spec.replicas of type int32",
+    ],
+    [
+      { spec: { replicas: 2147483648 } },
+      "spec.replicas",
+      "json: cannot unmarshal number 2147483648 into Go struct field Spec.spec.replicas of type int32",
+    ],
+    [{ spec: { bytes: "a*" } }, "spec.bytes", "illegal base64 data at input byte 1"],
+    [{ spec: { wait: "soon" } }, "spec.wait", 'time: invalid duration "soon"'],
+    [[], "", "json: cannot unmarshal array into Go value of type v1.Thing"],
+    ["x", "", "json: cannot unmarshal string into Go value of type v1.Thing"],
+  ];
+  for (const [value, path, message] of cases) t.same(decode(thing, value).errors, [{ path, message }]);
+  t.match(
+    decode(spec, { amounts: { cpu: "lots" } }).errors[0]?.message,
+    /quantities must match the regular expression/,
+  );
+  t.match(decode(spec, { since: "yesterday" }).errors[0]?.message, /^parsing time "yesterday" as /);
+});
+
+t.test("decode() neither follows nor makes prototypes", async (t) => {
+  const hostile = JSON.parse('{"__proto__":{"kind":"Evil"},"constructor":1,"spec":{"labels":{"__proto__":"x"}}}');
+  const { value, unknown } = decode(thing, hostile);
+  t.same(unknown, ["__proto__", "constructor"]);
+  t.equal(value.kind, undefined);
+  t.equal(Object.getPrototypeOf(value), Object.prototype);
+  t.same(Object.keys(value.spec?.labels ?? {}), ["__proto__"]);
+});
+
+t.test("decode() stops at a depth that no kind needs", async (t) => {
+  const deep: ObjectSchema = object("t/v1.Deep", { next: pointer(1, (): ObjectSchema => deep) });
+  let value: object = {};
+  for (let level = 0; level < 10_000; level++) value = { next: value };
+  t.match(decode(deep, value).errors, [{ message: "exceeded max depth" }]);
+});

@@ -1,0 +1,29 @@
+import t from "tap";
+import { applyDefaults } from "./default.ts";
+import { boolean, list, map, object, optional, pointer, string } from "./define.ts";
+import type { ObjectSchema } from "./schema.ts";
+
+const port = object("t/v1.Port", { protocol: optional(1, string, { default: "TCP" }) });
+const spec: ObjectSchema = object("t/v1.Spec", {
+  ports: optional(1, list(port)),
+  byName: optional(2, map(port)),
+  on: pointer(3, boolean, { default: true }),
+  name: optional(4, string, { default: "" }),
+  next: pointer(5, (): ObjectSchema => spec),
+});
+
+t.test("applyDefaults() fills what is missing, however deep", async (t) => {
+  t.strictSame(applyDefaults(spec, { ports: [{}, { protocol: "UDP" }], byName: { a: {} }, next: {} }), {
+    ports: [{ protocol: "TCP" }, { protocol: "UDP" }],
+    byName: { a: { protocol: "TCP" } },
+    on: true,
+    next: { on: true },
+  });
+});
+
+t.test("applyDefaults() returns what needs nothing as it is, and changes no input", async (t) => {
+  const full = { ports: [{ protocol: "UDP" }], on: false };
+  t.equal(applyDefaults(spec, full), full);
+  const frozen = Object.freeze({ ports: Object.freeze([Object.freeze({})]) });
+  t.strictSame(applyDefaults(spec, frozen), { ports: [{ protocol: "TCP" }], on: true });
+});

@@ -1,0 +1,31 @@
+import t from "tap";
+import {
+  duplicateField,
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  notFoundField,
+  notSupported,
+  renderFieldError,
+  requiredField,
+  tooLong,
+  tooMany,
+} from "./field-error.ts";
+
+t.test("renderFieldError() says it in Kubernetes' words", async (t) => {
+  const cases: readonly (readonly [FieldError, string])[] = [
+    [requiredField("a"), "Required value"],
+    [requiredField("a", "name or generateName is required"), "Required value: name or generateName is required"],
+    [invalidField("a", "x", "no good"), 'Invalid value: "x": no good'],
+    [invalidField("a", 0, "too small"), "Invalid value: 0: too small"],
+    [invalidField("a", null, "gone"), "Invalid value: null: gone"],
+    [invalidField("a", { b: 1 }, "odd"), 'Invalid value: {"b":1}: odd'],
+    [notSupported("a", "x", ["B", "A"]), 'Unsupported value: "x": supported values: "A", "B"'],
+    [duplicateField("a", "x"), 'Duplicate value: "x"'],
+    [forbiddenField("a", "not now"), "Forbidden: not now"],
+    [notFoundField("a", "x"), 'Not found: "x"'],
+    [tooLong("a", 63), "Too long: may not be more than 63 bytes"],
+    [tooMany("a", 3, 2), "Too many: 3: must have at most 2 items"],
+  ];
+  for (const [error, text] of cases) t.equal(renderFieldError(error), text);
+});

@@ -1,0 +1,37 @@
+import t from "tap";
+import { mergePatch } from "./merge-patch.ts";
+
+t.test("mergePatch() follows RFC 7396, appendix A", async (t) => {
+  const cases: readonly (readonly [unknown, unknown, unknown])[] = [
+    [{ a: "b" }, { a: "c" }, { a: "c" }],
+    [{ a: "b" }, { b: "c" }, { a: "b", b: "c" }],
+    [{ a: "b" }, { a: null }, {}],
+    [{ a: "b", b: "c" }, { a: null }, { b: "c" }],
+    [{ a: ["b"] }, { a: "c" }, { a: "c" }],
+    [{ a: "c" }, { a: ["b"] }, { a: ["b"] }],
+    [{ a: { b: "c" } }, { a: { b: "d", c: null } }, { a: { b: "d" } }],
+    [{ a: [{ b: "c" }] }, { a: [1] }, { a: [1] }],
+    [
+      ["a", "b"],
+      ["c", "d"],
+      ["c", "d"],
+    ],
+    [{ a: "b" }, ["c"], ["c"]],
+    [{ a: "foo" }, null, null],
+    [{ a: "foo" }, "bar", "bar"],
+    [{ e: null }, { a: 1 }, { e: null, a: 1 }],
+    [[1, 2], { a: "b", c: null }, { a: "b" }],
+    [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
+  ];
+  for (const [current, patch, result] of cases) {
+    const before = JSON.stringify(current);
+    t.strictSame(mergePatch(current, patch), result);
+    t.equal(JSON.stringify(current), before, "the object stays as it was");
+  }
+});
+
+t.test("mergePatch() cannot reach a prototype", async (t) => {
+  const merged = mergePatch({}, JSON.parse('{"__proto__":{"admin":true},"constructor":{"x":1}}')) as object;
+  t.equal(Object.getPrototypeOf(merged), Object.prototype);
+  t.same(Object.keys(merged), ["__proto__", "constructor"]);
+});

@@ -1,0 +1,15 @@
+import t from "tap";
+import { isPlainObject, setMember } from "./plain.ts";
+
+t.test("setMember() makes __proto__ a member like any other", async (t) => {
+  const target: Record<string, unknown> = {};
+  setMember(target, "__proto__", { admin: true });
+  t.equal(Object.getPrototypeOf(target), Object.prototype);
+  t.same(Object.keys(target), ["__proto__"]);
+  t.equal(target.admin, undefined);
+});
+
+t.test("isPlainObject() takes neither lists, bytes nor null", async (t) => {
+  t.ok(isPlainObject({}));
+  for (const other of [null, [], new Uint8Array(), "x", 1, undefined]) t.notOk(isPlainObject(other));
+});

@@ -1,0 +1,61 @@
+import t from "tap";
+import { encodeYaml, parseYaml } from "./yaml.ts";
+
+t.test("parseYaml() reads documents and knows the line of every field", async (t) => {
+  const text = ["a: 1", "list:", "- x: yes", "- z: |", "    text", "---", "# nothing", "---", "b: {c: 0644}"].join(
+    "\n",
+  );
+  const [first, second, third] = parseYaml(text);
+  t.same(first?.value, { a: 1, list: [{ x: true }, { z: "text\n" }] });
+  t.equal(first?.line("list"), 2);
+  t.equal(first?.line("list[1].z"), 4);
+  t.equal(first?.line("nowhere"), undefined);
+  t.equal(second?.value, null);
+  t.same(third?.value, { b: { c: 420 } });
+  t.equal(third?.line("b.c"), 9);
+  t.same(parseYaml(""), []);
+});
+
+t.test("parseYaml() names members that come twice", async (t) => {
+  const [document] = parseYaml("a: 1\nb:\n  c: 1\n  c: 2\na: 3\n");
+  t.same(document?.duplicates, ["b.c", "a"]);
+  t.same(document?.value, { a: 3, b: { c: 2 } });
+});
+
+t.test("parseYaml() follows anchors and merge keys", async (t) => {
+  const [document] = parseYaml("base: &b {p: 1, q: 2}\none: {<<: *b, q: 3}\ntwo: {<<: [*b, {r: 4}]}\n");
+  t.same(document?.value, { base: { p: 1, q: 2 }, one: { p: 1, q: 3 }, two: { p: 1, q: 2, r: 4 } });
+});
+
+t.test("parseYaml() refuses bad input with its line", async (t) => {
+  const bomb = ["a: &a [x,x,x,x,x,x,x,x,x]"];
+  for (let level = 1; level < 9; level++) {
+    const [name, last] = ["abcdefghi"[level], "abcdefghi"[level - 1]];
+    bomb.push(`${name}: &${name} [${Array(9).fill(`*${last}`).join(",")}]`);
+  }
+  const cases: readonly (readonly [string, RegExp])[] = [
+    ["a: [1", /^yaml: line 1: /],
+    ["a: b\n c: d", /^yaml: line 2: /],
+    ["x: 1\na: *nobody", /^yaml: line 2: unknown anchor 'nobody' referenced/],
+    ["a: &a {b: *a}", /unknown anchor/],
+    ["- ".repeat(300), /line 1: nesting exceeded/],
+    [bomb.join("\n"), /excessive aliasing/],
+    ["a: !!js/function x", /cannot decode "x" as a !!js\/function/],
+    ["? [a]\n: 1", /a key must be a scalar/],
+    ["<<: 1", /map merge requires map/],
+    ["\0", /line 1/],
+  ];
+  for (const [text, message] of cases) t.throws(() => parseYaml(text), { name: "SyntaxError", message });
+});
+
+t.test("parseYaml() cannot reach a prototype", async (t) => {
+  const value = parseYaml("__proto__: {admin: true}")[0]?.value as object;
+  t.equal(Object.getPrototypeOf(value), Object.prototype);
+});
+
+t.test("encodeYaml() writes members in order and quotes what would read as something else", async (t) => {
+  t.equal(
+    encodeYaml({ b: ["x", { c: 1, a: "yes" }], a: "0644", d: "2021-01-01T00:00:00Z" }),
+    'a: "0644"\nb:\n- x\n- a: "yes"\n  c: 1\nd: "2021-01-01T00:00:00Z"\n',
+  );
+});
