@@ -66,7 +66,7 @@ bench: packages build $(example) ## figures of this machine: start, memory, requ
 
 .PHONY: docs
 docs: packages ## write the generated pages of docs/ anew
-	node src/flags/write-reference.ts
+	node src/up/write-reference.ts
 
 .PHONY: format
 format: packages ## put the sources into shape

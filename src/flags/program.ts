@@ -66,7 +66,11 @@ export function invoke<const T extends FlagTable>(
   }
 }
 
-export function helpText(program: Omit<Program<FlagTable>, "check">, columns?: number): string {
+/** Wrapped to `columns`, or to the terminal. */
+export function helpText(
+  program: Omit<Program<FlagTable>, "check">,
+  columns: number | undefined = process.stdout.columns,
+): string {
   return renderHelp(program.flags, {
     name: program.name,
     summary: program.summary,
