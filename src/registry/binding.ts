@@ -1,0 +1,57 @@
+import type { Binding } from "../api/core/binding.ts";
+import type { Pod } from "../api/core/pod.ts";
+import { conflict, invalid } from "../api/status.ts";
+import { type FieldError, notSupported, renderFieldError, requiredField } from "../schema/field-error.ts";
+import { change } from "./change.ts";
+import type { Registry, Scope, WriteOptions } from "./registry.ts";
+import { metadataOf } from "./write.ts";
+
+/** Gives a pod its node, once. */
+export async function bind(
+  pods: Registry<Pod>,
+  scope: Scope,
+  name: string,
+  binding: Binding,
+  options: WriteOptions = {},
+): Promise<void> {
+  const errors = validate(binding);
+  if (errors.length > 0) {
+    throw invalid({ group: scope.group, resource: "Binding", name }, errors, renderFieldError);
+  }
+  const { uid, resourceVersion } = metadataOf(binding);
+  const preconditions =
+    uid || resourceVersion ? { uid: uid || undefined, resourceVersion: resourceVersion || undefined } : undefined;
+  await change(pods, scope, name, (pod) => bound(pods, pod, binding), { ...options, preconditions });
+}
+
+function bound(pods: Registry<Pod>, pod: Pod, binding: Binding): Pod {
+  const name = metadataOf(pod).name ?? "";
+  const fail = (why: string): never => {
+    throw conflict({ group: "", resource: "pods/binding", name }, why);
+  };
+  if (pod.spec === undefined) return fail(`pod ${name} has no spec`);
+  if (metadataOf(pod).deletionTimestamp !== undefined)
+    fail(`pod ${name} is being deleted, cannot be assigned to a host`);
+  if (pod.spec.nodeName) fail(`pod ${name} is already assigned to node ${JSON.stringify(pod.spec.nodeName)}`);
+  if ((pod.spec.schedulingGates ?? []).length > 0) fail(`pod ${name} has non-empty .spec.schedulingGates`);
+  const annotations = { ...metadataOf(pod).annotations, ...metadataOf(binding).annotations };
+  const conditions = (pod.status?.conditions ?? []).filter((condition) => condition.type !== "PodScheduled");
+  const scheduled = { type: "PodScheduled", status: "True", lastTransitionTime: pods.timestamp() };
+  return {
+    ...pod,
+    metadata: {
+      ...pod.metadata,
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+    },
+    spec: { ...pod.spec, nodeName: binding.target.name },
+    status: { ...pod.status, conditions: [...conditions, scheduled] },
+  };
+}
+
+function validate(binding: Binding): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  const { kind = "", name = "" } = binding.target ?? {};
+  if (kind !== "" && kind !== "Node") errors.push(notSupported("target.kind", kind, ["Node", "<empty>"]));
+  if (name === "") errors.push(requiredField("target.name"));
+  return errors;
+}

@@ -1,0 +1,87 @@
+/** A guarded read-modify-write of one object, whatever verb asked for it. */
+import type { ApiObject } from "../api/kind.ts";
+import { notFound } from "../api/status.ts";
+import type { Preconditions } from "../storage/object-store.ts";
+import type { Registry, Scope, WriteOptions } from "./registry.ts";
+import { metadataOf } from "./write.ts";
+
+export interface ChangeOptions extends WriteOptions {
+  readonly preconditions?: Preconditions | undefined;
+}
+
+/** The object has nothing left to wait for: it goes instead of being written. */
+class Leaving<T> extends Error {
+  readonly object: T;
+  constructor(object: T) {
+    super("the object is leaving");
+    this.object = object;
+  }
+}
+
+/**
+ * Resolves with the object as written. `next` may be called again when another write came between. An object under
+ * deletion that loses its last finalizer, or whose grace ends, is removed.
+ */
+export async function change<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  name: string,
+  next: (previous: T) => T,
+  options: ChangeOptions = {},
+): Promise<T> {
+  const key = registry.key(scope, name);
+  const subject = registry.subject(scope, name);
+  const cached = (await registry.fresh(scope.signal)).get(key);
+  if (options.dryRun === true) {
+    if (cached === undefined) throw notFound(subject);
+    return next(cached.object);
+  }
+  const mutate = (previous: T): T => {
+    const object = next(previous);
+    if (isDone(object, previous)) throw new Leaving(object);
+    return object;
+  };
+  for (;;) {
+    try {
+      const ttlSeconds = cached === undefined ? undefined : registry.ttlSeconds(cached.object);
+      return await registry.objects.guaranteedUpdate(key, mutate, { ...options, subject, cached, ttlSeconds });
+    } catch (error) {
+      if (!(error instanceof Leaving)) throw error;
+      const gone = await leave(registry, key, error.object as T, subject);
+      if (gone !== undefined) return gone;
+    }
+  }
+}
+
+/** Undefined when another write came between. */
+async function leave<T extends ApiObject>(
+  registry: Registry<T>,
+  key: string,
+  object: T,
+  subject: ReturnType<Registry<T>["subject"]>,
+): Promise<T | undefined> {
+  const { uid, resourceVersion } = metadataOf(object);
+  try {
+    await registry.objects.delete(key, { subject, preconditions: { uid, resourceVersion } });
+    return object;
+  } catch (error) {
+    const current = await registry.objects.get(key);
+    if (current === undefined) throw notFound(subject);
+    if (metadataOf(current).resourceVersion === resourceVersion) throw error;
+    return undefined;
+  }
+}
+
+/** Whether an update was the last thing a deletion waited for. */
+function isDone(next: ApiObject, previous: ApiObject): boolean {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = metadataOf(next);
+  if (deletionTimestamp === undefined || deletionGracePeriodSeconds !== 0 || finalizers.length > 0) return false;
+  if (waitsForNamespace(next)) return false;
+  return metadataOf(previous).deletionTimestamp !== undefined;
+}
+
+/** Namespaces have finalizers of their own in `spec`, for what is in them. */
+export function waitsForNamespace(object: ApiObject): boolean {
+  const { spec } = object as { readonly spec?: { readonly finalizers?: readonly unknown[] } };
+  return Array.isArray(spec?.finalizers) && spec.finalizers.length > 0;
+}

@@ -1,0 +1,81 @@
+import type { ApiObject } from "../api/kind.ts";
+import { alreadyExists, badRequest, StatusError } from "../api/status.ts";
+import { suffix, uuid } from "../std/random.ts";
+import type { Registry, Scope, WriteOptions } from "./registry.ts";
+import { checkNew, defaulted, inNamespace, metadataOf, withMetadata } from "./write.ts";
+
+/** A generated name keeps this much of its prefix, so that the suffix fits a DNS label. */
+const GENERATED_PREFIX_MAX = 58;
+/** Attempts to find a generated name that is free. */
+const GENERATE_ATTEMPTS = 8;
+
+/** Called with the object about to be written; throws to forbid it. */
+export type Admit = (scope: Scope, object: ApiObject) => Promise<void>;
+
+export interface CreateOptions extends WriteOptions {
+  readonly admit?: Admit | undefined;
+}
+
+/** Resolves with the object as stored. */
+export async function create<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  sent: T,
+  options: CreateOptions = {},
+): Promise<T> {
+  if (metadataOf(sent).resourceVersion) throw badRequest("resourceVersion should not be set on objects to be created");
+  for (let attempt = 1; ; attempt++) {
+    const object = await prepared(registry, scope, sent, options);
+    const name = metadataOf(object).name ?? "";
+    try {
+      return await store(registry, scope, object, name, options);
+    } catch (error) {
+      const taken = error instanceof StatusError && error.status.reason === "AlreadyExists";
+      if (!taken || metadataOf(sent).name || attempt === GENERATE_ATTEMPTS) throw error;
+    }
+  }
+}
+
+async function prepared<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  sent: T,
+  options: CreateOptions,
+): Promise<T> {
+  const { strategy } = registry.kind;
+  const named = withMetadata(sent, chosenName(registry, sent));
+  const filled = defaulted(registry, inNamespace(registry, scope, named));
+  await options.admit?.(scope, filled);
+  const ready = strategy.prepareForCreate?.(filled) ?? filled;
+  const object = withMetadata(ready, systemMetadata(registry, ready));
+  checkNew(registry, scope, object);
+  return object;
+}
+
+function chosenName<T extends ApiObject>(registry: Registry<T>, sent: T) {
+  const metadata = metadataOf(sent);
+  if (metadata.name || !metadata.generateName) return metadata;
+  const name = metadata.generateName.slice(0, GENERATED_PREFIX_MAX) + suffix(registry.deps.random);
+  return { ...metadata, name };
+}
+
+function systemMetadata<T extends ApiObject>(registry: Registry<T>, object: T) {
+  const { deletionTimestamp, deletionGracePeriodSeconds, selfLink, managedFields, ...metadata } = metadataOf(object);
+  return { ...metadata, uid: uuid(registry.deps.random), creationTimestamp: registry.timestamp() };
+}
+
+async function store<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  object: T,
+  name: string,
+  options: CreateOptions,
+): Promise<T> {
+  const key = registry.key(scope, name);
+  const subject = registry.subject(scope, name);
+  if (options.dryRun === true) {
+    if ((await registry.fresh(scope.signal)).get(key) !== undefined) throw alreadyExists(subject);
+    return object;
+  }
+  return await registry.objects.create(key, object, { subject, ttlSeconds: registry.ttlSeconds(object) });
+}

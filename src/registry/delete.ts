@@ -1,0 +1,189 @@
+import type { ApiObject } from "../api/kind.ts";
+import { conflict, StatusError } from "../api/status.ts";
+import { waitsForNamespace } from "./change.ts";
+import { get } from "./get.ts";
+import type { Registry, Scope, WriteOptions } from "./registry.ts";
+import { metadataOf, withMetadata } from "./write.ts";
+
+export type PropagationPolicy = "Background" | "Foreground" | "Orphan";
+
+export interface DeleteOptions extends WriteOptions {
+  readonly gracePeriodSeconds?: number | undefined;
+  readonly propagationPolicy?: PropagationPolicy | undefined;
+  readonly preconditions?: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined };
+}
+
+export interface DeleteResult<T> {
+  readonly object: T;
+  /** False while the object waits for its grace period or its finalizers. */
+  readonly gone: boolean;
+}
+
+const ORPHAN = "orphan";
+const FOREGROUND = "foregroundDeletion";
+
+/** Removes the object, or marks it as leaving when it has grace or finalizers to wait for. */
+export async function remove<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  name: string,
+  options: DeleteOptions = {},
+): Promise<DeleteResult<T>> {
+  const { object } = await get(registry, scope, name);
+  return await removeObject(registry, scope, object, options);
+}
+
+/** As `remove`, for an object whose state is at hand. */
+export async function removeObject<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  found: T,
+  options: DeleteOptions,
+): Promise<DeleteResult<T>> {
+  const name = metadataOf(found).name ?? "";
+  checkPreconditions(registry, scope, found, options);
+  const step = nextStep(registry, found, options);
+  if (options.dryRun === true) return { object: step.object, gone: step.gone };
+  if (!step.gone && step.object === found) return { object: found, gone: false };
+  const key = registry.key(scope, name);
+  const subject = registry.subject(scope, name);
+  let decided = step as Step<T>;
+  const check = (current: T): T => {
+    checkPreconditions(registry, scope, current, options);
+    decided = nextStep(registry, current, options);
+    return decided.object;
+  };
+  for (;;) {
+    if (decided.gone) {
+      const gone = await removed(registry, key, subject, check, () => decided.gone);
+      if (gone) return { object: decided.object, gone: true };
+    } else {
+      const object = await registry.objects.guaranteedUpdate(
+        key,
+        (current) => {
+          const next = check(current);
+          // It has become free to go: nothing to write, the other branch removes it.
+          return decided.gone ? current : next;
+        },
+        { subject },
+      );
+      if (!decided.gone) return { object, gone: false };
+    }
+  }
+}
+
+class StillHere extends Error {}
+
+async function removed<T extends ApiObject>(
+  registry: Registry<T>,
+  key: string,
+  subject: ReturnType<Registry<T>["subject"]>,
+  check: (current: T) => T,
+  isGone: () => boolean,
+): Promise<boolean> {
+  try {
+    await registry.objects.delete(key, {
+      subject,
+      check: (current) => {
+        check(current);
+        if (!isGone()) throw new StillHere();
+      },
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof StillHere) return false;
+    throw error;
+  }
+}
+
+interface Step<T> {
+  readonly object: T;
+  readonly gone: boolean;
+}
+
+/** What one request to delete does to an object in this state. */
+function nextStep<T extends ApiObject>(registry: Registry<T>, object: T, options: DeleteOptions): Step<T> {
+  const marked = withGrace(registry, object, options);
+  const metadata = metadataOf(marked);
+  const finalizers = collectorFinalizers(registry, metadata.finalizers ?? [], options.propagationPolicy);
+  const changed =
+    finalizers.length !== (metadata.finalizers ?? []).length ||
+    !finalizers.every((f, i) => f === metadata.finalizers?.[i]);
+  const waits = finalizers.length > 0 || waitsForNamespace(object);
+  const grace = metadata.deletionGracePeriodSeconds ?? 0;
+  if (!waits) return { object: marked, gone: metadata.deletionTimestamp === undefined || grace === 0 };
+  const leaving = {
+    ...metadata,
+    ...(finalizers.length === 0 ? {} : { finalizers }),
+    deletionTimestamp: metadata.deletionTimestamp ?? registry.timestamp(),
+    ...(waitsForNamespace(object) && metadata.deletionGracePeriodSeconds === undefined
+      ? {}
+      : { deletionGracePeriodSeconds: grace }),
+  };
+  const unchanged =
+    !changed &&
+    metadata.deletionTimestamp !== undefined &&
+    metadata.deletionTimestamp === metadataOf(object).deletionTimestamp &&
+    leaving.deletionGracePeriodSeconds === metadataOf(object).deletionGracePeriodSeconds;
+  return { object: unchanged ? object : withMetadata(marked, leaving), gone: false };
+}
+
+/** Kinds with grace are marked with when it ends; a later request can only make it shorter. */
+function withGrace<T extends ApiObject>(registry: Registry<T>, object: T, options: DeleteOptions): T {
+  const { strategy } = registry.kind;
+  const metadata = metadataOf(object);
+  const requested = options.gracePeriodSeconds;
+  const present = metadata.deletionGracePeriodSeconds;
+  if (metadata.deletionTimestamp !== undefined) {
+    if (present === undefined || requested === undefined || requested >= present) return object;
+    const shorterMs = (present - requested) * 1000;
+    const deletionTimestamp = new Date(Date.parse(metadata.deletionTimestamp) - shorterMs).toISOString();
+    return withMetadata(object, {
+      ...metadata,
+      deletionTimestamp: deletionTimestamp.replace(".000Z", "Z"),
+      deletionGracePeriodSeconds: Math.max(0, requested),
+    });
+  }
+  const grace = strategy.gracePeriodSeconds?.(object, requested);
+  if (grace === undefined) return object;
+  return withMetadata(object, {
+    ...metadata,
+    ...(metadata.generation ? { generation: metadata.generation + 1 } : {}),
+    deletionTimestamp: registry.timestamp(grace * 1000),
+    deletionGracePeriodSeconds: grace,
+  });
+}
+
+/** The finalizers by which a garbage collector is asked to orphan, or first delete, what the object owns. */
+function collectorFinalizers<T extends ApiObject>(
+  registry: Registry<T>,
+  finalizers: readonly string[],
+  policy: PropagationPolicy | undefined,
+): readonly string[] {
+  if (policy === undefined || registry.deps.garbageCollector !== true) return finalizers;
+  const others = finalizers.filter((finalizer) => finalizer !== ORPHAN && finalizer !== FOREGROUND);
+  if (policy === "Background") return others;
+  return [...others, policy === "Orphan" ? ORPHAN : FOREGROUND];
+}
+
+function checkPreconditions<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  object: T,
+  { preconditions }: DeleteOptions,
+): void {
+  const { name = "", uid, resourceVersion } = metadataOf(object);
+  const subject = registry.kindSubject(scope, name);
+  if (preconditions?.uid !== undefined && preconditions.uid !== uid) {
+    const why = `the UID in the precondition (${preconditions.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`;
+    throw conflict(subject, why);
+  }
+  if (preconditions?.resourceVersion !== undefined && preconditions.resourceVersion !== resourceVersion) {
+    const why = `the ResourceVersion in the precondition (${preconditions.resourceVersion}) does not match the ResourceVersion in record (${resourceVersion}). The object might have been modified`;
+    throw conflict(subject, why);
+  }
+}
+
+export function isMissing(error: unknown): boolean {
+  return error instanceof StatusError && error.status.code === 404;
+}

@@ -1,0 +1,54 @@
+import type { ApiObject } from "../api/kind.ts";
+import { StatusError } from "../api/status.ts";
+import type { Revision } from "../storage/store.ts";
+import type { WatchCache } from "../storage/watch/cache.ts";
+import type { Registry, Scope } from "./registry.ts";
+
+/** How long a read waits for a revision that the store has not reached. */
+const FUTURE_WAIT_MS = 3000;
+
+/** Throws a 400 in Go's words. */
+export function parseRevision(text: string): Revision {
+  if (!/^\d+$/.test(text) || Number(text) > Number.MAX_SAFE_INTEGER) {
+    throw new StatusError(
+      400,
+      "BadRequest",
+      `resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
+    );
+  }
+  return Number(text) as Revision;
+}
+
+/** The cache, as new as the client's resource version asks for. */
+export async function caughtUp<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  resourceVersion?: string,
+): Promise<WatchCache<T>> {
+  if (resourceVersion === undefined || resourceVersion === "") return await registry.fresh(scope.signal);
+  const revision = parseRevision(resourceVersion);
+  await registry.cache.ready();
+  if (revision > registry.cache.revision()) await waitForFuture(registry, scope, revision);
+  return registry.cache;
+}
+
+async function waitForFuture<T extends ApiObject>(registry: Registry<T>, scope: Scope, revision: Revision) {
+  const { clock, store } = registry.deps;
+  const giveUp = new AbortController();
+  const timer = clock.timer(FUTURE_WAIT_MS, () => {
+    const message = `Too large resource version: ${revision}, current: ${store.current()}`;
+    giveUp.abort(
+      new StatusError(504, "Timeout", `Timeout: ${message}`, {
+        details: {
+          causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
+          retryAfterSeconds: 1,
+        },
+      }),
+    );
+  });
+  try {
+    await registry.cache.waitFor(revision, AbortSignal.any([scope.signal, giveUp.signal]));
+  } finally {
+    timer.cancel();
+  }
+}

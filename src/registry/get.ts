@@ -1,0 +1,19 @@
+import type { ApiObject } from "../api/kind.ts";
+import { notFound } from "../api/status.ts";
+import type { CachedObject } from "../storage/watch/cache.ts";
+import { caughtUp } from "./freshness.ts";
+import type { Registry, Scope } from "./registry.ts";
+
+/** `resourceVersion`: absent means what is newest, `0` what the cache has, any other at least that. */
+export async function get<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  name: string,
+  resourceVersion?: string,
+): Promise<CachedObject<T>> {
+  const key = registry.key(scope, name);
+  const cache = await caughtUp(registry, scope, resourceVersion);
+  const found = cache.get(key);
+  if (found === undefined) throw notFound(registry.subject(scope, name));
+  return found;
+}

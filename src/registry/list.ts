@@ -1,0 +1,133 @@
+import type { ApiObject } from "../api/kind.ts";
+import { badRequest, expired, StatusError } from "../api/status.ts";
+import { type Revision, StoreError } from "../storage/store.ts";
+import type { CachedObject } from "../storage/watch/cache.ts";
+import { Encoded } from "../storage/watch/change.ts";
+import { type Continue, decodeContinue, encodeContinue } from "./continue.ts";
+import { caughtUp, parseRevision } from "./freshness.ts";
+import type { Registry, Scope } from "./registry.ts";
+import { type Selection, type Selectors, select } from "./selection.ts";
+
+export interface ListQuery extends Selectors {
+  /** 0 or less: all. */
+  readonly limit?: number | undefined;
+  readonly continue?: string | undefined;
+  readonly resourceVersion?: string | undefined;
+  readonly resourceVersionMatch?: string | undefined;
+}
+
+export interface ListPage<T> {
+  readonly items: readonly CachedObject<T>[];
+  readonly revision: Revision;
+  readonly continue?: string | undefined;
+  /** How many follow; not known when a selector is at work. */
+  readonly remaining?: number | undefined;
+}
+
+/** Objects in key order, a page at a time, all pages of one list from the same revision. */
+export async function list<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  query: ListQuery = {},
+): Promise<ListPage<T>> {
+  const selection = select(registry, scope, query);
+  const limit = query.limit !== undefined && query.limit > 0 ? query.limit : undefined;
+  if (query.continue) {
+    if (query.resourceVersion && query.resourceVersion !== "0") {
+      throw badRequest("specifying resource version is not allowed when using continue");
+    }
+    return await fromStore(registry, selection, limit, decodeContinue(query.continue));
+  }
+  if (query.resourceVersion && query.resourceVersion !== "0" && isExact(query)) {
+    const revision = parseRevision(query.resourceVersion);
+    return await fromStore(registry, selection, limit, { revision, after: "" });
+  }
+  const cache = await caughtUp(registry, scope, query.resourceVersion);
+  const { items, revision } = candidates(registry, scope, selection);
+  const found = selection.matches === undefined ? items : items.filter(({ object }) => selection.matches?.(object));
+  if (limit === undefined || found.length <= limit) return { items: found, revision };
+  const page = found.slice(0, limit);
+  const after = page[page.length - 1]!.key.slice(selection.prefix.length);
+  const remaining = selection.matches === undefined ? found.length - limit : undefined;
+  return { items: page, revision: cache.revision(), continue: encodeContinue({ revision, after }), remaining };
+}
+
+/** With a limit and no match rule, a resource version has always meant exactly that one. */
+function isExact(query: ListQuery): boolean {
+  if (query.resourceVersionMatch === "Exact") return true;
+  return !query.resourceVersionMatch && query.limit !== undefined && query.limit > 0;
+}
+
+function candidates<T extends ApiObject>(registry: Registry<T>, scope: Scope, selection: Selection<T>) {
+  const { cache } = registry;
+  if (selection.name !== undefined && selection.name !== "" && (scope.namespace !== "" || !registry.kind.namespaced)) {
+    const found = cache.get(`${selection.prefix}${selection.name}`);
+    return { items: found === undefined ? [] : [found], revision: cache.revision() };
+  }
+  if (selection.index === undefined) return cache.list(selection.prefix);
+  const { items, revision } = cache.listIndexed(selection.index.name, selection.index.value);
+  return { items: items.filter((item) => item.key.startsWith(selection.prefix)), revision };
+}
+
+/** As of a revision that the cache does not show any more. */
+async function fromStore<T extends ApiObject>(
+  registry: Registry<T>,
+  selection: Selection<T>,
+  limit: number | undefined,
+  from: Continue,
+): Promise<ListPage<T>> {
+  const { prefix, matches } = selection;
+  const items: CachedObject<T>[] = [];
+  let after = from.after === "" ? undefined : prefix + from.after;
+  let remaining = 0;
+  do {
+    const page = await readPage(registry, prefix, limit, after, from.revision);
+    remaining = page.remaining;
+    for (const object of page.items) {
+      const { namespace, name = "", resourceVersion } = object.metadata ?? {};
+      const key = registry.objects.key(namespace, name);
+      after = key;
+      if (matches?.(object) === false) continue;
+      items.push(new Encoded(registry.kind, key, object, Number(resourceVersion) as Revision));
+      if (items.length === limit) break;
+    }
+    if (page.items.length === 0) break;
+  } while (limit !== undefined && items.length < limit && remaining > 0);
+  const more = remaining > 0 && after !== undefined;
+  return {
+    items,
+    revision: from.revision,
+    ...(more ? { continue: encodeContinue({ revision: from.revision, after: after!.slice(prefix.length) }) } : {}),
+    ...(more && matches === undefined ? { remaining } : {}),
+  };
+}
+
+async function readPage<T extends ApiObject>(
+  registry: Registry<T>,
+  prefix: string,
+  limit: number | undefined,
+  after: string | undefined,
+  revision: Revision,
+) {
+  try {
+    return await registry.objects.list(prefix, { limit, after, revision });
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    if (error.code === "compacted") {
+      const why = after === undefined ? `The resourceVersion for the provided list is too old.` : CONTINUE_EXPIRED;
+      throw expired(why);
+    }
+    if (error.code === "future-revision") {
+      throw new StatusError(504, "Timeout", `Timeout: Too large resource version: ${revision}`, {
+        details: {
+          causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
+          retryAfterSeconds: 1,
+        },
+      });
+    }
+    throw error;
+  }
+}
+
+const CONTINUE_EXPIRED =
+  "The provided continue parameter is too old to display a consistent list result. You must start a new list without the continue parameter.";

@@ -1,0 +1,29 @@
+import type { ApiObject, Kind } from "../api/kind.ts";
+import type { Scheme } from "../api/scheme.ts";
+import { Registry, type RegistryDeps } from "./registry.ts";
+
+/** The registries of a scheme, each made when its kind is first asked for. */
+export class Registries implements AsyncDisposable {
+  readonly scheme: Scheme;
+  readonly deps: RegistryDeps;
+  readonly #registries = new Map<Kind, Registry>();
+
+  constructor(scheme: Scheme, deps: RegistryDeps) {
+    this.scheme = scheme;
+    this.deps = deps;
+  }
+
+  of<T extends ApiObject>(kind: Kind<T>): Registry<T> {
+    const key = kind as unknown as Kind;
+    let registry = this.#registries.get(key);
+    if (registry === undefined) {
+      registry = new Registry(key, this.deps);
+      this.#registries.set(key, registry);
+    }
+    return registry as unknown as Registry<T>;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#registries.values()].map((registry) => registry[Symbol.asyncDispose]()));
+  }
+}

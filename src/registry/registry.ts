@@ -1,0 +1,110 @@
+/** One resource behind its verbs: the kind, where its objects lie, and the cache that reads are answered from. */
+import type { ApiObject, Kind } from "../api/kind.ts";
+import type { Subject } from "../api/status.ts";
+import type { UserInfo } from "../auth/user.ts";
+import type { Clock } from "../std/clock.ts";
+import type { Logger } from "../std/log.ts";
+import type { RandomSource } from "../std/random.ts";
+import type { StorageMediaType } from "../storage/codec.ts";
+import { ObjectStore } from "../storage/object-store.ts";
+import type { Store } from "../storage/store.ts";
+import { WatchCache } from "../storage/watch/cache.ts";
+import type { IndexFunctions } from "../storage/watch/indexes.ts";
+
+export interface RegistryDeps {
+  readonly store: Store;
+  /** `/registry` */
+  readonly prefix: string;
+  readonly mediaType?: StorageMediaType | undefined;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+  /** Seconds after which events are forgotten; they are kept when absent. */
+  readonly eventTtlSeconds?: number | undefined;
+  /** Whether somebody acts on the `orphan` and `foregroundDeletion` finalizers; otherwise they are not set. */
+  readonly garbageCollector?: boolean | undefined;
+}
+
+/** Where a request points and who sent it. */
+export interface Scope {
+  /** Empty for cluster-wide kinds, and for lists over all namespaces. */
+  readonly namespace: string;
+  /** As the request spelled it; errors use the same spelling. */
+  readonly group: string;
+  readonly user: UserInfo;
+  readonly signal: AbortSignal;
+}
+
+export interface WriteOptions {
+  /** Everything happens but the write. */
+  readonly dryRun?: boolean | undefined;
+}
+
+/** The field by which agents ask for their pods; served from an index. */
+export const INDEXED_FIELD = "spec.nodeName";
+
+export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposable {
+  readonly kind: Kind<T>;
+  readonly objects: ObjectStore<T>;
+  readonly deps: RegistryDeps;
+  #cache: WatchCache<T> | undefined;
+
+  constructor(kind: Kind<T>, deps: RegistryDeps) {
+    this.kind = kind;
+    this.deps = deps;
+    this.objects = new ObjectStore({ store: deps.store, kind, prefix: deps.prefix, mediaType: deps.mediaType });
+  }
+
+  /** Made when first asked for: a kind that nobody reads costs nothing. */
+  get cache(): WatchCache<T> {
+    if (this.#cache === undefined) {
+      const { store, clock, log, random } = this.deps;
+      this.#cache = new WatchCache({ store, objects: this.objects, clock, log, random, indexes: indexesOf(this.kind) });
+    }
+    return this.#cache;
+  }
+
+  /** The cache, showing every write that was acknowledged before this call. */
+  async fresh(signal: AbortSignal): Promise<WatchCache<T>> {
+    await this.cache.waitFor(this.deps.store.current(), signal);
+    return this.cache;
+  }
+
+  subject(scope: Scope, name: string): Subject {
+    return { group: scope.group, resource: this.kind.plural, name };
+  }
+
+  /** What errors about invalid objects name: the kind, not the resource. */
+  kindSubject(scope: Scope, name: string): Subject {
+    return { group: scope.group, resource: this.kind.kind, name };
+  }
+
+  key(scope: Scope, name: string): string {
+    return this.objects.key(this.kind.namespaced ? scope.namespace : undefined, name);
+  }
+
+  prefix(scope: Scope): string {
+    return this.objects.prefix(this.kind.namespaced && scope.namespace !== "" ? scope.namespace : undefined);
+  }
+
+  /** RFC 3339 in whole seconds, as metadata has it. `offsetMs` from now. */
+  timestamp(offsetMs = 0): string {
+    const seconds = Math.floor((this.deps.clock.now() + offsetMs) / 1000);
+    return new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
+  }
+
+  /** How long the store keeps the object. */
+  ttlSeconds(object: T): number | undefined {
+    if (this.kind.storageName === "events") return this.deps.eventTtlSeconds;
+    return this.kind.strategy.ttlSeconds?.(object);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#cache?.[Symbol.asyncDispose]();
+  }
+}
+
+function indexesOf<T extends ApiObject>(kind: Kind<T>): IndexFunctions<T> | undefined {
+  const nodeOf = kind.selectableFields[INDEXED_FIELD];
+  return nodeOf === undefined ? undefined : { [INDEXED_FIELD]: nodeOf };
+}

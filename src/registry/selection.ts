@@ -1,0 +1,45 @@
+/** Which objects of a resource a request means. */
+import type { ApiObject } from "../api/kind.ts";
+import {
+  type FieldTerm,
+  matchesFields,
+  matchesLabels,
+  parseFieldSelector,
+  parseLabelSelector,
+} from "../api/meta/selector.ts";
+import type { IndexValue } from "../storage/watch/watcher.ts";
+import { INDEXED_FIELD, type Registry, type Scope } from "./registry.ts";
+
+export interface Selectors {
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+}
+
+export interface Selection<T> {
+  /** Undefined when everything matches. */
+  readonly matches: ((object: T) => boolean) | undefined;
+  /** Part of the selection that an index answers. */
+  readonly index: IndexValue | undefined;
+  /** The one object that can match, if the selector names it. */
+  readonly name: string | undefined;
+  /** What keys start with: the namespace narrowed by a field selector. */
+  readonly prefix: string;
+}
+
+/** Throws a `StatusError` 400 for a selector that cannot be read. */
+export function select<T extends ApiObject>(registry: Registry<T>, scope: Scope, selectors: Selectors): Selection<T> {
+  const labels = parseLabelSelector(selectors.labelSelector ?? "");
+  const fields = parseFieldSelector(selectors.fieldSelector ?? "", registry.kind);
+  const name = exact(fields, "metadata.name");
+  const node = exact(fields, INDEXED_FIELD);
+  const prefix = registry.prefix(scope);
+  const matches =
+    labels.length === 0 && fields.length === 0
+      ? undefined
+      : (object: T) => matchesLabels(labels, object.metadata?.labels) && matchesFields(fields, object, registry.kind);
+  return { matches, index: node ? { name: INDEXED_FIELD, value: node } : undefined, name, prefix };
+}
+
+function exact(fields: readonly FieldTerm[], field: string): string | undefined {
+  return fields.find((term) => term.field === field && term.equal)?.value;
+}

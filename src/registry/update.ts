@@ -1,0 +1,65 @@
+import type { ApiObject } from "../api/kind.ts";
+import { badRequest, invalid, notFound, StatusError } from "../api/status.ts";
+import { invalidField, renderFieldError } from "../schema/field-error.ts";
+import { change } from "./change.ts";
+import { type CreateOptions, create } from "./create.ts";
+import type { Registry, Scope } from "./registry.ts";
+import { defaulted, inNamespace, metadataOf, type Part, updated, withMetadata } from "./write.ts";
+
+export interface UpdateOptions extends CreateOptions {
+  readonly part?: Part | undefined;
+}
+
+export interface UpdateResult<T> {
+  readonly object: T;
+  readonly created: boolean;
+}
+
+/** Replaces the object. Writes nothing when nothing differs. */
+export async function update<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  name: string,
+  sent: T,
+  options: UpdateOptions = {},
+): Promise<UpdateResult<T>> {
+  const { strategy } = registry.kind;
+  const part = options.part ?? "object";
+  const object = inNamespace(registry, scope, named(sent, name));
+  const { resourceVersion, uid } = metadataOf(object);
+  if (!resourceVersion && strategy.allowUnconditionalUpdate === false && strategy.allowCreateOnUpdate !== true) {
+    throw mustNameVersion(registry, scope, name);
+  }
+  const filled = defaulted(registry, object);
+  const next = (previous: T): T => {
+    if (!resourceVersion && strategy.allowUnconditionalUpdate === false) throw mustNameVersion(registry, scope, name);
+    return updated(registry, scope, filled, previous, part);
+  };
+  try {
+    const preconditions = uid ? { uid } : undefined;
+    return { object: await change(registry, scope, name, next, { ...options, preconditions }), created: false };
+  } catch (error) {
+    if (!isNotFound(error) || part === "status" || strategy.allowCreateOnUpdate !== true) throw error;
+    if (resourceVersion || uid) throw notFound(registry.subject(scope, name));
+    return { object: await create(registry, scope, object, options), created: true };
+  }
+}
+
+/** The object under the name of the path. Throws a 400 when it carries another. */
+export function named<T extends ApiObject>(object: T, name: string): T {
+  const metadata = metadataOf(object);
+  if (metadata.name === name) return object;
+  if (metadata.name) {
+    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
+  }
+  return withMetadata(object, { ...metadata, name });
+}
+
+function mustNameVersion<T extends ApiObject>(registry: Registry<T>, scope: Scope, name: string): StatusError {
+  const error = invalidField("metadata.resourceVersion", 0, "must be specified for an update");
+  return invalid(registry.kindSubject(scope, name), [error], renderFieldError);
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof StatusError && error.status.code === 404;
+}

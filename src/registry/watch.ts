@@ -1,0 +1,39 @@
+import type { ApiObject } from "../api/kind.ts";
+import type { CacheEvent } from "../storage/watch/cache.ts";
+import { caughtUp, parseRevision } from "./freshness.ts";
+import type { Registry, Scope } from "./registry.ts";
+import { type Selectors, select } from "./selection.ts";
+
+export interface WatchQuery extends Selectors {
+  readonly resourceVersion?: string | undefined;
+  readonly allowBookmarks?: boolean | undefined;
+  /** All there is as ADDED, then a bookmark that says so, whatever the resource version. */
+  readonly sendInitialEvents?: boolean | undefined;
+}
+
+/**
+ * Changes after `resourceVersion`; without one, or with `0`, all there is as ADDED first. Fails with a `StatusError` 410
+ * when the version is too old or the reader falls behind; ends when `scope.signal` aborts.
+ */
+export async function watch<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  query: WatchQuery,
+): Promise<AsyncIterable<CacheEvent<T>>> {
+  const { matches, index, prefix } = select(registry, scope, query);
+  const version = query.resourceVersion ?? "";
+  const fromNow = version === "" || version === "0" || query.sendInitialEvents === true;
+  const cache = fromNow ? await caughtUp(registry, scope, version) : registry.cache;
+  const from = fromNow ? undefined : parseRevision(version);
+  await cache.ready();
+  const bookmarks = query.allowBookmarks === true;
+  const events = cache.watch({ prefix, from, matches, index, bookmarks, signal: scope.signal });
+  return query.sendInitialEvents === true ? events : withoutInitialEnd(events);
+}
+
+/** The bookmark that ends the initial events is only for those who asked for it. */
+async function* withoutInitialEnd<T>(events: AsyncIterable<CacheEvent<T>>): AsyncGenerator<CacheEvent<T>> {
+  for await (const event of events) {
+    if (event.type !== "BOOKMARK" || !event.initialEventsEnd) yield event;
+  }
+}

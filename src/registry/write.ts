@@ -1,0 +1,106 @@
+/** What all writes share: defaults, the system's own metadata, validation. */
+import type { ApiObject } from "../api/kind.ts";
+import type { ObjectMeta } from "../api/meta/object-meta.ts";
+import { validateObjectMeta, validateObjectMetaUpdate } from "../api/meta/object-meta-validation.ts";
+import { badRequest, conflict, invalid } from "../api/status.ts";
+import { onlyStatus } from "../api/strategy.ts";
+import { applyDefaults } from "../schema/default.ts";
+import { type FieldError, renderFieldError } from "../schema/field-error.ts";
+import { validate } from "../schema/validate.ts";
+import type { Registry, Scope } from "./registry.ts";
+
+export function metadataOf(object: ApiObject): ObjectMeta {
+  return object.metadata ?? {};
+}
+
+export function withMetadata<T extends ApiObject>(object: T, metadata: ObjectMeta): T {
+  return { ...object, metadata };
+}
+
+/** A decoded object with the defaults of its schema and of its kind. */
+export function defaulted<T extends ApiObject>(registry: Registry<T>, object: T): T {
+  const filled = applyDefaults(registry.kind.schema, object);
+  return registry.kind.strategy.setDefaults?.(filled) ?? filled;
+}
+
+/** Fills in the namespace of the request. Throws a 400 when the object names another. */
+export function inNamespace<T extends ApiObject>(registry: Registry<T>, scope: Scope, object: T): T {
+  const metadata = metadataOf(object);
+  const wanted = registry.kind.namespaced ? scope.namespace : "";
+  const namespace = metadata.namespace ?? "";
+  if (namespace === wanted) return object;
+  if (wanted === "" || namespace !== "") {
+    throw badRequest(`the namespace of the provided object does not match the namespace sent on the request`);
+  }
+  return withMetadata(object, { ...metadata, namespace: wanted });
+}
+
+export function checkNew<T extends ApiObject>(registry: Registry<T>, scope: Scope, object: T): void {
+  const { kind } = registry;
+  const metadata = metadataOf(object);
+  refuse(registry, scope, object, [
+    ...validateObjectMeta(metadata, kind),
+    ...validate(kind.schema, object),
+    ...(kind.strategy.validate?.(object) ?? []),
+  ]);
+}
+
+/** Which part of an object a write may touch. */
+export type Part = "object" | "status";
+
+/**
+ * The object an update makes of `previous` and what the client sent: the system's members kept, the strategy's word
+ * heard, checked. Throws 400, 409 or 422.
+ */
+export function updated<T extends ApiObject>(registry: Registry<T>, scope: Scope, sent: T, previous: T, part: Part): T {
+  const { strategy, schema } = registry.kind;
+  const name = metadataOf(previous).name ?? "";
+  const version = metadataOf(sent).resourceVersion;
+  if (version && version !== metadataOf(previous).resourceVersion) {
+    const why = "the object has been modified; please apply your changes to the latest version and try again";
+    throw conflict(registry.subject(scope, name), why);
+  }
+  const kept = withMetadata(sent, keptMetadata(metadataOf(sent), metadataOf(previous)));
+  const next = prepared(strategy, kept, previous, part);
+  const checkUpdate = part === "status" ? strategy.validateStatusUpdate : strategy.validateUpdate;
+  refuse(registry, scope, next, [
+    ...validateObjectMetaUpdate(next, previous),
+    ...validate(schema, next),
+    ...(part === "object" ? (strategy.validate?.(next) ?? []) : []),
+    ...(checkUpdate?.(next, previous) ?? []),
+  ]);
+  return next;
+}
+
+function prepared<T extends ApiObject>(strategy: Registry<T>["kind"]["strategy"], next: T, previous: T, part: Part): T {
+  if (part === "object") return strategy.prepareForUpdate?.(next, previous) ?? next;
+  return (strategy.prepareForStatusUpdate ?? onlyStatus)(next, previous);
+}
+
+/** What an update cannot change, or need not repeat. */
+function keptMetadata(sent: ObjectMeta, previous: ObjectMeta): ObjectMeta {
+  const { deletionTimestamp, deletionGracePeriodSeconds, generation, ...rest } = sent;
+  return {
+    ...rest,
+    uid: sent.uid || previous.uid,
+    resourceVersion: previous.resourceVersion,
+    creationTimestamp: previous.creationTimestamp,
+    ...optional("generation", previous.generation),
+    ...optional("deletionTimestamp", previous.deletionTimestamp),
+    ...optional("deletionGracePeriodSeconds", deletionGracePeriodSeconds ?? previous.deletionGracePeriodSeconds),
+  };
+}
+
+function optional<K extends string, V>(name: K, value: V | undefined): { readonly [P in K]?: V } {
+  return (value === undefined ? {} : { [name]: value }) as { readonly [P in K]?: V };
+}
+
+function refuse<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  object: T,
+  errors: readonly FieldError[],
+): void {
+  if (errors.length === 0) return;
+  throw invalid(registry.kindSubject(scope, metadataOf(object).name ?? ""), errors, renderFieldError);
+}
