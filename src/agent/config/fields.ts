@@ -15,7 +15,7 @@ export interface ConfigField {
 }
 
 /** Fields without a flag that the agent acts on; others are accepted at their default only. */
-const effectiveFields: ReadonlySet<string> = new Set(["mergeDefaultEvictionSettings"]);
+const effectiveFields: ReadonlySet<string> = new Set(["podLogsDir"]);
 
 export function isEffective({ steps, flag }: ConfigField): boolean {
   return flag === undefined ? effectiveFields.has(steps.join(".")) : flag.row.effective === true;

@@ -179,7 +179,7 @@ function gateSettingProblems(origins: Branch, settings: GateSettings): string[] 
   });
 }
 
-/** Fields set to something this build does not act on, or whose feature gate is off. */
+/** Fields set to what this build does not act on, or whose gate is off. Both defaults, file's and flag's, may be said. */
 function fieldProblems(
   origins: Branch,
   withFile: boolean,
@@ -193,7 +193,8 @@ function fieldProblems(
     const leaf = node === undefined ? undefined : firstLeaf(node);
     if (leaf === undefined || leaf.source.kind === "default") return [];
     const normal = defaultOf(target, withFile);
-    if (node !== undefined && sameText(plainValue(node), normal)) return [];
+    const usual = [normal, defaultOf(target, false)];
+    if (node !== undefined && usual.some((value) => sameText(plainValue(node), value))) return [];
     const gate = flag?.row.gate ?? field.featureGate;
     const at = `${whereOf(node)}: field ${pathText(steps)}`;
     if (!isEffective(target)) {

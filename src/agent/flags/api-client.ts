@@ -32,12 +32,13 @@ export const apiClientFlags = section("API client, events and logging", {
   "event-qps": flag(int32({ min: 0 }), 50, "Event creation rate; must be >= 0; 0 means 50.", {
     config: "eventRecordQPS",
     deprecated: inFile,
+    effective: true,
   }),
   "event-burst": flag(
     int32({ min: 0 }),
     100,
     "Event burst ceiling while staying within --event-qps; >= 0; 0 means 100.",
-    { config: "eventBurst", deprecated: inFile },
+    { config: "eventBurst", deprecated: inFile, effective: true },
   ),
   "logging-format": flag(oneOf("text", "json"), "text", "Log format.", {
     config: "logging.format",

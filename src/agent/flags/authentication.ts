@@ -13,10 +13,12 @@ export const authenticationFlags = section("Authentication", {
     config: "authentication.anonymous.enabled",
     fileDefault: false,
     deprecated: inFile,
+    effective: true,
   }),
   "client-ca-file": flag(file, "", "see the Authentication section.", {
     config: "authentication.x509.clientCAFile",
     deprecated: inFile,
+    effective: true,
   }),
   "authentication-token-webhook-cache-ttl": flag(duration({ min: 0 }), 120_000, "see the Authentication section.", {
     config: "authentication.webhook.cacheTTL",
@@ -26,7 +28,7 @@ export const authenticationFlags = section("Authentication", {
     oneOf("AlwaysAllow", "Webhook"),
     "AlwaysAllow",
     "Who may use the agent's server: everyone, or whom the API server allows (SubjectAccessReview).",
-    { config: "authorization.mode", fileDefault: "Webhook", deprecated: inFile },
+    { config: "authorization.mode", fileDefault: "Webhook", deprecated: inFile, effective: true },
   ),
   "authorization-webhook-cache-authorized-ttl": flag(duration({ min: 0 }), 300_000, "see the Authentication section.", {
     config: "authorization.webhook.cacheAuthorizedTTL",

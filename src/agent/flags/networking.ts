@@ -12,15 +12,17 @@ export const networkingFlags = section("Networking, DNS and misc", {
     [],
     "DNS server IPs for pods with dnsPolicy: ClusterFirst; all listed servers must serve identical records; " +
       "which one is queried is not guaranteed.",
-    { config: "clusterDNS", deprecated: inFile },
+    { config: "clusterDNS", deprecated: inFile, effective: true },
   ),
   "cluster-domain": flag(text, "", "Cluster domain added to containers' search domains.", {
     config: "clusterDomain",
     deprecated: inFile,
+    effective: true,
   }),
   "resolv-conf": flag(file, "/etc/resolv.conf", "Base resolver config for containers.", {
     config: "resolvConf",
     deprecated: inFile,
+    effective: true,
   }),
   "pod-cidr": flag(podCidr, "", "Pod IP CIDR, standalone mode only; IPv6 allocates at most 65536 addresses.", {
     config: "podCIDR",
@@ -53,11 +55,17 @@ export const networkingFlags = section("Networking, DNS and misc", {
   }),
   "seccomp-default": flag(bool, false, "Use RuntimeDefault as the seccomp profile of all workloads that name none.", {
     config: "seccompDefault",
+    effective: true,
   }),
-  "fail-swap-on": flag(bool, true, "Refuse to start when swap is on.", { config: "failSwapOn", deprecated: inFile }),
+  "fail-swap-on": flag(bool, true, "Refuse to start when swap is on.", {
+    config: "failSwapOn",
+    deprecated: inFile,
+    effective: true,
+  }),
   "fail-cgroupv1": flag(bool, true, "Refuse to start on a host that uses cgroup v1.", {
     config: "failCgroupV1",
     fileDefault: false,
+    effective: true,
   }),
   "max-open-files": flag(int({ min: 0 }), 1000000, "File-open limit of the process.", {
     config: "maxOpenFiles",

@@ -8,12 +8,16 @@ import { bool } from "../../flags/types/text.ts";
 import { inFile } from "./deprecation.ts";
 
 export const resourcesFlags = section("Resources, eviction and node allocatable", {
-  "max-pods": flag(int32({ min: 0 }), 110, "Pods allowed on this agent.", { config: "maxPods", deprecated: inFile }),
+  "max-pods": flag(int32({ min: 0 }), 110, "Pods allowed on this agent.", {
+    config: "maxPods",
+    deprecated: inFile,
+    effective: true,
+  }),
   "pods-per-core": flag(
     int32({ min: 0 }),
     0,
     "Pods per core; total still capped by --max-pods; 0 disables this limit.",
-    { config: "podsPerCore", deprecated: inFile },
+    { config: "podsPerCore", deprecated: inFile, effective: true },
   ),
   "pod-max-pids": flag(int({ min: -1 }), -1, "Max processes per pod; -1 uses node allocatable PID capacity.", {
     config: "podPidsLimit",
@@ -31,7 +35,7 @@ export const resourcesFlags = section("Resources, eviction and node allocatable"
     {},
     "<resource>=<quantity> pairs for service components: cpu, memory, ephemeral-storage (pid also shown in " +
       "the example).",
-    { config: "svcReserved", deprecated: inFile },
+    { config: "svcReserved", deprecated: inFile, effective: true },
   ),
   "svc-reserved-cgroup": flag(cgroupPath, "", "Absolute top-level cgroup managing those components.", {
     config: "svcReservedCgroup",
@@ -41,7 +45,7 @@ export const resourcesFlags = section("Resources, eviction and node allocatable"
     reserved("string"),
     {},
     "Same pair format for non-service components; cpu, memory, ephemeral-storage.",
-    { config: "systemReserved", deprecated: inFile },
+    { config: "systemReserved", deprecated: inFile, effective: true },
   ),
   "system-reserved-cgroup": flag(cgroupPath, "", "Absolute top-level cgroup for them.", {
     config: "systemReservedCgroup",

@@ -13,19 +13,20 @@ export const runtimeFlags = section("Container runtime, images and cgroups", {
     endpoint,
     "unix:///run/containerd/containerd.sock",
     "Remote runtime endpoint. unix://<path> on Linux; npipe://<pipe> and tcp:// on Windows.",
-    { config: "containerRuntimeEndpoint", deprecated: inFile },
+    { config: "containerRuntimeEndpoint", deprecated: inFile, effective: true },
   ),
   "image-service-endpoint": flag(endpoint, "", "Remote image service endpoint.", {
     config: "imageServiceEndpoint",
     defaultNote: "that of --container-runtime-endpoint",
     deprecated: inFile,
+    effective: true,
   }),
   "runtime-request-timeout": flag(
     duration({ min: 1 }),
     120_000,
     "Timeout for all runtime requests except pull, logs, exec and attach; on expiry the request is " +
       "cancelled, an error is raised and the request is retried later.",
-    { config: "runtimeRequestTimeout", deprecated: inFile },
+    { config: "runtimeRequestTimeout", deprecated: inFile, effective: true },
   ),
   "pod-infra-container-image": flag(
     text,
@@ -36,14 +37,17 @@ export const runtimeFlags = section("Container runtime, images and cgroups", {
   "serialize-image-pulls": flag(bool, true, "Pull images one at a time.", {
     config: "serializeImagePulls",
     deprecated: inFile,
+    effective: true,
   }),
   "registry-qps": flag(int32({ min: 0 }), 5, "Pull rate limit; 0 means unlimited.", {
     config: "registryPullQPS",
     deprecated: inFile,
+    effective: true,
   }),
   "registry-burst": flag(int32({ min: 0 }), 10, "Pull burst; used only if --registry-qps > 0.", {
     config: "registryBurst",
     deprecated: inFile,
+    effective: true,
   }),
   "image-credential-provider-bin-dir": flag(directory, "", "Directory of credential provider plugin binaries."),
   "image-credential-provider-config": flag(file, "", "Credential provider plugin config file."),
@@ -82,14 +86,17 @@ export const runtimeFlags = section("Container runtime, images and cgroups", {
   "cgroup-driver": flag(oneOf("cgroupfs", "systemd"), "cgroupfs", "cgroupfs or systemd.", {
     config: "cgroupDriver",
     deprecated: inFile,
+    effective: true,
   }),
   "cgroup-root": flag(text, "", "Root cgroup for pods; empty means runtime default; best effort.", {
     config: "cgroupRoot",
     deprecated: inFile,
+    effective: true,
   }),
   "cgroups-per-qos": flag(bool, true, "Create the QoS cgroup hierarchy.", {
     config: "cgroupsPerQOS",
     deprecated: inFile,
+    effective: true,
   }),
   "svclet-cgroups": flag(cgroupPath, "", "Absolute cgroup name to create and run the agent in.", {
     config: "svcletCgroups",
@@ -106,11 +113,13 @@ export const runtimeFlags = section("Container runtime, images and cgroups", {
   "cpu-cfs-quota": flag(bool, true, "Enforce CPU CFS quota for containers with CPU limits.", {
     config: "cpuCFSQuota",
     deprecated: inFile,
+    effective: true,
   }),
   "cpu-cfs-quota-period": flag(duration({ min: 1, max: 1000 }), 100, "CFS quota period.", {
     config: "cpuCFSQuotaPeriod",
     gate: "CustomCPUCFSQuotaPeriod",
     deprecated: inFile,
+    effective: true,
   }),
   "cpu-manager-policy": flag(oneOf("none", "static"), "none", "none or static.", {
     config: "cpuManagerPolicy",

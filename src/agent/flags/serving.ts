@@ -10,39 +10,47 @@ export const servingFlags = section("Serving, TLS and access", {
   address: flag(ip, "0.0.0.0", "Serving IP; 0.0.0.0 or :: listens on all interfaces and families.", {
     config: "address",
     deprecated: inFile,
+    effective: true,
   }),
-  port: flag(port("int32", "no-zero"), 10250, "Serving port.", { config: "port", deprecated: inFile }),
+  port: flag(port("int32", "no-zero"), 10250, "Serving port.", { config: "port", deprecated: inFile, effective: true }),
   "read-only-port": flag(
     port("int32", "zero-disables"),
     10255,
     "Read-only port with no authentication or authorization; 0 disables.",
-    { config: "readOnlyPort", fileDefault: 0, deprecated: inFile },
+    { config: "readOnlyPort", fileDefault: 0, deprecated: inFile, effective: true },
   ),
   "healthz-bind-address": flag(ip, "127.0.0.1", "Health server bind IP; 0.0.0.0 or :: for all interfaces.", {
     config: "healthzBindAddress",
     deprecated: inFile,
+    effective: true,
   }),
   "healthz-port": flag(port("int32", "zero-disables"), 10248, "Local health port; 0 disables.", {
     config: "healthzPort",
     deprecated: inFile,
+    effective: true,
   }),
-  "enable-server": flag(bool, true, "Enable the agent's server.", { config: "enableServer", deprecated: inFile }),
+  "enable-server": flag(bool, true, "Enable the agent's server.", {
+    config: "enableServer",
+    deprecated: inFile,
+    effective: true,
+  }),
   "enable-debugging-handlers": flag(
     bool,
     true,
     "Enable server endpoints for log collection and for running containers and commands locally.",
-    { config: "enableDebuggingHandlers", deprecated: inFile },
+    { config: "enableDebuggingHandlers", deprecated: inFile, effective: true },
   ),
   "tls-cert-file": flag(
     file,
     "",
     "x509 certificate for HTTPS (intermediates appended after the server certificate). If this and the key " +
       "file are absent, a self-signed pair is generated for the public address and saved in --cert-dir.",
-    { config: "tlsCertFile", deprecated: inFile },
+    { config: "tlsCertFile", deprecated: inFile, effective: true },
   ),
   "tls-private-key-file": flag(file, "", "Private key matching --tls-cert-file.", {
     config: "tlsPrivateKeyFile",
     deprecated: inFile,
+    effective: true,
   }),
   "tls-cipher-suites": flag(suites("string"), [], "Cipher suites the server offers, comma-separated.", {
     config: "tlsCipherSuites",

@@ -35,7 +35,7 @@ export const sourcesFlags = section("Pod sources and sync", {
     duration({ min: 1 }),
     60_000,
     "Maximum period between synchronizations of running containers and config.",
-    { config: "syncFrequency", deprecated: inFile },
+    { config: "syncFrequency", deprecated: inFile, effective: true },
   ),
   runonce: flag(
     bool,
