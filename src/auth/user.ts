@@ -52,6 +52,7 @@ export interface Authorizer {
   authorize(attributes: Attributes): Promise<Authorization>;
 }
 
+export const ANONYMOUS = "system:anonymous";
 export const AUTHENTICATED = "system:authenticated";
 export const UNAUTHENTICATED = "system:unauthenticated";
 export const MASTERS = "system:masters";

@@ -1,4 +1,14 @@
-import type { Authenticator } from "../user.ts";
+import { ANONYMOUS, type Authenticator, UNAUTHENTICATED, type UserInfo } from "../user.ts";
+
+const anonymous: UserInfo = { name: ANONYMOUS, uid: "", groups: [UNAUTHENTICATED], extra: {} };
 
 /** Everybody else: `system:anonymous` in group `system:unauthenticated`; only for `paths` when given. */
-export declare function anonymousAuthenticator(options?: { readonly paths?: readonly string[] }): Authenticator;
+export function anonymousAuthenticator(
+  options: { readonly paths?: readonly string[] | undefined } = {},
+): Authenticator {
+  const { paths } = options;
+  return async ({ path }) => {
+    if (paths !== undefined && (path === undefined || !paths.includes(path))) return undefined;
+    return anonymous;
+  };
+}

@@ -1,3 +1,4 @@
+import { createHash, randomBytes } from "node:crypto";
 import type { Authenticator, UserInfo } from "../user.ts";
 
 /** Bearer tokens known in advance: random ones for the process' own components, and those of a token file. */
@@ -10,7 +11,32 @@ export interface TokenAuthenticator {
   revoke(token: string): void;
 }
 
-export declare function tokenAuthenticator(): TokenAuthenticator;
+const TOKEN_BYTES = 32;
 
-/** The token of an `Authorization: Bearer …` header. */
-export declare function bearerToken(authorization: string | undefined): string | undefined;
+/** Tokens are looked up by their hash: how long that takes tells nothing of the tokens there are. */
+export function tokenAuthenticator(): TokenAuthenticator {
+  const users = new Map<string, UserInfo>();
+  const add = (token: string, user: UserInfo): void => void users.set(hash(token), user);
+  return {
+    authenticate: async ({ authorization }) => {
+      const token = bearerToken(authorization);
+      return token === undefined ? undefined : users.get(hash(token));
+    },
+    issue(user) {
+      const token = randomBytes(TOKEN_BYTES).toString("base64url");
+      add(token, user);
+      return token;
+    },
+    add,
+    revoke: (token) => void users.delete(hash(token)),
+  };
+}
+
+/** The token of an `Authorization: Bearer …` header; undefined when it is another scheme or there is no token. */
+export function bearerToken(authorization: string | undefined): string | undefined {
+  return authorization === undefined ? undefined : /^bearer +(\S+)\s*$/i.exec(authorization)?.[1];
+}
+
+function hash(token: string): string {
+  return createHash("sha256").update(token).digest("base64");
+}

@@ -1,13 +1,46 @@
-import type { Authorizer } from "../user.ts";
-import type { NodeGraph } from "./node.ts";
-import type { RuleSource } from "./rbac.ts";
+import { type Authorizer, MASTERS } from "../user.ts";
+import { alwaysAllow, alwaysDeny, privilegedGroup } from "./always.ts";
+import { bootstrapPolicy } from "./bootstrap-policy.ts";
+import { nodeAuthorizer } from "./node.ts";
+import { createNodeGraph, type NodeGraph } from "./node-graph.ts";
+import { type RuleSource, rbacAuthorizer } from "./rbac.ts";
+import { unionAuthorizer } from "./union.ts";
 
 export interface AuthorizationSources {
   /** For RBAC; the bootstrap policy when absent. */
   readonly rules?: RuleSource | undefined;
-  /** For Node. */
+  /** For Node: fed by whoever sees the pods. */
   readonly graph?: NodeGraph | undefined;
 }
 
-/** `--authorization-mode`: the authorizers in order. Throws, naming the mode, for one that is unknown or not available. */
-export declare function authorizerFor(modes: readonly string[], sources: AuthorizationSources): Authorizer;
+const makers: Readonly<Record<string, (sources: AuthorizationSources) => Authorizer>> = {
+  AlwaysAllow: () => alwaysAllow,
+  AlwaysDeny: () => alwaysDeny,
+  Node: ({ graph }) => nodeAuthorizer(graph ?? createNodeGraph()),
+  RBAC: ({ rules }) => rbacAuthorizer(rules ?? bootstrapPolicy),
+};
+
+/** In the list of modes, but not to be had. */
+const unavailable: ReadonlySet<string> = new Set(["ABAC", "Webhook"]);
+
+/**
+ * `--authorization-mode`: the authorizers in order, with the group `system:masters` before them all. Throws, naming
+ * the mode, for one that is unknown, not available or given twice.
+ */
+export function authorizerFor(modes: readonly string[], sources: AuthorizationSources = {}): Authorizer {
+  const problem = modesProblem(modes);
+  if (problem !== undefined) throw new Error(`Cannot use --authorization-mode=${modes.join(",")}: ${problem}`);
+  return unionAuthorizer([privilegedGroup(MASTERS), ...modes.map((mode) => makers[mode]!(sources))]);
+}
+
+function modesProblem(modes: readonly string[]): string | undefined {
+  if (modes.length === 0) return "at least one mode is needed";
+  for (const [index, mode] of modes.entries()) {
+    if (unavailable.has(mode)) return `mode ${JSON.stringify(mode)} is not available yet`;
+    if (!Object.hasOwn(makers, mode)) {
+      return `mode ${JSON.stringify(mode)} is unknown; there are ${Object.keys(makers).join(", ")}`;
+    }
+    if (modes.indexOf(mode) !== index) return `mode ${JSON.stringify(mode)} is given twice`;
+  }
+  return undefined;
+}

@@ -1,14 +1,155 @@
-import type { Pod } from "../../api/core/pod.ts";
-import type { Authorizer } from "../user.ts";
+import { svcGroup } from "../../api/scheme.ts";
+import {
+  type Attributes,
+  type Authorization,
+  type Authorizer,
+  NODE_USER_PREFIX,
+  NODES,
+  type UserInfo,
+} from "../user.ts";
+import { bootstrapRoles } from "./bootstrap-policy.ts";
+import type { NodeGraph } from "./node-graph.ts";
+import { ruleAllows } from "./rbac.ts";
 
-/** Which pods are on which node, and what they refer to. Fed with every pod event. */
-export interface NodeGraph {
-  putPod(pod: Pod): void;
-  deletePod(namespace: string, name: string): void;
-  /** Whether a pod of this node refers to the object. */
-  refers(node: string, resource: string, namespace: string, name: string): boolean;
+const LEASE_NAMESPACE = "kube-node-lease";
+
+/**
+ * `--authorization-mode=Node`: a node (user `system:node:NAME` in group `system:nodes`) may do what the role
+ * `system:node` says, but only with its own Node object and lease, the pods bound to it and what they refer to.
+ */
+export function nodeAuthorizer(graph: NodeGraph): Authorizer {
+  return {
+    authorize: async (attributes) => {
+      const node = nodeOf(attributes.user);
+      if (node === undefined) return abstain("");
+      if (node === "") return abstain(`unknown node for user ${JSON.stringify(attributes.user.name)}`);
+      const limited = attributes.isResourceRequest ? limits[resourceOf(attributes)] : undefined;
+      const refusal = limited?.({ node, attributes, graph });
+      if (refusal !== undefined) return abstain(refusal);
+      return rules.some((rule) => ruleAllows(rule, attributes)) ? { decision: "allow", reason: "" } : abstain("");
+    },
+  };
 }
 
-export declare function createNodeGraph(): NodeGraph;
-/** `--authorization-mode=Node`: what a `system:node:NAME` in group `system:nodes` may do. */
-export declare function nodeAuthorizer(graph: NodeGraph): Authorizer;
+const rules = bootstrapRoles["system:node"]!;
+
+interface Question {
+  readonly node: string;
+  readonly attributes: Attributes;
+  readonly graph: NodeGraph;
+}
+
+/** Why not, in Kubernetes' words; undefined when the role's rules may decide. Empty when there is no more to say. */
+type Limit = (question: Question) => string | undefined;
+
+const limits: Readonly<Record<string, Limit>> = {
+  "/secrets": readReferred,
+  "/configmaps": readReferred,
+  "/persistentvolumeclaims": claim,
+  "/serviceaccounts": serviceAccount,
+  "/nodes": ownNode,
+  "/pods": ownPods,
+  "coordination.svc.io/leases": ownLease,
+  "storage.svc.io/csinodes": ownCsiNode,
+};
+
+function readReferred(question: Question): string | undefined {
+  const { verb, subresource, namespace } = question.attributes;
+  if (verb !== "get" && verb !== "list" && verb !== "watch") return "can only read resources of this type";
+  if (subresource !== "") return "cannot read subresource";
+  if (namespace === "") return "can only read namespaced object of this type";
+  return referred(question);
+}
+
+function claim(question: Question): string | undefined {
+  const { verb, subresource } = question.attributes;
+  if (subresource === "status") {
+    return verb === "get" || verb === "update" || verb === "patch"
+      ? referred(question)
+      : "can only get, update or patch status";
+  }
+  if (verb !== "get") return "can only get individual resources of this type";
+  return subresource === "" ? referred(question) : "cannot get subresource";
+}
+
+function serviceAccount(question: Question): string | undefined {
+  const { verb, subresource } = question.attributes;
+  if (verb === "get" && subresource === "") return "not allowed to get service accounts";
+  if (verb !== "create" || subresource !== "token") return "can only create tokens for individual service accounts";
+  return referred(question);
+}
+
+function ownNode({ node, attributes }: Question): string | undefined {
+  const { verb, subresource } = attributes;
+  const name = attributes.name === "" ? selected(attributes, "metadata.name") : attributes.name;
+  if (name === node || (verb === "create" && subresource === "" && name === "")) return undefined;
+  if (verb !== "get" && verb !== "list" && verb !== "watch") {
+    return `node '${node}' cannot modify '${name}', only its own Node object`;
+  }
+  const what = name === "" ? "all nodes" : `'${name}'`;
+  return `node '${node}' cannot read ${what}, only its own Node object`;
+}
+
+function ownPods(question: Question): string | undefined {
+  const { node, attributes } = question;
+  const { verb, subresource, name } = attributes;
+  // What a new pod says of itself, admission checks: the authorizer does not see it.
+  if (verb === "create" && subresource === "") return undefined;
+  if (name === "" && (verb === "list" || verb === "watch")) {
+    return selected(attributes, "spec.nodeName") === node
+      ? undefined
+      : "can only list/watch pods with spec.nodeName field selector";
+  }
+  if (subresource !== "" && subresource !== "status" && subresource !== "eviction") return "";
+  return referred(question);
+}
+
+function ownLease({ node, attributes }: Question): string | undefined {
+  const { verb, namespace, name } = attributes;
+  if (!["get", "create", "update", "patch", "delete"].includes(verb)) {
+    return "can only get, create, update, patch, or delete a node lease";
+  }
+  if (namespace !== LEASE_NAMESPACE)
+    return `can only access leases in the ${JSON.stringify(LEASE_NAMESPACE)} system namespace`;
+  if (verb === "create" && name === "") return undefined;
+  return name === node ? undefined : "can only access node lease with the same name as the requesting node";
+}
+
+function ownCsiNode({ node, attributes }: Question): string | undefined {
+  const { verb, name } = attributes;
+  if (!["get", "create", "update", "patch", "delete"].includes(verb)) {
+    return "can only get, create, update, patch, or delete a CSINode";
+  }
+  if (verb === "create" && name === "") return undefined;
+  return name === node ? undefined : "can only access CSINode with the same name as the requesting node";
+}
+
+function referred({ node, attributes, graph }: Question): string | undefined {
+  const { resource, namespace, name } = attributes;
+  if (name === "") return "No Object name found";
+  if (graph.refers(node, resource, namespace, name)) return undefined;
+  return `no relationship found between node '${node}' and this object`;
+}
+
+/** What a field selector demands of a field; empty when it demands nothing, or something else than equality. */
+function selected({ fieldSelector = "" }: Attributes, field: string): string {
+  for (const clause of fieldSelector.split(",")) {
+    const match = /^\s*([^=!\s]+)\s*==?\s*([^=!\s]*)\s*$/.exec(clause);
+    if (match?.[1] === field) return match[2]!;
+  }
+  return "";
+}
+
+function resourceOf({ apiGroup, resource }: Attributes): string {
+  return `${svcGroup(apiGroup)}/${resource}`;
+}
+
+/** The node's name; undefined when the user is no node, empty when its name is malformed. */
+function nodeOf(user: UserInfo): string | undefined {
+  if (!user.name.startsWith(NODE_USER_PREFIX) || !user.groups.includes(NODES)) return undefined;
+  return user.name.slice(NODE_USER_PREFIX.length);
+}
+
+function abstain(reason: string): Authorization {
+  return { decision: "no-opinion", reason };
+}

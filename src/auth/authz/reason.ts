@@ -1,4 +1,29 @@
 import type { Attributes } from "../user.ts";
 
-/** `User "x" cannot list resource "pods" in API group "" in the namespace "default"`, as Kubernetes says it. */
-export declare function refusal(attributes: Attributes): string;
+/**
+ * Who may not do what, in Kubernetes' words, with what the authorizers said:
+ * `User "x" cannot list resource "pods" in API group "" in the namespace "default": …`
+ */
+export function refusal(attributes: Attributes, reason = ""): string {
+  const { user, verb, isResourceRequest, path, namespace, apiGroup } = attributes;
+  const who = `User ${quoted(user.name)} cannot ${escaped(verb)}`;
+  const why = reason === "" ? "" : `: ${reason}`;
+  if (!isResourceRequest) return `${who} path ${quoted(path)}${why}`;
+  const resource = quoted(combinedResource(attributes));
+  const scope = namespace === "" ? "at the cluster scope" : `in the namespace ${quoted(namespace)}`;
+  return `${who} resource ${resource} in API group ${quoted(apiGroup)} ${scope}${why}`;
+}
+
+/** `pods/log` */
+export function combinedResource({ resource, subresource }: Attributes): string {
+  return subresource === "" ? resource : `${resource}/${subresource}`;
+}
+
+function quoted(text: string): string {
+  return escaped(JSON.stringify(text));
+}
+
+/** The text may end in a browser. */
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}

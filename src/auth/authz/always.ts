@@ -1,0 +1,17 @@
+import type { Authorizer } from "../user.ts";
+
+/** `--authorization-mode=AlwaysAllow` */
+export const alwaysAllow: Authorizer = { authorize: async () => ({ decision: "allow", reason: "" }) };
+
+/** `--authorization-mode=AlwaysDeny` */
+export const alwaysDeny: Authorizer = {
+  authorize: async () => ({ decision: "no-opinion", reason: "Everything is forbidden." }),
+};
+
+/** Members of the group may do anything, whatever the other authorizers say. */
+export function privilegedGroup(group: string): Authorizer {
+  return {
+    authorize: async ({ user }) =>
+      user.groups.includes(group) ? { decision: "allow", reason: "" } : { decision: "no-opinion", reason: "" },
+  };
+}

@@ -1,0 +1,16 @@
+import type { Authorizer } from "../user.ts";
+
+/** Asks in order; the first that allows or denies decides. What the others said is collected. */
+export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
+  return {
+    async authorize(attributes) {
+      const reasons: string[] = [];
+      for (const authorizer of authorizers) {
+        const answer = await authorizer.authorize(attributes);
+        if (answer.decision !== "no-opinion") return answer;
+        if (answer.reason !== "") reasons.push(answer.reason);
+      }
+      return { decision: "no-opinion", reason: reasons.join("\n") };
+    },
+  };
+}
