@@ -1,3 +1,5 @@
+import { kubernetesVersion } from "../std/version.ts";
+
 /** Everything the agent can be told, checked and with defaults applied; made from flags and file by `options.ts`. */
 export interface AgentConfig {
   readonly nodeName: string;
@@ -88,8 +90,6 @@ export interface ServerConfig {
   readonly debuggingHandlers: boolean;
 }
 
-const version = "1.33.0";
-
 /** What the agent does when told nothing but its name (spec defaults). */
 export function defaultAgentConfig(nodeName: string): AgentConfig {
   return {
@@ -169,4 +169,4 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
 }
 
 /** The version the agent reports as `kubeletVersion`. */
-export const agentVersion = `v${version}`;
+export const agentVersion = kubernetesVersion.text;

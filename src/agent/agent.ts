@@ -1,8 +1,37 @@
 /** The node agent put together: start order and drain order. */
-import type { Transport } from "../client/client.ts";
+import { mkdir, readdir, readFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import type { ObjectReference } from "../api/core/object-reference.ts";
+import type { Pod } from "../api/core/pod.ts";
+import { createClient } from "../client/api-client.ts";
+import type { Client, Transport } from "../client/client.ts";
+import { createEventRecorder, type EventRecorder } from "../client/event-recorder.ts";
+import { loadKubeconfig } from "../client/kubeconfig.ts";
+import { networkTransport } from "../client/transport.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
-import type { AgentConfig } from "./agent-config.ts";
+import { systemRandom } from "../std/random.ts";
+import { type AgentConfig, agentVersion } from "./agent-config.ts";
+import { ImageManager } from "./images/image-manager.ts";
+import { type NodeCapacity, nodeCapacity } from "./node/capacity.ts";
+import { defaultAddress, type MachineInfo, readMachine, readUsage, swapDevices, usesCgroupV1 } from "./node/machine.ts";
+import { NodeKeeper } from "./node/node-keeper.ts";
+import { machineLabels, nodeStatus } from "./node/node-status.ts";
+import { ObjectReader } from "./objects.ts";
+import { admit } from "./pods/admission.ts";
+import { podsDir } from "./pods/directories.ts";
+import type { PodServices } from "./pods/pod-context.ts";
+import type { EventType, PodEvents } from "./pods/pod-events.ts";
+import { podName, podNamespace, podUid } from "./pods/pod-fields.ts";
+import { PodManager } from "./pods/pod-manager.ts";
+import { ProbeManager } from "./probes/probe-manager.ts";
+import { type CriClient, createCriClient } from "./runtime/cri.ts";
+import { Relister } from "./runtime/events.ts";
+import { startAgentServer } from "./server/agent-server.ts";
+import { startApiSource } from "./sources/api-source.ts";
+import { StatusManager } from "./status/status-manager.ts";
+import { systemMounter } from "./volumes/mounter.ts";
+import { VolumeManager } from "./volumes/volume-manager.ts";
 
 export type { AgentConfig } from "./agent-config.ts";
 
@@ -22,8 +51,333 @@ export interface RunningAgent {
   close(options?: { readonly stopPods?: boolean }): Promise<void>;
 }
 
+/** Name under which the agent's events appear. */
+const COMPONENT = "svclet";
+const HOOK_TIMEOUT_MS = 120_000;
+/** Statuses and events that wait get this long when the agent stops. */
+const FLUSH_MS = 2_000;
+
 /** Rejects with an operator's message when the machine or the configuration does not allow a start. */
 export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<RunningAgent> {
-  deps.log.v(2)?.info("Starting node agent", { node: config.nodeName });
-  throw new Error(`Cannot start agent ${config.nodeName}: its parts are not assembled`);
+  await checkMachine(config, deps.log);
+  await using stack = new AsyncDisposableStack();
+  const stop = new AbortController();
+  stack.defer(() => stop.abort(new Error("the agent stops")));
+  await mkdir(podsDir(config), { recursive: true, mode: 0o750 });
+  await mkdir(config.podLogsDir, { recursive: true, mode: 0o755 });
+  const machine = await readMachine();
+  const ips = config.node.ips.length > 0 ? config.node.ips : [await defaultAddress()];
+  const capacity = nodeCapacity(machine, await readUsage(config.rootDir), config.node);
+  const cri = stack.use(createCriClient({ ...criOptions(config), clock: deps.clock }));
+  const images = config.runtime.imageEndpoint === config.runtime.endpoint ? cri : stack.use(imagesOf(config, deps));
+  const client = await connect(config, deps, stack);
+  const parts = assemble({ config, deps, machine, ips, capacity, cri, images, client, signal: stop.signal, stack });
+  const server = stack.use(
+    await startAgentServer({
+      config,
+      pods: parts.pods,
+      clock: deps.clock,
+      log: deps.log.child("server"),
+      ips,
+      problems: () => (parts.relister.healthy ? [] : ["pleg: container runtime does not answer"]),
+    }),
+  );
+  parts.address = server.address;
+  const running = parts.run();
+  const owned = stack.move();
+  let closing: Promise<void> | undefined;
+  return {
+    address: server.address,
+    ready: () => parts.ready(),
+    close: (options = {}) => {
+      closing ??= (async () => {
+        const graceSeconds = config.pods.shutdownGraceSeconds;
+        await parts.pods.close({ stopPods: options.stopPods === true, graceSeconds });
+        await parts.status?.flush(FLUSH_MS);
+        stop.abort(new Error("the agent stops"));
+        await running;
+        await owned.disposeAsync();
+      })();
+      return closing;
+    },
+  };
+}
+
+async function checkMachine(config: AgentConfig, log: Logger): Promise<void> {
+  const swap = config.runtime.failSwapOn ? await swapDevices() : [];
+  if (swap.length > 0) {
+    throw new Error(
+      `Cannot start agent: swap is on (${swap.join(", ")}). Turn it off with "swapoff -a" or set --fail-swap-on=false`,
+    );
+  }
+  if (!(await usesCgroupV1())) return;
+  if (config.runtime.failCgroupV1) {
+    throw new Error(
+      "Cannot start agent: the machine uses cgroup v1. Boot it with cgroup v2 or set --fail-cgroupv1=false",
+    );
+  }
+  log.warn("cgroup v1 support is in maintenance mode, please migrate to cgroup v2");
+}
+
+function criOptions(config: AgentConfig): { readonly endpoint: string; readonly requestTimeoutMs: number } {
+  return { endpoint: config.runtime.endpoint, requestTimeoutMs: config.runtime.requestTimeoutMs };
+}
+
+function imagesOf(config: AgentConfig, deps: AgentDeps): CriClient {
+  const { imageEndpoint: endpoint, requestTimeoutMs } = config.runtime;
+  return createCriClient({ endpoint, requestTimeoutMs, clock: deps.clock });
+}
+
+async function connect(config: AgentConfig, deps: AgentDeps, stack: AsyncDisposableStack): Promise<Client | undefined> {
+  if (deps.transport !== undefined) return createClient({ transport: deps.transport });
+  if (config.svcconfig === undefined) return undefined;
+  const access = await loadKubeconfig(config.svcconfig);
+  const { tokenFile } = access;
+  const token = tokenFile === undefined ? access.token : async () => (await readFile(tokenFile, "utf8")).trim();
+  const transport = stack.use(networkTransport({ ...access, token, clock: deps.clock }));
+  return createClient({ transport });
+}
+
+interface Assembly {
+  readonly config: AgentConfig;
+  readonly deps: AgentDeps;
+  readonly machine: MachineInfo;
+  readonly ips: readonly string[];
+  readonly capacity: NodeCapacity;
+  readonly cri: CriClient;
+  readonly images: CriClient;
+  readonly client: Client | undefined;
+  readonly signal: AbortSignal;
+  readonly stack: AsyncDisposableStack;
+}
+
+interface Parts {
+  readonly pods: PodManager;
+  readonly relister: Relister;
+  readonly status: StatusManager | undefined;
+  address: { readonly host: string; readonly port: number } | undefined;
+  ready(): Promise<void>;
+  /** Resolves when the signal aborted and every loop has ended. */
+  run(): Promise<void>;
+}
+
+function assemble(at: Assembly): Parts {
+  const { config, deps, client, signal, stack, machine } = at;
+  const { clock, log } = deps;
+  const random = systemRandom;
+  const recorder = client && stack.use(recorderOf(config, deps, client));
+  const status = client && stack.use(new StatusManager({ client, clock, random, log: log.child("status-manager") }));
+  const objects = new ObjectReader(client);
+  const labels = { ...machineLabels(machine, config.nodeName), ...config.node.labels };
+  let runtimeName = "containerd";
+  const noteRuntime = async (): Promise<void> => {
+    runtimeName = (await at.cri.runtime.version({}, signal)).runtimeName ?? runtimeName;
+  };
+  const services = makeServices(at, {
+    events: podEvents(recorder),
+    objects,
+    labels,
+    runtimeName: () => runtimeName,
+    changed: (uid) => pods.changed(uid),
+    expectChange: () => relister.poke(),
+    finished: (pod) => status?.finished(pod),
+    others: () => pods.pods,
+  });
+  const pods = new PodManager({
+    services,
+    onStatus: (pod, state) => status?.set(pod, state),
+    onGone: (pod) => status?.forget(podUid(pod)),
+  });
+  const relister = new Relister({
+    runtime: at.cri.runtime,
+    clock,
+    log: log.child("relist"),
+    onChange: (uid) => pods.changed(uid),
+    signal,
+  });
+  const keeper =
+    client &&
+    new NodeKeeper({
+      client,
+      clock,
+      random,
+      log: log.child("node"),
+      nodeName: config.nodeName,
+      config: config.node,
+      ownLabels: machineLabels(machine, config.nodeName),
+      status: (previous) => nodeStatus(statusOptions, previous),
+      event: (type, reason, message) => recorder?.record(nodeReference(config.nodeName), type, reason, message),
+      signal,
+    });
+  const parts: Parts = {
+    pods,
+    relister,
+    status,
+    address: undefined,
+    ready: () => keeper?.ready ?? Promise.resolve(),
+    async run() {
+      recorder?.record(nodeReference(config.nodeName), "Normal", "Starting", "Starting svclet.");
+      await noteRuntime().catch(() => undefined);
+      const loops: Promise<unknown>[] = [relister.run()];
+      if (keeper !== undefined) loops.push(keeper.run());
+      if (client !== undefined) loops.push(followApi(at, client, { pods, relister, status }));
+      await Promise.all(loops);
+    },
+  };
+  const statusOptions = {
+    config,
+    machine,
+    runtime: at.cri.runtime,
+    images: at.images.images,
+    ips: at.ips,
+    port: () => parts.address?.port ?? 0,
+    relistHealthy: () => relister.healthy,
+    now: () => clock.now(),
+  };
+  return parts;
+}
+
+function recorderOf(config: AgentConfig, { clock, log }: AgentDeps, client: Client): EventRecorder {
+  const { eventQps: qps, eventBurst: burst } = config.pods;
+  const host = config.nodeName;
+  return createEventRecorder({ client, clock, random: systemRandom, log, component: COMPONENT, host, qps, burst });
+}
+
+/** Pods from the API server; once they are all known, what else runs is ended. */
+async function followApi(
+  at: Assembly,
+  client: Client,
+  parts: Pick<Parts, "pods" | "relister" | "status">,
+): Promise<void> {
+  const { clock, log } = at.deps;
+  const { pods, relister, status } = parts;
+  await using informer = startApiSource({
+    client,
+    nodeName: at.config.nodeName,
+    clock,
+    random: systemRandom,
+    log: log.child("api-source"),
+    onPut(pod) {
+      pods.put(pod);
+      status?.observed(pod);
+      relister.poke();
+    },
+    onDelete: (uid) => pods.delete(uid),
+    signal: at.signal,
+  });
+  try {
+    await informer.synced;
+    while (!at.signal.aborted) {
+      await sweep(at, pods, relister).catch((error: unknown) => {
+        if (!at.signal.aborted) log.warn("Cannot sweep orphaned pods", { error: String(error) });
+      });
+      await clock.sleep(at.config.pods.syncMs, at.signal);
+    }
+  } catch {
+    // Ends with the signal.
+  }
+}
+
+/** Pods and pod directories that nobody wants any more. */
+async function sweep(at: Assembly, pods: PodManager, relister: Relister): Promise<void> {
+  pods.endOrphans(await relister.list());
+  const volumes = pods.volumes;
+  for (const uid of await readdir(podsDir(at.config)).catch(() => [])) {
+    if (pods.worker(uid) === undefined) await volumes.tearDown(uid);
+  }
+}
+
+interface ServiceLinks {
+  readonly events: PodEvents;
+  readonly objects: ObjectReader;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly runtimeName: () => string;
+  readonly changed: (uid: string) => void;
+  readonly expectChange: () => void;
+  readonly finished: (pod: Pod) => void;
+  readonly others: () => readonly Pod[];
+}
+
+function makeServices(at: Assembly, links: ServiceLinks): PodServices {
+  const { config, deps, capacity, ips } = at;
+  const { clock, log } = deps;
+  const { events, objects } = links;
+  const directories = { rootDir: config.rootDir, podLogsDir: config.podLogsDir };
+  const facts = {
+    name: config.nodeName,
+    ips,
+    allocatable: {
+      cpuMillis: capacity.cpuMillis,
+      memoryBytes: capacity.memoryBytes,
+      storageBytes: capacity.storageBytes,
+    },
+  };
+  const node = () => facts;
+  const userAgent = `kube-probe/${agentVersion.replace(/^v(\d+)\.(\d+).*$/, "$1.$2")}`;
+  const runtime = at.cri.runtime;
+  return {
+    settings: {
+      directories,
+      cpu: config.runtime,
+      cgroups: config.runtime,
+      seccompDefault: config.runtime.seccompDefault,
+      clusterDns: config.pods.clusterDns,
+      clusterDomain: config.pods.clusterDomain,
+      syncMs: config.pods.syncMs,
+      hookTimeoutMs: HOOK_TIMEOUT_MS,
+      memoryCapacityBytes: at.machine.memoryBytes,
+      userAgent,
+    },
+    clock,
+    log,
+    runtime,
+    images: new ImageManager({
+      images: at.images.images,
+      clock,
+      events,
+      secret: (namespace, name) => objects.text.secret(namespace, name),
+      serialize: config.runtime.serializeImagePulls,
+      qps: config.runtime.registryQps,
+      burst: config.runtime.registryBurst,
+    }),
+    volumes: new VolumeManager({ directories, mounter: systemMounter, clock, objects, node }),
+    mounter: systemMounter,
+    probes: new ProbeManager({ runtime, clock, events, userAgent, onResult: links.changed }),
+    events,
+    environment: objects.text,
+    node,
+    runtimeName: links.runtimeName,
+    hostFile: (name) => readFile(name === "hosts" ? "/etc/hosts" : config.pods.resolvConf, "utf8").catch(() => ""),
+    admit: (pod) => {
+      const others = links.others().filter((each) => podUid(each) !== podUid(pod));
+      return admit({ pod, others, capacity, labels: links.labels });
+    },
+    expectChange: links.expectChange,
+    finished: links.finished,
+  };
+}
+
+function podEvents(recorder: EventRecorder | undefined): PodEvents {
+  const record = (pod: Pod, fieldPath: string | undefined, type: EventType, reason: string, message: string): void => {
+    const about: ObjectReference = {
+      kind: "Pod",
+      apiVersion: "v1",
+      name: podName(pod),
+      namespace: podNamespace(pod),
+      uid: podUid(pod),
+      ...(pod.metadata?.resourceVersion === undefined ? {} : { resourceVersion: pod.metadata.resourceVersion }),
+      ...(fieldPath === undefined ? {} : { fieldPath }),
+    };
+    recorder?.record(about, type, reason, message);
+  };
+  return {
+    pod: (pod, type, reason, message) => record(pod, undefined, type, reason, message),
+    container: (pod, { role, name }, type, reason, message) =>
+      record(pod, `spec.${role}{${name}}`, type, reason, message),
+  };
+}
+
+/** Node events carry the node's name as uid, as Kubernetes' agents write them. */
+function nodeReference(name: string): ObjectReference {
+  return { kind: "Node", name: name === "" ? hostname() : name, uid: name };
 }

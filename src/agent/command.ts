@@ -1,4 +1,39 @@
-/** `svc agent`, also invoked as `svclet`: resolves with the exit code. */
+/** `svc agent`, also invoked as `svclet`. */
+import { logOptions } from "../flags/log-options.ts";
+import { systemClock } from "../std/clock.ts";
+import { createLogger } from "../std/log.ts";
+import { createNotifier } from "../std/sd-notify.ts";
+import { kubernetesVersion } from "../std/version.ts";
+import { startAgent } from "./agent.ts";
+import { agentCommandLine } from "./config/command-line.ts";
+import { agentOptions } from "./options.ts";
+
+/** Runs until SIGINT or SIGTERM; containers keep running. Resolves with the exit code. */
 export async function run(argv: readonly string[]): Promise<number> {
-  throw new Error(`Cannot run agent with ${argv.length} arguments: its parts are not assembled`);
+  const invocation = agentCommandLine(argv, process.env, { version: kubernetesVersion.text });
+  if (invocation.kind === "exit") {
+    process.stdout.write(invocation.stdout);
+    process.stderr.write(invocation.stderr);
+    return invocation.code;
+  }
+  const { effective } = invocation;
+  using log = createLogger(logOptions(effective.flags));
+  for (const warning of effective.warnings) log.warn(warning);
+  await using notifier = createNotifier({ env: process.env, clock: systemClock, log });
+  const asked = Promise.withResolvers<string>();
+  const onSignal = (signal: NodeJS.Signals): void => asked.resolve(signal);
+  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
+  try {
+    const agent = await startAgent(agentOptions(effective), { clock: systemClock, log });
+    await notifier.ready();
+    log.info("Stopping node agent", { signal: await asked.promise });
+    await notifier.stopping();
+    await agent.close();
+    return 0;
+  } catch (error) {
+    log.error("Cannot run node agent", error);
+    return 1;
+  } finally {
+    process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
+  }
 }

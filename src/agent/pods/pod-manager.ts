@@ -33,6 +33,10 @@ export class PodManager {
     return [...this.#workers].filter(([uid]) => this.#wanted.has(uid)).map(([, worker]) => worker.pod);
   }
 
+  get volumes(): PodServices["volumes"] {
+    return this.#options.services.volumes;
+  }
+
   worker(uid: string): PodWorker | undefined {
     return this.#workers.get(uid);
   }

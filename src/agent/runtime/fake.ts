@@ -3,7 +3,8 @@
  * a duration on a clock, and fails on demand.
  */
 import type { Clock, Timer } from "../../std/clock.ts";
-import type { Container, ContainerStatus } from "./cri/container.ts";
+import type { Container } from "./cri/container.ts";
+import type { ContainerStatus } from "./cri/container-status.ts";
 import type { Image } from "./cri/image.ts";
 import type { PodSandbox, PodSandboxConfig } from "./cri/sandbox.ts";
 import { type ImageService, type Runtime, RuntimeError } from "./runtime.ts";

@@ -1,5 +1,5 @@
 /** What runs, in the agent's own terms: CRI's answers with absent zero values resolved and times in milliseconds. */
-import type { ContainerStatus } from "./cri/container.ts";
+import type { ContainerStatus } from "./cri/container-status.ts";
 import type { PodSandbox, PodSandboxStatus } from "./cri/sandbox.ts";
 import { isNotFound, type Runtime } from "./runtime.ts";
 

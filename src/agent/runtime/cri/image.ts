@@ -1,16 +1,8 @@
 import { bigInt64, bigUint64, boolean, list, map, message, optional, string } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
+import { imageSpec } from "./image-spec.ts";
 import { podSandboxConfig } from "./sandbox.ts";
-import { int64Value } from "./shared.ts";
-import { uInt64Value } from "./stats.ts";
-
-export const imageSpec = message("runtime.v1.ImageSpec", {
-  image: optional(1, string),
-  annotations: optional(2, map(string)),
-  userSpecifiedImage: optional(18, string),
-  runtimeHandler: optional(19, string),
-});
-export type ImageSpec = Infer<typeof imageSpec>;
+import { int64Value, uInt64Value } from "./shared.ts";
 
 export const filesystemIdentifier = message("runtime.v1.FilesystemIdentifier", {
   mountpoint: optional(1, string),

@@ -1,6 +1,6 @@
 import { bigInt64, boolean, list, map, message, optional, string, uint32 } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
-import { containerStatus } from "./container.ts";
+import { containerStatus } from "./container-status.ts";
 import { podSandboxState, supplementalGroupsPolicy } from "./enums.ts";
 import { namespace, podIP } from "./runtime-status.ts";
 import {

@@ -12,7 +12,7 @@ import {
 } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { mountPropagation, namespaceMode, profileType, protocol } from "./enums.ts";
-import { imageSpec } from "./image.ts";
+import { imageSpec } from "./image-spec.ts";
 
 export const dnsConfig = message("runtime.v1.DNSConfig", {
   servers: optional(1, list(string)),
@@ -141,3 +141,8 @@ export const cdiDevice = message("runtime.v1.CDIDevice", {
   name: optional(1, string),
 });
 export type CDIDevice = Infer<typeof cdiDevice>;
+
+export const uInt64Value = message("runtime.v1.UInt64Value", {
+  value: optional(1, bigUint64),
+});
+export type UInt64Value = Infer<typeof uInt64Value>;

@@ -4,16 +4,12 @@ import { containerAttributes } from "./container.ts";
 import { metricType } from "./enums.ts";
 import { filesystemUsage, windowsFilesystemUsage } from "./image.ts";
 import { podSandboxAttributes } from "./sandbox.ts";
+import { uInt64Value } from "./shared.ts";
 
 export const podSandboxStatsRequest = message("runtime.v1.PodSandboxStatsRequest", {
   podSandboxId: optional(1, string),
 });
 export type PodSandboxStatsRequest = Infer<typeof podSandboxStatsRequest>;
-
-export const uInt64Value = message("runtime.v1.UInt64Value", {
-  value: optional(1, bigUint64),
-});
-export type UInt64Value = Infer<typeof uInt64Value>;
 
 export const psiData = message("runtime.v1.PsiData", {
   Total: optional(1, bigUint64),

@@ -1,0 +1,27 @@
+import t from "tap";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { runtimeConformance } from "./conformance.ts";
+import { FakeRuntime } from "./fake.ts";
+
+t.test("FakeRuntime keeps the promises of the runtime seam", async (t) => {
+  const clock = new FakeClock();
+  const fake = new FakeRuntime(clock);
+  fake.programs.set("failing", { exitAfterMs: 100, exitCode: 3 });
+  await runtimeConformance(t, {
+    runtime: fake.runtime,
+    images: fake.images,
+    image: "busybox:1",
+    sleeper: { name: "sleeper", command: [] },
+    failing: { name: "failing", command: [] },
+    logDirectory: "/logs",
+    pass: (milliseconds) => clock.advance(milliseconds),
+  });
+});
+
+t.test("FakeRuntime.fail() fails as often as it is told", async (t) => {
+  const fake = new FakeRuntime(new FakeClock());
+  fake.fail("status", new Error("away"), 2);
+  await t.rejects(fake.runtime.status({}), { message: "away" });
+  await t.rejects(fake.runtime.status({}), { message: "away" });
+  await fake.runtime.status({});
+});
