@@ -16,6 +16,16 @@ export interface Codec<T> {
 const OPENING_BRACE = 0x7b;
 
 export function codecOf<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMediaType): Codec<T> {
+  const { conversion } = kind;
+  if (conversion === undefined) return plainCodec(kind, mediaType);
+  const stored = plainCodec(conversion.stored, mediaType);
+  return {
+    encode: (object) => stored.encode(conversion.toStored(object)),
+    decode: (bytes) => conversion.fromStored(stored.decode(bytes)),
+  };
+}
+
+function plainCodec<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMediaType): Codec<T> {
   const apiVersion = kind.group === "" ? kind.version : `${kind.group}/${kind.version}`;
   const identity = { apiVersion, kind: kind.kind };
   return {

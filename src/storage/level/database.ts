@@ -1,5 +1,6 @@
 /** LevelDB as this engine uses it: bytes to bytes, synchronous reads, durable batches, errors as `StoreError`s. */
-import { mkdir, statfs } from "node:fs/promises";
+import { mkdir, open, statfs } from "node:fs/promises";
+import { dirname } from "node:path";
 import type { ClassicLevel } from "classic-level";
 import { StoreError, type StoreErrorCode } from "../store.ts";
 import { offerAddonDirectory } from "./native.ts";
@@ -37,7 +38,7 @@ export class Database {
 
   static async open(path: string): Promise<Database> {
     try {
-      await mkdir(path, { recursive: true, mode: 0o700 });
+      await makeDirectory(path);
     } catch (cause) {
       throw failure(`Cannot make directory "${path}" for the embedded store`, cause);
     }
@@ -107,6 +108,17 @@ export class Database {
 
   close(): Promise<void> {
     return this.#level.close();
+  }
+}
+
+/** A new directory is only safe from a power cut once the directories above it are on disk. */
+async function makeDirectory(path: string): Promise<void> {
+  const created = await mkdir(path, { recursive: true, mode: 0o700 });
+  if (created === undefined) return;
+  for (let directory = dirname(path); ; directory = dirname(directory)) {
+    const handle = await open(directory, "r");
+    await handle.sync().finally(() => handle.close());
+    if (directory === dirname(created) || directory === dirname(directory)) return;
   }
 }
 

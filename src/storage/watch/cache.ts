@@ -164,7 +164,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     const events: CacheEvent<T>[] = [];
     for (const item of found) {
       if (!item.key.startsWith(prefix) || matches?.(item.object) === false) continue;
-      events.push({ type: "ADDED", item, revision: item.revision });
+      events.push(item.added);
     }
     if (bookmarks === true) events.push({ type: "BOOKMARK", revision: this.#revision, initialEventsEnd: true });
     return events;

@@ -38,6 +38,7 @@ export class Encoded<T extends ApiObject> implements CachedObject<T> {
   readonly revision: Revision;
   readonly #kind: Kind<T>;
   #bytes: Buffer | undefined;
+  #added: ObjectEvent<T> | undefined;
 
   constructor(kind: Kind<T>, key: string, object: T, revision: Revision) {
     this.#kind = kind;
@@ -49,6 +50,12 @@ export class Encoded<T extends ApiObject> implements CachedObject<T> {
   get bytes(): Buffer {
     this.#bytes ??= encodeJson(this.#kind.schema, this.object, { omitTypeMeta: true });
     return this.#bytes;
+  }
+
+  /** What a watcher is told that sees the object for the first time. */
+  get added(): ObjectEvent<T> {
+    this.#added ??= { type: "ADDED", item: this, revision: this.revision };
+    return this.#added;
   }
 
   /** The same state at the revision in which it went away. */
@@ -65,7 +72,6 @@ export class Change<T extends ApiObject> {
   readonly previous: Encoded<T> | undefined;
   /** Bytes in the store of the change, for the history's budget. */
   readonly size: number;
-  #added: ObjectEvent<T> | undefined;
   #modified: ObjectEvent<T> | undefined;
   #deleted: ObjectEvent<T> | undefined;
 
@@ -84,23 +90,18 @@ export class Change<T extends ApiObject> {
     const { previous, current } = this;
     const before = previous !== undefined && (matches === undefined || matches(previous.object));
     const after = current !== undefined && (matches === undefined || matches(current.object));
-    if (after && !before) return this.added;
-    if (after) return this.modified;
-    return before ? this.deleted : undefined;
+    if (after && !before) return current.added;
+    if (after) return this.#modifiedEvent(current);
+    return before ? this.#deletedEvent(previous) : undefined;
   }
 
-  get added(): ObjectEvent<T> {
-    this.#added ??= { type: "ADDED", item: this.current!, revision: this.revision };
-    return this.#added;
-  }
-
-  get modified(): ObjectEvent<T> {
-    this.#modified ??= { type: "MODIFIED", item: this.current!, revision: this.revision };
+  #modifiedEvent(item: Encoded<T>): ObjectEvent<T> {
+    this.#modified ??= { type: "MODIFIED", item, revision: this.revision };
     return this.#modified;
   }
 
-  get deleted(): ObjectEvent<T> {
-    this.#deleted ??= { type: "DELETED", item: this.previous!.at(this.revision), revision: this.revision };
+  #deletedEvent(item: Encoded<T>): ObjectEvent<T> {
+    this.#deleted ??= { type: "DELETED", item: item.at(this.revision), revision: this.revision };
     return this.#deleted;
   }
 }

@@ -1,0 +1,84 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import t from "tap";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import type { Revision } from "../store.ts";
+import { Compactor } from "./compaction.ts";
+import { Database } from "./database.ts";
+import { keyOf, revisionOf } from "./keys.ts";
+import { openLevelStore } from "./level.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "svc-compaction-"));
+t.teardown(() => rmSync(directory, { recursive: true }));
+
+t.test("forgetBefore() leaves the versions and the log that can still be read, and nothing else", async (t) => {
+  const path = join(directory, "store");
+  const store = await openLevelStore({ path, clock: new FakeClock(), log: silentLogger, compactionIntervalMs: 0 });
+  const bytes = Buffer.from("x");
+  const a1 = await store.create("/a", bytes);
+  const a2 = await store.update("/a", bytes, a1);
+  const b1 = await store.create("/b", bytes);
+  const gone = await store.delete("/b", b1);
+  const b2 = await store.create("/b", bytes);
+  const a3 = await store.update("/a", bytes, a2);
+  await store.compact(b2);
+  await store[Symbol.asyncDispose]();
+  const database = await Database.open(path);
+  const versions: string[] = [];
+  for await (const chunk of database.entries({ gte: Buffer.from("v"), lt: Buffer.from("w") })) {
+    for (const [key] of chunk) versions.push(`${keyOf(key)}@${revisionOf(key)}`);
+  }
+  const log: Revision[] = [];
+  for await (const chunk of database.entries({ gte: Buffer.from("l"), lt: Buffer.from("m") })) {
+    for (const [key] of chunk) log.push(revisionOf(key));
+  }
+  await database.close();
+  t.same(versions, [`/a@${a2}`, `/a@${a3}`, `/b@${b2}`]);
+  t.same(log, [a3]);
+  t.ok(gone < b2);
+});
+
+function setUp(intervalMs: number, retentionMs: number) {
+  const clock = new FakeClock();
+  const compacted: Revision[] = [];
+  let failing = false;
+  const compactor = new Compactor({
+    clock,
+    log: silentLogger,
+    intervalMs,
+    retentionMs,
+    current: () => (clock.monotonic() / 1000) as Revision,
+    compact: async (before) => {
+      if (failing) throw new Error("disk");
+      compacted.push(before);
+    },
+  });
+  const fail = (on: boolean): void => {
+    failing = on;
+  };
+  return { clock, compacted, compactor, fail };
+}
+
+t.test("Compactor compacts to what was current the retention ago", async (t) => {
+  const { clock, compacted, compactor } = setUp(10_000, 25_000);
+  await clock.advance(29_000);
+  t.same(compacted, []);
+  await clock.advance(31_000);
+  t.same(compacted, [0, 10, 20, 30], "every tick, to the latest that is old enough");
+  compactor.close();
+  t.equal(clock.pending, 0);
+});
+
+t.test("Compactor tries again at the next tick after a failure", async (t) => {
+  const { clock, compacted, compactor, fail } = setUp(10_000, 10_000);
+  fail(true);
+  await clock.advance(20_000);
+  t.same(compacted, []);
+  fail(false);
+  await clock.advance(10_000);
+  t.same(compacted, [20]);
+  compactor.close();
+  t.equal(clock.pending, 0);
+});

@@ -1,0 +1,27 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import t from "tap";
+import { FakeClock } from "../std/fake-clock.ts";
+import { silentLogger } from "../std/log.ts";
+import { openStore } from "./open.ts";
+
+const options = { clock: new FakeClock(), log: silentLogger, compactionIntervalMs: 0 };
+
+t.test("openStore() picks the engine by the scheme", async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), "svc-open-"));
+  t.teardown(() => rmSync(directory, { recursive: true }));
+  await using memory = await openStore({ ...options, url: "memory://" });
+  t.equal(memory.current(), 1);
+  await using level = await openStore({ ...options, url: `level://${directory}/with%20space` });
+  t.equal(level.current(), 1);
+  t.ok(existsSync(join(directory, "with space", "CURRENT")));
+});
+
+t.test("openStore() says what a store's URL must look like", async (t) => {
+  for (const url of ["", "level://", "level://relative", "bolt:///x", "memory"]) {
+    await t.rejects(openStore({ ...options, url }), {
+      message: `Cannot use store "${url}": it must be level:///path/to/directory or memory://`,
+    });
+  }
+});

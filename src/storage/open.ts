@@ -1,0 +1,25 @@
+import type { Clock } from "../std/clock.ts";
+import type { Logger } from "../std/log.ts";
+import { createMemoryStore } from "./memory.ts";
+import type { Store } from "./store.ts";
+
+export interface OpenStoreOptions {
+  /** `level:///var/lib/svc/kvstore` or `memory://`: the scheme names the engine. */
+  readonly url: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** 0 turns compaction off. */
+  readonly compactionIntervalMs: number;
+}
+
+/** Throws a RangeError for a URL that names no engine; otherwise fails as the engine does. */
+export async function openStore({ url, ...options }: OpenStoreOptions): Promise<Store> {
+  if (url === "memory://") return createMemoryStore(options);
+  const path = /^level:\/\/(\/.+)$/.exec(url)?.[1];
+  if (path === undefined) {
+    throw new RangeError(`Cannot use store "${url}": it must be level:///path/to/directory or memory://`);
+  }
+  // Native code, and not needed by a store in memory.
+  const { openLevelStore } = await import("./level/level.ts");
+  return await openLevelStore({ ...options, path: decodeURIComponent(path) });
+}

@@ -1,0 +1,115 @@
+import t from "tap";
+import type { Revision } from "../store.ts";
+import { makeWidget, type Widget, widgetKind } from "../widget.ts";
+import { Change, Encoded } from "./change.ts";
+import { WATCHER_QUEUE_MAX, Watcher, type WatchOptions } from "./watcher.ts";
+
+const encoded = (revision: number, size: number): Encoded<Widget> =>
+  new Encoded(widgetKind, "/w/a", makeWidget("a", { size }), revision as Revision);
+
+/** The change of revision `revision` of an object whose size is its revision. */
+function change(revision: number): Change<Widget> {
+  return new Change(revision as Revision, encoded(revision - 1, revision - 1), encoded(revision, revision), 100);
+}
+
+function setUp(options: Partial<WatchOptions<Widget>> = {}) {
+  const controller = new AbortController();
+  const closed: Watcher<Widget>[] = [];
+  const watcher = new Watcher<Widget>(
+    { prefix: "/w/", signal: controller.signal, ...options },
+    options.matches,
+    0 as Revision,
+    [],
+    (ended) => closed.push(ended),
+  );
+  return { watcher, controller, closed };
+}
+
+t.test("Watcher hands over events at once to a reader that waits, else keeps them in order", async (t) => {
+  const { watcher } = setUp();
+  const first = watcher.next();
+  const second = watcher.next();
+  for (const revision of [2, 3, 4]) watcher.offer(change(revision));
+  t.match(
+    [await first, await second, await watcher.next()],
+    [2, 3, 4].map((revision) => ({ value: { revision } })),
+  );
+});
+
+t.test("Watcher replays the past before what came meanwhile", async (t) => {
+  const { watcher } = setUp();
+  watcher.offer(change(4));
+  watcher.replay([change(2), change(3)]);
+  const revisions = [await watcher.next(), await watcher.next(), await watcher.next()].map(
+    ({ value }) => value.revision,
+  );
+  t.same(revisions, [2, 3, 4]);
+});
+
+t.test("Watcher ends with 410 when its queue is full, after what is in it", async (t) => {
+  const { watcher, closed } = setUp();
+  for (let i = 0; i < WATCHER_QUEUE_MAX; i++) watcher.offer(change(i + 2));
+  t.equal(closed.length, 0);
+  watcher.bookmark(5000 as Revision);
+  watcher.offer(change(WATCHER_QUEUE_MAX + 2));
+  watcher.offer(change(WATCHER_QUEUE_MAX + 3));
+  t.equal(closed.length, 1);
+  for (let i = 0; i < WATCHER_QUEUE_MAX; i++) t.equal((await watcher.next()).value.revision, i + 2);
+  await t.rejects(watcher.next(), { name: "StatusError", message: /^The watch fell more than 1024 events behind/ });
+  t.same(await watcher.next(), { done: true, value: undefined });
+});
+
+t.test("Watcher replaces a bookmark that still waits", async (t) => {
+  const { watcher } = setUp();
+  watcher.offer(change(2));
+  watcher.bookmark(3 as Revision);
+  watcher.bookmark(9 as Revision);
+  t.match(
+    [await watcher.next(), await watcher.next()],
+    [{ value: { type: "MODIFIED" } }, { value: { type: "BOOKMARK", revision: 9, initialEventsEnd: false } }],
+  );
+  const waiting = watcher.next();
+  watcher.bookmark(10 as Revision);
+  t.match(await waiting, { value: { type: "BOOKMARK", revision: 10 } });
+});
+
+t.test("Watcher.return(), an abort and fail() all end it once and wake its readers", async (t) => {
+  const returned = setUp();
+  const waiting = [returned.watcher.next(), returned.watcher.next()];
+  await returned.watcher.return();
+  returned.watcher.offer(change(2));
+  t.same(await Promise.all([...waiting, returned.watcher.next()]), Array(3).fill({ done: true, value: undefined }));
+  t.equal(returned.closed.length, 1);
+
+  const aborted = setUp();
+  aborted.watcher.offer(change(2));
+  aborted.controller.abort();
+  t.same(await aborted.watcher.next(), { done: true, value: undefined }, "what is queued is dropped");
+  t.equal(aborted.closed.length, 1);
+
+  const failed = setUp();
+  const [first, second] = [failed.watcher.next(), failed.watcher.next()];
+  failed.watcher.fail(new Error("gone"));
+  failed.watcher.fail(new Error("again"));
+  await t.rejects(first, { message: "gone" });
+  t.same(await second, { done: true, value: undefined });
+  t.equal(failed.closed.length, 1);
+});
+
+t.test("Watcher sees through its selector and its prefix", async (t) => {
+  const { watcher } = setUp({ matches: (widget) => (widget.size ?? 0) % 4 < 2 });
+  for (const revision of [4, 5, 6, 7, 8]) watcher.offer(change(revision));
+  t.match(
+    [await watcher.next(), await watcher.next(), await watcher.next(), await watcher.next()],
+    [
+      { value: { type: "ADDED", revision: 4 } },
+      { value: { type: "MODIFIED", revision: 5 } },
+      { value: { type: "DELETED", revision: 6, item: { object: { size: 5, metadata: { resourceVersion: "6" } } } } },
+      { value: { type: "ADDED", revision: 8 } },
+    ],
+  );
+  const elsewhere = setUp({ prefix: "/x/" });
+  elsewhere.watcher.offer(change(2));
+  await elsewhere.watcher.return();
+  t.same(await elsewhere.watcher.next(), { done: true, value: undefined });
+});
