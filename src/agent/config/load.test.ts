@@ -15,6 +15,8 @@ import { svcletConfiguration } from "./schema.ts";
 const header = "apiVersion: svclet.config.svc.io/v1beta1\nkind: SvcletConfiguration\n";
 const kubernetesHeader = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
 
+const lines = (...all: readonly string[]): string => `${all.join("\n")}\n`;
+
 /** Files in a directory of the test's own; returns the directory. */
 function files(t: Test, contents: Readonly<Record<string, string>>): string {
   const directory = t.testdir();
@@ -60,9 +62,30 @@ t.test(
   "loadAgentConfig() lets drop-ins override the file, in the order of names, and flags override both",
   async (t) => {
     const directory = files(t, {
-      "agent.yaml": `${header}logging:\n  verbosity: 1\n  flushFrequency: 3s\n  vmodule:\n  - {filePattern: a, verbosity: 1}\n  - {filePattern: b, verbosity: 2}\nfeatureGates:\n  WatchList: true\n  SvcletTracing: false\n`,
+      "agent.yaml":
+        header +
+        lines(
+          "logging:",
+          "  verbosity: 1",
+          "  flushFrequency: 3s",
+          "  vmodule:",
+          "  - {filePattern: a, verbosity: 1}",
+          "  - {filePattern: b, verbosity: 2}",
+          "featureGates:",
+          "  WatchList: true",
+          "  SvcletTracing: false",
+        ),
       "d/20.conf": `${header}logging:\n  verbosity: 3\n`,
-      "d/10.conf": `${kubernetesHeader}logging:\n  verbosity: 2\n  vmodule:\n  - {filePattern: c, verbosity: 3}\nfeatureGates:\n  KubeletTracing: true\n`,
+      "d/10.conf":
+        kubernetesHeader +
+        lines(
+          "logging:",
+          "  verbosity: 2",
+          "  vmodule:",
+          "  - {filePattern: c, verbosity: 3}",
+          "featureGates:",
+          "  KubeletTracing: true",
+        ),
       "d/30.conf~": "not: yaml: at all",
       "d/40.conf/inner.conf": "a directory is passed over",
       "d/README": "so is this",
@@ -104,7 +127,9 @@ t.test("loadAgentConfig() lets null in a drop-in take away what the file set", a
 
 t.test("loadAgentConfig() names file, line and field of everything that is wrong in the files", async (t) => {
   const directory = files(t, {
-    "agent.yaml": `${header}maxPod: 3\nmaxPods: many\nlogging:\n  verbosty: 3\nsyncFrequency: 1m\nsyncFrequency: 2m\n`,
+    "agent.yaml":
+      header +
+      lines("maxPod: 3", "maxPods: many", "logging:", "  verbosty: 3", "syncFrequency: 1m", "syncFrequency: 2m"),
     "d/1.conf": `${header}registryBurst: [1]\n`,
   });
   const file = `${directory}/agent.yaml`;
@@ -119,7 +144,17 @@ t.test("loadAgentConfig() names file, line and field of everything that is wrong
 
 t.test("loadAgentConfig() checks values of the file as strictly as those of flags", async (t) => {
   const directory = files(t, {
-    "agent.yaml": `${header}logging:\n  format: xml\n  flushFrequency: 0s\n  vmodule: []\nfeatureGates:\n  Nope: true\n  MemoryManager: false\n`,
+    "agent.yaml":
+      header +
+      lines(
+        "logging:",
+        "  format: xml",
+        "  flushFrequency: 0s",
+        "  vmodule: []",
+        "featureGates:",
+        "  Nope: true",
+        "  MemoryManager: false",
+      ),
   });
   const file = `${directory}/agent.yaml`;
   t.same(problemsOf([`--config=${file}`]), [
@@ -130,7 +165,9 @@ t.test("loadAgentConfig() checks values of the file as strictly as those of flag
 });
 
 t.test("loadAgentConfig() asks for the feature gate of a field", async (t) => {
-  const directory = files(t, { "agent.yaml": `${header}logging:\n  options:\n    text: {splitStream: true}\n` });
+  const directory = files(t, {
+    "agent.yaml": header + lines("logging:", "  options:", "    text: {splitStream: true}"),
+  });
   const file = `${directory}/agent.yaml`;
   t.same(problemsOf([`--config=${file}`]), [
     `${file}:5: field logging.options.text.splitStream: needs feature gate LoggingAlphaOptions`,
@@ -154,7 +191,9 @@ t.test("parseConfig() refuses what is no agent configuration", async (t) => {
 });
 
 t.test("parseConfig() takes relative names of files from the directory of the configuration", async (t) => {
-  const text = `${header}staticPodPath: pods\ntlsCertFile: /abs/tls.crt\nauthentication: {x509: {clientCAFile: ca.crt}}\n`;
+  const text =
+    header +
+    lines("staticPodPath: pods", "tlsCertFile: /abs/tls.crt", "authentication: {x509: {clientCAFile: ca.crt}}");
   const { origins } = parseConfig(text, "/etc/svc/agent.yaml", "file");
   t.match(findOrigin(origins, ["staticPodPath"]), { value: "/etc/svc/pods", source: { line: 3 } });
   t.match(findOrigin(origins, ["tlsCertFile"]), { value: "/abs/tls.crt" });

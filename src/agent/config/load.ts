@@ -179,7 +179,7 @@ function gateSettingProblems(origins: Branch, settings: GateSettings): string[] 
   });
 }
 
-/** Fields set to what this build does not act on, or whose gate is off. Both defaults, file's and flag's, may be said. */
+/** Fields set to what this build does not act on, or whose gate is off. The flag's default may always be said. */
 function fieldProblems(
   origins: Branch,
   withFile: boolean,
