@@ -48,7 +48,7 @@ export const apiserverProgram: Program<ApiserverFlags> = {
 };
 
 /** Rules between flags: one sentence for each that is broken. */
-export function apiserverRules(flags: ParsedFlags<ApiserverFlags>): readonly string[] {
+function apiserverRules(flags: ParsedFlags<ApiserverFlags>): readonly string[] {
   const problems: string[] = [];
   const both = flags["enable-admission-plugins"].filter((name) => flags["disable-admission-plugins"].includes(name));
   for (const name of both) {

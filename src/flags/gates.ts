@@ -4,7 +4,7 @@ import type { GateSettings } from "./types/gate-settings.ts";
 
 export type GateStage = "ALPHA" | "BETA" | "GA" | "DEPRECATED";
 
-export interface Gate {
+interface Gate {
   readonly stage: GateStage;
   readonly default: boolean;
   /** The value cannot be changed any more. */
@@ -14,7 +14,7 @@ export interface Gate {
 export type GateTable = Readonly<Record<string, Gate>>;
 
 /** Names of gates whose Kubernetes spelling users bring along. */
-export function svcGateName(name: string): string {
+function svcGateName(name: string): string {
   return name.replaceAll("Kubelet", "Svclet");
 }
 

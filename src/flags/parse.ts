@@ -160,7 +160,7 @@ export function isChanged(row: Flag, value: unknown): boolean {
   return row.type.print(value) !== row.type.print(row.default);
 }
 
-export function notEffective(name: string, row: Flag, value: unknown): string {
+function notEffective(name: string, row: Flag, value: unknown): string {
   const text = row.type.print(row.default);
   const only = text === "" ? "leave it unset" : `only its default ${quoted(text)} is accepted`;
   return `--${name}=${quoted(row.type.print(value))}: this build does not act on this flag, ${only}`;
@@ -187,7 +187,7 @@ function missingValue(name: string, row: Flag): string {
 }
 
 /** Texts are shown as given, cut at a length that a terminal line survives. */
-export function quoted(text: string): string {
+function quoted(text: string): string {
   const lengthMax = 200;
   return JSON.stringify(text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text);
 }

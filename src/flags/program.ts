@@ -98,7 +98,7 @@ export function reportedVersion(value: string, version: string): string {
 }
 
 /** Flags given although the gate they need is off. */
-export function gatedFlagProblems(
+function gatedFlagProblems(
   table: FlagTable,
   values: Readonly<Record<string, unknown>>,
   given: ReadonlySet<string>,

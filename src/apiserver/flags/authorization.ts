@@ -3,7 +3,7 @@ import { duration } from "../../flags/types/duration.ts";
 import { strings } from "../../flags/types/list.ts";
 import { int } from "../../flags/types/number.ts";
 import { bool, file, oneOf } from "../../flags/types/text.ts";
-import { admissionPlugins } from "./values.ts";
+import { admissionPlugins, defaultAdmissionPlugins } from "./values.ts";
 
 export const authorizationFlags = section("Authorization and admission", {
   "authorization-mode": flag(
@@ -28,7 +28,7 @@ export const authorizationFlags = section("Authorization and admission", {
   "enable-admission-plugins": flag(
     strings({ choices: admissionPlugins }),
     [],
-    "Plugins enabled in addition to defaults.",
+    `Plugins enabled in addition to the default ones (${defaultAdmissionPlugins.join(", ")}).`,
   ),
   "disable-admission-plugins": flag(
     strings({ choices: admissionPlugins }),

@@ -71,7 +71,7 @@ export const qosReserved: ValueType<Pairs> = pairs({
   wrong: "memory=50",
 });
 
-export const evictionSignals: readonly string[] = [
+const evictionSignals: readonly string[] = [
   "memory.available",
   "nodefs.available",
   "nodefs.inodesFree",

@@ -103,7 +103,7 @@ function isUrl(value: string, protocols: readonly string[]): boolean {
   return protocols.includes(URL.parse(value)?.protocol ?? "");
 }
 
-export function isCidr(value: string): boolean {
+function isCidr(value: string): boolean {
   const [address = "", bits = "", ...rest] = value.split("/");
   const family = isIP(address);
   return rest.length === 0 && family !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128);

@@ -25,7 +25,7 @@ function svcSpelling(key: string): string {
 }
 
 /** True for keys outside the `svc.io` namespace and for those within that a node may set on itself. */
-export function isAllowedNodeLabel(key: string): boolean {
+function isAllowedNodeLabel(key: string): boolean {
   const spelled = svcSpelling(key);
   const slash = spelled.indexOf("/");
   const domain = slash < 0 ? "" : spelled.slice(0, slash);
@@ -36,14 +36,14 @@ export function isAllowedNodeLabel(key: string): boolean {
 
 const namePart = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 
-export function isLabelKey(key: string): boolean {
+function isLabelKey(key: string): boolean {
   const [first = "", second, ...rest] = key.split("/");
   if (rest.length > 0) return false;
   if (second === undefined) return namePart.test(first);
   return namePart.test(second) && first.length <= 253 && /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(first);
 }
 
-export function isLabelValue(value: string): boolean {
+function isLabelValue(value: string): boolean {
   return value === "" || namePart.test(value);
 }
 

@@ -44,12 +44,8 @@ const insecure: readonly string[] = [
   "TLS_RSA_WITH_RC4_128_SHA",
 ];
 
-/** All suites that either program accepts; which of them are insecure differs by program. */
-export const cipherSuites: readonly string[] = [...preferred, ...staticRsa, ...insecure];
-
-export function insecureCipherSuites(program: "agent" | "apiserver"): readonly string[] {
-  return program === "agent" ? insecure : [...staticRsa, ...insecure];
-}
+/** All suites that either program accepts. */
+const cipherSuites: readonly string[] = [...preferred, ...staticRsa, ...insecure];
 
 export function suites(name: "string" | "strings"): ValueType<readonly string[]> {
   return {
