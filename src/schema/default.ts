@@ -1,6 +1,6 @@
 /** Fills in the defaults that stand at the fields of a schema. What needs no change is returned as it is. */
 import { membersOf } from "./members.ts";
-import type { ObjectSchema, Schema } from "./schema.ts";
+import type { Field, ObjectSchema, Schema } from "./schema.ts";
 
 /** Returns `value` itself when nothing was missing; otherwise copies of the objects that changed. */
 export function applyDefaults<T>(schema: Schema, value: T): T {
@@ -51,18 +51,32 @@ function hasDefaults(schema: Schema, seen: Set<Schema>): boolean {
   }
 }
 
+interface Slot {
+  readonly name: string;
+  readonly field: Field;
+  readonly defaulter: Defaulter;
+}
+
+function slotsOf(schema: ObjectSchema): readonly Slot[] {
+  return (
+    membersOf(schema)
+      .filter((member) => member.field.default !== undefined || hasDefaults(member.schema, new Set()))
+      // A default that says what absence says anyway would only cost memory.
+      .filter((member) => !(member.field.default === "" && member.field.presence === "optional"))
+      .map(({ name, field, schema: target }) => ({ name, field, defaulter: defaulterOf(target) }))
+  );
+}
+
 function objectDefaulter(schema: ObjectSchema): Defaulter {
-  const slots = membersOf(schema)
-    .filter((member) => member.field.default !== undefined || hasDefaults(member.schema, new Set()))
-    // A default that says what absence says anyway would only cost memory.
-    .filter((member) => !(member.field.default === "" && member.field.presence === "optional"));
+  let slots: readonly Slot[] | undefined;
   return {
     apply(value) {
+      slots ??= slotsOf(schema);
       const members = value as Readonly<Record<string, unknown>>;
       let changed: Record<string, unknown> | undefined;
-      for (const { name, field, schema: target } of slots) {
+      for (const { name, field, defaulter } of slots) {
         const old = members[name];
-        const next = old === undefined ? structuredClone(field.default) : defaulterOf(target).apply(old);
+        const next = old === undefined ? freshDefault(field.default) : defaulter.apply(old);
         if (next !== old) {
           changed ??= { ...members };
           changed[name] = next;
@@ -73,12 +87,23 @@ function objectDefaulter(schema: ObjectSchema): Defaulter {
   };
 }
 
+function freshDefault(value: unknown): unknown {
+  return typeof value === "object" ? structuredClone(value) : value;
+}
+
 function listDefaulter(items: Schema): Defaulter {
+  const defaulter = defaulterOf(items);
   return {
     apply(value) {
       const list = value as readonly unknown[];
-      const next = list.map((item) => defaulterOf(items).apply(item));
-      return next.some((item, place) => item !== list[place]) ? next : value;
+      let changed: unknown[] | undefined;
+      for (let place = 0; place < list.length; place++) {
+        const next = defaulter.apply(list[place]);
+        if (next === list[place]) continue;
+        changed ??= [...list];
+        changed[place] = next;
+      }
+      return changed ?? value;
     },
   };
 }

@@ -134,9 +134,23 @@ function compile(schema: Schema): Writer {
         JSON.stringify(typeof value === "string" ? value : Buffer.from(value).toString("base64"));
     case "integer":
       return (value: number | bigint) => String(value);
+    case "string":
+    case "enum":
+      return quoted;
+    case "boolean":
+      return (value: boolean) => (value ? "true" : "false");
+    case "special":
+      return (value: string | number) => (typeof value === "string" ? quoted(value) : String(value));
     default:
       return (value: unknown) => JSON.stringify(value) ?? "null";
   }
+}
+
+const plainText = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
+
+/** Text that needs no escapes is most text. */
+function quoted(text: string): string {
+  return plainText.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
 function listWriter(schema: ListSchema): Writer {

@@ -143,11 +143,11 @@ function checked(requirement: Requirement): Requirement {
 }
 
 export function matchesLabels(requirements: readonly Requirement[], labels: Labels | undefined): boolean {
-  return requirements.every((requirement) => meets(requirement, valueOf(labels ?? {}, requirement.key)));
+  return requirements.every((requirement) => meets(requirement, labelOf(labels ?? {}, requirement.key)));
 }
 
 /** Not by a bare index: an object also has a `constructor`. */
-function valueOf(labels: Labels, key: string): string | undefined {
+function labelOf(labels: Labels, key: string): string | undefined {
   return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }
 

@@ -1,0 +1,22 @@
+import t from "tap";
+import { orderItems, sameItem } from "./element-order.ts";
+
+t.test("orderItems() puts patched items in the patch's order and the others where they stood", async (t) => {
+  const letters = (text: string) => [...text];
+  const cases: readonly (readonly [string, string, string, string])[] = [
+    ["abcd", "ca", "abcd", "bcad"],
+    ["abcd", "", "abcd", "abcd"],
+    ["abx", "x", "ab", "xab"],
+    ["dcba", "abcd", "abcd", "abcd"],
+  ];
+  for (const [merged, patch, live, result] of cases) {
+    t.equal(orderItems(letters(merged), letters(patch), letters(live), "").join(""), result);
+  }
+});
+
+t.test("sameItem() compares merge keys, or values where there is none", async (t) => {
+  t.ok(sameItem({ name: "a", x: 1 }, { name: "a", x: 2 }, "name"));
+  t.notOk(sameItem({ name: "a" }, { name: "b" }, "name"));
+  t.notOk(sameItem("a", { name: "a" }, "name"));
+  t.ok(sameItem(1, 1, ""));
+});
