@@ -52,7 +52,7 @@ export function bounded(text: string): string {
 }
 
 /** The message of whatever was thrown, followed by those of its causes. */
-export function errorText(error: unknown): string {
+function errorText(error: unknown): string {
   const parts: string[] = [];
   let current = error;
   // Cause chains are as short as the layers of the program; a cycle ends here too.

@@ -24,7 +24,7 @@ export interface ObjectEvent<T> {
   readonly revision: Revision;
 }
 
-export interface BookmarkEvent {
+interface BookmarkEvent {
   readonly type: "BOOKMARK";
   readonly revision: Revision;
   /** The bookmark of a watch without `from` that says: all that existed at its start has been sent. */
