@@ -1,12 +1,13 @@
 import type { ApiObject } from "../api/kind.ts";
-import type { ReflectorOptions } from "./reflector.ts";
+import { type ReflectorEvent, type ReflectorOptions, reflect } from "./reflector.ts";
 
 export interface InformerHandlers<T> {
   put?(object: T, previous: T | undefined): void;
+  /** With the last state known. */
   delete?(object: T): void;
 }
 
-/** The objects of one kind as the server last told, by `namespace/name` (`name` for cluster-wide kinds). */
+/** The objects of one kind as the server last told; as many as the server has, so the query is its bound. */
 export interface Informer<T> extends AsyncDisposable {
   /** Resolves after the first list has been delivered; rejects when the informer stops before. */
   readonly synced: Promise<void>;
@@ -18,7 +19,110 @@ export interface Informer<T> extends AsyncDisposable {
   subscribe(handlers: InformerHandlers<T>): () => void;
 }
 
-export declare function startInformer<T extends ApiObject>(
+/** Runs until `signal` aborts or it is disposed. */
+export function startInformer<T extends ApiObject>(
   options: Omit<ReflectorOptions<T>, "onEvent">,
   signal?: AbortSignal,
-): Informer<T>;
+): Informer<T> {
+  return new ReflectedInformer(options, signal);
+}
+
+class ReflectedInformer<T extends ApiObject> implements Informer<T> {
+  readonly synced: Promise<void>;
+  readonly #options: Omit<ReflectorOptions<T>, "onEvent">;
+  readonly #objects = new Map<string, T>();
+  readonly #subscribers = new Set<InformerHandlers<T>>();
+  readonly #stop = new AbortController();
+  readonly #running: Promise<void>;
+  #synced = false;
+  #settle: { resolve(): void; reject(error: unknown): void };
+
+  constructor(options: Omit<ReflectorOptions<T>, "onEvent">, signal: AbortSignal | undefined) {
+    this.#options = options;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.synced = promise;
+    this.#settle = { resolve, reject };
+    // Whoever waits is told; nobody has to.
+    promise.catch(() => {});
+    const until = signal === undefined ? this.#stop.signal : AbortSignal.any([signal, this.#stop.signal]);
+    this.#running = reflect({ ...options, onEvent: (event) => this.#apply(event) }, until).finally(() =>
+      this.#settle.reject(new DOMException("The informer stopped before its first list", "AbortError")),
+    );
+  }
+
+  get isSynced(): boolean {
+    return this.#synced;
+  }
+
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  get(name: string, namespace = ""): T | undefined {
+    return this.#objects.get(keyOf(namespace, name));
+  }
+
+  list(): IterableIterator<T> {
+    return this.#objects.values();
+  }
+
+  subscribe(handlers: InformerHandlers<T>): () => void {
+    this.#subscribers.add(handlers);
+    for (const object of [...this.#objects.values()]) this.#guard(() => handlers.put?.(object, undefined));
+    return () => void this.#subscribers.delete(handlers);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort(new DOMException("The informer was closed", "AbortError"));
+    await this.#running;
+  }
+
+  #apply(event: ReflectorEvent<T>): void {
+    switch (event.type) {
+      case "put":
+        this.#put(event.object);
+        return;
+      case "delete":
+        this.#delete(objectKey(event.object), event.object);
+        return;
+      case "replace": {
+        const kept = new Set(event.items.map(objectKey));
+        for (const [key, object] of [...this.#objects]) if (!kept.has(key)) this.#delete(key, object);
+        for (const object of event.items) this.#put(object);
+        this.#synced = true;
+        this.#settle.resolve();
+      }
+    }
+  }
+
+  #put(object: T): void {
+    const key = objectKey(object);
+    const previous = this.#objects.get(key);
+    const revision = object.metadata?.resourceVersion;
+    // A new list repeats what is known.
+    if (previous !== undefined && revision !== undefined && previous.metadata?.resourceVersion === revision) return;
+    this.#objects.set(key, object);
+    for (const handlers of this.#subscribers) this.#guard(() => handlers.put?.(object, previous));
+  }
+
+  #delete(key: string, object: T): void {
+    if (!this.#objects.delete(key)) return;
+    for (const handlers of this.#subscribers) this.#guard(() => handlers.delete?.(object));
+  }
+
+  #guard(call: () => void): void {
+    try {
+      call();
+    } catch (error) {
+      this.#options.log.error("A handler of changes failed", error, { resource: this.#options.kind.plural });
+    }
+  }
+}
+
+function objectKey(object: ApiObject): string {
+  return keyOf(object.metadata?.namespace ?? "", object.metadata?.name ?? "");
+}
+
+function keyOf(namespace: string, name: string): string {
+  return `${namespace}/${name}`;
+}

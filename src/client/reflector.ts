@@ -1,4 +1,6 @@
 import type { ApiObject, Kind } from "../api/kind.ts";
+import { StatusError } from "../api/status.ts";
+import { Backoff } from "../std/backoff.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
 import type { RandomSource } from "../std/random.ts";
@@ -19,5 +21,107 @@ export interface ReflectorOptions<T extends ApiObject> {
   readonly onEvent: (event: ReflectorEvent<T>) => void;
 }
 
-/** Keeps a view of one kind true: list, then watch, and again with back-off whatever breaks. Resolves when `signal` aborts. */
-export declare function reflect<T extends ApiObject>(options: ReflectorOptions<T>, signal: AbortSignal): Promise<void>;
+/** As client-go's reflector. */
+const BACKOFF = { initialMs: 800, maxMs: 30_000, jitter: 1 };
+/** A watch is asked to end after a random time between this and twice this, so that servers shed their load evenly. */
+const WATCH_SECONDS_MIN = 300;
+/** A watch that ends sooner than this, without having told anything, counts as a failure. */
+const WATCH_SHORT_MS = 1000;
+
+/**
+ * Keeps a view of one kind true: list, then watch from there, and again with back-off whatever breaks. A broken watch
+ * resumes where it was; only when the server has forgotten that revision (410) is everything listed again. Resolves
+ * when `signal` aborts.
+ */
+export async function reflect<T extends ApiObject>(options: ReflectorOptions<T>, signal: AbortSignal): Promise<void> {
+  const backoff = new Backoff(BACKOFF, options.random);
+  // "0": any state will do, so that a crowd that starts at once is answered from the server's cache.
+  let listFrom = "0";
+  while (!signal.aborted) {
+    try {
+      let revision = await list(options, listFrom, signal);
+      listFrom = "0";
+      for (;;) {
+        const watched = await watch(options, revision, signal);
+        revision = watched.revision;
+        if (signal.aborted) return;
+        if (watched.healthy) backoff.reset();
+        if (watched.error !== undefined) throwIfUnusable(watched.error);
+        if (!watched.healthy || watched.error !== undefined) {
+          if (watched.error !== undefined) report(options, "Watch broke; resuming", watched.error);
+          await options.clock.sleep(backoff.next(), signal);
+        }
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      // The revision is gone from the server's cache too: ask for the latest state.
+      if (isGone(error)) listFrom = "";
+      else report(options, "Cannot list; trying again", error);
+      await options.clock.sleep(backoff.next(), signal).catch(() => {});
+    }
+  }
+}
+
+async function list<T extends ApiObject>(
+  { client, kind, query, onEvent }: ReflectorOptions<T>,
+  resourceVersion: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const first = await client.list(kind, { ...query, resourceVersion }, signal);
+  const items = [...first.items];
+  let next = first.continue;
+  while (next !== undefined && next !== "") {
+    const page = await client.list(kind, { ...query, continue: next }, signal);
+    items.push(...page.items);
+    next = page.continue;
+  }
+  signal.throwIfAborted();
+  onEvent({ type: "replace", items, resourceVersion: first.resourceVersion });
+  return first.resourceVersion;
+}
+
+interface Watched {
+  /** What has been seen. */
+  readonly revision: string;
+  readonly healthy: boolean;
+  readonly error?: unknown;
+}
+
+async function watch<T extends ApiObject>(
+  { client, kind, query, clock, random, onEvent }: ReflectorOptions<T>,
+  from: string,
+  signal: AbortSignal,
+): Promise<Watched> {
+  const start = clock.monotonic();
+  let revision = from;
+  let told = false;
+  try {
+    const timeoutSeconds = Math.floor(WATCH_SECONDS_MIN * (1 + random.fraction()));
+    const asked = { ...query, resourceVersion: from, allowWatchBookmarks: true, timeoutSeconds };
+    for await (const event of client.watch(kind, asked, signal)) {
+      if (signal.aborted) break;
+      told = true;
+      if (event.type === "BOOKMARK") revision = event.resourceVersion;
+      else {
+        onEvent({ type: event.type === "DELETED" ? "delete" : "put", object: event.object });
+        revision = event.object.metadata?.resourceVersion ?? revision;
+      }
+    }
+    return { revision, healthy: told || clock.monotonic() - start >= WATCH_SHORT_MS };
+  } catch (error) {
+    return { revision, healthy: told, error };
+  }
+}
+
+/** Refusals that resuming cannot cure: the view must be listed anew. */
+function throwIfUnusable(error: unknown): void {
+  if (error instanceof StatusError && error.status.code !== 429 && error.status.code < 500) throw error;
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof StatusError && error.status.code === 410;
+}
+
+function report<T extends ApiObject>({ log, kind }: ReflectorOptions<T>, message: string, error: unknown): void {
+  log.warn(message, { resource: kind.plural, error: error instanceof Error ? error.message : String(error) });
+}
