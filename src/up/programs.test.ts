@@ -1,6 +1,7 @@
 /** Every flag of every program: through parser, help, wrong value, configuration file, completion and reference. */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
+import fc from "fast-check";
 import t from "tap";
 import { apiserverProgram } from "../apiserver/flags.ts";
 import { completionScript, shells } from "../flags/completion.ts";
@@ -118,6 +119,24 @@ for (const program of programs) {
     t.equal(readFileSync(new URL(`docs/flags-${program.word}.md`, root), "utf8"), renderReference(program));
   });
 }
+
+t.test("every value type reads any text or throws a ValueError", async (t) => {
+  const types = programs.flatMap(({ flags }) => Object.values(flags).map((row: Flag) => row.type));
+  const text = fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom(..."0159-+.,:;=</%aKMimsh[]\"' *") }));
+  const seed = 20_261_121;
+  fc.assert(
+    fc.property(fc.constantFrom(...types), text, (type, value) => {
+      try {
+        const parsed = type.parse(value);
+        type.print(parsed);
+      } catch (error) {
+        if (!(error instanceof ValueError)) throw error;
+      }
+    }),
+    { seed, numRuns: 5000 },
+  );
+  t.pass(`seed ${seed}`);
+});
 
 t.test("completionScript() for bash is a script that completes words, flags and values", async (t) => {
   const script = completionScript("bash", programs);

@@ -1,0 +1,43 @@
+import t from "tap";
+import type { ParsedFlags } from "../../flags/flag.ts";
+import type { agentFlags } from "../flags.ts";
+import { loadAgentConfig } from "./load.ts";
+import { emptyBranch, originsOf } from "./origin.ts";
+import { ruleProblems } from "./validate.ts";
+
+type AgentFlags = ParsedFlags<typeof agentFlags>;
+
+const defaults = loadAgentConfig([], {}).flags;
+const problems = (changed: Partial<AgentFlags>) => ruleProblems({ ...defaults, ...changed }, emptyBranch);
+
+t.test("ruleProblems() finds nothing wrong with the defaults", async (t) => {
+  t.same(problems({}), []);
+});
+
+t.test("ruleProblems() says which rule is broken", async (t) => {
+  const cases: readonly [Partial<AgentFlags>, RegExp][] = [
+    [{ "image-gc-low-threshold": 90, "image-gc-high-threshold": 80 }, /imageGCLowThresholdPercent must not be above/],
+    [{ "enforce-node-allocatable": ["none", "pods"] }, /none stands alone/],
+    [{ "enforce-node-allocatable": ["system-reserved"] }, /needs systemReservedCgroup/],
+    [{ "enforce-node-allocatable": ["svc-reserved"] }, /needs svcReservedCgroup/],
+    [{ "cgroups-per-qos": false }, /cgroupsPerQOS may be false only/],
+    [{ runonce: true }, /runOnce and enableServer exclude/],
+    [{ "eviction-soft": { "memory.available": "1Gi" } }, /evictionSoft needs a grace period/],
+    [{ "tls-cert-file": "/a" }, /belong together/],
+    [{ "reserved-cpus": "0", "system-reserved-cgroup": "/s" }, /reservedSystemCPUs cannot be used/],
+  ];
+  for (const [changed, message] of cases) t.match(problems(changed), [message], JSON.stringify(changed));
+});
+
+t.test("ruleProblems() accepts what the rules allow", async (t) => {
+  t.same(problems({ "enforce-node-allocatable": ["none"], "cgroups-per-qos": false }), []);
+  t.same(problems({ "enforce-node-allocatable": ["system-reserved"], "system-reserved-cgroup": "/s" }), []);
+  t.same(problems({ runonce: true, "enable-server": false }), []);
+  t.same(problems({ "tls-cert-file": "/a", "tls-private-key-file": "/b" }), []);
+});
+
+t.test("ruleProblems() says where the field was set", async (t) => {
+  const origins = originsOf({ cgroupsPerQOS: false }, () => ({ kind: "file", file: "a.yaml", line: 3 }));
+  if (origins.kind !== "branch") throw new Error("an object is a branch");
+  t.match(ruleProblems({ ...defaults, "cgroups-per-qos": false }, origins), [/^a\.yaml:3: cgroupsPerQOS/]);
+});
