@@ -96,6 +96,15 @@ class ApiClient implements Client {
     return this.#put(kind, object, "status", signal);
   }
 
+  async updateSubresource<T extends ApiObject>(
+    kind: Kind<T>,
+    object: T,
+    subresource: string,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    return this.#put(kind, object, subresource, signal);
+  }
+
   async patch<T extends ApiObject>(
     kind: Kind<T>,
     name: ObjectName,

@@ -48,6 +48,13 @@ export interface Client {
   create<T extends ApiObject>(kind: Kind<T>, object: T, signal?: AbortSignal): Promise<T>;
   update<T extends ApiObject>(kind: Kind<T>, object: T, signal?: AbortSignal): Promise<T>;
   updateStatus<T extends ApiObject>(kind: Kind<T>, object: T, signal?: AbortSignal): Promise<T>;
+  /** PUT to a subresource of the object's kind (`finalize`, `resize`). */
+  updateSubresource<T extends ApiObject>(
+    kind: Kind<T>,
+    object: T,
+    subresource: string,
+    signal?: AbortSignal,
+  ): Promise<T>;
   patch<T extends ApiObject>(
     kind: Kind<T>,
     name: ObjectName,

@@ -1,0 +1,17 @@
+/** A control loop that may run inside the API server: it sees the cluster through a client like anybody else. */
+import type { Client } from "../client/client.ts";
+import type { Clock } from "../std/clock.ts";
+import type { Logger } from "../std/log.ts";
+import type { RandomSource } from "../std/random.ts";
+
+export interface ControllerDeps {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+  /** Aborts when the controller has to stop. */
+  readonly signal: AbortSignal;
+}
+
+/** Runs until the signal aborts and then resolves, its work put down; rejects only for an error it cannot live with. */
+export type RunController = (deps: ControllerDeps) => Promise<void>;

@@ -1,0 +1,33 @@
+import type { NodeSelectorTerm } from "../../../api/core/selector.ts";
+import { matchesLabels, type Requirement } from "../../../api/meta/selector.ts";
+import type { Filter } from "./filter.ts";
+
+const MISMATCH = ["node(s) didn't match Pod's node affinity/selector"];
+
+/** `spec.nodeSelector` and the required node affinity: all of the first, any term of the second. */
+export const nodeAffinity: Filter = (pod, { node }) => {
+  const labels = node.metadata?.labels ?? {};
+  for (const [key, value] of Object.entries(pod.spec?.nodeSelector ?? {})) if (labels[key] !== value) return MISMATCH;
+  const required = pod.spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  if (required === undefined) return [];
+  const fields = { "metadata.name": node.metadata?.name ?? "" };
+  return required.nodeSelectorTerms.some((term) => matches(term, labels, fields)) ? [] : MISMATCH;
+};
+
+type Labels = Readonly<Record<string, string>>;
+
+/** A term without any requirement selects nothing. */
+function matches(term: NodeSelectorTerm, labels: Labels, fields: Labels): boolean {
+  const expressions = (term.matchExpressions ?? []).map(requirement);
+  const fieldTerms = (term.matchFields ?? []).map(requirement);
+  if (expressions.length + fieldTerms.length === 0) return false;
+  return matchesLabels(expressions, labels) && matchesLabels(fieldTerms, fields);
+}
+
+function requirement(term: {
+  readonly key: string;
+  readonly operator: string;
+  readonly values?: readonly string[] | undefined;
+}): Requirement {
+  return { key: term.key, operator: term.operator as Requirement["operator"], values: term.values ?? [] };
+}

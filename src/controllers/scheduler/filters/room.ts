@@ -1,0 +1,29 @@
+import { type HostPort, hostPortsOf } from "../node-info.ts";
+import { podRequests } from "../resources.ts";
+import type { Filter } from "./filter.ts";
+
+const UNIT = 1_000_000_000n;
+
+/** CPU, memory and every other resource the pod asks for must be free, and the node may not be full of pods. */
+export const resourcesFit: Filter = (pod, info) => {
+  const reasons: string[] = [];
+  const pods = info.allocatable.get("pods");
+  if (pods !== undefined && BigInt(info.podCount + 1) * UNIT > pods) reasons.push("Too many pods");
+  for (const [name, wanted] of podRequests(pod)) {
+    if (wanted === 0n) continue;
+    const free = (info.allocatable.get(name) ?? 0n) - (info.requested.get(name) ?? 0n);
+    if (wanted > free) reasons.push(`Insufficient ${name}`);
+  }
+  return reasons;
+};
+
+/** A host port is taken per protocol and address; the address of all takes it for each. */
+export const hostPortsFree: Filter = (pod, info) => {
+  const clash = hostPortsOf(pod).some((wanted) => info.hostPorts.some((taken) => clashes(wanted, taken)));
+  return clash ? ["node(s) didn't have free ports for the requested pod ports"] : [];
+};
+
+function clashes(a: HostPort, b: HostPort): boolean {
+  if (a.port !== b.port || a.protocol !== b.protocol) return false;
+  return a.ip === b.ip || a.ip === "0.0.0.0" || b.ip === "0.0.0.0";
+}

@@ -1,0 +1,97 @@
+import t from "tap";
+import type { Node } from "../../api/core/node.ts";
+import type { Pod, PodSpec } from "../../api/core/pod.ts";
+import { nodeInfo } from "./node-info.ts";
+import { selectNode } from "./select-node.ts";
+
+const conditions = [{ type: "Ready", status: "True" }] as const;
+const allocatable = { cpu: "2", memory: "4Gi", pods: "3" };
+
+function node(name: string, rest: Partial<Node> = {}): Node {
+  return {
+    metadata: { name, labels: { "kubernetes.io/hostname": name } },
+    status: { conditions, allocatable },
+    ...rest,
+  };
+}
+
+function pod(spec: Partial<PodSpec> = {}): Pod {
+  return { spec: { containers: [{ name: "a" }], ...spec } };
+}
+
+const asking = (cpu: string): Partial<PodSpec> => ({ containers: [{ name: "a", resources: { requests: { cpu } } }] });
+
+function reasonFor(candidate: Pod, on: Node, others: readonly Pod[] = []): string {
+  const selection = selectNode(candidate, [nodeInfo(on, others)]);
+  return selection.node ?? selection.message;
+}
+
+t.test("selectNode() says why no node will do, in the scheduler's words", async (t) => {
+  t.same(selectNode(pod(), []), { node: undefined, message: "no nodes available to schedule pods" });
+  const cases: readonly (readonly [Pod, Node, string])[] = [
+    [pod(), node("n"), "n"],
+    [pod(), node("n", { status: { conditions: [{ type: "Ready", status: "Unknown" }] } }), "1 node(s) were not ready"],
+    [pod(), node("n", { spec: { unschedulable: true } }), "1 node(s) were unschedulable"],
+    [pod({ tolerations: [{ operator: "Exists" }] }), node("n", { spec: { unschedulable: true } }), "n"],
+    [
+      pod(),
+      node("n", { spec: { taints: [{ key: "dedicated", value: "gpu", effect: "NoSchedule" }] } }),
+      "1 node(s) had untolerated taint {dedicated: gpu}",
+    ],
+    [
+      pod({ tolerations: [{ key: "dedicated", value: "gpu", effect: "NoSchedule" }] }),
+      node("n", { spec: { taints: [{ key: "dedicated", value: "gpu", effect: "NoSchedule" }] } }),
+      "n",
+    ],
+    [pod(), node("n", { spec: { taints: [{ key: "x", effect: "PreferNoSchedule" }] } }), "n"],
+    [pod({ nodeSelector: { disk: "ssd" } }), node("n"), "1 node(s) didn't match Pod's node affinity/selector"],
+    [pod({ nodeSelector: { "kubernetes.io/hostname": "n" } }), node("n"), "n"],
+    [pod(asking("3")), node("n"), "1 Insufficient cpu"],
+    [pod(asking("2")), node("n"), "n"],
+  ];
+  for (const [candidate, on, expected] of cases) {
+    t.equal(reasonFor(candidate, on), expected === "n" ? "n" : `0/1 nodes are available: ${expected}.`);
+  }
+});
+
+t.test("selectNode() honours required node affinity: any term, all of its expressions", async (t) => {
+  const wanting = (nodeSelectorTerms: readonly object[]): Pod =>
+    pod({
+      affinity: {
+        nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } },
+      },
+    } as Partial<PodSpec>);
+  const host = (value: string) => ({ key: "kubernetes.io/hostname", operator: "In", values: [value] });
+  t.equal(reasonFor(wanting([{ matchExpressions: [host("x")] }, { matchExpressions: [host("n")] }]), node("n")), "n");
+  t.match(reasonFor(wanting([{ matchExpressions: [host("x"), host("n")] }]), node("n")), /affinity/);
+  t.match(reasonFor(wanting([{}]), node("n")), /affinity/, "an empty term selects nothing");
+  t.equal(
+    reasonFor(wanting([{ matchFields: [{ key: "metadata.name", operator: "In", values: ["n"] }] }]), node("n")),
+    "n",
+  );
+});
+
+t.test("selectNode() counts what other pods take", async (t) => {
+  t.match(reasonFor(pod(asking("1500m")), node("n"), [pod(asking("1"))]), /Insufficient cpu/);
+  t.match(reasonFor(pod(), node("n"), [pod(), pod(), pod()]), /Too many pods/);
+  const web = (hostIP: string) =>
+    pod({ containers: [{ name: "a", ports: [{ containerPort: 80, hostPort: 80, hostIP }] }] });
+  t.match(reasonFor(web(""), node("n"), [web("192.0.2.1")]), /free ports/);
+  t.equal(reasonFor(web("192.0.2.2"), node("n"), [web("192.0.2.1")]), "n");
+});
+
+t.test("selectNode() takes an init container's peak for the pod's need", async (t) => {
+  const starting = pod({
+    containers: [{ name: "a", resources: { requests: { cpu: "500m" } } }],
+    initContainers: [
+      { name: "s", restartPolicy: "Always", resources: { requests: { cpu: "1" } } },
+      { name: "i", resources: { requests: { cpu: "1500m" } } },
+    ],
+  });
+  t.match(reasonFor(starting, node("n")), /Insufficient cpu/, "1 + 1.5 while starting");
+});
+
+t.test("selectNode() prefers the node with most room left", async (t) => {
+  const infos = [nodeInfo(node("full"), [pod(asking("1500m"))]), nodeInfo(node("empty"), [])];
+  t.same(selectNode(pod(asking("100m")), infos), { node: "empty" });
+});
