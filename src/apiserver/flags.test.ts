@@ -47,7 +47,7 @@ t.test("apiserverFlags: combinations that the specification calls invalid are re
     t.match(
       invoke(apiserverProgram, argv, { version: "v1.33.0" }),
       { kind: "exit", code: 1, stderr: message },
-      argv[0],
+      argv.join(" "),
     );
   }
 });
