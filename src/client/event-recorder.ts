@@ -1,8 +1,14 @@
+import type { Event } from "../api/core/event.ts";
+import { eventKind } from "../api/core/event-kind.ts";
 import type { ObjectReference } from "../api/core/object-reference.ts";
+import { StatusError } from "../api/status.ts";
+import { formatInstant } from "../schema/time.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
-import type { RandomSource } from "../std/random.ts";
+import { type RandomSource, suffix } from "../std/random.ts";
 import type { Client } from "./client.ts";
+import { EventCorrelator, type Occurrence, type Tally } from "./event-correlator.ts";
+import { TokenBucket } from "./token-bucket.ts";
 
 export interface EventRecorderOptions {
   readonly client: Client;
@@ -26,4 +32,153 @@ export interface EventRecorder extends AsyncDisposable {
   flush(): Promise<void>;
 }
 
-export declare function createEventRecorder(options: EventRecorderOptions): EventRecorder;
+/** Occurrences waiting to be sent. When it is full, new ones are dropped: events are a courtesy, the queue is memory. */
+const QUEUE_MAX = 1000;
+const DEFAULT_QPS = 50;
+const DEFAULT_BURST = 100;
+/** Sending is tried so often, this far apart. */
+const TRIES_MAX = 12;
+const RETRY_MS = 10_000;
+/** Longest message that the API takes, in UTF-8 bytes. */
+const MESSAGE_BYTES_MAX = 1024;
+
+/** Same events are counted on the object that told the first of them. */
+export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
+  return new Recorder(options);
+}
+
+class Recorder implements EventRecorder {
+  readonly #options: EventRecorderOptions;
+  readonly #correlator: EventCorrelator;
+  readonly #bucket: TokenBucket | undefined;
+  readonly #queue: Occurrence[] = [];
+  readonly #stop = new AbortController();
+  #sending: Promise<void> | undefined;
+  #dropped = 0;
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+    const { clock, random, qps = DEFAULT_QPS, burst = DEFAULT_BURST } = options;
+    this.#correlator = new EventCorrelator(
+      clock,
+      ({ name = "" }) => `${name}.${clock.now().toString(16)}${suffix(random)}`,
+    );
+    this.#bucket = qps === 0 ? undefined : new TokenBucket(clock, qps, Math.max(burst, 1));
+  }
+
+  record(about: ObjectReference, type: "Normal" | "Warning", reason: string, message: string): void {
+    if (this.#stop.signal.aborted) return;
+    if (this.#queue.length >= QUEUE_MAX) {
+      if (this.#dropped++ === 0)
+        this.#options.log.warn("Events are dropped: too many wait to be sent", { limit: QUEUE_MAX });
+      return;
+    }
+    this.#queue.push({ about, type, reason, message: bounded(message), at: this.#options.clock.now() });
+    this.#sending ??= this.#sendAll();
+  }
+
+  async flush(): Promise<void> {
+    while (this.#sending !== undefined) await this.#sending;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort(new DOMException("The event recorder is closed", "AbortError"));
+    this.#queue.length = 0;
+    await this.flush();
+  }
+
+  async #sendAll(): Promise<void> {
+    // Not before the caller has gone on: recording must not run any of this.
+    await Promise.resolve();
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+      try {
+        await this.#send(next);
+      } catch (error) {
+        if (this.#stop.signal.aborted) break;
+        const { reason, about } = next;
+        const why = error instanceof Error ? error.message : String(error);
+        this.#options.log.warn("Event could not be sent", { reason, kind: about.kind, name: about.name, error: why });
+      }
+    }
+    if (this.#dropped > 0) this.#options.log.warn("Events were dropped", { count: this.#dropped });
+    this.#dropped = 0;
+    // In the same turn as the last look at the queue, so that no occurrence is left behind.
+    this.#sending = undefined;
+  }
+
+  async #send(occurrence: Occurrence): Promise<void> {
+    const tally = this.#correlator.observe(occurrence);
+    if (tally === undefined) return;
+    const { clock } = this.#options;
+    const { signal } = this.#stop;
+    for (let attempt = 1; ; attempt++) {
+      while (this.#bucket !== undefined && !this.#bucket.take()) await clock.sleep(this.#bucket.waitMs, signal);
+      try {
+        return await this.#write(occurrence, tally);
+      } catch (error) {
+        if (signal.aborted || attempt === TRIES_MAX || !isPassing(error)) throw error;
+        await clock.sleep(RETRY_MS, signal);
+      }
+    }
+  }
+
+  async #write(occurrence: Occurrence, tally: Tally): Promise<void> {
+    const { client } = this.#options;
+    const { signal } = this.#stop;
+    const namespace = namespaceOf(occurrence.about);
+    if (tally.count > 1) {
+      const { count, message, lastAt } = tally;
+      const patch = { count, message, lastTimestamp: formatTime(lastAt) };
+      try {
+        await client.patch(eventKind, { namespace, name: tally.name }, "strategic", patch, { signal });
+        return;
+      } catch (error) {
+        // The server forgets events after a while; then the count goes on under a new name.
+        if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
+        tally.name = `${occurrence.about.name ?? ""}.${this.#options.clock.now().toString(16)}${suffix(this.#options.random)}`;
+      }
+    }
+    await client.create(eventKind, this.#event(occurrence, tally, namespace), signal);
+  }
+
+  #event({ about, type, reason }: Occurrence, tally: Tally, namespace: string): Event {
+    const { component, host } = this.#options;
+    return {
+      metadata: { name: tally.name, namespace },
+      involvedObject: about,
+      reason,
+      message: tally.message,
+      source: { component, ...(host === undefined ? {} : { host }) },
+      firstTimestamp: formatTime(tally.firstAt),
+      lastTimestamp: formatTime(tally.lastAt),
+      count: tally.count,
+      type,
+      reportingComponent: component,
+      reportingInstance: host ?? "",
+    };
+  }
+}
+
+function formatTime(milliseconds: number): string {
+  return formatInstant({ seconds: Math.floor(milliseconds / 1000), nanos: 0 }, false);
+}
+
+/** Events about cluster-wide objects live in `default`. */
+function namespaceOf(about: ObjectReference): string {
+  return about.namespace === undefined || about.namespace === "" ? "default" : about.namespace;
+}
+
+/** Whether another try may succeed: no answer at all, or one that says so. */
+function isPassing(error: unknown): boolean {
+  return !(error instanceof StatusError) || error.status.code === 429 || error.status.code >= 500;
+}
+
+function bounded(message: string): string {
+  const bytes = Buffer.from(message);
+  if (bytes.length <= MESSAGE_BYTES_MAX) return message;
+  // A cut through a character leaves a replacement character, which is three bytes.
+  return `${bytes
+    .subarray(0, MESSAGE_BYTES_MAX - 6)
+    .toString("utf8")
+    .replace(/\uFFFD+$/, "")}...`;
+}
