@@ -1,4 +1,5 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import t from "tap";
 import { FakeClock } from "./fake-clock.ts";
 import { createLogger, type LogOptions, type LogSink } from "./log.ts";
@@ -141,4 +142,18 @@ t.test("createLogger() writes buffered lines when the process ends", async (t) =
     stdio: ["ignore", "pipe", "ignore"],
   });
   t.match(stdout, /^I.*"buffered"\n$/);
+});
+
+t.test("createLogger() is not stopped by a reader that does not read", async (t) => {
+  const script = `
+    import { createLogger } from ${JSON.stringify(new URL("./log.ts", import.meta.url).href)};
+    process.stderr;
+    const log = createLogger();
+    for (let i = 0; i < 2000; i++) log.info("x".repeat(1000));
+    process.stdout.write("not stopped");`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["ignore", "pipe", "pipe"] });
+  child.stderr.pause();
+  const [text] = await once(child.stdout, "data");
+  t.equal(String(text), "not stopped");
+  child.kill("SIGKILL");
 });

@@ -228,28 +228,36 @@ class Root implements RootLogger {
   }
 }
 
-/** What a destination that cannot be written holds back before it drops lines: a full disk must not become a full memory. */
+/** What is held back for a destination that cannot be written, before lines are dropped. */
 const BACKLOG_BYTES_MAX = 4 * 2 ** 20;
+
+/** How often a flush waits a tenth of a second for a reader that does not read. */
+const FLUSH_RETRIES = 10;
 
 /** A file descriptor, written synchronously so that the last line before a crash is there. */
 function destination(fd: number, bufferSize: number): LogSink {
+  let retries = 0;
   const sink = pino.destination({
     fd,
     sync: true,
     minLength: bufferSize,
     maxWrite: Math.max(16 * 1024, bufferSize + 1),
     maxLength: BACKLOG_BYTES_MAX + bufferSize,
+    // A reader that is slow for a moment must not stop the program: the lines go with the next one. Only a flush waits.
+    retryEAGAIN: () => retries-- > 0,
   });
   // A log that cannot be written is no reason to stop; sonic-boom keeps the lines and tries again with the next.
   sink.on("error", () => {});
   return {
     write: (line) => sink.write(line),
     flushSync: () => {
+      retries = FLUSH_RETRIES;
       try {
         sink.flushSync();
       } catch {
         // As above; at the end of the process there is nobody left to tell.
       }
+      retries = 0;
     },
   };
 }
