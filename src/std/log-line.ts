@@ -24,7 +24,8 @@ const HEADER_LETTER = { info: "I", warning: "W", error: "E" } as const;
  */
 export function formatText(line: LogLine, pid: number): string {
   const time = headerTime(line.time);
-  let text = `${HEADER_LETTER[line.severity]}${time} ${String(pid).padStart(7)} ${line.module}.ts:1] ${quote(bounded(line.message))}`;
+  const header = `${HEADER_LETTER[line.severity]}${time} ${String(pid).padStart(7)} ${line.module}.ts:1]`;
+  let text = `${header} ${quote(bounded(line.message))}`;
   for (const [key, value] of Object.entries(line.fields)) {
     if (value !== undefined) text += ` ${plainKey(key)}=${textValue(value)}`;
   }

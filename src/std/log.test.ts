@@ -94,7 +94,8 @@ t.test("createLogger() writes Kubernetes' JSON form", async (t) => {
   const lines = stderr.text.trimEnd().split("\n");
   t.equal(
     lines[0],
-    `{"ts":${START}.000,"logger":"pod-worker","v":4,"node":"n1","pod":{"name":"web"},"msg_":"mine","msg":"Pod status updated"}`,
+    `{"ts":${START}.000,"logger":"pod-worker","v":4,"node":"n1","pod":{"name":"web"},"msg_":"mine",` +
+      '"msg":"Pod status updated"}',
   );
   t.same(JSON.parse(lines[1]!), { ts: START, logger: "svc", severity: "error", err: "boom", msg: "Failed" });
   t.same(JSON.parse(lines[2]!), { ts: START, logger: "svc", severity: "warning", v: 0, msg: "Slow" });

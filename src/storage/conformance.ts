@@ -1,7 +1,9 @@
 /**
  * What every engine behind `Store` must do. An engine's test is its factory:
  *
- *     t.test("createMemoryStore()", (t) => testStore(t, async (clock) => createMemoryStore({ clock }), { durable: false }));
+ *     t.test("createMemoryStore() is a Store", (t) =>
+ *       testStore(t, async (clock) => createMemoryStore({ clock }), { fakeTime: true }),
+ *     );
  */
 import type { Test } from "tap";
 import { FakeClock } from "../std/fake-clock.ts";

@@ -14,7 +14,7 @@ export function storeClosed(): StoreError {
   return new StoreError("closed", "Cannot use the store: it is closed");
 }
 
-/** Throws unless the store can show `revision`: what is before `oldest` is forgotten, what is after `current` unknown. */
+/** Throws unless the store can show `revision`: before `oldest` it has forgotten, after `current` nothing is known. */
 export function checkRevision(revision: Revision, oldest: Revision, current: Revision): void {
   if (!Number.isSafeInteger(revision) || revision < 0) throw new RangeError(`Cannot use revision ${revision}`);
   if (revision > current) {

@@ -201,7 +201,8 @@ t.test("ObjectStore checks preconditions", async (t) => {
       code: 409,
       reason: "Conflict",
       message:
-        'Operation cannot be fulfilled on widgets.test.svc.io "a": Precondition failed: UID in precondition: other, UID in object meta: uid-a',
+        'Operation cannot be fulfilled on widgets.test.svc.io "a": Precondition failed: ' +
+        "UID in precondition: other, UID in object meta: uid-a",
     }),
   );
   await t.rejects(

@@ -16,7 +16,7 @@ export interface Bounds {
 
 export type Entry = [key: Buffer, value: Buffer];
 
-/** Entries fetched at a time: enough to make the hop to the thread pool cheap, little enough to leave room for others. */
+/** Entries fetched at a time: enough to make the hop to the thread pool cheap, and few enough to wait for. */
 const CHUNK_ENTRIES = 1000;
 const CHUNK_BYTES = 2 ** 20;
 
@@ -88,8 +88,8 @@ export class Database {
   }
 
   /**
-   * All or nothing. With `sync`, resolves when the disk has it. After a failure nothing is written any more: the log may
-   * end in half a record, and LevelDB, when it replays the log, drops what comes behind one.
+   * All or nothing. With `sync`, resolves when the disk has it. After a failure nothing is written any more: the log
+   * may end in half a record, and LevelDB, when it replays the log, drops what comes behind one.
    */
   async write(operations: Operation[], sync: boolean): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;

@@ -21,7 +21,8 @@ export async function readLayout(database: Database, path: string): Promise<Layo
   if (format > FORMAT) {
     throw new StoreError(
       "newer-format",
-      `Cannot open the embedded store in "${path}": it is of format ${format}, this program knows ${FORMAT}; use a newer one`,
+      `Cannot open the embedded store in "${path}": it is of format ${format}, ` +
+        `this program knows ${FORMAT}; use a newer one`,
     );
   }
   const revision = (readNumber(database, REVISION_KEY) ?? FIRST_REVISION) as Revision;
@@ -77,6 +78,7 @@ async function checkLog(database: Database, path: string, oldest: Revision, revi
 function lost(path: string, first: number, last: number): StoreError {
   return new StoreError(
     "corrupt",
-    `Cannot open the embedded store in "${path}": the disk has lost writes of revisions ${first} to ${last}; restore a backup or remove it`,
+    `Cannot open the embedded store in "${path}": the disk has lost writes of revisions ${first} to ${last}; ` +
+      "restore a backup or remove it",
   );
 }

@@ -254,7 +254,8 @@ function spawnWriter(path: string): ChildProcess {
     import { openLevelStore } from ${url("./level.ts")};
     import { systemClock } from ${url("../../std/clock.ts")};
     import { silentLogger } from ${url("../../std/log.ts")};
-    const store = await openLevelStore({ path: ${JSON.stringify(path)}, clock: systemClock, log: silentLogger, compactionIntervalMs: 0 });
+    const options = { clock: systemClock, log: silentLogger, compactionIntervalMs: 0 };
+    const store = await openLevelStore({ path: ${JSON.stringify(path)}, ...options });
     let next = 0;
     const writer = async () => {
       for (;;) {

@@ -225,8 +225,8 @@ class LevelStore implements Store {
   }
 
   /**
-   * After a failed write the database takes no more of them, but reads go on. Opening it again starts a new log; that is
-   * tried when there is room for it.
+   * After a failed write the database takes no more of them, but reads go on. Opening it again starts a new log; that
+   * is tried when there is room for it.
    */
   async #recover(failure: StoreError): Promise<void> {
     const { clock } = this.#options;

@@ -7,7 +7,7 @@ import { closeSync, constants, mkdtempSync, openSync, rmSync, writeFileSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Linux: the kernel's __O_TMPFILE together with O_DIRECTORY, which differs between architectures. Node has no name for it. */
+/** Linux's __O_TMPFILE with O_DIRECTORY, which differs between architectures. Node has no name for it. */
 const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY;
 
 const candidates = new Set<string>();

@@ -31,7 +31,7 @@ export interface Committed {
   readonly expiresAt: number | undefined;
 }
 
-/** Writes that wait for the disk. More are refused with `unavailable`: memory is finite, and the disk is not keeping up. */
+/** Writes that wait for the disk. More are refused with `unavailable`: the disk is not keeping up. */
 const WAITING_MAX = 16_384;
 /** Of one batch: beyond it a larger one saves nothing and everyone waits longer. */
 const BATCH_WRITES = 1024;

@@ -101,7 +101,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     return { items: this.#indexes.find(index, value), revision: this.#revision };
   }
 
-  /** Resolves when the cache shows everything up to `revision`; rejects with the signal's reason if that aborts first. */
+  /** Resolves when the cache shows all up to `revision`; rejects with the signal's reason if that aborts first. */
   waitFor(revision: Revision, signal?: AbortSignal): Promise<void> {
     if (this.#listed && this.#revision >= revision) return Promise.resolve();
     const stop = signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
@@ -202,7 +202,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     this.#ready.resolve();
   }
 
-  /** Deletions come first and carry the old revision, from which a client cannot resume; then changes in their order. */
+  /** Deletions come first, with the old revision, from which no client can resume; then changes in their order. */
   #differences(page: Page): Change<T>[] {
     const present = new Set(page.items.map((item) => item.key));
     const gone = this.#objects.all().filter((item) => !present.has(item.key));

@@ -1,4 +1,4 @@
-/** What a cache holds and what it tells: objects with their wire bytes, made once, and changes shared by all watchers. */
+/** What a cache holds and tells: objects with their wire bytes, made once, and changes shared by all watchers. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { encodeJson } from "../../schema/json.ts";
 import { versioned } from "../object-store.ts";
