@@ -7,7 +7,7 @@ export interface AgentConfig {
   readonly rootDir: string;
   readonly podLogsDir: string;
   readonly certDir: string;
-  /** Path of the connection file; undefined and no transport: standalone, static pods only. */
+  /** Path of the connection file; undefined and no transport: the agent has no source of pods. */
   readonly svcconfig: string | undefined;
   readonly runtime: RuntimeConfig;
   readonly node: NodeConfig;
@@ -57,13 +57,10 @@ export interface NodeConfig {
 }
 
 export interface PodsConfig {
-  readonly manifestPath: string;
-  readonly fileCheckMs: number;
   readonly syncMs: number;
   readonly clusterDns: readonly string[];
   readonly clusterDomain: string;
   readonly resolvConf: string;
-  readonly hostNetworkSources: readonly string[];
   readonly logMaxFiles: number;
   readonly logMaxBytes: number;
   readonly eventQps: number;
@@ -137,13 +134,10 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
       },
     },
     pods: {
-      manifestPath: "",
-      fileCheckMs: 20_000,
       syncMs: 60_000,
       clusterDns: [],
       clusterDomain: "",
       resolvConf: "/etc/resolv.conf",
-      hostNetworkSources: ["*"],
       logMaxFiles: 5,
       logMaxBytes: 10 * 1024 * 1024,
       eventQps: 50,

@@ -20,6 +20,7 @@ import { machineLabels, nodeStatus } from "./node/node-status.ts";
 import { ObjectReader } from "./objects.ts";
 import { admit } from "./pods/admission.ts";
 import { podsDir } from "./pods/directories.ts";
+import { rotateLogs } from "./pods/log-rotation.ts";
 import type { PodServices } from "./pods/pod-context.ts";
 import type { EventType, PodEvents } from "./pods/pod-events.ts";
 import { podName, podNamespace, podUid } from "./pods/pod-fields.ts";
@@ -218,7 +219,9 @@ function assemble(at: Assembly): Parts {
     async run() {
       recorder?.record(nodeReference(config.nodeName), "Normal", "Starting", "Starting svclet.");
       await noteRuntime().catch(() => undefined);
-      const loops: Promise<unknown>[] = [relister.run()];
+      const { logMaxFiles: maxFiles, logMaxBytes: maxBytes } = config.pods;
+      const rotation = { runtime: at.cri.runtime, clock, log: log.child("logs"), pods, maxFiles, maxBytes, signal };
+      const loops: Promise<unknown>[] = [relister.run(), rotateLogs(rotation)];
       if (keeper !== undefined) loops.push(keeper.run());
       if (client !== undefined) loops.push(followApi(at, client, { pods, relister, status }));
       await Promise.all(loops);

@@ -62,6 +62,8 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       clusterDns: flags["cluster-dns"],
       clusterDomain: flags["cluster-domain"],
       resolvConf: flags["resolv-conf"],
+      logMaxFiles: flags["container-log-max-files"],
+      logMaxBytes: flags["container-log-max-size"],
       eventQps: flags["event-qps"],
       eventBurst: flags["event-burst"],
     },

@@ -192,9 +192,11 @@ export const runtimeFlags = section("Container runtime, images and cgroups", {
   "container-log-max-files": flag(int32({ min: 2 }), 5, "Beta. Log files kept per container; at least 2.", {
     config: "containerLogMaxFiles",
     deprecated: inFile,
+    effective: true,
   }),
   "container-log-max-size": flag(bytes("string", 1), 10 * 1024 * 1024, "Beta. Log file size before rotation.", {
     config: "containerLogMaxSize",
     deprecated: inFile,
+    effective: true,
   }),
 });

@@ -55,6 +55,7 @@ async function* logLines(source: LogSource, options: LogOptions): AsyncGenerator
   try {
     let position = options.tailLines === undefined ? 0 : await tailPosition(file, options.tailLines);
     let rest = Buffer.alloc(0);
+    let successor: FileHandle | undefined;
     while (!source.signal.aborted) {
       const wasRunning = source.running();
       const { bytesRead, buffer } = await file.read(Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES, position);
@@ -66,14 +67,17 @@ async function* logLines(source: LogSource, options: LogOptions): AsyncGenerator
         if (end >= 0) yield all.subarray(0, end).toString("utf8").split("\n");
         continue;
       }
-      const next = options.follow ? await rotated(source.path, file) : undefined;
-      if (next !== undefined) {
+      if (successor !== undefined) {
         await file.close();
-        file = next;
+        file = successor;
+        successor = undefined;
         position = 0;
         rest = Buffer.alloc(0);
         continue;
       }
+      successor = options.follow ? await rotated(source.path, file) : undefined;
+      // What was written between the last look and the change of files comes first.
+      if (successor !== undefined) continue;
       if (!options.follow || !wasRunning) return;
       await source.clock.sleep(POLL_MS, source.signal).catch(() => undefined);
     }

@@ -1,0 +1,71 @@
+import t from "tap";
+import type { PodSpec } from "../../api/core/pod.ts";
+import { hostnameOf, hostsText, parseResolvConf, podDns } from "./dns.ts";
+import { testPod } from "./pod-harness.ts";
+
+const settings = {
+  clusterDns: ["10.96.0.10"],
+  clusterDomain: "cluster.local",
+  resolvConf: "# mine\nnameserver 203.0.113.53\nsearch node.example.\noptions ndots:2 timeout:1\n",
+};
+const dns = (spec: Partial<PodSpec>, extra = {}) => podDns(testPod("web", spec), { ...settings, ...extra });
+
+t.test("podDns() follows the pod's policy", async (t) => {
+  const searches = ["default.svc.cluster.local", "svc.cluster.local", "cluster.local", "node.example"];
+  t.same(dns({}).config, { servers: ["10.96.0.10"], searches, options: ["ndots:5"] });
+  const host = { servers: ["203.0.113.53"], searches: ["node.example"], options: ["ndots:2", "timeout:1"] };
+  t.same(dns({ dnsPolicy: "Default" }).config, host);
+  t.same(dns({ hostNetwork: true }).config, host, "ClusterFirst on the host's network is the host's");
+  t.same(dns({ hostNetwork: true, dnsPolicy: "ClusterFirstWithHostNet" }).config.servers, ["10.96.0.10"]);
+  t.same(dns({ dnsPolicy: "None" }).config, { servers: [], searches: [], options: [] });
+});
+
+t.test("podDns() merges dnsConfig: options override, searches once", async (t) => {
+  const dnsConfig = {
+    nameservers: ["203.0.113.1", "10.96.0.10"],
+    searches: ["svc.cluster.local", "x.example"],
+    options: [{ name: "ndots", value: "7" }, { name: "edns0" }],
+  };
+  t.same(dns({ dnsConfig }).config, {
+    servers: ["10.96.0.10", "203.0.113.1"],
+    searches: ["default.svc.cluster.local", "svc.cluster.local", "cluster.local", "node.example", "x.example"],
+    options: ["ndots:7", "edns0"],
+  });
+});
+
+t.test("podDns() cuts more than three nameservers and says so", async (t) => {
+  const { config, warnings } = dns({ dnsConfig: { nameservers: ["203.0.113.1", "203.0.113.2", "203.0.113.3"] } });
+  t.same(config.servers, ["10.96.0.10", "203.0.113.1", "203.0.113.2"]);
+  t.equal(
+    warnings[0]?.message,
+    "Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: " +
+      "10.96.0.10 203.0.113.1 203.0.113.2",
+  );
+});
+
+t.test("podDns() falls back to the node's resolver without a cluster DNS, with a warning", async (t) => {
+  const { config, warnings } = dns({}, { clusterDns: [] });
+  t.same(config.servers, ["203.0.113.53"]);
+  t.equal(warnings[0]?.reason, "MissingClusterDNS");
+});
+
+t.test("hostnameOf() cuts at 63 characters without a trailing dash", async (t) => {
+  const name = `${"a".repeat(62)}-bcd`;
+  t.equal(hostnameOf(testPod(name), "cluster.local").hostname, "a".repeat(62));
+  t.same(hostnameOf(testPod("web", { hostname: "h1", subdomain: "sub" }), "cluster.local"), {
+    hostname: "h1",
+    domain: "sub.default.svc.cluster.local",
+  });
+});
+
+t.test("hostsText() names the pod and its aliases", async (t) => {
+  const pod = testPod("web", { hostAliases: [{ ip: "203.0.113.7", hostnames: ["a.test", "b.test"] }] });
+  const text = hostsText(pod, "cluster.local", ["10.0.0.2"], "");
+  t.match(text, /^# Kubernetes-managed hosts file\.\n127\.0\.0\.1\tlocalhost\n/);
+  t.match(text, /\n10\.0\.0\.2\tweb\n\n# Entries added by HostAliases\.\n203\.0\.113\.7\ta\.test\tb\.test\n$/);
+});
+
+t.test("parseResolvConf() reads nothing from an empty or broken file", async (t) => {
+  t.same(parseResolvConf(""), { servers: [], searches: [], options: [] });
+  t.same(parseResolvConf("nameserver\nnonsense\n"), { servers: [], searches: [], options: [] });
+});
