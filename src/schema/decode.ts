@@ -1,6 +1,6 @@
 /**
  * From any JSON value to a value of a schema: types checked, unknown members dropped and named, nulls and empty
- * optional members left out, times and quantities in canonical text. What comes out shares nothing with what went in
+ * optional members left out, absent required ones zero, times and quantities in canonical text. What comes out shares nothing with what went in
  * but raw members (FieldsV1, RawExtension).
  */
 import { joinPath } from "./field-path.ts";
@@ -181,8 +181,7 @@ function list(schema: ListSchema): Decoder {
     const items: unknown[] = [];
     for (let position = 0; position < value.length; position++) {
       walk.steps.push(position);
-      const decoded = value[position] === null ? undefined : item(value[position], walk);
-      items.push(decoded === undefined ? zeroOf(schema.items) : decoded);
+      items.push(itemOf(schema.items, item, value[position], walk));
       walk.steps.pop();
     }
     return items;
@@ -198,12 +197,18 @@ function map(schema: MapSchema): Decoder {
     const members: Record<string, unknown> = {};
     for (const name of Object.keys(value)) {
       walk.steps.push(name);
-      const decoded = value[name] === null ? undefined : member(value[name], walk);
-      setMember(members, name, decoded === undefined ? zeroOf(schema.values) : decoded);
+      setMember(members, name, itemOf(schema.values, member, value[name], walk));
       walk.steps.pop();
     }
     return members;
   };
+}
+
+/** An item that is null or cannot be read is zero: a list keeps its places. */
+function itemOf(schema: Schema, decode: Decoder, value: unknown, walk: Walk): unknown {
+  const decoded = value === null ? undefined : decode(value, walk);
+  if (decoded !== undefined) return decoded;
+  return schema.type === "object" ? decode({}, walk) : zeroOf(schema);
 }
 
 interface Slot {
@@ -213,10 +218,15 @@ interface Slot {
 
 function object(schema: ObjectSchema): Decoder {
   let slots: ReadonlyMap<string, Slot> | undefined;
+  let required: readonly Slot[] = [];
   const goName = schema.name.slice(schema.name.lastIndexOf(".") + 1);
   return (value, walk) => {
     if (value === null) return undefined;
-    slots ??= new Map(membersOf(schema).map((member) => [member.name, { member, decode: decoderOf(member.schema) }]));
+    if (slots === undefined) {
+      const all = membersOf(schema).map((member) => ({ member, decode: decoderOf(member.schema) }));
+      slots = new Map(all.map((slot) => [slot.member.name, slot]));
+      required = all.filter((slot) => slot.member.field.presence === "required");
+    }
     if (!isPlainObject(value)) return mismatch(value, goType(schema), walk);
     if (walk.structs.length >= depthMax) return fail(walk, "exceeded max depth");
     walk.structs.push(goName);
@@ -232,9 +242,18 @@ function object(schema: ObjectSchema): Decoder {
       }
       walk.steps.pop();
     }
+    for (const slot of required) {
+      if (members[slot.member.name] === undefined) fillRequired(members, slot, walk);
+    }
     walk.structs.pop();
     return members;
   };
+}
+
+/** Required members are always there, as in Go, where an absent one is its zero. Times have no zero to show. */
+function fillRequired(members: Record<string, unknown>, { member, decode }: Slot, walk: Walk): void {
+  const zero = member.schema.type === "object" ? decode({}, walk) : zeroOf(member.schema);
+  if (zero !== null) members[member.name] = zero;
 }
 
 /** Whether Go would not tell the value of an optional member from its absence. */

@@ -213,13 +213,13 @@ function messageDecoderOf(schema: ObjectSchema): MessageDecoder {
 
 function compileDecoder(schema: ObjectSchema): MessageDecoder {
   let fields: ReadonlyMap<number, FieldDecoder> | undefined;
-  let zeros: readonly (readonly [string, unknown])[] | undefined;
+  let zeros: readonly (readonly [string, () => unknown])[] | undefined;
   return (reader, end, target, depth) => {
     if (depth > depthMax) throw new ProtobufError("message is nested too deeply");
     fields ??= new Map(
       Object.entries(schema.fields).map(([name, field]) => [field.number, fieldDecoder(name, field, schema.syntax)]),
     );
-    zeros ??= schema.syntax === "proto3" ? zerosOf(schema) : [];
+    zeros ??= zerosOf(schema);
     while (reader.position < end) {
       const tag = reader.uint32();
       const number = tag >>> 3;
@@ -229,15 +229,23 @@ function compileDecoder(schema: ObjectSchema): MessageDecoder {
       else decode(reader, tag & 7, end, target, depth);
       if (reader.position > end) throw new ProtobufError("unexpected EOF");
     }
-    for (const [name, zero] of zeros) target[name] ??= zero;
+    for (const [name, zero] of zeros) target[name] ??= zero();
   };
 }
 
-function zerosOf(schema: ObjectSchema): readonly (readonly [string, unknown])[] {
+/** What stands for members that are not on the wire: every scalar of proto3, required lists and maps of proto2. */
+function zerosOf(schema: ObjectSchema): readonly (readonly [string, () => unknown])[] {
   return Object.entries(schema.fields).flatMap(([name, field]) => {
     const target = schemaOf(field);
+    if (schema.syntax === "proto2") {
+      return field.presence === "required" && zeroOf(target) !== null && target.type !== "object"
+        ? [[name, () => zeroOf(target)] as const]
+        : [];
+    }
     const scalar = ["string", "integer", "number", "boolean", "bytes", "enum"].includes(target.type);
-    return scalar && field.presence !== "pointer" && field.oneOf === undefined ? [[name, zeroOf(target)] as const] : [];
+    return scalar && field.presence !== "pointer" && field.oneOf === undefined
+      ? [[name, () => zeroOf(target)] as const]
+      : [];
   });
 }
 

@@ -25,7 +25,11 @@ t.test("podKind resets the status of a new pod and decides its quality of servic
 t.test("podKind keeps spec and status apart", async (t) => {
   const previous = { spec: { containers: [{ name: "a" }] }, status: { phase: "Running" as const } };
   const next = { spec: { containers: [{ name: "b" }] }, status: { phase: "Failed" as const } };
-  t.same(podKind.strategy.prepareForUpdate?.(next, previous), { ...next, status: previous.status });
+  t.same(podKind.strategy.prepareForUpdate?.(next, previous), {
+    ...next,
+    metadata: { generation: 1 },
+    status: previous.status,
+  });
   t.same(podKind.strategy.prepareForStatusUpdate?.(next, previous).spec, previous.spec);
 });
 

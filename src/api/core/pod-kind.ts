@@ -1,3 +1,4 @@
+import { deepEqual } from "../../schema/equal.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { keepStatus, onlyStatus } from "../strategy.ts";
 import { type Pod, pod } from "./pod.ts";
@@ -8,11 +9,8 @@ import { validatePod, validatePodUpdate } from "./pod-validation.ts";
 
 const strategy: Strategy<Pod> = {
   setDefaults: setPodDefaults,
-  prepareForCreate: (object) => ({
-    ...object,
-    status: { phase: "Pending", ...(object.spec === undefined ? {} : { qosClass: qosClassOf(object.spec) }) },
-  }),
-  prepareForUpdate: keepStatus,
+  prepareForCreate,
+  prepareForUpdate,
   prepareForStatusUpdate: (next, previous) => {
     const kept = onlyStatus(next, previous);
     // Quality of service is decided once, by the spec.
@@ -23,6 +21,30 @@ const strategy: Strategy<Pod> = {
   validateUpdate: validatePodUpdate,
   gracePeriodSeconds: gracePeriod,
 };
+
+function prepareForCreate(object: Pod): Pod {
+  const metadata = { ...object.metadata, generation: 1 };
+  if (object.spec === undefined) return { ...object, metadata, status: { phase: "Pending" } };
+  return {
+    ...object,
+    metadata,
+    // The priority of a pod that names no class.
+    spec: {
+      ...object.spec,
+      priority: object.spec.priority ?? 0,
+      preemptionPolicy: object.spec.preemptionPolicy ?? "PreemptLowerPriority",
+    },
+    status: { phase: "Pending", qosClass: qosClassOf(object.spec) },
+  };
+}
+
+/** The generation counts the changes of the spec. */
+function prepareForUpdate(next: Pod, previous: Pod): Pod {
+  const kept = keepStatus(next, previous);
+  const generation = previous.metadata?.generation ?? 0;
+  const counted = deepEqual(next.spec, previous.spec) ? generation : generation + 1;
+  return { ...kept, metadata: { ...kept.metadata, ...(counted === 0 ? {} : { generation: counted }) } };
+}
 
 /** A pod that no node has yet, or that has come to its end, needs no grace (`podStrategy.CheckGracefulDelete`). */
 function gracePeriod(object: Pod, requested: number | undefined): number {

@@ -213,12 +213,12 @@ export const azureDiskVolumeSource = object("core/v1.AzureDiskVolumeSource", {
   diskName: required(1, string),
   diskURI: required(2, string),
   cachingMode: pointer(3, oneOf("None", "ReadOnly", "ReadWrite"), {
-    default: "ref(AzureDataDiskCachingReadWrite)",
+    default: "ReadWrite",
   }),
   fsType: pointer(4, string, { default: "ext4" }),
   readOnly: pointer(5, boolean, { default: false }),
   kind: pointer(6, oneOf("Shared", "Dedicated", "Managed"), {
-    default: "ref(AzureSharedBlobDisk)",
+    default: "Shared",
   }),
 });
 export type AzureDiskVolumeSource = Infer<typeof azureDiskVolumeSource>;
