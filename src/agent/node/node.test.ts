@@ -1,0 +1,73 @@
+import t from "tap";
+import { defaultAgentConfig } from "../agent-config.ts";
+import { nodeCapacity, thresholdValue } from "./capacity.ts";
+import { nodeConditions } from "./conditions.ts";
+import type { MachineInfo, Usage } from "./machine.ts";
+
+const machine: MachineInfo = {
+  machineId: "m",
+  systemUuid: "u",
+  bootId: "b",
+  kernelVersion: "6",
+  osImage: "Linux",
+  architecture: "amd64",
+  cpus: 2,
+  memoryBytes: 8 * 2 ** 30,
+  hugePages: { "2Mi": 0 },
+};
+const usage: Usage = {
+  memoryAvailableBytes: 4 * 2 ** 30,
+  disk: { capacityBytes: 100 * 2 ** 30, availableBytes: 50 * 2 ** 30 },
+  inodes: { capacity: 1000, free: 900 },
+};
+const { node } = defaultAgentConfig("n1");
+
+t.test("nodeCapacity() keeps back what is reserved and what eviction needs", async (t) => {
+  const reserved = { cpu: "500m", memory: "1Gi" };
+  const found = nodeCapacity(machine, usage, { ...node, reserved });
+  t.match(found.capacity, { cpu: "2", memory: "8388608Ki", pods: "110", "hugepages-2Mi": "0" });
+  t.match(found.allocatable, { cpu: "1500m", memory: `${7 * 2 ** 20 - 100 * 1024}Ki` });
+  t.equal(found.allocatable["ephemeral-storage"], String(90 * 2 ** 30));
+  t.equal(nodeCapacity(machine, usage, { ...node, podsPerCore: 10 }).pods, 20);
+});
+
+t.test("thresholdValue() takes amounts and shares", async (t) => {
+  t.equal(thresholdValue("10%", 1000), 100);
+  t.equal(thresholdValue("1Ki", 5), 1024);
+  t.equal(thresholdValue(undefined, 5), 0);
+});
+
+t.test("nodeConditions() keeps the time of the last change", async (t) => {
+  const runtime = { status: { conditions: [{ type: "RuntimeReady", status: true }] } };
+  const base = { machine, usage, evictionHard: node.evictionHard, runtime, relistHealthy: true, previous: [] };
+  const first = nodeConditions({ ...base, now: "t1" });
+  t.same(
+    first.map((each) => [each.type, each.status, each.reason]),
+    [
+      ["MemoryPressure", "False", "KubeletHasSufficientMemory"],
+      ["DiskPressure", "False", "KubeletHasNoDiskPressure"],
+      ["PIDPressure", "False", "KubeletHasSufficientPID"],
+      ["Ready", "True", "KubeletReady"],
+    ],
+  );
+  const low = { ...usage, memoryAvailableBytes: 1 };
+  const second = nodeConditions({ ...base, usage: low, now: "t2", previous: first });
+  t.match(second[0], { status: "True", lastTransitionTime: "t2", lastHeartbeatTime: "t2" });
+  t.match(second[3], { status: "True", lastTransitionTime: "t1", lastHeartbeatTime: "t2" });
+});
+
+t.test("nodeConditions() is not ready without a network or a runtime", async (t) => {
+  const base = { machine, usage, evictionHard: {}, relistHealthy: true, previous: [], now: "t" };
+  t.match(nodeConditions({ ...base, runtime: undefined })[3], {
+    status: "False",
+    message: "container runtime is down",
+  });
+  const conditions = [
+    { type: "RuntimeReady", status: true },
+    { type: "NetworkReady", reason: "NetworkPluginNotReady", message: "cni plugin not initialized" },
+  ];
+  t.equal(
+    nodeConditions({ ...base, runtime: { status: { conditions } } })[3]?.message,
+    "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni plugin not initialized",
+  );
+});
