@@ -38,13 +38,14 @@ function onlyOnCreate(spec: PodSpec): FieldError[] {
 }
 
 export function validatePodSpec(spec: PodSpec, path: string): readonly FieldError[] {
+  const volumes = validateVolumes(spec.volumes ?? [], child(path, "volumes"));
   const pod: PodSurroundings = {
-    volumes: new Set((spec.volumes ?? []).map((volume) => volume.name)),
+    volumes: volumes.names,
     hostNetwork: spec.hostNetwork === true,
     gracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
   };
   return [
-    ...validateVolumes(spec.volumes ?? [], child(path, "volumes")),
+    ...volumes.errors,
     ...validateContainers(spec, path, pod),
     ...validateTimes(spec, path),
     ...validateNames(spec, path),

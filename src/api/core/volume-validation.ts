@@ -12,19 +12,60 @@ import type { Volume } from "./volume.ts";
 
 const MAX_MODE = 0o777;
 
-export function validateVolumes(volumes: readonly Volume[], path: string): readonly FieldError[] {
+export interface CheckedVolumes {
+  readonly errors: readonly FieldError[];
+  /** Names that mounts may refer to: those of volumes without fault. */
+  readonly names: ReadonlySet<string>;
+}
+
+export function validateVolumes(volumes: readonly Volume[], path: string): CheckedVolumes {
   const seen = new Set<string>();
+  const names = new Set<string>();
   const errors: FieldError[] = [];
   for (const [i, volume] of volumes.entries()) {
     const at = index(path, i);
     const name = child(at, "name");
+    const before = errors.length;
     if (!volume.name) errors.push(requiredField(name));
     else errors.push(...dns1123Label(volume.name).map((problem) => invalidField(name, volume.name, problem)));
     if (seen.has(volume.name)) errors.push(duplicateField(name, volume.name));
     seen.add(volume.name);
     errors.push(...validateSource(volume, at));
+    if (errors.length === before) names.add(volume.name);
   }
-  return errors;
+  return { errors, names };
+}
+
+/** Members that a source must have, by source. Kubernetes names the disk of Google's cloud differently in its errors. */
+const requiredMembers: Readonly<Record<string, readonly string[]>> = {
+  awsElasticBlockStore: ["volumeID"],
+  azureDisk: ["diskName", "diskURI"],
+  azureFile: ["secretName", "shareName"],
+  cephfs: ["monitors"],
+  cinder: ["volumeID"],
+  csi: ["driver"],
+  ephemeral: ["volumeClaimTemplate"],
+  flexVolume: ["driver"],
+  gcePersistentDisk: ["pdName"],
+  gitRepo: ["repository"],
+  glusterfs: ["endpoints", "path"],
+  iscsi: ["targetPortal", "iqn"],
+  nfs: ["server", "path"],
+  photonPersistentDisk: ["pdID"],
+  portworxVolume: ["volumeID"],
+  quobyte: ["registry", "volume"],
+  rbd: ["monitors", "image"],
+  scaleIO: ["gateway", "system", "volumeName"],
+  storageos: ["volumeName"],
+  vsphereVolume: ["volumePath"],
+};
+const spelling: Readonly<Record<string, string>> = { gcePersistentDisk: "persistentDisk" };
+
+function validateRequired(source: string, members: Readonly<Record<string, unknown>>, path: string): FieldError[] {
+  const at = child(path, spelling[source] ?? source);
+  return (requiredMembers[source] ?? [])
+    .filter((name) => members[name] === undefined || (members[name] as { readonly length?: number }).length === 0)
+    .map((name) => requiredField(child(at, name)));
 }
 
 function validateSource(volume: Volume, path: string): FieldError[] {
@@ -33,6 +74,8 @@ function validateSource(volume: Volume, path: string): FieldError[] {
   const errors = sources
     .slice(1)
     .map(([field]) => forbiddenField(child(path, field), "may not specify more than 1 volume type"));
+  const [source, members] = sources[0] ?? ["", {}];
+  errors.push(...validateRequired(source, members as Readonly<Record<string, unknown>>, path));
   const { hostPath, secret, configMap, downwardAPI, projected, persistentVolumeClaim } = volume;
   if (hostPath !== undefined) errors.push(...validateHostPath(hostPath.path, child(child(path, "hostPath"), "path")));
   if (secret !== undefined) {
@@ -72,7 +115,8 @@ interface FileItem {
 function validateFiles(volume: FilesVolume, path: string): FieldError[] {
   const errors = validateMode(volume.defaultMode, child(path, "defaultMode"));
   for (const [i, item] of (volume.items ?? []).entries()) {
-    const at = index(child(path, "items"), i);
+    // Items of the downward API have no key, and Kubernetes names their faults at the volume.
+    const at = item.key === undefined ? path : index(child(path, "items"), i);
     if (item.key === "") errors.push(requiredField(child(at, "key")));
     errors.push(...validateFilePath(item.path, child(at, "path")));
     errors.push(...validateMode(item.mode, child(at, "mode")));
@@ -113,7 +157,7 @@ function validateProjected(projected: Projected, path: string): FieldError[] {
     }
     if (downwardAPI !== undefined) errors.push(...validateFiles(downwardAPI, child(at, "downwardAPI")));
     if (serviceAccountToken !== undefined) {
-      errors.push(...validateFilePath(serviceAccountToken.path, child(child(at, "serviceAccountToken"), "path")));
+      errors.push(...validateFilePath(serviceAccountToken.path, child(path, "path")));
     }
   }
   return errors;
