@@ -1,0 +1,258 @@
+/**
+ * The containerd that belongs to `svc up`: started, watched, started again when it dies, stopped with us. Containers do
+ * not belong to it but to their shims, so they live on when it stops and are there again when it starts.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { connect } from "node:net";
+import { dirname, join } from "node:path";
+import { Backoff } from "../std/backoff.ts";
+import type { Clock } from "../std/clock.ts";
+import type { Logger } from "../std/log.ts";
+import type { RandomSource } from "../std/random.ts";
+import { type ContainerdSettings, containerdConfig } from "./containerd-config.ts";
+
+export interface ContainerdOptions {
+  /** The program. */
+  readonly binary: string;
+  readonly settings: ContainerdSettings;
+  readonly configFile: string;
+  /** What containerd says goes here; the file before is kept as `.1` once it is large. */
+  readonly logFile: string;
+  readonly pidFile: string;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+export interface Containerd extends AsyncDisposable {
+  readonly socket: string;
+  readonly pid: number | undefined;
+  /** Stops the daemon; its containers go on. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** How long a first start may take: containerd reads its whole database and, after a crash, cleans up. */
+const START_MS_MAX = 60_000;
+const STOP_MS_MAX = 10_000;
+const POLL_MS = 20;
+const LOG_BYTES_MAX = 8 * 2 ** 20;
+/** A daemon that ran this long was healthy: its next failure starts the back-off anew. */
+const HEALTHY_MS = 60_000;
+/** Linux allows 107 bytes in the path of a socket. */
+const SOCKET_PATH_MAX = 107;
+
+/** Resolves when the socket answers. Rejects with the end of containerd's log when it does not come up. */
+export async function startContainerd(options: ContainerdOptions): Promise<Containerd> {
+  const { socket, state, root, cniConfDir, registryConfigDir } = options.settings;
+  if (Buffer.byteLength(socket) > SOCKET_PATH_MAX) {
+    throw new Error(`Cannot start containerd: the socket's path ${socket} is longer than ${SOCKET_PATH_MAX} bytes`);
+  }
+  for (const directory of [root, state, dirname(socket), cniConfDir, registryConfigDir]) {
+    await mkdir(directory, { recursive: true, mode: 0o711 });
+  }
+  writeFileSync(options.configFile, containerdConfig(options.settings), { mode: 0o600 });
+  await stopOrphan(options);
+  const daemon = new Daemon(options);
+  await daemon.start();
+  return daemon;
+}
+
+class Daemon implements Containerd {
+  readonly socket: string;
+  readonly #options: ContainerdOptions;
+  readonly #log: Logger;
+  readonly #backoff: Backoff;
+  readonly #stopping = new AbortController();
+  #child: ChildProcess | undefined;
+  /** Resolves when the present child is gone. */
+  #gone: Promise<void> = Promise.resolve();
+  #supervision: Promise<void> = Promise.resolve();
+
+  constructor(options: ContainerdOptions) {
+    this.socket = options.settings.socket;
+    this.#options = options;
+    this.#log = options.log.child("containerd");
+    this.#backoff = new Backoff({ initialMs: 500, maxMs: 30_000 }, options.random);
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  async start(): Promise<void> {
+    this.#spawn();
+    try {
+      await this.#answering();
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+    this.#supervision = this.#supervise();
+  }
+
+  async close(): Promise<void> {
+    this.#stopping.abort(new DOMException("containerd is stopped", "AbortError"));
+    const child = this.#child;
+    if (child?.exitCode === null && child.signalCode === null) {
+      child.kill("SIGTERM");
+      const hard = this.#options.clock.timer(STOP_MS_MAX, () => child.kill("SIGKILL"));
+      await this.#gone;
+      hard.cancel();
+    }
+    await this.#supervision;
+    rmSync(this.#options.pidFile, { force: true });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #spawn(): void {
+    const { binary, configFile, logFile, pidFile, env } = this.#options;
+    rotate(logFile);
+    rmSync(this.socket, { force: true });
+    const output = openSync(logFile, "a", 0o600);
+    try {
+      // A session of its own, so that Ctrl-C in a terminal reaches us and not it: we stop it when the agent is done.
+      const child = spawn(binary, ["--config", configFile], {
+        detached: true,
+        stdio: ["ignore", output, output],
+        ...(env === undefined ? {} : { env }),
+      });
+      this.#child = child;
+      this.#gone = new Promise((resolve) => {
+        child.once("exit", () => resolve());
+        child.once("error", (error) => {
+          this.#log.error("Cannot start containerd", error, { binary });
+          resolve();
+        });
+      });
+      if (child.pid !== undefined) writeFileSync(pidFile, `${child.pid}\n`, { mode: 0o600 });
+    } finally {
+      closeSync(output);
+    }
+  }
+
+  async #answering(): Promise<void> {
+    const { clock, logFile } = this.#options;
+    const deadline = clock.monotonic() + START_MS_MAX;
+    let dead = false;
+    void this.#gone.then(() => {
+      dead = true;
+    });
+    while (!(await answers(this.socket))) {
+      this.#stopping.signal.throwIfAborted();
+      if (dead) throw new Error(`Cannot start containerd: it ended at once; the end of ${logFile}:\n${tail(logFile)}`);
+      if (clock.monotonic() > deadline) {
+        throw new Error(
+          `Cannot start containerd: no answer within ${START_MS_MAX} ms; the end of ${logFile}:\n${tail(logFile)}`,
+        );
+      }
+      await clock.sleep(POLL_MS);
+    }
+  }
+
+  async #supervise(): Promise<void> {
+    const { clock } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      const since = clock.monotonic();
+      await this.#gone;
+      if (signal.aborted) return;
+      if (clock.monotonic() - since > HEALTHY_MS) this.#backoff.reset();
+      const delay = this.#backoff.next();
+      this.#log.warn("containerd ended and is started again", {
+        exitCode: this.#child?.exitCode,
+        delayMs: Math.round(delay),
+      });
+      try {
+        await clock.sleep(delay, signal);
+        this.#spawn();
+        await this.#answering();
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#log.error("Cannot start containerd again", error);
+      }
+    }
+  }
+}
+
+/** A daemon that outlived us, because we were killed, keeps the database locked: it goes, its containers stay. */
+async function stopOrphan(options: ContainerdOptions): Promise<void> {
+  const { pidFile, configFile, clock, log } = options;
+  const pid = Number.parseInt(readIfPresent(pidFile), 10);
+  const runs = (): boolean => Number.isInteger(pid) && isOurs(pid, configFile);
+  if (!runs()) return;
+  log.info("Replacing the containerd of an earlier run; its containers go on", { pid });
+  const deadline = clock.monotonic() + STOP_MS_MAX;
+  process.kill(pid, "SIGTERM");
+  while (runs()) {
+    if (clock.monotonic() > deadline) process.kill(pid, "SIGKILL");
+    await clock.sleep(POLL_MS);
+  }
+}
+
+/** Process numbers are used again: only a process started with our configuration file is ours. */
+function isOurs(pid: number, configFile: string): boolean {
+  return readIfPresent(`/proc/${pid}/cmdline`).split("\0").includes(configFile);
+}
+
+function readIfPresent(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+export function answers(socket: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const connection = connect(socket);
+    const done = (answer: boolean): void => {
+      connection.destroy();
+      resolve(answer);
+    };
+    connection.once("connect", () => done(true)).once("error", () => done(false));
+  });
+}
+
+function rotate(logFile: string): void {
+  const size = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
+  if (size > LOG_BYTES_MAX) renameSync(logFile, `${logFile}.1`);
+}
+
+const TAIL_LINES = 10;
+
+function tail(path: string): string {
+  return readIfPresent(path).trimEnd().split("\n").slice(-TAIL_LINES).join("\n");
+}
+
+/**
+ * The snapshotter of a containerd root never changes: images are unpacked for one. A fresh root gets overlayfs when the
+ * file system takes it, else plain copies. `mountOverlay` tries it in a directory.
+ */
+export async function chooseSnapshotter(
+  root: string,
+  mountOverlay: (directory: string) => Promise<void>,
+  log: Logger,
+): Promise<"overlayfs" | "native"> {
+  const file = join(root, "snapshotter");
+  const chosen = readIfPresent(file).trim();
+  if (chosen === "overlayfs" || chosen === "native") return chosen;
+  await mkdir(root, { recursive: true, mode: 0o711 });
+  let snapshotter: "overlayfs" | "native" = "overlayfs";
+  try {
+    await mountOverlay(root);
+  } catch (error) {
+    snapshotter = "native";
+    log.warn("overlayfs does not work here: images are copied for every container", {
+      directory: root,
+      reason: String(error),
+    });
+  }
+  writeFileSync(file, `${snapshotter}\n`);
+  return snapshotter;
+}

@@ -1,0 +1,45 @@
+import { createHash } from "node:crypto";
+import { realpathSync } from "node:fs";
+import { connect, createServer, type Server } from "node:net";
+
+export interface DataDirLock extends Disposable {}
+
+/**
+ * Holds a data directory for this process. The lock is a socket in Linux' abstract namespace, named after the
+ * directory: the kernel lets go of it when the process ends in whatever way, so it is never stale.
+ */
+export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
+  const name = `\0svc-${createHash("sha256").update(realpathSync(dataDir)).digest("hex").slice(0, 32)}`;
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.end(`${process.pid}\n`);
+  });
+  try {
+    await listen(server, name);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== "EADDRINUSE") throw cause;
+    throw new Error(`Cannot use data directory ${dataDir}: svc already runs there (process ${await ask(name)})`, {
+      cause,
+    });
+  }
+  server.unref();
+  return { [Symbol.dispose]: () => void server.close() };
+}
+
+function listen(server: Server, name: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject).listen(name, () => resolve());
+  });
+}
+
+function ask(name: string): Promise<string> {
+  return new Promise((resolve) => {
+    let text = "";
+    const socket = connect(name);
+    socket.setEncoding("utf8").on("data", (chunk: string) => {
+      text += chunk;
+    });
+    socket.setTimeout(1000, () => socket.destroy());
+    socket.once("error", () => {}).once("close", () => resolve(text.trim() || "unknown"));
+  });
+}

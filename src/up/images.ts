@@ -1,0 +1,124 @@
+/** Images that come with the installation: archives on disk, put into containerd without a registry. */
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Logger } from "../std/log.ts";
+import { runCommand } from "./run-command.ts";
+
+export interface ImageImporter {
+  /** The `ctr` program. */
+  readonly ctr: string;
+  readonly socket: string;
+  readonly snapshotter: string;
+  /** Remembers what was imported, so that a start with nothing new costs one look. */
+  readonly recordFile: string;
+  readonly log: Logger;
+  readonly signal?: AbortSignal | undefined;
+}
+
+interface Imported {
+  readonly size: number;
+  readonly mtimeMs: number;
+  readonly digest: string;
+  readonly names: readonly string[];
+}
+
+type Records = Readonly<Record<string, Imported>>;
+
+const LIST_MS_MAX = 30_000;
+const IMPORT_MS_MAX = 600_000;
+
+/**
+ * Brings every archive's images into containerd unless they are there. Kubelet-style garbage collection leaves pinned
+ * images alone. An archive that cannot be read is reported and skipped, unless it is `required`.
+ */
+export async function importImages(
+  importer: ImageImporter,
+  archives: readonly { readonly path: string; readonly required?: boolean; readonly pinned?: boolean }[],
+): Promise<readonly string[]> {
+  const present = new Set(await listImages(importer));
+  const before = await readRecords(importer.recordFile);
+  const after: Record<string, Imported> = {};
+  for (const { path, required = false, pinned = false } of archives) {
+    try {
+      after[path] = await importArchive(importer, path, pinned, before[path], present);
+    } catch (error) {
+      if (required || importer.signal?.aborted === true) throw error;
+      importer.log.error("Cannot import image archive", error, { path });
+    }
+  }
+  if (JSON.stringify(after) !== JSON.stringify(before)) await writeRecords(importer.recordFile, after);
+  return Object.values(after).flatMap(({ names }) => names);
+}
+
+/** `*.tar` in a directory, by name; none when there is no such directory. */
+export async function archivesIn(directory: string): Promise<readonly string[]> {
+  try {
+    const names = await readdir(directory);
+    return names
+      .filter((name) => name.endsWith(".tar"))
+      .sort()
+      .map((name) => join(directory, name));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+async function importArchive(
+  importer: ImageImporter,
+  path: string,
+  pinned: boolean,
+  known: Imported | undefined,
+  present: ReadonlySet<string>,
+): Promise<Imported> {
+  const { size, mtimeMs } = await stat(path);
+  const isPresent = known !== undefined && known.names.length > 0 && known.names.every((name) => present.has(name));
+  if (isPresent && known.size === size && known.mtimeMs === mtimeMs) return known;
+  const digest = await digestOf(path);
+  if (isPresent && known.digest === digest) return { ...known, size, mtimeMs };
+  const said = await ctr(importer, ["import", "--snapshotter", importer.snapshotter, path], IMPORT_MS_MAX);
+  const names = namesIn(said);
+  if (names.length === 0) throw new Error(`Cannot import ${path}: it names no image`);
+  if (pinned)
+    for (const name of names) await ctr(importer, ["label", name, "io.cri-containerd.pinned=pinned"], LIST_MS_MAX);
+  importer.log.info("Imported image archive", { path, images: names });
+  return { size, mtimeMs, digest, names };
+}
+
+/** `unpacking example.org/a:1 (sha256:…)...done`, a line for each image. */
+export function namesIn(output: string): readonly string[] {
+  return [...output.matchAll(/^unpacking (\S+) \(sha256:/gm)].map((match) => match[1]!);
+}
+
+export async function listImages(importer: ImageImporter): Promise<readonly string[]> {
+  return (await ctr(importer, ["list", "--quiet"], LIST_MS_MAX)).split("\n").filter((line) => line !== "");
+}
+
+function ctr(importer: ImageImporter, words: readonly string[], timeoutMs: number): Promise<string> {
+  const { signal } = importer;
+  const args = ["--address", importer.socket, "--namespace", "k8s.io", "images", ...words];
+  return runCommand(importer.ctr, args, { timeoutMs, signal });
+}
+
+async function digestOf(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
+  return `sha256:${hash.digest("hex")}`;
+}
+
+/** A record that cannot be read costs an import, nothing else. */
+async function readRecords(file: string): Promise<Records> {
+  try {
+    const value: unknown = JSON.parse(await readFile(file, "utf8"));
+    return typeof value === "object" && value !== null ? (value as Records) : {};
+  } catch {
+    return {};
+  }
+}
+
+async function writeRecords(file: string, records: Records): Promise<void> {
+  await writeFile(`${file}.new`, `${JSON.stringify(records, undefined, 1)}\n`, { mode: 0o600 });
+  await rename(`${file}.new`, file);
+}

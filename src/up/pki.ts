@@ -1,0 +1,109 @@
+/**
+ * The cluster's own keys, made on the first start and looked over on every start: what is missing, nears its end or
+ * lacks a name of this host is made anew. Authorities stay, so that svcconfigs handed out go on working.
+ *
+ *     ca            signs every user and the API server; the API server's --client-ca-file
+ *     agent-ca      signs the two ends of the connection from API server to agent, so that nobody else gets in there
+ */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { CertificateRequest, KeyPair, KeyPairFiles } from "../auth/pki.ts";
+import { MASTERS, NODE_USER_PREFIX, NODES } from "../auth/user.ts";
+
+export interface PkiOptions {
+  readonly directory: string;
+  readonly nodeName: string;
+  /** Addresses and names clients use for the API server. */
+  readonly serverNames: readonly string[];
+  /** Addresses and names of the node. */
+  readonly nodeNames: readonly string[];
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+export interface Pki {
+  /** PEM. */
+  readonly ca: string;
+  readonly caFile: string;
+  readonly agentCaFile: string;
+  readonly apiServer: KeyPairFiles;
+  readonly agentServer: KeyPairFiles;
+  /** The API server as client of agents. */
+  readonly agentClient: KeyPairFiles;
+  readonly admin: KeyPair;
+  readonly node: KeyPair;
+  /** What was made anew, for the log. */
+  readonly issued: readonly string[];
+}
+
+const CA_DAYS = 3650;
+const LEAF_DAYS = 365;
+/** A leaf is replaced when less than this is left: a host that starts once a quarter never meets its end. */
+const RENEW_DAYS = 120;
+const CA_RENEW_DAYS = LEAF_DAYS;
+
+export async function ensurePki(options: PkiOptions): Promise<Pki> {
+  const { directory, nodeName, serverNames, nodeNames } = options;
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const keys = new Keys(options);
+  const ca = await keys.authority("ca", "svc-ca");
+  const agentCa = await keys.authority("agent-ca", "svc-agent-ca");
+  const [admin, node] = [
+    await keys.leaf("admin", ca, { commonName: "svc-admin", organizations: [MASTERS], usages: ["client"] }),
+    await keys.leaf(`node-${nodeName}`, ca, {
+      commonName: `${NODE_USER_PREFIX}${nodeName}`,
+      organizations: [NODES],
+      usages: ["client"],
+    }),
+  ];
+  await keys.leaf("apiserver", ca, { commonName: "svc-apiserver", usages: ["server"], alternativeNames: serverNames });
+  await keys.leaf("agent-server", agentCa, { commonName: nodeName, usages: ["server"], alternativeNames: nodeNames });
+  await keys.leaf("agent-client", agentCa, { commonName: "svc-apiserver-agent-client", usages: ["client"] });
+  return {
+    ca: ca.cert,
+    caFile: keys.files("ca").certFile,
+    agentCaFile: keys.files("agent-ca").certFile,
+    apiServer: keys.files("apiserver"),
+    agentServer: keys.files("agent-server"),
+    agentClient: keys.files("agent-client"),
+    admin,
+    node,
+    issued: keys.issued,
+  };
+}
+
+class Keys {
+  readonly issued: string[] = [];
+  readonly #directory: string;
+  readonly #now: number;
+
+  constructor({ directory, now }: PkiOptions) {
+    this.#directory = directory;
+    this.#now = now;
+  }
+
+  files(name: string): KeyPairFiles {
+    return { certFile: join(this.#directory, `${name}.crt`), keyFile: join(this.#directory, `${name}.key`) };
+  }
+
+  async authority(name: string, commonName: string): Promise<KeyPair> {
+    const { makeCa, readKeyPair, stillGood, writeKeyPair } = await import("../auth/pki.ts");
+    const kept = await readKeyPair(this.files(name));
+    if (kept !== undefined && stillGood(kept, kept.cert, [], this.#now, CA_RENEW_DAYS)) return kept;
+    const made = await makeCa(commonName, CA_DAYS, this.#now);
+    await writeKeyPair(this.files(name), made);
+    this.issued.push(name);
+    return made;
+  }
+
+  async leaf(name: string, ca: KeyPair, request: Omit<CertificateRequest, "days">): Promise<KeyPair> {
+    const { issueCertificate, readKeyPair, stillGood, writeKeyPair } = await import("../auth/pki.ts");
+    const names = request.alternativeNames ?? [];
+    const kept = await readKeyPair(this.files(name)).catch(() => undefined);
+    if (kept !== undefined && stillGood(kept, ca.cert, names, this.#now, RENEW_DAYS)) return kept;
+    const made = await issueCertificate(ca, { ...request, days: LEAF_DAYS }, this.#now);
+    await writeKeyPair(this.files(name), made);
+    this.issued.push(name);
+    return made;
+  }
+}

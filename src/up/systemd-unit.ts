@@ -1,0 +1,41 @@
+/** The unit that runs this very command under systemd: readiness, watchdog, its own cgroup subtree. */
+export interface UnitOptions {
+  /** The command line as systemd is to run it, program first. */
+  readonly command: readonly string[];
+}
+
+export function systemdUnit({ command }: UnitOptions): string {
+  return `[Unit]
+Description=svc: Kubernetes API server and node agent
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+Type=notify
+NotifyAccess=all
+ExecStart=${command.map(quoted).join(" ")}
+Restart=always
+RestartSec=2
+TimeoutStartSec=120
+TimeoutStopSec=90
+WatchdogSec=30
+# Pods belong to their shims: they outlive a restart of the service.
+KillMode=process
+Delegate=yes
+OOMScoreAdjust=-999
+LimitNOFILE=1048576
+LimitNPROC=infinity
+LimitCORE=infinity
+TasksMax=infinity
+
+[Install]
+WantedBy=multi-user.target
+`;
+}
+
+/** systemd's quoting: percent and dollar signs are its own, words with anything unusual go into double quotes. */
+function quoted(word: string): string {
+  const escaped = word.replaceAll("%", "%%").replaceAll("$", "$$$$");
+  if (/^[-A-Za-z0-9_./:=,@%$*]+$/.test(escaped)) return escaped;
+  return `"${escaped.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+}
