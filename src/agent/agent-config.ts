@@ -1,4 +1,4 @@
-import { kubernetesVersion } from "../std/version.ts";
+import { KUBERNETES_VERSION } from "../std/version.ts";
 
 /** Everything the agent can be told, checked and with defaults applied; made from flags and file by `options.ts`. */
 export interface AgentConfig {
@@ -163,4 +163,4 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
 }
 
 /** The version the agent reports as `kubeletVersion`. */
-export const agentVersion = kubernetesVersion.text;
+export const agentVersion = KUBERNETES_VERSION.text;

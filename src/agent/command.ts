@@ -3,14 +3,14 @@ import { logOptions } from "../flags/log-options.ts";
 import { systemClock } from "../std/clock.ts";
 import { createLogger } from "../std/log.ts";
 import { createNotifier } from "../std/sd-notify.ts";
-import { kubernetesVersion } from "../std/version.ts";
+import { KUBERNETES_VERSION } from "../std/version.ts";
 import { startAgent } from "./agent.ts";
 import { agentCommandLine } from "./config/command-line.ts";
 import { agentOptions } from "./options.ts";
 
 /** Runs until SIGINT or SIGTERM; containers keep running. Resolves with the exit code. */
 export async function run(argv: readonly string[]): Promise<number> {
-  const invocation = agentCommandLine(argv, process.env, { version: kubernetesVersion.text });
+  const invocation = agentCommandLine(argv, process.env, { version: KUBERNETES_VERSION.text });
   if (invocation.kind === "exit") {
     process.stdout.write(invocation.stdout);
     process.stderr.write(invocation.stderr);
