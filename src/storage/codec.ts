@@ -17,6 +17,16 @@ const OPENING_BRACE = 0x7b;
 
 export function codecOf<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMediaType): Codec<T> {
   const { conversion } = kind;
+  if (conversion === undefined) return plainCodecOf(kind, mediaType);
+  const stored = plainCodecOf(conversion.stored, mediaType);
+  return {
+    encode: (object) => stored.encode(conversion.toStored(object)),
+    decode: (bytes) => conversion.fromStored(stored.decode(bytes)),
+  };
+}
+
+function plainCodecOf<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMediaType): Codec<T> {
+  const { conversion } = kind;
   if (conversion === undefined) return plainCodec(kind, mediaType);
   const stored = plainCodec(conversion.stored, mediaType);
   return {

@@ -1,4 +1,6 @@
 import t from "tap";
+import { eventKind } from "../api/core/event-kind.ts";
+import { eventsV1EventKind } from "../api/events/event-kind.ts";
 import { type Status, StatusError } from "../api/status.ts";
 import { FakeClock } from "../std/fake-clock.ts";
 import type { StorageMediaType } from "./codec.ts";
@@ -235,4 +237,22 @@ t.test("ObjectStore.create() passes on the time to live", async (t) => {
   await objects.create(key, makeWidget("a"), { ttlSeconds: 10 });
   await clock.advance(11_000);
   t.equal(await objects.get(key), undefined);
+});
+
+t.test("ObjectStore shows one stored object under both of its versions", async (t) => {
+  for (const mediaType of ["application/json", "application/vnd.svc.protobuf"] as const) {
+    const { store } = setUp();
+    const core = new ObjectStore({ store, kind: eventKind, prefix: "/registry", mediaType });
+    const renamed = new ObjectStore({ store, kind: eventsV1EventKind, prefix: "/registry", mediaType });
+    const key = renamed.key("default", "a");
+    t.equal(core.key("default", "a"), key);
+    const regarding = { kind: "Pod", name: "web" };
+    const eventTime = "2026-01-01T00:00:00.000000Z";
+    await renamed.create(key, { metadata: { name: "a" }, eventTime, regarding, note: "Pulled", deprecatedCount: 3 });
+    t.match(await core.get(key), { involvedObject: regarding, message: "Pulled", count: 3, eventTime });
+    await core.guaranteedUpdate(key, (event) => ({ ...event, message: "Started" }));
+    t.match(await renamed.get(key), { regarding, note: "Started", metadata: { resourceVersion: "3" } });
+    const stored = text((await store.get(key))?.value);
+    t.notMatch(stored, "events.svc.io", "stored as core v1");
+  }
 });
