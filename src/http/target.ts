@@ -4,8 +4,8 @@ export interface Target {
 }
 
 // Visible ASCII only: anything else in a request line is an attempt at smuggling. A `%` starts two hex digits.
-const PATH = /^(?:[!-$&-~]|%[0-9a-fA-F]{2})*$/;
-const QUERY = /^[!-~]*$/;
+const PATH = /^(?:[!"$&-~]|%[0-9a-fA-F]{2})*$/;
+const QUERY = /^[!"$-~]*$/;
 
 /** Splits a request's target. Undefined when it is malformed. `http://host/path` counts as `/path`. */
 export function parseTarget(target: string | undefined): Target | undefined {

@@ -1,0 +1,57 @@
+import t from "tap";
+import { negotiate, parseAccept, parseMediaType } from "./negotiate.ts";
+
+const json = { mediaType: "application/json" };
+const yaml = { mediaType: "application/yaml" };
+const protobuf = { mediaType: "application/vnd.kubernetes.protobuf" };
+const offers = [json, yaml, protobuf];
+
+const choices: readonly (readonly [string | undefined, object | undefined])[] = [
+  [undefined, json],
+  ["", json],
+  ["*/*", json],
+  ["application/*", json],
+  ["text/html", undefined],
+  ["text/html, */*;q=0.1", json],
+  ["application/json;q=0.5, application/yaml", yaml],
+  ["application/json;q=0, application/yaml;q=0.1", yaml],
+  ["*/*, application/yaml", yaml],
+  ["application/vnd.kubernetes.protobuf, application/json", protobuf],
+  ["APPLICATION/YAML", yaml],
+  ["application/json;q=banana", undefined],
+  ["application/json;as=Table;v=v1;g=meta.k8s.io", undefined],
+  ["application/json;as=Table;v=v1;g=meta.k8s.io,application/json", json],
+  ["garbage", undefined],
+  [";;;,,,///", undefined],
+  ['application/json;x="a,b;q=0"', json],
+];
+
+t.test("negotiate() follows the client's order and weights", async (t) => {
+  for (const [accept, expected] of choices) t.equal(negotiate(accept, offers)?.offer, expected, String(accept));
+});
+
+t.test("negotiate() lets the caller judge parameters and hands them over", async (t) => {
+  const table = (_: unknown, params: Readonly<Record<string, string>>) =>
+    params.as === undefined || (params.as === "Table" && params.v === "v1");
+  const asked = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1,application/json";
+  const chosen = negotiate(asked, offers, table);
+  t.equal(chosen?.offer, json);
+  t.strictSame({ ...chosen?.params }, { as: "Table", v: "v1", g: "meta.k8s.io" });
+  t.strictSame({ ...negotiate("application/json;as=Other, application/json", offers, table)?.params }, {});
+});
+
+t.test("parseMediaType() reads parameters and refuses what is none", async (t) => {
+  const media = parseMediaType('Application/JSON; Charset="utf-8" ;stream=watch; __proto__=x');
+  t.equal(media?.type, "application/json");
+  t.equal(media?.params.charset, "utf-8");
+  t.equal(media?.params.stream, "watch");
+  t.equal(Object.getPrototypeOf(media?.params), null);
+  for (const bad of ["", "json", "a/b/c", "a /b", "a/b;c d=1", "\u0000/x"])
+    t.equal(parseMediaType(bad), undefined, JSON.stringify(bad));
+});
+
+t.test("parseAccept() looks at a bounded number of clauses", async (t) => {
+  t.ok(parseAccept("a/b,".repeat(100_000)).length <= 64);
+  t.ok(parseAccept('a/b;x="y",'.repeat(100_000)).length <= 64);
+  t.strictSame(parseAccept('"'.repeat(100_000)), []);
+});

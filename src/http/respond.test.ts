@@ -1,0 +1,37 @@
+import { gunzipSync } from "node:zlib";
+import t from "tap";
+import { HttpError } from "./http-error.ts";
+import { makeRequest } from "./request.ts";
+import { acceptsGzip, bytes, compression, errorResponse, json, text } from "./respond.ts";
+
+t.test("acceptsGzip() reads weights", async (t) => {
+  for (const yes of ["gzip", "deflate, gzip;q=1.0", "*", "GZIP;q=0.1"]) t.equal(acceptsGzip(yes), true, yes);
+  for (const no of [undefined, "", "identity", "gzip;q=0", "gzip;q=0.000, *", "gzipped"])
+    t.equal(acceptsGzip(no), false, String(no));
+});
+
+t.test("compression() compresses large bodies for those who ask, and no streams", async (t) => {
+  const large = [Buffer.alloc(80_000, "a"), Buffer.alloc(80_000, "b")];
+  const asked = (accept?: string, method = "GET") =>
+    makeRequest({ method, path: "/", headers: accept === undefined ? {} : { "accept-encoding": accept } });
+  const serve = compression()(async () => bytes(200, "text/plain", large, { "content-length": "160000" }));
+  const packed = await serve(asked("gzip"));
+  t.equal(packed.headers["content-encoding"], "gzip");
+  t.equal(packed.headers["content-length"], undefined);
+  t.strictSame(gunzipSync(packed.body as Uint8Array), Buffer.concat(large));
+  t.equal((await serve(asked())).body, large);
+  t.equal((await serve(asked("gzip", "HEAD"))).body, large);
+  const small = await compression()(async () => text(200, "small"))(asked("gzip"));
+  t.equal(small.headers["content-encoding"], undefined);
+  const stream = (async function* () {})();
+  t.equal((await compression(0)(async () => bytes(200, "x/y", stream))(asked("gzip"))).body, stream);
+});
+
+t.test("errorResponse() shows an HttpError and hides everything else", async (t) => {
+  const shown = errorResponse(new HttpError(413, "RequestEntityTooLarge", "too large"));
+  t.match(JSON.parse(String(shown.body)), { kind: "Status", apiVersion: "v1", code: 413, message: "too large" });
+  const hidden = errorResponse(new Error("password is hunter2"));
+  t.equal(hidden.status, 500);
+  t.notMatch(String(hidden.body), /hunter2/);
+  t.equal(json(200, { a: 1 }).headers["content-type"], "application/json");
+});

@@ -1,0 +1,80 @@
+import t from "tap";
+import { Router } from "./router.ts";
+
+function sample(): Router<string> {
+  const router = new Router<string>();
+  router.add("GET", "/", "root");
+  router.add("GET", "/api/v1/namespaces/{namespace}/pods/{name}", "pod");
+  router.add("DELETE", "/api/v1/namespaces/{namespace}/pods/{name}", "delete pod");
+  router.add("GET", "/api/v1/namespaces/default/pods/{name}", "default pod");
+  router.add("GET", "/api/v1/namespaces/{namespace}/pods/{name}/proxy/{path*}", "proxy");
+  router.add("GET", "/static/{path*}", "static");
+  router.add("GET", "/static/known", "known");
+  return router;
+}
+
+const matches: readonly (readonly [string, string, unknown])[] = [
+  ["GET", "/", { value: "root", params: {} }],
+  ["GET", "/api/v1/namespaces/x/pods/web", { value: "pod", params: { namespace: "x", name: "web" } }],
+  ["GET", "/api/v1/namespaces/x/pods/web/", { value: "pod", params: { namespace: "x", name: "web" } }],
+  ["GET", "/api/v1/namespaces/default/pods/web", { value: "default pod", params: { name: "web" } }],
+  // The literal has no DELETE: the parameter takes it.
+  [
+    "DELETE",
+    "/api/v1/namespaces/default/pods/web",
+    { value: "delete pod", params: { namespace: "default", name: "web" } },
+  ],
+  ["GET", "/api/v1/namespaces/x/pods/a%20b", { value: "pod", params: { namespace: "x", name: "a b" } }],
+  ["GET", "/api/v1/namespaces/x/pods/__proto__", { value: "pod", params: { namespace: "x", name: "__proto__" } }],
+  ["GET", "/static/known", { value: "known", params: {} }],
+  ["GET", "/stati%63/known", { value: "known", params: {} }],
+  ["GET", "/static/a//b/", { value: "static", params: { path: "a//b/" } }],
+  ["GET", "/static", { value: "static", params: { path: "" } }],
+  ["GET", "/static/", { value: "static", params: { path: "" } }],
+  [
+    "GET",
+    "/api/v1/namespaces/x/pods/w/proxy/a/b",
+    { value: "proxy", params: { namespace: "x", name: "w", path: "a/b" } },
+  ],
+  ["POST", "/static/known", { allowed: ["GET"] }],
+  ["PUT", "/api/v1/namespaces/default/pods/web", { allowed: ["DELETE", "GET"] }],
+  ["GET", "/api", undefined],
+  ["GET", "//", undefined],
+  ["GET", "//api/v1/namespaces/x/pods/web", undefined],
+  ["GET", "/api/v1/namespaces//pods/web", undefined],
+  ["GET", "/api/v1/namespaces/x/pods/..", undefined],
+  ["GET", "/api/v1/namespaces/x/pods/%2e%2e", undefined],
+  ["GET", "/api/v1/namespaces/x/pods/..%2f..%2fsecrets", undefined],
+  ["GET", "/api/v1/namespaces/x/pods/a%2Fb", undefined],
+  ["GET", "/api/v1/namespaces/x/pods/a%00", undefined],
+  ["GET", "/api/v1/namespaces/x/pods/%ff", undefined],
+  ["GET", "/api/v1/namespaces/x/pods/%zz", undefined],
+  ["GET", "/static/../etc", undefined],
+  ["GET", "/static/%2e%2e/etc", undefined],
+  ["GET", "/static/a%2f..%2fetc", undefined],
+  ["GET", "nonsense", undefined],
+  ["GET", "", undefined],
+];
+
+t.test("Router.match() finds the best pattern, and nothing for paths that climb or hide slashes", async (t) => {
+  const router = sample();
+  for (const [method, path, expected] of matches) {
+    const found = router.match(method, path);
+    const plain = found !== undefined && "params" in found ? { ...found, params: { ...found.params } } : found;
+    t.strictSame(plain, expected, `${method} ${path}`);
+  }
+});
+
+t.test("Router.match() takes time in proportion to the path, however long it is", async (t) => {
+  const router = sample();
+  t.equal(router.match("GET", `/api${"/x".repeat(30_000)}`), undefined);
+  t.equal(router.match("GET", `${"/".repeat(60_000)}`), undefined);
+});
+
+t.test("Router.add() refuses patterns it would read otherwise than they look", async (t) => {
+  const router = sample();
+  for (const pattern of ["", "api", "/a//b", "/a/", "/{a}/{a}", "/{a*}/b", "/x{a}", "/{a-b}", "/{}", "/"]) {
+    t.throws(() => router.add("GET", pattern, ""), { message: /^Cannot add route/ }, pattern);
+  }
+  t.throws(() => router.add("GET", "/api/v1/namespaces/{other}/pods/{n}", ""), { message: /taken/ });
+});

@@ -1,0 +1,435 @@
+import { EventEmitter, once } from "node:events";
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { request as httpRequest } from "node:http";
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
+import { request as httpsRequest } from "node:https";
+import { connect as connectTcp } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import t, { type Test } from "tap";
+import { silentLogger } from "../std/log.ts";
+import { readBody } from "./body.ts";
+import { HttpError } from "./http-error.ts";
+import type { Handler, HttpRequest } from "./message.ts";
+import { bytes, json, text } from "./respond.ts";
+import { type Listener, type ListenOptions, listen } from "./server.ts";
+import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "./test-certificates.ts";
+
+const { ca, server } = await makeServerCertificate();
+const tls = { cert: server.cert, key: server.key };
+
+/** A handler whose requests a test can see and hold. */
+class Probe extends EventEmitter<{ request: [HttpRequest]; aborted: [] }> {
+  readonly handler: Handler = async (request) => {
+    this.emit("request", request);
+    switch (request.path) {
+      case "/echo":
+        return bytes(200, "application/octet-stream", await readBody(request, 1_000_000), { "x-query": request.query });
+      case "/limited":
+        return bytes(200, "application/octet-stream", await readBody(request, 10));
+      case "/headers":
+        return json(200, { ...request.headers, certificates: request.peer.certificates.length });
+      case "/large":
+        return bytes(200, "application/octet-stream", [Buffer.alloc(5_000_000, 1), Buffer.alloc(100, 2)]);
+      case "/stream":
+        return bytes(
+          200,
+          "text/plain",
+          ticks(request.signal, () => this.emit("aborted")),
+        );
+      case "/broken":
+        return bytes(200, "text/plain", breaking());
+      case "/throw":
+        throw new Error("secret");
+      case "/teapot":
+        throw new HttpError(418, "Teapot", "short and stout");
+      case "/injected":
+        return text(200, "x", { "x-bad": "a\r\nset-cookie: b" });
+      case "/hop":
+        return text(200, "x", { connection: "keep-alive", "transfer-encoding": "chunked" });
+      case "/hang":
+        await new Promise((resolve) => request.signal.addEventListener("abort", resolve));
+        this.emit("aborted");
+        return text(200, "late");
+      default:
+        return text(request.method === "HEAD" ? 200 : 404, "not here");
+    }
+  };
+}
+
+async function* ticks(signal: AbortSignal, aborted: () => void): AsyncGenerator<Uint8Array> {
+  try {
+    yield Buffer.from("tick\n");
+    await new Promise((resolve) => signal.addEventListener("abort", resolve));
+  } finally {
+    aborted();
+  }
+}
+
+async function* breaking(): AsyncGenerator<Uint8Array> {
+  yield Buffer.from("half");
+  throw new Error("the other half is missing");
+}
+
+async function serve(t: Test, options: Partial<ListenOptions> = {}): Promise<{ listener: Listener; probe: Probe }> {
+  const probe = new Probe();
+  const listener = await listen({ handler: probe.handler, log: silentLogger, host: "127.0.0.1", tls, ...options });
+  t.teardown(() => listener.close());
+  return { listener, probe };
+}
+
+function session(t: Test, port: number, options = {}): ClientHttp2Session {
+  const client = connect(`https://localhost:${port}`, {
+    ca: ca.cert,
+    host: "127.0.0.1",
+    servername: "localhost",
+    ...options,
+  });
+  client.on("error", () => {});
+  t.teardown(() => client.destroy());
+  return client;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: string;
+}
+
+async function ask(client: ClientHttp2Session, headers: Record<string, string>, body?: string): Promise<Answer> {
+  const stream = client.request(headers, { endStream: body === undefined });
+  if (body !== undefined) stream.end(body);
+  const [answer] = (await once(stream, "response")) as [Record<string, unknown>];
+  return { status: Number(answer[":status"]), headers: answer, body: await textOf(stream) };
+}
+
+async function textOf(stream: AsyncIterable<unknown>): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of stream) pieces.push(piece as Uint8Array);
+  return Buffer.concat(pieces).toString();
+}
+
+async function ask1(
+  port: number,
+  path: string,
+  options: { method?: string; body?: string; secure?: boolean } = {},
+): Promise<Answer> {
+  const target = { host: "127.0.0.1", port, path, method: options.method ?? "GET" };
+  const request =
+    options.secure === false ? httpRequest(target) : httpsRequest({ ...target, ca: ca.cert, servername: "localhost" });
+  request.end(options.body);
+  const [incoming] = await once(request, "response");
+  return { status: incoming.statusCode, headers: incoming.headers, body: await textOf(incoming) };
+}
+
+async function raw(port: number, bytes: string): Promise<string> {
+  const socket = connectTcp(port, "127.0.0.1");
+  socket.on("error", () => {});
+  socket.write(bytes);
+  const pieces: Uint8Array[] = [];
+  socket.on("data", (piece) => pieces.push(piece));
+  await once(socket, "close");
+  return Buffer.concat(pieces).toString("latin1");
+}
+
+t.test("listen() serves HTTP/2 and HTTP/1.1 from one port", async (t) => {
+  const { listener, probe } = await serve(t);
+  const client = session(t, listener.port);
+  probe.once("request", (request) => {
+    t.match(request, { method: "POST", path: "/echo", query: "a=b", peer: { encrypted: true, address: "127.0.0.1" } });
+    t.equal(request.headers.host, `localhost:${listener.port}`);
+    t.notOk(Object.keys(request.headers).some((name) => name.startsWith(":")));
+  });
+  const second = await ask(client, { ":method": "POST", ":path": "/echo?a=b" }, "hello");
+  t.match(second, { status: 200, body: "hello", headers: { "content-length": "5", "x-query": "a=b" } });
+  t.match(await ask1(listener.port, "/echo", { method: "PUT", body: "one" }), { status: 200, body: "one" });
+  t.match(await ask1(listener.port, "/x", { method: "HEAD" }), {
+    status: 200,
+    body: "",
+    headers: { "content-length": "8" },
+  });
+  t.match(await ask(client, { ":method": "HEAD", ":path": "/x" }), { status: 200, body: "" });
+  const large = await ask(client, { ":path": "/large" });
+  t.equal(large.body.length, 5_000_100);
+  t.equal((await ask1(listener.port, "/large")).body.length, 5_000_100);
+});
+
+t.test("listen() sends no header of one connection over another, and none that breaks out of its line", async (t) => {
+  const { listener } = await serve(t);
+  const client = session(t, listener.port);
+  const hop = await ask(client, { ":path": "/hop" });
+  t.match(hop, { status: 200, body: "x" });
+  t.equal(hop.headers.connection, undefined);
+  t.equal(hop.headers["transfer-encoding"], undefined);
+  for (const answer of [await ask(client, { ":path": "/injected" }), await ask1(listener.port, "/injected")]) {
+    t.equal(answer.status, 500);
+    t.equal(answer.headers["set-cookie"], undefined);
+  }
+});
+
+t.test("listen() answers what a handler throws with a Status that tells no secret", async (t) => {
+  const { listener } = await serve(t);
+  const client = session(t, listener.port);
+  for (const answer of [await ask(client, { ":path": "/throw" }), await ask1(listener.port, "/throw")]) {
+    t.equal(answer.status, 500);
+    t.match(JSON.parse(answer.body), { kind: "Status", reason: "InternalError", code: 500 });
+    t.notMatch(answer.body, /secret/);
+  }
+  t.match(await ask(client, { ":path": "/teapot" }), { status: 418, body: /stout/ });
+});
+
+t.test("listen() answers before a body that is too long has been sent", async (t) => {
+  const { listener } = await serve(t);
+  const client = session(t, listener.port);
+  const stream = client.request({ ":method": "POST", ":path": "/limited" });
+  stream.on("error", () => {});
+  stream.write(Buffer.alloc(100));
+  const [headers] = (await once(stream, "response")) as [Record<string, unknown>];
+  t.equal(headers[":status"], 413);
+  stream.resume();
+  await once(stream, "close");
+  t.equal(stream.rstCode, constants.NGHTTP2_NO_ERROR);
+  t.match(
+    await ask(client, { ":method": "POST", ":path": "/limited" }, "short"),
+    { status: 200 },
+    "the connection lives",
+  );
+  const refused = await ask1(listener.port, "/limited", { method: "POST", body: "x".repeat(100) });
+  t.match(refused, { status: 413, headers: { connection: /close|keep-alive/ } });
+});
+
+t.test("listen() aborts the request's signal and lets the body go when the client goes away", async (t) => {
+  const { listener, probe } = await serve(t);
+  const client = session(t, listener.port);
+  const stream = client.request({ ":path": "/stream" });
+  t.match(String((await once(stream, "data"))[0]), "tick");
+  const over = once(probe, "aborted");
+  stream.close(constants.NGHTTP2_CANCEL);
+  await over;
+  const request = httpsRequest({
+    host: "127.0.0.1",
+    port: listener.port,
+    path: "/stream",
+    ca: ca.cert,
+    servername: "localhost",
+  });
+  request.on("error", () => {});
+  request.end();
+  const [incoming] = await once(request, "response");
+  incoming.on("error", () => {});
+  await once(incoming, "data");
+  const overToo = once(probe, "aborted");
+  request.destroy();
+  await overToo;
+});
+
+t.test("listen() breaks the stream when half of an answer cannot be followed by the rest", async (t) => {
+  const { listener } = await serve(t);
+  const stream = session(t, listener.port).request({ ":path": "/broken" });
+  await t.rejects(textOf(stream), { code: "ERR_HTTP2_STREAM_ERROR" });
+  await t.rejects(ask1(listener.port, "/broken"), { code: "ECONNRESET" });
+});
+
+t.test("listen() answers malformed requests with 400 and lives on", async (t) => {
+  const { listener } = await serve(t, { tls: undefined, limits: { headerBytes: 16_384 } });
+  const hostile = [
+    "\0\0\0\0\r\n\r\n",
+    "GET / HTTP/9.9\r\n\r\n",
+    "GET /a b HTTP/1.1\r\nHost: x\r\n\r\n",
+    "GET /%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+    "GET * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+    "GET / HTTP/1.1\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: x\r\nX: a\0b\r\n\r\n",
+    "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+    "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+  ];
+  for (const bytes of hostile) t.match(await raw(listener.port, bytes), /^HTTP\/1\.1 400 /, JSON.stringify(bytes));
+  const oversized = `GET / HTTP/1.1\r\nHost: x\r\nX: ${"a".repeat(20_000)}\r\n\r\n`;
+  t.match(await raw(listener.port, oversized), /^HTTP\/1\.1 431 /);
+  t.match(await ask1(listener.port, "/echo", { secure: false }), { status: 200 });
+});
+
+t.test("listen() answers malformed HTTP/2 requests with 400 and refuses oversized headers", async (t) => {
+  const { listener } = await serve(t);
+  const client = session(t, listener.port);
+  for (const path of ["/%zz", "/%", "/x%2"]) t.match(await ask(client, { ":path": path }), { status: 400 }, path);
+  const stream = session(t, listener.port).request({ ":path": "/echo", "x-large": "a".repeat(80_000) });
+  await t.rejects(once(stream, "response"));
+  t.match(await ask(client, { ":path": "/headers", cookie: "a=b" }), { status: 200, body: /"cookie":"a=b"/ });
+});
+
+t.test("listen() survives handshakes that are cut off, garbage, and plain HTTP on its TLS port", async (t) => {
+  const { listener } = await serve(t);
+  for (const bytes of ["\x16\x03\x01\x02\x00\x01\x00", "garbage", "GET / HTTP/1.1\r\nHost: x\r\n\r\n"]) {
+    const socket = connectTcp(listener.port, "127.0.0.1");
+    socket.on("error", () => {});
+    socket.end(bytes);
+    socket.resume();
+    await once(socket, "close");
+  }
+  const unknown = connectTls({
+    host: "127.0.0.1",
+    port: listener.port,
+    ca: ca.cert,
+    servername: "localhost",
+    ALPNProtocols: ["gopher"],
+  });
+  await t.rejects(once(unknown, "secureConnect"));
+  const silent = connectTls({
+    host: "127.0.0.1",
+    port: listener.port,
+    ca: ca.cert,
+    servername: "localhost",
+    ALPNProtocols: ["h2"],
+  });
+  await once(silent, "secureConnect");
+  silent.on("error", () => {});
+  silent.end("not a preface, whatever was agreed on before");
+  silent.resume();
+  await once(silent, "close");
+  t.match(await ask(session(t, listener.port), { ":path": "/echo" }), { status: 200 });
+});
+
+t.test("listen() ends connections that dawdle over their headers", async (t) => {
+  const { listener } = await serve(t, { limits: { headerTimeoutMs: 200 } });
+  const socket = connectTls({ host: "127.0.0.1", port: listener.port, ca: ca.cert, servername: "localhost" });
+  await once(socket, "secureConnect");
+  socket.write("GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ");
+  t.match(await textOf(socket), /^HTTP\/1\.1 408 /);
+});
+
+t.test("listen() closes HTTP/2 connections that ask for nothing", async (t) => {
+  const { listener } = await serve(t, { limits: { idleTimeoutMs: 40 } });
+  const client = session(t, listener.port);
+  const stream = client.request({ ":path": "/stream" });
+  await once(stream, "data");
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  t.equal(client.closed, false, "a watch is not idle");
+  stream.close(constants.NGHTTP2_CANCEL);
+  await once(client, "close");
+});
+
+t.test("listen() cuts off a client that resets its requests faster than they are answered", async (t) => {
+  const { listener, probe } = await serve(t, { limits: { streamsPerConnection: 20 } });
+  let running = 0;
+  let most = 0;
+  probe.on("request", () => {
+    most = Math.max(most, ++running);
+  });
+  const stuck = session(t, listener.port);
+  await once(stuck, "remoteSettings");
+  // The handler does not look at its signal: what it does goes on after the reset.
+  const closed = new Promise((resolve) => stuck.once("close", resolve));
+  for (let turn = 0; turn < 200 && !stuck.destroyed; turn++) {
+    for (let burst = 0; burst < 20 && !stuck.destroyed; burst++) {
+      const stream = stuck.request({ ":path": "/hang", ":method": "POST" });
+      stream.on("error", () => {});
+      stream.close(constants.NGHTTP2_CANCEL);
+    }
+    await new Promise(setImmediate);
+  }
+  await closed;
+  t.ok(most <= 2000, `${most} handlers ran`);
+  t.match(await ask(session(t, listener.port), { ":path": "/echo" }), { status: 200 });
+});
+
+t.test("listen() hands over the client's certificate, good or bad, and none when there is none", async (t) => {
+  const other = await makeCertificate({ subject: [{ CN: ["other"] }], authority: {} });
+  const intermediate = await makeCertificate({ subject: [{ CN: ["between"] }], issuer: ca, authority: {} });
+  const deep = await makeCertificate({ subject: [{ CN: ["deep"] }], issuer: intermediate, usages: [CLIENT_AUTH] });
+  const stranger = await makeCertificate({ subject: [{ CN: ["stranger"] }], issuer: other, usages: [CLIENT_AUTH] });
+  const { listener, probe } = await serve(t, { tls: { ...tls, ca: ca.cert, requestCert: true } });
+  const seen: (readonly Uint8Array[])[] = [];
+  probe.on("request", (request) => seen.push(request.peer.certificates));
+  await ask(session(t, listener.port), { ":path": "/headers" });
+  await ask(session(t, listener.port, { cert: stranger.cert, key: stranger.key }), { ":path": "/headers" });
+  await ask(session(t, listener.port, { cert: deep.cert + intermediate.cert, key: deep.key }), { ":path": "/headers" });
+  t.equal(seen[0]?.length, 0);
+  t.ok(Buffer.from(seen[1]![0]!).equals(stranger.der));
+  t.ok(Buffer.from(seen[2]![0]!).equals(deep.der));
+  t.ok(Buffer.from(seen[2]![1]!).equals(intermediate.der));
+});
+
+t.test(
+  "Listener.reloadTls() changes the certificate of new connections, and nothing when it is unusable",
+  async (t) => {
+    const { listener } = await serve(t);
+    const next = await makeServerCertificate();
+    t.throws(() => listener.reloadTls({ cert: next.server.cert, key: server.key }));
+    t.throws(() => listener.reloadTls({ cert: "nonsense", key: "nonsense" }));
+    t.match(await ask(session(t, listener.port), { ":path": "/echo" }), { status: 200 });
+    const open = session(t, listener.port);
+    await ask(open, { ":path": "/echo" });
+    listener.reloadTls({ cert: next.server.cert, key: next.server.key });
+    t.match(await ask(open, { ":path": "/echo" }), { status: 200 }, "open connections stay");
+    t.match(await ask(session(t, listener.port, { ca: next.ca.cert }), { ":path": "/echo" }), { status: 200 });
+    await t.rejects(ask(session(t, listener.port), { ":path": "/echo" }));
+  },
+);
+
+t.test("Listener.close() lets requests in flight end, refuses new ones, then cuts what is left", async (t) => {
+  const release = Promise.withResolvers<void>();
+  const handler: Handler = async (request) => {
+    if (request.path === "/slow") await release.promise;
+    if (request.path === "/never") await new Promise((resolve) => request.signal.addEventListener("abort", resolve));
+    return text(200, "done");
+  };
+  const listener = await listen({ handler, log: silentLogger, host: "127.0.0.1", tls });
+  const client = session(t, listener.port);
+  const slow = ask(client, { ":path": "/slow" });
+  const slow1 = ask1(listener.port, "/slow");
+  const never: ClientHttp2Stream = client.request({ ":path": "/never" });
+  never.on("error", () => {});
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  const goaway = once(client, "goaway");
+  const closing = listener.close(300);
+  await goaway;
+  await t.rejects(once(connectTcp(listener.port, "127.0.0.1"), "connect"), { code: "ECONNREFUSED" });
+  release.resolve();
+  t.match(await slow, { status: 200, body: "done" });
+  t.match(await slow1, { status: 200, headers: { connection: "close" } });
+  await closing;
+  await (client.destroyed ? undefined : once(client, "close"));
+  t.equal(never.destroyed, true);
+});
+
+t.test("listen() takes a Unix socket, private, and replaces one that is stale", async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), "svc-http-"));
+  t.teardown(() => rm(directory, { recursive: true }));
+  const socketPath = join(directory, "s");
+  const options = { handler: new Probe().handler, log: silentLogger, socketPath };
+  const first = await listen(options);
+  t.equal((await stat(socketPath)).mode & 0o777, 0o600);
+  await t.rejects(listen(options), { code: "EADDRINUSE" });
+  const request = httpRequest({ socketPath, path: "/echo" }).end();
+  const [incoming] = await once(request, "response");
+  t.equal(incoming.statusCode, 200);
+  incoming.resume();
+  await first.close();
+});
+
+t.test("listen() rejects an address that is taken and a certificate that is none", async (t) => {
+  const { listener } = await serve(t);
+  await t.rejects(
+    listen({ handler: async () => text(200, ""), log: silentLogger, host: "127.0.0.1", port: listener.port }),
+    {
+      code: "EADDRINUSE",
+    },
+  );
+  await t.rejects(listen({ handler: async () => text(200, ""), log: silentLogger, tls: { cert: "x", key: "y" } }));
+});
+
+t.test("listen() accepts HTTP/1.1 clients that know no ALPN", async (t) => {
+  const { listener } = await serve(t);
+  const socket: TLSSocket = connectTls({
+    host: "127.0.0.1",
+    port: listener.port,
+    ca: ca.cert,
+    servername: "localhost",
+  });
+  await once(socket, "secureConnect");
+  socket.write("GET /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  t.match(await textOf(socket), /^HTTP\/1\.1 200 /);
+});

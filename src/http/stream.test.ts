@@ -1,0 +1,103 @@
+import { Writable } from "node:stream";
+import t from "tap";
+import { bodyLength, discard, writeBody } from "./stream.ts";
+
+class Sink extends Writable {
+  readonly chunks: Buffer[] = [];
+  #resume: (() => void) | undefined;
+  readonly slow: boolean;
+
+  constructor(slow = false) {
+    super({ highWaterMark: 1 });
+    this.slow = slow;
+  }
+
+  override _write(chunk: Buffer, _: string, done: () => void): void {
+    this.chunks.push(chunk);
+    if (this.slow) this.#resume = done;
+    else done();
+  }
+
+  proceed(): void {
+    this.#resume?.();
+  }
+}
+
+t.test("writeBody() joins small pieces and cuts large ones into 64 KiB", async (t) => {
+  const sink = new Sink();
+  const pieces = [
+    ...Array.from({ length: 100 }, (_, i) => Buffer.alloc(1000, i)),
+    Buffer.alloc(200_000, 7),
+    Buffer.alloc(3, 8),
+  ];
+  t.equal(bodyLength(pieces), 300_003);
+  await writeBody(sink, pieces);
+  t.strictSame(Buffer.concat(sink.chunks), Buffer.concat(pieces));
+  t.ok(Math.max(...sink.chunks.map((chunk) => chunk.length)) <= 65_536);
+  t.ok(sink.chunks.length < 10);
+  t.equal(sink.writableEnded, true);
+});
+
+t.test("writeBody() asks a source for the next piece only when the last has been taken", async (t) => {
+  const sink = new Sink(true);
+  let asked = 0;
+  const source = (async function* () {
+    for (;;) {
+      asked++;
+      yield Buffer.from("x");
+    }
+  })();
+  const writing = writeBody(sink, source);
+  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+  t.equal(asked, 1);
+  sink.proceed();
+  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+  t.equal(asked, 2);
+  sink.destroy();
+  await writing;
+});
+
+t.test("writeBody() ends when the sink closes although the source is silent, and lets the source go", async (t) => {
+  const sink = new Sink();
+  let returned = false;
+  const silent: AsyncIterable<Uint8Array> = {
+    [Symbol.asyncIterator]: () => ({
+      next: () => new Promise<never>(() => {}),
+      return: async () => {
+        returned = true;
+        return { done: true, value: undefined };
+      },
+    }),
+  };
+  const writing = writeBody(sink, silent);
+  sink.destroy();
+  await writing;
+  t.equal(returned, true);
+  t.equal(sink.listenerCount("close"), 0);
+});
+
+t.test("writeBody() rejects with the source's error and leaves the sink open", async (t) => {
+  const sink = new Sink();
+  const failing = (async function* () {
+    yield Buffer.from("a");
+    throw new Error("broken");
+  })();
+  await t.rejects(writeBody(sink, failing), { message: "broken" });
+  t.equal(sink.writableEnded, false);
+});
+
+t.test("discard() ends a source that was never read", async (t) => {
+  let ended = false;
+  const source: AsyncIterable<Uint8Array> = {
+    [Symbol.asyncIterator]: () => ({
+      next: async () => ({ done: true, value: undefined }),
+      return: async () => {
+        ended = true;
+        return { done: true, value: undefined };
+      },
+    }),
+  };
+  discard(source);
+  discard(Buffer.from("x"));
+  t.equal(ended, true);
+});
