@@ -1,138 +1,267 @@
+#!/usr/bin/env node
 /**
- * Makes the deliverables:
- *   node build.mjs            dist/svc             one JavaScript file for a host that has Node.js (and dist/svclet, a link)
- *   node build.mjs --binary   dist/svc-linux-ARCH  one executable with its own Node.js, for this and, where its runtime
- *                                                  is installed, the other architecture
- * Both are reproducible: the same sources and lockfile give the same bytes.
+ * Makes the product:
+ *   node build.mjs              dist/svc, one file for hosts with Node (and dist/svclet, a link to it)
+ *   node build.mjs --binary     dist/svc-linux-x64 and, where its Node can be had, dist/svc-linux-arm64
+ *   --main FILE --out DIR       another entry, another place; for the tests of this file
+ *
+ * dist/svc starts as a shell script that looks for a Node new enough and gives it the flag that halves its memory, which
+ * is too late once Node runs. Behind it is src/main.ts; the programs that it imports when they are asked for lie in a
+ * comment at the end, which costs nothing until one of them is: reading all of them would double what `svc version`
+ * takes. The self-contained executables hold compiled code and need no such care.
+ *
+ * CommonJS, because there only the modules that a run reaches are evaluated, Node's own included.
  */
 import { execFileSync } from "node:child_process";
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { build } from "esbuild";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import * as esbuild from "esbuild";
 
-const root = import.meta.dirname;
-const dist = join(root, "dist");
+const root = dirname(fileURLToPath(import.meta.url));
+const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const nodeFlags = ["--max-semi-space-size=4"];
+const oldestNode = { major: 22, minor: 19 };
 
-/** The prebuilt LevelDB addon of each architecture (glibc). */
-const addons = {
-  x64: "node_modules/classic-level/prebuilds/linux-x64/classic-level.node",
-  arm64: "node_modules/classic-level/prebuilds/linux-arm64/classic-level.armv8.node",
-};
+/** Where the programs begin, and what stands in them for the end of a comment. */
+const programsMark = "\n/*PROGRAMS\n";
+const commentEnd = "*\u0001/";
 
-/** New objects are small and die young here: a small young generation nearly halves the resident memory. */
-const nodeOptions = ["--max-semi-space-size=4"];
+const { values: options } = parseArgs({
+  options: {
+    binary: { type: "boolean", default: false },
+    main: { type: "string", default: join(root, "src", "main.ts") },
+    out: { type: "string", default: join(root, "dist") },
+  },
+});
+mkdirSync(options.out, { recursive: true });
+if (options.binary) await buildBinaries();
+else await buildBundle();
 
-/**
- * The first two lines are read by /bin/sh, which finds Node.js, and skipped by Node.js, for which the second is a string
- * and a comment. SVC_NODE names a Node.js that is not on the PATH.
- */
-const header = `#!/bin/sh
-":" //; svc_node=\${SVC_NODE:-node}; command -v "$svc_node" >/dev/null 2>&1 || { echo "svc: no Node.js found: put node 22.19 or newer on the PATH, name it in SVC_NODE, or use the executable that brings its own" >&2; exit 127; }; exec "$svc_node" ${nodeOptions.join(" ")} "$0" "$@"
-`;
+async function buildBundle() {
+  const file = join(options.out, "svc");
+  // The directory's own package.json keeps Node from reading the file by the rules of the one above.
+  writeFileSync(join(options.out, "package.json"), '{ "type": "commonjs" }\n');
+  rmSync(file, { force: true });
+  const { code, programs } = await bundleMain();
+  const rest = await bundle({
+    stdin: {
+      contents: programs.map((path) => `exports[${JSON.stringify(path)}] = () => require(${JSON.stringify(path)});`).join("\n"),
+      resolveDir: root,
+      sourcefile: "programs.js",
+    },
+    plugins: [embedAddon(["x64", "arm64"])],
+  });
+  writeFileSync(file, `${header()}${code}${programsMark}${rest.replaceAll("*/", commentEnd)}*/\n`, { mode: 0o755 });
+  rmSync(join(options.out, "svclet"), { force: true });
+  symlinkSync("svc", join(options.out, "svclet"));
+  report(file);
+}
 
-const oldNode = `
-{ const [a, b] = process.versions.node.split(".").map(Number);
-  if (a < 22 || (a === 22 && b < 19)) { console.error("svc: needs Node.js 22.19 or newer, this is " + process.versions.node + " (" + process.execPath + "); name another in SVC_NODE"); process.exit(1); } }
-const svcImportMetaUrl = require("node:url").pathToFileURL(__filename).href;
-`;
-
-/** In the place of classic-level's loader: the addon's bytes and the function that loads them. */
-function embedAddon(arch) {
-  return {
-    name: "embed-addon",
-    setup({ onResolve, onLoad }) {
-      onResolve({ filter: /^\.\/binding$/ }, ({ importer }) =>
-        importer.includes("classic-level") ? { path: "binding", namespace: "addon" } : undefined,
-      );
-      onLoad({ filter: /.*/, namespace: "addon" }, () => ({
-        contents: `import { loadAddon } from "./src/storage/level/native.ts";
-          import bytes from "./${addons[arch]}";
-          module.exports = loadAddon(bytes);`,
-        resolveDir: root,
+/** src/main.ts without the programs, and the paths of these. */
+async function bundleMain() {
+  const programs = [];
+  const apart = {
+    name: "programs-apart",
+    setup(build) {
+      build.onResolve({ filter: /^\./ }, ({ kind, path, resolveDir }) => {
+        if (kind !== "dynamic-import") return undefined;
+        const file = `./${relative(root, join(resolveDir, path))}`;
+        if (!programs.includes(file)) programs.push(file);
+        return { path: file, namespace: "program" };
+      });
+      build.onLoad({ filter: /./, namespace: "program" }, ({ path }) => ({
+        contents: `module.exports = loadProgram(${JSON.stringify(path)});`,
         loader: "js",
       }));
-      onLoad({ filter: /classic-level.*\.node$/ }, ({ path }) => ({ contents: readFileSync(path), loader: "binary" }));
+    },
+  };
+  const loader = `
+let loadedPrograms;
+function loadProgram(path) {
+  if (loadedPrograms === undefined) {
+    const text = require("node:fs").readFileSync(__filename, "latin1");
+    const mark = ${JSON.stringify(programsMark.slice(0, -1))} + "\\n";
+    const code = text.slice(text.lastIndexOf(mark) + mark.length, text.lastIndexOf("*/"));
+    const holder = new (require("node:module"))(__filename, module);
+    holder.filename = __filename;
+    holder._compile(code.replaceAll(${JSON.stringify(commentEnd)}, "*" + "/"), __filename);
+    loadedPrograms = holder.exports;
+  }
+  return loadedPrograms[path]();
+}
+`;
+  return { code: (await bundle({ entryPoints: [options.main], plugins: [apart] })) + loader, programs };
+}
+
+/** A bundle's text. Bytes beyond ASCII would make Node keep all of it twice as wide. */
+async function bundle(input) {
+  const result = await esbuild.build({
+    absWorkingDir: root,
+    bundle: true,
+    write: false,
+    platform: "node",
+    format: "cjs",
+    target: `node${oldestNode.major}.${oldestNode.minor}`,
+    minifySyntax: true,
+    minifyWhitespace: true,
+    // Short lines, so that a stack trace points somewhere.
+    lineLimit: 160,
+    legalComments: "inline",
+    charset: "ascii",
+    logLevel: "warning",
+    define: { "import.meta.url": "importMetaUrl", SVC_VERSION: JSON.stringify(manifest.version) },
+    banner: { js: 'const importMetaUrl=require("node:url").pathToFileURL(__filename).href;' },
+    ...input,
+  });
+  return result.outputFiles[0].text;
+}
+
+/**
+ * classic-level looks for its addon among the files of its package. In the bundle the addon's bytes are in the file,
+ * and src/storage/level/native.ts, which knows where they may be written, loads them.
+ */
+function embedAddon(architectures) {
+  const files = {
+    x64: "linux-x64/classic-level.node",
+    arm64: "linux-arm64/classic-level.armv8.node",
+  };
+  return {
+    name: "embed-addon",
+    setup(build) {
+      build.onLoad({ filter: /[/\\]classic-level[/\\]binding\.js$/ }, ({ path }) => {
+        const cases = architectures.map(
+          (architecture) =>
+            `case ${JSON.stringify(architecture)}: return require(${JSON.stringify(`./prebuilds/${files[architecture]}`)});`,
+        );
+        return {
+          resolveDir: dirname(path),
+          loader: "js",
+          contents: `
+            const { loadAddon } = require(${JSON.stringify(join(root, "src/storage/level/native.ts"))});
+            function bytes() {
+              switch (process.arch) {
+                ${cases.join("\n")}
+                default: throw new Error("The embedded store has no native code for " + process.arch);
+              }
+            }
+            module.exports = loadAddon(bytes());`,
+        };
+      });
+      build.onLoad({ filter: /\.node$/ }, ({ path }) => ({ contents: readFileSync(path), loader: "binary" }));
     },
   };
 }
 
-async function bundle(arch, outfile, banner) {
-  await build({
-    entryPoints: [join(root, "src/main.ts")],
-    outfile,
-    bundle: true,
-    platform: "node",
-    format: "cjs",
-    target: "node22.19",
-    minifySyntax: true,
-    minifyWhitespace: true,
-    keepNames: false,
-    legalComments: "none",
-    banner: { js: banner },
-    define: { "import.meta.url": "svcImportMetaUrl", "import.meta.dirname": "__dirname" },
-    plugins: [embedAddon(arch)],
-    logLevel: "warning",
-    absWorkingDir: root,
-  });
+/** Shell to the first line's reader, a string and a comment to Node's. */
+function header() {
+  return `#!/bin/sh
+":" /*
+file=$0
+if [ -L "$file" ]; then file=$(readlink -f -- "$file"); fi
+here=\${file%/[!/]*}
+[ "$here" != "$file" ] || here=.
+for node in "$SVC_NODE" "$here/node" "$here/../node_modules/.bin/node" "$(command -v node)"; do
+  [ -n "$node" ] && [ -x "$node" ] || continue
+  version=$("$node" --version 2>&1)
+  major=\${version#v}; minor=\${major#*.}; major=\${major%%.*}; minor=\${minor%%.*}
+  case $major$minor in *[!0-9]*|"") continue;; esac
+  if [ "$major" -gt ${oldestNode.major} ] || { [ "$major" -eq ${oldestNode.major} ] && [ "$minor" -ge ${oldestNode.minor} ]; }; then
+    exec "$node" ${nodeFlags.join(" ")} "$0" "$@"
+  fi
+  found="$found $node is $version;"
+done
+echo "svc: needs Node.js ${oldestNode.major}.${oldestNode.minor} or newer:\${found:- none found;} SVC_NODE may name one, and svc-linux-x64 brings its own" >&2
+exit 127
+*/;
+`;
 }
 
-async function makeBundle() {
-  mkdirSync(dist, { recursive: true });
-  // The project's own package.json calls its .js files modules; the bundle is none.
-  writeFileSync(join(dist, "package.json"), '{ "type": "commonjs" }\n');
-  const file = join(dist, "svc");
-  await bundle(process.arch, file, header + oldNode);
-  chmodSync(file, 0o755);
-  rmSync(join(dist, "svclet"), { force: true });
-  symlinkSync("svc", join(dist, "svclet"));
-}
-
-async function makeBinary(arch) {
-  const runtime = join(root, `node_modules/node-linux-${arch}/bin/node`);
-  if (!existsSync(runtime)) {
-    console.error(`build: dist/svc-linux-${arch} left out: node-linux-${arch} is not installed (npm install --force --cpu=${arch} node-linux-${arch})`);
-    return;
+async function buildBinaries() {
+  const architectures = ["x64", "arm64"];
+  let made = 0;
+  for (const architecture of architectures) {
+    const node = nodeFor(architecture);
+    if (node === undefined) continue;
+    await buildBinary(architecture, node);
+    made++;
   }
-  const work = join(dist, `.sea-${arch}`);
-  rmSync(work, { recursive: true, force: true });
-  mkdirSync(work, { recursive: true });
-  const main = join(work, "svc.cjs");
-  await bundle(arch, main, oldNode);
-  const stripped = join(work, "node");
-  copyFileSync(runtime, stripped);
-  strip(stripped, arch);
-  const output = join(dist, `svc-linux-${arch}`);
-  const config = join(work, "sea.json");
-  writeFileSync(
-    config,
-    JSON.stringify({
-      main,
-      executable: stripped,
-      output,
-      disableExperimentalSEAWarning: true,
-      // The cache is V8's for one architecture: made here, it is of no use on another.
-      useCodeCache: arch === process.arch,
-      execArgv: nodeOptions,
-      execArgvExtension: "none",
-    }),
-  );
-  execFileSync(process.execPath, ["--build-sea", config], { stdio: ["ignore", "ignore", "inherit"] });
-  chmodSync(output, 0o755);
-  rmSync(work, { recursive: true, force: true });
+  if (made === 0) process.exitCode = 1;
 }
 
-/** Debug symbols are a fifth of the runtime. Stripping is left out where the tool for the architecture is missing. */
-function strip(file, arch) {
-  const tools = arch === process.arch ? ["strip"] : [`${arch === "arm64" ? "aarch64" : "x86_64"}-linux-gnu-strip`];
-  for (const tool of tools) {
+async function buildBinary(architecture, node) {
+  const work = mkdtempSync(join(options.out, ".binary-"));
+  try {
+    const native = architecture === process.arch;
+    const main = join(work, "svc.cjs");
+    const output = join(options.out, `svc-linux-${architecture}`);
+    const executable = strip(node, join(work, "node"), architecture);
+    writeFileSync(main, await bundle({ entryPoints: [options.main], plugins: [embedAddon([architecture])] }));
+    const config = join(work, "config.json");
+    writeFileSync(
+      config,
+      JSON.stringify({
+        main,
+        output,
+        executable,
+        disableExperimentalSEAWarning: true,
+        // Compiled code is for the Node and the processor that made it.
+        useCodeCache: native,
+        execArgv: nodeFlags,
+        execArgvExtension: "none",
+      }),
+    );
+    rmSync(output, { force: true });
+    execFileSync(process.execPath, ["--build-sea", config], { stdio: ["ignore", "ignore", "inherit"] });
+    chmodSync(output, 0o755);
+    report(output);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+/** The pinned Node of an architecture; the packages of others than this machine's are fetched from npm. */
+function nodeFor(architecture) {
+  const name = `node-linux-${architecture}`;
+  const installed = join(root, "node_modules", name, "bin", "node");
+  if (existsSync(installed)) return installed;
+  const cache = join(root, "node_modules", ".cache", `${name}-${manifest.optionalDependencies[name]}`);
+  const cached = join(cache, "package", "bin", "node");
+  if (existsSync(cached)) return cached;
+  try {
+    mkdirSync(cache, { recursive: true });
+    const packed = execFileSync(
+      "npm",
+      ["pack", "--silent", "--pack-destination", cache, `${name}@${manifest.optionalDependencies[name]}`],
+      { cwd: cache, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] },
+    );
+    execFileSync("tar", ["-xzf", join(cache, packed.trim().split("\n").at(-1)), "-C", cache]);
+    return cached;
+  } catch (error) {
+    console.error(`build: no binary for ${architecture}: npm cannot fetch ${name} (${error.message.split("\n")[0]})`);
+    return undefined;
+  }
+}
+
+/** A copy without symbols, a quarter smaller. Stripping comes first: the finished file would not survive it. */
+function strip(node, copy, architecture) {
+  copyFileSync(node, copy);
+  chmodSync(copy, 0o755);
+  const tools = architecture === process.arch ? ["strip"] : [`${{ x64: "x86_64", arm64: "aarch64" }[architecture]}-linux-gnu-strip`];
+  for (const tool of [...tools, "llvm-strip"]) {
     try {
-      execFileSync(tool, [file], { stdio: "ignore" });
-      return;
+      execFileSync(tool, [copy], { stdio: "ignore" });
+      return copy;
     } catch {
-      console.error(`build: ${tool} is missing, so dist/svc-linux-${arch} keeps its debug symbols`);
+      // Not here, or not for this processor: the next one.
     }
   }
+  console.error(`build: nothing here strips ${architecture}: its binary stays larger`);
+  return copy;
 }
 
-if (process.argv.includes("--binary")) for (const arch of Object.keys(addons)) await makeBinary(arch);
-else await makeBundle();
+function report(file) {
+  const mebibytes = (readFileSync(file).length / 2 ** 20).toFixed(1);
+  console.error(`build: ${relative(root, file)} ${mebibytes} MiB`);
+}
