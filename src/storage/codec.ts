@@ -1,11 +1,12 @@
-/** How an object is spelled in the store: the protobuf envelope or JSON. Both are read, whichever is written. */
+/** How an object is spelled in the store: protobuf envelope, JSON or YAML. All are read, whichever is written. */
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { decode } from "../schema/decode.ts";
 import { decodeEnvelope, encodeEnvelope } from "../schema/envelope.ts";
 import { encodeJson, parseJson } from "../schema/json.ts";
 import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf.ts";
+import { encodeYaml, parseYaml } from "../schema/yaml.ts";
 
-export type StorageMediaType = "application/json" | "application/vnd.svc.protobuf";
+export type StorageMediaType = "application/json" | "application/yaml" | "application/vnd.svc.protobuf";
 
 export interface Codec<T> {
   encode(object: T): Uint8Array;
@@ -41,11 +42,14 @@ function plainCodec<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMediaT
   return {
     encode: (object) => {
       const stored = withoutResourceVersion(object);
-      if (mediaType === "application/json") return encodeJson(kind.schema, { ...stored, ...identity });
-      return encodeEnvelope("svc", identity, encodeProtobuf(kind.schema, stored));
+      if (mediaType === "application/vnd.svc.protobuf") {
+        return encodeEnvelope("svc", identity, encodeProtobuf(kind.schema, stored));
+      }
+      const json = encodeJson(kind.schema, { ...stored, ...identity });
+      return mediaType === "application/json" ? json : Buffer.from(encodeYaml(parseJson(json).value));
     },
     decode: (bytes) => {
-      const value = bytes[0] === OPENING_BRACE ? fromJson(kind, bytes) : fromEnvelope(kind, bytes);
+      const value = MAGICS.has(magicOf(bytes)) ? fromEnvelope(kind, bytes) : fromText(kind, bytes);
       const { kind: _kind, apiVersion: _apiVersion, ...object } = value;
       return object as T;
     },
@@ -59,8 +63,17 @@ function withoutResourceVersion<T extends ApiObject>(object: T): T {
   return { ...object, metadata };
 }
 
-function fromJson<T extends ApiObject>(kind: Kind<T>, bytes: Uint8Array): T {
-  const { value, errors } = decode(kind.schema, parseJson(bytes).value);
+/** The first bytes of an envelope: ours, or that of a store that Kubernetes wrote. */
+const MAGICS: ReadonlySet<string> = new Set(["svc\0", "k8s\0"]);
+
+function magicOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.subarray(0, 4)).toString("latin1");
+}
+
+function fromText<T extends ApiObject>(kind: Kind<T>, bytes: Uint8Array): T {
+  const text = bytes[0] === OPENING_BRACE ? parseJson(bytes).value : parseYaml(Buffer.from(bytes).toString())[0]?.value;
+  if ((text as ApiObject | null | undefined)?.kind !== kind.kind) throw new Error(`it does not hold a ${kind.kind}`);
+  const { value, errors } = decode(kind.schema, text);
   const error = errors[0];
   if (error !== undefined) throw new Error(`field ${error.path}: ${error.message}`);
   return value as T;

@@ -74,7 +74,7 @@ t.test(
   },
 );
 
-t.test("ObjectStore reads both media types and writes the chosen one", async (t) => {
+t.test("ObjectStore reads all media types and writes the chosen one", async (t) => {
   const json = setUp("application/json");
   const key = json.objects.key("default", "a");
   const created = await json.objects.create(key, makeWidget("a", { color: "red" }));
@@ -91,6 +91,10 @@ t.test("ObjectStore reads both media types and writes the chosen one", async (t)
   t.equal(rewritten.metadata?.resourceVersion, "3", "an update that changes nothing but the media type is written");
   t.match(text((await json.store.get(key))?.value), /^svc\0/);
   t.same((await json.objects.get(key))?.color, "red");
+  const yaml = new ObjectStore({ ...json, kind: widgetKind, prefix: "/registry", mediaType: "application/yaml" });
+  await yaml.guaranteedUpdate(key, (current) => ({ ...current, size: 7 }));
+  t.match(text((await json.store.get(key))?.value), /^apiVersion: test.svc.io\/v1\ncolor: red\nkind: Widget\n/);
+  t.match(await json.objects.get(key), { color: "red", size: 7, metadata: { uid: "uid-a" } });
 });
 
 t.test("ObjectStore names the key of what it cannot decode", async (t) => {
@@ -100,7 +104,10 @@ t.test("ObjectStore names the key of what it cannot decode", async (t) => {
     noise: "hello",
     cut: '{"metadata":',
     kind: "svc\0\x0a\x08\x0a\x02v1\x12\x03Pod",
-    field: '{"size":"x"}',
+    field: '{"kind":"Widget","size":"x"}',
+    other: '{"kind":"Pod"}',
+    null: "null",
+    yaml: "kind: [",
   })) {
     const key = objects.key("default", name);
     await store.create(key, Buffer.from(bytes, "latin1"));
