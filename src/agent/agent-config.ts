@@ -163,4 +163,4 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
 }
 
 /** The version the agent reports as `kubeletVersion`. */
-export const agentVersion = KUBERNETES_VERSION.text;
+export const agentVersion = KUBERNETES_VERSION;

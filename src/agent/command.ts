@@ -10,7 +10,7 @@ import { agentOptions } from "./options.ts";
 
 /** Runs until SIGINT or SIGTERM; containers keep running. Resolves with the exit code. */
 export async function run(argv: readonly string[]): Promise<number> {
-  const invocation = agentCommandLine(argv, process.env, { version: KUBERNETES_VERSION.text });
+  const invocation = agentCommandLine(argv, process.env, { version: KUBERNETES_VERSION });
   if (invocation.kind === "exit") {
     process.stdout.write(invocation.stdout);
     process.stderr.write(invocation.stderr);

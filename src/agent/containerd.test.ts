@@ -1,9 +1,14 @@
 import { readdir, readFile } from "node:fs/promises";
+import { get } from "node:https";
 import { join } from "node:path";
 import t from "tap";
 import type { Container } from "../api/core/container.ts";
 import type { Pod, PodSpec, PodStatus } from "../api/core/pod.ts";
 import { systemClock } from "../std/clock.ts";
+import { silentLogger } from "../std/log.ts";
+import { startAgent } from "./agent.ts";
+import { defaultAgentConfig } from "./agent-config.ts";
+import { FakeApi } from "./fake-api.ts";
 import { ImageManager } from "./images/image-manager.ts";
 import { cgroupsOf } from "./pods/cgroups.ts";
 import type { PodServices } from "./pods/pod-context.ts";
@@ -253,5 +258,70 @@ if (lacking.length > 0) {
     t.match(state, { exitCode: 128, reason: "StartError", message: /no such file or directory/ });
     node.pods.delete("uid-nocmd");
     await node.until("the worker has ended", () => node.pods.worker("uid-nocmd") === undefined);
+  });
+
+  await t.test("startAgent() registers its node, runs an assigned pod, serves its log and removes it", async (t) => {
+    const directory = join(containerd.directory, "agent");
+    const api = new FakeApi();
+    const base = defaultAgentConfig("n1");
+    const agent = await startAgent(
+      {
+        ...base,
+        rootDir: join(directory, "root"),
+        podLogsDir: join(directory, "logs"),
+        certDir: join(directory, "pki"),
+        runtime: {
+          ...base.runtime,
+          endpoint: containerd.endpoint,
+          imageEndpoint: containerd.endpoint,
+          failSwapOn: false,
+        },
+        server: { ...base.server, address: "127.0.0.1", port: 0, readOnlyPort: 0, healthzPort: 0 },
+      },
+      { clock: systemClock, log: silentLogger, transport: api.transport },
+    );
+    const until = async (what: string, holds: () => boolean): Promise<void> => {
+      for (let tries = 0; tries < 400 && !holds(); tries++) await systemClock.sleep(50);
+      t.ok(holds(), what);
+    };
+    await agent.ready();
+    const node = api.objects.get("/api/v1/nodes/n1");
+    t.match(node?.metadata, { labels: { "kubernetes.io/hostname": "n1", "svc.io/hostname": "n1" } });
+    t.match(node?.status, {
+      nodeInfo: { kubeletVersion: /^v1\.33\./, containerRuntimeVersion: /^containerd:/ },
+      daemonEndpoints: { kubeletEndpoint: { Port: agent.address?.port } },
+    });
+    await until("the lease is there", () => api.under("/apis/coordination.svc.io/v1").length === 1);
+
+    const path = "/api/v1/namespaces/default/pods/web";
+    const spec = {
+      nodeName: "n1",
+      terminationGracePeriodSeconds: 1,
+      containers: [shell("c", `echo hello; ${forever}`)],
+    };
+    const made = api.put(path, { kind: "Pod", metadata: { name: "web", namespace: "default" }, spec });
+    const phase = (): unknown => api.objects.get(path)?.status?.phase;
+    await until("the pod runs", () => phase() === "Running");
+    const options = { hostname: "127.0.0.1", port: agent.address?.port, rejectUnauthorized: false };
+    const answer = await new Promise<string>((resolve, reject) => {
+      get({ ...options, path: "/containerLogs/default/web/c?tailLines=1" }, (response) => {
+        const chunks: Buffer[] = [];
+        response
+          .on("data", (chunk: Buffer) => chunks.push(chunk))
+          .on("end", () => resolve(`${response.statusCode} ${Buffer.concat(chunks)}`));
+      }).on("error", reject);
+    });
+    t.equal(answer, "200 hello\n");
+
+    const deletion = { deletionTimestamp: new Date().toISOString(), deletionGracePeriodSeconds: 1 };
+    api.put(path, { ...(api.objects.get(path) ?? made), metadata: { ...made.metadata, ...deletion } });
+    await until("the object is gone", () => !api.objects.has(path));
+    const reasons = () =>
+      api.under("/api/v1/namespaces/default/events").map((each) => (each as { reason?: string }).reason);
+    await until("all is told in events", () =>
+      ["Pulled", "Created", "Started", "Killing"].every((each) => reasons().includes(each)),
+    );
+    await agent.close();
+    t.same(await systemMounter.below(directory), []);
   });
 }

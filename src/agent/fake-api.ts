@@ -1,0 +1,144 @@
+/** For tests: as much of an API server as an agent talks to, in memory, as a `Transport`. */
+import type { HttpRequest, HttpResponse } from "../http/message.ts";
+import { json, statusJson } from "../http/respond.ts";
+
+interface Stored {
+  readonly kind?: string;
+  readonly metadata: Record<string, unknown>;
+  status?: Record<string, unknown>;
+  spec?: unknown;
+}
+
+type Watcher = (event: { type: string; object: Stored }) => void;
+
+export class FakeApi {
+  /** By path: `/api/v1/namespaces/default/pods/web`. */
+  readonly objects = new Map<string, Stored>();
+  readonly #watchers = new Map<Watcher, string>();
+  #revision = 0;
+
+  readonly transport = async (request: HttpRequest): Promise<HttpResponse> => {
+    const query = new URLSearchParams(request.query);
+    const path = decodeURIComponent(request.path).replace(/\/status$/, "");
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of request.body) chunks.push(chunk);
+    const text = Buffer.concat(chunks).toString();
+    const body = text === "" ? {} : JSON.parse(text);
+    const found = this.objects.get(path);
+    switch (request.method) {
+      case "GET":
+        if (query.get("watch") !== null) return this.#watch(path, request.signal);
+        if (found !== undefined) return json(200, found);
+        return /\/(pods|nodes|events|leases)$/.test(path) ? this.#list(path) : missing(path);
+      case "POST": {
+        const at = `${path}/${body.metadata.name}`;
+        if (this.objects.has(at)) return statusJson(409, "AlreadyExists", `${at} already exists`);
+        return json(201, this.put(at, body));
+      }
+      case "PUT":
+        return json(200, this.put(path, body));
+      case "PATCH":
+        return found === undefined ? missing(path) : json(200, this.put(path, merge(found, body) as Stored));
+      case "DELETE":
+        if (found === undefined) return missing(path);
+        this.delete(path);
+        return json(200, { kind: "Status", apiVersion: "v1", status: "Success", metadata: {} });
+      default:
+        return statusJson(405, "MethodNotAllowed", request.method);
+    }
+  };
+
+  put(path: string, object: Stored): Stored {
+    const before = this.objects.get(path);
+    this.#revision += 1;
+    const metadata = {
+      uid: `uid-${path.split("/").at(-1)}`,
+      creationTimestamp: "2026-01-01T00:00:00Z",
+      ...object.metadata,
+      resourceVersion: String(this.#revision),
+    };
+    const stored = { ...object, metadata };
+    this.objects.set(path, stored);
+    this.#tell(before === undefined ? "ADDED" : "MODIFIED", path, stored);
+    return stored;
+  }
+
+  delete(path: string): void {
+    const found = this.objects.get(path);
+    this.#revision += 1;
+    this.objects.delete(path);
+    if (found !== undefined) this.#tell("DELETED", path, found);
+  }
+
+  /** Objects below a path. */
+  under(path: string): readonly Stored[] {
+    return [...this.objects].filter(([key]) => key.startsWith(`${path}/`)).map(([, object]) => object);
+  }
+
+  #tell(type: string, path: string, object: Stored): void {
+    const resource = path.split("/").at(-2);
+    for (const [watcher, wanted] of this.#watchers) if (wanted === resource) watcher({ type, object });
+  }
+
+  #list(path: string): HttpResponse {
+    const resource = path.split("/").at(-1);
+    const items = [...this.objects].filter(([key]) => key.split("/").at(-2) === resource).map(([, object]) => object);
+    const metadata = { resourceVersion: String(this.#revision) };
+    return json(200, { kind: "List", apiVersion: "v1", metadata, items });
+  }
+
+  #watch(path: string, signal: AbortSignal): HttpResponse {
+    const queue: Buffer[] = [];
+    let wake = Promise.withResolvers<void>();
+    const watcher: Watcher = (event) => {
+      queue.push(Buffer.from(`${JSON.stringify(event)}\n`));
+      wake.resolve();
+    };
+    this.#watchers.set(watcher, path.split("/").at(-1) ?? "");
+    signal.addEventListener("abort", () => wake.resolve(), { once: true });
+    const watchers = this.#watchers;
+    async function* body(): AsyncGenerator<Uint8Array> {
+      try {
+        while (!signal.aborted) {
+          yield* queue.splice(0);
+          await wake.promise;
+          wake = Promise.withResolvers<void>();
+        }
+      } finally {
+        watchers.delete(watcher);
+      }
+    }
+    return { status: 200, headers: { "content-type": "application/json" }, body: body() };
+  }
+}
+
+function missing(path: string): HttpResponse {
+  return statusJson(404, "NotFound", `${path} not found`);
+}
+
+/** Maps merge, null removes, lists of things with a type merge by it and all others are replaced. */
+function merge(target: unknown, patch: unknown): unknown {
+  if (Array.isArray(patch)) return mergeList(Array.isArray(target) ? target : [], patch);
+  if (typeof patch !== "object" || patch === null) return patch;
+  const result: Record<string, unknown> = { ...(target as Record<string, unknown> | undefined) };
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key];
+    else result[key] = merge(result[key], value);
+  }
+  return result;
+}
+
+function mergeList(target: readonly { type?: string }[], patch: readonly { type?: string }[]): unknown {
+  const items = patch.filter((item) => !("$patch" in (item as object)));
+  if (items.length < patch.length || items.some((item) => item.type === undefined)) return items;
+  const kept = target.filter((old) => !items.some((item) => item.type === old.type));
+  return [
+    ...items.map((item) =>
+      merge(
+        target.find((old) => old.type === item.type),
+        item,
+      ),
+    ),
+    ...kept,
+  ];
+}
