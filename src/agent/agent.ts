@@ -26,6 +26,7 @@ import type { EventType, PodEvents } from "./pods/pod-events.ts";
 import { podName, podNamespace, podUid } from "./pods/pod-fields.ts";
 import { PodManager } from "./pods/pod-manager.ts";
 import { ProbeManager } from "./probes/probe-manager.ts";
+import { referencedObjects } from "./references.ts";
 import { type CriClient, createCriClient } from "./runtime/cri.ts";
 import { Relister } from "./runtime/events.ts";
 import { startAgentServer } from "./server/agent-server.ts";
@@ -223,7 +224,7 @@ function assemble(at: Assembly): Parts {
       const rotation = { runtime: at.cri.runtime, clock, log: log.child("logs"), pods, maxFiles, maxBytes, signal };
       const loops: Promise<unknown>[] = [relister.run(), rotateLogs(rotation)];
       if (keeper !== undefined) loops.push(keeper.run());
-      if (client !== undefined) loops.push(followApi(at, client, { pods, relister, status }));
+      if (client !== undefined) loops.push(followApi(at, client, { pods, relister, status, objects }));
       await Promise.all(loops);
     },
   };
@@ -250,10 +251,10 @@ function recorderOf(config: AgentConfig, { clock, log }: AgentDeps, client: Clie
 async function followApi(
   at: Assembly,
   client: Client,
-  parts: Pick<Parts, "pods" | "relister" | "status">,
+  parts: Pick<Parts, "pods" | "relister" | "status"> & { readonly objects: ObjectReader },
 ): Promise<void> {
   const { clock, log } = at.deps;
-  const { pods, relister, status } = parts;
+  const { pods, relister, status, objects } = parts;
   await using informer = startApiSource({
     client,
     nodeName: at.config.nodeName,
@@ -274,6 +275,7 @@ async function followApi(
       await sweep(at, pods, relister).catch((error: unknown) => {
         if (!at.signal.aborted) log.warn("Cannot sweep orphaned pods", { error: String(error) });
       });
+      objects.keep(referencedObjects(pods.pods));
       await clock.sleep(at.config.pods.syncMs, at.signal);
     }
   } catch {

@@ -1,0 +1,64 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import t from "tap";
+import { unauthorized } from "../../api/status.ts";
+import type { HttpResponse } from "../../http/message.ts";
+import { makeRequest } from "../../http/request.ts";
+import { podHarness, testPod } from "../pods/pod-harness.ts";
+import { type AgentHandlerOptions, agentHandler, healthHandler } from "./agent-handler.ts";
+
+async function text(response: HttpResponse): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  const body = response.body instanceof Uint8Array ? [response.body] : response.body;
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+t.test("agentHandler() answers logs of the current and the previous run, and refuses what is not there", async (t) => {
+  await using at = await podHarness();
+  at.fake.programs.set("c", (attempt) => (attempt === 0 ? { exitAfterMs: 100, exitCode: 1 } : {}));
+  at.manager.put(testPod("web"));
+  at.manager.put(testPod("late", { containers: [{ name: "c", image: "none:1", imagePullPolicy: "Never" }] }));
+  await at.run(3);
+  for (const [index, run] of (at.manager.worker("uid-web")?.observation.containers ?? []).entries()) {
+    await mkdir(dirname(run.logPath), { recursive: true });
+    await writeFile(run.logPath, `2026-01-01T00:00:00.000000000Z stdout F run ${index}\n`);
+  }
+  const base: AgentHandlerOptions = {
+    pods: at.manager,
+    clock: at.clock,
+    authenticate: undefined,
+    problems: () => [],
+    configz: {},
+    debugging: true,
+  };
+  const handler = agentHandler(base);
+  const ask = async (path: string, query = ""): Promise<string> => {
+    const response = await handler(makeRequest({ path, query }));
+    return `${response.status} ${await text(response)}`;
+  };
+  t.equal(await ask("/healthz"), "200 ok");
+  t.equal(await ask("/containerLogs/default/web/c"), "200 run 0\n");
+  t.equal(await ask("/containerLogs/default/web/c", "previous=true"), "200 run 1\n");
+  t.match(await ask("/containerLogs/default/web/other"), /^404 .*container other not found in pod web_default/);
+  t.match(await ask("/containerLogs/default/none/c"), /^404 /);
+  t.match(await ask("/containerLogs/default/late/c"), /^400 .*is waiting to start: ErrImageNeverPull/);
+  t.match(await ask("/containerLogs/default/web/c", "tailLines=x"), /^400 /);
+  t.equal(await ask("/nonsense"), "404 404 page not found\n");
+  t.match(await ask("/pods/"), /^200 .*"name":"web"/);
+  t.match(await ask("/runningpods/"), /^200 .*"uid":"uid-web"/);
+
+  const refusing = agentHandler({ ...base, authenticate: () => Promise.reject(unauthorized()) });
+  t.equal((await refusing(makeRequest({ path: "/pods" }))).status, 401);
+  t.equal((await refusing(makeRequest({ path: "/nonsense" }))).status, 404, "before authentication");
+  const nobody = agentHandler({ ...base, authenticate: async () => undefined });
+  t.equal((await nobody(makeRequest({ path: "/pods" }))).status, 401);
+  const shut = agentHandler({ ...base, debugging: false });
+  t.equal((await shut(makeRequest({ path: "/containerLogs/default/web/c" }))).status, 404);
+});
+
+t.test("healthHandler() says what is wrong", async (t) => {
+  const response = await healthHandler(() => ["pleg: away"])(makeRequest({ path: "/healthz" }));
+  t.equal(response.status, 500);
+  t.equal(await text(response), "[-]pleg: away\n");
+});
