@@ -54,7 +54,7 @@ t.test("decode() keeps what the schema knows, in canonical form", async (t) => {
       target: "80%",
       amounts: { cpu: "1000m", memory: 1024 },
       since: "2026-01-02T03:04:05+01:00",
-      seen: "2026-01-02T03:04:05Z",
+      seen: "2026-01-02T04:04:05.000000+01:00",
       wait: "90s",
       bytes: "aGk=",
       raw: { "f:a": {} },
@@ -148,6 +148,7 @@ t.test("decode() reports wrong types in Go's words", async (t) => {
     decode(spec, { amounts: { cpu: "lots" } }).errors[0]?.message,
     /quantities must match the regular expression/,
   );
+  t.match(decode(spec, { seen: "2026-01-02T03:04:05Z" }).errors[0]?.message, /05\.000000Z07:00/);
   t.match(decode(spec, { since: "yesterday" }).errors[0]?.message, /^parsing time "yesterday" as /);
 });
 

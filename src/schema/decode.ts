@@ -129,19 +129,22 @@ function binary(value: unknown, walk: Walk): unknown {
   return typeof text === "string" ? Buffer.from(text, "base64") : undefined;
 }
 
+const sixDecimals = /\.\d{6}(?:Z|[-+])/;
+
 function special(schema: SpecialSchema): Decoder {
   switch (schema.format) {
     case "time":
     case "microTime": {
       const micro = schema.format === "microTime";
+      const layout = micro ? "2006-01-02T15:04:05.000000Z07:00" : "2006-01-02T15:04:05Z07:00";
       return (value, walk) => {
         if (value === null) return undefined;
         if (typeof value !== "string") return mismatch(value, "string", walk);
+        // Microseconds must all be there; Go reads them by their layout.
+        const canonical = micro && !sixDecimals.test(value) ? undefined : canonicalInstant(value, micro);
+        if (canonical !== undefined) return canonical;
         const quoted = JSON.stringify(value);
-        return (
-          canonicalInstant(value, micro) ??
-          fail(walk, `parsing time ${quoted} as "2006-01-02T15:04:05Z07:00": cannot parse ${quoted} as "2006"`)
-        );
+        return fail(walk, `parsing time ${quoted} as "${layout}": cannot parse ${quoted} as "2006"`);
       };
     }
     case "duration":

@@ -20,7 +20,7 @@ export interface EventFieldNames {
 
 const coreNames: EventFieldNames = {
   regarding: "involvedObject",
-  controller: "reportingController",
+  controller: "reportingComponent",
   message: "message",
 };
 export const eventsNames: EventFieldNames = {
@@ -46,6 +46,10 @@ export function validateCoreEvent(event: Event): readonly FieldError[] {
 export function validateNewEvent(event: Event): readonly FieldError[] {
   const errors: FieldError[] = [];
   if (event.eventTime === undefined) errors.push(requiredField("eventTime"));
+  if (event.series !== undefined) {
+    if ((event.series.count ?? 0) < 2) errors.push(invalidField("series.count", "", "should be at least 2"));
+    if (event.series.lastObservedTime === undefined) errors.push(requiredField("series.lastObservedTime"));
+  }
   errors.push(...validateTexts(event, eventsNames));
   if (event.type !== "Normal" && event.type !== "Warning") {
     errors.push(invalidField("type", event.type ?? "", `has invalid value: ${event.type ?? ""}`));

@@ -54,7 +54,8 @@ t.test("namespaceKind labels a namespace with its name and guards its contents",
 
 t.test("nodeKind refuses malformed taints and a change of identity", async (t) => {
   t.same(faults(nodeKind, { spec: { taints: [{ key: "", effect: "NoSchedule" }] } }), [
-    "FieldValueRequired spec.taints[0].key",
+    "FieldValueInvalid metadata.taints[0].key",
+    "FieldValueInvalid metadata.taints[0].key",
   ]);
   const change = nodeKind.strategy.validateUpdate?.({ spec: { providerID: "b" } }, { spec: { providerID: "a" } });
   t.same(

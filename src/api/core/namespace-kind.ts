@@ -1,6 +1,7 @@
 import { ageColumn, column, nameColumn } from "../columns.ts";
 import type { Kind, Strategy } from "../kind.ts";
 import { dns1123Label } from "../meta/names.ts";
+import { validateFinalizer } from "../meta/object-meta-validation.ts";
 import { keepStatus, onlyStatus } from "../strategy.ts";
 import { type Namespace, namespace } from "./namespace.ts";
 
@@ -21,6 +22,8 @@ const strategy: Strategy<Namespace> = {
   // Finalizers of the spec are changed through the finalize subresource only.
   prepareForUpdate: (next, previous) => ({ ...keepStatus(next, previous), spec: previous.spec }),
   prepareForStatusUpdate: onlyStatus,
+  validate: (object) =>
+    (object.spec?.finalizers ?? []).flatMap((finalizer) => validateFinalizer(finalizer, "spec.finalizers")),
 };
 
 export const namespaceKind: Kind<Namespace> = {

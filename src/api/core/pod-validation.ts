@@ -16,6 +16,7 @@ import type { Toleration } from "./affinity.ts";
 import type { Container } from "./container.ts";
 import { type PodSurroundings, validateContainer } from "./container-validation.ts";
 import type { Pod, PodSpec } from "./pod.ts";
+import { validateScheduling } from "./scheduling-validation.ts";
 import { validateVolumes } from "./volume-validation.ts";
 
 const MAX_ID = 2147483647;
@@ -51,6 +52,7 @@ export function validatePodSpec(spec: PodSpec, path: string): readonly FieldErro
     ...validateNames(spec, path),
     ...validateNodeSelector(spec.nodeSelector ?? {}, child(path, "nodeSelector")),
     ...(spec.tolerations ?? []).flatMap((t, i) => validateToleration(t, index(child(path, "tolerations"), i))),
+    ...validateScheduling(spec, path),
     ...validateSecurity(spec, path),
     ...validateDns(spec, path),
   ];

@@ -25,11 +25,13 @@ t.test("validateObjectMeta() names each fault", async (t) => {
     "FieldValueInvalid metadata.labels",
   ]);
   t.same(faults({ annotations: { a: "x".repeat(262_144) } }), ["FieldValueTooLong metadata.annotations"]);
-  t.same(faults({ finalizers: [""] }).length, 2);
+  t.same(faults({ finalizers: [""] }).length, 3);
+  t.same(faults({ finalizers: ["custom"] }), ["FieldValueInvalid metadata.finalizers[0]"]);
+  t.same(faults({ finalizers: ["orphan", "foregroundDeletion"] }), ["FieldValueInvalid metadata.finalizers"]);
   const owner = { apiVersion: "v1", kind: "Pod", name: "p", uid: "u", controller: true };
   t.same(faults({ ownerReferences: [owner] }), []);
   t.same(faults({ ownerReferences: [owner, owner] }), ["FieldValueInvalid metadata.ownerReferences"]);
-  t.same(faults({ ownerReferences: [{ ...owner, uid: "" }] }), ["FieldValueInvalid metadata.ownerReferences[0].uid"]);
+  t.same(faults({ ownerReferences: [{ ...owner, uid: "" }] }), ["FieldValueInvalid metadata.ownerReferences.uid"]);
 });
 
 t.test("validateObjectMetaUpdate() keeps identity and the finalizers of what is going away", async (t) => {

@@ -23,9 +23,26 @@ export function validateObjectMeta(meta: ObjectMeta, kind: Kind): readonly Field
     ...validateLabels(meta.labels),
     ...validateAnnotations(meta.annotations),
     ...validateOwners(meta.ownerReferences),
-    ...(meta.finalizers ?? []).flatMap((finalizer) =>
-      qualifiedName(finalizer).map((problem) => invalidField("metadata.finalizers", finalizer, problem)),
-    ),
+    ...validateFinalizers(meta.finalizers ?? []),
+  ];
+}
+
+const STANDARD_FINALIZERS = new Set(["kubernetes", "orphan", "foregroundDeletion"]);
+const UNKNOWN_FINALIZER = "name is neither a standard finalizer name nor is it fully qualified";
+
+/** Finalizers are qualified names, or one of the few that Kubernetes itself uses. */
+export function validateFinalizer(finalizer: string, path: string, unknownPath = path): readonly FieldError[] {
+  const problems = qualifiedName(finalizer).map((problem) => invalidField(path, finalizer, problem));
+  const known = finalizer.includes("/") || STANDARD_FINALIZERS.has(finalizer);
+  return known ? problems : [...problems, invalidField(unknownPath, finalizer, UNKNOWN_FINALIZER)];
+}
+
+function validateFinalizers(finalizers: readonly string[]): readonly FieldError[] {
+  const path = "metadata.finalizers";
+  const both = finalizers.includes("orphan") && finalizers.includes("foregroundDeletion");
+  return [
+    ...finalizers.flatMap((finalizer, i) => validateFinalizer(finalizer, path, index(path, i))),
+    ...(both ? [invalidField(path, finalizers, "finalizer orphan and foregroundDeletion cannot be both set")] : []),
   ];
 }
 
@@ -64,8 +81,9 @@ type Owners = ObjectMeta["ownerReferences"];
 function validateOwners(owners: Owners): readonly FieldError[] {
   const errors: FieldError[] = [];
   let controller: string | undefined;
-  for (const [i, owner] of (owners ?? []).entries()) {
-    const at = index("metadata.ownerReferences", i);
+  for (const owner of owners ?? []) {
+    // Kubernetes does not say which one.
+    const at = "metadata.ownerReferences";
     if (!owner.apiVersion) errors.push(invalidField(`${at}.apiVersion`, owner.apiVersion, "version must not be empty"));
     if (!owner.kind) errors.push(invalidField(`${at}.kind`, owner.kind, "must not be empty"));
     if (!owner.name) errors.push(invalidField(`${at}.name`, owner.name, "must not be empty"));
