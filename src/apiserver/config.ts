@@ -18,6 +18,10 @@ export interface ApiServerConfig {
   readonly gitVersion: string;
   /** Serve the `svc.io` groups under their Kubernetes spelling as well. */
   readonly groupAliases: boolean;
+  /** Whether somebody acts on the finalizers `orphan` and `foregroundDeletion`; without, they are not set. */
+  readonly garbageCollector: boolean;
+  /** The `WatchList` feature gate: watches may start with all there is, and a bookmark that says so. */
+  readonly watchList: boolean;
   /** Names of `controllers/controllers.ts`; `*` for all. */
   readonly embeddedControllers: readonly string[];
 }
@@ -104,5 +108,7 @@ export const defaultConfig: ApiServerConfig = {
   limits: { requestTimeoutMs: 60_000, minRequestTimeoutMs: 1_800_000, shutdownDelayMs: 0 },
   gitVersion: "v1.33.0-svc",
   groupAliases: true,
+  garbageCollector: false,
+  watchList: false,
   embeddedControllers: [],
 };

@@ -1,6 +1,6 @@
 /** What is special about namespaces: they hold other objects, and go after these. */
 import type { Namespace } from "../api/core/namespace.ts";
-import type { ApiObject, Kind } from "../api/kind.ts";
+import type { Kind } from "../api/kind.ts";
 import { conflict, forbidden, notFound, StatusError } from "../api/status.ts";
 import { change } from "./change.ts";
 import type { Admit } from "./create.ts";
@@ -13,17 +13,14 @@ import { metadataOf, withMetadata } from "./write.ts";
 /** Without these a cluster does not work. */
 const IMMORTAL: ReadonlySet<string> = new Set(["default", "svc-system", "kube-system", "kube-public"]);
 
-/** Forbids creating objects in a namespace that is missing or on its way out. */
-export function namespaceLifecycle(namespaces: Registry<Namespace>, kindOf: (object: ApiObject) => Kind): Admit {
+/** Forbids creating objects of a kind in a namespace that is missing or on its way out. */
+export function namespaceLifecycle(namespaces: Registry<Namespace>, kind: Kind): Admit {
   return async (scope, object) => {
     if (scope.namespace === "") return;
     const key = namespaces.objects.key(undefined, scope.namespace);
     const found = namespaces.cache.get(key) ?? (await namespaces.fresh(scope.signal)).get(key);
-    if (found === undefined) {
-      throw notFound({ group: "", resource: "namespaces", name: scope.namespace });
-    }
+    if (found === undefined) throw notFound({ group: "", resource: "namespaces", name: scope.namespace });
     if (found.object.status?.phase !== "Terminating") return;
-    const kind = kindOf(object);
     const subject = { group: scope.group, resource: kind.plural, name: metadataOf(object).name ?? "" };
     throw terminating(subject, scope.namespace);
   };

@@ -23,6 +23,11 @@ export class Registries implements AsyncDisposable {
     return registry as unknown as Registry<T>;
   }
 
+  /** Resolves when every cache in use shows the store's content. */
+  async ready(): Promise<void> {
+    await Promise.all([...this.#registries.values()].map((registry) => registry.ready()));
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#registries.values()].map((registry) => registry[Symbol.asyncDispose]()));
   }

@@ -70,6 +70,11 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
     return this.cache;
   }
 
+  /** Resolves when the cache, if it is in use, has its first list. */
+  async ready(): Promise<void> {
+    await this.#cache?.ready();
+  }
+
   subject(scope: Scope, name: string): Subject {
     return { group: scope.group, resource: this.kind.plural, name };
   }

@@ -1,0 +1,23 @@
+/** What must exist before the first client comes: the namespaces that everybody relies on. */
+import type { Namespace } from "../api/core/namespace.ts";
+import { StatusError } from "../api/status.ts";
+import { MASTERS } from "../auth/user.ts";
+import { create } from "../registry/create.ts";
+import type { Registry } from "../registry/registry.ts";
+
+/** Kubernetes' names for its own tools, and the project's. */
+export const SYSTEM_NAMESPACES = ["default", "kube-node-lease", "kube-public", "kube-system", "svc-system"] as const;
+
+export async function bootstrap(namespaces: Registry<Namespace>, signal: AbortSignal): Promise<void> {
+  const cache = await namespaces.fresh(signal);
+  const user = { name: "system:apiserver", uid: "", groups: [MASTERS], extra: {} };
+  for (const name of SYSTEM_NAMESPACES) {
+    if (cache.get(namespaces.objects.key(undefined, name)) !== undefined) continue;
+    try {
+      await create(namespaces, { namespace: "", group: "", user, signal }, { metadata: { name } });
+    } catch (error) {
+      // Another server over the same store was faster.
+      if (!(error instanceof StatusError) || error.status.reason !== "AlreadyExists") throw error;
+    }
+  }
+}

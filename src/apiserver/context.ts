@@ -1,0 +1,29 @@
+/** A request on its way through the stages, and how stages are put in a row. */
+import { unauthorized } from "../api/status.ts";
+import type { UserInfo } from "../auth/user.ts";
+import type { HttpRequest, HttpResponse } from "../http/message.ts";
+import type { RequestInfo } from "./request-info.ts";
+
+export interface RequestContext {
+  readonly request: HttpRequest;
+  readonly info: RequestInfo;
+  /** Undefined until the authentication stage. */
+  readonly user: UserInfo | undefined;
+  /** Aborts when the client goes away or the deadline passes. Costs nothing until it is asked for. */
+  readonly signal: AbortSignal;
+  /** Sent as `Warning` headers. Handlers add to it. */
+  readonly warnings: string[];
+}
+
+export type Respond = (context: RequestContext) => Promise<HttpResponse>;
+export type Stage = (next: Respond) => Respond;
+
+/** The stages in request order around the handler. */
+export function chain(stages: readonly Stage[], handler: Respond): Respond {
+  return stages.reduceRight((next, stage) => stage(next), handler);
+}
+
+export function userOf(context: RequestContext): UserInfo {
+  if (context.user === undefined) throw unauthorized();
+  return context.user;
+}

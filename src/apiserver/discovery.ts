@@ -1,0 +1,212 @@
+/** Which groups, versions and resources there are, as clients ask before they ask for anything else. */
+import { createHash } from "node:crypto";
+import type { Kind } from "../api/kind.ts";
+import { formatApiVersion, kubernetesGroup, type Scheme } from "../api/scheme.ts";
+import type { HttpResponse } from "../http/message.ts";
+import { negotiate } from "../http/negotiate.ts";
+import { bytes } from "../http/respond.ts";
+import { encodeYaml } from "../schema/yaml.ts";
+import { spellings } from "./resources/routes.ts";
+import { notAcceptable } from "./status-response.ts";
+
+interface ServedVersion {
+  readonly group: string;
+  readonly version: string;
+  readonly kinds: readonly Kind[];
+}
+
+/** A document in all the forms it is served in, made once. */
+interface Document {
+  readonly json: Buffer;
+  readonly yaml: () => Buffer;
+}
+
+const AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/** Made once: the kinds of a running server do not change. */
+export class Discovery {
+  readonly #versions: readonly ServedVersion[];
+  readonly #documents = new Map<string, Document>();
+  readonly #aggregated = new Map<string, { readonly body: Buffer; readonly etag: string }>();
+
+  /** `address` is where clients are told that the server is: `10.0.0.1:6443`. */
+  constructor(scheme: Scheme, aliases: boolean, address: () => string) {
+    this.#versions = versionsOf(scheme, aliases);
+    const groups = this.#groups();
+    this.#put("/apis", { kind: "APIGroupList", apiVersion: "v1", groups });
+    for (const group of groups) this.#put(`/apis/${group.name}`, { kind: "APIGroup", apiVersion: "v1", ...group });
+    for (const served of this.#versions) this.#put(pathOf(served), resourceList(served));
+    this.#aggregate("/api", (group) => group === "");
+    this.#aggregate("/apis", (group) => group !== "");
+    this.#address = address;
+  }
+
+  readonly #address: () => string;
+
+  /** Every path this answers. */
+  paths(): readonly string[] {
+    return ["/api", ...this.#documents.keys()];
+  }
+
+  /** Throws a 406 when the client takes none of the forms there are. */
+  answer(path: string, accept: string | undefined, ifNoneMatch: string | undefined): HttpResponse {
+    const aggregated = this.#aggregated.get(path);
+    const offers = [{ mediaType: "application/json" }, { mediaType: "application/yaml" }];
+    const chosen = negotiate(accept, offers, (offer, params) => {
+      if (params.as === undefined) return true;
+      return aggregated !== undefined && offer.mediaType === "application/json" && isAggregated(params);
+    });
+    if (chosen === undefined) throw notAcceptable(offers.map((offer) => offer.mediaType));
+    if (aggregated !== undefined && chosen.params.as !== undefined) return fresh(aggregated, ifNoneMatch);
+    const document = path === "/api" ? documentOf(this.#versionsDocument()) : this.#documents.get(path);
+    if (document === undefined) throw new Error(`Cannot answer discovery of ${path}: it is not served`);
+    const { mediaType } = chosen.offer;
+    return bytes(200, mediaType, mediaType === "application/yaml" ? document.yaml() : document.json);
+  }
+
+  #versionsDocument() {
+    const versions = this.#versions.filter(({ group }) => group === "").map(({ version }) => version);
+    const serverAddressByClientCIDRs = [{ clientCIDR: "0.0.0.0/0", serverAddress: this.#address() }];
+    return { kind: "APIVersions", versions, serverAddressByClientCIDRs };
+  }
+
+  #groups() {
+    const names = [...new Set(this.#versions.map(({ group }) => group))].filter((group) => group !== "");
+    return names.map((name) => {
+      const versions = this.#versions
+        .filter(({ group }) => group === name)
+        .map(({ version }) => ({ groupVersion: formatApiVersion(name, version), version }));
+      return { name, versions, preferredVersion: versions[0]! };
+    });
+  }
+
+  #put(path: string, value: object): void {
+    this.#documents.set(path, documentOf(value));
+  }
+
+  #aggregate(path: string, belongs: (group: string) => boolean): void {
+    const groups = [...new Set(this.#versions.map(({ group }) => group))].filter(belongs);
+    const items = groups.map((name) => ({
+      metadata: { ...(name === "" ? {} : { name }), creationTimestamp: null },
+      versions: this.#versions.filter(({ group }) => group === name).map(aggregatedVersion),
+    }));
+    const head = { kind: "APIGroupDiscoveryList", apiVersion: "apidiscovery.k8s.io/v2", metadata: {}, items };
+    const body = Buffer.from(`${JSON.stringify(head)}\n`);
+    const etag = `"${createHash("sha512").update(body).digest("hex").toUpperCase()}"`;
+    this.#aggregated.set(path, { body, etag });
+  }
+}
+
+function isAggregated({ as, g, v }: Readonly<Record<string, string>>): boolean {
+  return as === "APIGroupDiscoveryList" && kubernetesGroup(g ?? "") === "apidiscovery.k8s.io" && v === "v2";
+}
+
+function fresh({ body, etag }: { body: Buffer; etag: string }, ifNoneMatch: string | undefined): HttpResponse {
+  const headers = { etag, "cache-control": "public", vary: "Accept" };
+  if (ifNoneMatch === etag) return { status: 304, headers, body: new Uint8Array() };
+  return bytes(200, AGGREGATED, body, headers);
+}
+
+function documentOf(value: object): Document {
+  return {
+    json: Buffer.from(`${JSON.stringify(value)}\n`),
+    yaml: () => Buffer.from(encodeYaml(value)),
+  };
+}
+
+function versionsOf(scheme: Scheme, aliases: boolean): readonly ServedVersion[] {
+  const versions = new Map<string, { group: string; version: string; kinds: Kind[] }>();
+  for (const kind of scheme.kinds()) {
+    for (const group of spellings(kind.group, aliases)) {
+      const key = formatApiVersion(group, kind.version);
+      let served = versions.get(key);
+      if (served === undefined) {
+        served = { group, version: kind.version, kinds: [] };
+        versions.set(key, served);
+      }
+      served.kinds.push(kind);
+    }
+  }
+  return [...versions.values()];
+}
+
+function pathOf({ group, version }: ServedVersion): string {
+  return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+}
+
+function resourceList({ group, version, kinds }: ServedVersion) {
+  const resources = kinds.flatMap((kind) => [resourceOf(kind, group), ...subresourcesOf(kind)]);
+  if (group === "") {
+    resources.push({ name: "bindings", singularName: "binding", namespaced: true, kind: "Binding", verbs: ["create"] });
+  }
+  resources.sort((a, b) => (a.name < b.name ? -1 : 1));
+  return { kind: "APIResourceList", apiVersion: "v1", groupVersion: formatApiVersion(group, version), resources };
+}
+
+function resourceOf(kind: Kind, group: string) {
+  return {
+    name: kind.plural,
+    singularName: kind.singular,
+    namespaced: kind.namespaced,
+    kind: kind.kind,
+    verbs: [...kind.verbs].sort() as string[],
+    ...(kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
+    ...(kind.categories.length === 0 ? {} : { categories: kind.categories }),
+    storageVersionHash: storageVersionHash(kind, group),
+  };
+}
+
+function subresourcesOf(kind: Kind) {
+  return kind.subresources.map((subresource) => ({
+    name: `${kind.plural}/${subresource.name}`,
+    singularName: "",
+    namespaced: kind.namespaced,
+    ...(subresource.group === undefined ? {} : { group: subresource.group, version: subresource.version }),
+    kind: subresource.kind,
+    verbs: [...subresource.verbs].sort() as string[],
+  }));
+}
+
+/** First eight bytes of the SHA-256 of `group/version/kind` of what is stored. */
+function storageVersionHash(kind: Kind, spelling: string): string {
+  const stored = kind.conversion?.stored ?? kind;
+  const group = spelling === kubernetesGroup(kind.group) ? kubernetesGroup(stored.group) : stored.group;
+  const text = `${group}/${stored.version}/${stored.kind}`;
+  return createHash("sha256").update(text).digest().subarray(0, 8).toString("base64");
+}
+
+function aggregatedVersion({ group, version, kinds }: ServedVersion) {
+  const resources = kinds.map((kind) => ({
+    resource: kind.plural,
+    responseKind: { group, version, kind: kind.kind },
+    scope: kind.namespaced ? "Namespaced" : "Cluster",
+    singularResource: kind.singular,
+    verbs: [...kind.verbs].sort(),
+    ...(kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
+    ...(kind.categories.length === 0 ? {} : { categories: kind.categories }),
+    ...(kind.subresources.length === 0
+      ? {}
+      : {
+          subresources: kind.subresources.map((subresource) => ({
+            subresource: subresource.name,
+            responseKind: {
+              group: subresource.group ?? group,
+              version: subresource.version ?? version,
+              kind: subresource.kind,
+            },
+            verbs: [...subresource.verbs].sort(),
+          })),
+        }),
+  }));
+  if (group === "") {
+    resources.push({
+      resource: "bindings",
+      responseKind: { group, version, kind: "Binding" },
+      scope: "Namespaced",
+      singularResource: "binding",
+      verbs: ["create"],
+    });
+  }
+  resources.sort((a, b) => (a.resource < b.resource ? -1 : 1));
+  return { version, resources, freshness: "Current" };
+}

@@ -1,0 +1,30 @@
+/** Controllers that run inside this process, for clusters that have nobody else to run them. */
+import type { UserInfo } from "../auth/user.ts";
+import { createClient } from "../client/api-client.ts";
+import type { Client } from "../client/client.ts";
+import type { Handler } from "../http/message.ts";
+import type { Clock } from "../std/clock.ts";
+import type { Logger } from "../std/log.ts";
+import type { RandomSource } from "../std/random.ts";
+
+export interface EmbeddedDeps {
+  readonly handler: Handler;
+  readonly loopbackToken: (user: UserInfo) => string;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+}
+
+/** Throws, naming it, for a controller there is not. Disposing stops them all. */
+export async function startEmbedded(names: readonly string[], deps: EmbeddedDeps): Promise<AsyncDisposable> {
+  if (names.length === 0) return { [Symbol.asyncDispose]: async () => {} };
+  const { startControllers } = await import("../controllers/controllers.ts");
+  const { handler, loopbackToken, clock, random, log } = deps;
+  const clientFor = (user: UserInfo): Client => {
+    const headers = { authorization: `Bearer ${loopbackToken(user)}` };
+    return createClient({ transport: handler, headers, userAgent: user.name });
+  };
+  const running = startControllers(names, { clientFor, clock, random, log: log.child("controllers") });
+  running.ended.catch((error: unknown) => log.error("An embedded controller stopped", error));
+  return running;
+}

@@ -1,0 +1,128 @@
+/** `pods/log`: asks the agent of the pod's node and passes on what it says. */
+import type { Node } from "../api/core/node.ts";
+import type { Pod } from "../api/core/pod.ts";
+import { badRequest, invalid, notFound, StatusError } from "../api/status.ts";
+import type { HttpResponse } from "../http/message.ts";
+import { get } from "../registry/get.ts";
+import type { Registry } from "../registry/registry.ts";
+import { type FieldError, forbiddenField, invalidField, renderFieldError } from "../schema/field-error.ts";
+import type { AgentAnswer, AgentConnections } from "./agents.ts";
+import { type ResourceHandler, scopeOf } from "./resources/target.ts";
+
+/** Passed on as they came; everything else stays here. */
+const FLAGS = ["follow", "previous", "timestamps"] as const;
+const NUMBERS = ["sinceSeconds", "tailLines", "limitBytes"] as const;
+/** What an agent says of its refusal is read up to here. */
+const REFUSAL_BYTES_MAX = 64 * 1024;
+
+export function podLog(nodes: Registry<Node>, agents: AgentConnections): ResourceHandler {
+  return async (target, context, params) => {
+    const scope = scopeOf(target, context, params);
+    const pods = target.registry as unknown as Registry<Pod>;
+    const name = params.name ?? "";
+    const { object: pod } = await get(pods, scope, name);
+    const query = logQuery(context.info.query, name);
+    const container = containerOf(pod, context.info.query.get("container") ?? "");
+    const nodeName = pod.spec?.nodeName ?? "";
+    if (nodeName === "") return { status: 200, headers: { "content-type": "text/plain" }, body: new Uint8Array() };
+    const node = await nodeOf(nodes, nodeName, context.signal);
+    const segments = [params.namespace ?? "", name, container].map(encodeURIComponent).join("/");
+    const path = `/containerLogs/${segments}${query === "" ? "" : `?${query}`}`;
+    const answer = await agents.get(node, path, context.signal);
+    if (answer.status !== 200) throw await refusalOf(answer);
+    return { status: 200, headers: { "content-type": "text/plain" }, body: answer.body } satisfies HttpResponse;
+  };
+}
+
+async function nodeOf(nodes: Registry<Node>, name: string, signal: AbortSignal): Promise<Node> {
+  const key = nodes.objects.key(undefined, name);
+  const found = (await nodes.fresh(signal)).get(key);
+  if (found === undefined) throw notFound({ group: "", resource: "nodes", name });
+  return found.object;
+}
+
+function logQuery(query: URLSearchParams, pod: string): string {
+  const out = new URLSearchParams();
+  const errors: FieldError[] = [];
+  for (const flag of FLAGS) {
+    const value = query.get(flag);
+    if (value !== null && value !== "false" && value !== "0") out.set(flag, "true");
+  }
+  for (const number of NUMBERS) {
+    const text = query.get(number);
+    if (text === null) continue;
+    if (!/^[-+]?\d{1,15}$/.test(text))
+      throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+    const value = Number(text);
+    if (number === "tailLines" ? value < 0 : value < 1) {
+      const least = number === "tailLines" ? "must be greater than or equal to 0" : "must be greater than 0";
+      errors.push(invalidField(number, value, least));
+    }
+    out.set(number, String(value));
+  }
+  const sinceTime = query.get("sinceTime");
+  if (sinceTime !== null && sinceTime !== "") {
+    if (out.has("sinceSeconds"))
+      errors.push(forbiddenField("", "at most one of `sinceTime` or `sinceSeconds` may be specified"));
+    if (Number.isNaN(Date.parse(sinceTime)))
+      throw badRequest(`parsing time ${JSON.stringify(sinceTime)}: it is not RFC 3339`);
+    out.set("sinceTime", sinceTime);
+  }
+  if (errors.length > 0) throw invalid({ group: "", resource: "PodLogOptions", name: pod }, errors, renderFieldError);
+  return out.toString();
+}
+
+function containerOf(pod: Pod, asked: string): string {
+  const { containers = [], initContainers = [], ephemeralContainers = [] } = pod.spec ?? {};
+  const podName = pod.metadata?.name ?? "";
+  if (asked === "") {
+    const [only] = containers;
+    if (only !== undefined && containers.length + initContainers.length + ephemeralContainers.length === 1)
+      return only.name;
+    const names = `choose one of: [${containers.map(({ name }) => name).join(" ")}]`;
+    const inits =
+      initContainers.length === 0
+        ? ""
+        : ` or one of the init containers: [${initContainers.map(({ name }) => name).join(" ")}]`;
+    throw badRequest(`a container name must be specified for pod ${podName}, ${names}${inits}`);
+  }
+  const known = [...containers, ...initContainers, ...ephemeralContainers];
+  if (known.some(({ name }) => name === asked)) return asked;
+  throw badRequest(`container ${asked} is not valid for pod ${podName}`);
+}
+
+/** The agent's own words, in a `Status`. */
+async function refusalOf(answer: AgentAnswer): Promise<StatusError> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of answer.body) {
+    pieces.push(piece);
+    length += piece.length;
+    if (length > REFUSAL_BYTES_MAX) break;
+  }
+  const text = Buffer.concat(pieces).toString("utf8").trim();
+  const message = messageOf(text) ?? text;
+  switch (answer.status) {
+    case 400:
+      return badRequest(message);
+    case 404:
+      return new StatusError(404, "NotFound", message === "" ? "the agent knows no such container" : message, {
+        details: {},
+      });
+    case 401:
+    case 403:
+      return new StatusError(500, "InternalError", `the agent refused the API server: ${message}`);
+    default:
+      return new StatusError(Math.min(answer.status, 500), "InternalError", message);
+  }
+}
+
+function messageOf(text: string): string | undefined {
+  if (!text.startsWith("{")) return undefined;
+  try {
+    const { message } = JSON.parse(text) as { readonly message?: unknown };
+    return typeof message === "string" ? message : undefined;
+  } catch {
+    return undefined;
+  }
+}

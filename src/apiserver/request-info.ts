@@ -1,0 +1,100 @@
+/** What a request asks for, read from method, path and query alone. */
+import type { HttpRequest } from "../http/message.ts";
+
+export interface RequestInfo {
+  readonly isResourceRequest: boolean;
+  readonly path: string;
+  /** `get`, `list`, `watch`, `create`, … for resources; the method in lower case for other paths. */
+  readonly verb: string;
+  /** As spelled in the path; empty for core. */
+  readonly group: string;
+  readonly version: string;
+  readonly namespace: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly name: string;
+  readonly query: URLSearchParams;
+}
+
+const VERBS: Readonly<Record<string, string>> = {
+  POST: "create",
+  GET: "get",
+  HEAD: "get",
+  PUT: "update",
+  PATCH: "patch",
+  DELETE: "delete",
+};
+
+/** Subresources of a namespace, which a path would otherwise read as resources in it. */
+const NAMESPACE_SUBRESOURCES: ReadonlySet<string> = new Set(["status", "finalize"]);
+
+export function requestInfo(request: Pick<HttpRequest, "method" | "path" | "query">): RequestInfo {
+  const query = new URLSearchParams(request.query);
+  const other = {
+    isResourceRequest: false,
+    path: request.path,
+    verb: request.method.toLowerCase(),
+    group: "",
+    version: "",
+    namespace: "",
+    resource: "",
+    subresource: "",
+    name: "",
+    query,
+  };
+  const parts = request.path
+    .split("/")
+    .filter((part) => part !== "")
+    .map(decoded);
+  const prefix = parts.shift();
+  const group = prefix === "apis" ? parts.shift() : "";
+  const version = parts.shift();
+  if ((prefix !== "api" && prefix !== "apis") || group === undefined || version === undefined || parts.length === 0) {
+    return other;
+  }
+  return { ...other, isResourceRequest: true, group, version, ...resourceInfo(request.method, parts, query) };
+}
+
+function resourceInfo(method: string, parts: readonly string[], query: URLSearchParams) {
+  let rest = parts;
+  let namespace = "";
+  if (parts[0] === "namespaces" && parts.length > 1) {
+    namespace = parts[1] ?? "";
+    if (parts.length > 2 && !NAMESPACE_SUBRESOURCES.has(parts[2] ?? "")) rest = parts.slice(2);
+  }
+  const [resource = "", name = "", subresource = ""] = rest;
+  const verb = VERBS[method] ?? "";
+  if (name !== "") return { verb, namespace, resource, name, subresource };
+  if (verb === "delete") return { verb: "deletecollection", namespace, resource, name, subresource };
+  if (verb !== "get") return { verb, namespace, resource, name, subresource };
+  const only = nameSelected(query.get("fieldSelector") ?? "");
+  return { verb: isTrue(query.get("watch")) ? "watch" : "list", namespace, resource, name: only, subresource };
+}
+
+/** `metadata.name=x` makes a list a request for one object, in the eyes of authorization. */
+function nameSelected(selector: string): string {
+  for (const term of selector.split(",")) {
+    const match = /^metadata\.name==?([^=].*)$/.exec(term.trim());
+    if (match !== null) return match[1] ?? "";
+  }
+  return "";
+}
+
+/** As Kubernetes reads a flag in a query: present and not plainly false. */
+export function isTrue(value: string | null): boolean {
+  return value !== null && value !== "false" && value !== "0";
+}
+
+/** Requests that may last: they have no deadline of the server's. */
+export function isLongRunning(info: RequestInfo): boolean {
+  return info.verb === "watch" || (info.subresource === "log" && isTrue(info.query.get("follow")));
+}
+
+function decoded(part: string): string {
+  if (!part.includes("%")) return part;
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

@@ -1,0 +1,165 @@
+/** Request bodies: media type, decoding, and what is said about fields nobody knows. */
+import type { ApiObject } from "../../api/kind.ts";
+import { formatApiVersion, parseApiVersion, svcGroup } from "../../api/scheme.ts";
+import { badRequest, StatusError } from "../../api/status.ts";
+import { readBody } from "../../http/body.ts";
+import { parseMediaType } from "../../http/negotiate.ts";
+import { decode } from "../../schema/decode.ts";
+import { decodeEnvelope } from "../../schema/envelope.ts";
+import { parseJson } from "../../schema/json.ts";
+import { decodeProtobuf } from "../../schema/protobuf.ts";
+import type { ObjectSchema } from "../../schema/schema.ts";
+import { parseYaml } from "../../schema/yaml.ts";
+import type { RequestContext } from "../context.ts";
+import type { FieldValidation } from "./query.ts";
+
+/** As in Kubernetes: more does not fit into the store. */
+export const BODY_BYTES_MAX = 3 * 2 ** 20;
+/** Findings that one answer lists. */
+const FINDINGS_MAX = 100;
+const BODY_TYPES = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+
+/** What a body is to be: the kind the path asks for. */
+export interface Expected {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly schema: ObjectSchema;
+}
+
+interface Parsed {
+  readonly value: unknown;
+  readonly duplicates: readonly string[];
+}
+
+/** The object in the body, without kind and apiVersion. Throws 400 or 415. */
+export async function readObject<T extends ApiObject>(
+  context: RequestContext,
+  expected: Expected,
+  validation: FieldValidation,
+): Promise<T> {
+  const bytes = await readBody(context.request, BODY_BYTES_MAX);
+  const type = bodyType(context);
+  if (type === "protobuf") return fromProtobuf<T>(bytes, expected);
+  const parsed = parse(bytes, type, expected);
+  checkIdentity(parsed.value, expected);
+  return decodeObject<T>(parsed, expected, validation, context.warnings);
+}
+
+/** A JSON value that was made here, by a patch, into an object. */
+export function decodeValue<T extends ApiObject>(
+  value: unknown,
+  expected: Expected,
+  validation: FieldValidation,
+  warnings: string[],
+): T {
+  checkIdentity(value, expected);
+  return decodeObject<T>({ value, duplicates: [] }, expected, validation, warnings);
+}
+
+/** Undefined for an empty body. */
+export async function readOptional<T extends ApiObject>(
+  context: RequestContext,
+  expected: Expected,
+): Promise<T | undefined> {
+  const bytes = await readBody(context.request, BODY_BYTES_MAX);
+  if (bytes.length === 0) return undefined;
+  const type = bodyType(context);
+  if (type === "protobuf") return fromProtobuf<T>(bytes, expected);
+  return decodeObject<T>(parse(bytes, type, expected), expected, "Ignore", context.warnings);
+}
+
+function bodyType(context: RequestContext): "json" | "yaml" | "protobuf" {
+  const header = context.request.headers["content-type"];
+  switch (header === undefined || header === "" ? "application/json" : parseMediaType(header)?.type) {
+    case "application/json":
+      return "json";
+    case "application/yaml":
+      return "yaml";
+    case "application/vnd.kubernetes.protobuf":
+    case "application/vnd.svc.protobuf":
+      return "protobuf";
+    default:
+      throw unsupportedBody(BODY_TYPES);
+  }
+}
+
+export function unsupportedBody(accepted: string): StatusError {
+  const message = `the body of the request was in an unknown format - accepted media types include: ${accepted}`;
+  return new StatusError(415, "UnsupportedMediaType", message);
+}
+
+function parse(bytes: Buffer, type: "json" | "yaml", expected: Expected): Parsed {
+  try {
+    if (type === "json") return parseJson(bytes);
+    const [document, ...more] = parseYaml(bytes.toString("utf8"));
+    if (document === undefined || more.length > 0) throw new SyntaxError("yaml: expected exactly one document");
+    return { value: document.value, duplicates: document.duplicates };
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    const why = `couldn't get version/kind; json parse error: ${error.message} (${excerpt(bytes)})`;
+    throw badRequest(`the object provided is unrecognized (must be of type ${expected.kind}): ${why}`);
+  }
+}
+
+/** The start of a body, as error messages quote it. */
+function excerpt(bytes: Buffer): string {
+  if (bytes.length === 0) return "<empty>";
+  const text = bytes.subarray(0, 30).toString("utf8");
+  return bytes.length > 30 ? `${text} ...` : text;
+}
+
+/** A body may leave its identity to the path, but not contradict it. */
+function checkIdentity(value: unknown, expected: Expected): void {
+  const { kind, apiVersion } = (value ?? {}) as { readonly kind?: unknown; readonly apiVersion?: unknown };
+  const version = formatApiVersion(expected.group, expected.version);
+  if (typeof kind === "string" && kind !== "" && kind !== expected.kind) {
+    const found = typeof apiVersion === "string" && apiVersion !== "" ? apiVersion : version;
+    throw badRequest(
+      `${kind} in version ${JSON.stringify(found)} cannot be handled as a ${expected.kind}: it is of another kind`,
+    );
+  }
+  if (typeof apiVersion !== "string" || apiVersion === "") return;
+  const named = parseApiVersion(apiVersion);
+  if (named !== undefined && svcGroup(named.group) === svcGroup(expected.group) && named.version === expected.version)
+    return;
+  throw badRequest(`the API version in the data (${apiVersion}) does not match the expected API version (${version})`);
+}
+
+function decodeObject<T>(parsed: Parsed, expected: Expected, validation: FieldValidation, warnings: string[]): T {
+  const what = `${expected.kind} in version ${JSON.stringify(expected.version)} cannot be handled as a ${expected.kind}`;
+  const unknownFields = validation === "Ignore" ? "drop" : "report";
+  const { value, unknown, errors } = decode(expected.schema, parsed.value, { unknownFields });
+  const error = errors[0];
+  if (error !== undefined) throw badRequest(`${what}: ${error.message}`);
+  if (validation !== "Ignore") {
+    const findings = [
+      ...unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
+      ...parsed.duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
+    ].slice(0, FINDINGS_MAX);
+    if (findings.length > 0 && validation === "Strict") {
+      throw badRequest(`${what}: strict decoding error: ${findings.join(", ")}`);
+    }
+    warnings.push(...findings);
+  }
+  return withoutIdentity(value as ApiObject) as T;
+}
+
+function fromProtobuf<T extends ApiObject>(bytes: Buffer, expected: Expected): T {
+  const unrecognized = (why: string): StatusError =>
+    badRequest(`the object provided is unrecognized (must be of type ${expected.kind}): ${why}`);
+  if (bytes.length === 0) throw unrecognized("empty data (<empty>)");
+  try {
+    const envelope = decodeEnvelope(bytes);
+    checkIdentity(envelope, expected);
+    return withoutIdentity(decodeProtobuf(expected.schema, envelope.raw) as ApiObject) as T;
+  } catch (error) {
+    if (error instanceof StatusError) throw error;
+    throw unrecognized(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function withoutIdentity(object: ApiObject): ApiObject {
+  const { kind: _kind, apiVersion: _apiVersion, ...rest } = object;
+  return rest;
+}

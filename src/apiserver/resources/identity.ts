@@ -1,0 +1,31 @@
+/** Kind and apiVersion in front of cached bytes, in the spelling a request used. */
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import { formatApiVersion } from "../../api/scheme.ts";
+import { encodeJson } from "../../schema/json.ts";
+
+export interface Identity {
+  readonly kind: string;
+  readonly apiVersion: string;
+}
+
+export function identityOf(kind: Kind, group: string): Identity {
+  return { kind: kind.kind, apiVersion: formatApiVersion(group, kind.version) };
+}
+
+const heads = new Map<string, Buffer>();
+
+/** `{"kind":"Pod","apiVersion":"v1",` — one buffer for all answers of a kind. */
+export function headOf({ kind, apiVersion }: Identity): Buffer {
+  const key = `${apiVersion}/${kind}`;
+  let head = heads.get(key);
+  if (head === undefined) {
+    head = Buffer.from(`${JSON.stringify({ kind, apiVersion }).slice(0, -1)},`);
+    heads.set(key, head);
+  }
+  return head;
+}
+
+/** JSON of an object that is not in a cache: the answer to a write. */
+export function encodeObject<T extends ApiObject>(kind: Kind<T>, object: T): Buffer {
+  return encodeJson(kind.schema, object, { omitTypeMeta: true });
+}

@@ -1,0 +1,89 @@
+/** Objects, lists and watch events in Kubernetes' protobuf. An object's message is made once, however often it is read. */
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import { listMeta } from "../../api/meta/list-meta.ts";
+import type { Status } from "../../api/status.ts";
+import { binary, int32, list, message, object, optional, string } from "../../schema/define.ts";
+import { encodeEnvelope, type Magic } from "../../schema/envelope.ts";
+import { encodeProtobuf } from "../../schema/protobuf.ts";
+import { ReverseWriter, wireBytes } from "../../schema/wire.ts";
+import type { Identity } from "./identity.ts";
+
+const messages = new WeakMap<object, Uint8Array>();
+
+function messageOf<T extends ApiObject>(kind: Kind<T>, object: T): Uint8Array {
+  let bytes = messages.get(object);
+  if (bytes === undefined) {
+    bytes = encodeProtobuf(kind.schema, object);
+    messages.set(object, bytes);
+  }
+  return bytes;
+}
+
+export function protobufObject<T extends ApiObject>(
+  magic: Magic,
+  identity: Identity,
+  kind: Kind<T>,
+  object: T,
+): Uint8Array {
+  return encodeEnvelope(magic, identity, messageOf(kind, object));
+}
+
+export interface ListMetadata {
+  readonly resourceVersion: string;
+  readonly continue?: string | undefined;
+  readonly remainingItemCount?: number | undefined;
+}
+
+export function protobufList<T extends ApiObject>(
+  magic: Magic,
+  identity: Identity,
+  kind: Kind<T>,
+  metadata: ListMetadata,
+  objects: readonly T[],
+): Uint8Array {
+  const writer = new ReverseWriter();
+  for (let index = objects.length - 1; index >= 0; index--) {
+    writer.bytes(messageOf(kind, objects[index]!));
+    writer.tag(2, wireBytes);
+  }
+  writer.bytes(encodeProtobuf(listMeta, metadata));
+  writer.tag(1, wireBytes);
+  return encodeEnvelope(magic, identity, writer.take());
+}
+
+const rawExtension = message("runtime.RawExtension", { raw: optional(1, binary) });
+const watchEvent = message("meta/v1.WatchEvent", { type: optional(1, string), object: optional(2, rawExtension) });
+
+/** A frame of a watch: four bytes of length, then the event. */
+export function protobufFrame(type: string, object: Uint8Array): Buffer {
+  const event = encodeProtobuf(watchEvent, { type, object: { raw: object } });
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(event.length);
+  return Buffer.concat([length, event]);
+}
+
+const cause = object("meta/v1.StatusCause", {
+  reason: optional(1, string),
+  message: optional(2, string),
+  field: optional(3, string),
+});
+const details = object("meta/v1.StatusDetails", {
+  name: optional(1, string),
+  group: optional(2, string),
+  kind: optional(3, string),
+  causes: optional(4, list(cause)),
+  retryAfterSeconds: optional(5, int32),
+  uid: optional(6, string),
+});
+const statusSchema = object("meta/v1.Status", {
+  metadata: optional(1, listMeta),
+  status: optional(2, string),
+  message: optional(3, string),
+  reason: optional(4, string),
+  details: optional(5, details),
+  code: optional(6, int32),
+});
+
+export function protobufStatus(magic: Magic, status: Status): Uint8Array {
+  return encodeEnvelope(magic, { apiVersion: "v1", kind: "Status" }, encodeProtobuf(statusSchema, status));
+}

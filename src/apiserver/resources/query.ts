@@ -1,0 +1,208 @@
+/** The query parameters of the verbs, checked as Kubernetes checks them. */
+
+import type { DeleteOptions as SentDeleteOptions } from "../../api/meta/options.ts";
+import { badRequest, invalid } from "../../api/status.ts";
+import type { DeleteOptions, PropagationPolicy } from "../../registry/delete.ts";
+import type { ListQuery } from "../../registry/list.ts";
+import {
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  notSupported,
+  renderFieldError,
+  tooLong,
+} from "../../schema/field-error.ts";
+import { isTrue } from "../request-info.ts";
+
+/** The spelling in which options are named in errors. */
+const OPTIONS_GROUP = "meta.k8s.io";
+const FIELD_MANAGER_MAX_BYTES = 128;
+
+export type FieldValidation = "Ignore" | "Warn" | "Strict";
+
+export interface WriteQuery {
+  readonly dryRun: boolean;
+  readonly fieldValidation: FieldValidation;
+}
+
+/** `kind` names the options in errors: `CreateOptions`. */
+export function writeQuery(
+  kind: "CreateOptions" | "UpdateOptions" | "PatchOptions",
+  query: URLSearchParams,
+): WriteQuery {
+  const fieldValidation = query.get("fieldValidation") ?? "";
+  const errors = [...dryRunErrors(query.getAll("dryRun")), ...managerErrors(query.get("fieldManager") ?? "")];
+  if (!["", "Ignore", "Warn", "Strict"].includes(fieldValidation)) {
+    errors.push(notSupported("fieldValidation", fieldValidation, ["", "Ignore", "Strict", "Warn"]));
+  }
+  if (kind === "PatchOptions" && query.has("force")) {
+    errors.push(forbiddenField("force", "may not be specified for non-apply patch"));
+  }
+  refuse(kind, errors);
+  return {
+    dryRun: query.getAll("dryRun").length > 0,
+    fieldValidation: (fieldValidation || "Warn") as FieldValidation,
+  };
+}
+
+export function listQuery(query: URLSearchParams): ListQuery {
+  const resourceVersion = query.get("resourceVersion") ?? undefined;
+  const resourceVersionMatch = query.get("resourceVersionMatch") ?? undefined;
+  const errors: FieldError[] = [];
+  if (query.has("sendInitialEvents")) {
+    errors.push(forbiddenField("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+  }
+  errors.push(...matchErrors(resourceVersionMatch, resourceVersion, query.get("continue") ?? ""));
+  refuse("ListOptions", errors);
+  integer(query, "timeoutSeconds");
+  return {
+    labelSelector: query.get("labelSelector") ?? undefined,
+    fieldSelector: query.get("fieldSelector") ?? undefined,
+    limit: integer(query, "limit"),
+    continue: query.get("continue") ?? undefined,
+    resourceVersion,
+    resourceVersionMatch,
+  };
+}
+
+export interface WatchOptions {
+  readonly labelSelector: string | undefined;
+  readonly fieldSelector: string | undefined;
+  readonly resourceVersion: string | undefined;
+  readonly allowBookmarks: boolean;
+  readonly sendInitialEvents: boolean;
+  /** Undefined when the client leaves it to the server. */
+  readonly timeoutSeconds: number | undefined;
+}
+
+export function watchQuery(query: URLSearchParams, watchList: boolean): WatchOptions {
+  const match = query.get("resourceVersionMatch") ?? "";
+  const initial = query.get("sendInitialEvents");
+  const errors: FieldError[] = [];
+  if (initial === null && match !== "") {
+    const why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+    errors.push(forbiddenField("resourceVersionMatch", why));
+  }
+  if (initial !== null && match !== "NotOlderThan") {
+    const why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+    errors.push(forbiddenField("resourceVersionMatch", why));
+  }
+  if (initial !== null && !watchList) {
+    const why = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
+    errors.push(forbiddenField("sendInitialEvents", why));
+  }
+  if (match !== "" && match !== "NotOlderThan") {
+    errors.push(notSupported("resourceVersionMatch", match, ["NotOlderThan"]));
+  }
+  refuse("ListOptions", errors);
+  return {
+    labelSelector: query.get("labelSelector") ?? undefined,
+    fieldSelector: query.get("fieldSelector") ?? undefined,
+    resourceVersion: query.get("resourceVersion") ?? undefined,
+    allowBookmarks: isTrue(query.get("allowWatchBookmarks")),
+    sendInitialEvents: isTrue(initial),
+    timeoutSeconds: integer(query, "timeoutSeconds"),
+  };
+}
+
+/** The body wins where there is one; otherwise the query. */
+export function deleteOptions(query: URLSearchParams, body: SentDeleteOptions | undefined): DeleteOptions {
+  const dryRun = body === undefined ? query.getAll("dryRun") : (body.dryRun ?? []);
+  const grace = body === undefined ? integer(query, "gracePeriodSeconds") : body.gracePeriodSeconds;
+  const orphan = body === undefined ? optionalFlag(query.get("orphanDependents")) : body.orphanDependents;
+  const policy = (body === undefined ? query.get("propagationPolicy") : body.propagationPolicy) ?? undefined;
+  const errors = dryRunErrors(dryRun);
+  if (orphan !== undefined && policy !== undefined) {
+    errors.push(
+      invalidField("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set"),
+    );
+  }
+  if (policy !== undefined && !["Foreground", "Background", "Orphan"].includes(policy)) {
+    errors.push(notSupported("propagationPolicy", policy, ["Background", "Foreground", "Orphan"]));
+  }
+  if (grace !== undefined && grace < 0 && body !== undefined) {
+    errors.push(invalidField("gracePeriodSeconds", grace, "must be greater than or equal to 0"));
+  }
+  refuse("DeleteOptions", errors);
+  const meant = orphan === undefined ? policy : orphan ? "Orphan" : "Background";
+  return {
+    dryRun: dryRun.length > 0,
+    gracePeriodSeconds: grace,
+    propagationPolicy: meant as PropagationPolicy | undefined,
+    ...(body?.preconditions === undefined ? {} : { preconditions: body.preconditions }),
+  };
+}
+
+function dryRunErrors(values: readonly string[]): FieldError[] {
+  if (values.every((value) => value === "All")) return [];
+  const list = `[]string{${values.map((value) => JSON.stringify(value)).join(", ")}}`;
+  return [{ ...notSupported("dryRun", "", ["All"]), badValue: new GoText(list) }];
+}
+
+/** A value that errors print as it is. */
+class GoText {
+  readonly #text: string;
+  constructor(text: string) {
+    this.#text = text;
+  }
+  toString(): string {
+    return this.#text;
+  }
+}
+
+function managerErrors(manager: string): FieldError[] {
+  const errors: FieldError[] = [];
+  if (Buffer.byteLength(manager) > FIELD_MANAGER_MAX_BYTES)
+    errors.push(tooLong("fieldManager", FIELD_MANAGER_MAX_BYTES));
+  for (const [index, character] of [...manager].entries()) {
+    if (/[^\p{C}]/u.test(character) || character === " ") continue;
+    const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
+    errors.push(invalidField("fieldManager", manager, `invalid character U+${code} (at position ${index})`));
+    break;
+  }
+  return errors;
+}
+
+function matchErrors(match: string | undefined, version: string | undefined, token: string): FieldError[] {
+  if (match === undefined || match === "") return [];
+  const errors: FieldError[] = [];
+  if (token !== "")
+    errors.push(forbiddenField("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"));
+  if (version === undefined || version === "") {
+    errors.push(
+      forbiddenField("resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided"),
+    );
+  }
+  if (match !== "Exact" && match !== "NotOlderThan") {
+    errors.push(notSupported("resourceVersionMatch", match, ["Exact", "NotOlderThan", ""]));
+  }
+  if (match === "Exact" && version === "0") {
+    const why = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"';
+    errors.push(forbiddenField("resourceVersionMatch", why));
+  }
+  return errors;
+}
+
+/** Throws a 400 in Go's words. */
+function integer(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name);
+  if (text === null) return undefined;
+  if (!/^[-+]?\d{1,19}$/.test(text)) {
+    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+  }
+  return Number(text);
+}
+
+function optionalFlag(text: string | null): boolean | undefined {
+  return text === null ? undefined : isTrue(text);
+}
+
+function refuse(kind: string, errors: readonly FieldError[]): void {
+  if (errors.length === 0) return;
+  throw invalid({ group: OPTIONS_GROUP, resource: kind, name: "" }, errors, render);
+}
+
+function render(error: FieldError): string {
+  if (!(error.badValue instanceof GoText)) return renderFieldError(error);
+  return `Unsupported value: ${error.badValue}: ${error.detail}`;
+}

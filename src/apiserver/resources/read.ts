@@ -1,0 +1,75 @@
+import { get } from "../../registry/get.ts";
+import { list } from "../../registry/list.ts";
+import type { Scope } from "../../registry/registry.ts";
+import { watch } from "../../registry/watch.ts";
+import type { RequestContext } from "../context.ts";
+import { isTrue } from "../request-info.ts";
+import { listQuery, type WatchOptions, watchQuery } from "./query.ts";
+import { listResponse, objectResponse } from "./respond.ts";
+import { answeringOf, type ResourceHandler, type ResourceSettings, scopeOf } from "./target.ts";
+import { watchStream } from "./watch-stream.ts";
+
+export const getObject: ResourceHandler = async (target, context, params) => {
+  const answering = answeringOf(target, context, "object");
+  const version = context.info.query.get("resourceVersion") ?? undefined;
+  const found = await get(target.registry, scopeOf(target, context, params), params.name ?? "", version);
+  return objectResponse(200, target.kind, found, answering);
+};
+
+export const listObjects: ResourceHandler = async (target, context, params) => {
+  if (isTrue(context.info.query.get("watch"))) return await watchObjects(target, context, params);
+  const answering = answeringOf(target, context, "list");
+  const page = await list(target.registry, scopeOf(target, context, params), listQuery(context.info.query));
+  return listResponse(target.kind, page, answering);
+};
+
+const watchObjects: ResourceHandler = async (target, context, params) => {
+  const { settings, kind, registry } = target;
+  const options = watchQuery(context.info.query, settings.watchList);
+  const answering = answeringOf(target, context, "watch");
+  const limit = new WatchLimit(context, settings, options);
+  const scope: Scope = { ...scopeOf(target, context, params), signal: limit.signal };
+  try {
+    const events = await watch(registry, scope, options);
+    const { mediaType, format } = answering.representation;
+    const stream = watchStream(kind, events, answering, settings.clock);
+    return {
+      status: 200,
+      headers: { "content-type": format === "protobuf" ? `${mediaType};stream=watch` : mediaType },
+      body: limit.around(stream),
+    };
+  } catch (error) {
+    limit.end();
+    throw error;
+  }
+};
+
+/** A watch ends when its client says, or some time between once and twice the server's least. */
+class WatchLimit {
+  readonly signal: AbortSignal;
+  readonly #controller = new AbortController();
+  readonly #timer: { cancel(): void };
+
+  constructor(
+    context: RequestContext,
+    { clock, random, minWatchMs, stopping }: ResourceSettings,
+    { timeoutSeconds }: WatchOptions,
+  ) {
+    this.signal = AbortSignal.any([context.signal, stopping, this.#controller.signal]);
+    const asked = timeoutSeconds === undefined || timeoutSeconds <= 0 ? undefined : timeoutSeconds * 1000;
+    this.#timer = clock.timer(asked ?? minWatchMs * (1 + random.fraction()), () => this.#controller.abort());
+  }
+
+  end(): void {
+    this.#timer.cancel();
+    this.#controller.abort();
+  }
+
+  async *around(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    try {
+      yield* stream;
+    } finally {
+      this.end();
+    }
+  }
+}

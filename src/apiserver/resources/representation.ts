@@ -1,0 +1,62 @@
+/** In which form an answer is given: media type, and whole objects, tables or their metadata alone. */
+import { kubernetesGroup } from "../../api/scheme.ts";
+import { negotiate } from "../../http/negotiate.ts";
+import type { RequestContext } from "../context.ts";
+import { notAcceptable } from "../status-response.ts";
+
+export type Format = "json" | "yaml" | "protobuf";
+
+export interface Representation {
+  readonly format: Format;
+  readonly mediaType: string;
+  /** Magic bytes of the protobuf envelope. */
+  readonly magic: "k8s" | "svc";
+  readonly as: "object" | "table" | "metadata";
+  /** Of tables and metadata, in the spelling asked for: `meta.k8s.io/v1`. */
+  readonly metaVersion: string;
+  readonly pretty: boolean;
+}
+
+const OFFERS = [
+  { mediaType: "application/json", format: "json", magic: "k8s" },
+  { mediaType: "application/yaml", format: "yaml", magic: "k8s" },
+  { mediaType: "application/vnd.kubernetes.protobuf", format: "protobuf", magic: "k8s" },
+  { mediaType: "application/vnd.svc.protobuf", format: "protobuf", magic: "svc" },
+] as const;
+
+type Offer = (typeof OFFERS)[number];
+
+const OFFERED = OFFERS.map((offer) => offer.mediaType);
+/** A stream of YAML documents is nothing clients ask for. */
+const WATCH_OFFERS = OFFERS.filter((offer) => offer.format !== "yaml");
+
+/** Throws a 406 when the client takes nothing that can be given. `list` says which of the two metadata forms fits. */
+export function representationOf(context: RequestContext, shape: "object" | "list" | "watch"): Representation {
+  const { headers } = context.request;
+  const offers: readonly Offer[] = shape === "watch" ? WATCH_OFFERS : OFFERS;
+  const chosen = negotiate(headers.accept, offers, (offer, params) => fits(offer, params, shape));
+  if (chosen === undefined) throw notAcceptable(OFFERED);
+  const { offer, params } = chosen;
+  return {
+    ...offer,
+    as: params.as === undefined ? "object" : params.as === "Table" ? "table" : "metadata",
+    metaVersion: `${params.g ?? "meta.k8s.io"}/${params.v ?? "v1"}`,
+    pretty: isPretty(context),
+  };
+}
+
+function fits(offer: Offer, params: Readonly<Record<string, string>>, shape: "object" | "list" | "watch"): boolean {
+  const { as, g = "", v = "" } = params;
+  if (as === undefined) return true;
+  if (kubernetesGroup(g) !== "meta.k8s.io" || (v !== "v1" && v !== "v1beta1")) return false;
+  // There is no protobuf form of a table.
+  if (as === "Table") return offer.format !== "protobuf";
+  return as === (shape === "list" ? "PartialObjectMetadataList" : "PartialObjectMetadata");
+}
+
+/** Indented for people: asked for, or a browser or a command line tool that shows answers as they come. */
+function isPretty({ info, request }: RequestContext): boolean {
+  const asked = info.query.get("pretty");
+  if (asked !== null) return asked !== "false" && asked !== "0";
+  return /^(curl|Wget|Mozilla)/.test(request.headers["user-agent"] ?? "");
+}

@@ -1,0 +1,109 @@
+/** Answers in the representation a client asked for. Plain JSON is never encoded here: cached bytes are put together. */
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import type { HttpResponse } from "../../http/message.ts";
+import { bytes } from "../../http/respond.ts";
+import type { ListPage } from "../../registry/list.ts";
+import { parseJson } from "../../schema/json.ts";
+import { encodeYaml } from "../../schema/yaml.ts";
+import { encodeObject, headOf, type Identity } from "./identity.ts";
+import { joined } from "./pieces.ts";
+import { type ListMetadata, protobufList, protobufObject } from "./protobuf.ts";
+import type { Representation } from "./representation.ts";
+import { partialMetadata, type Row, type TableOptions, table } from "./table.ts";
+
+const NEWLINE = Buffer.from("\n");
+const COMMA = Buffer.from(",");
+const LIST_END = Buffer.from("]}\n");
+
+export interface Answering {
+  readonly identity: Identity;
+  readonly representation: Representation;
+  readonly table: Omit<TableOptions, "metaVersion" | "headers">;
+}
+
+/** `row.bytes` are the cache's where the object is cached. */
+export function objectResponse<T extends ApiObject>(
+  status: number,
+  kind: Kind<T>,
+  row: Row<T>,
+  answering: Answering,
+): HttpResponse {
+  const { identity, representation } = answering;
+  if (representation.as === "table") {
+    const metadata = { resourceVersion: row.object.metadata?.resourceVersion ?? "" };
+    return encoded(status, representation, [table(kind, identity, metadata, [row], tableOptions(answering))]);
+  }
+  if (representation.as === "metadata") {
+    return encoded(status, representation, [
+      Buffer.from(`${partialMetadata(row.object, representation.metaVersion)}\n`),
+    ]);
+  }
+  if (representation.format === "protobuf") {
+    return bytes(status, representation.mediaType, protobufObject(representation.magic, identity, kind, row.object));
+  }
+  return encoded(status, representation, [headOf(identity), row.bytes.subarray(1), NEWLINE]);
+}
+
+/** For objects just written, which the cache may not have yet. */
+export function writtenResponse<T extends ApiObject>(
+  status: number,
+  kind: Kind<T>,
+  object: T,
+  answering: Answering,
+): HttpResponse {
+  return objectResponse(status, kind, { object, bytes: encodeObject(kind, object) }, answering);
+}
+
+export function listResponse<T extends ApiObject>(
+  kind: Kind<T>,
+  page: ListPage<T>,
+  answering: Answering,
+): HttpResponse {
+  const { representation } = answering;
+  const metadata: ListMetadata = {
+    resourceVersion: String(page.revision),
+    ...(page.continue === undefined ? {} : { continue: page.continue }),
+    ...(page.remaining === undefined ? {} : { remainingItemCount: page.remaining }),
+  };
+  const identity = { kind: kind.listKind, apiVersion: answering.identity.apiVersion };
+  if (representation.as === "table") {
+    return encoded(200, representation, [
+      table(kind, answering.identity, metadata, page.items, tableOptions(answering)),
+    ]);
+  }
+  if (representation.as === "metadata") {
+    const head = { kind: "PartialObjectMetadataList", apiVersion: representation.metaVersion, metadata };
+    const items = page.items.map(({ object }) => partialMetadata(object, representation.metaVersion));
+    const text = `${JSON.stringify(head).slice(0, -1)},"items":[${items.join(",")}]}\n`;
+    return encoded(200, representation, [Buffer.from(text)]);
+  }
+  if (representation.format === "protobuf") {
+    const objects = page.items.map(({ object }) => object);
+    const body = protobufList(representation.magic, identity, kind, metadata, objects);
+    return bytes(200, representation.mediaType, body);
+  }
+  const pieces: Uint8Array[] = [headOf(identity), Buffer.from(`"metadata":${JSON.stringify(metadata)},"items":[`)];
+  for (const [index, item] of page.items.entries()) {
+    if (index > 0) pieces.push(COMMA);
+    pieces.push(item.bytes);
+  }
+  pieces.push(LIST_END);
+  return encoded(200, representation, pieces);
+}
+
+function tableOptions(answering: Answering): TableOptions {
+  return { ...answering.table, metaVersion: answering.representation.metaVersion, headers: true };
+}
+
+/** From pieces of JSON to the body; people who want it indented, or in YAML, get it made for them. */
+function encoded(status: number, representation: Representation, pieces: readonly Uint8Array[]): HttpResponse {
+  if (representation.format === "yaml") {
+    const value = parseJson(Buffer.concat(pieces)).value;
+    return bytes(status, representation.mediaType, Buffer.from(encodeYaml(value)));
+  }
+  if (representation.pretty) {
+    const value: unknown = JSON.parse(Buffer.concat(pieces).toString());
+    return bytes(status, representation.mediaType, Buffer.from(`${JSON.stringify(value, undefined, 2)}\n`));
+  }
+  return bytes(status, representation.mediaType, joined(pieces));
+}

@@ -1,0 +1,97 @@
+/** Every path under which a kind is served, and what answers there. */
+import type { ApiObject, Kind, Verb } from "../../api/kind.ts";
+import { kubernetesGroup, type Scheme } from "../../api/scheme.ts";
+import type { HttpResponse } from "../../http/message.ts";
+import type { Router } from "../../http/router.ts";
+import type { Registries } from "../../registry/registries.ts";
+import type { RequestContext } from "../context.ts";
+import { getObject, listObjects } from "./read.ts";
+import { bindPod, finalizeNamespace } from "./subresources.ts";
+import type { ResourceHandler, ResourceSettings, Target } from "./target.ts";
+import { createObject, deleteObject, deleteObjects, patchObject, updateObject } from "./write.ts";
+
+export type Route = (context: RequestContext, params: Readonly<Record<string, string>>) => Promise<HttpResponse>;
+
+/** Subresources that need more than this room has: handed in by whoever owns it. */
+export interface ExtraHandlers {
+  readonly podLog: ResourceHandler;
+}
+
+/** The spellings in which a group is served, the project's own first. */
+export function spellings(group: string, aliases: boolean): readonly string[] {
+  const other = kubernetesGroup(group);
+  return aliases && other !== group ? [group, other] : [group];
+}
+
+export function addResourceRoutes(
+  router: Router<Route>,
+  scheme: Scheme,
+  registries: Registries,
+  settings: ResourceSettings,
+  options: { readonly aliases: boolean; readonly extra: ExtraHandlers },
+): void {
+  for (const kind of scheme.kinds()) {
+    for (const group of spellings(kind.group, options.aliases)) {
+      addKind(router, { kind, group, registry: registries.of(kind), settings }, options.extra);
+    }
+  }
+}
+
+function addKind(router: Router<Route>, target: Target, extra: ExtraHandlers): void {
+  const { kind, group } = target;
+  const base = group === "" ? `/api/${kind.version}` : `/apis/${group}/${kind.version}`;
+  const collection = `${base}${kind.namespaced ? "/namespaces/{namespace}" : ""}/${kind.plural}`;
+  const add = (method: string, path: string, handler: ResourceHandler | undefined): void => {
+    if (handler === undefined) return;
+    router.add(method, path, (context, params) => handler(target, context, params));
+  };
+  add("GET", collection, allowed(kind, "list", listObjects));
+  add("POST", collection, allowed(kind, "create", createObject));
+  add("DELETE", collection, allowed(kind, "deletecollection", deleteObjects));
+  if (kind.namespaced) add("GET", `${base}/${kind.plural}`, allowed(kind, "list", listObjects));
+  const one = `${collection}/{name}`;
+  add("GET", one, allowed(kind, "get", getObject));
+  add("PUT", one, allowed(kind, "update", updateObject("object")));
+  add("PATCH", one, allowed(kind, "patch", patchObject("object")));
+  add("DELETE", one, allowed(kind, "delete", deleteObject));
+  for (const { name, verbs } of kind.subresources) {
+    for (const verb of verbs) add(METHODS[verb] ?? verb, `${one}/${name}`, subresource(name, verb, extra));
+  }
+  if (kind.group === "" && kind.kind === "Pod") add("POST", `${base}/namespaces/{namespace}/bindings`, bindPod);
+}
+
+const METHODS: Partial<Record<Verb, string>> = {
+  create: "POST",
+  delete: "DELETE",
+  get: "GET",
+  patch: "PATCH",
+  update: "PUT",
+};
+
+function allowed<T extends ApiObject>(
+  kind: Kind<T>,
+  verb: Verb,
+  handler: ResourceHandler,
+): ResourceHandler | undefined {
+  return kind.verbs.includes(verb) ? handler : undefined;
+}
+
+/** Throws for a subresource that a kind declares and nobody serves. */
+function subresource(name: string, verb: Verb, extra: ExtraHandlers): ResourceHandler {
+  switch (`${verb} ${name}`) {
+    case "get status":
+      return getObject;
+    case "update status":
+      return updateObject("status");
+    case "patch status":
+      return patchObject("status");
+    case "create binding":
+      return bindPod;
+    case "update finalize":
+      return finalizeNamespace;
+    case "get log":
+      return extra.podLog;
+    default:
+      throw new Error(`Cannot serve subresource ${name}: there is no handler for ${verb}`);
+  }
+}

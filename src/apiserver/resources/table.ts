@@ -1,0 +1,84 @@
+/** The server-side tables that `kubectl get` prints: one row an object, cells computed by the kind's columns. */
+
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import { objectMeta } from "../../api/meta/object-meta.ts";
+import { invalid } from "../../api/status.ts";
+import { object as objectSchema, optional } from "../../schema/define.ts";
+import { notSupported, renderFieldError } from "../../schema/field-error.ts";
+import { stringify } from "../../schema/json.ts";
+import { headOf, type Identity } from "./identity.ts";
+import type { ListMetadata } from "./protobuf.ts";
+
+export interface TableOptions {
+  /** `meta.k8s.io/v1` */
+  readonly metaVersion: string;
+  readonly includeObject: "None" | "Metadata" | "Object";
+  /** Milliseconds; ages are reckoned from here. */
+  readonly now: number;
+  /** Left out of all but the first table of a watch. */
+  readonly headers: boolean;
+}
+
+export interface Row<T> {
+  readonly object: T;
+  /** JSON without kind and apiVersion. */
+  readonly bytes: Buffer;
+}
+
+export function includeObjectOf(query: URLSearchParams): TableOptions["includeObject"] {
+  const value = query.get("includeObject") ?? "";
+  if (value === "") return "Metadata";
+  if (value === "None" || value === "Metadata" || value === "Object") return value;
+  const error = notSupported("includeObject", value, ["Metadata", "None", "Object", ""]);
+  throw invalid({ group: "meta.k8s.io", resource: "TableOptions", name: "" }, [error], renderFieldError);
+}
+
+export function table<T extends ApiObject>(
+  kind: Kind<T>,
+  identity: Identity,
+  metadata: ListMetadata,
+  rows: readonly Row<T>[],
+  options: TableOptions,
+): Buffer {
+  const head = { kind: "Table", apiVersion: options.metaVersion, metadata };
+  const definitions = options.headers ? columnDefinitions(kind) : null;
+  const start = `${JSON.stringify(head).slice(0, -1)},"columnDefinitions":${JSON.stringify(definitions)},"rows":[`;
+  const texts = rows.map((row) => rowText(kind, identity, row, options));
+  return Buffer.from(`${start}${texts.join(",")}]}\n`);
+}
+
+function columnDefinitions<T extends ApiObject>(kind: Kind<T>) {
+  return kind.columns.map(({ name, type, format = "", description = "", priority }) => ({
+    name,
+    type,
+    format,
+    description,
+    priority,
+  }));
+}
+
+function rowText<T extends ApiObject>(kind: Kind<T>, identity: Identity, row: Row<T>, options: TableOptions): string {
+  const cells = kind.columns.map((column) => column.cell(row.object, options.now));
+  return `{"cells":${JSON.stringify(cells)},"object":${included(identity, row, options)}}`;
+}
+
+function included<T extends ApiObject>(identity: Identity, row: Row<T>, options: TableOptions): string {
+  switch (options.includeObject) {
+    case "None":
+      return "null";
+    case "Object":
+      return headOf(identity).toString() + row.bytes.subarray(1).toString();
+    case "Metadata":
+      return partialMetadata(row.object, options.metaVersion);
+    default:
+      return options.includeObject satisfies never;
+  }
+}
+
+const metadataOnly = objectSchema("meta/v1.PartialObjectMetadata", { metadata: optional(1, objectMeta) });
+
+/** `PartialObjectMetadata` as JSON. */
+export function partialMetadata(object: ApiObject, metaVersion: string): string {
+  const head = JSON.stringify({ kind: "PartialObjectMetadata", apiVersion: metaVersion }).slice(0, -1);
+  return `${head},${stringify(metadataOnly, { metadata: object.metadata }).slice(1)}`;
+}

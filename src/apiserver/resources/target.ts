@@ -1,0 +1,58 @@
+/** What a route points at, and what its handlers are given. */
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import type { HttpResponse } from "../../http/message.ts";
+import type { Admit } from "../../registry/create.ts";
+import type { Registry, Scope } from "../../registry/registry.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { RandomSource } from "../../std/random.ts";
+import { type RequestContext, userOf } from "../context.ts";
+import type { Expected } from "./body.ts";
+import { identityOf } from "./identity.ts";
+import { representationOf } from "./representation.ts";
+import type { Answering } from "./respond.ts";
+import { includeObjectOf } from "./table.ts";
+
+/** One resource in one spelling of its group. */
+export interface Target<T extends ApiObject = ApiObject> {
+  readonly kind: Kind<T>;
+  /** The spelling that this route answers in. */
+  readonly group: string;
+  readonly registry: Registry<T>;
+  readonly settings: ResourceSettings;
+}
+
+export interface ResourceSettings {
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly minWatchMs: number;
+  /** The `WatchList` feature gate. */
+  readonly watchList: boolean;
+  /** Aborts when the server stops: watches end. */
+  readonly stopping: AbortSignal;
+  /** What has a say before an object of the kind is created. */
+  readonly admit: (kind: Kind) => Admit;
+}
+
+export type ResourceHandler = (
+  target: Target,
+  context: RequestContext,
+  params: Readonly<Record<string, string>>,
+) => Promise<HttpResponse>;
+
+export function scopeOf(target: Target, context: RequestContext, params: Readonly<Record<string, string>>): Scope {
+  return { namespace: params.namespace ?? "", group: target.group, user: userOf(context), signal: context.signal };
+}
+
+export function expectedOf({ kind, group }: Target): Expected {
+  return { group, version: kind.version, kind: kind.kind, schema: kind.schema };
+}
+
+export function answeringOf(target: Target, context: RequestContext, shape: "object" | "list" | "watch"): Answering {
+  const representation = representationOf(context, shape);
+  const includeObject = representation.as === "table" ? includeObjectOf(context.info.query) : "None";
+  return {
+    identity: identityOf(target.kind, target.group),
+    representation,
+    table: { includeObject, now: target.settings.clock.now() },
+  };
+}

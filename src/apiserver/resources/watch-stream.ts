@@ -1,0 +1,127 @@
+/** A watch as a stream of frames. A frame is made once for all streams of the same spelling. */
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { CacheEvent } from "../../storage/watch/cache.ts";
+import { statusOf } from "../stages/failures.ts";
+import { headOf } from "./identity.ts";
+import { protobufFrame, protobufObject, protobufStatus } from "./protobuf.ts";
+import type { Answering } from "./respond.ts";
+import { partialMetadata, table } from "./table.ts";
+
+type BookmarkEvent = Extract<CacheEvent<never>, { readonly type: "BOOKMARK" }>;
+type ObjectEvent<T> = Exclude<CacheEvent<T>, { readonly type: "BOOKMARK" }>;
+
+const FRAME_END = Buffer.from("}\n");
+const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
+
+/** Frames of plain JSON and protobuf by event, then by spelling. */
+const frames = new WeakMap<object, Map<string, Buffer>>();
+
+export async function* watchStream<T extends ApiObject>(
+  kind: Kind<T>,
+  events: AsyncIterable<CacheEvent<T>>,
+  answering: Answering,
+  clock: Clock,
+): AsyncGenerator<Uint8Array> {
+  const framing = new Framing(kind, answering, clock);
+  try {
+    for await (const event of events) yield event.type === "BOOKMARK" ? framing.bookmark(event) : framing.change(event);
+  } catch (error) {
+    yield framing.failure(error);
+  }
+}
+
+class Framing<T extends ApiObject> {
+  readonly #kind: Kind<T>;
+  readonly #answering: Answering;
+  readonly #clock: Clock;
+  readonly #spelling: string;
+  #headers = true;
+
+  constructor(kind: Kind<T>, answering: Answering, clock: Clock) {
+    this.#kind = kind;
+    this.#answering = answering;
+    this.#clock = clock;
+    const { identity, representation } = answering;
+    this.#spelling = `${identity.apiVersion} ${representation.format} ${representation.magic}`;
+  }
+
+  change(event: ObjectEvent<T>): Uint8Array {
+    const { representation } = this.#answering;
+    if (representation.as === "table") return this.#table(event);
+    if (representation.as === "metadata") {
+      return jsonFrame(event.type, Buffer.from(partialMetadata(event.item.object, representation.metaVersion)));
+    }
+    let bySpelling = frames.get(event);
+    if (bySpelling === undefined) {
+      bySpelling = new Map();
+      frames.set(event, bySpelling);
+    }
+    let frame = bySpelling.get(this.#spelling);
+    if (frame === undefined) {
+      frame = this.#plain(event);
+      bySpelling.set(this.#spelling, frame);
+    }
+    return frame;
+  }
+
+  bookmark({ revision, initialEventsEnd }: BookmarkEvent): Uint8Array {
+    const { identity, representation } = this.#answering;
+    const annotations = initialEventsEnd ? { annotations: { [INITIAL_EVENTS_END]: "true" } } : {};
+    const metadata = { resourceVersion: String(revision), ...annotations };
+    if (representation.format === "protobuf") {
+      const object = { metadata } as unknown as T;
+      return protobufFrame("BOOKMARK", protobufObject(representation.magic, identity, this.#kind, object));
+    }
+    if (representation.as === "table") {
+      return jsonFrame(
+        "BOOKMARK",
+        table(this.#kind, identity, { resourceVersion: String(revision) }, [], this.#tableOptions()),
+      );
+    }
+    const as =
+      representation.as === "metadata"
+        ? { kind: "PartialObjectMetadata", apiVersion: representation.metaVersion }
+        : identity;
+    const object = { ...as, metadata: { ...metadata, creationTimestamp: null } };
+    return jsonFrame("BOOKMARK", Buffer.from(JSON.stringify(object)));
+  }
+
+  /** The last frame of a watch that cannot go on. */
+  failure(error: unknown): Uint8Array {
+    const status = statusOf(error);
+    const { representation } = this.#answering;
+    if (representation.format === "protobuf") {
+      return protobufFrame("ERROR", protobufStatus(representation.magic, status));
+    }
+    return jsonFrame("ERROR", Buffer.from(JSON.stringify(status)));
+  }
+
+  #plain(event: ObjectEvent<T>): Buffer {
+    const { identity, representation } = this.#answering;
+    if (representation.format === "protobuf") {
+      const object = protobufObject(representation.magic, identity, this.#kind, event.item.object);
+      return protobufFrame(event.type, object);
+    }
+    return jsonFrame(event.type, headOf(identity), event.item.bytes.subarray(1));
+  }
+
+  #table(event: ObjectEvent<T>): Buffer {
+    const metadata = { resourceVersion: String(event.revision) };
+    return jsonFrame(
+      event.type,
+      table(this.#kind, this.#answering.identity, metadata, [event.item], this.#tableOptions()),
+    );
+  }
+
+  #tableOptions() {
+    const headers = this.#headers;
+    this.#headers = false;
+    const { representation, table: options } = this.#answering;
+    return { ...options, now: this.#clock.now(), metaVersion: representation.metaVersion, headers };
+  }
+}
+
+function jsonFrame(type: string, ...object: readonly Uint8Array[]): Buffer {
+  return Buffer.concat([Buffer.from(`{"type":"${type}","object":`), ...object, FRAME_END]);
+}

@@ -1,0 +1,79 @@
+/** From a path to who answers it. */
+import type { Scheme } from "../api/scheme.ts";
+import type { HttpResponse } from "../http/message.ts";
+import { json } from "../http/respond.ts";
+import { Router } from "../http/router.ts";
+import type { Registries } from "../registry/registries.ts";
+import type { RequestContext, Respond } from "./context.ts";
+import { Discovery } from "./discovery.ts";
+import { answerHealth, pageNotFound } from "./health.ts";
+import { OpenApi } from "./openapi/openapi.ts";
+import type { Readiness } from "./readiness.ts";
+import { addResourceRoutes, type ExtraHandlers, type Route } from "./resources/routes.ts";
+import type { ResourceSettings } from "./resources/target.ts";
+import { methodNotAllowed, noSuchResource } from "./status-response.ts";
+import { versionInfo } from "./version.ts";
+
+export interface RoutingOptions {
+  readonly scheme: Scheme;
+  readonly registries: Registries;
+  readonly settings: ResourceSettings;
+  readonly readiness: Readiness;
+  readonly aliases: boolean;
+  readonly gitVersion: string;
+  readonly address: () => string;
+  readonly extra: ExtraHandlers;
+}
+
+export function routing(options: RoutingOptions): Respond {
+  const { scheme, registries, settings, aliases, extra } = options;
+  const router = new Router<Route>();
+  addResourceRoutes(router, scheme, registries, settings, { aliases, extra });
+  const discovery = new Discovery(scheme, aliases, options.address);
+  addPlainRoutes(router, options, discovery);
+  const groups = new Set(discovery.paths().map((path) => path.split("/").slice(0, 3).join("/")));
+  return async (context) => {
+    const { request } = context;
+    const method = request.method === "HEAD" ? "GET" : request.method;
+    const match = router.match(method, request.path);
+    if (match !== undefined && "value" in match) return await match.value(context, match.params);
+    if (match !== undefined) throw methodNotAllowed();
+    // Inside the API a missing page is a Status; outside it is a page.
+    const group = request.path.split("/").slice(0, 3).join("/");
+    if (request.path.startsWith("/api/") || groups.has(group)) throw noSuchResource();
+    return pageNotFound();
+  };
+}
+
+function addPlainRoutes(router: Router<Route>, options: RoutingOptions, discovery: Discovery): void {
+  const { readiness } = options;
+  const get = (path: string, answer: Route): void => router.add("GET", path, answer);
+  for (const path of discovery.paths()) {
+    get(path, async ({ request }) => discovery.answer(path, request.headers.accept, request.headers["if-none-match"]));
+  }
+  const openApi = new OpenApi(options.scheme, options.aliases, options.gitVersion);
+  get("/openapi/v2", async ({ request }) => openApi.v2(request.headers.accept, request.headers["if-none-match"]));
+  get("/openapi/v3", async () => openApi.root());
+  get("/openapi/v3/{path*}", async ({ request, info }, { path = "" }) => {
+    return openApi.v3(path, info.query.get("hash"), request.headers["if-none-match"]) ?? pageNotFound();
+  });
+  const version = versionInfo(options.gitVersion);
+  get("/version", async () => json(200, version));
+  for (const endpoint of readiness.endpoints()) {
+    const answer: Route = async ({ request, info }, { check = "" }) => {
+      if (check === "" && request.path.endsWith("/")) return pageNotFound();
+      return await answerHealth(endpoint, check, info.query, readiness.log);
+    };
+    for (const method of ["GET", "POST"]) router.add(method, `/${endpoint.name}/{check*}`, answer);
+  }
+  get("/", async (context) => paths(context, options, discovery));
+}
+
+/** The paths there are, for people who look around. */
+function paths(_context: RequestContext, { readiness }: RoutingOptions, discovery: Discovery): HttpResponse {
+  const health = readiness
+    .endpoints()
+    .flatMap(({ name, checks }) => [`/${name}`, ...checks.map((check) => `/${name}/${check.name}`)]);
+  const all = [...discovery.paths(), ...health, "/openapi/v2", "/openapi/v3", "/version"];
+  return json(200, { paths: all.sort() });
+}

@@ -1,0 +1,54 @@
+import { type Status, StatusError } from "../../api/status.ts";
+import { HttpError } from "../../http/http-error.ts";
+import type { HttpResponse } from "../../http/message.ts";
+import type { Logger } from "../../std/log.ts";
+import { StoreError } from "../../storage/store.ts";
+import type { Stage } from "../context.ts";
+import { statusResponse } from "../status-response.ts";
+
+/** Whatever is thrown behind this stage becomes a `Status` in the form the client asked for. */
+export function failures(log: Logger): Stage {
+  return (next) => async (context) => {
+    try {
+      return await next(context);
+    } catch (error) {
+      const { request } = context;
+      const status = statusOf(error);
+      if (status.code >= 500 && !request.signal.aborted) {
+        log.error("Could not answer a request", error, { method: request.method, path: request.path });
+      }
+      return withRetryAfter(statusResponse(status, request.headers.accept), status);
+    }
+  };
+}
+
+/** What the client is told. Only what was meant for it: other errors may carry secrets. */
+export function statusOf(error: unknown): Status {
+  if (error instanceof StatusError) return error.status;
+  if (error instanceof HttpError) return new StatusError(error.code, error.reason, error.message).status;
+  if (error instanceof StoreError) return storeStatus(error);
+  return new StatusError(500, "InternalError", "Internal error occurred: the server could not handle this request")
+    .status;
+}
+
+function storeStatus(error: StoreError): Status {
+  switch (error.code) {
+    case "compacted":
+      return new StatusError(410, "Expired", "The resourceVersion for the provided watch is too old.").status;
+    case "closed":
+    case "unavailable":
+      return new StatusError(503, "ServiceUnavailable", "the store is not available", {
+        details: { retryAfterSeconds: 1 },
+      }).status;
+    case "no-space":
+      return new StatusError(507, "InsufficientStorage", "the store is full: free some space on its disk").status;
+    default:
+      return new StatusError(500, "InternalError", `Internal error occurred: ${error.message}`).status;
+  }
+}
+
+function withRetryAfter(response: HttpResponse, status: Status): HttpResponse {
+  const seconds = status.details?.retryAfterSeconds;
+  if (seconds === undefined) return response;
+  return { ...response, headers: { ...response.headers, "retry-after": String(seconds) } };
+}

@@ -1,0 +1,37 @@
+/** What `/version` answers, in the form every Kubernetes client reads. */
+export interface VersionInfo {
+  readonly major: string;
+  readonly minor: string;
+  readonly emulationMajor: string;
+  readonly emulationMinor: string;
+  readonly minCompatibilityMajor: string;
+  readonly minCompatibilityMinor: string;
+  readonly gitVersion: string;
+  readonly gitCommit: string;
+  readonly gitTreeState: string;
+  readonly buildDate: string;
+  readonly goVersion: string;
+  readonly compiler: string;
+  readonly platform: string;
+}
+
+const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", ia32: "386", arm: "arm" };
+
+/** The level of the API is Kubernetes 1.33's, whatever `gitVersion` the operator has it report. */
+export function versionInfo(gitVersion: string): VersionInfo {
+  return {
+    major: "1",
+    minor: "33",
+    emulationMajor: "1",
+    emulationMinor: "33",
+    minCompatibilityMajor: "1",
+    minCompatibilityMinor: "32",
+    gitVersion,
+    gitCommit: "",
+    gitTreeState: "",
+    buildDate: "1970-01-01T00:00:00Z",
+    goVersion: `node${process.version}`,
+    compiler: "v8",
+    platform: `${process.platform}/${ARCHITECTURES[process.arch] ?? process.arch}`,
+  };
+}
