@@ -5,7 +5,7 @@ import { duration } from "../flags/types/duration.ts";
 import { gateSettings } from "../flags/types/gate-settings.ts";
 import { strings } from "../flags/types/list.ts";
 import { vmodule } from "../flags/types/logging.ts";
-import { endpoint, ip, nodeIps } from "../flags/types/network.ts";
+import { endpoint, ip, nodeIps, podCidr } from "../flags/types/network.ts";
 import { level, port } from "../flags/types/number.ts";
 import { bool, directory, oneOf, pattern, requiredDirectory, version } from "../flags/types/text.ts";
 
@@ -47,7 +47,10 @@ export const upFlags = {
       "Socket of a container runtime to use; without it a containerd is started and looked after.",
       { effective: true },
     ),
+    "agent-port": flag(port("int", "no-zero"), 10250, "HTTPS port of the node agent.", { effective: true }),
+    "pod-cidr": flag(podCidr, "10.244.0.0/24", "IPv4 range of the pods' addresses.", { effective: true }),
     "image-dir": flag(directory, "", "Images (*.tar) in this directory are imported at the start.", {
+      effective: true,
       defaultNote: "images in the data directory",
     }),
     "stop-pods": flag(

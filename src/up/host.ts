@@ -43,7 +43,7 @@ export function thisMachine(env: NodeJS.ProcessEnv): Machine {
     platform: process.platform,
     arch: process.arch,
     uid: process.getuid?.() ?? -1,
-    path: (env["PATH"] ?? "").split(":").filter((directory) => directory.startsWith("/")),
+    path: (env.PATH ?? "").split(":").filter((directory) => directory.startsWith("/")),
     isExecutable: (path) => {
       try {
         accessSync(path, constants.X_OK);

@@ -157,6 +157,6 @@ function arm64Code(ignore: number, leave: number): Code {
   mov(0, 0);
   syscall(93); // exit
   const bytes = Buffer.alloc(here());
-  words.forEach((word, index) => bytes.writeUInt32LE(word >>> 0, index * 4));
+  for (const [index, word] of words.entries()) bytes.writeUInt32LE(word >>> 0, index * 4);
   return { bytes, exit };
 }

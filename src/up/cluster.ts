@@ -1,0 +1,167 @@
+/**
+ * The whole cluster in one process. Start: keys, then API server with its controllers, and beside these the container
+ * runtime; when both are there, the agent. Stop: the other way round.
+ */
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type RunningAgent, startAgent } from "../agent/agent.ts";
+import { type AgentConfig, defaultAgentConfig } from "../agent/agent-config.ts";
+import { type ApiServerConfig, defaultConfig } from "../apiserver/config.ts";
+import { type RunningApiServer, startApiServer } from "../apiserver/server.ts";
+import { writeKubeconfig } from "../client/kubeconfig.ts";
+import { makeRequest } from "../http/request.ts";
+import { lockDataDir } from "./data-dir-lock.ts";
+import { localServer, nodeNames, serverNames, type UpOptions } from "./options.ts";
+import { ensurePki, type Pki } from "./pki.ts";
+import { type PodRuntime, type RuntimeDeps, startRuntime } from "./runtime.ts";
+
+export interface ClusterDeps extends RuntimeDeps {
+  /** What clients are told at `/version`: `v1.33.0+svc.1.2.3`. */
+  readonly version: string;
+}
+
+export interface RunningCluster {
+  readonly svcconfig: string;
+  readonly runtime: string;
+  /** Whether the API server says it lives. */
+  healthy(): Promise<boolean>;
+  /** Idempotent. Pods are stopped too when the options say so. */
+  close(): Promise<void>;
+}
+
+/** Resolves when the node is ready for pods. Rejects with an operator's message; then nothing is left running. */
+export async function startCluster(options: UpOptions, deps: ClusterDeps): Promise<RunningCluster> {
+  const { dataDir, runDir } = options;
+  await mkdir(dataDir, { recursive: true, mode: 0o711 });
+  await mkdir(runDir, { recursive: true, mode: 0o711 });
+  await using stack = new AsyncDisposableStack();
+  stack.use(await lockDataDir(dataDir));
+  await warnOfSwap(deps);
+  const [runtimeStart, serverStart] = await Promise.allSettled([
+    startRuntime(options, deps),
+    startServer(options, deps),
+  ]);
+  const runtime = runtimeStart.status === "fulfilled" ? stack.use(runtimeStart.value) : undefined;
+  const server = serverStart.status === "fulfilled" ? serverStart.value : undefined;
+  if (server !== undefined) stack.defer(() => server.api.close());
+  if (runtimeStart.status === "rejected") throw runtimeStart.reason;
+  if (serverStart.status === "rejected") throw serverStart.reason;
+  const agent = await startAgent(agentConfig(options, server!.pki, runtime!.endpoint), deps);
+  stack.defer(() => agent.close());
+  await agent.ready();
+  const owned = stack.move();
+  let closing: Promise<void> | undefined;
+  return {
+    svcconfig: adminConfigFile(options),
+    runtime: runtime!.description,
+    healthy: () => isHealthy(server!.api),
+    close: () => {
+      closing ??= stop(options, agent, runtime!, owned);
+      return closing;
+    },
+  };
+}
+
+async function stop(
+  options: UpOptions,
+  agent: RunningAgent,
+  runtime: PodRuntime,
+  owned: AsyncDisposableStack,
+): Promise<void> {
+  try {
+    await agent.close({ stopPods: options.stopPods });
+    if (options.stopPods) await runtime.removeNetwork();
+  } finally {
+    await owned.disposeAsync();
+  }
+}
+
+async function startServer(
+  options: UpOptions,
+  deps: ClusterDeps,
+): Promise<{ readonly api: RunningApiServer; readonly pki: Pki }> {
+  const pki = await ensurePki({
+    directory: join(options.dataDir, "pki"),
+    nodeName: options.nodeName,
+    serverNames: serverNames(options),
+    nodeNames: nodeNames(options),
+    now: deps.clock.now(),
+  });
+  if (pki.issued.length > 0) deps.log.info("Made keys and certificates", { for: pki.issued });
+  const server = localServer(options);
+  const common = { server, cluster: "svc", context: "svc", ca: pki.ca };
+  await writeKubeconfig(adminConfigFile(options), { ...common, user: "svc-admin", ...pki.admin });
+  await writeKubeconfig(nodeConfigFile(options), { ...common, user: `system:node:${options.nodeName}`, ...pki.node });
+  return { api: await startApiServer(serverConfig(options, pki, deps.version), deps), pki };
+}
+
+function adminConfigFile({ dataDir }: UpOptions): string {
+  return join(dataDir, "admin.svcconfig");
+}
+
+function nodeConfigFile({ dataDir }: UpOptions): string {
+  return join(dataDir, "node.svcconfig");
+}
+
+function serverConfig(options: UpOptions, pki: Pki, version: string): ApiServerConfig {
+  return {
+    ...defaultConfig,
+    bindAddress: options.bindAddress,
+    securePort: options.securePort,
+    serving: { ...defaultConfig.serving, certificate: pki.apiServer, certDir: join(options.dataDir, "apiserver") },
+    authentication: { clientCaFile: pki.caFile, tokenFile: undefined, anonymous: true },
+    authorizationModes: ["Node", "RBAC"],
+    storage: { ...defaultConfig.storage, url: `level://${join(options.dataDir, "kvstore")}` },
+    agents: {
+      ...defaultConfig.agents,
+      clientCertificate: pki.agentClient,
+      certificateAuthorityFile: pki.agentCaFile,
+      preferredAddressTypes: ["InternalIP", "Hostname"],
+    },
+    gitVersion: version,
+    embeddedControllers: options.controllers,
+  };
+}
+
+function agentConfig(options: UpOptions, pki: Pki, endpoint: string): AgentConfig {
+  const base = defaultAgentConfig(options.nodeName);
+  const rootDir = join(options.dataDir, "agent");
+  return {
+    ...base,
+    rootDir,
+    podLogsDir: options.podLogsDir,
+    certDir: join(rootDir, "pki"),
+    svcconfig: nodeConfigFile(options),
+    runtime: {
+      ...base.runtime,
+      endpoint,
+      imageEndpoint: endpoint,
+      // A cluster of one is for machines as they are.
+      failSwapOn: false,
+      failCgroupV1: false,
+    },
+    node: { ...base.node, ips: options.nodeIps },
+    server: {
+      ...base.server,
+      port: options.agentPort,
+      readOnlyPort: 0,
+      // The API server's health covers both: they are one process.
+      healthzPort: 0,
+      tlsCertFile: pki.agentServer.certFile,
+      tlsKeyFile: pki.agentServer.keyFile,
+      // Nobody but the API server has a certificate from this authority.
+      clientCaFile: pki.agentCaFile,
+      anonymousAuth: false,
+    },
+  };
+}
+
+async function isHealthy(api: RunningApiServer): Promise<boolean> {
+  const { status } = await api.handler(makeRequest({ method: "GET", path: "/livez" }));
+  return status === 200;
+}
+
+async function warnOfSwap({ log }: ClusterDeps): Promise<void> {
+  const swaps = await readFile("/proc/swaps", "utf8").catch(() => "");
+  if (swaps.trim().split("\n").length > 1) log.warn("Swap is on: what pods are promised of memory may be slow memory");
+}

@@ -1,0 +1,129 @@
+/** The container runtime of `svc up`: its own containerd, ready to run pods, or one that is there already. */
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clock } from "../std/clock.ts";
+import type { Logger } from "../std/log.ts";
+import type { RandomSource } from "../std/random.ts";
+import { writeConflist } from "./cni.ts";
+import { chooseSnapshotter, startContainerd } from "./containerd.ts";
+import { checkHost, checkPlatform, findProgram, type Machine } from "./host.ts";
+import { archivesIn, importImages } from "./images.ts";
+import type { Architecture } from "./oci-archive.ts";
+import type { UpOptions } from "./options.ts";
+import { probeOverlay } from "./overlay-probe.ts";
+import { pauseArchive, pauseImage } from "./pause.ts";
+import { runCommand } from "./run-command.ts";
+
+export interface RuntimeDeps {
+  readonly machine: Machine;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+}
+
+export interface PodRuntime extends AsyncDisposable {
+  /** `unix:///run/svc/containerd.sock` */
+  readonly endpoint: string;
+  /** For people. */
+  readonly description: string;
+  /** What pods left in the kernel; to be called when none are left, before disposal. */
+  removeNetwork(): Promise<void>;
+}
+
+const COMMAND_MS_MAX = 10_000;
+
+/** Rejects with all that the machine lacks, before anything is started. */
+export async function startRuntime(options: UpOptions, deps: RuntimeDeps): Promise<PodRuntime> {
+  const { runtimeEndpoint: endpoint } = options;
+  if (endpoint === undefined) return startOwn(options, deps);
+  checkPlatform(deps.machine);
+  return {
+    endpoint,
+    description: `yours, at ${endpoint}`,
+    removeNetwork: async () => {},
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
+
+async function startOwn(options: UpOptions, deps: RuntimeDeps): Promise<PodRuntime> {
+  const { machine, log } = deps;
+  const host = checkHost(machine);
+  const directory = join(options.dataDir, "containerd");
+  const root = join(directory, "root");
+  const cniConfDir = join(directory, "cni");
+  if (!host.hasIptables) log.warn("iptables is not installed: pods reach this host only, and host ports do not work");
+  await writeConflist({
+    confDir: cniConfDir,
+    leaseDir: join(options.runDir, "addresses"),
+    bridge: options.bridge,
+    podCidr: options.podCidr,
+    hasIptables: host.hasIptables,
+  });
+  const snapshotter = await chooseSnapshotter(root, probeOverlay, log);
+  const containerd = await startContainerd({
+    binary: host.containerd,
+    settings: {
+      root,
+      state: join(options.runDir, "containerd"),
+      socket: join(options.runDir, "containerd.sock"),
+      pauseImage,
+      snapshotter,
+      runc: host.runc,
+      cniBinDir: host.cniBinDir,
+      cniConfDir,
+      registryConfigDir: join(directory, "registries"),
+      mayLowerOomScore: host.mayLowerOomScore,
+    },
+    configFile: join(directory, "config.toml"),
+    logFile: join(directory, "containerd.log"),
+    pidFile: join(options.runDir, "containerd.pid"),
+    clock: deps.clock,
+    random: deps.random,
+    log,
+  });
+  try {
+    const archives = await archivesIn(options.imageDir);
+    await importImages(
+      { ctr: host.ctr, socket: containerd.socket, snapshotter, recordFile: join(directory, "images.json"), log },
+      [
+        {
+          path: await writePause(directory, machine.arch === "arm64" ? "arm64" : "amd64"),
+          required: true,
+          pinned: true,
+        },
+        ...archives.map((path) => ({ path })),
+      ],
+    );
+  } catch (error) {
+    await containerd.close();
+    throw error;
+  }
+  const ip = findProgram(machine, "ip");
+  return {
+    endpoint: `unix://${containerd.socket}`,
+    description: `containerd, our own, at ${containerd.socket}`,
+    removeNetwork: () => removeBridge(ip, options.bridge, log),
+    [Symbol.asyncDispose]: () => containerd.close(),
+  };
+}
+
+async function writePause(directory: string, architecture: Architecture): Promise<string> {
+  const path = join(directory, "pause.tar");
+  const archive = pauseArchive(architecture);
+  const kept = await readFile(path).catch(() => undefined);
+  if (kept?.equals(archive) === true) return path;
+  await mkdir(directory, { recursive: true, mode: 0o711 });
+  await writeFile(`${path}.new`, archive);
+  await rename(`${path}.new`, path);
+  return path;
+}
+
+async function removeBridge(ip: string | undefined, bridge: string, log: Logger): Promise<void> {
+  if (ip === undefined) {
+    log.warn("The pods' bridge is left: the ip command is not installed", { bridge });
+    return;
+  }
+  const links = await runCommand(ip, ["-oneline", "link", "show"], { timeoutMs: COMMAND_MS_MAX });
+  if (!links.includes(` ${bridge}:`)) return;
+  await runCommand(ip, ["link", "delete", bridge], { timeoutMs: COMMAND_MS_MAX });
+}
