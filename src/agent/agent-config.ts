@@ -109,7 +109,7 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
       cpuCfsQuotaPeriodMs: 100,
       seccompDefault: false,
       failSwapOn: true,
-      failCgroupV1: false,
+      failCgroupV1: true,
     },
     node: {
       register: true,

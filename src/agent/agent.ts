@@ -1,8 +1,5 @@
 /** The node agent put together: start order and drain order. */
 import { mkdir, readdir, readFile } from "node:fs/promises";
-import { hostname } from "node:os";
-import type { ObjectReference } from "../api/core/object-reference.ts";
-import type { Pod } from "../api/core/pod.ts";
 import { createClient } from "../client/api-client.ts";
 import type { Client, Transport } from "../client/client.ts";
 import { createEventRecorder, type EventRecorder } from "../client/event-recorder.ts";
@@ -11,29 +8,23 @@ import { networkTransport } from "../client/transport.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
 import { systemRandom } from "../std/random.ts";
-import { type AgentConfig, agentVersion } from "./agent-config.ts";
-import { ImageManager } from "./images/image-manager.ts";
+import type { AgentConfig } from "./agent-config.ts";
 import { type NodeCapacity, nodeCapacity } from "./node/capacity.ts";
 import { defaultAddress, type MachineInfo, readMachine, readUsage, swapDevices, usesCgroupV1 } from "./node/machine.ts";
 import { NodeKeeper } from "./node/node-keeper.ts";
 import { machineLabels, nodeStatus } from "./node/node-status.ts";
 import { ObjectReader } from "./objects.ts";
-import { admit } from "./pods/admission.ts";
+import { makeServices, nodeReference, podEvents } from "./pod-services.ts";
 import { podsDir } from "./pods/directories.ts";
 import { rotateLogs } from "./pods/log-rotation.ts";
-import type { PodServices } from "./pods/pod-context.ts";
-import type { EventType, PodEvents } from "./pods/pod-events.ts";
-import { podName, podNamespace, podUid } from "./pods/pod-fields.ts";
+import { podUid } from "./pods/pod-fields.ts";
 import { PodManager } from "./pods/pod-manager.ts";
-import { ProbeManager } from "./probes/probe-manager.ts";
 import { referencedObjects } from "./references.ts";
 import { type CriClient, createCriClient } from "./runtime/cri.ts";
 import { Relister } from "./runtime/events.ts";
 import { startAgentServer } from "./server/agent-server.ts";
 import { startApiSource } from "./sources/api-source.ts";
 import { StatusManager } from "./status/status-manager.ts";
-import { systemMounter } from "./volumes/mounter.ts";
-import { VolumeManager } from "./volumes/volume-manager.ts";
 
 export type { AgentConfig } from "./agent-config.ts";
 
@@ -55,7 +46,6 @@ export interface RunningAgent {
 
 /** Name under which the agent's events appear. */
 const COMPONENT = "svclet";
-const HOOK_TIMEOUT_MS = 120_000;
 /** Statuses and events that wait get this long when the agent stops. */
 const FLUSH_MS = 2_000;
 
@@ -175,16 +165,19 @@ function assemble(at: Assembly): Parts {
   const noteRuntime = async (): Promise<void> => {
     runtimeName = (await at.cri.runtime.version({}, signal)).runtimeName ?? runtimeName;
   };
-  const services = makeServices(at, {
-    events: podEvents(recorder),
-    objects,
-    labels,
-    runtimeName: () => runtimeName,
-    changed: (uid) => pods.changed(uid),
-    expectChange: () => relister.poke(),
-    finished: (pod) => status?.finished(pod),
-    others: () => pods.pods,
-  });
+  const services = makeServices(
+    { ...at, clock, log },
+    {
+      events: podEvents(recorder),
+      objects,
+      labels,
+      runtimeName: () => runtimeName,
+      changed: (uid) => pods.changed(uid),
+      expectChange: () => relister.poke(),
+      finished: (pod) => status?.finished(pod),
+      others: () => pods.pods,
+    },
+  );
   const pods = new PodManager({
     services,
     onStatus: (pod, state) => status?.set(pod, state),
@@ -290,99 +283,4 @@ async function sweep(at: Assembly, pods: PodManager, relister: Relister): Promis
   for (const uid of await readdir(podsDir(at.config)).catch(() => [])) {
     if (pods.worker(uid) === undefined) await volumes.tearDown(uid);
   }
-}
-
-interface ServiceLinks {
-  readonly events: PodEvents;
-  readonly objects: ObjectReader;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly runtimeName: () => string;
-  readonly changed: (uid: string) => void;
-  readonly expectChange: () => void;
-  readonly finished: (pod: Pod) => void;
-  readonly others: () => readonly Pod[];
-}
-
-function makeServices(at: Assembly, links: ServiceLinks): PodServices {
-  const { config, deps, capacity, ips } = at;
-  const { clock, log } = deps;
-  const { events, objects } = links;
-  const directories = { rootDir: config.rootDir, podLogsDir: config.podLogsDir };
-  const facts = {
-    name: config.nodeName,
-    ips,
-    allocatable: {
-      cpuMillis: capacity.cpuMillis,
-      memoryBytes: capacity.memoryBytes,
-      storageBytes: capacity.storageBytes,
-    },
-  };
-  const node = () => facts;
-  const userAgent = `kube-probe/${agentVersion.replace(/^v(\d+)\.(\d+).*$/, "$1.$2")}`;
-  const runtime = at.cri.runtime;
-  return {
-    settings: {
-      directories,
-      cpu: config.runtime,
-      cgroups: config.runtime,
-      seccompDefault: config.runtime.seccompDefault,
-      clusterDns: config.pods.clusterDns,
-      clusterDomain: config.pods.clusterDomain,
-      syncMs: config.pods.syncMs,
-      hookTimeoutMs: HOOK_TIMEOUT_MS,
-      memoryCapacityBytes: at.machine.memoryBytes,
-      userAgent,
-    },
-    clock,
-    log,
-    runtime,
-    images: new ImageManager({
-      images: at.images.images,
-      clock,
-      events,
-      secret: (namespace, name) => objects.text.secret(namespace, name),
-      serialize: config.runtime.serializeImagePulls,
-      qps: config.runtime.registryQps,
-      burst: config.runtime.registryBurst,
-    }),
-    volumes: new VolumeManager({ directories, mounter: systemMounter, clock, objects, node }),
-    mounter: systemMounter,
-    probes: new ProbeManager({ runtime, clock, events, userAgent, onResult: links.changed }),
-    events,
-    environment: objects.text,
-    node,
-    runtimeName: links.runtimeName,
-    hostFile: (name) => readFile(name === "hosts" ? "/etc/hosts" : config.pods.resolvConf, "utf8").catch(() => ""),
-    admit: (pod) => {
-      const others = links.others().filter((each) => podUid(each) !== podUid(pod));
-      return admit({ pod, others, capacity, labels: links.labels });
-    },
-    expectChange: links.expectChange,
-    finished: links.finished,
-  };
-}
-
-function podEvents(recorder: EventRecorder | undefined): PodEvents {
-  const record = (pod: Pod, fieldPath: string | undefined, type: EventType, reason: string, message: string): void => {
-    const about: ObjectReference = {
-      kind: "Pod",
-      apiVersion: "v1",
-      name: podName(pod),
-      namespace: podNamespace(pod),
-      uid: podUid(pod),
-      ...(pod.metadata?.resourceVersion === undefined ? {} : { resourceVersion: pod.metadata.resourceVersion }),
-      ...(fieldPath === undefined ? {} : { fieldPath }),
-    };
-    recorder?.record(about, type, reason, message);
-  };
-  return {
-    pod: (pod, type, reason, message) => record(pod, undefined, type, reason, message),
-    container: (pod, { role, name }, type, reason, message) =>
-      record(pod, `spec.${role}{${name}}`, type, reason, message),
-  };
-}
-
-/** Node events carry the node's name as uid, as Kubernetes' agents write them. */
-function nodeReference(name: string): ObjectReference {
-  return { kind: "Node", name: name === "" ? hostname() : name, uid: name };
 }

@@ -275,6 +275,7 @@ if (lacking.length > 0) {
           endpoint: containerd.endpoint,
           imageEndpoint: containerd.endpoint,
           failSwapOn: false,
+          failCgroupV1: false,
         },
         server: { ...base.server, address: "127.0.0.1", port: 0, readOnlyPort: 0, healthzPort: 0 },
       },

@@ -1,0 +1,129 @@
+/** What all pods share, made once. */
+import { readFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import type { ObjectReference } from "../api/core/object-reference.ts";
+import type { Pod } from "../api/core/pod.ts";
+import type { EventRecorder } from "../client/event-recorder.ts";
+import type { Clock } from "../std/clock.ts";
+import type { Logger } from "../std/log.ts";
+import { type AgentConfig, agentVersion } from "./agent-config.ts";
+import { ImageManager } from "./images/image-manager.ts";
+import type { NodeCapacity } from "./node/capacity.ts";
+import type { MachineInfo } from "./node/machine.ts";
+import type { ObjectReader } from "./objects.ts";
+import { admit } from "./pods/admission.ts";
+import type { PodServices } from "./pods/pod-context.ts";
+import type { EventType, PodEvents } from "./pods/pod-events.ts";
+import { podName, podNamespace, podUid } from "./pods/pod-fields.ts";
+import { ProbeManager } from "./probes/probe-manager.ts";
+import type { CriClient } from "./runtime/cri.ts";
+import { systemMounter } from "./volumes/mounter.ts";
+import { VolumeManager } from "./volumes/volume-manager.ts";
+
+const HOOK_TIMEOUT_MS = 120_000;
+
+/** Of the node and its connections. */
+export interface Basis {
+  readonly config: AgentConfig;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly machine: MachineInfo;
+  readonly ips: readonly string[];
+  readonly capacity: NodeCapacity;
+  readonly cri: CriClient;
+  readonly images: CriClient;
+}
+
+export interface ServiceLinks {
+  readonly events: PodEvents;
+  readonly objects: ObjectReader;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly runtimeName: () => string;
+  readonly changed: (uid: string) => void;
+  readonly expectChange: () => void;
+  readonly finished: (pod: Pod) => void;
+  readonly others: () => readonly Pod[];
+}
+
+export function makeServices(at: Basis, links: ServiceLinks): PodServices {
+  const { config, capacity, ips, clock, log } = at;
+  const { events, objects } = links;
+  const directories = { rootDir: config.rootDir, podLogsDir: config.podLogsDir };
+  const facts = {
+    name: config.nodeName,
+    ips,
+    allocatable: {
+      cpuMillis: capacity.cpuMillis,
+      memoryBytes: capacity.memoryBytes,
+      storageBytes: capacity.storageBytes,
+    },
+  };
+  const node = () => facts;
+  const userAgent = `kube-probe/${agentVersion.replace(/^v(\d+)\.(\d+).*$/, "$1.$2")}`;
+  const runtime = at.cri.runtime;
+  return {
+    settings: {
+      directories,
+      cpu: config.runtime,
+      cgroups: config.runtime,
+      seccompDefault: config.runtime.seccompDefault,
+      clusterDns: config.pods.clusterDns,
+      clusterDomain: config.pods.clusterDomain,
+      syncMs: config.pods.syncMs,
+      hookTimeoutMs: HOOK_TIMEOUT_MS,
+      memoryCapacityBytes: at.machine.memoryBytes,
+      userAgent,
+    },
+    clock,
+    log,
+    runtime,
+    images: new ImageManager({
+      images: at.images.images,
+      clock,
+      events,
+      secret: (namespace, name) => objects.text.secret(namespace, name),
+      serialize: config.runtime.serializeImagePulls,
+      qps: config.runtime.registryQps,
+      burst: config.runtime.registryBurst,
+    }),
+    volumes: new VolumeManager({ directories, mounter: systemMounter, clock, objects, node }),
+    mounter: systemMounter,
+    probes: new ProbeManager({ runtime, clock, events, userAgent, onResult: links.changed }),
+    events,
+    environment: objects.text,
+    node,
+    runtimeName: links.runtimeName,
+    hostFile: (name) => readFile(name === "hosts" ? "/etc/hosts" : config.pods.resolvConf, "utf8").catch(() => ""),
+    admit: (pod) => {
+      const others = links.others().filter((each) => podUid(each) !== podUid(pod));
+      return admit({ pod, others, capacity, labels: links.labels });
+    },
+    expectChange: links.expectChange,
+    finished: links.finished,
+  };
+}
+
+export function podEvents(recorder: EventRecorder | undefined): PodEvents {
+  const record = (pod: Pod, fieldPath: string | undefined, type: EventType, reason: string, message: string): void => {
+    const about: ObjectReference = {
+      kind: "Pod",
+      apiVersion: "v1",
+      name: podName(pod),
+      namespace: podNamespace(pod),
+      uid: podUid(pod),
+      ...(pod.metadata?.resourceVersion === undefined ? {} : { resourceVersion: pod.metadata.resourceVersion }),
+      ...(fieldPath === undefined ? {} : { fieldPath }),
+    };
+    recorder?.record(about, type, reason, message);
+  };
+  return {
+    pod: (pod, type, reason, message) => record(pod, undefined, type, reason, message),
+    container: (pod, { role, name }, type, reason, message) =>
+      record(pod, `spec.${role}{${name}}`, type, reason, message),
+  };
+}
+
+/** Node events carry the node's name as uid, as Kubernetes' agents write them. */
+export function nodeReference(name: string): ObjectReference {
+  return { kind: "Node", name: name === "" ? hostname() : name, uid: name };
+}
