@@ -17,7 +17,7 @@ export function unsupportedFeature(pod: Pod): string | undefined {
   }
   if (spec?.setHostnameAsFQDN === true) return "its host name to be an FQDN (setHostnameAsFQDN)";
   if (spec?.resources !== undefined) return "resources of the pod as a whole";
-  if ((spec?.ephemeralContainers ?? []).length > 0) return undefined;
+  if ((spec?.ephemeralContainers ?? []).length > 0) return "ephemeral containers";
   return containerFeature(pod);
 }
 
