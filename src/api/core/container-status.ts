@@ -5,7 +5,6 @@ import {
   list,
   listMap,
   object,
-  oneOf,
   optional,
   pointer,
   required,
