@@ -67,6 +67,13 @@ export const bootstrapRoles: Readonly<Record<string, readonly PolicyRule[]>> = {
     allow(STORAGE, "csidrivers", READ),
     allow(STORAGE, "csistoragecapacities", READ),
   ],
+  "system:controller:namespace-controller": [
+    allow("", "namespaces", ["delete", ...READ]),
+    allow("", "namespaces/finalize namespaces/status", ["update"]),
+    // Reports what is left with a patch, where Kubernetes' controller replaces the status.
+    allow("", "namespaces/status", ["patch"]),
+    allow("*", "*", ["delete", "deletecollection", ...READ]),
+  ],
   "system:volume-scheduler": [
     allow("", "persistentvolumes", ["get", "list", "patch", "update", "watch"]),
     allow(STORAGE, "storageclasses", READ),
@@ -112,6 +119,11 @@ export const bootstrapBindings: readonly Binding[] = [
   { name: "cluster-admin", role: "cluster-admin", subjects: [group(MASTERS)] },
   { name: "system:basic-user", role: "system:basic-user", subjects: [group(AUTHENTICATED)] },
   { name: "system:discovery", role: "system:discovery", subjects: [group(AUTHENTICATED)] },
+  {
+    name: "system:controller:namespace-controller",
+    role: "system:controller:namespace-controller",
+    subjects: [{ kind: "User", name: "system:serviceaccount:kube-system:namespace-controller" }],
+  },
   { name: "system:kube-scheduler", role: "system:kube-scheduler", subjects: [scheduler] },
   {
     name: "system:public-info-viewer",

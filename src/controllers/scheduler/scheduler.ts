@@ -4,6 +4,7 @@
  *
  *     informers → queue of pods → select-node → bind, or wait → (node or room changes) → queue
  */
+import type { Node } from "../../api/core/node.ts";
 import { nodeKind } from "../../api/core/node-kind.ts";
 import type { Pod } from "../../api/core/pod.ts";
 import { podKind } from "../../api/core/pod-kind.ts";
@@ -30,7 +31,10 @@ export async function runScheduler(deps: ControllerDeps): Promise<void> {
   await using nodes = startInformer({ ...common, kind: nodeKind, query: {} }, signal);
   const scheduler = new Scheduler(deps, pods, recorder);
   try {
-    nodes.subscribe({ put: (node) => scheduler.nodeChanged(node), delete: (node) => scheduler.nodeGone(node) });
+    nodes.subscribe({
+      put: (node, before) => scheduler.nodeChanged(node, before),
+      delete: (node) => scheduler.nodeGone(node),
+    });
     // Pods are looked at only once every node is known, so that none is turned away for want of nodes.
     await nodes.synced;
     pods.subscribe({
@@ -86,12 +90,13 @@ class Scheduler {
     if (this.#state.deletePod(pod)) this.#wakeWaiting();
   }
 
-  nodeChanged(node: Parameters<ClusterState["putNode"]>[0]): void {
+  /** Heartbeats change a node all the time; the waiting are woken only by what may help them. */
+  nodeChanged(node: Node, before: Node | undefined): void {
     this.#state.putNode(node);
-    this.#wakeWaiting();
+    if (before === undefined || !deepEqual(decisive(node), decisive(before))) this.#wakeWaiting();
   }
 
-  nodeGone(node: Parameters<ClusterState["deleteNode"]>[0]): void {
+  nodeGone(node: Node): void {
     this.#state.deleteNode(node);
   }
 
@@ -168,6 +173,12 @@ function isPending(pod: Pod): boolean {
     pod.status?.phase !== "Succeeded" &&
     pod.status?.phase !== "Failed"
   );
+}
+
+/** What of a node decides whether a pod fits. */
+function decisive({ metadata, spec, status }: Node): unknown {
+  const ready = status?.conditions?.find((condition) => condition.type === "Ready")?.status;
+  return { labels: metadata?.labels, spec, allocatable: status?.allocatable, ready };
 }
 
 function reference(pod: Pod) {
