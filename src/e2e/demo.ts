@@ -1,0 +1,72 @@
+/**
+ * Run by `make demo`: a cluster with a temporary state, the examples applied with kubectl, everything shown, everything
+ * removed. Status 0 when all of it went as it should. `SVC_PROGRAM` may be sources, bundle (default) or binary.
+ */
+import { clusterLack, command, kubectls, programs, TestCluster, until } from "./cluster.ts";
+
+const lack = clusterLack();
+if (lack === undefined) process.exitCode = await demo();
+else {
+  console.error(`The demo cannot run here: ${lack}.`);
+  process.exitCode = 1;
+}
+
+async function demo(): Promise<number> {
+  const chosen = process.env["SVC_PROGRAM"] ?? "bundle";
+  if (!Object.hasOwn(programs, chosen)) {
+    console.error(`Unknown SVC_PROGRAM ${JSON.stringify(chosen)}; allowed: ${Object.keys(programs).join(", ")}`);
+    return 2;
+  }
+  const failures: string[] = [];
+  const cluster = await TestCluster.create({ program: programs[chosen as keyof typeof programs] });
+  try {
+    const readyMs = await cluster.start("--stop-pods");
+    console.log(`svc up was ready after ${Math.round(readyMs)} ms (${chosen}); kubectl is ${kubectls()[0]}\n`);
+    await show(cluster, failures);
+    console.log("\nStopping svc up and its pods");
+    const code = await cluster.stop("SIGINT");
+    if (code !== 0) failures.push(`svc up ended with ${code}`);
+    const remains = await cluster.remains();
+    for (const line of remains) failures.push(`left behind: ${line}`);
+  } catch (error) {
+    failures.push(error instanceof Error ? error.message : String(error));
+    console.error(cluster.log());
+  } finally {
+    await cluster[Symbol.asyncDispose]();
+  }
+  console.log(failures.length === 0 ? "\nThe demo went well; nothing is left of it." : "\nThe demo failed:");
+  for (const failure of failures) console.log(`  ${failure}`);
+  return failures.length === 0 ? 0 : 1;
+}
+
+async function show(cluster: TestCluster, failures: string[]): Promise<void> {
+  const run = async (...args: readonly string[]): Promise<string> => {
+    console.log(`$ kubectl ${args.join(" ")}`);
+    const { code, stdout, stderr } = await cluster.kubectl(args);
+    console.log(`${stdout}${stderr}`);
+    if (code !== 0) failures.push(`kubectl ${args.join(" ")} ended with ${code}`);
+    return stdout;
+  };
+  const { stdout } = await command("find", ["testdata/examples", "-name", "*.yaml"]);
+  const files = stdout.trim().split("\n").sort();
+  for (const file of files) await run("apply", "-f", file);
+  await until("all pods to run", async () => {
+    const phases = (await cluster.kubectl(["get", "pods", "-o", "jsonpath={.items[*].status.phase}"])).stdout.split(
+      " ",
+    );
+    return phases.length >= files.length && phases.every((phase) => phase === "Running") ? phases : undefined;
+  });
+  await run("get", "pods", "-o", "wide");
+  await run("get", "nodes");
+  await run("get", "events");
+  const log = await until("a line in the log", async () => {
+    const { stdout: text } = await cluster.kubectl(["logs", "hello"]);
+    return text === "" ? undefined : text;
+  });
+  if (!log.includes("hello 1 from")) failures.push("the log of pod hello does not greet");
+  await run("logs", "hello");
+  await run("logs", "settings");
+  for (const file of files) await run("delete", "-f", file);
+  const left = await run("get", "pods");
+  if (left.trim() !== "") failures.push("pods are left after they were deleted");
+}

@@ -1,0 +1,82 @@
+/**
+ * Makes the image of the examples, `svc.local/examples/hello:1`, of this machine's static busybox:
+ *   node src/e2e/example-image.ts dist/images/hello.tar
+ */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { pathToFileURL } from "node:url";
+import { ociArchive } from "../up/oci-archive.ts";
+
+export const exampleImage = "svc.local/examples/hello:1";
+
+/** What the examples and the tests call; busybox is each of them by name. */
+const applets = [
+  "cat",
+  "date",
+  "echo",
+  "env",
+  "false",
+  "hostname",
+  "id",
+  "ip",
+  "ls",
+  "nc",
+  "ps",
+  "sh",
+  "sleep",
+  "true",
+  "wget",
+];
+const busyboxPaths = ["/bin/busybox", "/usr/bin/busybox", "/usr/local/bin/busybox"];
+const PT_INTERP = 3;
+
+/** The archive, for `ctr images import`. Throws when this machine has no statically linked busybox. */
+export function makeExampleImage(): Buffer {
+  const arch = process.arch;
+  if (arch !== "x64" && arch !== "arm64") throw new Error(`Cannot make an image for ${arch}: x64 and arm64 are known`);
+  return ociArchive({
+    name: exampleImage,
+    arch,
+    files: [
+      { path: "bin" },
+      { path: "bin/busybox", data: readBusybox(), mode: 0o755 },
+      ...applets.map((applet) => ({ path: `bin/${applet}`, link: "busybox" })),
+      { path: "etc" },
+      {
+        path: "etc/passwd",
+        data: Buffer.from("root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"),
+      },
+      { path: "etc/group", data: Buffer.from("root:x:0:\nnogroup:x:65534:\n") },
+      { path: "tmp", mode: 0o1777 },
+    ],
+    command: ["/bin/sh"],
+  });
+}
+
+function readBusybox(): Buffer {
+  for (const path of busyboxPaths) {
+    try {
+      const file = readFileSync(path);
+      if (isStatic(file)) return file;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    }
+  }
+  throw new Error(`Cannot find a statically linked busybox in ${busyboxPaths.join(", ")}: install busybox-static`);
+}
+
+/** A dynamically linked ELF file names its loader in a program header of type PT_INTERP. */
+function isStatic(elf: Buffer): boolean {
+  if (elf.length < 64 || elf.readUInt32BE(0) !== 0x7f454c46 || elf[4] !== 2) return false;
+  const at = Number(elf.readBigUInt64LE(32));
+  const size = elf.readUInt16LE(54);
+  const count = elf.readUInt16LE(56);
+  for (let i = 0; i < count; i++) if (elf.readUInt32LE(at + i * size) === PT_INTERP) return false;
+  return true;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  const target = process.argv[2] ?? "dist/images/hello.tar";
+  mkdirSync(dirname(target), { recursive: true });
+  writeFileSync(target, makeExampleImage());
+}
