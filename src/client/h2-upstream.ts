@@ -32,6 +32,18 @@ export class H2Upstream implements Upstream {
     this.#keepAlive();
   }
 
+  /** Resolves when the server has told its limits; rejects with why it never did. */
+  ready(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let cause: Error | undefined;
+      this.#session.once("error", (error) => {
+        cause = error;
+      });
+      this.#session.once("remoteSettings", () => resolve());
+      this.#session.once("close", () => reject(cause ?? new Error(`The connection to ${this.#authority} was closed`)));
+    });
+  }
+
   get usable(): boolean {
     const most = this.#session.remoteSettings?.maxConcurrentStreams ?? 100;
     return !this.#session.closed && !this.#session.destroyed && this.#streams < most;
@@ -62,7 +74,7 @@ export class H2Upstream implements Upstream {
         answered = true;
         resolve({ status: Number(headers[":status"]), headers: joinHeaders(headers), body: stream });
       });
-      stream.end(body);
+      if (body.length > 0) stream.end(body);
     });
   }
 
@@ -78,13 +90,14 @@ export class H2Upstream implements Upstream {
 
   #open(outgoing: Outgoing): ClientHttp2Stream {
     try {
-      return this.#session.request({
+      const headers = {
         ...outgoing.headers,
         ":method": outgoing.method,
         ":path": outgoing.target,
         ":scheme": "https",
         ":authority": this.#authority,
-      });
+      };
+      return this.#session.request(headers, { endStream: outgoing.body.length === 0 });
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code;
       if (code === "ERR_HTTP2_INVALID_SESSION" || code === "ERR_HTTP2_GOAWAY_SESSION") {

@@ -58,7 +58,11 @@ class Pool {
     const outgoing = await this.#outgoing(request);
     for (let attempt = 1; ; attempt++) {
       const reused = this.#upstreams.some((upstream) => upstream.usable);
-      const upstream = await abortable(this.#upstream(), request.signal);
+      let upstream = await abortable(this.#upstream(), request.signal);
+      // Others may have filled it while all waited for it. Nothing may come between this check and the sending.
+      for (let full = 0; !upstream.usable && full < FULL_MAX; full++) {
+        upstream = await abortable(this.#upstream(), request.signal);
+      }
       try {
         return await upstream.send(outgoing);
       } catch (error) {
@@ -128,7 +132,11 @@ class Pool {
   async #connect(identity: TlsIdentity): Promise<Upstream> {
     if (this.#url.protocol === "http:") return new H1Upstream(this.#url, identity);
     const socket = await dial(this.#url, identity, this.#clock);
-    if (socket.alpnProtocol === "h2") return new H2Upstream(this.#url, socket, this.#clock);
+    if (socket.alpnProtocol === "h2") {
+      const upstream = new H2Upstream(this.#url, socket, this.#clock);
+      await upstream.ready();
+      return upstream;
+    }
     socket.destroy();
     return new H1Upstream(this.#url, identity);
   }
@@ -137,6 +145,9 @@ class Pool {
     return new Error(`The transport to ${this.#url.host} is closed`);
   }
 }
+
+/** Connections tried for one request before it queues behind others on the last. */
+const FULL_MAX = 32;
 
 function serverUrl(server: string): URL {
   const url = URL.parse(server);

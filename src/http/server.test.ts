@@ -128,7 +128,7 @@ async function raw(port: number, bytes: string): Promise<string> {
   socket.on("error", () => {});
   socket.write(bytes);
   const pieces: Uint8Array[] = [];
-  socket.on("data", (piece) => pieces.push(piece));
+  socket.on("data", (piece: Uint8Array) => pieces.push(piece));
   await once(socket, "close");
   return Buffer.concat(pieces).toString("latin1");
 }
