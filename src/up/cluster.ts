@@ -46,7 +46,7 @@ export async function startCluster(options: UpOptions, deps: ClusterDeps): Promi
   if (server !== undefined) stack.defer(() => server.api.close());
   if (runtimeStart.status === "rejected") throw runtimeStart.reason;
   if (serverStart.status === "rejected") throw serverStart.reason;
-  const agent = await startAgent(agentConfig(options, server!.pki, runtime!.endpoint), deps);
+  const agent = await listening("--agent-port", startAgent(agentConfig(options, server!.pki, runtime!.endpoint), deps));
   stack.defer(() => agent.close());
   await agent.ready();
   const owned = stack.move();
@@ -92,7 +92,8 @@ async function startServer(
   const common = { server, cluster: "svc", context: "svc", ca: pki.ca };
   await writeKubeconfig(adminConfigFile(options), { ...common, user: "svc-admin", ...pki.admin });
   await writeKubeconfig(nodeConfigFile(options), { ...common, user: `system:node:${options.nodeName}`, ...pki.node });
-  return { api: await startApiServer(serverConfig(options, pki, deps.version), deps), pki };
+  const api = await listening("--secure-port", startApiServer(serverConfig(options, pki, deps.version), deps));
+  return { api, pki };
 }
 
 function adminConfigFile({ dataDir }: UpOptions): string {
@@ -154,6 +155,17 @@ function agentConfig(options: UpOptions, pki: Pki, endpoint: string): AgentConfi
       anonymousAuth: false,
     },
   };
+}
+
+/** A port that is taken is the commonest reason for a start to fail: the flag that chooses another is named. */
+async function listening<T>(flag: string, start: Promise<T>): Promise<T> {
+  try {
+    return await start;
+  } catch (cause) {
+    const { code, port } = cause as NodeJS.ErrnoException & { readonly port?: number };
+    if (code !== "EADDRINUSE") throw cause;
+    throw new Error(`Cannot listen on port ${port}: another program does; choose another port with ${flag}`);
+  }
 }
 
 async function isHealthy(api: RunningApiServer): Promise<boolean> {

@@ -18,9 +18,7 @@ export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
     await listen(server, name);
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "EADDRINUSE") throw cause;
-    throw new Error(`Cannot use data directory ${dataDir}: svc already runs there (process ${await ask(name)})`, {
-      cause,
-    });
+    throw new Error(`Cannot use data directory ${dataDir}: svc already runs there (process ${await ask(name)})`);
   }
   server.unref();
   return { [Symbol.dispose]: () => void server.close() };

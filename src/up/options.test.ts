@@ -1,0 +1,52 @@
+import t from "tap";
+import { parseFlags } from "../flags/parse.ts";
+import { upFlags } from "./flags.ts";
+import { localServer, nodeNames, serverNames, upOptions } from "./options.ts";
+
+const eth0 = { address: "192.0.2.2", family: "IPv4", internal: false, netmask: "", mac: "", cidr: null } as const;
+const surroundings = { hostname: "Edge-1", interfaces: { eth0: [eth0] }, routes: undefined };
+
+function options(...argv: string[]) {
+  return upOptions(parseFlags(upFlags, argv), surroundings);
+}
+
+t.test("upOptions() follows the host for what it is not told", async (t) => {
+  t.match(options(), {
+    dataDir: "/var/lib/svc",
+    runDir: "/run/svc",
+    imageDir: "/var/lib/svc/images",
+    podLogsDir: "/var/log/pods",
+    bridge: "svc0",
+    nodeName: "edge-1",
+    nodeIps: ["192.0.2.2"],
+    runtimeEndpoint: undefined,
+    stopPods: false,
+  });
+});
+
+t.test("upOptions() gives every data directory its own sockets and bridge, short enough for Linux", async (t) => {
+  const [a, b] = [options("--data-dir=/tmp/a"), options("--data-dir=/tmp/b")];
+  t.not(a.runDir, b.runDir);
+  t.not(a.bridge, b.bridge);
+  t.ok(a.bridge.length <= 15);
+  t.equal(a.podLogsDir, "/tmp/a/pod-logs");
+});
+
+t.test("upOptions() refuses a pod range that is not IPv4", async (t) => {
+  t.throws(() => options("--pod-cidr=2001:db8::/112"), /must be an IPv4 range/);
+});
+
+t.test("localServer() reaches a server on all interfaces through loopback", async (t) => {
+  t.equal(localServer(options()), "https://127.0.0.1:6443");
+  t.equal(localServer(options("--bind-address=::", "--secure-port=7443")), "https://[::1]:7443");
+  t.equal(localServer(options("--bind-address=2001:db8::1")), "https://[2001:db8::1]:6443");
+});
+
+t.test("serverNames() holds each name once: the host's, Kubernetes' and the pods' gateway", async (t) => {
+  const names = serverNames(options("--bind-address=192.0.2.2"));
+  t.equal(new Set(names).size, names.length);
+  for (const name of ["localhost", "edge-1", "192.0.2.2", "kubernetes.default.svc", "10.96.0.1", "10.244.0.1"]) {
+    t.ok(names.includes(name), name);
+  }
+  t.same(nodeNames(options()), ["edge-1", "localhost", "127.0.0.1", "192.0.2.2"]);
+});
