@@ -37,7 +37,9 @@ const EXIT_FATAL = 255;
 async function version(argv: readonly string[]): Promise<number> {
   const output = argv.join(" ").replace(/^(?:-o|--output)[= ]/, "");
   if (output === "json") {
-    process.stdout.write(`${JSON.stringify({ svc: PRODUCT_VERSION, kubernetes: KUBERNETES_VERSION, gitVersion: GIT_VERSION })}\n`);
+    process.stdout.write(
+      `${JSON.stringify({ svc: PRODUCT_VERSION, kubernetes: KUBERNETES_VERSION, gitVersion: GIT_VERSION })}\n`,
+    );
     return 0;
   }
   if (argv.length > 0) {
@@ -66,7 +68,9 @@ async function dispatch(invokedAs: string, argv: readonly string[]): Promise<num
   if (command !== undefined) return (await command.load())(rest);
   const { nearest } = await import("./flags/distance.ts");
   const guess = nearest(word, Object.keys(commands));
-  process.stderr.write(`svc: unknown command ${JSON.stringify(word)}${guess === undefined ? "" : `; did you mean ${guess}?`}\n\n${usage()}`);
+  process.stderr.write(
+    `svc: unknown command ${JSON.stringify(word)}${guess === undefined ? "" : `; did you mean ${guess}?`}\n\n${usage()}`,
+  );
   return 1;
 }
 
