@@ -1,2 +1,48 @@
-/** `svc apiserver`: resolves with the exit code. */
-export declare function run(argv: readonly string[]): Promise<number>;
+/** `svc apiserver`: from the command line to a running server, and to its orderly end. */
+import { logOptions } from "../flags/log-options.ts";
+import { invoke } from "../flags/program.ts";
+import { systemClock } from "../std/clock.ts";
+import { createLogger } from "../std/log.ts";
+import { createNotifier } from "../std/sd-notify.ts";
+import { GIT_VERSION } from "../std/version.ts";
+import { apiserverProgram } from "./flags.ts";
+import { apiServerOptions } from "./options.ts";
+import { startApiServer } from "./server.ts";
+
+/** Exit code of a program that a second signal ended. */
+const INTERRUPTED = 130;
+
+/** Runs until SIGINT or SIGTERM; a second signal ends it at once. Resolves with the exit code. */
+export async function run(argv: readonly string[]): Promise<number> {
+  const invocation = invoke(apiserverProgram, argv, { version: GIT_VERSION });
+  if (invocation.kind === "exit") {
+    process.stdout.write(invocation.stdout);
+    process.stderr.write(invocation.stderr);
+    return invocation.code;
+  }
+  const { flags, gates, version } = invocation;
+  using log = createLogger(logOptions(flags));
+  for (const warning of invocation.warnings) log.warn(warning);
+  await using notifier = createNotifier({ env: process.env, clock: systemClock, log });
+  const first = Promise.withResolvers<string>();
+  const second = Promise.withResolvers<number>();
+  let signals = 0;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (signals++ === 0) first.resolve(signal);
+    else second.resolve(INTERRUPTED);
+  };
+  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
+  try {
+    const server = await startApiServer(apiServerOptions(flags, gates, version), { clock: systemClock, log });
+    await notifier.ready();
+    notifier.watchdog(() => server.healthy());
+    log.info("Shutting down", { signal: await first.promise });
+    await notifier.stopping();
+    return await Promise.race([server.close().then(() => 0), second.promise]);
+  } catch (error) {
+    log.error("Cannot run API server", error);
+    return 1;
+  } finally {
+    process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
+  }
+}

@@ -22,6 +22,7 @@ const ownFlags = section("Single-process clusters", {
     oneOfOrNone("k8s.io"),
     "k8s.io",
     "Second spelling under which the svc.io API groups are served, so that Kubernetes clients work; empty for none.",
+    { effective: true },
   ),
 });
 

@@ -42,6 +42,14 @@ export class Readiness {
     ];
   }
 
+  /** Whether the process can still do its work: what the service manager's watchdog asks. */
+  async alive(): Promise<boolean> {
+    return await this.#askStore().then(
+      () => true,
+      () => false,
+    );
+  }
+
   async #askStore(): Promise<void> {
     await this.#store.list(prefixRange("/health/"), { limit: 1 });
   }

@@ -56,6 +56,8 @@ export interface ApiServer extends AsyncDisposable {
 
 export interface RunningApiServer extends ApiServer {
   readonly address: { readonly host: string; readonly port: number };
+  /** Whether the server can still do its work. */
+  healthy(): Promise<boolean>;
   /** Stops as SIGTERM would: not ready, delay, drain, store closed. */
   close(): Promise<void>;
 }
@@ -86,7 +88,7 @@ export async function startApiServer(config: ApiServerConfig, deps: ApiServerDep
         ciphers: serving.ciphers,
       },
       limits: serving.streamsPerConnection > 0 ? { streamsPerConnection: serving.streamsPerConnection } : {},
-      ...(serving.disableHttp2 ? { disableHttp2: true } : {}),
+      http2: !serving.disableHttp2,
     });
   } catch (error) {
     await parts.server[Symbol.asyncDispose]();
@@ -107,7 +109,7 @@ export async function startApiServer(config: ApiServerConfig, deps: ApiServerDep
     })();
     return closing;
   };
-  return { ...parts.server, address, close, [Symbol.asyncDispose]: close };
+  return { ...parts.server, address, healthy: () => parts.readiness.alive(), close, [Symbol.asyncDispose]: close };
 }
 
 function isEverywhere(address: string): boolean {

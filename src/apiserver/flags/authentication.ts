@@ -11,6 +11,7 @@ export const authenticationFlags = section("Authentication", {
     bool,
     true,
     "Anonymous requests to the secure port. Username system:anonymous, group system:unauthenticated.",
+    { effective: true },
   ),
   "authentication-config": flag(
     file,
@@ -36,8 +37,13 @@ export const authenticationFlags = section("Authentication", {
     120_000,
     "Cache for webhook authenticator answers.",
   ),
-  "client-ca-file": flag(file, "", "Client certificates signed by these authorities authenticate as their CommonName."),
-  "token-auth-file": flag(file, "", "Token file securing the secure port."),
+  "client-ca-file": flag(
+    file,
+    "",
+    "Client certificates signed by these authorities authenticate as their CommonName.",
+    { effective: true },
+  ),
+  "token-auth-file": flag(file, "", "Token file securing the secure port.", { effective: true }),
   "enable-bootstrap-token-auth": flag(
     bool,
     false,

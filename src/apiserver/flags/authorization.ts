@@ -10,7 +10,7 @@ export const authorizationFlags = section("Authorization and admission", {
     strings({ choices: ["AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node"], sample: "Node,RBAC" }),
     ["AlwaysAllow"],
     "Ordered plug-ins: AlwaysAllow, AlwaysDeny, ABAC, Webhook, RBAC, Node.",
-    { defaultNote: "AlwaysAllow, when there is no --authorization-config" },
+    { defaultNote: "AlwaysAllow, when there is no --authorization-config", effective: true },
   ),
   "authorization-config": flag(
     file,

@@ -19,6 +19,7 @@ export const lifecycleFlags = section("Lifecycle, limits and logging", {
     0,
     "Delay before termination; requests are served normally, /healthz and /livez succeed, /readyz fails at " +
       "once; graceful termination starts afterwards.",
+    { effective: true },
   ),
   "shutdown-send-retry-after": flag(
     bool,
@@ -46,11 +47,12 @@ export const lifecycleFlags = section("Lifecycle, limits and logging", {
     200,
     "Mutating in-flight limit; summed with --max-requests-inflight as that says.",
   ),
-  "request-timeout": flag(duration({ min: 1 }), 60_000, "Default request timeout."),
+  "request-timeout": flag(duration({ min: 1 }), 60_000, "Default request timeout.", { effective: true }),
   "min-request-timeout": flag(
     int({ min: 1 }),
     1800,
     "Seconds; honoured only by watch, which picks a randomized timeout above it.",
+    { effective: true },
   ),
   "max-connection-bytes-per-sec": flag(
     int({ min: 0 }),

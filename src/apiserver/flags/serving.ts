@@ -11,11 +11,13 @@ export const servingFlags = section("Serving, network and TLS", {
     ipOrNone,
     "0.0.0.0",
     "Listen address for --secure-port; blank, 0.0.0.0 or :: means all interfaces and families.",
+    { effective: true },
   ),
   "secure-port": flag(
     port("int", "no-zero"),
     6443,
     "HTTPS port with authentication and authorization; cannot be switched off with 0.",
+    { effective: true },
   ),
   "advertise-address": flag(
     ipOrNone,
@@ -28,23 +30,29 @@ export const servingFlags = section("Serving, network and TLS", {
     requiredDirectory,
     "/var/run/svc",
     "TLS certificate directory; ignored when cert and key files are given.",
+    { effective: true },
   ),
   "tls-cert-file": flag(
     file,
     "",
     "Default x509 certificate (CA appended). If absent with HTTPS on, a self-signed pair for the public " +
       "address is generated into --cert-dir.",
-    { requires: ["tls-private-key-file"] },
+    { requires: ["tls-private-key-file"], effective: true },
   ),
-  "tls-private-key-file": flag(file, "", "Key matching the certificate.", { requires: ["tls-cert-file"] }),
+  "tls-private-key-file": flag(file, "", "Key matching the certificate.", {
+    requires: ["tls-cert-file"],
+    effective: true,
+  }),
   "tls-sni-cert-key": flag(
     sniCertificates,
     [],
     "Certificate and key for other host names; repeatable. Names are domains, with a leading wildcard or " +
       "without, or IPs; without names those of the certificate count. Exact names win over wildcards.",
   ),
-  "tls-cipher-suites": flag(suites("strings"), [], "Cipher suites the server offers, comma-separated."),
-  "tls-min-version": flag(tlsVersion, "", "Lowest TLS version that the server accepts."),
+  "tls-cipher-suites": flag(suites("strings"), [], "Cipher suites the server offers, comma-separated.", {
+    effective: true,
+  }),
+  "tls-min-version": flag(tlsVersion, "", "Lowest TLS version that the server accepts.", { effective: true }),
   "strict-transport-security-directives": flag(
     strings({
       element: "max-age=SECONDS, includeSubDomains or preload",
@@ -65,11 +73,12 @@ export const servingFlags = section("Serving, network and TLS", {
     [],
     "Allowed CORS origins, may be regular expressions anchored at both ends; empty disables CORS.",
   ),
-  "disable-http2-serving": flag(bool, false, "Disable HTTP/2."),
+  "disable-http2-serving": flag(bool, false, "Disable HTTP/2.", { effective: true }),
   "http2-max-streams-per-connection": flag(
     int({ min: 0 }),
     0,
     "Stream limit advertised to clients; 0 uses the runtime default.",
+    { effective: true },
   ),
   "goaway-chance": flag(
     float({ min: 0, max: 0.02 }),

@@ -7,19 +7,20 @@ import { bool, file, keyPrefix, oneOf } from "../../flags/types/text.ts";
 import { addressTypes, isCacheSize, isServersOverride, runtimeConfig } from "./values.ts";
 
 export const storageFlags = section("Storage, node connections and caching", {
-  "storage-backend": flag(oneOf("kvstore3"), "kvstore3", "Persistence backend."),
+  "storage-backend": flag(oneOf("kvstore3"), "kvstore3", "Persistence backend.", { effective: true }),
   "storage-media-type": flag(
     oneOf("application/json", "application/yaml", "application/vnd.svc.protobuf"),
     "application/vnd.svc.protobuf",
     "Stored media type; supported: application/json, application/yaml, application/vnd.svc.protobuf; some " +
       "resources may ignore it.",
+    { effective: true },
   ),
   "storage-initialization-timeout": flag(
     duration({ min: 1 }),
     60_000,
     "Max wait for storage initialization before declaring ready.",
   ),
-  "kvstore-servers": flag(storeServers, [], "scheme://ip:port server list."),
+  "kvstore-servers": flag(storeServers, [], "scheme://ip:port server list.", { effective: true }),
   "kvstore-servers-overrides": flag(
     strings({
       element: "group/resource#server;server",
@@ -37,8 +38,10 @@ export const storageFlags = section("Storage, node connections and caching", {
   "kvstore-keyfile": flag(file, "", "Key of the client certificate for connections to the store.", {
     requires: ["kvstore-certfile"],
   }),
-  "kvstore-prefix": flag(keyPrefix, "/registry", "Prefix of all stored resource paths."),
-  "kvstore-compaction-interval": flag(duration({ min: 0 }), 300_000, "Compaction request interval; 0 disables."),
+  "kvstore-prefix": flag(keyPrefix, "/registry", "Prefix of all stored resource paths.", { effective: true }),
+  "kvstore-compaction-interval": flag(duration({ min: 0 }), 300_000, "Compaction request interval; 0 disables.", {
+    effective: true,
+  }),
   "kvstore-count-metric-poll-period": flag(duration({ min: 0 }), 60_000, "Polling for per-type counts; 0 disables."),
   "kvstore-db-metric-poll-interval": flag(duration({ min: 0 }), 30_000, "Polling for the metric; 0 disables."),
   "kvstore-healthcheck-timeout": flag(duration({ min: 1 }), 2000, "Health check timeout."),
@@ -56,27 +59,32 @@ export const storageFlags = section("Storage, node connections and caching", {
     "resource[.group]#size; only meaningful for built-in resources; only 0 (disable the cache for that " +
       "resource) is meaningful, any non-zero is equivalent.",
   ),
-  "enable-garbage-collector": flag(bool, true, "Must match the controller manager's setting."),
+  "enable-garbage-collector": flag(bool, true, "Must match the controller manager's setting.", { effective: true }),
   "delete-collection-workers": flag(int({ min: 1 }), 1, "Workers for DeleteCollection (speeds namespace cleanup)."),
-  "event-ttl": flag(duration({ min: 1 }), 3_600_000, "Event retention."),
+  "event-ttl": flag(duration({ min: 1 }), 3_600_000, "Event retention.", { effective: true }),
   "lease-reuse-duration-seconds": flag(
     int({ min: 1 }),
     60,
     "Seconds each lease is reused; too small may hurt storage performance.",
   ),
-  "svclet-certificate-authority": flag(file, "", "CA that verifies the certificates of node agents."),
+  "svclet-certificate-authority": flag(file, "", "CA that verifies the certificates of node agents.", {
+    effective: true,
+  }),
   "svclet-client-certificate": flag(file, "", "Client certificate for connections to node agents.", {
     requires: ["svclet-client-key"],
+    effective: true,
   }),
   "svclet-client-key": flag(file, "", "Key of the client certificate for connections to node agents.", {
     requires: ["svclet-client-certificate"],
+    effective: true,
   }),
   "svclet-preferred-address-types": flag(
     strings({ choices: addressTypes }),
     addressTypes,
     "Order of node address types for node agent connections.",
+    { effective: true },
   ),
-  "svclet-timeout": flag(duration({ min: 1 }), 5000, "Timeout for node agent operations."),
+  "svclet-timeout": flag(duration({ min: 1 }), 5000, "Timeout for node agent operations.", { effective: true }),
   "egress-selector-config-file": flag(file, "", "Egress selector configuration (document 3)."),
   "tracing-config-file": flag(file, "", "Tracing configuration (document 3)."),
   "runtime-config": flag(

@@ -1,0 +1,92 @@
+/** From checked flags to what the server is told. */
+
+import type { ParsedFlags } from "../flags/flag.ts";
+import type { FeatureGates } from "../flags/gates.ts";
+import type { TlsOptions } from "../http/tls.ts";
+import type { StorageMediaType } from "../storage/codec.ts";
+import type { ApiServerConfig } from "./config.ts";
+import type { apiserverFlags } from "./flags.ts";
+import { openSslCiphers } from "./tls-suites.ts";
+
+type Flags = ParsedFlags<typeof apiserverFlags>;
+
+const DEFAULT_STORE = "level:///var/lib/svc/kvstore";
+
+const TLS_VERSIONS: Readonly<Record<string, NonNullable<TlsOptions["minVersion"]>>> = {
+  VersionTLS10: "TLSv1",
+  VersionTLS11: "TLSv1.1",
+  VersionTLS12: "TLSv1.2",
+  VersionTLS13: "TLSv1.3",
+};
+
+/** Throws with one sentence for what flags can say and this build cannot do. */
+export function apiServerOptions(flags: Flags, gates: FeatureGates, gitVersion: string): ApiServerConfig {
+  return {
+    bindAddress: flags["bind-address"],
+    securePort: flags["secure-port"],
+    serving: {
+      certificate: pair(flags["tls-cert-file"], flags["tls-private-key-file"]),
+      certDir: flags["cert-dir"],
+      minVersion: TLS_VERSIONS[flags["tls-min-version"]],
+      ciphers: openSslCiphers(flags["tls-cipher-suites"]),
+      streamsPerConnection: flags["http2-max-streams-per-connection"],
+      disableHttp2: flags["disable-http2-serving"],
+    },
+    authentication: {
+      clientCaFile: set(flags["client-ca-file"]),
+      tokenFile: set(flags["token-auth-file"]),
+      anonymous: flags["anonymous-auth"],
+    },
+    authorizationModes: flags["authorization-mode"],
+    storage: {
+      url: storeUrl(flags["kvstore-servers"]),
+      prefix: flags["kvstore-prefix"],
+      mediaType: mediaType(flags["storage-media-type"]),
+      compactionIntervalMs: flags["kvstore-compaction-interval"],
+      eventTtlMs: flags["event-ttl"],
+    },
+    agents: {
+      clientCertificate: pair(flags["svclet-client-certificate"], flags["svclet-client-key"]),
+      certificateAuthorityFile: set(flags["svclet-certificate-authority"]),
+      timeoutMs: flags["svclet-timeout"],
+      preferredAddressTypes: flags["svclet-preferred-address-types"],
+    },
+    limits: {
+      requestTimeoutMs: flags["request-timeout"],
+      minRequestTimeoutMs: flags["min-request-timeout"] * 1000,
+      shutdownDelayMs: flags["shutdown-delay-duration"],
+    },
+    gitVersion,
+    groupAliases: flags["api-group-aliases"] !== "",
+    garbageCollector: flags["enable-garbage-collector"],
+    watchList: gates.has("WatchList"),
+    embeddedControllers: flags["embedded-controllers"],
+  };
+}
+
+function set(text: string): string | undefined {
+  return text === "" ? undefined : text;
+}
+
+function pair(certFile: string, keyFile: string) {
+  return certFile === "" ? undefined : { certFile, keyFile };
+}
+
+function storeUrl(servers: readonly string[]): string {
+  const [first = DEFAULT_STORE, ...more] = servers;
+  if (/^https?:/.test(first)) {
+    throw new Error(
+      `Cannot use --kvstore-servers=${first}: this build keeps its own store, level:///path or memory://`,
+    );
+  }
+  if (more.length > 0)
+    throw new Error(`Cannot use --kvstore-servers=${servers.join(",")}: one embedded store is enough`);
+  return first;
+}
+
+function mediaType(text: string): StorageMediaType {
+  if (text === "application/json" || text === "application/vnd.svc.protobuf") return text;
+  throw new Error(
+    `Cannot use --storage-media-type=${text}: this build stores application/json or application/vnd.svc.protobuf`,
+  );
+}
