@@ -24,6 +24,8 @@ export interface ListenOptions {
   readonly socketPath?: string | undefined;
   /** HTTP/2 and HTTP/1.1 by ALPN; without it plain HTTP/1.1. */
   readonly tls?: TlsOptions | undefined;
+  /** Offer HTTP/2 where there is TLS; true when absent. */
+  readonly http2?: boolean | undefined;
   readonly limits?: Partial<ListenLimits> | undefined;
 }
 
@@ -62,7 +64,10 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   const clock = options.clock ?? systemClock;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const serving: Serving = { handler: options.handler, log: options.log, clock, limits, flight: new Flight() };
-  const listening = options.tls === undefined ? new PlainListener(serving) : new SecureListener(serving, options.tls);
+  const listening =
+    options.tls === undefined
+      ? new PlainListener(serving)
+      : new SecureListener(serving, options.tls, options.http2 ?? true);
   await listening.start(options);
   return listening;
 }
@@ -151,11 +156,11 @@ class SecureListener extends BaseListener {
   readonly #peers = new WeakMap<object, Peer>();
   #sweep: Timer | undefined;
 
-  constructor(serving: Serving, tls: TlsOptions) {
+  constructor(serving: Serving, tls: TlsOptions, http2: boolean) {
     super(serving);
     this.#tls = tls;
     this.http1 = http1Server(serving, (socket) => this.#peerOf(socket as TLSSocket));
-    this.server = createSecureServer({ ...secureOptions(tls), ...sessionOptions(serving.limits) });
+    this.server = createSecureServer({ ...secureOptions(tls), ...sessionOptions(serving.limits, http2) });
     this.server.on("session", (session) => {
       session.on("error", (error) => serving.log.v(4)?.info("HTTP/2 connection failed", { error: error.message }));
       const connection = new H2Connection(session, this.#peerOf(session.socket as TLSSocket), serving);
@@ -214,10 +219,10 @@ class SecureListener extends BaseListener {
   }
 }
 
-function sessionOptions(limits: ListenLimits) {
+function sessionOptions(limits: ListenLimits, http2: boolean) {
+  const offered = http2 ? ["h2", "http/1.1"] : ["http/1.1"];
   return {
-    ALPNCallback: ({ protocols }: { protocols: string[] }) =>
-      ["h2", "http/1.1"].find((name) => protocols.includes(name)),
+    ALPNCallback: ({ protocols }: { protocols: string[] }) => offered.find((name) => protocols.includes(name)),
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
     maxHeaderListPairs: HEADER_COUNT_MAX,
     maxSessionMemory: SESSION_MEMORY_MB,
