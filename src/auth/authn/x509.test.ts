@@ -1,0 +1,147 @@
+import t from "tap";
+import {
+  CLIENT_AUTH,
+  makeCertificate,
+  SERVER_AUTH,
+  type TestCertificate,
+  type TestCertificateOptions,
+} from "../../http/test-certificates.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { x509Authenticator } from "./x509.ts";
+
+const REFUSED = { name: "StatusError", message: "Unauthorized" };
+const NOW = Date.UTC(2026, 0, 1);
+const ca = await makeCertificate({ subject: [{ CN: ["ca"] }], authority: {} });
+const stranger = await makeCertificate({ subject: [{ CN: ["ca"] }], authority: {} });
+
+function leaf(options: Partial<TestCertificateOptions> = {}): Promise<TestCertificate> {
+  return makeCertificate({ subject: [{ CN: ["me"] }], issuer: ca, usages: [CLIENT_AUTH], ...options });
+}
+
+async function judge(...chain: readonly TestCertificate[]) {
+  const { authenticate } = x509Authenticator({ caPem: ca.cert, clock: new FakeClock(NOW) });
+  return authenticate({ certificates: chain.map((certificate) => certificate.der) });
+}
+
+t.test("x509Authenticator() reads user, groups and uid from the subject", async (t) => {
+  const subject = [{ O: ["first"] }, { CN: ["me"] }, { O: ["second"] }, { "1.3.6.1.4.1.57683.2": ["uid-1"] }];
+  const user = await judge(await leaf({ subject }));
+  t.match(user, { name: "me", uid: "uid-1", groups: ["first", "second"] });
+  t.match(user?.extra["authentication.kubernetes.io/credential-id"]?.[0], /^X509SHA256=[0-9a-f]{64}$/);
+  t.equal(await judge(), undefined);
+});
+
+t.test("x509Authenticator() is not deceived by names that look like other names", async (t) => {
+  const names = [
+    "me\nO=system:masters",
+    "me, O=system:masters",
+    "CN=me+O=system:masters",
+    "me\\nO=x",
+    "system:masters",
+  ];
+  for (const name of names) {
+    const user = await judge(await leaf({ subject: [{ CN: [name] }] }));
+    t.strictSame([user?.name, user?.groups], [name, []], JSON.stringify(name));
+  }
+});
+
+t.test("x509Authenticator() refuses certificates that are not good for this", async (t) => {
+  const expired = { notAfter: new Date("2025-12-31T00:00:00Z") };
+  const early = { notBefore: new Date("2026-01-02T00:00:00Z") };
+  const noAuthority = await leaf();
+  const bad: Readonly<Record<string, readonly TestCertificate[]>> = {
+    "signed by another authority of the same name": [await leaf({ issuer: stranger })],
+    "self-signed": [await makeCertificate({ subject: [{ CN: ["me"] }], usages: [CLIENT_AUTH] })],
+    expired: [await leaf(expired)],
+    "not valid yet": [await leaf(early)],
+    "for servers only": [await leaf({ usages: [SERVER_AUTH] })],
+    "without a common name": [await leaf({ subject: [{ O: ["system:masters"] }] })],
+    "with an empty common name": [await leaf({ subject: [{ CN: [""] }] })],
+    "with a demand nobody knows": [await leaf({ critical: "1.2.3.4" })],
+    "signed by a certificate that is no authority": [await leaf({ issuer: noAuthority }), noAuthority],
+    "with its authority's name constrained": [
+      ...(await (async () => {
+        const constrained = await makeCertificate({
+          subject: [{ CN: ["c"] }],
+          issuer: ca,
+          authority: {},
+          critical: "2.5.29.30",
+        });
+        return [await leaf({ issuer: constrained }), constrained];
+      })()),
+    ],
+  };
+  for (const [what, chain] of Object.entries(bad)) {
+    await t.rejects(judge(...chain), REFUSED, what);
+  }
+  const { authenticate } = x509Authenticator({ caPem: ca.cert, clock: new FakeClock(NOW) });
+  const good = (await leaf()).der;
+  const cut = [
+    Buffer.from("garbage"),
+    Buffer.alloc(0),
+    good.subarray(0, good.length - 1),
+    Buffer.alloc(1_000_000, 0x30),
+  ];
+  for (const certificate of cut) await t.rejects(authenticate({ certificates: [certificate] }), REFUSED);
+});
+
+t.test("x509Authenticator() accepts a certificate for any use, and one without a list of uses", async (t) => {
+  t.equal((await judge(await leaf({ usages: ["2.5.29.37.0"] })))?.name, "me");
+  const { usages: _, ...without } = { subject: [{ CN: ["me"] }], issuer: ca, usages: [] };
+  t.equal((await judge(await makeCertificate(without)))?.name, "me");
+});
+
+t.test("x509Authenticator() climbs over intermediates, as far as they allow", async (t) => {
+  const free = await makeCertificate({ subject: [{ CN: ["free"] }], issuer: ca, authority: {} });
+  const last = await makeCertificate({ subject: [{ CN: ["last"] }], issuer: free, authority: { pathLength: 0 } });
+  const beyond = await makeCertificate({ subject: [{ CN: ["beyond"] }], issuer: last, authority: {} });
+  const old = await makeCertificate({
+    subject: [{ CN: ["old"] }],
+    issuer: ca,
+    authority: {},
+    notAfter: new Date("2025-01-01T00:00:00Z"),
+  });
+  const serverOnly = await makeCertificate({
+    subject: [{ CN: ["s"] }],
+    issuer: ca,
+    authority: {},
+    usages: [SERVER_AUTH],
+  });
+  t.equal((await judge(await leaf({ issuer: last }), last, free))?.name, "me");
+  t.equal((await judge(await leaf({ issuer: last }), free, last))?.name, "me", "in any order");
+  await t.rejects(judge(await leaf({ issuer: last }), last), REFUSED, "one is missing");
+  await t.rejects(judge(await leaf({ issuer: beyond }), beyond, last, free), REFUSED, "one too deep");
+  await t.rejects(judge(await leaf({ issuer: old }), old), REFUSED, "expired");
+  await t.rejects(judge(await leaf({ issuer: serverOnly }), serverOnly), REFUSED, "for servers");
+});
+
+t.test("x509Authenticator() ends on authorities that sign each other", async (t) => {
+  const one = await makeCertificate({ subject: [{ CN: ["one"] }], authority: {} });
+  const two = await makeCertificate({ subject: [{ CN: ["two"] }], issuer: one, authority: {} });
+  const loop = await makeCertificate({ subject: [{ CN: ["one"] }], issuer: two, authority: {} });
+  const chain = [
+    await leaf({ issuer: two }),
+    ...Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? two : loop)),
+  ];
+  await t.rejects(judge(...chain), REFUSED);
+});
+
+t.test("x509Authenticator() asks for validity every time and judges again after its bundle changed", async (t) => {
+  const clock = new FakeClock(NOW);
+  const authenticator = x509Authenticator({ caPem: stranger.cert + ca.cert, clock });
+  const certificates = [(await leaf({ notAfter: new Date(NOW + 60_000) })).der];
+  t.equal((await authenticator.authenticate({ certificates }))?.name, "me");
+  t.equal(
+    await authenticator.authenticate({ certificates }),
+    await authenticator.authenticate({ certificates }),
+    "kept",
+  );
+  await clock.advance(61_000);
+  await t.rejects(authenticator.authenticate({ certificates }), REFUSED);
+  const fresh = [(await leaf()).der];
+  t.equal((await authenticator.authenticate({ certificates: fresh }))?.name, "me");
+  t.throws(() => authenticator.setAuthorities("nothing"), { message: /no certificate/ });
+  t.equal((await authenticator.authenticate({ certificates: fresh }))?.name, "me", "a bad bundle changes nothing");
+  authenticator.setAuthorities(stranger.cert);
+  await t.rejects(authenticator.authenticate({ certificates: fresh }), REFUSED);
+});
