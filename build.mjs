@@ -3,6 +3,7 @@
  * Makes the product:
  *   node build.mjs              dist/svc, one file for hosts with Node (and dist/svclet, a link to it)
  *   node build.mjs --binary     dist/svc-linux-x64 and, where its Node can be had, dist/svc-linux-arm64
+ *   --arch x64                  of the binaries only this one
  *   --main FILE --out DIR       another entry, another place; for the tests of this file
  *
  * dist/svc starts as a shell script that looks for a Node new enough and gives it the flag that halves its memory, which
@@ -13,7 +14,17 @@
  * CommonJS, because there only the modules that a run reaches are evaluated, Node's own included.
  */
 import { execFileSync } from "node:child_process";
-import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -31,6 +42,7 @@ const commentEnd = "*\u0001/";
 const { values: options } = parseArgs({
   options: {
     binary: { type: "boolean", default: false },
+    arch: { type: "string", multiple: true, default: ["x64", "arm64"] },
     main: { type: "string", default: join(root, "src", "main.ts") },
     out: { type: "string", default: join(root, "dist") },
   },
@@ -47,7 +59,9 @@ async function buildBundle() {
   const { code, programs } = await bundleMain();
   const rest = await bundle({
     stdin: {
-      contents: programs.map((path) => `exports[${JSON.stringify(path)}] = () => require(${JSON.stringify(path)});`).join("\n"),
+      contents: programs
+        .map((path) => `exports[${JSON.stringify(path)}] = () => require(${JSON.stringify(path)});`)
+        .join("\n"),
       resolveDir: root,
       sourcefile: "programs.js",
     },
@@ -111,7 +125,11 @@ async function bundle(input) {
     legalComments: "inline",
     charset: "ascii",
     logLevel: "warning",
-    define: { "import.meta.url": "importMetaUrl", SVC_VERSION: JSON.stringify(manifest.version) },
+    define: {
+      "import.meta.url": "importMetaUrl",
+      "import.meta.dirname": "__dirname",
+      SVC_VERSION: JSON.stringify(manifest.version),
+    },
     banner: { js: 'const importMetaUrl=require("node:url").pathToFileURL(__filename).href;' },
     ...input,
   });
@@ -179,9 +197,8 @@ exit 127
 }
 
 async function buildBinaries() {
-  const architectures = ["x64", "arm64"];
   let made = 0;
-  for (const architecture of architectures) {
+  for (const architecture of options.arch) {
     const node = nodeFor(architecture);
     if (node === undefined) continue;
     await buildBinary(architecture, node);
@@ -248,7 +265,10 @@ function nodeFor(architecture) {
 function strip(node, copy, architecture) {
   copyFileSync(node, copy);
   chmodSync(copy, 0o755);
-  const tools = architecture === process.arch ? ["strip"] : [`${{ x64: "x86_64", arm64: "aarch64" }[architecture]}-linux-gnu-strip`];
+  const tools =
+    architecture === process.arch
+      ? ["strip"]
+      : [`${{ x64: "x86_64", arm64: "aarch64" }[architecture]}-linux-gnu-strip`];
   for (const tool of [...tools, "llvm-strip"]) {
     try {
       execFileSync(tool, [copy], { stdio: "ignore" });

@@ -5,7 +5,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
-import { ociArchive } from "../up/oci-archive.ts";
+import { type Architecture, ociArchive } from "../up/oci-archive.ts";
 
 export const exampleImage = "svc.local/examples/hello:1";
 
@@ -28,15 +28,16 @@ const applets = [
   "wget",
 ];
 const busyboxPaths = ["/bin/busybox", "/usr/bin/busybox", "/usr/local/bin/busybox"];
+const architectures: Readonly<Partial<Record<string, Architecture>>> = { x64: "amd64", arm64: "arm64" };
 const PT_INTERP = 3;
 
 /** The archive, for `ctr images import`. Throws when this machine has no statically linked busybox. */
 export function makeExampleImage(): Buffer {
-  const arch = process.arch;
-  if (arch !== "x64" && arch !== "arm64") throw new Error(`Cannot make an image for ${arch}: x64 and arm64 are known`);
+  const architecture = architectures[process.arch];
+  if (architecture === undefined) throw new Error(`Cannot make an image for ${process.arch}: x64 and arm64 are known`);
   return ociArchive({
     name: exampleImage,
-    arch,
+    architecture,
     files: [
       { path: "bin" },
       { path: "bin/busybox", data: readBusybox(), mode: 0o755 },

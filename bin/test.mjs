@@ -25,7 +25,7 @@ const suites = {
 const wanted = process.argv.slice(2);
 const unknown = wanted.find((name) => !Object.hasOwn(suites, name));
 if (wanted.length === 0 || unknown !== undefined) {
-  console.error(`Usage: .ci/test.mjs ${Object.keys(suites).join("|")}...`);
+  console.error(`Usage: bin/test.mjs ${Object.keys(suites).join("|")}...`);
   process.exit(2);
 }
 let passed = 0;
@@ -48,11 +48,15 @@ function unitEntries() {
   mkdirSync(entries, { recursive: true });
   const rooms = Map.groupBy(
     tests("src/**/*.test.ts").filter((file) => !file.startsWith("src/e2e/")),
-    (file) => (alone.has(file) ? file.replaceAll("/", "-") : file.split("/").slice(1, -1)[0] ?? basename(file, ".test.ts")),
+    (file) =>
+      alone.has(file) ? file.replaceAll("/", "-") : (file.split("/").slice(1, -1)[0] ?? basename(file, ".test.ts")),
   );
   return [...rooms].map(([room, files]) => {
     const entry = join(entries, `${room}.mjs`);
-    writeFileSync(entry, files.map((file) => `import ${JSON.stringify(relative(entries, join(root, file)))};\n`).join(""));
+    writeFileSync(
+      entry,
+      files.map((file) => `import ${JSON.stringify(relative(entries, join(root, file)))};\n`).join(""),
+    );
     return relative(root, entry);
   });
 }

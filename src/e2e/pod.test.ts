@@ -1,0 +1,87 @@
+/** The first minute of a user, with the real containerd and every kubectl at hand. */
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import t, { type Test } from "tap";
+import { clusterLack, kubectls, programs, root, TestCluster, until } from "./cluster.ts";
+
+const lack = clusterLack();
+const hello = readFileSync(join(root, "testdata/examples/hello.yaml"), "utf8");
+const settings = join(root, "testdata/examples/settings.yaml");
+
+if (lack !== undefined) console.error(`Whole clusters are left out: ${lack}.`);
+else {
+  t.test("svc up runs pods for every kubectl", async (t) => {
+    await using cluster = await TestCluster.create({ program: programs.bundle });
+    await cluster.start();
+    for (const [i, binary] of kubectls().entries()) {
+      const version = await cluster.kubectl(["version", "--client", "-o", "json"], { binary });
+      const name = `kubectl ${JSON.parse(version.stdout).clientVersion.gitVersion}`;
+      await t.test(name, (t) => firstMinute(t, cluster, binary, `hello-${i}`));
+    }
+    t.equal(await cluster.stop(), 0, "a clean stop");
+  });
+  t.test("svc up run from the sources runs pods", (t) => oneMinute(t, programs.sources));
+  t.test("svc up run from the self-contained executable runs pods", (t) => oneMinute(t, programs.binary));
+  t.test("svc up gives pods their settings", async (t) => {
+    await using cluster = await TestCluster.create({ program: programs.bundle });
+    await cluster.start();
+    t.equal((await cluster.kubectl(["apply", "-f", settings])).code, 0);
+    const log = await until("the settings in the log", async () => {
+      const { stdout } = await cluster.kubectl(["logs", "settings"]);
+      return stdout.includes("password") ? stdout : undefined;
+    });
+    t.match(log, /^greeting=good morning\nnode=e2e\nred\ngreen\n/);
+  });
+}
+
+async function oneMinute(t: Test, program: readonly string[]): Promise<void> {
+  await using cluster = await TestCluster.create({ program });
+  await cluster.start("--stop-pods");
+  await firstMinute(t, cluster, kubectls()[0]!, "hello");
+  t.equal((await cluster.kubectl(["apply", "-f", "-"], { input: hello })).code, 0);
+  await cluster.kubectl(["wait", "--for=condition=Ready", "pod/hello", "--timeout=60s"]);
+  t.equal(await cluster.stop("SIGINT"), 0, "Ctrl-C ends it cleanly");
+  t.same(await cluster.remains(), [], "with --stop-pods nothing of it is left");
+}
+
+/** Everything a newcomer tries, with one kubectl and one pod. */
+async function firstMinute(t: Test, cluster: TestCluster, binary: string, pod: string): Promise<void> {
+  const run = async (args: string, input?: string): Promise<string> => {
+    const { code, stdout, stderr } = await cluster.kubectl(args.split(" "), { binary, ...(input && { input }) });
+    t.equal(code, 0, `kubectl ${args}: ${stderr}`);
+    return stdout;
+  };
+  const manifest = hello.replace("name: hello\n", `name: ${pod}\n`);
+  t.equal(await run("apply -f -", manifest), `pod/${pod} created\n`);
+  t.match(await run(`wait --for=condition=Ready pod/${pod} --timeout=60s`), "condition met");
+  t.equal(await run("apply -f -", manifest), `pod/${pod} unchanged\n`);
+  const row = new RegExp(`${pod} +1/1 +Running +0 +\\S+ +10\\.[0-9.]+ +e2e +<none> +<none>`);
+  t.match(await run("get pods -o wide"), row);
+  t.match(await run("get nodes"), /\ne2e +Ready +\S+ +\S+ +v1\.33\./);
+  t.match(await run("get nodes -o wide"), /containerd:\/\//);
+  const events = await run(`get events --field-selector involvedObject.name=${pod}`);
+  for (const reason of ["Scheduled", "Pulled", "Created", "Started"]) t.match(events, reason);
+  t.match(await run(`describe pod ${pod}`), /Status: +Running/);
+  t.match(await run(`describe pod ${pod}`), /Successfully assigned/, "describe shows events");
+  t.match(await run("describe node e2e"), /Ready +True/);
+  await until("a greeting", async () => ((await run(`logs ${pod}`)).includes("hello 1 from") ? true : undefined));
+  t.match(await followed(cluster, binary, pod), /hello \d+ from .*\n.*hello \d+ from/, "logs -f goes on");
+  t.match(await run(`get pod ${pod} -o yaml`), /phase: Running/);
+  t.match(await run(`delete pod ${pod}`), `pod "${pod}" deleted`);
+  t.notMatch(await run("get pods"), pod);
+}
+
+/** What `kubectl logs -f` prints until two more lines came. */
+function followed(cluster: TestCluster, binary: string, pod: string): Promise<string> {
+  const child = spawn(binary, ["logs", "-f", "--tail=1", pod], { env: cluster.env, timeout: 30_000 });
+  let text = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    text += chunk.toString();
+    if (text.split("\n").length > 3) child.kill();
+  });
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", () => resolve(text));
+  });
+}

@@ -1,0 +1,64 @@
+/** What survives when svc stops, is killed, and comes back. */
+import { join } from "node:path";
+import t, { type Test } from "tap";
+import { clusterLack, programs, root, TestCluster, until } from "./cluster.ts";
+
+const lack = clusterLack();
+
+if (lack !== undefined) console.error(`Whole clusters are left out: ${lack}.`);
+else {
+  t.test("svc up takes over the pods that a stopped one left", (t) => comeBack(t, "SIGTERM"));
+  t.test("svc up loses nothing when it is killed", (t) => comeBack(t, "SIGKILL"));
+}
+
+interface PodState {
+  readonly uid: string;
+  readonly containerId: string;
+  readonly restarts: number;
+}
+
+async function comeBack(t: Test, signal: NodeJS.Signals): Promise<void> {
+  await using cluster = await TestCluster.create({ program: programs.bundle });
+  await cluster.start();
+  const example = join(root, "testdata/examples/hello.yaml");
+  t.equal((await cluster.kubectl(["apply", "-f", example])).code, 0);
+  await cluster.kubectl(["wait", "--for=condition=Ready", "pod/hello", "--timeout=60s"]);
+  await cluster.kubectl(["create", "configmap", "kept", "--from-literal=word=yes"]);
+  const before = await podState(cluster);
+  const linesBefore = await logLines(cluster);
+
+  const code = await cluster.stop(signal);
+  t.equal(code, signal === "SIGKILL" ? signal : 0);
+  const pid = containerProcess(await cluster.remains());
+  t.ok(pid, "the pod goes on without svc");
+
+  await cluster.start();
+  await until("the node to be ready", async () => {
+    const { stdout } = await cluster.kubectl(["get", "nodes", "--no-headers"]);
+    return / Ready /.test(stdout) ? true : undefined;
+  });
+  await until("more lines in the log", async () => ((await logLines(cluster)) > linesBefore + 1 ? true : undefined));
+  t.same(await podState(cluster), before, "the same pod, the same container, not restarted");
+  t.equal(containerProcess(await cluster.remains()), pid, "the same process");
+  const kept = await cluster.kubectl(["get", "configmap", "kept", "-o", "jsonpath={.data.word}"]);
+  t.equal(kept.stdout, "yes");
+
+  t.equal((await cluster.kubectl(["delete", "pod", "hello"])).code, 0, "an adopted pod can be deleted");
+  t.equal(await cluster.stop(), 0);
+}
+
+async function podState(cluster: TestCluster): Promise<PodState> {
+  const { stdout } = await cluster.kubectl(["get", "pod", "hello", "-o", "json"]);
+  const { metadata, status } = JSON.parse(stdout);
+  const [container] = status.containerStatuses;
+  return { uid: metadata.uid, containerId: container.containerID, restarts: container.restartCount };
+}
+
+async function logLines(cluster: TestCluster): Promise<number> {
+  return (await cluster.kubectl(["logs", "hello"])).stdout.split("\n").length;
+}
+
+/** The number of the shim's process: there is one a pod, and it lives as long as the pod does. */
+function containerProcess(remains: readonly string[]): string | undefined {
+  return remains.map((line) => /^process (\d+): .*containerd-shim/.exec(line)?.[1]).find((pid) => pid !== undefined);
+}
