@@ -259,7 +259,10 @@ async function followApi(
       status?.observed(pod);
       relister.poke();
     },
-    onDelete: (uid) => pods.delete(uid),
+    onDelete(uid) {
+      status?.gone(uid);
+      pods.delete(uid);
+    },
     signal: at.signal,
   });
   try {

@@ -26,6 +26,8 @@ interface Entry {
   /** What the server has, as far as it is known. */
   server: PodStatus | undefined;
   finished: boolean;
+  /** The server has no such pod any more: there is nothing left to write. */
+  gone: boolean;
 }
 
 export class StatusManager implements AsyncDisposable {
@@ -58,7 +60,7 @@ export class StatusManager implements AsyncDisposable {
     const entry = this.#entries.get(uid);
     if (isStatic(pod)) return;
     if (entry === undefined) {
-      this.#entries.set(uid, { pod, status, server: pod.status, finished: false });
+      this.#entries.set(uid, { pod, status, server: pod.status, finished: false, gone: false });
     } else {
       entry.pod = pod;
       if (entry.status === status) return;
@@ -84,6 +86,12 @@ export class StatusManager implements AsyncDisposable {
     this.#queue.add(podUid(pod));
   }
 
+  /** The pod has left the API; its worker may go on reporting until all has stopped. */
+  gone(uid: string): void {
+    const entry = this.#entries.get(uid);
+    if (entry !== undefined) entry.gone = true;
+  }
+
   forget(uid: string): void {
     this.#entries.delete(uid);
     this.#queue.forget(uid);
@@ -103,7 +111,7 @@ export class StatusManager implements AsyncDisposable {
 
   async #sync(uid: string, signal: AbortSignal): Promise<void> {
     const entry = this.#entries.get(uid);
-    if (entry === undefined) return;
+    if (entry === undefined || entry.gone) return;
     const name = { name: podName(entry.pod), namespace: podNamespace(entry.pod) };
     try {
       const { status } = entry;
@@ -119,11 +127,13 @@ export class StatusManager implements AsyncDisposable {
       }
       if (entry.finished && entry.status === status) {
         await this.#options.client.delete(podKind, name, { gracePeriodSeconds: 0, preconditions: { uid } }, signal);
+        entry.gone = true;
       }
     } catch (error) {
-      if (!isGone(error)) throw error;
+      // A pod that went while this was under way is none of the node's any more, which the server may call forbidden.
+      if (!isGone(error) && !entry.gone) throw error;
       this.#options.log.v(3)?.info("Pod is gone from the API", { pod: name.name });
-      this.#entries.delete(uid);
+      entry.gone = true;
     }
   }
 }

@@ -93,8 +93,8 @@ function ownNode({ node, attributes }: Question): string | undefined {
 function ownPods(question: Question): string | undefined {
   const { node, attributes } = question;
   const { verb, subresource, name } = attributes;
-  // What a new pod says of itself, admission checks: the authorizer does not see it.
-  if (verb === "create" && subresource === "") return undefined;
+  // An authorizer does not see what a new pod says of itself, and nothing behind it checks that yet.
+  if (verb === "create" && subresource === "") return "cannot create pods";
   if (name === "" && (verb === "list" || verb === "watch")) {
     return selected(attributes, "spec.nodeName") === node
       ? undefined

@@ -1,0 +1,64 @@
+import t from "tap";
+import type { Pod } from "../../api/core/pod.ts";
+import { StatusError } from "../../api/status.ts";
+import type { Client } from "../../client/client.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { seededRandom } from "../../std/random.ts";
+import { StatusManager } from "./status-manager.ts";
+
+interface Server {
+  readonly calls: string[];
+  answer: () => unknown;
+}
+
+function manager(server: Server): StatusManager {
+  const call = async (name: string): Promise<unknown> => {
+    server.calls.push(name);
+    return server.answer();
+  };
+  const client = { patch: () => call("patch"), delete: () => call("delete") } as unknown as Client;
+  return new StatusManager({ client, clock: new FakeClock(), random: seededRandom(1), log: silentLogger });
+}
+
+const pod: Pod = {
+  metadata: { name: "web", namespace: "default", uid: "u1" },
+  spec: { containers: [] },
+  status: { phase: "Pending" },
+};
+
+t.test("StatusManager writes what differs once, and nothing when it agrees", async (t) => {
+  const server: Server = { calls: [], answer: () => ({ status: { phase: "Running" } }) };
+  await using status = manager(server);
+  status.set(pod, { phase: "Running" });
+  await status.flush(1000);
+  status.set(pod, { phase: "Running" });
+  await status.flush(1000);
+  t.same(server.calls, ["patch"]);
+});
+
+t.test("StatusManager removes a deleted pod once all of it has stopped, and is then done with it", async (t) => {
+  const server: Server = { calls: [], answer: () => ({ status: { phase: "Succeeded" } }) };
+  await using status = manager(server);
+  status.set(pod, { phase: "Succeeded" });
+  status.finished(pod);
+  await status.flush(1000);
+  t.same(server.calls, ["patch", "delete"]);
+  status.set(pod, { phase: "Failed" });
+  await status.flush(1000);
+  t.same(server.calls, ["patch", "delete"], "no word about a pod that is gone");
+});
+
+t.test("StatusManager lets go of a pod that left the API while a write was under way", async (t) => {
+  const server: Server = { calls: [], answer: () => undefined };
+  await using status = manager(server);
+  server.answer = () => {
+    status.gone("u1");
+    throw new StatusError(403, "Forbidden", "no relationship found");
+  };
+  status.set(pod, { phase: "Running" });
+  await status.flush(1000);
+  status.set(pod, { phase: "Failed" });
+  await status.flush(1000);
+  t.same(server.calls, ["patch"]);
+});
