@@ -226,7 +226,16 @@ class Loader {
   }
 
   #error(field: string, message: string, cause?: unknown): KubeconfigError {
-    return new KubeconfigError(this.#path, field, message, { cause, line: this.#document.line(field) });
+    return new KubeconfigError(this.#path, field, message, { cause, line: this.#line(field) });
+  }
+
+  /** Of the field, or of what it is missing from. */
+  #line(field: string): number | undefined {
+    if (field === "") return undefined;
+    return (
+      this.#document.line(field) ??
+      this.#line(field.slice(0, Math.max(field.lastIndexOf("."), field.lastIndexOf("["), 0)))
+    );
   }
 }
 

@@ -1,0 +1,211 @@
+import t from "tap";
+import { leaseKind } from "../api/coordination/lease-kind.ts";
+import { configMapKind } from "../api/core/config-map-kind.ts";
+import { namespaceKind } from "../api/core/namespace-kind.ts";
+import { readBody } from "../http/body.ts";
+import type { HttpResponse } from "../http/message.ts";
+import { bytes, json, text } from "../http/respond.ts";
+import { createClient } from "./api-client.ts";
+
+interface Seen {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly type: string | undefined;
+  readonly body: unknown;
+}
+
+/** A server that answers from a list, in order, and remembers what it was asked. */
+function script(...answers: readonly HttpResponse[]) {
+  const seen: Seen[] = [];
+  let next = 0;
+  const client = createClient({
+    headers: { authorization: "Bearer x" },
+    transport: async (request) => {
+      const body = (await readBody(request, 1_000_000)).toString();
+      const { method, path, query, headers } = request;
+      seen.push({
+        method,
+        path,
+        query,
+        type: headers["content-type"],
+        body: body === "" ? undefined : JSON.parse(body),
+      });
+      return answers[next++] ?? text(500, "unexpected");
+    },
+  });
+  return { client, seen };
+}
+
+const map = { metadata: { name: "a", namespace: "ns", resourceVersion: "5" }, data: { k: "v" } };
+const notFound = (name?: string) =>
+  json(404, {
+    kind: "Status",
+    code: 404,
+    reason: "NotFound",
+    message: "gone",
+    ...(name === undefined ? {} : { details: { name } }),
+  });
+
+t.test("createClient() spells paths, queries, media types and bodies as the API wants them", async (t) => {
+  const answers = Array.from({ length: 7 }, () => json(200, { ...map, kind: "ConfigMap", apiVersion: "v1" }));
+  const { client, seen } = script(...answers);
+  const name = { name: "a", namespace: "ns" };
+  const found = await client.get(configMapKind, name);
+  t.match(found, { kind: "ConfigMap", apiVersion: "v1", data: { k: "v" } });
+  await client.create(configMapKind, map);
+  await client.update(configMapKind, map);
+  await client.updateStatus(namespaceKind, { metadata: { name: "ns" } });
+  await client.patch(configMapKind, name, "strategic", { data: { k: null } });
+  await client.delete(configMapKind, name, { gracePeriodSeconds: 0 });
+  await client.createSubresource(configMapKind, name, "binding", { a: 1 });
+  const base = "/api/v1/namespaces/ns/configmaps";
+  t.match(seen, [
+    { method: "GET", path: `${base}/a`, query: "", body: undefined },
+    {
+      method: "POST",
+      path: base,
+      type: "application/json",
+      body: { kind: "ConfigMap", apiVersion: "v1", data: { k: "v" } },
+    },
+    { method: "PUT", path: `${base}/a` },
+    { method: "PUT", path: "/api/v1/namespaces/ns/status" },
+    { method: "PATCH", path: `${base}/a`, type: "application/strategic-merge-patch+json", body: { data: { k: null } } },
+    { method: "DELETE", path: `${base}/a`, body: { kind: "DeleteOptions", apiVersion: "v1", gracePeriodSeconds: 0 } },
+    { method: "POST", path: `${base}/a/binding`, body: { a: 1 } },
+  ]);
+});
+
+t.test("createClient() lets no name reach another path", async (t) => {
+  const { client, seen } = script(json(200, map));
+  await client.get(configMapKind, { name: "../secrets?x", namespace: "a/b" });
+  t.equal(seen[0]?.path, "/api/v1/namespaces/a%2Fb/configmaps/..%2Fsecrets%3Fx");
+  for (const name of ["", ".", ".."])
+    await t.rejects(client.get(configMapKind, { name, namespace: "n" }), { message: /as a name/ });
+});
+
+t.test("createClient().list() gives items their kind and hands on the revision", async (t) => {
+  const { client, seen } = script(
+    json(200, { kind: "ConfigMapList", metadata: { resourceVersion: "9", continue: "more" }, items: [map] }),
+    json(200, { metadata: { resourceVersion: "10" }, items: null }),
+  );
+  const list = await client.list(configMapKind, {
+    namespace: "ns",
+    labelSelector: "a=b,c",
+    limit: 5,
+    resourceVersion: "0",
+  });
+  t.match(list, {
+    resourceVersion: "9",
+    continue: "more",
+    items: [{ kind: "ConfigMap", apiVersion: "v1", data: { k: "v" } }],
+  });
+  t.equal(seen[0]?.query, "labelSelector=a%3Db%2Cc&limit=5&resourceVersion=0");
+  t.strictSame(await client.list(configMapKind), { items: [], resourceVersion: "10" });
+  t.equal(seen[1]?.path, "/api/v1/configmaps");
+});
+
+t.test("createClient() turns answers that are not 2xx into StatusErrors, whatever they look like", async (t) => {
+  const odd: readonly (readonly [HttpResponse, object])[] = [
+    [notFound("a"), { message: "gone", status: { code: 404, reason: "NotFound", details: { name: "a" } } }],
+    [
+      text(503, "no healthy upstream", { "retry-after": "7" }),
+      { status: { code: 503, reason: "ServiceUnavailable", details: { retryAfterSeconds: 7 } } },
+    ],
+    [json(500, { kind: "Status", code: "500" }), { status: { code: 500 } }],
+    [
+      json(409, {
+        kind: "Status",
+        code: 409,
+        reason: 5,
+        message: null,
+        details: { causes: [null, "x", { field: "f" }] },
+      }),
+      { status: { code: 409, reason: "" } },
+    ],
+    [text(302, ""), { status: { code: 302 }, message: "the server answered with code 302" }],
+    [json(200, { metadata: 5 }), { message: /^Cannot read a ConfigMap/ }],
+    [text(200, "<html>"), { message: /^Cannot read the server's answer/ }],
+  ];
+  for (const [answer, expected] of odd) {
+    const failure = await script(answer)
+      .client.get(configMapKind, { name: "a", namespace: "n" })
+      .catch((error: unknown) => error);
+    t.match(failure, { name: "StatusError", ...expected });
+  }
+});
+
+t.test("createClient() falls back to the Kubernetes spelling of a group, and remembers it", async (t) => {
+  const lease = { metadata: { name: "n", namespace: "ns" } };
+  const { client, seen } = script(
+    text(404, "404 page not found"),
+    text(404, "404 page not found"),
+    json(200, { kind: "APIResourceList" }),
+    json(200, { ...lease, apiVersion: "coordination.k8s.io/v1" }),
+    json(201, lease),
+  );
+  const found = await client.get(leaseKind, { name: "n", namespace: "ns" });
+  t.equal(found.apiVersion, "coordination.svc.io/v1", "our own spelling comes out");
+  await client.create(leaseKind, lease);
+  t.strictSame(
+    seen.map(({ method, path }) => `${method} ${path}`),
+    [
+      "GET /apis/coordination.svc.io/v1/namespaces/ns/leases/n",
+      "GET /apis/coordination.svc.io/v1",
+      "GET /apis/coordination.k8s.io/v1",
+      "GET /apis/coordination.k8s.io/v1/namespaces/ns/leases/n",
+      "POST /apis/coordination.k8s.io/v1/namespaces/ns/leases",
+    ],
+  );
+  t.match(seen[4]?.body, { apiVersion: "coordination.k8s.io/v1" });
+});
+
+t.test(
+  "createClient() asks about a group once, and not at all when an object is missing from a known one",
+  async (t) => {
+    const { client, seen } = script(notFound("n"), json(200, { kind: "APIResourceList" }), notFound("n"));
+    const get = () => client.get(leaseKind, { name: "n", namespace: "ns" });
+    await t.rejects(get(), { message: "gone" });
+    await t.rejects(get(), { message: "gone" });
+    t.equal(seen.length, 3);
+  },
+);
+
+t.test("createClient().watch() reads events and fails with the server's error", async (t) => {
+  const event = (type: string, object: unknown) => `${JSON.stringify({ type, object })}\n`;
+  const stream = (...texts: string[]) =>
+    bytes(
+      200,
+      "application/json",
+      texts.map((text) => Buffer.from(text)),
+    );
+  const { client, seen } = script(
+    stream(
+      event("ADDED", map),
+      event("BOOKMARK", { metadata: { resourceVersion: "7" } }),
+      event("DELETED", map),
+      event("ERROR", { kind: "Status", code: 410, reason: "Expired", message: "too old" }),
+    ),
+    stream("nonsense\n"),
+    stream(event("OTHER", {})),
+    stream(event("ERROR", "what")),
+  );
+  const types: string[] = [];
+  const read = async () => {
+    const { signal } = new AbortController();
+    for await (const { type } of client.watch(
+      configMapKind,
+      { namespace: "ns", resourceVersion: "5", allowWatchBookmarks: true },
+      signal,
+    )) {
+      types.push(type);
+    }
+  };
+  const gone = await read().catch((error: unknown) => error);
+  t.match(gone, { name: "StatusError", status: { code: 410 } });
+  t.strictSame(types, ["ADDED", "BOOKMARK", "DELETED"]);
+  t.equal(seen[0]?.query, "resourceVersion=5&allowWatchBookmarks=true&watch=true");
+  await t.rejects(read(), { message: /^Cannot read a watch event/ });
+  await t.rejects(read(), { message: /type "OTHER"/ });
+  await t.rejects(read(), { message: /without saying why/ });
+});

@@ -1,0 +1,151 @@
+import t from "tap";
+import type { Event } from "../api/core/event.ts";
+import { StatusError } from "../api/status.ts";
+import { FakeClock } from "../std/fake-clock.ts";
+import { type Logger, silentLogger } from "../std/log.ts";
+import { seededRandom } from "../std/random.ts";
+import type { Client } from "./client.ts";
+import { createEventRecorder, type EventRecorderOptions } from "./event-recorder.ts";
+
+const pod = { kind: "Pod", namespace: "ns", name: "web", uid: "1", apiVersion: "v1" };
+
+function setUp(options: Partial<EventRecorderOptions> = {}) {
+  const clock = new FakeClock();
+  const created: Event[] = [];
+  const patched: { readonly name: string; readonly patch: unknown }[] = [];
+  const failures: unknown[] = [];
+  const warnings: string[] = [];
+  const fail = () => {
+    const failure = failures.shift();
+    if (failure !== undefined) throw failure;
+  };
+  const client: Partial<Client> = {
+    create: async (_: unknown, object: unknown) => {
+      fail();
+      created.push(object as Event);
+      return object as never;
+    },
+    patch: async (_: unknown, name: { name: string }, __: unknown, patch: unknown) => {
+      fail();
+      patched.push({ name: name.name, patch });
+      return {} as never;
+    },
+  };
+  const log: Logger = { ...silentLogger, warn: (message) => void warnings.push(message) };
+  const recorder = createEventRecorder({
+    client: client as Client,
+    clock,
+    random: seededRandom(1),
+    log,
+    component: "svclet",
+    host: "n1",
+    ...options,
+  });
+  return { clock, created, patched, failures, warnings, recorder };
+}
+
+t.test("EventRecorder.record() creates an event, and counts it up when it comes again", async (t) => {
+  const { clock, created, patched, recorder } = setUp();
+  recorder.record(pod, "Normal", "Started", "Started container c");
+  t.equal(created.length, 0, "recording waits for nothing");
+  await recorder.flush();
+  t.match(created, [
+    {
+      metadata: { namespace: "ns", name: /^web\.[0-9a-z]+$/ },
+      involvedObject: pod,
+      reason: "Started",
+      message: "Started container c",
+      source: { component: "svclet", host: "n1" },
+      firstTimestamp: "2026-01-01T00:00:00Z",
+      lastTimestamp: "2026-01-01T00:00:00Z",
+      count: 1,
+      type: "Normal",
+      reportingComponent: "svclet",
+      reportingInstance: "n1",
+    },
+  ]);
+  await clock.advance(90_000);
+  recorder.record(pod, "Normal", "Started", "Started container c");
+  recorder.record(pod, "Warning", "Started", "Started container c");
+  recorder.record({ kind: "Node", name: "n1" }, "Normal", "Ready", "ready");
+  await recorder.flush();
+  t.strictSame(patched, [
+    {
+      name: created[0]?.metadata.name,
+      patch: { count: 2, message: "Started container c", lastTimestamp: "2026-01-01T00:01:30Z" },
+    },
+  ]);
+  t.equal(created.length, 3);
+  t.equal(created[2]?.metadata.namespace, "default");
+});
+
+t.test("EventRecorder.record() makes one event of many that are alike", async (t) => {
+  const { created, patched, recorder } = setUp();
+  for (let count = 0; count < 14; count++) recorder.record(pod, "Warning", "Failed", `attempt ${count}`);
+  await recorder.flush();
+  t.equal(created.length, 11);
+  t.equal(created[10]?.message, "(combined from similar events): attempt 10");
+  t.match(patched.at(-1)?.patch, { count: 4, message: "(combined from similar events): attempt 13" });
+});
+
+t.test("EventRecorder.record() lets one object tell only so much", async (t) => {
+  const { clock, created, patched, recorder } = setUp();
+  for (let count = 0; count < 100; count++) recorder.record(pod, "Warning", "Failed", "again");
+  await recorder.flush();
+  t.equal(created.length + patched.length, 25);
+  await clock.advance(301_000);
+  recorder.record(pod, "Warning", "Failed", "again");
+  recorder.record(pod, "Warning", "Failed", "again");
+  await recorder.flush();
+  t.equal(created.length + patched.length, 26);
+});
+
+t.test("EventRecorder keeps to its rate", async (t) => {
+  const { clock, created, recorder } = setUp({ qps: 2, burst: 3 });
+  for (let count = 0; count < 6; count++) recorder.record({ ...pod, name: `p${count}` }, "Normal", "R", "m");
+  await clock.advance(0);
+  t.equal(created.length, 3);
+  await clock.advance(500);
+  t.equal(created.length, 4);
+  await clock.advance(1000);
+  t.equal(created.length, 6);
+  t.equal(clock.pending, 0);
+});
+
+t.test("EventRecorder tries again while the server is away, and gives up what it refuses", async (t) => {
+  const { clock, created, failures, warnings, recorder } = setUp();
+  failures.push(new Error("ECONNREFUSED"), new StatusError(503, "ServiceUnavailable", "busy"));
+  recorder.record(pod, "Normal", "A", "m");
+  await clock.advance(20_000);
+  t.equal(created.length, 1);
+  failures.push(new StatusError(403, "Forbidden", "namespace is going"));
+  recorder.record(pod, "Normal", "B", "m");
+  recorder.record(pod, "Normal", "C", "m");
+  await recorder.flush();
+  t.equal(created.length, 2);
+  t.strictSame(warnings, ["Event could not be sent"]);
+  // The server has forgotten the event whose count goes up.
+  failures.push(new StatusError(404, "NotFound", "gone"));
+  recorder.record(pod, "Normal", "A", "m");
+  await recorder.flush();
+  t.equal(created.length, 3);
+  t.equal(created[2]?.count, 2);
+  t.not(created[2]?.metadata.name, created[0]?.metadata.name);
+});
+
+t.test("EventRecorder drops what it cannot queue, cuts long messages, and stops when it is closed", async (t) => {
+  const { clock, created, failures, warnings, recorder } = setUp({ qps: 0 });
+  recorder.record(pod, "Normal", "Long", "ä".repeat(2000));
+  await recorder.flush();
+  const message = created[0]?.message ?? "";
+  t.ok(Buffer.byteLength(message) <= 1024 && message.endsWith("ä..."));
+  failures.push(new Error("down"));
+  for (let count = 0; count < 1200; count++) recorder.record({ ...pod, name: `p${count}` }, "Normal", "R", "m");
+  t.strictSame(warnings, ["Events are dropped: too many wait to be sent"]);
+  await clock.advance(0);
+  await recorder[Symbol.asyncDispose]();
+  recorder.record(pod, "Normal", "R", "m");
+  await clock.advance(60_000);
+  t.equal(created.length, 1);
+  t.equal(clock.pending, 0);
+});

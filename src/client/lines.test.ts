@@ -1,0 +1,30 @@
+import t from "tap";
+import { lines } from "./lines.ts";
+
+async function gather(body: AsyncIterable<Uint8Array>): Promise<string[]> {
+  const all: string[] = [];
+  for await (const line of lines(body)) all.push(line);
+  return all;
+}
+
+async function split(...texts: string[]): Promise<string[]> {
+  const body = (async function* () {
+    for (const text of texts) yield Buffer.from(text, "latin1");
+  })();
+  return gather(body);
+}
+
+t.test("lines() finds lines however they are cut, and drops a last one that is not whole", async (t) => {
+  t.strictSame(await split("a\nb\n"), ["a", "b"]);
+  t.strictSame(await split("a", "b", "c\nd", "\n\n\r\ne"), ["abc", "d"]);
+  t.strictSame(await split("\xc3", "\xa4\n"), ["ä"]);
+  t.strictSame(await split(), []);
+});
+
+t.test("lines() gives a line up that does not end", async (t) => {
+  const endless = (async function* () {
+    const piece = Buffer.alloc(1024 * 1024, "x");
+    for (;;) yield piece;
+  })();
+  await t.rejects(gather(endless), { message: /longer than/ });
+});

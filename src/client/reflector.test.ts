@@ -1,0 +1,140 @@
+import t from "tap";
+import type { ConfigMap } from "../api/core/config-map.ts";
+import { configMapKind } from "../api/core/config-map-kind.ts";
+import { StatusError } from "../api/status.ts";
+import { FakeClock } from "../std/fake-clock.ts";
+import { silentLogger } from "../std/log.ts";
+import { seededRandom } from "../std/random.ts";
+import { FakeApi, mapOf } from "./fake-api.ts";
+import { startInformer } from "./informer.ts";
+import { type ReflectorEvent, reflect } from "./reflector.ts";
+
+function start() {
+  const api = new FakeApi();
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  const events: string[] = [];
+  const onEvent = (event: ReflectorEvent<ConfigMap>) => {
+    const what =
+      event.type === "replace" ? event.items.map((item) => item.metadata?.name).join() : event.object.metadata?.name;
+    events.push(`${event.type} ${what}`);
+  };
+  const options = { client: api.client, kind: configMapKind, clock, random: seededRandom(1), log: silentLogger };
+  const run = () => reflect({ ...options, onEvent }, stop.signal);
+  return { api, clock, stop, events, options, run };
+}
+
+t.test("reflect() lists, then follows changes from there", async (t) => {
+  const { api, clock, stop, events, run } = start();
+  api.put(mapOf("a"));
+  const running = run();
+  await clock.advance(0);
+  api.put(mapOf("b"));
+  api.delete("a");
+  await clock.advance(0);
+  t.strictSame(events, ["replace a", "put b", "delete a"]);
+  t.strictSame(api.asked, ["list 0", "watch 1"]);
+  stop.abort();
+  await running;
+  t.equal(clock.pending, 0);
+});
+
+t.test("reflect() resumes a broken watch where it was, after a growing delay", async (t) => {
+  const { api, clock, stop, events, run } = start();
+  const running = run();
+  await clock.advance(0);
+  api.put(mapOf("a"));
+  await clock.advance(0);
+  api.breakWatches(new Error("reset"));
+  await clock.advance(0);
+  t.equal(api.asked.length, 2, "not at once");
+  api.put(mapOf("b"));
+  await clock.advance(1600);
+  t.strictSame(api.asked, ["list 0", "watch 0", "watch 1"]);
+  t.strictSame(events, ["replace ", "put a", "put b"]);
+  api.failing = new Error("down");
+  api.breakWatches(new Error("reset"));
+  await clock.advance(200_000);
+  const tries = api.asked.length;
+  t.ok(tries < 15, `${tries} requests in 200 s`);
+  api.failing = undefined;
+  api.put(mapOf("c"));
+  await clock.advance(60_000);
+  t.equal(events.at(-1), "put c");
+  stop.abort();
+  await running;
+});
+
+t.test("reflect() lists the latest state when its revision is gone", async (t) => {
+  const { api, clock, stop, events, run } = start();
+  const running = run();
+  await clock.advance(0);
+  api.breakWatches(new StatusError(410, "Expired", "too old"));
+  api.put(mapOf("a"));
+  await clock.advance(2000);
+  t.strictSame(api.asked.slice(0, 4), ["list 0", "watch 0", "list ", "watch 1"]);
+  t.strictSame(events, ["replace ", "replace a"]);
+  stop.abort();
+  await running;
+});
+
+t.test("reflect() takes bookmarks as places to resume from, and an ended watch as normal", async (t) => {
+  const { api, clock, stop, run } = start();
+  const running = run();
+  await clock.advance(0);
+  api.bookmark("42");
+  await clock.advance(0);
+  api.endWatches();
+  await clock.advance(0);
+  t.strictSame(api.asked, ["list 0", "watch 0", "watch 42"]);
+  stop.abort();
+  await running;
+});
+
+t.test("startInformer() keeps a store, tells its subscribers once of each change, and survives them", async (t) => {
+  const { api, clock, options } = start();
+  api.put(mapOf("a"));
+  const informer = startInformer(options);
+  t.equal(informer.isSynced, false);
+  await clock.advance(0);
+  await informer.synced;
+  const told: string[] = [];
+  informer.subscribe({
+    put() {
+      throw new Error("a handler's own problem");
+    },
+  });
+  const stop = informer.subscribe({
+    put: (object, previous) => told.push(`${previous === undefined ? "add" : "change"} ${object.metadata?.name}`),
+    delete: (object) => told.push(`delete ${object.metadata?.name}`),
+  });
+  api.put(mapOf("a"));
+  api.put(mapOf("b"));
+  api.delete("a");
+  await clock.advance(0);
+  t.strictSame(told, ["add a", "change a", "add b", "delete a"]);
+  t.equal(informer.get("b", "ns")?.metadata?.name, "b");
+  t.equal(informer.get("b"), undefined, "another namespace");
+  t.strictSame([...informer.list()].length, informer.size);
+  api.breakWatches(new StatusError(410, "Expired", ""));
+  api.put(mapOf("c"));
+  api.delete("b");
+  await clock.advance(2000);
+  t.strictSame(told.slice(4), ["delete b", "add c"], "a new list tells only what is new");
+  stop();
+  api.put(mapOf("d"));
+  await clock.advance(0);
+  t.equal(told.length, 6);
+  await informer[Symbol.asyncDispose]();
+  t.equal(clock.pending, 0);
+});
+
+t.test("startInformer() rejects synced when it stops first", async (t) => {
+  const { api, clock, options } = start();
+  api.failing = new Error("down");
+  const controller = new AbortController();
+  const informer = startInformer(options, controller.signal);
+  await clock.advance(5000);
+  controller.abort();
+  await t.rejects(informer.synced, { name: "AbortError" });
+});
