@@ -7,7 +7,8 @@ export interface NodeInfo {
   readonly node: Node;
   readonly allocatable: Amounts;
   readonly requested: Amounts;
-  readonly podCount: number;
+  /** The pods that are there or on their way. */
+  readonly pods: readonly Pod[];
   /** `TCP/0.0.0.0/80` of every host port taken. */
   readonly hostPorts: readonly HostPort[];
 }
@@ -30,7 +31,7 @@ export function nodeInfo(node: Node, pods: readonly Pod[]): NodeInfo {
     node,
     allocatable: amountsOf(node.status?.allocatable),
     requested,
-    podCount: pods.length,
+    pods,
     hostPorts: pods.flatMap(hostPortsOf),
   };
 }

@@ -95,3 +95,49 @@ t.test("selectNode() prefers the node with most room left", async (t) => {
   const infos = [nodeInfo(node("full"), [pod(asking("1500m"))]), nodeInfo(node("empty"), [])];
   t.same(selectNode(pod(asking("100m")), infos), { node: "empty" });
 });
+
+const zoned = (name: string, zone: string): Node =>
+  node(name, { metadata: { name, labels: { "kubernetes.io/hostname": name, zone } } });
+const labelled = (app: string, spec: Partial<PodSpec> = {}): Pod => ({
+  ...pod(spec),
+  metadata: { namespace: "default", labels: { app } },
+});
+const term = (app: string) => ({ labelSelector: { matchLabels: { app } }, topologyKey: "zone" });
+const near = (app: string): Partial<PodSpec> => ({
+  affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term(app)] } },
+});
+const away = (app: string): Partial<PodSpec> => ({
+  affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term(app)] } },
+});
+
+t.test("selectNode() keeps pods near to and away from others, in both directions", async (t) => {
+  const a = zoned("a", "east");
+  const b = zoned("b", "west");
+  const at = (candidate: Pod, onA: readonly Pod[]) => {
+    const selection = selectNode(candidate, [nodeInfo(a, onA), nodeInfo(b, [])]);
+    return selection.node ?? selection.message;
+  };
+  t.equal(at(labelled("web", near("db")), [labelled("db")]), "a");
+  t.equal(at(labelled("web", away("db")), [labelled("db")]), "b");
+  t.equal(at(labelled("db"), [labelled("web", away("db"))]), "b", "the resident wants it away");
+  t.match(at(labelled("web", near("db")), []), /2 node\(s\) didn't match pod affinity rules/);
+  t.match(at(labelled("web", near("web")), []), /^[ab]$/, "the first of a group that wants to be together");
+  const elsewhere = { ...labelled("db"), metadata: { namespace: "other", labels: { app: "db" } } };
+  t.match(at(labelled("web", near("db")), [elsewhere]), /affinity/, "another namespace is not meant");
+});
+
+t.test("selectNode() spreads pods over the topology", async (t) => {
+  const constraint = {
+    maxSkew: 1,
+    topologyKey: "zone",
+    whenUnsatisfiable: "DoNotSchedule",
+    labelSelector: { matchLabels: { app: "web" } },
+  } as const;
+  const web = labelled("web", { topologySpreadConstraints: [constraint] });
+  const infos = [nodeInfo(zoned("a", "east"), [web]), nodeInfo(zoned("b", "west"), [])];
+  t.same(selectNode(web, infos), { node: "b" });
+  const alone = selectNode(web, [nodeInfo(zoned("a", "east"), [web, web])]);
+  t.same(alone, { node: "a" }, "one zone cannot be ahead of itself");
+  const missing = selectNode(web, [nodeInfo(node("n"), [])]);
+  t.match(missing.node ?? missing.message, /missing required label/);
+});

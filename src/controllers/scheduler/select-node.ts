@@ -3,13 +3,24 @@ import type { Pod } from "../../api/core/pod.ts";
 import type { Filter } from "./filters/filter.ts";
 import { nodeAffinity } from "./filters/node-affinity.ts";
 import { nodeReady, nodeSchedulable } from "./filters/node-state.ts";
+import { podAffinity } from "./filters/pod-affinity.ts";
 import { hostPortsFree, resourcesFit } from "./filters/room.ts";
 import { taints } from "./filters/taints.ts";
+import { topologySpread } from "./filters/topology-spread.ts";
 import type { NodeInfo } from "./node-info.ts";
 import { podRequests } from "./resources.ts";
 
 /** In order: a node's first failing filter gives its reasons. */
-const filters: readonly Filter[] = [nodeReady, nodeSchedulable, taints, nodeAffinity, hostPortsFree, resourcesFit];
+const filters: readonly Filter[] = [
+  nodeReady,
+  nodeSchedulable,
+  taints,
+  nodeAffinity,
+  hostPortsFree,
+  resourcesFit,
+  topologySpread,
+  podAffinity,
+];
 
 export type Selection =
   | { readonly node: string }
@@ -21,7 +32,7 @@ export function selectNode(pod: Pod, infos: readonly NodeInfo[]): Selection {
   const counts = new Map<string, number>();
   let best: { readonly name: string; readonly score: number } | undefined;
   for (const info of infos) {
-    const reasons = firstFailure(pod, info);
+    const reasons = firstFailure(pod, info, infos);
     for (const reason of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);
     if (reasons.length > 0) continue;
     const candidate = { name: info.node.metadata?.name ?? "", score: leastAllocated(pod, info) };
@@ -32,9 +43,9 @@ export function selectNode(pod: Pod, infos: readonly NodeInfo[]): Selection {
   return { node: undefined, message: `0/${infos.length} nodes are available: ${reasons.join(", ")}.` };
 }
 
-function firstFailure(pod: Pod, info: NodeInfo): readonly string[] {
+function firstFailure(pod: Pod, info: NodeInfo, all: readonly NodeInfo[]): readonly string[] {
   for (const filter of filters) {
-    const reasons = filter(pod, info);
+    const reasons = filter(pod, info, all);
     if (reasons.length > 0) return reasons;
   }
   return [];

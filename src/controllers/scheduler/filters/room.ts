@@ -8,7 +8,7 @@ const UNIT = 1_000_000_000n;
 export const resourcesFit: Filter = (pod, info) => {
   const reasons: string[] = [];
   const pods = info.allocatable.get("pods");
-  if (pods !== undefined && BigInt(info.podCount + 1) * UNIT > pods) reasons.push("Too many pods");
+  if (pods !== undefined && BigInt(info.pods.length + 1) * UNIT > pods) reasons.push("Too many pods");
   for (const [name, wanted] of podRequests(pod)) {
     if (wanted === 0n) continue;
     const free = (info.allocatable.get(name) ?? 0n) - (info.requested.get(name) ?? 0n);
