@@ -4,7 +4,6 @@ import { systemClock } from "../std/clock.ts";
 import { createLogger } from "../std/log.ts";
 import { createNotifier } from "../std/sd-notify.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
-import { startAgent } from "./agent.ts";
 import { agentCommandLine } from "./config/command-line.ts";
 import { agentOptions } from "./options.ts";
 
@@ -24,6 +23,8 @@ export async function run(argv: readonly string[]): Promise<number> {
   const onSignal = (signal: NodeJS.Signals): void => asked.resolve(signal);
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
   try {
+    // Help, version and configuration are printed without loading what runs pods.
+    const { startAgent } = await import("./agent.ts");
     const agent = await startAgent(agentOptions(effective), { clock: systemClock, log });
     await notifier.ready();
     log.info("Stopping node agent", { signal: await asked.promise });

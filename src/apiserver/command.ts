@@ -7,7 +7,6 @@ import { createNotifier } from "../std/sd-notify.ts";
 import { GIT_VERSION } from "../std/version.ts";
 import { apiserverProgram } from "./flags.ts";
 import { apiServerOptions } from "./options.ts";
-import { startApiServer } from "./server.ts";
 
 /** Exit code of a program that a second signal ended. */
 const INTERRUPTED = 130;
@@ -33,6 +32,8 @@ export async function run(argv: readonly string[]): Promise<number> {
   };
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
   try {
+    // Help and version are printed without loading the server.
+    const { startApiServer } = await import("./server.ts");
     const server = await startApiServer(apiServerOptions(flags, gates, version), { clock: systemClock, log });
     await notifier.ready();
     notifier.watchdog(() => server.healthy());

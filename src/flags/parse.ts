@@ -1,7 +1,7 @@
 /**
- * Command line in, one typed value per flag out. yargs splits the words; what a word may be is the table's business.
+ * Command line in, one typed value per flag out. yargs' parser splits the words; what a word may be is the table's business.
  */
-import { Parser } from "yargs/helpers";
+import Parser from "yargs-parser";
 import { nearest } from "./distance.ts";
 import { type Flag, FlagError, type FlagTable, normaliseName, type ParsedFlags, ValueError } from "./flag.ts";
 
