@@ -6,10 +6,12 @@
  *   --arch x64                  of the binaries only this one
  *   --main FILE --out DIR       another entry, another place; for the tests of this file
  *
- * dist/svc starts as a shell script that looks for a Node new enough and gives it the flag that halves its memory, which
- * is too late once Node runs. Behind it is src/main.ts; the programs that it imports when they are asked for lie in a
- * comment at the end, which costs nothing until one of them is: reading all of them would double what `svc version`
- * takes. The self-contained executables hold compiled code and need no such care.
+ * Either form is src/main.ts and, apart from it, the programs that it imports when they are asked for: to read and
+ * compile all of them would double what `svc version` takes. In dist/svc they lie in a comment at the end; in the
+ * executables they are an asset, with the code that V8 compiled for them beside it.
+ *
+ * dist/svc starts as a shell script that looks for a Node new enough and gives it the flag that halves its memory,
+ * which is too late once Node runs.
  *
  * CommonJS, because there only the modules that a run reaches are evaluated, Node's own included.
  */
@@ -21,6 +23,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -47,42 +50,68 @@ const { values: options } = parseArgs({
     out: { type: "string", default: join(root, "dist") },
   },
 });
-mkdirSync(options.out, { recursive: true });
-if (options.binary) await buildBinaries();
-else await buildBundle();
-
 async function buildBundle() {
   const file = join(options.out, "svc");
   // The directory's own package.json keeps Node from reading the file by the rules of the one above.
   writeFileSync(join(options.out, "package.json"), '{ "type": "commonjs" }\n');
   rmSync(file, { force: true });
-  const { code, programs } = await bundleMain();
-  const rest = await bundle({
-    stdin: {
-      contents: programs
-        .map((path) => `exports[${JSON.stringify(path)}] = () => require(${JSON.stringify(path)});`)
-        .join("\n"),
-      resolveDir: root,
-      sourcefile: "programs.js",
-    },
-    plugins: [embedAddon(["x64", "arm64"])],
+  const { main, programs } = await bundleApart(["x64", "arm64"], programsFromComment);
+  const temporary = `${file}.new`;
+  writeFileSync(temporary, `${header()}${main}${programsMark}${programs.replaceAll("*/", commentEnd)}*/\n`, {
+    mode: 0o755,
   });
-  writeFileSync(file, `${header()}${code}${programsMark}${rest.replaceAll("*/", commentEnd)}*/\n`, { mode: 0o755 });
+  renameSync(temporary, file);
   rmSync(join(options.out, "svclet"), { force: true });
   symlinkSync("svc", join(options.out, "svclet"));
   report(file);
 }
 
-/** src/main.ts without the programs, and the paths of these. */
-async function bundleMain() {
-  const programs = [];
+/** JavaScript that reads the programs from the file itself. */
+const programsFromComment = `
+function readPrograms() {
+  const text = require("node:fs").readFileSync(__filename, "latin1");
+  const mark = ${JSON.stringify(programsMark.slice(0, -1))} + "\\n";
+  const code = text.slice(text.lastIndexOf(mark) + mark.length, text.lastIndexOf("*/"));
+  return { code: code.replaceAll(${JSON.stringify(commentEnd)}, "*" + "/") };
+}
+`;
+
+/** JavaScript that reads the programs from the executable's assets. */
+const programsFromAssets = `
+function readPrograms() {
+  const { getAssetKeys, getRawAsset } = require("node:sea");
+  const asset = (name) => Buffer.from(getRawAsset(name));
+  return {
+    code: asset("programs.js").latin1Slice(),
+    cachedData: getAssetKeys().includes("programs.cache") ? asset("programs.cache") : undefined,
+  };
+}
+`;
+
+const programLoader = `
+let programs;
+function loadProgram(path) {
+  if (programs === undefined) {
+    const { code, cachedData } = readPrograms();
+    const { Script } = require("node:vm");
+    const script = new Script(code, { filename: __filename + "#programs", cachedData });
+    programs = {};
+    script.runInThisContext()(programs, require, module, __filename, __dirname);
+  }
+  return programs[path]();
+}
+`;
+
+/** src/main.ts with `reader` in it, and apart from it the programs that it imports. */
+async function bundleApart(architectures, reader) {
+  const paths = [];
   const apart = {
     name: "programs-apart",
     setup(build) {
       build.onResolve({ filter: /^\./ }, ({ kind, path, resolveDir }) => {
         if (kind !== "dynamic-import") return undefined;
         const file = `./${relative(root, join(resolveDir, path))}`;
-        if (!programs.includes(file)) programs.push(file);
+        if (!paths.includes(file)) paths.push(file);
         return { path: file, namespace: "program" };
       });
       build.onLoad({ filter: /./, namespace: "program" }, ({ path }) => ({
@@ -91,22 +120,21 @@ async function bundleMain() {
       }));
     },
   };
-  const loader = `
-let loadedPrograms;
-function loadProgram(path) {
-  if (loadedPrograms === undefined) {
-    const text = require("node:fs").readFileSync(__filename, "latin1");
-    const mark = ${JSON.stringify(programsMark.slice(0, -1))} + "\\n";
-    const code = text.slice(text.lastIndexOf(mark) + mark.length, text.lastIndexOf("*/"));
-    const holder = new (require("node:module"))(__filename, module);
-    holder.filename = __filename;
-    holder._compile(code.replaceAll(${JSON.stringify(commentEnd)}, "*" + "/"), __filename);
-    loadedPrograms = holder.exports;
-  }
-  return loadedPrograms[path]();
-}
-`;
-  return { code: (await bundle({ entryPoints: [options.main], plugins: [apart] })) + loader, programs };
+  const main = await bundle({ entryPoints: [options.main], plugins: [apart] });
+  // The order in which esbuild asks is not always the same.
+  paths.sort();
+  const programs = await bundle({
+    stdin: {
+      contents: paths
+        .map((path) => `exports[${JSON.stringify(path)}] = () => require(${JSON.stringify(path)});`)
+        .join("\n"),
+      resolveDir: root,
+      sourcefile: "programs.js",
+    },
+    plugins: [embedAddon(architectures)],
+  });
+  const parameters = "exports, require, module, __filename, __dirname";
+  return { main: main + reader + programLoader, programs: `(function (${parameters}) {\n${programs}\n})` };
 }
 
 /** A bundle's text. Bytes beyond ASCII would make Node keep all of it twice as wide. */
@@ -214,7 +242,11 @@ async function buildBinary(architecture, node) {
     const main = join(work, "svc.cjs");
     const output = join(options.out, `svc-linux-${architecture}`);
     const executable = strip(node, join(work, "node"), architecture);
-    writeFileSync(main, await bundle({ entryPoints: [options.main], plugins: [embedAddon([architecture])] }));
+    const { main: code, programs } = await bundleApart([architecture], programsFromAssets);
+    writeFileSync(main, code);
+    const assets = { "programs.js": join(work, "programs.js") };
+    writeFileSync(assets["programs.js"], programs);
+    if (native) assets["programs.cache"] = compile(executable, assets["programs.js"]);
     const config = join(work, "config.json");
     writeFileSync(
       config,
@@ -225,6 +257,7 @@ async function buildBinary(architecture, node) {
         disableExperimentalSEAWarning: true,
         // Compiled code is for the Node and the processor that made it.
         useCodeCache: native,
+        assets,
         execArgv: nodeFlags,
         execArgvExtension: "none",
       }),
@@ -236,6 +269,18 @@ async function buildBinary(architecture, node) {
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
+}
+
+/** What V8 makes of a script, for the Node that compiled it; the file's path. */
+function compile(node, script) {
+  const cache = `${script}.cache`;
+  const compiler = `
+    const { readFileSync, writeFileSync } = require("node:fs");
+    const { Script } = require("node:vm");
+    const script = new Script(readFileSync(process.argv[1], "latin1"));
+    writeFileSync(process.argv[2], script.createCachedData());`;
+  execFileSync(node, [...nodeFlags, "-e", compiler, script, cache], { stdio: ["ignore", "inherit", "inherit"] });
+  return cache;
 }
 
 /** The pinned Node of an architecture; the packages of others than this machine's are fetched from npm. */
@@ -285,3 +330,7 @@ function report(file) {
   const mebibytes = (readFileSync(file).length / 2 ** 20).toFixed(1);
   console.error(`build: ${relative(root, file)} ${mebibytes} MiB`);
 }
+
+mkdirSync(options.out, { recursive: true });
+if (options.binary) await buildBinaries();
+else await buildBundle();
