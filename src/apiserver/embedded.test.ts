@@ -1,0 +1,136 @@
+import t, { type Test } from "tap";
+import { configMapKind } from "../api/core/config-map-kind.ts";
+import { eventKind } from "../api/core/event-kind.ts";
+import type { Namespace } from "../api/core/namespace.ts";
+import { namespaceKind } from "../api/core/namespace-kind.ts";
+import type { Node } from "../api/core/node.ts";
+import { nodeKind } from "../api/core/node-kind.ts";
+import type { Pod, PodSpec } from "../api/core/pod.ts";
+import { podKind } from "../api/core/pod-kind.ts";
+import type { ApiObject, Kind } from "../api/kind.ts";
+import { StatusError } from "../api/status.ts";
+import { createClient } from "../client/api-client.ts";
+import type { Client } from "../client/client.ts";
+import { systemClock } from "../std/clock.ts";
+import { silentLogger } from "../std/log.ts";
+import { defaultConfig } from "./config.ts";
+import { assemble } from "./server.ts";
+
+/** A whole server in memory with every controller, under the authorization that `svc up` uses. */
+async function cluster(t: Test): Promise<Client> {
+  const config = { ...defaultConfig, authorizationModes: ["Node", "RBAC"], embeddedControllers: ["*"] };
+  const { server } = await assemble(config, { clock: systemClock, log: silentLogger }, () => "");
+  t.teardown(() => server[Symbol.asyncDispose]());
+  const token = server.loopbackToken({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
+  return createClient({ transport: server.handler, headers: { authorization: `Bearer ${token}` } });
+}
+
+/** Watches the object from now on until it is as wanted; `undefined` is asked when it is gone. */
+async function until<T extends ApiObject>(
+  client: Client,
+  kind: Kind<T>,
+  name: string,
+  namespace: string | undefined,
+  wanted: (object: T | undefined) => boolean,
+): Promise<T | undefined> {
+  const stop = new AbortController();
+  const query = { namespace, fieldSelector: `metadata.name=${name}` };
+  const { items, resourceVersion } = await client.list(kind, query);
+  if (wanted(items[0])) return items[0];
+  try {
+    for await (const event of client.watch(kind, { ...query, resourceVersion }, stop.signal)) {
+      if (event.type === "BOOKMARK") continue;
+      const object = event.type === "DELETED" ? undefined : event.object;
+      if (wanted(object)) return object;
+    }
+  } finally {
+    stop.abort();
+  }
+  throw new Error(`The watch of ${kind.plural}/${name} ended`);
+}
+
+function readyNode(name: string): Node {
+  return {
+    metadata: { name },
+    status: {
+      conditions: [{ type: "Ready", status: "True" }],
+      allocatable: { cpu: "1", memory: "1Gi", pods: "10" },
+      capacity: { cpu: "1", memory: "1Gi", pods: "10" },
+    },
+  };
+}
+
+function pod(name: string, spec: Partial<PodSpec> = {}): Pod {
+  return { metadata: { name, namespace: "default" }, spec: { containers: [{ name: "a", image: "web:1" }], ...spec } };
+}
+
+async function addNode(client: Client, name: string): Promise<void> {
+  const node = readyNode(name);
+  const created = await client.create(nodeKind, node);
+  await client.updateStatus(nodeKind, { ...created, status: node.status });
+}
+
+t.test("the scheduler binds a pod that waits as soon as a node can take it", async (t) => {
+  const client = await cluster(t);
+  await client.create(podKind, pod("web"));
+  const waiting = await until(client, podKind, "web", "default", (p) => (p?.status?.conditions ?? []).length > 0);
+  const condition = waiting?.status?.conditions?.[0];
+  t.match(condition, { type: "PodScheduled", status: "False", reason: "Unschedulable" });
+  t.equal(condition?.message, "no nodes available to schedule pods");
+  await addNode(client, "shop-1");
+  const bound = await until(client, podKind, "web", "default", (p) => Boolean(p?.spec?.nodeName));
+  t.equal(bound?.spec?.nodeName, "shop-1");
+  t.match(bound?.status?.conditions, [{ type: "PodScheduled", status: "True" }]);
+});
+
+t.test("the scheduler leaves alone what is not its own, and says why a pod must wait", async (t) => {
+  const client = await cluster(t);
+  await addNode(client, "shop-1");
+  const large = [{ name: "a", image: "web:1", resources: { requests: { cpu: "2" } } }];
+  await client.create(podKind, pod("gated", { schedulingGates: [{ name: "wait" }] }));
+  await client.create(podKind, pod("foreign", { schedulerName: "another" }));
+  await client.create(podKind, pod("large", { containers: large }));
+  const waiting = await until(client, podKind, "large", "default", (p) => (p?.status?.conditions ?? []).length > 0);
+  t.equal(waiting?.status?.conditions?.[0]?.message, "0/1 nodes are available: 1 Insufficient cpu.");
+  const isFailure = { fieldSelector: "reason=FailedScheduling", namespace: "default" };
+  const { items } = await client.list(eventKind, isFailure);
+  t.ok(items.length <= 1, "one event, counted");
+  for (const name of ["gated", "foreign"]) {
+    t.equal((await client.get(podKind, { name, namespace: "default" })).spec?.nodeName ?? "", "", name);
+  }
+});
+
+t.test("the scheduler takes the room that a deleted pod leaves", async (t) => {
+  const client = await cluster(t);
+  await addNode(client, "shop-1");
+  const whole = [{ name: "a", image: "web:1", resources: { requests: { cpu: "1" } } }];
+  await client.create(podKind, pod("first", { containers: whole }));
+  await until(client, podKind, "first", "default", (p) => Boolean(p?.spec?.nodeName));
+  await client.create(podKind, pod("second", { containers: whole }));
+  await until(client, podKind, "second", "default", (p) => (p?.status?.conditions ?? []).length > 0);
+  await client.delete(podKind, { name: "first", namespace: "default" }, { gracePeriodSeconds: 0 });
+  const bound = await until(client, podKind, "second", "default", (p) => Boolean(p?.spec?.nodeName));
+  t.equal(bound?.spec?.nodeName, "shop-1");
+});
+
+t.test("the namespace controller empties a namespace before it goes, and says what holds it up", async (t) => {
+  const client = await cluster(t);
+  const namespace = "shop";
+  await client.create(namespaceKind, { metadata: { name: namespace } });
+  await client.create(configMapKind, { metadata: { name: "plain", namespace } });
+  await client.create(configMapKind, { metadata: { name: "held", namespace, finalizers: ["example.com/hold"] } });
+  await client.delete(namespaceKind, { name: namespace });
+  const remaining = (object: Namespace | undefined) => (object?.status?.conditions ?? []).length > 0;
+  const held = await until(client, namespaceKind, namespace, undefined, remaining);
+  t.equal(held?.status?.phase, "Terminating");
+  t.match(held?.status?.conditions, [
+    { type: "NamespaceContentRemaining", message: /configmaps. has 1 resource instances/ },
+    { type: "NamespaceFinalizersRemaining", message: /example.com\/hold/ },
+  ]);
+  await t.rejects(client.create(configMapKind, { metadata: { name: "late", namespace } }), { name: "StatusError" });
+  const map = await client.get(configMapKind, { name: "held", namespace });
+  await client.update(configMapKind, { ...map, metadata: { ...map.metadata, finalizers: [] } });
+  await until(client, namespaceKind, namespace, undefined, (object) => object === undefined);
+  const gone = await client.get(namespaceKind, { name: namespace }).catch((error: unknown) => error);
+  t.ok(gone instanceof StatusError && gone.status.code === 404);
+});
