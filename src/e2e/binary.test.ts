@@ -50,7 +50,7 @@ for (const { name, file, cpuMsMax } of forms) {
     });
 
     await t.test("is found on the PATH", async (t) => {
-      const path = `${dirname(file)}${delimiter}${process.env["PATH"]}`;
+      const path = `${dirname(file)}${delimiter}${process.env.PATH}`;
       t.equal(
         (await command("sh", ["-c", `${basename(file)} version`], { env: { ...env, PATH: path } })).stdout,
         product,
@@ -77,7 +77,7 @@ for (const { name, file, cpuMsMax } of forms) {
         mount -t tmpfs -o noexec,nosuid tmpfs /tmp
         ! touch /mnt/here 2>/dev/null
         /mnt/svc version
-        state=$(mktemp -d /run/svc-noexec-XXXXXX)
+        state=$(mktemp -d -p /run)
         /mnt/svc apiserver --kvstore-servers="level://$state/kvstore" --cert-dir="$state/pki" \\
           --bind-address=127.0.0.1 --secure-port=${await freePort()} >"$state/log" 2>&1 &
         for _ in $(seq 150); do grep -q "Serving securely" "$state/log" && break; sleep 0.1; done

@@ -1,4 +1,4 @@
-/** A real `svc up` with a state of its own, and the real kubectl to talk to it; for the tests, the demo and the bench. */
+/** A real `svc up` with a state of its own, and the real kubectl to talk to it: for the tests, the demo, the bench. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { accessSync, closeSync, constants, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
@@ -31,12 +31,12 @@ export function clusterLack(): string | undefined {
 
 /** Every kubectl to be used: those SVC_KUBECTLS names (paths, separated by colons), then the PATH's. */
 export function kubectls(): readonly string[] {
-  const named = (process.env["SVC_KUBECTLS"] ?? "").split(delimiter).filter((path) => path !== "");
+  const named = (process.env.SVC_KUBECTLS ?? "").split(delimiter).filter((path) => path !== "");
   return [...new Set([...named, ...findPrograms("kubectl").slice(0, 1)])];
 }
 
 function findPrograms(name: string): string[] {
-  const directories = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/sbin"];
+  const directories = [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin", "/sbin"];
   return directories.map((directory) => join(directory, name)).filter(isExecutable);
 }
 

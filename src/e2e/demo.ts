@@ -12,7 +12,7 @@ else {
 }
 
 async function demo(): Promise<number> {
-  const chosen = process.env["SVC_PROGRAM"] ?? "bundle";
+  const chosen = process.env.SVC_PROGRAM ?? "bundle";
   if (!Object.hasOwn(programs, chosen)) {
     console.error(`Unknown SVC_PROGRAM ${JSON.stringify(chosen)}; allowed: ${Object.keys(programs).join(", ")}`);
     return 2;
