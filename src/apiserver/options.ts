@@ -2,22 +2,13 @@
 
 import type { ParsedFlags } from "../flags/flag.ts";
 import type { FeatureGates } from "../flags/gates.ts";
-import type { TlsOptions } from "../http/tls.ts";
-import type { StorageMediaType } from "../storage/codec.ts";
+import { openSslCiphers, tlsVersion } from "../http/tls-suites.ts";
 import type { ApiServerConfig } from "./config.ts";
 import type { apiserverFlags } from "./flags.ts";
-import { openSslCiphers } from "./tls-suites.ts";
 
 type Flags = ParsedFlags<typeof apiserverFlags>;
 
 const DEFAULT_STORE = "level:///var/lib/svc/kvstore";
-
-const TLS_VERSIONS: Readonly<Record<string, NonNullable<TlsOptions["minVersion"]>>> = {
-  VersionTLS10: "TLSv1",
-  VersionTLS11: "TLSv1.1",
-  VersionTLS12: "TLSv1.2",
-  VersionTLS13: "TLSv1.3",
-};
 
 /** Throws with one sentence for what flags can say and this build cannot do. */
 export function apiServerOptions(flags: Flags, gates: FeatureGates, gitVersion: string): ApiServerConfig {
@@ -27,7 +18,7 @@ export function apiServerOptions(flags: Flags, gates: FeatureGates, gitVersion: 
     serving: {
       certificate: pair(flags["tls-cert-file"], flags["tls-private-key-file"]),
       certDir: flags["cert-dir"],
-      minVersion: TLS_VERSIONS[flags["tls-min-version"]],
+      minVersion: tlsVersion(flags["tls-min-version"]),
       ciphers: openSslCiphers(flags["tls-cipher-suites"]),
       streamsPerConnection: flags["http2-max-streams-per-connection"],
       disableHttp2: flags["disable-http2-serving"],
@@ -41,7 +32,7 @@ export function apiServerOptions(flags: Flags, gates: FeatureGates, gitVersion: 
     storage: {
       url: storeUrl(flags["kvstore-servers"]),
       prefix: flags["kvstore-prefix"],
-      mediaType: mediaType(flags["storage-media-type"]),
+      mediaType: flags["storage-media-type"],
       compactionIntervalMs: flags["kvstore-compaction-interval"],
       eventTtlMs: flags["event-ttl"],
     },
@@ -82,11 +73,4 @@ function storeUrl(servers: readonly string[]): string {
   if (more.length > 0)
     throw new Error(`Cannot use --kvstore-servers=${servers.join(",")}: one embedded store is enough`);
   return first;
-}
-
-function mediaType(text: string): StorageMediaType {
-  if (text === "application/json" || text === "application/vnd.svc.protobuf") return text;
-  throw new Error(
-    `Cannot use --storage-media-type=${text}: this build stores application/json or application/vnd.svc.protobuf`,
-  );
 }

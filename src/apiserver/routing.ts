@@ -34,7 +34,8 @@ export function routing(options: RoutingOptions): Respond {
   const groups = new Set(discovery.paths().map((path) => path.split("/").slice(0, 3).join("/")));
   return async (context) => {
     const { request } = context;
-    const method = request.method === "HEAD" ? "GET" : request.method;
+    // Objects have no HEAD; pages do.
+    const method = request.method === "HEAD" && !context.info.isResourceRequest ? "GET" : request.method;
     const match = router.match(method, request.path);
     if (match !== undefined && "value" in match) return await match.value(context, match.params);
     if (match !== undefined) throw methodNotAllowed();

@@ -8,9 +8,13 @@ const OFFERS = [{ mediaType: "application/json" }, { mediaType: "application/yam
 
 /** Failures are always answered: what cannot be said in the form asked for is said in JSON. */
 export function statusResponse(status: Status, accept: string | undefined): HttpResponse {
+  return encoded(status.code, status, accept);
+}
+
+function encoded(code: number, status: object, accept: string | undefined): HttpResponse {
   const chosen = negotiate(accept, OFFERS, () => true)?.offer.mediaType;
-  if (chosen === "application/yaml") return bytes(status.code, chosen, Buffer.from(encodeYaml(status)));
-  return bytes(status.code, "application/json", Buffer.from(`${JSON.stringify(status)}\n`));
+  if (chosen === "application/yaml") return bytes(code, chosen, Buffer.from(encodeYaml(status)));
+  return bytes(code, "application/json", Buffer.from(`${JSON.stringify(status)}\n`));
 }
 
 /** The path is none of ours. */
@@ -29,8 +33,13 @@ export function notAcceptable(offered: readonly string[]): StatusError {
   return new StatusError(406, "NotAcceptable", message);
 }
 
-/** `Success`, as deletes and bindings answer. */
-export function success(code: number, details?: Status["details"]): Status {
-  const head = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success" } as const;
-  return { ...head, ...(details === undefined ? {} : { details }), code };
+/** `Success`, as bindings answer. */
+export function success(code: number): Status {
+  return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code };
+}
+
+/** `Success` with what was deleted; such a `Status` carries no code. */
+export function deletedResponse(details: Status["details"], accept: string | undefined): HttpResponse {
+  const { code, ...status } = success(200);
+  return encoded(code, { ...status, details }, accept);
 }

@@ -1,5 +1,5 @@
 import type { ApiObject } from "../api/kind.ts";
-import { conflict, StatusError } from "../api/status.ts";
+import { conflict, notFound, StatusError } from "../api/status.ts";
 import { waitsForNamespace } from "./change.ts";
 import { get } from "./get.ts";
 import type { Registry, Scope, WriteOptions } from "./registry.ts";
@@ -10,6 +10,8 @@ export type PropagationPolicy = "Background" | "Foreground" | "Orphan";
 export interface DeleteOptions extends WriteOptions {
   readonly gracePeriodSeconds?: number | undefined;
   readonly propagationPolicy?: PropagationPolicy | undefined;
+  /** The older form of the policy, as it was sent: `propagationPolicy` says the same. */
+  readonly orphanDependents?: boolean | undefined;
   readonly preconditions?: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined };
 }
 
@@ -41,59 +43,38 @@ export async function removeObject<T extends ApiObject>(
   options: DeleteOptions,
 ): Promise<DeleteResult<T>> {
   const name = metadataOf(found).name ?? "";
-  checkPreconditions(registry, scope, found, options);
-  const step = nextStep(registry, found, options);
-  if (options.dryRun === true) return { object: step.object, gone: step.gone };
-  if (!step.gone && step.object === found) return { object: found, gone: false };
   const key = registry.key(scope, name);
   const subject = registry.subject(scope, name);
-  let decided = step as Step<T>;
-  const check = (current: T): T => {
+  for (let current = found; ; ) {
     checkPreconditions(registry, scope, current, options);
-    decided = nextStep(registry, current, options);
-    return decided.object;
-  };
-  for (;;) {
-    if (decided.gone) {
-      const gone = await removed(registry, key, subject, check, () => decided.gone);
-      if (gone) return { object: decided.object, gone: true };
-    } else {
-      const object = await registry.objects.guaranteedUpdate(
-        key,
-        (current) => {
-          const next = check(current);
-          // It has become free to go: nothing to write, the other branch removes it.
-          return decided.gone ? current : next;
-        },
-        { subject },
-      );
-      if (!decided.gone) return { object, gone: false };
+    const step = nextStep(registry, current, options);
+    if (options.dryRun === true || (!step.gone && step.object === current)) return step;
+    try {
+      // Watchers see why an object goes before they see it gone.
+      const marked =
+        step.object === current
+          ? current
+          : await registry.objects.guaranteedUpdate(key, unlessChanged(current, step.object), { subject });
+      if (!step.gone) return { object: marked, gone: false };
+      await registry.objects.delete(key, { subject, check: unlessChanged(marked, undefined) });
+      return { object: marked, gone: true };
+    } catch (error) {
+      if (!(error instanceof Changed)) throw error;
+      const next = await registry.objects.get(key);
+      if (next === undefined) throw notFound(subject);
+      current = next;
     }
   }
 }
 
-class StillHere extends Error {}
+/** Another write came between: what was decided has to be decided anew. */
+class Changed extends Error {}
 
-async function removed<T extends ApiObject>(
-  registry: Registry<T>,
-  key: string,
-  subject: ReturnType<Registry<T>["subject"]>,
-  check: (current: T) => T,
-  isGone: () => boolean,
-): Promise<boolean> {
-  try {
-    await registry.objects.delete(key, {
-      subject,
-      check: (current) => {
-        check(current);
-        if (!isGone()) throw new StillHere();
-      },
-    });
-    return true;
-  } catch (error) {
-    if (error instanceof StillHere) return false;
-    throw error;
-  }
+function unlessChanged<T extends ApiObject, R>(seen: T, result: R): (current: T) => R {
+  return (current) => {
+    if (metadataOf(current).resourceVersion !== metadataOf(seen).resourceVersion) throw new Changed();
+    return result;
+  };
 }
 
 interface Step<T> {

@@ -39,9 +39,10 @@ export async function list<T extends ApiObject>(
     return await fromStore(registry, selection, limit, decodeContinue(query.continue));
   }
   if (query.resourceVersion && query.resourceVersion !== "0" && isExact(query)) {
-    const revision = parseRevision(query.resourceVersion);
+    const revision = listRevision(query.resourceVersion);
     return await fromStore(registry, selection, limit, { revision, after: "" });
   }
+  if (query.resourceVersion) listRevision(query.resourceVersion);
   const cache = await caughtUp(registry, scope, query.resourceVersion);
   const { items, revision } = candidates(registry, scope, selection);
   const found = selection.matches === undefined ? items : items.filter(({ object }) => selection.matches?.(object));
@@ -50,6 +51,14 @@ export async function list<T extends ApiObject>(
   const after = page[page.length - 1]!.key.slice(selection.prefix.length);
   const remaining = selection.matches === undefined ? found.length - limit : undefined;
   return { items: page, revision: cache.revision(), continue: encodeContinue({ revision, after }), remaining };
+}
+
+function listRevision(text: string): Revision {
+  try {
+    return parseRevision(text);
+  } catch (error) {
+    throw error instanceof StatusError ? badRequest(`invalid resource version: ${error.message}`) : error;
+  }
 }
 
 /** With a limit and no match rule, a resource version has always meant exactly that one. */

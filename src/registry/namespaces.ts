@@ -1,14 +1,13 @@
 /** What is special about namespaces: they hold other objects, and go after these. */
 import type { Namespace } from "../api/core/namespace.ts";
 import type { Kind } from "../api/kind.ts";
-import { conflict, forbidden, notFound, StatusError } from "../api/status.ts";
+import { forbidden, notFound, StatusError } from "../api/status.ts";
 import { change } from "./change.ts";
 import type { Admit } from "./create.ts";
 import { type DeleteOptions, type DeleteResult, remove } from "./delete.ts";
 import { get } from "./get.ts";
 import type { Registry, Scope } from "./registry.ts";
-import { named, type UpdateOptions } from "./update.ts";
-import { metadataOf, withMetadata } from "./write.ts";
+import { metadataOf } from "./write.ts";
 
 /** Without these a cluster does not work. */
 const IMMORTAL: ReadonlySet<string> = new Set(["default", "svc-system", "kube-system", "kube-public"]);
@@ -55,12 +54,7 @@ export async function removeNamespace(
   }
   const { object } = await get(namespaces, scope, name);
   if ((object.spec?.finalizers ?? []).length === 0) return await remove(namespaces, scope, name, options);
-  if (object.metadata?.deletionTimestamp !== undefined) {
-    throw conflict(
-      namespaces.subject(scope, name),
-      "The system is ensuring all content is removed from this namespace.  Upon completion, this namespace will automatically be purged by the system.",
-    );
-  }
+  if (object.metadata?.deletionTimestamp !== undefined) return { object, gone: false };
   const preconditions = options.preconditions;
   const marked = await change(
     namespaces,
@@ -74,29 +68,4 @@ export async function removeNamespace(
     { dryRun: options.dryRun, preconditions },
   );
   return { object: marked, gone: false };
-}
-
-/** `namespaces/finalize`: only the finalizers of the spec are taken over. */
-export async function finalize(
-  namespaces: Registry<Namespace>,
-  scope: Scope,
-  name: string,
-  sent: Namespace,
-  options: UpdateOptions,
-): Promise<Namespace> {
-  const object = named(sent, name);
-  const { resourceVersion, uid } = metadataOf(object);
-  return await change(
-    namespaces,
-    scope,
-    name,
-    (previous) => {
-      if (resourceVersion && resourceVersion !== previous.metadata?.resourceVersion) {
-        const why = "the object has been modified; please apply your changes to the latest version and try again";
-        throw conflict(namespaces.subject(scope, name), why);
-      }
-      return withMetadata({ ...previous, spec: { finalizers: object.spec?.finalizers ?? [] } }, metadataOf(previous));
-    },
-    { dryRun: options.dryRun, preconditions: uid ? { uid } : undefined },
-  );
 }

@@ -75,7 +75,9 @@ function withOperations(current: unknown, operations: readonly Operation[]): unk
   })) as Operation[];
   for (const failure of applyPatch(document, rooted)) {
     if (failure !== null)
-      throw new StatusError(422, "Invalid", `the server rejected our request due to an error in our request`);
+      throw new StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {
+        details: {},
+      });
   }
   return document.root;
 }

@@ -4,7 +4,7 @@ import { invalidField, renderFieldError } from "../schema/field-error.ts";
 import { change } from "./change.ts";
 import { type CreateOptions, create } from "./create.ts";
 import type { Registry, Scope } from "./registry.ts";
-import { defaulted, inNamespace, metadataOf, type Part, updated, withMetadata } from "./write.ts";
+import { defaulted, inNamespace, metadataOf, type Part, updated } from "./write.ts";
 
 export interface UpdateOptions extends CreateOptions {
   readonly part?: Part | undefined;
@@ -39,7 +39,7 @@ export async function update<T extends ApiObject>(
     const preconditions = uid ? { uid } : undefined;
     return { object: await change(registry, scope, name, next, { ...options, preconditions }), created: false };
   } catch (error) {
-    if (!isNotFound(error) || part === "status" || strategy.allowCreateOnUpdate !== true) throw error;
+    if (!isNotFound(error) || part !== "object" || strategy.allowCreateOnUpdate !== true) throw error;
     if (resourceVersion || uid) throw notFound(registry.subject(scope, name));
     return { object: await create(registry, scope, object, options), created: true };
   }
@@ -49,10 +49,10 @@ export async function update<T extends ApiObject>(
 export function named<T extends ApiObject>(object: T, name: string): T {
   const metadata = metadataOf(object);
   if (metadata.name === name) return object;
-  if (metadata.name) {
-    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
+  if (!metadata.name) {
+    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
   }
-  return withMetadata(object, { ...metadata, name });
+  throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
 }
 
 function mustNameVersion<T extends ApiObject>(registry: Registry<T>, scope: Scope, name: string): StatusError {

@@ -3,7 +3,7 @@ import type { ApiObject } from "../api/kind.ts";
 import type { ObjectMeta } from "../api/meta/object-meta.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "../api/meta/object-meta-validation.ts";
 import { badRequest, conflict, invalid } from "../api/status.ts";
-import { onlyStatus } from "../api/strategy.ts";
+import { keepStatus, onlyStatus } from "../api/strategy.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { type FieldError, renderFieldError } from "../schema/field-error.ts";
 import { validate } from "../schema/validate.ts";
@@ -46,7 +46,7 @@ export function checkNew<T extends ApiObject>(registry: Registry<T>, scope: Scop
 }
 
 /** Which part of an object a write may touch. */
-export type Part = "object" | "status";
+export type Part = "object" | "status" | "finalize";
 
 /**
  * The object an update makes of `previous` and what the client sent: the system's members kept, the strategy's word
@@ -73,8 +73,16 @@ export function updated<T extends ApiObject>(registry: Registry<T>, scope: Scope
 }
 
 function prepared<T extends ApiObject>(strategy: Registry<T>["kind"]["strategy"], next: T, previous: T, part: Part): T {
-  if (part === "object") return strategy.prepareForUpdate?.(next, previous) ?? next;
-  return (strategy.prepareForStatusUpdate ?? onlyStatus)(next, previous);
+  switch (part) {
+    case "object":
+      return strategy.prepareForUpdate?.(next, previous) ?? next;
+    case "status":
+      return (strategy.prepareForStatusUpdate ?? onlyStatus)(next, previous);
+    case "finalize":
+      return keepStatus(next, previous);
+    default:
+      return part satisfies never;
+  }
 }
 
 /** What an update cannot change, or need not repeat. */
@@ -86,7 +94,7 @@ function keptMetadata(sent: ObjectMeta, previous: ObjectMeta): ObjectMeta {
     resourceVersion: previous.resourceVersion,
     creationTimestamp: previous.creationTimestamp,
     ...optional("generation", previous.generation),
-    ...optional("deletionTimestamp", previous.deletionTimestamp),
+    ...optional("deletionTimestamp", previous.deletionTimestamp ?? deletionTimestamp),
     ...optional("deletionGracePeriodSeconds", deletionGracePeriodSeconds ?? previous.deletionGracePeriodSeconds),
   };
 }

@@ -6,6 +6,7 @@ import { readBody } from "../../http/body.ts";
 import { parseMediaType } from "../../http/negotiate.ts";
 import { decode } from "../../schema/decode.ts";
 import { decodeEnvelope } from "../../schema/envelope.ts";
+import { invalidField, renderFieldError } from "../../schema/field-error.ts";
 import { parseJson } from "../../schema/json.ts";
 import { decodeProtobuf } from "../../schema/protobuf.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
@@ -17,6 +18,7 @@ import type { FieldValidation } from "./query.ts";
 export const BODY_BYTES_MAX = 3 * 2 ** 20;
 /** Findings that one answer lists. */
 const FINDINGS_MAX = 100;
+const OPENING_BRACE = 0x7b;
 const BODY_TYPES = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
 /** What a body is to be: the kind the path asks for. */
@@ -25,6 +27,8 @@ export interface Expected {
   readonly version: string;
   readonly kind: string;
   readonly schema: ObjectSchema;
+  /** The version named in the body does not matter. */
+  readonly anyVersion?: boolean;
 }
 
 interface Parsed {
@@ -46,18 +50,28 @@ export async function readObject<T extends ApiObject>(
   return decodeObject<T>(parsed, expected, validation, context.warnings);
 }
 
-/** A JSON value that was made here, by a patch, into an object. */
-export function decodeValue<T extends ApiObject>(
+/** A JSON value that a patch made, into an object. Throws a 422 that shows the value. */
+export function decodePatched<T extends ApiObject>(
   value: unknown,
+  duplicates: readonly string[],
   expected: Expected,
   validation: FieldValidation,
   warnings: string[],
 ): T {
-  checkIdentity(value, expected);
-  return decodeObject<T>({ value, duplicates: [] }, expected, validation, warnings);
+  try {
+    checkIdentity(value, expected);
+    return decodeObject<T>({ value, duplicates }, expected, validation, warnings);
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    const detail = error.message.replace(/^.* cannot be handled as a \w+: /, "");
+    const text = renderFieldError(invalidField("patch", JSON.stringify(value), detail));
+    throw new StatusError(422, "Invalid", ` "" is invalid: patch: ${text}`, {
+      details: { causes: [{ reason: "FieldValueInvalid", message: text, field: "patch" }] },
+    });
+  }
 }
 
-/** Undefined for an empty body. */
+/** Options, which name any API version: that of the resource, of meta, or none. Undefined for an empty body. */
 export async function readOptional<T extends ApiObject>(
   context: RequestContext,
   expected: Expected,
@@ -65,8 +79,10 @@ export async function readOptional<T extends ApiObject>(
   const bytes = await readBody(context.request, BODY_BYTES_MAX);
   if (bytes.length === 0) return undefined;
   const type = bodyType(context);
-  if (type === "protobuf") return fromProtobuf<T>(bytes, expected);
-  return decodeObject<T>(parse(bytes, type, expected), expected, "Ignore", context.warnings);
+  if (type === "protobuf") return fromProtobuf<T>(bytes, { ...expected, anyVersion: true });
+  const parsed = parse(bytes, type, expected);
+  checkIdentity(parsed.value, { ...expected, anyVersion: true });
+  return decodeObject<T>(parsed, expected, "Ignore", context.warnings);
 }
 
 function bodyType(context: RequestContext): "json" | "yaml" | "protobuf" {
@@ -92,21 +108,28 @@ export function unsupportedBody(accepted: string): StatusError {
 function parse(bytes: Buffer, type: "json" | "yaml", expected: Expected): Parsed {
   try {
     if (type === "json") return parseJson(bytes);
-    const [document, ...more] = parseYaml(bytes.toString("utf8"));
-    if (document === undefined || more.length > 0) throw new SyntaxError("yaml: expected exactly one document");
-    return { value: document.value, duplicates: document.duplicates };
+    // Further documents are not looked at, as in Kubernetes.
+    const [document] = parseYaml(bytes.toString("utf8"));
+    return { value: document?.value, duplicates: document?.duplicates ?? [] };
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    const why = `couldn't get version/kind; json parse error: ${error.message} (${excerpt(bytes)})`;
-    throw badRequest(`the object provided is unrecognized (must be of type ${expected.kind}): ${why}`);
+    const why = type === "yaml" ? error.message : `couldn't get version/kind; json parse error: ${goSyntax(error)}`;
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${expected.kind}): ${why} (${excerpt(bytes)})`,
+    );
   }
 }
 
-/** The start of a body, as error messages quote it. */
+/** Go says what is wrong but not where. */
+export function goSyntax(error: SyntaxError): string {
+  return error.message.replace(/ \(line \d+, column \d+\)$/, "");
+}
+
+/** The start of a body, as error messages quote it: as text where it looks like JSON, else in hex. */
 function excerpt(bytes: Buffer): string {
   if (bytes.length === 0) return "<empty>";
-  const text = bytes.subarray(0, 30).toString("utf8");
-  return bytes.length > 30 ? `${text} ...` : text;
+  const start = bytes.subarray(0, 30).toString(bytes[0] === OPENING_BRACE ? "utf8" : "hex");
+  return bytes.length > 30 ? `${start} ...` : start;
 }
 
 /** A body may leave its identity to the path, but not contradict it. */
@@ -119,17 +142,19 @@ function checkIdentity(value: unknown, expected: Expected): void {
       `${kind} in version ${JSON.stringify(found)} cannot be handled as a ${expected.kind}: it is of another kind`,
     );
   }
-  if (typeof apiVersion !== "string" || apiVersion === "") return;
+  if (expected.anyVersion === true || typeof apiVersion !== "string" || apiVersion === "") return;
   const named = parseApiVersion(apiVersion);
   if (named !== undefined && svcGroup(named.group) === svcGroup(expected.group) && named.version === expected.version)
     return;
-  throw badRequest(`the API version in the data (${apiVersion}) does not match the expected API version (${version})`);
+  const what = `${expected.kind} in version ${JSON.stringify(named?.version ?? apiVersion)}`;
+  const why = `no kind ${JSON.stringify(expected.kind)} is registered for version ${JSON.stringify(apiVersion)}`;
+  throw badRequest(`${what} cannot be handled as a ${expected.kind}: ${why}`);
 }
 
 function decodeObject<T>(parsed: Parsed, expected: Expected, validation: FieldValidation, warnings: string[]): T {
   const what = `${expected.kind} in version ${JSON.stringify(expected.version)} cannot be handled as a ${expected.kind}`;
   const unknownFields = validation === "Ignore" ? "drop" : "report";
-  const { value, unknown, errors } = decode(expected.schema, parsed.value, { unknownFields });
+  const { value, unknown, errors } = decode(expected.schema, parsed.value ?? {}, { unknownFields });
   const error = errors[0];
   if (error !== undefined) throw badRequest(`${what}: ${error.message}`);
   if (validation !== "Ignore") {
@@ -155,7 +180,8 @@ function fromProtobuf<T extends ApiObject>(bytes: Buffer, expected: Expected): T
     return withoutIdentity(decodeProtobuf(expected.schema, envelope.raw) as ApiObject) as T;
   } catch (error) {
     if (error instanceof StatusError) throw error;
-    throw unrecognized(error instanceof Error ? error.message : String(error));
+    const why = error instanceof Error ? error.message : String(error);
+    throw unrecognized(`${why} (${excerpt(bytes)})`);
   }
 }
 

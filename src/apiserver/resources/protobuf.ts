@@ -7,6 +7,7 @@ import { encodeEnvelope, type Magic } from "../../schema/envelope.ts";
 import { encodeProtobuf } from "../../schema/protobuf.ts";
 import { ReverseWriter, wireBytes } from "../../schema/wire.ts";
 import type { Identity } from "./identity.ts";
+import { metadataOnly } from "./metadata-only.ts";
 
 const messages = new WeakMap<object, Uint8Array>();
 
@@ -17,6 +18,23 @@ function messageOf<T extends ApiObject>(kind: Kind<T>, object: T): Uint8Array {
     messages.set(object, bytes);
   }
   return bytes;
+}
+
+/** `PartialObjectMetadata`, and the items of its list. */
+export function protobufMetadata(magic: Magic, metaVersion: string, object: ApiObject): Uint8Array {
+  const identity = { apiVersion: metaVersion, kind: "PartialObjectMetadata" };
+  return encodeEnvelope(magic, identity, encodeProtobuf(metadataOnly, { metadata: object.metadata }));
+}
+
+export function protobufMetadataList(
+  magic: Magic,
+  metaVersion: string,
+  metadata: ListMetadata,
+  objects: readonly ApiObject[],
+): Uint8Array {
+  const items = objects.map((object) => encodeProtobuf(metadataOnly, { metadata: object.metadata }));
+  const identity = { apiVersion: metaVersion, kind: "PartialObjectMetadataList" };
+  return encodeEnvelope(magic, identity, listMessage(metadata, items));
 }
 
 export function protobufObject<T extends ApiObject>(
@@ -41,14 +59,19 @@ export function protobufList<T extends ApiObject>(
   metadata: ListMetadata,
   objects: readonly T[],
 ): Uint8Array {
+  const items = objects.map((object) => messageOf(kind, object));
+  return encodeEnvelope(magic, identity, listMessage(metadata, items));
+}
+
+function listMessage(metadata: ListMetadata, items: readonly Uint8Array[]): Uint8Array {
   const writer = new ReverseWriter();
-  for (let index = objects.length - 1; index >= 0; index--) {
-    writer.bytes(messageOf(kind, objects[index]!));
+  for (let index = items.length - 1; index >= 0; index--) {
+    writer.bytes(items[index]!);
     writer.tag(2, wireBytes);
   }
   writer.bytes(encodeProtobuf(listMeta, metadata));
   writer.tag(1, wireBytes);
-  return encodeEnvelope(magic, identity, writer.take());
+  return writer.take();
 }
 
 const rawExtension = message("runtime.RawExtension", { raw: optional(1, binary) });

@@ -118,16 +118,14 @@ export function deleteOptions(query: URLSearchParams, body: SentDeleteOptions | 
     );
   }
   if (policy !== undefined && !["Foreground", "Background", "Orphan"].includes(policy)) {
-    errors.push(notSupported("propagationPolicy", policy, ["Background", "Foreground", "Orphan"]));
-  }
-  if (grace !== undefined && grace < 0 && body !== undefined) {
-    errors.push(invalidField("gracePeriodSeconds", grace, "must be greater than or equal to 0"));
+    errors.push(unsupported("propagationPolicy", policy, ["Foreground", "Background", "Orphan", "nil"]));
   }
   refuse("DeleteOptions", errors);
   const meant = orphan === undefined ? policy : orphan ? "Orphan" : "Background";
   return {
     dryRun: dryRun.length > 0,
     gracePeriodSeconds: grace,
+    orphanDependents: orphan,
     propagationPolicy: meant as PropagationPolicy | undefined,
     ...(body?.preconditions === undefined ? {} : { preconditions: body.preconditions }),
   };
@@ -174,7 +172,7 @@ function matchErrors(match: string | undefined, version: string | undefined, tok
     );
   }
   if (match !== "Exact" && match !== "NotOlderThan") {
-    errors.push(notSupported("resourceVersionMatch", match, ["Exact", "NotOlderThan", ""]));
+    errors.push(unsupported("resourceVersionMatch", match, ["Exact", "NotOlderThan", ""]));
   }
   if (match === "Exact" && version === "0") {
     const why = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"';
@@ -191,6 +189,12 @@ function integer(query: URLSearchParams, name: string): number | undefined {
     throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
   }
   return Number(text);
+}
+
+/** Supported values in the order that Kubernetes lists them. */
+function unsupported(field: string, value: string, supported: readonly string[]): FieldError {
+  const detail = `supported values: ${supported.map((text) => JSON.stringify(text)).join(", ")}`;
+  return { ...notSupported(field, value, []), detail };
 }
 
 function optionalFlag(text: string | null): boolean | undefined {

@@ -7,7 +7,7 @@ import { parseJson } from "../../schema/json.ts";
 import { encodeYaml } from "../../schema/yaml.ts";
 import { encodeObject, headOf, type Identity } from "./identity.ts";
 import { joined } from "./pieces.ts";
-import { type ListMetadata, protobufList, protobufObject } from "./protobuf.ts";
+import { type ListMetadata, protobufList, protobufMetadata, protobufMetadataList, protobufObject } from "./protobuf.ts";
 import type { Representation } from "./representation.ts";
 import { partialMetadata, type Row, type TableOptions, table } from "./table.ts";
 
@@ -31,7 +31,11 @@ export function objectResponse<T extends ApiObject>(
   const { identity, representation } = answering;
   if (representation.as === "table") {
     const metadata = { resourceVersion: row.object.metadata?.resourceVersion ?? "" };
-    return encoded(status, representation, [table(kind, identity, metadata, [row], tableOptions(answering))]);
+    return encoded(status, representation, [table(kind, identity, metadata, [row], tableOptions(answering)), NEWLINE]);
+  }
+  if (representation.as === "metadata" && representation.format === "protobuf") {
+    const { mediaType, magic, metaVersion } = representation;
+    return bytes(status, mediaType, protobufMetadata(magic, metaVersion, row.object));
   }
   if (representation.as === "metadata") {
     return encoded(status, representation, [
@@ -69,7 +73,13 @@ export function listResponse<T extends ApiObject>(
   if (representation.as === "table") {
     return encoded(200, representation, [
       table(kind, answering.identity, metadata, page.items, tableOptions(answering)),
+      NEWLINE,
     ]);
+  }
+  if (representation.as === "metadata" && representation.format === "protobuf") {
+    const { mediaType, magic, metaVersion } = representation;
+    const objects = page.items.map(({ object }) => object);
+    return bytes(200, mediaType, protobufMetadataList(magic, metaVersion, metadata, objects));
   }
   if (representation.as === "metadata") {
     const head = { kind: "PartialObjectMetadataList", apiVersion: representation.metaVersion, metadata };

@@ -6,7 +6,7 @@ import type { Router } from "../../http/router.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { RequestContext } from "../context.ts";
 import { getObject, listObjects } from "./read.ts";
-import { bindPod, finalizeNamespace } from "./subresources.ts";
+import { bindPod } from "./subresources.ts";
 import type { ResourceHandler, ResourceSettings, Target } from "./target.ts";
 import { createObject, deleteObject, deleteObjects, patchObject, updateObject } from "./write.ts";
 
@@ -88,7 +88,7 @@ function subresource(name: string, verb: Verb, extra: ExtraHandlers): ResourceHa
     case "create binding":
       return bindPod;
     case "update finalize":
-      return finalizeNamespace;
+      return updateObject("finalize");
     case "get log":
       return extra.podLog;
     default:

@@ -1,16 +1,13 @@
 import { type Binding, binding as bindingSchema } from "../../api/core/binding.ts";
-import type { Namespace } from "../../api/core/namespace.ts";
 import type { Pod } from "../../api/core/pod.ts";
 import { badRequest } from "../../api/status.ts";
 import { bind } from "../../registry/binding.ts";
-import { finalize } from "../../registry/namespaces.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { named } from "../../registry/update.ts";
 import { statusResponse, success } from "../status-response.ts";
 import { readObject } from "./body.ts";
 import { writeQuery } from "./query.ts";
-import { writtenResponse } from "./respond.ts";
-import { answeringOf, expectedOf, type ResourceHandler, scopeOf } from "./target.ts";
+import { type ResourceHandler, scopeOf } from "./target.ts";
 
 const bindingBody = { group: "", version: "v1", kind: "Binding", schema: bindingSchema };
 
@@ -20,7 +17,7 @@ export const bindPod: ResourceHandler = async (target, context, params) => {
   const sent = await readObject<Binding>(context, bindingBody, fieldValidation);
   const name = params.name ?? sent.metadata?.name ?? "";
   if (name === "") throw badRequest("name must be provided");
-  const binding = named(sent, name);
+  const binding = sent.metadata?.name ? named(sent, name) : sent;
   const namespace = binding.metadata?.namespace ?? "";
   if (namespace !== "" && namespace !== params.namespace) {
     throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
@@ -28,13 +25,4 @@ export const bindPod: ResourceHandler = async (target, context, params) => {
   const pods = target.registry as unknown as Registry<Pod>;
   await bind(pods, scopeOf(target, context, params), name, binding, { dryRun });
   return statusResponse(success(201), context.request.headers.accept);
-};
-
-export const finalizeNamespace: ResourceHandler = async (target, context, params) => {
-  const { dryRun, fieldValidation } = writeQuery("UpdateOptions", context.info.query);
-  const answering = answeringOf(target, context, "object");
-  const sent = await readObject<Namespace>(context, expectedOf(target), fieldValidation);
-  const namespaces = target.registry as unknown as Registry<Namespace>;
-  const object = await finalize(namespaces, scopeOf(target, context, params), params.name ?? "", sent, { dryRun });
-  return writtenResponse(200, namespaces.kind, object, answering);
 };

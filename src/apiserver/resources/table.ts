@@ -1,12 +1,11 @@
 /** The server-side tables that `kubectl get` prints: one row an object, cells computed by the kind's columns. */
 
 import type { ApiObject, Kind } from "../../api/kind.ts";
-import { objectMeta } from "../../api/meta/object-meta.ts";
 import { invalid } from "../../api/status.ts";
-import { object as objectSchema, optional } from "../../schema/define.ts";
 import { notSupported, renderFieldError } from "../../schema/field-error.ts";
 import { stringify } from "../../schema/json.ts";
 import { headOf, type Identity } from "./identity.ts";
+import { metadataOnly } from "./metadata-only.ts";
 import type { ListMetadata } from "./protobuf.ts";
 
 export interface TableOptions {
@@ -44,7 +43,7 @@ export function table<T extends ApiObject>(
   const definitions = options.headers ? columnDefinitions(kind) : null;
   const start = `${JSON.stringify(head).slice(0, -1)},"columnDefinitions":${JSON.stringify(definitions)},"rows":[`;
   const texts = rows.map((row) => rowText(kind, identity, row, options));
-  return Buffer.from(`${start}${texts.join(",")}]}\n`);
+  return Buffer.from(`${start}${texts.join(",")}]}`);
 }
 
 function columnDefinitions<T extends ApiObject>(kind: Kind<T>) {
@@ -74,8 +73,6 @@ function included<T extends ApiObject>(identity: Identity, row: Row<T>, options:
       return options.includeObject satisfies never;
   }
 }
-
-const metadataOnly = objectSchema("meta/v1.PartialObjectMetadata", { metadata: optional(1, objectMeta) });
 
 /** `PartialObjectMetadata` as JSON. */
 export function partialMetadata(object: ApiObject, metaVersion: string): string {

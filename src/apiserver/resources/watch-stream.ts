@@ -4,7 +4,7 @@ import type { Clock } from "../../std/clock.ts";
 import type { CacheEvent } from "../../storage/watch/cache.ts";
 import { statusOf } from "../stages/failures.ts";
 import { headOf } from "./identity.ts";
-import { protobufFrame, protobufObject, protobufStatus } from "./protobuf.ts";
+import { protobufFrame, protobufMetadata, protobufObject, protobufStatus } from "./protobuf.ts";
 import type { Answering } from "./respond.ts";
 import { partialMetadata, table } from "./table.ts";
 
@@ -49,6 +49,10 @@ class Framing<T extends ApiObject> {
   change(event: ObjectEvent<T>): Uint8Array {
     const { representation } = this.#answering;
     if (representation.as === "table") return this.#table(event);
+    if (representation.as === "metadata" && representation.format === "protobuf") {
+      const { magic, metaVersion } = representation;
+      return protobufFrame(event.type, protobufMetadata(magic, metaVersion, event.item.object));
+    }
     if (representation.as === "metadata") {
       return jsonFrame(event.type, Buffer.from(partialMetadata(event.item.object, representation.metaVersion)));
     }
@@ -69,6 +73,12 @@ class Framing<T extends ApiObject> {
     const { identity, representation } = this.#answering;
     const annotations = initialEventsEnd ? { annotations: { [INITIAL_EVENTS_END]: "true" } } : {};
     const metadata = { resourceVersion: String(revision), ...annotations };
+    if (representation.format === "protobuf" && representation.as === "metadata") {
+      return protobufFrame(
+        "BOOKMARK",
+        protobufMetadata(representation.magic, representation.metaVersion, { metadata }),
+      );
+    }
     if (representation.format === "protobuf") {
       const object = { metadata } as unknown as T;
       return protobufFrame("BOOKMARK", protobufObject(representation.magic, identity, this.#kind, object));

@@ -1,7 +1,8 @@
+import type { Operation } from "rfc6902";
 import type { Namespace } from "../../api/core/namespace.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { deleteOptions as deleteOptionsSchema, type DeleteOptions as SentOptions } from "../../api/meta/options.ts";
-import { badRequest } from "../../api/status.ts";
+import { badRequest, StatusError } from "../../api/status.ts";
 import { readBody } from "../../http/body.ts";
 import { parseMediaType } from "../../http/negotiate.ts";
 import { create } from "../../registry/create.ts";
@@ -14,8 +15,8 @@ import { update } from "../../registry/update.ts";
 import type { Part } from "../../registry/write.ts";
 import { parseJson } from "../../schema/json.ts";
 import type { RequestContext } from "../context.ts";
-import { statusResponse, success } from "../status-response.ts";
-import { BODY_BYTES_MAX, decodeValue, readObject, readOptional, unsupportedBody } from "./body.ts";
+import { deletedResponse } from "../status-response.ts";
+import { BODY_BYTES_MAX, decodePatched, goSyntax, readObject, readOptional } from "./body.ts";
 import { deleteOptions, listQuery, writeQuery } from "./query.ts";
 import { listResponse, writtenResponse } from "./respond.ts";
 import { answeringOf, expectedOf, type ResourceHandler, scopeOf, type Target } from "./target.ts";
@@ -50,43 +51,77 @@ export function patchObject(part: Part): ResourceHandler {
     const decode = (value: unknown): ApiObject => {
       // The patch may be tried again on a newer object: what the last try found is what counts.
       context.warnings.length = 0;
-      return decodeValue(value, expected, fieldValidation, context.warnings);
+      return decodePatched(value, sent.duplicates, expected, fieldValidation, context.warnings);
     };
     const scope = scopeOf(target, context, params);
-    const object = await patch(target.registry, scope, params.name ?? "", sent, { dryRun, part, decode });
+    const object = await patch(target.registry, scope, params.name ?? "", sent.patch, { dryRun, part, decode });
     return writtenResponse(200, target.kind, object, answering);
   };
 }
 
-const PATCH_TYPES = "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json";
+const PATCH_TYPES = {
+  "application/json-patch+json": "json",
+  "application/merge-patch+json": "merge",
+  "application/strategic-merge-patch+json": "strategic",
+} as const;
 
-async function readPatch(context: RequestContext): Promise<Patch> {
-  const type = parseMediaType(context.request.headers["content-type"] ?? "")?.type;
-  const types = {
-    "application/json-patch+json": "json",
-    "application/merge-patch+json": "merge",
-    "application/strategic-merge-patch+json": "strategic",
-  } as const;
-  const chosen = Object.hasOwn(types, type ?? "") ? types[type as keyof typeof types] : undefined;
-  if (chosen === undefined) throw unsupportedBody(PATCH_TYPES);
-  const bytes = await readBody(context.request, BODY_BYTES_MAX);
-  let value: unknown;
-  try {
-    value = parseJson(bytes).value;
-  } catch (error) {
-    if (error instanceof SyntaxError) throw badRequest(`error decoding patch: ${error.message}`);
-    throw error;
-  }
-  if (chosen !== "json") return { type: chosen, value };
-  if (!Array.isArray(value) || !value.every(isOperation))
-    throw badRequest("error decoding patch: it must be a list of operations");
-  return { type: "json", operations: value };
+interface SentPatch {
+  readonly patch: Patch;
+  /** Paths that the patch names more than once. */
+  readonly duplicates: readonly string[];
 }
 
-function isOperation(value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  const { op, path } = value as { readonly op?: unknown; readonly path?: unknown };
-  return typeof op === "string" && typeof path === "string";
+async function readPatch(context: RequestContext): Promise<SentPatch> {
+  const type = patchType(context.request.headers["content-type"]);
+  const bytes = await readBody(context.request, BODY_BYTES_MAX);
+  let parsed: ReturnType<typeof parseJson>;
+  try {
+    parsed = parseJson(bytes);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw badRequest(type === "strategic" ? goSyntax(error) : `error decoding patch: ${goSyntax(error)}`);
+  }
+  const { value, duplicates } = parsed;
+  if (type === "json") return { patch: { type, operations: operationsOf(value) }, duplicates: [] };
+  if (value === null) throw badRequest("Invalid JSON Patch");
+  if (typeof value !== "object" || Array.isArray(value)) {
+    const where = type === "strategic" ? "" : "error decoding patch: ";
+    throw badRequest(`${where}json: cannot unmarshal ${goType(value)} into Go value of type map[string]interface {}`);
+  }
+  return { patch: { type, value }, duplicates };
+}
+
+function patchType(header = ""): Patch["type"] {
+  const type = parseMediaType(header)?.type ?? "";
+  if (Object.hasOwn(PATCH_TYPES, type)) return PATCH_TYPES[type as keyof typeof PATCH_TYPES];
+  if (type === "application/apply-patch+yaml") {
+    const accepted = Object.keys(PATCH_TYPES).join(", ");
+    const message = `server-side apply is not served: the patch types accepted are ${accepted}`;
+    throw new StatusError(415, "UnsupportedMediaType", message);
+  }
+  throw new StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type");
+}
+
+function operationsOf(value: unknown): readonly Operation[] {
+  const wrong = (found: unknown, wanted: string): never => {
+    throw badRequest(`error decoding patch: json: cannot unmarshal ${goType(found)} into Go value of type ${wanted}`);
+  };
+  if (value === null) return [];
+  if (!Array.isArray(value)) return wrong(value, "[]handlers.jsonPatchOp");
+  for (const item of value) {
+    if (typeof item !== "object" || item === null || Array.isArray(item)) wrong(item, "handlers.jsonPatchOp");
+    const { op, path, from = "" } = item as { readonly [name: string]: unknown };
+    if (typeof op !== "string" || typeof path !== "string" || typeof from !== "string") {
+      const message = "the server rejected our request due to an error in our request";
+      throw new StatusError(422, "Invalid", message, { details: {} });
+    }
+  }
+  return value as readonly Operation[];
+}
+
+function goType(value: unknown): string {
+  if (Array.isArray(value)) return "array";
+  return typeof value === "boolean" ? "bool" : typeof value;
 }
 
 export const deleteObject: ResourceHandler = async (target, context, params) => {
@@ -94,11 +129,12 @@ export const deleteObject: ResourceHandler = async (target, context, params) => 
   const answering = answeringOf(target, context, "object");
   const name = params.name ?? "";
   const { object, gone } = await removeOne(target, context, params, name, options);
-  if (!gone || isPod(target)) return writtenResponse(200, target.kind, object, answering);
+  // Whoever says that dependents go too is told that this has not happened yet.
+  const accepted = !gone && options.orphanDependents === false;
+  if (!gone || isPod(target)) return writtenResponse(accepted ? 202 : 200, target.kind, object, answering);
   const uid = object.metadata?.uid ?? "";
   const group = target.group === "" ? {} : { group: target.group };
-  const status = success(200, { name, ...group, kind: target.kind.plural, uid });
-  return statusResponse(status, context.request.headers.accept);
+  return deletedResponse({ name, ...group, kind: target.kind.plural, uid }, context.request.headers.accept);
 };
 
 /** Kubernetes answers the delete of a pod with the pod, whether it is gone or not. */
