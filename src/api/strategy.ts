@@ -11,12 +11,6 @@ export function keepStatus<T extends WithStatus>(next: T, previous: T): T {
   return (previous.status === undefined ? rest : { ...rest, status: previous.status }) as T;
 }
 
-/** A new object starts without the status its author sent. */
-export function dropStatus<T extends WithStatus>(object: T): T {
-  const { status: _, ...rest } = object;
-  return rest as T;
-}
-
 /** A write to the status changes nothing else but what stands in `metadata` of the update. */
 export function onlyStatus<T extends WithStatus>(next: T, previous: T): T {
   const { status: _, ...rest } = previous;

@@ -65,7 +65,6 @@ export const quantity: SpecialSchema & Of<string> = { type: "special", format: "
 export const intOrString: SpecialSchema & Of<number | string> = { type: "special", format: "intOrString" };
 export const fieldsV1: RawSchema & Of<Readonly<Record<string, unknown>>> = { type: "raw", format: "fieldsV1" };
 export const rawExtension: RawSchema = { type: "raw", format: "rawExtension" };
-export const json: RawSchema = { type: "raw", format: "json" };
 
 /** Text from a closed set; TypeScript sees the union of the values. */
 export function oneOf<const V extends readonly string[]>(...values: V): StringSchema & Of<V[number]> {

@@ -65,10 +65,8 @@ export function graceSeconds(pod: Pod): number {
   return pod.metadata?.deletionGracePeriodSeconds ?? pod.spec?.terminationGracePeriodSeconds ?? 30;
 }
 
-/** Mirror pods and pods from files say where they come from. */
-export const configSourceAnnotation = "kubernetes.io/config.source";
-export const configHashAnnotation = "kubernetes.io/config.hash";
-export const configMirrorAnnotation = "kubernetes.io/config.mirror";
+/** Where a pod came from; absent means the API. */
+const configSourceAnnotation = "kubernetes.io/config.source";
 
 export function isStatic(pod: Pod): boolean {
   const source = pod.metadata?.annotations?.[configSourceAnnotation];

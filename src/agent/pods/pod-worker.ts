@@ -250,7 +250,9 @@ export class PodWorker {
         const known = this.#observation;
         const seen = await observe(services.runtime, podUid(this.#pod), known, this.#stop.signal);
         const containers = await Promise.all(
-          seen.containers.map((each) => (known.containers.includes(each) ? each : withTerminationMessage(each, count))),
+          seen.containers.map(async (each) =>
+            known.containers.includes(each) ? each : await withTerminationMessage(each, count),
+          ),
         );
         this.#observation = { sandboxes: seen.sandboxes, containers };
       } finally {

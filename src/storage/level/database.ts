@@ -117,7 +117,11 @@ async function makeDirectory(path: string): Promise<void> {
   if (created === undefined) return;
   for (let directory = dirname(path); ; directory = dirname(directory)) {
     const handle = await open(directory, "r");
-    await handle.sync().finally(() => handle.close());
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
     if (directory === dirname(created) || directory === dirname(directory)) return;
   }
 }
