@@ -66,7 +66,8 @@ async function run(suite, files, options) {
   if (files.length === 0) return { passed: 0, failed: 0 };
   const output = join(root, "dist", `${suite}.tap`);
   mkdirSync(dirname(output), { recursive: true });
-  const reporter = process.stdout.isTTY ? [] : ["--reporter=terse"];
+  const reporter = process.stdout.isTTY ? [] : ["--reporter=silent"];
+  const began = performance.now();
   const code = await new Promise((resolve, reject) => {
     const child = spawn("tap", ["run", ...reporter, ...options, `--output-file=${output}`, ...files], {
       cwd: root,
@@ -78,12 +79,23 @@ async function run(suite, files, options) {
   const result = await count(output);
   // A runner that fails without a failed test (nothing ran, it crashed) is a failure all the same.
   if (code !== 0 && result.failed === 0) result.failed = 1;
+  for (const failure of result.failures) console.error(failure);
+  const seconds = Math.round((performance.now() - began) / 1000);
+  console.error(
+    `${suite}: ${result.passed} passed, ${result.failed} failed in ${seconds} s; all of it is in dist/${suite}.tap`,
+  );
   return result;
 }
 
 /** Counts leaves only: a test that holds others is as good as they are, and counts when it fails without them. */
 async function count(file) {
-  const result = { passed: 0, failed: 0 };
+  const result = { passed: 0, failed: 0, failures: [] };
+  const fail = ({ fullname, name, diag }) => {
+    result.failed++;
+    const where = diag?.at === undefined ? "" : ` (${diag.at.fileName}:${diag.at.lineNumber})`;
+    const details = (diag?.diff ?? diag?.stack ?? "").split("\n").slice(0, 30).join("\n");
+    result.failures.push(`not ok: ${fullname} > ${name}${where}\n${details}`);
+  };
   const follow = (parser) => {
     let below = 0;
     let failedBelow = 0;
@@ -99,8 +111,8 @@ async function count(file) {
       const good = assertion.ok || assertion.todo;
       if (below === 0) {
         if (good && !assertion.skip) result.passed++;
-        if (!good) result.failed++;
-      } else if (!good && failedBelow === 0) result.failed++;
+        if (!good) fail(assertion);
+      } else if (!good && failedBelow === 0) fail(assertion);
       below = 0;
       failedBelow = 0;
     });

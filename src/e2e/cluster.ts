@@ -211,6 +211,11 @@ export class TestCluster implements AsyncDisposable {
     return / at (\S+)\/containerd\.sock/.exec(this.log())?.[1] ?? "";
   }
 
+  /** The process number of the containerd that svc started. */
+  containerdPid(): number {
+    return Number(readFileSync(join(this.runDir, "containerd.pid"), "utf8"));
+  }
+
   /** What is left of the cluster on this machine: processes, mounts and the bridge, a line each. */
   async remains(): Promise<readonly string[]> {
     const runDir = this.runDir;
