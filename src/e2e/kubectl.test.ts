@@ -1,0 +1,108 @@
+/** Every kubectl at hand against one cluster: a table of commands with what they must answer, and watches. */
+import { type ChildProcess, spawn } from "node:child_process";
+import t, { type Test } from "tap";
+import { type CommandResult, clusterLack, kubectls, programs, TestCluster, until } from "./cluster.ts";
+import { type KubectlCase, kubectlCases } from "./kubectl-cases.ts";
+
+const RETRY_MS_MAX = 30_000;
+/** Enough for ten kubectls; the runner's own limit counts from when the file began. */
+const ALL_MS_MAX = 300_000;
+
+const lack = clusterLack();
+if (lack !== undefined) console.error(`Whole clusters are left out: ${lack}.`);
+else {
+  t.test("svc up answers every kubectl as Kubernetes does", { timeout: ALL_MS_MAX }, async (t) => {
+    await using cluster = await TestCluster.create({ program: programs.bundle });
+    await cluster.start("--stop-pods");
+    for (const binary of kubectls()) {
+      const { stdout } = await cluster.kubectl(["version", "--client", "-o", "json"], { binary });
+      const { gitVersion } = JSON.parse(stdout).clientVersion as { readonly gitVersion: string };
+      const minor = Number(/^v1\.(\d+)/.exec(gitVersion)?.[1]);
+      const session = { cluster, binary, minor, namespace: `kubectl-${minor}` };
+      await t.test(`kubectl ${gitVersion} (${binary})`, { timeout: ALL_MS_MAX }, (t) => allCases(t, session));
+    }
+    t.equal(await cluster.stop(), 0, "a clean stop");
+    t.same(await cluster.remains(), [], "nothing is left of it");
+  });
+}
+
+interface Session {
+  readonly cluster: TestCluster;
+  readonly binary: string;
+  readonly minor: number;
+  readonly namespace: string;
+}
+
+async function allCases(t: Test, session: Session): Promise<void> {
+  for (const [theme, cases] of Object.entries(kubectlCases)) {
+    for (const one of cases) if ((one.since ?? 0) <= session.minor) await answers(t, session, one);
+    if (theme === "reading") await watches(t, session);
+  }
+}
+
+async function answers(t: Test, session: Session, one: KubectlCase): Promise<void> {
+  const attempt = async (): Promise<string | undefined> => wrong(await ask(session, one), session, one);
+  let problem = await attempt();
+  const deadline = performance.now() + RETRY_MS_MAX;
+  while (problem !== undefined && one.retry === true && performance.now() < deadline) problem = await attempt();
+  const { run } = one;
+  t.ok(problem === undefined, `kubectl ${typeof run === "string" ? run : run.join(" ")}${problem ?? ""}`);
+}
+
+function ask({ cluster, binary, namespace }: Session, { run, input, editor }: KubectlCase): Promise<CommandResult> {
+  const words = typeof run === "string" ? run.split(" ") : run;
+  const env = editor === undefined ? cluster.env : { ...cluster.env, KUBE_EDITOR: `sed -i '${editor}'` };
+  const args = ["--namespace", namespace, ...words].map((word) => word.replaceAll("$NS", namespace));
+  const text = input?.replaceAll("$NS", namespace);
+  return cluster.kubectl(args, { binary, env, timeoutMs: 90_000, ...(text === undefined ? {} : { input: text }) });
+}
+
+/** What differs from the expectation, with what was said; undefined when nothing does. */
+function wrong({ code, stdout, stderr }: CommandResult, { namespace }: Session, one: KubectlCase): string | undefined {
+  const matches = (text: string, wanted: RegExp | "" | undefined): boolean => {
+    if (wanted === undefined) return true;
+    return wanted === "" ? text === "" : wanted.test(text.replaceAll(namespace, "$NS"));
+  };
+  const said = matches(stdout, one.out) && matches(stderr, one.err) && matches(stdout + stderr, one.said);
+  if (code === (one.code ?? 0) && said) return undefined;
+  const texts = [one.out, one.err, one.said].filter((text) => text !== undefined).map((text) => text || "no output");
+  const wanted = [`code ${one.code ?? 0}`, ...texts].join(", ");
+  return `: wanted ${wanted}; code ${code}, it said:\n${stdout}${stderr}`;
+}
+
+/** What happens after a watch began arrives in it, in order; and a followed log goes on. */
+async function watches(t: Test, session: Session): Promise<void> {
+  const { cluster, binary, namespace } = session;
+  using events = new Following(session, ["get", "configmaps", "--watch", "--output-watch-events"]);
+  using log = new Following(session, ["logs", "--follow", "--tail=1", "hello"]);
+  await events.prints(/ADDED +settings /);
+  for (const words of ["create cm seen", "label cm seen a=b", "delete cm seen"]) {
+    const args = ["--namespace", namespace, ...words.split(" ")];
+    t.equal((await cluster.kubectl(args, { binary })).code, 0, `kubectl ${words}`);
+  }
+  t.match(await events.prints(/DELETED/), /ADDED +seen .*\nMODIFIED +seen .*\nDELETED +seen /, "kubectl get --watch");
+  t.match(await log.prints(/(.*\n){3}/), /hello \d+ from hello\nhello \d+ from/, "kubectl logs --follow");
+}
+
+/** A kubectl that does not end by itself. */
+class Following implements Disposable {
+  readonly #child: ChildProcess;
+  #text = "";
+
+  constructor({ cluster, binary, namespace }: Session, args: readonly string[]) {
+    this.#child = spawn(binary, ["--namespace", namespace, ...args], { env: cluster.env });
+    this.#child.stdout?.on("data", (chunk: Buffer) => {
+      this.#text += chunk.toString();
+    });
+  }
+
+  /** Resolves with all it printed once that matches. */
+  prints(wanted: RegExp): Promise<string> {
+    const look = async (): Promise<string | undefined> => (wanted.test(this.#text) ? this.#text : undefined);
+    return until(`${wanted} from ${this.#child.spawnargs.join(" ")}`, look, RETRY_MS_MAX);
+  }
+
+  [Symbol.dispose](): void {
+    this.#child.kill("SIGKILL");
+  }
+}
