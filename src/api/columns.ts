@@ -21,12 +21,12 @@ export const ageColumn: Column<ApiObject> = {
 
 type Cell<T> = Column<T>["cell"];
 
-/** A text column that every `kubectl get` shows. */
+/** A column that every `kubectl get` shows. Its type is `string` whatever its cells are, as in Kubernetes. */
 export function column<T>(name: string, cell: Cell<T>, description = ""): Column<T> {
   return { name, type: "string", priority: 0, description, cell };
 }
 
-/** A text column that only `-o wide` shows. */
+/** A column that only `-o wide` shows. */
 export function wideColumn<T>(name: string, cell: Cell<T>, description = ""): Column<T> {
   return { name, type: "string", priority: 1, description, cell };
 }

@@ -17,8 +17,8 @@ const strategy: Strategy<ConfigMap> = {
   validateUpdate: (next, previous) => validateImmutable(next, previous, ["data", "binaryData"]),
 };
 
-function count(object: ConfigMap): string {
-  return String(Object.keys(object.data ?? {}).length + Object.keys(object.binaryData ?? {}).length);
+function count(object: ConfigMap): number {
+  return Object.keys(object.data ?? {}).length + Object.keys(object.binaryData ?? {}).length;
 }
 
 export const configMapKind: Kind<ConfigMap> = {

@@ -26,9 +26,9 @@ t.test("eventColumns read the deprecated fields and the series alike", async (t)
     "svclet, shop-1",
     "Back-off restarting",
     "60m",
-    "4",
+    4,
     "web.1",
   ]);
   const series = { count: 9, lastObservedTime: "2026-01-01T00:59:50.000000Z" };
-  t.same([row({ ...event, series })[0], row({ ...event, series })[8]], ["10s", "9"]);
+  t.same([row({ ...event, series })[0], row({ ...event, series })[8]], ["10s", 9]);
 });

@@ -13,7 +13,7 @@ export const eventColumns: readonly Column<Event>[] = [
   wideColumn("Source", source),
   column("Message", (event) => (event.message ?? "").trim(), "What happened, for people."),
   wideColumn("First Seen", (event, now) => since(firstSeen(event), now)),
-  wideColumn("Count", (event) => String(event.series?.count ?? (event.count || 1))),
+  wideColumn("Count", (event) => event.series?.count ?? (event.count || 1)),
   { ...nameColumn, priority: 1 },
 ];
 

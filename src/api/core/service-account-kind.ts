@@ -16,7 +16,7 @@ export const serviceAccountKind: Kind<ServiceAccount> = {
   subresources: [],
   storageName: "serviceaccounts",
   schema: serviceAccount,
-  columns: [nameColumn, column("Secrets", (object) => String((object.secrets ?? []).length)), ageColumn],
+  columns: [nameColumn, column("Secrets", (object) => (object.secrets ?? []).length), ageColumn],
   selectableFields: {},
   strategy: {},
 };

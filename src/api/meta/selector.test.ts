@@ -41,6 +41,27 @@ t.test("parseLabelSelector() and matchesLabels() agree with Kubernetes", async (
   t.ok(selects("x in (,a)", { x: "" }));
 });
 
+t.test("parseLabelSelector() says what is wrong in Kubernetes' words", async (t) => {
+  const found: Readonly<Record<string, string>> = {
+    "a b": "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt",
+    "!": "unable to parse requirement: found '', expected: identifier",
+    "a===b": "unable to parse requirement: found '=', expected: identifier",
+    "a in b": "unable to parse requirement: found 'b' expected: '('",
+    "a>1.5":
+      "unable to parse requirement: values[0]: Invalid value: \"1.5\": for 'Gt', 'Lt' operators, the value must be an integer",
+    ",": "found ',', expected: !, identifier, or 'end of string'",
+    "=b": "found '=', expected: !, identifier, or 'end of string'",
+    "a,,b": "found ',', expected: identifier after ','",
+    "a=b=c": "found '=', expected: ',' or 'end of string'",
+  };
+  for (const [text, message] of Object.entries(found)) {
+    t.throws(() => parseLabelSelector(text), { message }, text);
+  }
+  const long = "v".repeat(64);
+  t.throws(() => parseLabelSelector(`a=${long}`), /values\[0\]\[a\]: Invalid value: "v+": must be no more than 63 /);
+  t.throws(() => parseLabelSelector("-a"), /^unable to parse requirement: <nil>: Invalid value: "-a": name part must /);
+});
+
 t.test("parseLabelSelector() refuses what is no selector, quickly", async (t) => {
   for (const bad of [
     "=",

@@ -44,14 +44,22 @@ class SelectorParser {
 
   requirements(): readonly Requirement[] {
     const found: Requirement[] = [];
+    let expected = "!, identifier, or 'end of string'";
     while (this.#at < this.#tokens.length) {
+      if (!this.#startsRequirement()) throw badRequest(unexpected(this.#peek(), expected));
       found.push(this.#requirement());
       const separator = this.#next();
       if (separator === undefined) break;
-      if (separator !== ",") throw unexpected(separator, "',' or 'end of string'");
-      if (this.#peek() === undefined) throw unexpected("", "identifier after ','");
+      if (separator !== ",") throw badRequest(unexpected(separator, "',' or 'end of string'"));
+      expected = "identifier after ','";
+      if (this.#peek() === undefined) throw badRequest(unexpected("", expected));
     }
     return found;
+  }
+
+  #startsRequirement(): boolean {
+    const token = this.#peek() ?? "";
+    return token === "!" || !isSymbol(token);
   }
 
   #requirement(): Requirement {
@@ -70,27 +78,27 @@ class SelectorParser {
       case "!=":
         return checked({ key, operator: "NotIn", values: [this.#value()] });
       case ">":
-        return checked({ key, operator: "Gt", values: [this.#word("integer")] });
+        return checked({ key, operator: "Gt", values: [this.#value()] });
       case "<":
-        return checked({ key, operator: "Lt", values: [this.#word("integer")] });
+        return checked({ key, operator: "Lt", values: [this.#value()] });
       case "in":
         return checked({ key, operator: "In", values: this.#set() });
       case "notin":
         return checked({ key, operator: "NotIn", values: this.#set() });
       default:
-        throw unexpected(operator, "in, notin, =, ==, !=, gt, lt");
+        throw unparsable(unexpected(operator, "in, notin, =, ==, !=, gt, lt"));
     }
   }
 
   /** A value may be left out: `key=` selects the empty value. */
   #value(): string {
     const next = this.#peek();
-    return next === undefined || next === "," ? "" : this.#word("value");
+    return next === undefined || next === "," ? "" : this.#word("identifier");
   }
 
   #set(): readonly string[] {
     const open = this.#next();
-    if (open !== "(") throw unexpected(open, "'('");
+    if (open !== "(") throw unparsable(`found '${open ?? ""}' expected: '('`);
     // `(,a)` and `(a,)` name the empty value too.
     const values: string[] = this.#peek() === "," ? [""] : [];
     for (;;) {
@@ -100,14 +108,14 @@ class SelectorParser {
         if (this.#peek() === "," || this.#peek() === ")") values.push("");
         continue;
       }
-      if (token === undefined || isSymbol(token)) throw unexpected(token, "',', or ')'");
+      if (token === undefined || isSymbol(token)) throw unparsable(unexpected(token, "',', or ')'"));
       values.push(token);
     }
   }
 
   #word(what: string): string {
     const token = this.#next();
-    if (token === undefined || isSymbol(token)) throw unexpected(token, what);
+    if (token === undefined || isSymbol(token)) throw unparsable(unexpected(token, what));
     return token;
   }
 
@@ -124,22 +132,34 @@ function isSymbol(token: string): boolean {
   return /^[=!,()<>]/.test(token);
 }
 
-function unexpected(found: string | undefined, expected: string) {
-  return badRequest(`unable to parse requirement: found '${found ?? ""}', expected: ${expected}`);
+function unexpected(found: string | undefined, expected: string): string {
+  return `found '${found ?? ""}', expected: ${expected}`;
+}
+
+function unparsable(why: string) {
+  return badRequest(`unable to parse requirement: ${why}`);
 }
 
 function checked(requirement: Requirement): Requirement {
-  const problems = [
-    ...qualifiedName(requirement.key).map(
-      (problem) => `key: Invalid value: ${JSON.stringify(requirement.key)}: ${problem}`,
-    ),
-    ...requirement.values.flatMap((value) =>
-      labelValue(value).map((problem) => `values: Invalid value: ${JSON.stringify(value)}: ${problem}`),
-    ),
-  ];
-  const problem = problems[0];
-  if (problem !== undefined) throw badRequest(`unable to parse requirement: ${problem}`);
+  const { key, operator, values } = requirement;
+  const problem = keyProblem(key) ?? values.map((value, i) => valueProblem(key, operator, value, i)).find(Boolean);
+  if (problem !== undefined) throw unparsable(problem);
   return requirement;
+}
+
+function keyProblem(key: string): string | undefined {
+  const [problem] = qualifiedName(key);
+  // `<nil>` is what Kubernetes prints for a path that it does not have.
+  return problem === undefined ? undefined : `<nil>: Invalid value: ${JSON.stringify(key)}: ${problem}`;
+}
+
+function valueProblem(key: string, operator: Requirement["operator"], value: string, i: number): string | undefined {
+  const shown = JSON.stringify(value);
+  if ((operator === "Gt" || operator === "Lt") && !isInteger(value)) {
+    return `values[${i}]: Invalid value: ${shown}: for 'Gt', 'Lt' operators, the value must be an integer`;
+  }
+  const [problem] = labelValue(value);
+  return problem === undefined ? undefined : `values[${i}][${key}]: Invalid value: ${shown}: ${problem}`;
 }
 
 export function matchesLabels(requirements: readonly Requirement[], labels: Labels | undefined): boolean {
@@ -205,7 +225,7 @@ export function parseFieldSelector<T extends ApiObject>(text: string, kind: Kind
       throw badRequest(`invalid selector: '${text}'; can't understand '${term}'`);
     }
     const [, field = "", operator, value = ""] = match;
-    if (!isSelectable(field, kind)) throw badRequest(`field label not supported: ${field}`);
+    if (!isSelectable(field, kind)) throw notSelectable(field, kind);
     return { field, equal: operator !== "!=", value: value.replace(/\\([\\,=])/g, "$1") };
   });
 }
@@ -221,6 +241,13 @@ function isSelectable(field: string, kind: Kind): boolean {
     (field === "metadata.namespace" && kind.namespaced) ||
     Object.hasOwn(kind.selectableFields, field)
   );
+}
+
+/** Kubernetes has two ways to say it: kinds without fields of their own name those that all kinds have. */
+function notSelectable(field: string, kind: Kind) {
+  if (Object.keys(kind.selectableFields).length > 0) return badRequest(`field label not supported: ${field}`);
+  const known = `"metadata.name", "metadata.namespace"`;
+  return badRequest(`${JSON.stringify(field)} is not a known field selector: only ${known}`);
 }
 
 export function matchesFields<T extends ApiObject>(terms: readonly FieldTerm[], object: T, kind: Kind<T>): boolean {
