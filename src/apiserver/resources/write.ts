@@ -44,10 +44,11 @@ export function updateObject(part: Part): ResourceHandler {
 
 export function patchObject(part: Part): ResourceHandler {
   return async (target, context, params) => {
+    const type = patchType(context.request.headers["content-type"]);
     const { dryRun, fieldValidation } = writeQuery("PatchOptions", context.info.query);
     const answering = answeringOf(target, context, "object");
     const expected = expectedOf(target);
-    const sent = await readPatch(context);
+    const sent = await readPatch(context, type);
     const decode = (value: unknown): ApiObject => {
       // The patch may be tried again on a newer object: what the last try found is what counts.
       context.warnings.length = 0;
@@ -71,8 +72,7 @@ interface SentPatch {
   readonly duplicates: readonly string[];
 }
 
-async function readPatch(context: RequestContext): Promise<SentPatch> {
-  const type = patchType(context.request.headers["content-type"]);
+async function readPatch(context: RequestContext, type: Patch["type"]): Promise<SentPatch> {
   const bytes = await readBody(context.request, BODY_BYTES_MAX);
   let parsed: ReturnType<typeof parseJson>;
   try {
