@@ -1,0 +1,106 @@
+import t from "tap";
+import { configMapKind } from "../api/core/config-map-kind.ts";
+import type { Pod } from "../api/core/pod.ts";
+import { podKind } from "../api/core/pod-kind.ts";
+import { create } from "./create.ts";
+import { remove } from "./delete.ts";
+import { removeCollection } from "./delete-collection.ts";
+import { type Fixture, fixture, refusal } from "./fixture.ts";
+import { get } from "./get.ts";
+import { list } from "./list.ts";
+import { update } from "./update.ts";
+import { watch } from "./watch.ts";
+
+async function pod(f: Fixture, spec: Partial<NonNullable<Pod["spec"]>> = {}) {
+  const pods = f.registries.of(podKind);
+  const containers = [{ name: "c", image: "i" }];
+  await create(pods, f.scope(), { metadata: { name: "web" }, spec: { containers, ...spec } });
+  return pods;
+}
+
+t.test("remove() gives a pod on a node its grace, which can only get shorter", async (t) => {
+  await using f = fixture();
+  const pods = await pod(f, { nodeName: "n1", terminationGracePeriodSeconds: 30 });
+  const first = await remove(pods, f.scope(), "web");
+  t.equal(first.gone, false);
+  t.match(first.object.metadata, { deletionTimestamp: "2026-01-01T00:00:30Z", deletionGracePeriodSeconds: 30 });
+  const again = await remove(pods, f.scope(), "web", { gracePeriodSeconds: 60 });
+  t.equal(again.object.metadata?.resourceVersion, first.object.metadata?.resourceVersion, "longer changes nothing");
+  const shorter = await remove(pods, f.scope(), "web", { gracePeriodSeconds: 5 });
+  t.match(shorter.object.metadata, { deletionTimestamp: "2026-01-01T00:00:05Z", deletionGracePeriodSeconds: 5 });
+  const now = await remove(pods, f.scope(), "web", { gracePeriodSeconds: 0 });
+  t.equal(now.gone, true);
+  t.equal((await refusal(get(pods, f.scope(), "web"))).code, 404);
+});
+
+t.test("remove() takes a pod that nobody runs at once, and shows watchers why", async (t) => {
+  await using f = fixture();
+  const pods = await pod(f);
+  const events = await watch(pods, f.scope(), { resourceVersion: String(f.store.current()) });
+  t.equal((await remove(pods, f.scope(), "web")).gone, true);
+  const seen: string[] = [];
+  for await (const event of events) {
+    if (event.type === "BOOKMARK") continue;
+    seen.push(`${event.type} ${event.item.object.metadata?.deletionGracePeriodSeconds}`);
+    if (event.type === "DELETED") break;
+  }
+  t.same(seen, ["MODIFIED 0", "DELETED 0"]);
+});
+
+t.test("remove() of a pod that has ended needs no grace", async (t) => {
+  await using f = fixture();
+  const pods = await pod(f, { nodeName: "n1" });
+  const { object } = await get(pods, f.scope(), "web");
+  await update(pods, f.scope(), "web", { ...object, status: { phase: "Succeeded" } }, { part: "status" });
+  t.equal((await remove(pods, f.scope(), "web")).gone, true);
+});
+
+t.test("remove() checks what the client believes", async (t) => {
+  await using f = fixture();
+  const maps = f.registries.of(configMapKind);
+  const made = await create(maps, f.scope(), { metadata: { name: "a" } });
+  const { uid, resourceVersion } = made.metadata ?? {};
+  const refused = await refusal(remove(maps, f.scope(), "a", { preconditions: { uid: "other" } }));
+  t.match(refused, { code: 409, message: /the UID in the precondition \(other\) does not match the UID in record/ });
+  t.equal((await refusal(remove(maps, f.scope(), "a", { preconditions: { resourceVersion: "1" } }))).code, 409);
+  t.equal((await remove(maps, f.scope(), "a", { dryRun: true })).gone, true);
+  t.equal((await remove(maps, f.scope(), "a", { preconditions: { uid, resourceVersion } })).gone, true);
+  t.equal((await refusal(remove(maps, f.scope(), "a"))).code, 404);
+});
+
+t.test("remove() asks a garbage collector for orphans or for the foreground only when there is one", async (t) => {
+  for (const garbageCollector of [true, false]) {
+    await using f = fixture({ garbageCollector });
+    const maps = f.registries.of(configMapKind);
+    for (const [name, propagationPolicy, finalizer] of [
+      ["a", "Orphan", "orphan"],
+      ["b", "Foreground", "foregroundDeletion"],
+    ] as const) {
+      await create(maps, f.scope(), { metadata: { name } });
+      const { object, gone } = await remove(maps, f.scope(), name, { propagationPolicy });
+      t.equal(gone, !garbageCollector);
+      t.same(object.metadata?.finalizers, garbageCollector ? [finalizer] : undefined);
+    }
+    await create(maps, f.scope(), { metadata: { name: "c" } });
+    t.equal((await remove(maps, f.scope(), "c", { propagationPolicy: "Background" })).gone, true);
+  }
+});
+
+t.test("removeCollection() removes what a list shows", async (t) => {
+  await using f = fixture();
+  const maps = f.registries.of(configMapKind);
+  for (const name of ["a", "b", "c"]) {
+    const finalizers = name === "c" ? ["example.com/f"] : [];
+    await create(maps, f.scope(), { metadata: { name, labels: { n: name }, finalizers } });
+  }
+  const page = await removeCollection(maps, f.scope(), { labelSelector: "n in (b,c)" }, {});
+  t.equal(page.items.length, 2);
+  const left = await list(maps, f.scope());
+  t.same(
+    left.items.map(({ object }) => [object.metadata?.name, object.metadata?.deletionTimestamp !== undefined]),
+    [
+      ["a", false],
+      ["c", true],
+    ],
+  );
+});

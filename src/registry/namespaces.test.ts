@@ -1,0 +1,95 @@
+import t from "tap";
+import { configMapKind } from "../api/core/config-map-kind.ts";
+import { namespaceKind } from "../api/core/namespace-kind.ts";
+import { podKind } from "../api/core/pod-kind.ts";
+import { bind } from "./binding.ts";
+import { create } from "./create.ts";
+import { remove } from "./delete.ts";
+import { type Fixture, fixture, refusal } from "./fixture.ts";
+import { get } from "./get.ts";
+import { namespaceLifecycle, removeNamespace } from "./namespaces.ts";
+import { update } from "./update.ts";
+
+t.test("namespaceLifecycle() wants namespaces that exist and stay", async (t) => {
+  await using f = fixture();
+  const namespaces = f.registries.of(namespaceKind);
+  const admit = namespaceLifecycle(namespaces, configMapKind);
+  t.match(await refusal(admit(f.scope("x"), { metadata: { name: "a" } })), {
+    code: 404,
+    message: `namespaces "x" not found`,
+  });
+  await create(namespaces, f.scope(""), { metadata: { name: "x" } });
+  await admit(f.scope("x"), { metadata: { name: "a" } });
+  await admit(f.scope(""), { metadata: { name: "a" } });
+  await removeNamespace(namespaces, f.scope(""), "x", {});
+  await namespaces.fresh(new AbortController().signal);
+  t.match(await refusal(admit(f.scope("x"), { metadata: { name: "a" } })), {
+    code: 403,
+    message: `configmaps "a" is forbidden: unable to create new content in namespace x because it is being terminated`,
+    details: { causes: [{ reason: "NamespaceTerminating" }] },
+  });
+});
+
+t.test("removeNamespace() marks; the last finalizer of the spec lets it go", async (t) => {
+  await using f = fixture();
+  const namespaces = f.registries.of(namespaceKind);
+  await create(namespaces, f.scope(""), { metadata: { name: "x" } });
+  const { object, gone } = await removeNamespace(namespaces, f.scope(""), "x", {});
+  t.equal(gone, false);
+  t.match(object, { metadata: { deletionTimestamp: /^2026/ }, status: { phase: "Terminating" } });
+  const again = await removeNamespace(namespaces, f.scope(""), "x", {});
+  t.equal(again.object.metadata?.resourceVersion, object.metadata?.resourceVersion);
+  const plain = await update(namespaces, f.scope(""), "x", { ...object, spec: {} });
+  t.same(plain.object.spec?.finalizers, ["kubernetes"], "only the finalize subresource changes them");
+  await update(namespaces, f.scope(""), "x", { ...object, spec: { finalizers: [] } }, { part: "finalize" });
+  t.equal((await refusal(get(namespaces, f.scope(""), "x"))).code, 404);
+});
+
+t.test("removeNamespace() keeps what a cluster cannot be without", async (t) => {
+  await using f = fixture();
+  const namespaces = f.registries.of(namespaceKind);
+  await create(namespaces, f.scope(""), { metadata: { name: "default" } });
+  t.match(await refusal(removeNamespace(namespaces, f.scope(""), "default", {})), {
+    code: 403,
+    message: `namespaces "default" is forbidden: this namespace may not be deleted`,
+  });
+});
+
+async function pods(f: Fixture) {
+  const registry = f.registries.of(podKind);
+  const spec = { containers: [{ name: "c", image: "i" }] };
+  await create(registry, f.scope(), { metadata: { name: "web" }, spec });
+  return registry;
+}
+
+t.test("bind() gives a pod its node, once", async (t) => {
+  await using f = fixture();
+  const registry = await pods(f);
+  const binding = { metadata: { annotations: { a: "b" } }, target: { kind: "Node", name: "n1" } };
+  await bind(registry, f.scope(), "web", binding);
+  const { object } = await get(registry, f.scope(), "web");
+  t.equal(object.spec?.nodeName, "n1");
+  t.match(object.metadata?.annotations, { a: "b" });
+  t.match(object.status?.conditions, [{ type: "PodScheduled", status: "True" }]);
+  t.match(await refusal(bind(registry, f.scope(), "web", binding)), {
+    code: 409,
+    message: `Operation cannot be fulfilled on pods/binding "web": pod web is already assigned to node "n1"`,
+  });
+});
+
+t.test("bind() refuses other targets, other pods and pods that go", async (t) => {
+  await using f = fixture();
+  const registry = await pods(f);
+  const to = (target: { kind?: string; name?: string }) => bind(registry, f.scope(), "web", { target });
+  t.equal((await refusal(to({ kind: "Disk", name: "n1" }))).code, 422);
+  t.equal((await refusal(to({ kind: "Node" }))).code, 422);
+  const other = bind(registry, f.scope(), "web", { metadata: { uid: "other" }, target: { name: "n1" } });
+  t.equal((await refusal(other)).code, 409);
+  const { object } = await get(registry, f.scope(), "web");
+  await update(registry, f.scope(), "web", {
+    ...object,
+    metadata: { ...object.metadata, finalizers: ["example.com/f"] },
+  });
+  await remove(registry, f.scope(), "web");
+  t.match(await refusal(to({ name: "n1" })), { code: 409, message: /is being deleted/ });
+});
