@@ -27,17 +27,6 @@ const { values: options } = parseArgs({
   },
 });
 const rows: Row[] = [];
-const lack = clusterLack();
-if (lack !== undefined) {
-  console.error(`Nothing is measured: ${lack}.`);
-  process.exitCode = 1;
-} else if (!Object.hasOwn(programs, options.program)) {
-  console.error(`Unknown --program ${JSON.stringify(options.program)}; allowed: ${Object.keys(programs).join(", ")}`);
-  process.exitCode = 2;
-} else {
-  await measure(programs[options.program as keyof typeof programs]);
-  print();
-}
 
 async function measure(program: readonly string[]): Promise<void> {
   await using cluster = await TestCluster.create({ program });
@@ -187,4 +176,16 @@ function print(): void {
   console.log(machine);
   const width = Math.max(...rows.map(({ what }) => what.length));
   for (const { what, value, unit } of rows) console.log(`${what.padEnd(width)}  ${String(value).padStart(8)} ${unit}`);
+}
+
+const lack = clusterLack();
+if (lack !== undefined) {
+  console.error(`Nothing is measured: ${lack}.`);
+  process.exitCode = 1;
+} else if (!Object.hasOwn(programs, options.program)) {
+  console.error(`Unknown --program ${JSON.stringify(options.program)}; allowed: ${Object.keys(programs).join(", ")}`);
+  process.exitCode = 2;
+} else {
+  await measure(programs[options.program as keyof typeof programs]);
+  print();
 }
