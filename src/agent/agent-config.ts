@@ -1,3 +1,4 @@
+import type { TlsOptions } from "../http/tls.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
 
 /** Everything the agent can be told, checked and with defaults applied; made from flags and file by `options.ts`. */
@@ -9,12 +10,20 @@ export interface AgentConfig {
   readonly certDir: string;
   /** Path of the connection file; undefined and no transport: the agent has no source of pods. */
   readonly svcconfig: string | undefined;
+  /** Requests to the API server, without events and the node's own heartbeat. */
+  readonly api: ApiConfig;
   readonly runtime: RuntimeConfig;
   readonly node: NodeConfig;
   readonly pods: PodsConfig;
   readonly server: ServerConfig;
   /** Pairs that the effective configuration prints at `/configz`; never secrets. */
   readonly configz: unknown;
+}
+
+export interface ApiConfig {
+  /** Requests a second, on average. */
+  readonly qps: number;
+  readonly burst: number;
 }
 
 export interface RuntimeConfig {
@@ -34,6 +43,8 @@ export interface RuntimeConfig {
   readonly seccompDefault: boolean;
   readonly failSwapOn: boolean;
   readonly failCgroupV1: boolean;
+  /** The kernel's willingness to kill the agent itself, -1000 to 1000; undefined leaves it as it is. */
+  readonly oomScoreAdj: number | undefined;
 }
 
 export interface NodeConfig {
@@ -63,6 +74,10 @@ export interface PodsConfig {
   readonly resolvConf: string;
   readonly logMaxFiles: number;
   readonly logMaxBytes: number;
+  /** How often the sizes of logs are looked at. */
+  readonly logMonitorMs: number;
+  /** Names, or beginnings of names that end in `*`. */
+  readonly allowedUnsafeSysctls: readonly string[];
   readonly eventQps: number;
   readonly eventBurst: number;
   /** Grace granted to pods when the agent is asked to stop them, in seconds at most. */
@@ -81,6 +96,10 @@ export interface ServerConfig {
   readonly healthzPort: number;
   readonly tlsCertFile: string;
   readonly tlsKeyFile: string;
+  /** TLSv1.2 when undefined. */
+  readonly tlsMinVersion: TlsOptions["minVersion"];
+  /** OpenSSL's names, separated by colons; Node's default when undefined. */
+  readonly tlsCiphers: string | undefined;
   readonly clientCaFile: string;
   readonly anonymousAuth: boolean;
   readonly authorizationMode: "AlwaysAllow" | "Webhook";
@@ -95,6 +114,7 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
     podLogsDir: "/var/log/pods",
     certDir: "/var/lib/svclet/pki",
     svcconfig: undefined,
+    api: { qps: 50, burst: 100 },
     runtime: {
       endpoint: "unix:///run/containerd/containerd.sock",
       imageEndpoint: "unix:///run/containerd/containerd.sock",
@@ -110,6 +130,7 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
       seccompDefault: false,
       failSwapOn: true,
       failCgroupV1: true,
+      oomScoreAdj: undefined,
     },
     node: {
       register: true,
@@ -140,6 +161,8 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
       resolvConf: "/etc/resolv.conf",
       logMaxFiles: 5,
       logMaxBytes: 10 * 1024 * 1024,
+      logMonitorMs: 10_000,
+      allowedUnsafeSysctls: [],
       eventQps: 50,
       eventBurst: 100,
       shutdownGraceSeconds: 30,
@@ -153,6 +176,8 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
       healthzPort: 10248,
       tlsCertFile: "",
       tlsKeyFile: "",
+      tlsMinVersion: undefined,
+      tlsCiphers: undefined,
       clientCaFile: "",
       anonymousAuth: true,
       authorizationMode: "AlwaysAllow",

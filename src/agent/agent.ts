@@ -1,5 +1,5 @@
 /** The node agent put together: start order and drain order. */
-import { mkdir, readdir, readFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { createClient } from "../client/api-client.ts";
 import type { Client, Transport } from "../client/client.ts";
 import { createEventRecorder, type EventRecorder } from "../client/event-recorder.ts";
@@ -9,6 +9,7 @@ import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
 import { systemRandom } from "../std/random.ts";
 import type { AgentConfig } from "./agent-config.ts";
+import { limitedTransport } from "./limited-transport.ts";
 import { type NodeCapacity, nodeCapacity } from "./node/capacity.ts";
 import { defaultAddress, type MachineInfo, readMachine, readUsage, swapDevices, usesCgroupV1 } from "./node/machine.ts";
 import { NodeKeeper } from "./node/node-keeper.ts";
@@ -33,6 +34,8 @@ export interface AgentDeps {
   readonly log: Logger;
   /** To the API server; made from `svcconfig` when absent. */
   readonly transport?: Transport;
+  /** In place of the one at the configured endpoints; not closed by the agent. */
+  readonly runtime?: Pick<CriClient, "runtime" | "images">;
 }
 
 export interface RunningAgent {
@@ -52,6 +55,7 @@ const FLUSH_MS = 2_000;
 /** Rejects with an operator's message when the machine or the configuration does not allow a start. */
 export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<RunningAgent> {
   await checkMachine(config, deps.log);
+  await setOomScore(config.runtime.oomScoreAdj, deps.log);
   await using stack = new AsyncDisposableStack();
   const stop = new AbortController();
   stack.defer(() => stop.abort(new Error("the agent stops")));
@@ -60,9 +64,10 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   const machine = await readMachine();
   const ips = config.node.ips.length > 0 ? config.node.ips : [await defaultAddress()];
   const capacity = nodeCapacity(machine, await readUsage(config.rootDir), config.node);
-  const cri = stack.use(createCriClient({ ...criOptions(config), clock: deps.clock }));
-  const images = config.runtime.imageEndpoint === config.runtime.endpoint ? cri : stack.use(imagesOf(config, deps));
-  const client = await connect(config, deps, stack);
+  const cri = deps.runtime ?? stack.use(createCriClient({ ...criOptions(config), clock: deps.clock }));
+  const isOne = deps.runtime !== undefined || config.runtime.imageEndpoint === config.runtime.endpoint;
+  const images = isOne ? cri : stack.use(imagesOf(config, deps));
+  const client = await connect(config, deps, stack, stop.signal);
   const parts = assemble({ config, deps, machine, ips, capacity, cri, images, client, signal: stop.signal, stack });
   const server = stack.use(
     await startAgentServer({
@@ -96,19 +101,32 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
 }
 
 async function checkMachine(config: AgentConfig, log: Logger): Promise<void> {
-  const swap = config.runtime.failSwapOn ? await swapDevices() : [];
-  if (swap.length > 0) {
-    throw new Error(
-      `Cannot start agent: swap is on (${swap.join(", ")}). Turn it off with "swapoff -a" or set --fail-swap-on=false`,
-    );
+  const found = { swap: await swapDevices(), cgroupV1: await usesCgroupV1() };
+  const problem = machineProblem(config, found);
+  if (problem !== undefined) throw new Error(`Cannot start agent: ${problem}`);
+  if (found.cgroupV1) log.warn("cgroup v1 support is in maintenance mode, please migrate to cgroup v2");
+}
+
+/** Why the agent must not run on a machine, and what to do about it. */
+export function machineProblem(
+  { runtime }: AgentConfig,
+  { swap, cgroupV1 }: { readonly swap: readonly string[]; readonly cgroupV1: boolean },
+): string | undefined {
+  if (runtime.failSwapOn && swap.length > 0) {
+    return `swap is on (${swap.join(", ")}). Turn it off with "swapoff -a" or set --fail-swap-on=false`;
   }
-  if (!(await usesCgroupV1())) return;
-  if (config.runtime.failCgroupV1) {
-    throw new Error(
-      "Cannot start agent: the machine uses cgroup v1. Boot it with cgroup v2 or set --fail-cgroupv1=false",
-    );
+  if (runtime.failCgroupV1 && cgroupV1) {
+    return "the machine uses cgroup v1. Boot it with cgroup v2 or set --fail-cgroupv1=false";
   }
-  log.warn("cgroup v1 support is in maintenance mode, please migrate to cgroup v2");
+  return undefined;
+}
+
+/** Lowering it needs a privilege that containers often lack; the agent runs without it, only less safely. */
+async function setOomScore(score: number | undefined, log: Logger): Promise<void> {
+  if (score === undefined) return;
+  await writeFile("/proc/self/oom_score_adj", String(score)).catch((error: Error) => {
+    log.warn("Cannot set the agent's own OOM score", { score, error: error.message });
+  });
 }
 
 function criOptions(config: AgentConfig): { readonly endpoint: string; readonly requestTimeoutMs: number } {
@@ -120,14 +138,21 @@ function imagesOf(config: AgentConfig, deps: AgentDeps): CriClient {
   return createCriClient({ endpoint, requestTimeoutMs, clock: deps.clock });
 }
 
-async function connect(config: AgentConfig, deps: AgentDeps, stack: AsyncDisposableStack): Promise<Client | undefined> {
-  if (deps.transport !== undefined) return createClient({ transport: deps.transport });
+async function connect(
+  config: AgentConfig,
+  deps: AgentDeps,
+  stack: AsyncDisposableStack,
+  signal: AbortSignal,
+): Promise<Client | undefined> {
+  const limited = (transport: Transport): Transport =>
+    limitedTransport({ transport, clock: deps.clock, ...config.api, signal });
+  if (deps.transport !== undefined) return createClient({ transport: limited(deps.transport) });
   if (config.svcconfig === undefined) return undefined;
   const access = await loadKubeconfig(config.svcconfig);
   const { tokenFile } = access;
   const token = tokenFile === undefined ? access.token : async () => (await readFile(tokenFile, "utf8")).trim();
   const transport = stack.use(networkTransport({ ...access, token, clock: deps.clock }));
-  return createClient({ transport });
+  return createClient({ transport: limited(transport) });
 }
 
 interface Assembly {
@@ -136,8 +161,8 @@ interface Assembly {
   readonly machine: MachineInfo;
   readonly ips: readonly string[];
   readonly capacity: NodeCapacity;
-  readonly cri: CriClient;
-  readonly images: CriClient;
+  readonly cri: Pick<CriClient, "runtime">;
+  readonly images: Pick<CriClient, "images">;
   readonly client: Client | undefined;
   readonly signal: AbortSignal;
   readonly stack: AsyncDisposableStack;
@@ -213,8 +238,17 @@ function assemble(at: Assembly): Parts {
     async run() {
       recorder?.record(nodeReference(config.nodeName), "Normal", "Starting", "Starting svclet.");
       await noteRuntime().catch(() => undefined);
-      const { logMaxFiles: maxFiles, logMaxBytes: maxBytes } = config.pods;
-      const rotation = { runtime: at.cri.runtime, clock, log: log.child("logs"), pods, maxFiles, maxBytes, signal };
+      const { logMaxFiles: maxFiles, logMaxBytes: maxBytes, logMonitorMs: periodMs } = config.pods;
+      const rotation = {
+        runtime: at.cri.runtime,
+        clock,
+        log: log.child("logs"),
+        pods,
+        maxFiles,
+        maxBytes,
+        periodMs,
+        signal,
+      };
       const loops: Promise<unknown>[] = [relister.run(), rotateLogs(rotation)];
       if (keeper !== undefined) loops.push(keeper.run());
       if (client !== undefined) loops.push(followApi(at, client, { pods, relister, status, objects }));

@@ -1,16 +1,19 @@
 /** From flags and files to what the agent is told. */
 import { hostname } from "node:os";
 import { addQuantities, formatQuantity, parseQuantity } from "../api/meta/quantity.ts";
+import { parseDuration } from "../flags/types/duration.ts";
+import { openSslCiphers, tlsVersion } from "../http/tls-suites.ts";
 import { type AgentConfig, defaultAgentConfig } from "./agent-config.ts";
 import type { EffectiveConfig } from "./config/load.ts";
 
 /** Throws with an operator's message for combinations that this build cannot honour. */
 export function agentOptions(effective: EffectiveConfig): AgentConfig {
-  const { flags } = effective;
+  const { flags, config } = effective;
   if (flags["authorization-mode"] === "Webhook") {
     throw new Error(
-      "Cannot start agent: --authorization-mode=Webhook is not supported; use AlwaysAllow with --client-ca-file and " +
-        "--anonymous-auth=false",
+      "Cannot start agent: the authorization mode Webhook, the default once there is a configuration file, is not " +
+        "supported; set authorization.mode (--authorization-mode) to AlwaysAllow, name an authority in " +
+        "authentication.x509.clientCAFile (--client-ca-file) and leave anonymous requests off",
     );
   }
   const name = flags["hostname-override"] === "" ? hostname() : flags["hostname-override"];
@@ -21,9 +24,10 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
     ...base,
     nodeName,
     rootDir: flags["root-dir"],
-    podLogsDir: effective.config.podLogsDir ?? base.podLogsDir,
+    podLogsDir: config.podLogsDir ?? base.podLogsDir,
     certDir: flags["cert-dir"],
     svcconfig: flags.svcconfig === "" ? undefined : flags.svcconfig,
+    api: { qps: flags["svc-api-qps"] || base.api.qps, burst: flags["svc-api-burst"] || base.api.burst },
     runtime: {
       ...base.runtime,
       endpoint,
@@ -40,6 +44,7 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       seccompDefault: flags["seccomp-default"],
       failSwapOn: flags["fail-swap-on"],
       failCgroupV1: flags["fail-cgroupv1"],
+      oomScoreAdj: flags["oom-score-adj"],
     },
     node: {
       ...base.node,
@@ -50,6 +55,8 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       ips: flags["node-ip"],
       providerId: flags["provider-id"],
       statusUpdateMs: flags["node-status-update-frequency"],
+      statusReportMs: milliseconds(config.nodeStatusReportFrequency) ?? base.node.statusReportMs,
+      leaseDurationSeconds: config.nodeLeaseDurationSeconds ?? base.node.leaseDurationSeconds,
       statusMaxImages: flags["node-status-max-images"],
       maxPods: flags["max-pods"],
       podsPerCore: flags["pods-per-core"],
@@ -64,8 +71,10 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       resolvConf: flags["resolv-conf"],
       logMaxFiles: flags["container-log-max-files"],
       logMaxBytes: flags["container-log-max-size"],
-      eventQps: flags["event-qps"],
-      eventBurst: flags["event-burst"],
+      logMonitorMs: milliseconds(config.containerLogMonitorInterval) ?? base.pods.logMonitorMs,
+      allowedUnsafeSysctls: flags["allowed-unsafe-sysctls"],
+      eventQps: flags["event-qps"] || base.pods.eventQps,
+      eventBurst: flags["event-burst"] || base.pods.eventBurst,
     },
     server: {
       ...base.server,
@@ -77,13 +86,19 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       healthzPort: flags["healthz-port"],
       tlsCertFile: flags["tls-cert-file"],
       tlsKeyFile: flags["tls-private-key-file"],
+      tlsMinVersion: tlsVersion(flags["tls-min-version"]),
+      tlsCiphers: openSslCiphers(flags["tls-cipher-suites"]),
       clientCaFile: flags["client-ca-file"],
       anonymousAuth: flags["anonymous-auth"],
       authorizationMode: "AlwaysAllow",
       debuggingHandlers: flags["enable-debugging-handlers"],
     },
-    configz: effective.config,
+    configz: config,
   };
+}
+
+function milliseconds(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : parseDuration(text);
 }
 
 /** Adds two reservations resource by resource. */

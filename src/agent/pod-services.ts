@@ -30,8 +30,8 @@ export interface Basis {
   readonly machine: MachineInfo;
   readonly ips: readonly string[];
   readonly capacity: NodeCapacity;
-  readonly cri: CriClient;
-  readonly images: CriClient;
+  readonly cri: Pick<CriClient, "runtime">;
+  readonly images: Pick<CriClient, "images">;
 }
 
 export interface ServiceLinks {
@@ -96,7 +96,13 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
     hostFile: (name) => readFile(name === "hosts" ? "/etc/hosts" : config.pods.resolvConf, "utf8").catch(() => ""),
     admit: (pod) => {
       const others = links.others().filter((each) => podUid(each) !== podUid(pod));
-      return admit({ pod, others, capacity, labels: links.labels });
+      return admit({
+        pod,
+        others,
+        capacity,
+        labels: links.labels,
+        allowedSysctls: config.pods.allowedUnsafeSysctls,
+      });
     },
     expectChange: links.expectChange,
     finished: links.finished,

@@ -15,7 +15,12 @@ export interface ConfigField {
 }
 
 /** Fields without a flag that the agent acts on; others are accepted at their default only. */
-const effectiveFields: ReadonlySet<string> = new Set(["podLogsDir"]);
+const effectiveFields: ReadonlySet<string> = new Set([
+  "containerLogMonitorInterval",
+  "nodeLeaseDurationSeconds",
+  "nodeStatusReportFrequency",
+  "podLogsDir",
+]);
 
 export function isEffective({ steps, flag }: ConfigField): boolean {
   return flag === undefined ? effectiveFields.has(steps.join(".")) : flag.row.effective === true;
@@ -44,7 +49,8 @@ function leafFields(schema: ObjectSchema, parent: Steps): ConfigField[] {
 export function defaultOf({ field, flag }: ConfigField, withFile: boolean): unknown {
   if (flag === undefined) return field.default;
   const { row } = flag;
-  const value = withFile && row.fileDefault !== undefined ? row.fileDefault : row.default;
+  // What has no effect is not on, whatever Kubernetes has there.
+  const value = withFile && row.effective && row.fileDefault !== undefined ? row.fileDefault : row.default;
   return toJson(row, value);
 }
 

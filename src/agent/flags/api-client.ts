@@ -12,7 +12,7 @@ export const apiClientFlags = section("API client, events and logging", {
     int32({ min: 0 }),
     50,
     "QPS to the API server; 0 means default 50; excludes events and node heartbeat.",
-    { config: "svcAPIQPS", deprecated: inFile },
+    { config: "svcAPIQPS", deprecated: inFile, effective: true },
   ),
   "svc-api-burst": flag(
     int32({ min: 0 }),
@@ -21,6 +21,7 @@ export const apiClientFlags = section("API client, events and logging", {
     {
       config: "svcAPIBurst",
       deprecated: inFile,
+      effective: true,
     },
   ),
   "svc-api-content-type": flag(

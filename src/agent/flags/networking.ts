@@ -47,7 +47,7 @@ export const networkingFlags = section("Networking, DNS and misc", {
     }),
     [],
     "Allow-list of unsafe sysctls or patterns ending in *.",
-    { config: "allowedUnsafeSysctls", deprecated: inFile },
+    { config: "allowedUnsafeSysctls", deprecated: inFile, effective: true },
   ),
   "protect-kernel-defaults": flag(bool, false, "Error if kernel tunables differ from agent defaults.", {
     config: "protectKernelDefaults",
@@ -74,6 +74,7 @@ export const networkingFlags = section("Networking, DNS and misc", {
   "oom-score-adj": flag(int32({ min: -1000, max: 1000 }), -999, "Range -1000..1000.", {
     config: "oomScoreAdj",
     deprecated: inFile,
+    effective: true,
   }),
   "lock-file": flag(file, "", "Alpha. Lock file path."),
   "exit-on-lock-contention": flag(bool, false, "Exit on lock-file contention.", { requires: ["lock-file"] }),

@@ -55,10 +55,12 @@ export const servingFlags = section("Serving, TLS and access", {
   "tls-cipher-suites": flag(suites("string"), [], "Cipher suites the server offers, comma-separated.", {
     config: "tlsCipherSuites",
     deprecated: inFile,
+    effective: true,
   }),
   "tls-min-version": flag(tlsVersion, "", "Lowest TLS version that the server accepts.", {
     config: "tlsMinVersion",
     deprecated: inFile,
+    effective: true,
   }),
   "rotate-certificates": flag(bool, false, "Request new client certificates from the API server as expiry nears.", {
     config: "rotateCertificates",

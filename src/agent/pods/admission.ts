@@ -11,6 +11,8 @@ export interface AdmissionInput {
   readonly others: readonly Pod[];
   readonly capacity: NodeCapacity;
   readonly labels: Readonly<Record<string, string>>;
+  /** Sysctls allowed beyond the safe ones: names, or beginnings of names that end in `*`. */
+  readonly allowedSysctls: readonly string[];
 }
 
 /** Sysctls that stay within the pod; others need a node set up for them. */
@@ -31,7 +33,7 @@ const safeSysctls: ReadonlySet<string> = new Set([
 
 /** The first reason against it, in Kubernetes' words; undefined when there is none. */
 export function admit(input: AdmissionInput): WaitingReason | undefined {
-  const { pod, labels } = input;
+  const { pod, labels, allowedSysctls } = input;
   const os = pod.spec?.os?.name;
   if (os !== undefined && os !== "linux") {
     return { reason: "PodOSNotSupported", message: "Failed to admit pod as the OS field doesn't match node OS" };
@@ -43,11 +45,19 @@ export function admit(input: AdmissionInput): WaitingReason | undefined {
       message: "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
     };
   }
-  const unsafe = (pod.spec?.securityContext?.sysctls ?? []).find((each) => !safeSysctls.has(each.name));
+  const unsafe = (pod.spec?.securityContext?.sysctls ?? []).find(
+    ({ name }) => !safeSysctls.has(name) && !allowedSysctls.some((allowed) => fits(allowed, name)),
+  );
   if (unsafe !== undefined) {
     return { reason: "SysctlForbidden", message: `forbidden sysctl: "${unsafe.name}" not allowlisted` };
   }
   return admitResources(input) ?? admitPorts(input);
+}
+
+/** Slashes and dots both separate the parts of a sysctl's name. */
+function fits(pattern: string, name: string): boolean {
+  const [wanted, given] = [pattern.replaceAll("/", "."), name.replaceAll("/", ".")];
+  return wanted.endsWith("*") ? given.startsWith(wanted.slice(0, -1)) : given === wanted;
 }
 
 function admitResources({ pod, others, capacity }: AdmissionInput): WaitingReason | undefined {

@@ -14,16 +14,15 @@ export interface LogRotationOptions {
   /** Files per container, the current one among them; at least 2. */
   readonly maxFiles: number;
   readonly maxBytes: number;
+  readonly periodMs: number;
   readonly signal: AbortSignal;
 }
 
-const PERIOD_MS = 10_000;
-
 /** Runs until the signal aborts. Never rejects. */
 export async function rotateLogs(options: LogRotationOptions): Promise<void> {
-  const { clock, log, pods, signal } = options;
+  const { clock, log, pods, periodMs, signal } = options;
   while (!signal.aborted) {
-    await clock.sleep(PERIOD_MS, signal).catch(() => undefined);
+    await clock.sleep(periodMs, signal).catch(() => undefined);
     for (const worker of pods.workers) {
       for (const { id, logPath, state } of worker.observation.containers) {
         if (signal.aborted || state !== "running" || logPath === "") continue;

@@ -54,7 +54,13 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
         clock,
         host: server.address,
         port: server.port,
-        tls: { ...tls, requestCert: ca !== undefined, ...(ca === undefined ? {} : { ca }) },
+        tls: {
+          ...tls,
+          minVersion: server.tlsMinVersion,
+          ciphers: server.tlsCiphers,
+          requestCert: ca !== undefined,
+          ...(ca === undefined ? {} : { ca }),
+        },
       });
       listeners.push(main);
       if (server.readOnlyPort > 0) {

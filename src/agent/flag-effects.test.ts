@@ -1,0 +1,772 @@
+/** Every flag of `svc agent` that is marked effective, with what it changes: given as a flag, and in the file. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { get } from "node:http";
+import { request } from "node:https";
+import { createServer, type Server } from "node:net";
+import { dirname, join } from "node:path";
+import t, { type Test } from "tap";
+import { writeKubeconfig } from "../client/kubeconfig.ts";
+import type { Flag } from "../flags/flag.ts";
+import { logOptions } from "../flags/log-options.ts";
+import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../http/test-certificates.ts";
+import { FakeClock } from "../std/fake-clock.ts";
+import { createLogger, silentLogger } from "../std/log.ts";
+import { machineProblem, startAgent } from "./agent.ts";
+import { agentCommandLine } from "./config/command-line.ts";
+import { loadAgentConfig } from "./config/load.ts";
+import { type AgentFlagName, type Settings, type TestAgent, testAgent } from "./flag-harness.ts";
+import { agentFlags } from "./flags.ts";
+import { agentOptions } from "./options.ts";
+
+interface Effect {
+  /** The flags under test, and others that they need. */
+  readonly set: Settings | (() => Promise<Settings>);
+  readonly shows: (t: Test, agent: TestAgent) => Promise<void>;
+}
+
+const { ca, server } = await makeServerCertificate();
+const user = await makeCertificate({ subject: [{ CN: ["u"] }], issuer: ca, usages: [CLIENT_AUTH] });
+const files = t.testdir({
+  "ca.crt": ca.cert,
+  "server.crt": server.cert,
+  "server.key": server.key,
+  "resolv.conf": "nameserver 203.0.113.53\nsearch node.example.\n",
+});
+const served: Settings = {
+  "enable-server": "true",
+  address: "127.0.0.1",
+  "tls-cert-file": join(files, "server.crt"),
+  "tls-private-key-file": join(files, "server.key"),
+  "anonymous-auth": "true",
+};
+
+interface Answer {
+  readonly status: number;
+  readonly protocol: string | null;
+  readonly cipher: string;
+  readonly fingerprint: string;
+}
+
+function ask(port: number, options: Readonly<Record<string, unknown>> = {}): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      { host: "127.0.0.1", port, path: "/pods", rejectUnauthorized: false, agent: false, ...options },
+      (response) => {
+        const socket = response.socket as import("node:tls").TLSSocket;
+        const found = {
+          status: response.statusCode ?? 0,
+          protocol: socket.getProtocol(),
+          cipher: socket.getCipher().standardName,
+          fingerprint: socket.getPeerCertificate().fingerprint256,
+        };
+        response.resume().on("end", () => resolve(found));
+      },
+    );
+    sent.on("error", reject).end();
+  });
+}
+
+function askPlain(host: string, port: number, path: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    get({ host, port, path, agent: false }, (response) => {
+      response.resume().on("end", () => resolve(response.statusCode ?? 0));
+    }).on("error", reject);
+  });
+}
+
+async function listening(server: Server, ...where: readonly unknown[]): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(...(where as []), resolve));
+  const address = server.address();
+  return address === null || typeof address === "string" ? 0 : address.port;
+}
+
+/** A port that nothing listens on now. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  const port = await listening(server, 0, "127.0.0.1");
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+const port = async (name: AgentFlagName, settings: Settings = {}): Promise<Settings> => ({
+  ...settings,
+  [name]: String(await freePort()),
+});
+
+const onNode =
+  (expected: object) =>
+  async (t: Test, agent: TestAgent): Promise<void> => {
+    await agent.start();
+    t.match(agent.node(), expected);
+  };
+
+type Call = { readonly config?: Readonly<Record<string, unknown>>; readonly sandboxConfig?: unknown };
+
+/** What the runtime is asked for a pod of one container. */
+const onRuntime =
+  (method: "createContainer" | "runPodSandbox", expected: object, container: object = {}, spec: object = {}) =>
+  async (t: Test, agent: TestAgent): Promise<void> => {
+    await agent.start();
+    const own = { name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent" as const, ...container };
+    agent.pod("web", { containers: [own], ...spec });
+    await agent.running("web");
+    const call = agent.fake.calls.find((each) => each.method === method)?.request as Call;
+    t.match(call.config, expected);
+  };
+
+/** How many pulls the runtime has been asked for at once by three pods, with all pulls held up. */
+async function pulls(agent: TestAgent, milliseconds = 0): Promise<number> {
+  await agent.start();
+  const release = agent.fake.hold("pullImage");
+  for (const name of ["a", "b", "c"]) {
+    agent.fake.pullable.set(`${name}:1`, { id: name });
+    agent.pod(name, { containers: [{ name, image: `${name}:1`, imagePullPolicy: "Always" }] });
+  }
+  await agent.until("pods have got as far as they can", () => agent.fake.sandboxes.size === 3);
+  for (let turn = 0; turn < 30; turn++) await agent.clock.advance(0);
+  await agent.clock.advance(milliseconds);
+  const count = agent.fake.calls.filter(({ method }) => method === "pullImage").length;
+  release();
+  return count;
+}
+
+/** Lines that a logger made from the flags writes, by stream, and the timers it leaves. */
+function logged(agent: TestAgent) {
+  const clock = new FakeClock();
+  const out: string[] = [];
+  const err: string[] = [];
+  let flushes = 0;
+  const sink = (lines: string[]) => ({
+    write: (line: string) => lines.push(line),
+    flushSync: () => {
+      flushes += 1;
+    },
+  });
+  const log = createLogger(logOptions(agent.effective.flags), { clock, stdout: sink(out), stderr: sink(err) });
+  log.info("hello");
+  log.v(3)?.info("three");
+  log.child("store").v(5)?.info("five");
+  log.error("oh");
+  return {
+    clock,
+    out: out.join(""),
+    err: err.join(""),
+    flushes: () => flushes,
+    [Symbol.dispose]: () => log[Symbol.dispose](),
+  };
+}
+
+const alpha = { "feature-gates": "LoggingAlphaOptions=true" };
+
+/** Four pods begin; their events come one a second after the first `burst`. */
+async function eventsLimited(t: Test, agent: TestAgent, burst: number): Promise<void> {
+  const began = agent.clock.monotonic();
+  await agent.start();
+  for (let pod = 0; pod < 4; pod++) agent.pod(`web${pod}`);
+  for (let pod = 0; pod < 4; pod++) await agent.running(`web${pod}`);
+  const told = agent.api.under("/api/v1/namespaces/default/events").length;
+  const seconds = (agent.clock.monotonic() - began) / 1000;
+  t.ok(told <= burst + seconds + 1, `${told} events in ${seconds} s`);
+}
+
+/** Lets a container's log grow over its size so many times, and returns how many files there are. */
+async function rotated(agent: TestAgent, times: number): Promise<() => number> {
+  await agent.start();
+  const made = agent.pod("web");
+  await agent.running("web");
+  const directory = join(agent.config.podLogsDir, `default_web_${made.metadata?.uid}`, "c");
+  mkdirSync(directory, { recursive: true });
+  const rotations = () => agent.fake.calls.filter(({ method }) => method === "reopenContainerLog").length;
+  for (let time = 0; time < times; time++) {
+    writeFileSync(join(directory, "0.log"), "x".repeat(4096));
+    await agent.until("the log is rotated", () => rotations() > time);
+  }
+  return () => readdirSync(directory).length;
+}
+
+const effects: Partial<Record<AgentFlagName, Effect>> = {
+  "hostname-override": { set: { "hostname-override": "Other" }, shows: onNode({ metadata: { name: "other" } }) },
+  "provider-id": { set: { "provider-id": "cloud://7" }, shows: onNode({ spec: { providerID: "cloud://7" } }) },
+  "node-ip": {
+    set: { "node-ip": "192.0.2.9" },
+    shows: onNode({ status: { addresses: [{ type: "InternalIP", address: "192.0.2.9" }] } }),
+  },
+  "node-labels": { set: { "node-labels": "disk=fast" }, shows: onNode({ metadata: { labels: { disk: "fast" } } }) },
+  "register-schedulable": {
+    set: { "register-schedulable": "false" },
+    shows: onNode({ spec: { unschedulable: true } }),
+  },
+  "register-with-taints": {
+    set: { "register-with-taints": "a=b:NoSchedule" },
+    shows: onNode({ spec: { taints: [{ key: "a", value: "b", effect: "NoSchedule" }] } }),
+  },
+  "register-node": {
+    set: { "register-node": "false" },
+    async shows(t, agent) {
+      agent.api.put("/api/v1/nodes/n1", { kind: "Node", metadata: { name: "n1", labels: { by: "hand" } } });
+      await agent.start();
+      t.same(agent.node().metadata.labels, { by: "hand" }, "the node is left as somebody else made it");
+      t.match(agent.node().status, { nodeInfo: { operatingSystem: "linux" } });
+    },
+  },
+  svcconfig: {
+    set: async () => {
+      const file = join(files, "svcconfig");
+      const address = `https://127.0.0.1:${await freePort()}`;
+      await writeKubeconfig(file, { server: address, cluster: "c", context: "c", user: "u", ca: ca.cert, ...user });
+      return { svcconfig: file };
+    },
+    async shows(t, agent) {
+      const { hostname, port } = new URL(/https:\S+/.exec(readFileSync(agent.config.svcconfig ?? "", "utf8"))![0]);
+      const asked = Promise.withResolvers<void>();
+      const api = createServer((socket) => {
+        socket.on("error", () => {}).destroy();
+        asked.resolve();
+      });
+      await listening(api, Number(port), hostname);
+      const running = await startAgent(agent.config, { clock: agent.clock, log: silentLogger, runtime: agent.fake });
+      running.ready().catch(() => {});
+      await asked.promise;
+      t.pass("the server that the file names was asked");
+      await running.close();
+      await new Promise((resolve) => api.close(resolve));
+    },
+  },
+  "cert-dir": {
+    set: () => port("port", { "enable-server": "true", address: "127.0.0.1" }),
+    async shows(t, agent) {
+      t.notOk(existsSync(join(agent.directory, "pki")));
+      await agent.start();
+      t.ok(existsSync(join(agent.directory, "pki", "svclet.crt")), "a pair was made and is kept there");
+    },
+  },
+  "root-dir": {
+    set: {},
+    async shows(t, agent) {
+      t.notOk(existsSync(join(agent.directory, "root", "pods")));
+      await agent.start();
+      t.ok(existsSync(join(agent.directory, "root", "pods")));
+    },
+  },
+  "node-status-update-frequency": {
+    set: { "node-status-update-frequency": "3s" },
+    async shows(t, agent) {
+      await agent.start();
+      const asked = () => agent.fake.calls.filter(({ method }) => method === "status").length;
+      await agent.until("it has come to rest", () => true);
+      const before = asked();
+      for (let step = 0; step < 90; step++) {
+        await agent.clock.advance(100);
+        for (let turn = 0; turn < 4; turn++) await agent.clock.advance(0);
+      }
+      t.ok(asked() - before >= 2, `looked ${asked() - before} times in nine seconds, not once in ten`);
+    },
+  },
+  "node-status-max-images": {
+    set: { "node-status-max-images": "1" },
+    async shows(t, agent) {
+      agent.fake.addImage("other:1", { size: 5000n });
+      await agent.start();
+      t.match(agent.node().status, { images: [{ names: ["other:1"] }] });
+      t.equal((agent.node().status as { images: unknown[] }).images.length, 1);
+    },
+  },
+  "sync-frequency": {
+    set: { "sync-frequency": "7s" },
+    async shows(t, agent) {
+      t.equal(agent.config.pods.syncMs, 7000);
+      await agent.start();
+      agent.pod("web");
+      await agent.running("web");
+      t.ok((agent.clock.untilNext ?? 0) <= 7000);
+    },
+  },
+  address: {
+    set: () => port("port", { ...served, address: "127.0.0.2" }),
+    async shows(t, agent) {
+      await agent.start();
+      t.equal((await ask(agent.config.server.port, { host: "127.0.0.2" })).status, 200);
+      await t.rejects(ask(agent.config.server.port), { code: "ECONNREFUSED" });
+    },
+  },
+  port: {
+    set: () => port("port", served),
+    async shows(t, agent) {
+      t.equal((await agent.start()).port, agent.config.server.port);
+      t.equal((await ask(agent.config.server.port)).status, 200);
+    },
+  },
+  "enable-server": {
+    set: () => port("port", { ...served, "enable-server": "false" }),
+    async shows(t, agent) {
+      await agent.start();
+      await t.rejects(ask(agent.config.server.port), { code: "ECONNREFUSED" });
+    },
+  },
+  "read-only-port": {
+    set: async () => ({ ...(await port("port", served)), ...(await port("read-only-port")) }),
+    async shows(t, agent) {
+      await agent.start();
+      t.equal(await askPlain("127.0.0.1", agent.config.server.readOnlyPort, "/pods"), 200);
+    },
+  },
+  "healthz-port": {
+    set: () => port("healthz-port"),
+    async shows(t, agent) {
+      await agent.start();
+      t.equal(await askPlain("127.0.0.1", agent.config.server.healthzPort, "/healthz"), 200);
+    },
+  },
+  "healthz-bind-address": {
+    set: () => port("healthz-port", { "healthz-bind-address": "127.0.0.3" }),
+    async shows(t, agent) {
+      await agent.start();
+      t.equal(await askPlain("127.0.0.3", agent.config.server.healthzPort, "/healthz"), 200);
+    },
+  },
+  "enable-debugging-handlers": {
+    set: () => port("port", { ...served, "enable-debugging-handlers": "false" }),
+    async shows(t, agent) {
+      const { port } = await agent.start();
+      agent.pod("web");
+      await agent.running("web");
+      const path = "/containerLogs/default/web/c";
+      t.equal((await ask(port, { path, method: "POST" })).status, 404, "there is no such route, not even for others");
+    },
+  },
+  "tls-cert-file": {
+    set: () => port("port", served),
+    async shows(t, agent) {
+      const { port } = await agent.start();
+      const { X509Certificate } = await import("node:crypto");
+      t.equal((await ask(port)).fingerprint, new X509Certificate(server.cert).fingerprint256);
+    },
+  },
+  "tls-min-version": {
+    set: () => port("port", { ...served, "tls-min-version": "VersionTLS13" }),
+    async shows(t, agent) {
+      const { port } = await agent.start();
+      t.equal((await ask(port)).protocol, "TLSv1.3");
+      await t.rejects(ask(port, { maxVersion: "TLSv1.2" }));
+    },
+  },
+  "tls-cipher-suites": {
+    set: () => port("port", { ...served, "tls-cipher-suites": "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384" }),
+    async shows(t, agent) {
+      const { port } = await agent.start();
+      const only = { maxVersion: "TLSv1.2" };
+      t.equal((await ask(port, only)).cipher, "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384");
+      await t.rejects(ask(port, { ...only, ciphers: "ECDHE-ECDSA-AES128-GCM-SHA256" }));
+    },
+  },
+  "anonymous-auth": {
+    set: () => port("port", { ...served, "anonymous-auth": "false" }),
+    async shows(t, agent) {
+      const { port } = await agent.start();
+      t.equal((await ask(port)).status, 401);
+    },
+  },
+  "client-ca-file": {
+    set: () => port("port", { ...served, "anonymous-auth": "false", "client-ca-file": join(files, "ca.crt") }),
+    async shows(t, agent) {
+      const { port } = await agent.start();
+      t.equal((await ask(port)).status, 401);
+      t.equal((await ask(port, { cert: user.cert, key: user.key })).status, 200);
+    },
+  },
+  "container-runtime-endpoint": {
+    set: {},
+    async shows(t, agent) {
+      await connected(t, agent, agent.config.runtime.endpoint);
+    },
+  },
+  "image-service-endpoint": {
+    set: { "image-service-endpoint": `unix://${join(files, "images.sock")}` },
+    async shows(t, agent) {
+      await connected(t, agent, agent.config.runtime.imageEndpoint);
+    },
+  },
+  "runtime-request-timeout": {
+    set: { "runtime-request-timeout": "40ms" },
+    async shows(t, agent) {
+      const { createCriClient } = await import("./runtime/cri.ts");
+      const { systemClock } = await import("../std/clock.ts");
+      const { endpoint, requestTimeoutMs } = agent.config.runtime;
+      const silent = createServer((socket) => void socket.on("error", () => {}).unref());
+      await listening(silent, endpoint.slice("unix://".length));
+      using cri = createCriClient({ endpoint, requestTimeoutMs, clock: systemClock });
+      await t.rejects(cri.runtime.version({}), { code: "DEADLINE_EXCEEDED" });
+      silent.close();
+    },
+  },
+  "serialize-image-pulls": {
+    set: { "serialize-image-pulls": "false" },
+    async shows(t, agent) {
+      t.equal(await pulls(agent), 3, "three at once");
+    },
+  },
+  "registry-qps": {
+    set: { "registry-qps": "1", "registry-burst": "1", "serialize-image-pulls": "false" },
+    async shows(t, agent) {
+      t.equal(await pulls(agent), 1);
+    },
+  },
+  "registry-burst": {
+    set: { "registry-qps": "1", "registry-burst": "2", "serialize-image-pulls": "false" },
+    async shows(t, agent) {
+      t.equal(await pulls(agent), 2);
+    },
+  },
+  "cgroup-driver": {
+    set: { "cgroup-driver": "systemd" },
+    shows: onRuntime("runPodSandbox", { linux: { cgroupParent: /^kubepods-besteffort-pod.*\.slice$/ } }),
+  },
+  "cgroup-root": {
+    set: { "cgroup-root": "/edge" },
+    shows: onRuntime("runPodSandbox", { linux: { cgroupParent: /^\/edge\/kubepods\// } }),
+  },
+  "cpu-cfs-quota": {
+    set: { "cpu-cfs-quota": "false" },
+    async shows(t, agent) {
+      await onRuntime("createContainer", {}, { resources: { limits: { cpu: "500m" } } })(t, agent);
+      const call = agent.fake.calls.find((each) => each.method === "createContainer")?.request as Call;
+      t.equal(
+        (call.config?.linux as { resources?: { cpuQuota?: bigint } } | undefined)?.resources?.cpuQuota,
+        undefined,
+      );
+    },
+  },
+  "cpu-cfs-quota-period": {
+    set: { "cpu-cfs-quota-period": "10ms", "feature-gates": "CustomCPUCFSQuotaPeriod=true" },
+    shows: onRuntime(
+      "createContainer",
+      { linux: { resources: { cpuPeriod: 10_000n, cpuQuota: 5_000n } } },
+      { resources: { limits: { cpu: "500m" } } },
+    ),
+  },
+  "container-log-max-files": {
+    set: { "container-log-max-files": "2", "container-log-max-size": "1Ki" },
+    async shows(t, agent) {
+      const count = await rotated(agent, 4);
+      await agent.until("all but the last is removed", () => count() <= 2);
+      t.pass();
+    },
+  },
+  "container-log-max-size": {
+    set: { "container-log-max-size": "1Ki" },
+    async shows(t, agent) {
+      t.ok((await rotated(agent, 1))() > 0, "4 KiB are too much");
+    },
+  },
+  "max-pods": { set: { "max-pods": "7" }, shows: onNode({ status: { capacity: { pods: "7" } } }) },
+  "pods-per-core": {
+    set: { "pods-per-core": "1" },
+    async shows(t, agent) {
+      await agent.start();
+      const { cpu, pods } = (agent.node().status as { capacity: Record<string, string> }).capacity;
+      t.equal(pods, cpu);
+    },
+  },
+  "svc-reserved": { set: { "svc-reserved": "cpu=300m" }, shows: onNode({ status: { allocatable: { cpu: /00m$/ } } }) },
+  "system-reserved": {
+    set: { "system-reserved": "cpu=200m", "svc-reserved": "cpu=100m" },
+    shows: onNode({ status: { allocatable: { cpu: /700m$/ } } }),
+  },
+  "cluster-dns": {
+    set: { "cluster-dns": "192.0.2.53" },
+    shows: onRuntime("runPodSandbox", { dnsConfig: { servers: ["192.0.2.53"] } }, {}, { dnsPolicy: "ClusterFirst" }),
+  },
+  "cluster-domain": {
+    set: { "cluster-dns": "192.0.2.53", "cluster-domain": "corp.example" },
+    shows: onRuntime(
+      "runPodSandbox",
+      { dnsConfig: { searches: ["default.svc.corp.example", "svc.corp.example", "corp.example"] } },
+      {},
+      { dnsPolicy: "ClusterFirst" },
+    ),
+  },
+  "resolv-conf": {
+    set: { "resolv-conf": join(files, "resolv.conf") },
+    shows: onRuntime("runPodSandbox", { dnsConfig: { servers: ["203.0.113.53"] } }, {}, { dnsPolicy: "Default" }),
+  },
+  "allowed-unsafe-sysctls": {
+    set: { "allowed-unsafe-sysctls": "kernel.msg*" },
+    shows: onRuntime(
+      "runPodSandbox",
+      { linux: { sysctls: { "kernel.msgmax": "1" } } },
+      {},
+      { securityContext: { sysctls: [{ name: "kernel.msgmax", value: "1" }] } },
+    ),
+  },
+  "seccomp-default": {
+    set: { "seccomp-default": "true" },
+    shows: onRuntime("createContainer", { linux: { securityContext: { seccomp: { profileType: "RuntimeDefault" } } } }),
+  },
+  "oom-score-adj": {
+    set: { "oom-score-adj": "17" },
+    async shows(t, agent) {
+      await agent.start();
+      t.equal(readFileSync("/proc/self/oom_score_adj", "utf8").trim(), "17");
+    },
+  },
+  "svc-api-qps": {
+    set: { "svc-api-qps": "1", "svc-api-burst": "4" },
+    async shows(t, agent) {
+      await limitedRequests(t, agent, 4);
+    },
+  },
+  "svc-api-burst": {
+    set: { "svc-api-qps": "1", "svc-api-burst": "6" },
+    async shows(t, agent) {
+      await limitedRequests(t, agent, 6);
+    },
+  },
+  "event-burst": {
+    set: { "event-qps": "1", "event-burst": "2" },
+    async shows(t, agent) {
+      await eventsLimited(t, agent, 2);
+    },
+  },
+  "event-qps": {
+    set: { "event-qps": "1", "event-burst": "1" },
+    async shows(t, agent) {
+      await eventsLimited(t, agent, 1);
+    },
+  },
+  "logging-format": {
+    set: { "logging-format": "json", "feature-gates": "LoggingBetaOptions=true" },
+    async shows(t, agent) {
+      using log = logged(agent);
+      t.match(JSON.parse(log.err.split("\n")[0]!), { msg: "hello" });
+    },
+  },
+  "log-text-split-stream": {
+    set: { "log-text-split-stream": "true", ...alpha },
+    async shows(t, agent) {
+      using log = logged(agent);
+      t.match(log, { out: /hello/, err: /oh/ });
+    },
+  },
+  "log-json-split-stream": {
+    set: { "log-json-split-stream": "true", "logging-format": "json", ...alpha },
+    async shows(t, agent) {
+      using log = logged(agent);
+      t.match(log, { out: /"hello"/, err: /"oh"/ });
+    },
+  },
+  "log-text-info-buffer-size": {
+    set: { "log-text-info-buffer-size": "4Ki", "log-text-split-stream": "true", ...alpha },
+    async shows(t, agent) {
+      using log = logged(agent);
+      t.equal(log.clock.pending, 1, "a flush is due");
+    },
+  },
+  "log-json-info-buffer-size": {
+    set: {
+      "log-json-info-buffer-size": "4Ki",
+      "log-json-split-stream": "true",
+      "logging-format": "json",
+      ...alpha,
+    },
+    async shows(t, agent) {
+      using log = logged(agent);
+      t.equal(log.clock.pending, 1, "a flush is due");
+    },
+  },
+  "log-flush-frequency": {
+    set: {
+      "log-flush-frequency": "2s",
+      "log-text-info-buffer-size": "4Ki",
+      "log-text-split-stream": "true",
+      ...alpha,
+    },
+    async shows(t, agent) {
+      using log = logged(agent);
+      await log.clock.advance(1999);
+      t.equal(log.flushes(), 0);
+      await log.clock.advance(1);
+      t.ok(log.flushes() > 0);
+    },
+  },
+  v: {
+    set: { v: "3" },
+    async shows(t, agent) {
+      using log = logged(agent);
+      t.match(log.err, /three/);
+      t.notMatch(log.err, /five/);
+    },
+  },
+  vmodule: {
+    set: { vmodule: "store=5" },
+    async shows(t, agent) {
+      using log = logged(agent);
+      t.notMatch(log.err, /three/);
+      t.match(log.err, /five/);
+    },
+  },
+  "feature-gates": {
+    set: { "feature-gates": "LoggingAlphaOptions=true", "log-text-split-stream": "true" },
+    async shows(t, agent) {
+      t.ok(agent.effective.gates.has("LoggingAlphaOptions"));
+      t.throws(() => loadAgentConfig(["--log-text-split-stream"], {}), /needs feature gate LoggingAlphaOptions/);
+    },
+  },
+};
+
+/** What is tested once, for it is no setting of a running agent or is refused in another value. */
+const apart: readonly AgentFlagName[] = [
+  "authorization-mode",
+  "config",
+  "config-dir",
+  "dry-run-config",
+  "fail-cgroupv1",
+  "fail-swap-on",
+  "help",
+  "tls-private-key-file",
+  "version",
+];
+
+function fileWith(t: Test, text: string): string {
+  const directory = t.testdir({
+    "agent.yaml": `apiVersion: svclet.config.svc.io/v1beta1\nkind: SvcletConfiguration\n${text}`,
+  });
+  return join(directory, "agent.yaml");
+}
+
+t.test("agentFlags: --authorization-mode makes the difference between a start and a refusal", async (t) => {
+  const load = (...argv: string[]) => agentOptions(loadAgentConfig(argv, {}));
+  t.equal(load("--authorization-mode=AlwaysAllow").server.authorizationMode, "AlwaysAllow");
+  t.throws(() => load("--authorization-mode=Webhook"), /authorization mode Webhook.* is not supported/);
+  const file = fileWith(t, "");
+  t.throws(
+    () => load(`--config=${file}`),
+    /authorization mode Webhook, the default once there is a configuration file/,
+  );
+  t.ok(load(`--config=${file}`, "--authorization-mode=AlwaysAllow"));
+  t.ok(load(`--config=${fileWith(t, "authorization: {mode: AlwaysAllow}\n")}`));
+});
+
+t.test("agentFlags: --config and --config-dir are read, the latter over the former", async (t) => {
+  const file = fileWith(t, "maxPods: 7\npodsPerCore: 3\n");
+  const header = "apiVersion: svclet.config.svc.io/v1beta1\nkind: SvcletConfiguration\n";
+  writeFileSync(join(dirname(file), "10.conf"), `${header}maxPods: 8\n`);
+  const { flags } = loadAgentConfig([`--config=${file}`, `--config-dir=${dirname(file)}`], {});
+  t.match(flags, { "max-pods": 8, "pods-per-core": 3 });
+});
+
+t.test("agentFlags: --dry-run-config, --version and --help print and do not run", async (t) => {
+  const printed = (...argv: string[]) => agentCommandLine(argv, {}, { version: "v1.33.0" });
+  t.match(printed("--dry-run-config", "--max-pods=7"), { kind: "exit", code: 0, stdout: /^maxPods: 7 +# flag/m });
+  t.match(printed("--version"), { kind: "exit", code: 0, stdout: "agent v1.33.0\n" });
+  t.match(printed("--version=v1.33.9-site"), { kind: "run", version: "v1.33.9-site" });
+  t.match(printed("--help"), { kind: "exit", code: 0, stdout: /Usage:/ });
+});
+
+t.test("agentFlags: --fail-swap-on and --fail-cgroupv1 refuse machines", async (t) => {
+  const machine = { swap: ["/dev/sdb2"], cgroupV1: true };
+  const problem = (settings: Settings, found = machine) =>
+    machineProblem(
+      agentOptions(
+        loadAgentConfig(
+          Object.entries(settings).map(([k, v]) => `--${k}=${v}`),
+          {},
+        ),
+      ),
+      found,
+    );
+  t.match(problem({}), /swap is on \(\/dev\/sdb2\).*--fail-swap-on=false/);
+  t.match(problem({ "fail-swap-on": "false" }), /uses cgroup v1.*--fail-cgroupv1=false/);
+  t.equal(problem({ "fail-swap-on": "false", "fail-cgroupv1": "false" }), undefined);
+  t.equal(problem({}, { swap: [], cgroupV1: false }), undefined);
+  const inFile = (text: string) =>
+    agentOptions(loadAgentConfig([`--config=${fileWith(t, `authorization: {mode: AlwaysAllow}\n${text}`)}`], {}));
+  t.equal(
+    machineProblem(inFile("failSwapOn: false\n"), machine),
+    undefined,
+    "cgroup v1 is allowed once there is a file",
+  );
+  t.match(machineProblem(inFile("failSwapOn: false\nfailCgroupV1: true\n"), machine), /uses cgroup v1/);
+});
+
+t.test("configFields: fields without a flag have their effect too", async (t) => {
+  const text = [
+    "authorization: {mode: AlwaysAllow}",
+    "containerLogMonitorInterval: 3s",
+    "nodeLeaseDurationSeconds: 20",
+    "nodeStatusReportFrequency: 1m",
+    "podLogsDir: /var/log/edge",
+    "",
+  ].join("\n");
+  const options = agentOptions(loadAgentConfig([`--config=${fileWith(t, text)}`], {}));
+  t.match(options, {
+    podLogsDir: "/var/log/edge",
+    node: { leaseDurationSeconds: 20, statusReportMs: 60_000 },
+    pods: { logMonitorMs: 3000 },
+  });
+});
+
+/** A start that must not wait longer than it takes to connect. */
+async function connected(t: Test, agent: TestAgent, endpoint: string): Promise<void> {
+  const asked = Promise.withResolvers<void>();
+  const runtime = createServer((socket) => {
+    socket.on("error", () => {}).destroy();
+    asked.resolve();
+  });
+  const other = agent.config.runtime.endpoint;
+  await listening(runtime, endpoint.slice("unix://".length));
+  const { transport } = agent.api;
+  const running = await startAgent(agent.config, { clock: agent.clock, log: silentLogger, transport });
+  running.ready().catch(() => {});
+  await asked.promise;
+  t.pass(`${endpoint} was asked${other === endpoint ? "" : ", though the runtime is elsewhere"}`);
+  runtime.close();
+  const closing = running.close();
+  let closed = false;
+  void closing.finally(() => {
+    closed = true;
+  });
+  await agent.until("the agent has stopped", () => closed);
+}
+
+/** Requests of a starting agent that reach the API server before the clock moves. */
+async function limitedRequests(t: Test, agent: TestAgent, burst: number): Promise<void> {
+  const seen: string[] = [];
+  const { transport } = agent.api;
+  Object.assign(agent.api, {
+    transport: (request: Parameters<typeof transport>[0]) => {
+      if (!/\/(events|leases)|\/status$/.test(request.path)) seen.push(request.path);
+      return transport(request);
+    },
+  });
+  await agent.start();
+  for (let pod = 0; pod < 8; pod++) {
+    agent.pod(`p${pod}`, { volumes: [{ name: "v", configMap: { name: `m${pod}`, optional: true } }] });
+  }
+  const began = agent.clock.monotonic();
+  for (let turn = 0; turn < 100; turn++) await agent.clock.advance(0);
+  const atOnce = seen.length;
+  t.ok(atOnce <= burst + began / 1000 + 1, `${atOnce} requests at once`);
+  await agent.until("the others had their turn", () => seen.length >= 8 + 2);
+  t.ok(agent.clock.monotonic() - began >= 1000, "a second and more later");
+}
+
+const effective = Object.entries(agentFlags as Readonly<Record<string, Flag>>).filter(([, row]) => row.effective);
+
+t.test("agentFlags: every flag that is marked effective has its test here", async (t) => {
+  const tested = [...Object.keys(effects), ...apart].sort();
+  t.same(tested, effective.map(([name]) => name).sort());
+});
+
+for (const [name, { set, shows }] of Object.entries(effects)) {
+  const row: Flag = agentFlags[name as AgentFlagName];
+  for (const form of row.config === undefined ? (["flag"] as const) : (["flag", "file"] as const)) {
+    t.test(
+      `agentFlags: --${name} has its effect, given ${form === "flag" ? "as a flag" : "in the file"}`,
+      async (t) => {
+        const settings = typeof set === "function" ? await set() : set;
+        await using agent = await testAgent(form, settings);
+        await shows(t, agent);
+      },
+    );
+  }
+}
