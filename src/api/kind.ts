@@ -30,6 +30,8 @@ export interface Kind<T extends ApiObject = ApiObject> {
   readonly storageName: string;
   readonly schema: ObjectSchema & { readonly name: string };
   readonly columns: readonly Column<T>[];
+  /** What a row of a table says of its object beside the cells. */
+  rowConditions?(object: T): readonly RowCondition[];
   /** Field selectors this kind answers besides `metadata.name` and `metadata.namespace`: label → value in an object. */
   readonly selectableFields: Readonly<Record<string, FieldValue<T>>>;
   readonly strategy: Strategy<T>;
@@ -37,6 +39,14 @@ export interface Kind<T extends ApiObject = ApiObject> {
   readonly nameForm?: (name: string) => readonly string[];
   /** Set where the store holds another version of the kind. */
   readonly conversion?: Conversion<T>;
+}
+
+/** As `meta/v1.TableRowCondition`; clients may dim a completed row. */
+export interface RowCondition {
+  readonly type: "Completed";
+  readonly status: "True" | "False" | "Unknown";
+  readonly reason: string;
+  readonly message: string;
 }
 
 /** Declared as a method, so that a `Kind<Pod>` is a `Kind` (parameters of methods are compared both ways). */

@@ -1,6 +1,6 @@
 /** What `kubectl get pods` shows, computed as Kubernetes' own printer does (`printPod`). */
 import { ageColumn, column, nameColumn, wideColumn } from "../columns.ts";
-import type { Column } from "../kind.ts";
+import type { Column, RowCondition } from "../kind.ts";
 import { humanDuration } from "../meta/human-duration.ts";
 import type { Container } from "./container.ts";
 import type { ContainerState, ContainerStatus } from "./container-status.ts";
@@ -42,6 +42,14 @@ export const podColumns: readonly Column<Pod>[] = [
   wideColumn("Nominated Node", (pod) => orNone(pod.status?.nominatedNodeName)),
   wideColumn("Readiness Gates", readinessGates),
 ];
+
+/** A pod that came to its end says so to clients that hide or dim such rows. */
+export function podRowConditions(pod: Pod): readonly RowCondition[] {
+  const reason = pod.status?.phase;
+  if (reason !== "Succeeded" && reason !== "Failed") return [];
+  const message = reason === "Succeeded" ? "The pod has completed successfully." : "The pod failed.";
+  return [{ type: "Completed", status: "True", reason, message }];
+}
 
 function orNone(text: string | undefined): string {
   return text === undefined || text === "" ? "<none>" : text;

@@ -1,8 +1,8 @@
 import { deepEqual } from "../../schema/equal.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { keepStatus, onlyStatus } from "../strategy.ts";
-import { type Pod, pod } from "./pod.ts";
-import { podColumns } from "./pod-columns.ts";
+import { type Pod, type PodSpec, type PodStatus, pod } from "./pod.ts";
+import { podColumns, podRowConditions } from "./pod-columns.ts";
 import { setPodDefaults } from "./pod-defaults.ts";
 import { qosClassOf } from "./pod-qos.ts";
 import { validatePod, validatePodUpdate } from "./pod-validation.ts";
@@ -34,8 +34,15 @@ function prepareForCreate(object: Pod): Pod {
       priority: object.spec.priority ?? 0,
       preemptionPolicy: object.spec.preemptionPolicy ?? "PreemptLowerPriority",
     },
-    status: { phase: "Pending", qosClass: qosClassOf(object.spec) },
+    status: { phase: "Pending", qosClass: qosClassOf(object.spec), ...gated(object.spec) },
   };
+}
+
+/** That gates hold the pod back shows from the start. */
+function gated(spec: PodSpec): Pick<PodStatus, "conditions"> {
+  if ((spec.schedulingGates ?? []).length === 0) return {};
+  const message = "Scheduling is blocked due to non-empty scheduling gates";
+  return { conditions: [{ type: "PodScheduled", status: "False", reason: "SchedulingGated", message }] };
 }
 
 /** The generation counts the changes of the spec. */
@@ -73,6 +80,7 @@ export const podKind: Kind<Pod> = {
   storageName: "pods",
   schema: pod,
   columns: podColumns,
+  rowConditions: podRowConditions,
   selectableFields: {
     "spec.nodeName": (object) => object.spec?.nodeName ?? "",
     "spec.restartPolicy": (object) => object.spec?.restartPolicy ?? "",

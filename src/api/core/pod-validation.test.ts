@@ -105,5 +105,5 @@ t.test("validatePodUpdate() lets only the few mutable fields change", async (t) 
   t.same(update({ restartPolicy: "Never" }), ["spec"]);
   t.same(update({ nodeName: "n" }), ["spec"]);
   t.same(update({ containers: [{ ...container, command: ["x"] }] }), ["spec"]);
-  t.same(update({ containers: [container, { name: "b", image: "x" }] }), ["spec.containers", "spec"]);
+  t.same(update({ containers: [container, { name: "b", image: "x" }] }), ["spec.containers"]);
 });

@@ -177,8 +177,9 @@ const MUTABLE =
 /** A pod's spec is fixed, but for a short list of fields. */
 export function validatePodUpdate(next: Pod, previous: Pod): readonly FieldError[] {
   if (next.spec === undefined || previous.spec === undefined) return [];
+  const counts = validateContainerCount(next.spec, previous.spec);
+  if (counts.length > 0) return counts;
   return [
-    ...validateContainerCount(next.spec, previous.spec),
     ...validateDeadline(next.spec, previous.spec),
     ...validateTolerationAdditions(next.spec, previous.spec),
     ...(deepEqual(masked(next.spec, previous.spec), previous.spec) ? [] : [forbiddenField("spec", MUTABLE)]),

@@ -74,6 +74,7 @@ export const eventsV1EventKind: Kind<Event> = {
   group: "events.svc.io",
   schema: event,
   columns,
+  rowConditions: () => [],
   verbs: allVerbs,
   selectableFields: {
     "regarding.kind": (object) => object.regarding?.kind ?? "",

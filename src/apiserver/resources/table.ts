@@ -58,7 +58,9 @@ function columnDefinitions<T extends ApiObject>(kind: Kind<T>) {
 
 function rowText<T extends ApiObject>(kind: Kind<T>, identity: Identity, row: Row<T>, options: TableOptions): string {
   const cells = kind.columns.map((column) => column.cell(row.object, options.now));
-  return `{"cells":${JSON.stringify(cells)},"object":${included(identity, row, options)}}`;
+  const conditions = kind.rowConditions?.(row.object) ?? [];
+  const said = conditions.length === 0 ? "" : `"conditions":${JSON.stringify(conditions)},`;
+  return `{"cells":${JSON.stringify(cells)},${said}"object":${included(identity, row, options)}}`;
 }
 
 function included<T extends ApiObject>(identity: Identity, row: Row<T>, options: TableOptions): string {
