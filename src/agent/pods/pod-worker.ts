@@ -5,7 +5,7 @@
 import type { Pod, PodStatus } from "../../api/core/pod.ts";
 import { deepEqual } from "../../schema/equal.ts";
 import type { Logger } from "../../std/log.ts";
-import { nothing, type Observation, observe } from "../runtime/observation.ts";
+import { nothing, type Observation, type ObservedContainer, observe } from "../runtime/observation.ts";
 import type { PodContext, PodMemory, PodServices, PodState, Termination, Transition } from "./pod-context.ts";
 import { allContainers, graceSeconds, isDeleted, isTerminal, podFullName, podUid } from "./pod-fields.ts";
 import { RestartBackoff } from "./restart-backoff.ts";
@@ -82,6 +82,14 @@ export class PodWorker {
   waitingReason(name: string): string {
     const fallback = this.#pod.spec?.initContainers === undefined ? "ContainerCreating" : "PodInitializing";
     return this.#memory.waiting.get(name)?.reason ?? fallback;
+  }
+
+  /** The run that the status calls the last one: that of a container waiting for its restart is the one that ended. */
+  previousRun(name: string): ObservedContainer | undefined {
+    const { initContainerStatuses = [], containerStatuses = [] } = this.#memory.status ?? {};
+    const status = [...initContainerStatuses, ...containerStatuses].find((each) => each.name === name);
+    const id = status?.lastState?.terminated?.containerID?.replace(/^.*:\/\//, "");
+    return this.#observation.containers.find((each) => each.name === name && each.id === id);
   }
 
   /** Nothing goes on but waiting: for time to pass, or for a change. */

@@ -57,6 +57,21 @@ t.test("agentHandler() answers logs of the current and the previous run, and ref
   t.equal((await shut(makeRequest({ path: "/containerLogs/default/web/c" }))).status, 404);
 });
 
+t.test("agentHandler() takes the run that ended for the previous one while a restart is waited for", async (t) => {
+  await using at = await podHarness();
+  at.fake.programs.set("c", () => ({ exitAfterMs: 100, exitCode: 1 }));
+  at.manager.put(testPod("crash"));
+  await at.run(3);
+  const [latest] = at.manager.worker("uid-crash")?.observation.containers ?? [];
+  await mkdir(dirname(latest?.logPath ?? ""), { recursive: true });
+  await writeFile(latest?.logPath ?? "", "2026-01-01T00:00:00.000000000Z stdout F crashed\n");
+  const options = { authenticate: undefined, problems: () => [], configz: {}, debugging: true };
+  const handler = agentHandler({ pods: at.manager, clock: at.clock, ...options });
+  const path = "/containerLogs/default/crash/c";
+  t.equal(await text(await handler(makeRequest({ path, query: "previous=true" }))), "crashed\n");
+  t.equal(await text(await handler(makeRequest({ path }))), "crashed\n");
+});
+
 t.test("healthHandler() says what is wrong", async (t) => {
   const response = await healthHandler(() => ["pleg: away"])(makeRequest({ path: "/healthz" }));
   t.equal(response.status, 500);

@@ -122,7 +122,7 @@ function findRun(worker: PodWorker, name: string, previous: boolean): ObservedCo
     throw new HttpError(404, "NotFound", `container ${name} not found in pod ${where}`);
   }
   const runs = worker.observation.containers.filter((each) => each.name === name && each.state !== "created");
-  const found = previous ? runs[1] : runs[0];
+  const found = previous ? (worker.previousRun(name) ?? runs[1]) : runs[0];
   if (found !== undefined) return found;
   const waiting = worker.waitingReason(name);
   throw new HttpError(
