@@ -84,7 +84,9 @@ export function listResponse<T extends ApiObject>(
   if (representation.as === "metadata") {
     const head = { kind: "PartialObjectMetadataList", apiVersion: representation.metaVersion, metadata };
     const items = page.items.map(({ object }) => partialMetadata(object, representation.metaVersion));
-    const text = `${JSON.stringify(head).slice(0, -1)},"items":[${items.join(",")}]}\n`;
+    // Kubernetes writes an empty list of metadata so.
+    const list = items.length === 0 ? "null" : `[${items.join(",")}]`;
+    const text = `${JSON.stringify(head).slice(0, -1)},"items":${list}}\n`;
     return encoded(200, representation, [Buffer.from(text)]);
   }
   if (representation.format === "protobuf") {

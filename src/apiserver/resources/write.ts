@@ -99,7 +99,7 @@ function patchType(header = ""): Patch["type"] {
     const message = `server-side apply is not served: the patch types accepted are ${accepted}`;
     throw new StatusError(415, "UnsupportedMediaType", message);
   }
-  throw new StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type");
+  throw new StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", { details: {} });
 }
 
 function operationsOf(value: unknown): readonly Operation[] {
