@@ -1,5 +1,6 @@
 /** Everything the API server can be told, as checked values: flags become this in `options.ts`, `svc up` writes it itself. */
 import type { TlsOptions } from "../http/tls.ts";
+import type { PodAdmission } from "../registry/pod-admission.ts";
 import type { StorageMediaType } from "../storage/codec.ts";
 
 export interface ApiServerConfig {
@@ -11,6 +12,7 @@ export interface ApiServerConfig {
   readonly authentication: AuthenticationConfig;
   /** `--authorization-mode`, in order: `Node`, `RBAC`, … */
   readonly authorizationModes: readonly string[];
+  readonly pods: PodAdmission;
   readonly storage: StorageConfig;
   readonly agents: AgentConnectionConfig;
   readonly limits: LimitsConfig;
@@ -37,6 +39,14 @@ export interface ServingConfig {
   readonly streamsPerConnection: number;
   /** Answer over HTTP/1.1 only. */
   readonly disableHttp2: boolean;
+  /** Other processes may listen on the same port; the kernel spreads connections. */
+  readonly sharePort: boolean;
+  /** `max-age=31536000`, …; sent with every answer. */
+  readonly strictTransportSecurity: readonly string[];
+  /** Regular expressions for the origins of browsers' scripts that may read answers. */
+  readonly corsOrigins: readonly string[];
+  /** Where clients are told that the server is; undefined: where it listens. */
+  readonly advertisedHost: string | undefined;
 }
 
 export interface AuthenticationConfig {
@@ -56,6 +66,12 @@ export interface StorageConfig {
   /** 0: history is never compacted. */
   readonly compactionIntervalMs: number;
   readonly eventTtlMs: number;
+  /** How long the start waits for the store. */
+  readonly initializationTimeoutMs: number;
+  /** How long `/livez` and `/healthz` wait for the store. */
+  readonly healthTimeoutMs: number;
+  /** How long `/readyz` waits for the store. */
+  readonly readyTimeoutMs: number;
 }
 
 /** How the server reaches node agents, for `pods/log`. */
@@ -89,15 +105,23 @@ export const defaultConfig: ApiServerConfig = {
     ciphers: undefined,
     streamsPerConnection: 0,
     disableHttp2: false,
+    sharePort: false,
+    strictTransportSecurity: [],
+    corsOrigins: [],
+    advertisedHost: undefined,
   },
   authentication: { clientCaFile: undefined, tokenFile: undefined, anonymous: true },
   authorizationModes: ["AlwaysAllow"],
+  pods: { allowPrivileged: true, notReadySeconds: 300, unreachableSeconds: 300 },
   storage: {
     url: "memory://",
     prefix: "/registry",
     mediaType: "application/vnd.svc.protobuf",
     compactionIntervalMs: 300_000,
     eventTtlMs: 3_600_000,
+    initializationTimeoutMs: 60_000,
+    healthTimeoutMs: 2000,
+    readyTimeoutMs: 2000,
   },
   agents: {
     clientCertificate: undefined,

@@ -22,6 +22,10 @@ export function apiServerOptions(flags: Flags, gates: FeatureGates, gitVersion: 
       ciphers: openSslCiphers(flags["tls-cipher-suites"]),
       streamsPerConnection: flags["http2-max-streams-per-connection"],
       disableHttp2: flags["disable-http2-serving"],
+      sharePort: flags["permit-port-sharing"],
+      strictTransportSecurity: flags["strict-transport-security-directives"],
+      corsOrigins: flags["cors-allowed-origins"],
+      advertisedHost: set(flags["external-hostname"]) ?? set(flags["advertise-address"]),
     },
     authentication: {
       clientCaFile: set(flags["client-ca-file"]),
@@ -29,12 +33,20 @@ export function apiServerOptions(flags: Flags, gates: FeatureGates, gitVersion: 
       anonymous: flags["anonymous-auth"],
     },
     authorizationModes: flags["authorization-mode"],
+    pods: {
+      allowPrivileged: flags["allow-privileged"],
+      notReadySeconds: flags["default-not-ready-toleration-seconds"],
+      unreachableSeconds: flags["default-unreachable-toleration-seconds"],
+    },
     storage: {
       url: storeUrl(flags["kvstore-servers"]),
       prefix: flags["kvstore-prefix"],
       mediaType: flags["storage-media-type"],
       compactionIntervalMs: flags["kvstore-compaction-interval"],
       eventTtlMs: flags["event-ttl"],
+      initializationTimeoutMs: flags["storage-initialization-timeout"],
+      healthTimeoutMs: flags["kvstore-healthcheck-timeout"],
+      readyTimeoutMs: flags["kvstore-readycheck-timeout"],
     },
     agents: {
       clientCertificate: pair(flags["svclet-client-certificate"], flags["svclet-client-key"]),

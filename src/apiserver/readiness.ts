@@ -1,17 +1,29 @@
 /** What the health endpoints look at. */
 import type { Registries } from "../registry/registries.ts";
+import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
+import { withTimeout } from "../std/with-timeout.ts";
 import { prefixRange, type Store } from "../storage/store.ts";
 import type { HealthCheck, HealthEndpoint } from "./health.ts";
+
+export interface ReadinessLimits {
+  readonly clock: Clock;
+  /** How long the store may take to answer where liveness is asked for. */
+  readonly healthTimeoutMs: number;
+  /** The same where readiness is. */
+  readonly readyTimeoutMs: number;
+}
 
 export class Readiness {
   readonly log: Logger;
   readonly #store: Store;
   readonly #registries: Registries;
+  readonly #limits: ReadinessLimits;
   #state: "starting" | "started" | "stopping" = "starting";
 
-  constructor(store: Store, registries: Registries, log: Logger) {
+  constructor(store: Store, registries: Registries, log: Logger, limits: ReadinessLimits) {
     this.#store = store;
+    this.#limits = limits;
     this.#registries = registries;
     this.log = log;
   }
@@ -28,10 +40,11 @@ export class Readiness {
     const alive: readonly HealthCheck[] = [
       { name: "ping", check: () => {} },
       { name: "log", check: () => {} },
-      { name: "kvstore", check: () => this.#askStore() },
+      { name: "kvstore", check: () => this.#askStore(this.#limits.healthTimeoutMs) },
     ];
     const ready: readonly HealthCheck[] = [
-      ...alive,
+      ...alive.filter(({ name }) => name !== "kvstore"),
+      { name: "kvstore", check: () => this.#askStore(this.#limits.readyTimeoutMs) },
       { name: "informer-sync", check: () => this.#registries.ready() },
       { name: "shutdown", check: () => this.#checkRunning() },
     ];
@@ -44,14 +57,15 @@ export class Readiness {
 
   /** Whether the process can still do its work: what the service manager's watchdog asks. */
   async alive(): Promise<boolean> {
-    return await this.#askStore().then(
+    return await this.#askStore(this.#limits.healthTimeoutMs).then(
       () => true,
       () => false,
     );
   }
 
-  async #askStore(): Promise<void> {
-    await this.#store.list(prefixRange("/health/"), { limit: 1 });
+  async #askStore(timeoutMs: number): Promise<void> {
+    const answer = this.#store.list(prefixRange("/health/"), { limit: 1 });
+    await withTimeout(this.#limits.clock, timeoutMs, answer, "the store does not answer");
   }
 
   #checkRunning(): void {

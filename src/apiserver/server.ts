@@ -15,11 +15,14 @@ import type { UserInfo } from "../auth/user.ts";
 import type { Handler } from "../http/message.ts";
 import { compression } from "../http/respond.ts";
 import { type Listener, listen } from "../http/server.ts";
+import type { Admit } from "../registry/create.ts";
 import { namespaceLifecycle } from "../registry/namespaces.ts";
+import { podAdmission } from "../registry/pod-admission.ts";
 import { Registries } from "../registry/registries.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
 import { type RandomSource, systemRandom } from "../std/random.ts";
+import { withTimeout } from "../std/with-timeout.ts";
 import { openStore } from "../storage/open.ts";
 import type { Store } from "../storage/store.ts";
 import { AgentConnections } from "./agents.ts";
@@ -34,9 +37,11 @@ import { routing } from "./routing.ts";
 import { servingCertificate } from "./serving-certificate.ts";
 import { authentication } from "./stages/authentication.ts";
 import { authorization } from "./stages/authorization.ts";
+import { crossOrigin } from "./stages/cors.ts";
 import { deadline } from "./stages/deadline.ts";
 import { failures } from "./stages/failures.ts";
 import { receive } from "./stages/receive.ts";
+import { strictTransportSecurity } from "./stages/transport-security.ts";
 
 export interface ApiServerDeps {
   readonly clock: Clock;
@@ -71,7 +76,11 @@ export async function startApiServer(config: ApiServerConfig, deps: ApiServerDep
   const { limits, serving } = config;
   const certificate = await servingCertificate(serving, config.bindAddress, clock, log);
   const address = { host: config.bindAddress, port: config.securePort };
-  const parts = await assemble(config, deps, () => `${address.host}:${address.port}`);
+  const parts = await assemble(
+    config,
+    deps,
+    () => `${bracketed(serving.advertisedHost ?? address.host)}:${address.port}`,
+  );
   let listener: Listener;
   try {
     listener = await listen({
@@ -89,6 +98,7 @@ export async function startApiServer(config: ApiServerConfig, deps: ApiServerDep
       },
       limits: serving.streamsPerConnection > 0 ? { streamsPerConnection: serving.streamsPerConnection } : {},
       http2: !serving.disableHttp2,
+      sharePort: serving.sharePort,
     });
   } catch (error) {
     await parts.server[Symbol.asyncDispose]();
@@ -112,11 +122,15 @@ export async function startApiServer(config: ApiServerConfig, deps: ApiServerDep
   return { ...parts.server, address, healthy: () => parts.readiness.alive(), close, [Symbol.asyncDispose]: close };
 }
 
+function bracketed(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
+}
+
 function isEverywhere(address: string): boolean {
   return address === "" || address === "0.0.0.0" || address === "::";
 }
 
-interface Parts {
+export interface Parts {
   readonly server: ApiServer;
   readonly readiness: Readiness;
   readonly clientCa: string | undefined;
@@ -155,16 +169,23 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
   const stopping = new AbortController();
   const agents = new AgentConnections(config.agents);
   const namespaces = registries.of(namespaceKind);
-  const readiness = new Readiness(store, registries, log.child("health"));
+  const readiness = new Readiness(store, registries, log.child("health"), { clock, ...storage });
+  const admitPod = podAdmission(config.pods);
   const settings = {
     clock,
     random,
     minWatchMs: limits.minRequestTimeoutMs,
     watchList: config.watchList,
     stopping: stopping.signal,
-    admit: (kind: Parameters<typeof namespaceLifecycle>[1]) => namespaceLifecycle(namespaces, kind),
+    admit: (kind: Parameters<typeof namespaceLifecycle>[1]): Admit => {
+      const inNamespace = namespaceLifecycle(namespaces, kind);
+      if (kind.plural !== podKind.plural || kind.group !== podKind.group) return inNamespace;
+      return async (scope, object) => (await inNamespace(scope, object)) ?? (await admitPod(scope, object));
+    },
   };
-  const handler = compression()(
+  const browsers = (next: Handler): Handler =>
+    strictTransportSecurity(config.serving.strictTransportSecurity)(crossOrigin(config.serving.corsOrigins)(next));
+  const answer = browsers(
     receive(
       chain(
         [
@@ -187,6 +208,7 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
       random,
     ),
   );
+  const handler = compression()(answer);
   const loopbackToken = (user: UserInfo): string => tokens.issue(user);
   let controllers: AsyncDisposable | undefined;
   let feeding: Promise<void> | undefined;
@@ -199,7 +221,12 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
     await store[Symbol.asyncDispose]();
   };
   try {
-    await bootstrap(namespaces, stopping.signal);
+    await withTimeout(
+      clock,
+      storage.initializationTimeoutMs,
+      bootstrap(namespaces, stopping.signal),
+      `Cannot use the store ${storage.url}: it does not answer`,
+    );
     if (config.authorizationModes.includes("Node")) {
       feeding = feedNodeGraph(registries.of(podKind), graph, clock, log, stopping.signal);
     }

@@ -26,6 +26,8 @@ export interface ListenOptions {
   readonly tls?: TlsOptions | undefined;
   /** Offer HTTP/2 where there is TLS; true when absent. */
   readonly http2?: boolean | undefined;
+  /** Other listeners, of this process or another, may share the port. */
+  readonly sharePort?: boolean | undefined;
   readonly limits?: Partial<ListenLimits> | undefined;
 }
 
@@ -100,6 +102,7 @@ abstract class BaseListener implements Listener {
       await bind(this.server, {
         port: options.port ?? 0,
         ...(options.host === undefined ? {} : { host: options.host }),
+        ...(options.sharePort === true ? { reusePort: true } : {}),
       });
     } else {
       await removeStale(options.socketPath);

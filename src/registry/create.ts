@@ -9,8 +9,8 @@ const GENERATED_PREFIX_MAX = 58;
 /** Attempts to find a generated name that is free. */
 const GENERATE_ATTEMPTS = 8;
 
-/** Called with the object about to be written; throws to forbid it. */
-export type Admit = (scope: Scope, object: ApiObject) => Promise<void>;
+/** Called with the object about to be written; throws to forbid it, or resolves with what is to be written instead. */
+export type Admit = (scope: Scope, object: ApiObject) => Promise<ApiObject | undefined>;
 
 export interface CreateOptions extends WriteOptions {
   readonly admit?: Admit | undefined;
@@ -45,8 +45,8 @@ async function prepared<T extends ApiObject>(
   const { strategy } = registry.kind;
   const named = withMetadata(sent, chosenName(registry, sent));
   const filled = defaulted(registry, inNamespace(registry, scope, named));
-  await options.admit?.(scope, filled);
-  const ready = strategy.prepareForCreate?.(filled) ?? filled;
+  const admitted = ((await options.admit?.(scope, filled)) as T | undefined) ?? filled;
+  const ready = strategy.prepareForCreate?.(admitted) ?? admitted;
   const object = withMetadata(ready, systemMetadata(registry, ready));
   checkNew(registry, scope, object);
   return object;

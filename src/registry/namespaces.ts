@@ -15,11 +15,11 @@ const IMMORTAL: ReadonlySet<string> = new Set(["default", "svc-system", "kube-sy
 /** Forbids creating objects of a kind in a namespace that is missing or on its way out. */
 export function namespaceLifecycle(namespaces: Registry<Namespace>, kind: Kind): Admit {
   return async (scope, object) => {
-    if (scope.namespace === "") return;
+    if (scope.namespace === "") return undefined;
     const key = namespaces.objects.key(undefined, scope.namespace);
     const found = namespaces.cache.get(key) ?? (await namespaces.fresh(scope.signal)).get(key);
     if (found === undefined) throw notFound({ group: "", resource: "namespaces", name: scope.namespace });
-    if (found.object.status?.phase !== "Terminating") return;
+    if (found.object.status?.phase !== "Terminating") return undefined;
     const subject = { group: scope.group, resource: kind.plural, name: metadataOf(object).name ?? "" };
     throw terminating(subject, scope.namespace);
   };

@@ -35,15 +35,17 @@ export const authorizationFlags = section("Authorization and admission", {
     [],
     "Plugins disabled though in the default list. Order in either flag is irrelevant.",
   ),
-  "allow-privileged": flag(bool, false, "Allow privileged containers."),
+  "allow-privileged": flag(bool, false, "Allow privileged containers.", { effective: true }),
   "default-not-ready-toleration-seconds": flag(
     int({ min: 0 }),
     300,
     "tolerationSeconds of the default notReady:NoExecute toleration added to pods lacking one.",
+    { effective: true },
   ),
   "default-unreachable-toleration-seconds": flag(
     int({ min: 0 }),
     300,
     "tolerationSeconds of the default unreachable:NoExecute toleration added to pods lacking one.",
+    { effective: true },
   ),
 });

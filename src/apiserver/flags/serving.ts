@@ -24,8 +24,9 @@ export const servingFlags = section("Serving, network and TLS", {
     "",
     "Address advertised to cluster members; must be reachable; if blank uses --bind-address, then the host " +
       "default interface.",
+    { effective: true },
   ),
-  "external-hostname": flag(text, "", "Hostname for externalized URLs (API docs, discovery)."),
+  "external-hostname": flag(text, "", "Hostname for externalized URLs (API docs, discovery).", { effective: true }),
   "cert-dir": flag(
     requiredDirectory,
     "/var/run/svc",
@@ -62,6 +63,7 @@ export const servingFlags = section("Serving, network and TLS", {
     }),
     [],
     "HSTS directives; empty adds no HSTS header.",
+    { effective: true },
   ),
   "cors-allowed-origins": flag(
     strings({
@@ -72,6 +74,7 @@ export const servingFlags = section("Serving, network and TLS", {
     }),
     [],
     "Allowed CORS origins, may be regular expressions anchored at both ends; empty disables CORS.",
+    { effective: true },
   ),
   "disable-http2-serving": flag(bool, false, "Disable HTTP/2.", { effective: true }),
   "http2-max-streams-per-connection": flag(
@@ -87,7 +90,7 @@ export const servingFlags = section("Serving, network and TLS", {
       "for a single server or without a load balancer.",
   ),
   "permit-address-sharing": flag(bool, false, "Bind with SO_REUSEADDR."),
-  "permit-port-sharing": flag(bool, false, "Bind with SO_REUSEPORT."),
+  "permit-port-sharing": flag(bool, false, "Bind with SO_REUSEPORT.", { effective: true }),
   "debug-socket-path": flag(file, "", "Unix socket path for unauthenticated profiling."),
   profiling: flag(bool, true, "Profiling via host:port/debug/pprof/."),
   "contention-profiling": flag(bool, false, "Block profiling when profiling is on."),

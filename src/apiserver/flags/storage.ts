@@ -19,6 +19,7 @@ export const storageFlags = section("Storage, node connections and caching", {
     duration({ min: 1 }),
     60_000,
     "Max wait for storage initialization before declaring ready.",
+    { effective: true },
   ),
   "kvstore-servers": flag(storeServers, [], "scheme://ip:port server list.", { effective: true }),
   "kvstore-servers-overrides": flag(
@@ -44,8 +45,8 @@ export const storageFlags = section("Storage, node connections and caching", {
   }),
   "kvstore-count-metric-poll-period": flag(duration({ min: 0 }), 60_000, "Polling for per-type counts; 0 disables."),
   "kvstore-db-metric-poll-interval": flag(duration({ min: 0 }), 30_000, "Polling for the metric; 0 disables."),
-  "kvstore-healthcheck-timeout": flag(duration({ min: 1 }), 2000, "Health check timeout."),
-  "kvstore-readycheck-timeout": flag(duration({ min: 1 }), 2000, "Readiness check timeout."),
+  "kvstore-healthcheck-timeout": flag(duration({ min: 1 }), 2000, "Health check timeout.", { effective: true }),
+  "kvstore-readycheck-timeout": flag(duration({ min: 1 }), 2000, "Readiness check timeout.", { effective: true }),
   "encryption-provider-config": flag(file, "", "Encryption providers for secrets in storage."),
   "encryption-provider-config-automatic-reload": flag(
     bool,
