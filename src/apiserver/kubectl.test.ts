@@ -1,0 +1,116 @@
+/** Real kubectls, as many as there are, against a server in memory. */
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { promisify } from "node:util";
+import t from "tap";
+import { writeKubeconfig } from "../client/kubeconfig.ts";
+import { systemClock } from "../std/clock.ts";
+import { silentLogger } from "../std/log.ts";
+import { defaultConfig } from "./config.ts";
+import { startApiServer } from "./server.ts";
+
+const run = promisify(execFile);
+/** A kubectl may have to start from a cold disk. */
+const KUBECTL_TIMEOUT_MS = 20_000;
+
+/** Those that SVC_KUBECTLS names (paths, separated by colons), then the PATH's. */
+function kubectls(): readonly string[] {
+  const named = (process.env.SVC_KUBECTLS ?? "").split(delimiter).filter((path) => path !== "");
+  const onPath = (process.env.PATH ?? "").split(delimiter).map((dir) => join(dir, "kubectl"));
+  return [...new Set([...named, ...onPath.filter(existsSync).slice(0, 1)])];
+}
+
+const manifest = `apiVersion: v1
+kind: Pod
+metadata: {name: web, labels: {app: web}}
+spec:
+  containers: [{name: c, image: busybox, ports: [{containerPort: 80}]}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {a: "1"}
+---
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: mine}
+spec: {holderIdentity: me}
+`;
+
+const typo = manifest.replace("image: busybox", "image: busybox, imagePullPolcy: Never");
+
+const cases: readonly (readonly [string, RegExp])[] = [
+  ["version", /v?1\.33/],
+  ["api-versions", /coordination\.k8s\.io\/v1\ncoordination\.svc\.io\/v1\n/],
+  ["api-resources", /pods +po +v1 +true +Pod/],
+  ["explain pod.spec.containers", /terminationMessagePath/],
+  [
+    "apply -f DIR/all.yaml",
+    /pod\/web created\nconfigmap\/settings created\nlease\.coordination\.k8s\.io\/mine created/,
+  ],
+  [
+    "apply -f DIR/all.yaml",
+    /pod\/web unchanged\nconfigmap\/settings unchanged\nlease\.coordination\.k8s\.io\/mine unchanged/,
+  ],
+  ["apply -f DIR/typo.yaml", /imagePullPolcy/],
+  [
+    "get pods -o wide",
+    /NAME +READY +STATUS +RESTARTS +AGE +IP +NODE +NOMINATED NODE +READINESS GATES\nweb +0\/1 +Pending/,
+  ],
+  ["get pod web -o yaml", /apiVersion: v1\nkind: Pod\n/],
+  ["get pod web -o jsonpath={.spec.containers[0].imagePullPolicy}", /^Always$/],
+  ["get pod,configmap -o name", /pod\/web\n.*configmap\/settings\n/s],
+  ["get pods -l app=none", /No resources found/],
+  ["get leases.coordination.svc.io mine -o jsonpath={.apiVersion}", /^coordination\.svc\.io\/v1$/],
+  ["describe pod web", /Name: +web\nNamespace: +default\n/],
+  ["label pod web tier=front", /pod\/web labeled/],
+  ["annotate pod web note=x", /pod\/web annotated/],
+  ["get pods --show-labels", /app=web,tier=front/],
+  ['patch configmap settings --type=merge -p {"data":{"b":"2"}}', /configmap\/settings patched/],
+  ['patch configmap settings --type=json -p [{"op":"remove","path":"/data/a"}]', /configmap\/settings patched/],
+  ["get configmap settings -o jsonpath={.data}", /^\{"b":"2"\}$|^map\[b:2\]$/],
+  ["get events", /No resources found/],
+  ["get namespaces", /default +Active/],
+  ["create namespace x", /namespace\/x created/],
+  ["delete namespace x --wait=false", /namespace "x" deleted/],
+  ["get pods none", /pods "none" not found/],
+  ["get --raw /readyz?verbose", /readyz check passed/],
+  ["delete -f DIR/all.yaml", /pod "web" deleted.*configmap "settings" deleted/s],
+  ["get pods -A", /No resources found/],
+];
+
+const found = kubectls();
+if (found.length === 0) t.comment("kubectl is not on this machine: its checks are left out");
+
+for (const kubectl of found) {
+  t.test(`${kubectl} gets along with the server`, async (t) => {
+    const dir = await mkdtemp(join(tmpdir(), "svc-kubectl-"));
+    t.teardown(() => rm(dir, { recursive: true }));
+    await writeFile(join(dir, "tokens"), 'secret,admin,1,"system:masters"\n');
+    await using server = await startApiServer(
+      {
+        ...defaultConfig,
+        serving: { ...defaultConfig.serving, certDir: dir },
+        authentication: { ...defaultConfig.authentication, tokenFile: join(dir, "tokens") },
+        authorizationModes: ["Node", "RBAC"],
+      },
+      { clock: systemClock, log: silentLogger },
+    );
+    const config = join(dir, "config");
+    const ca = await readFile(join(dir, "apiserver.crt"), "utf8");
+    const address = `https://127.0.0.1:${server.address.port}`;
+    await writeKubeconfig(config, { server: address, cluster: "c", user: "u", token: "secret", ca });
+    await writeFile(join(dir, "all.yaml"), manifest);
+    await writeFile(join(dir, "typo.yaml"), typo);
+    for (const [words, expected] of cases) {
+      const asked = words.replaceAll("DIR", dir).split(" ");
+      const args = [`--kubeconfig=${config}`, `--cache-dir=${join(dir, "cache")}`, ...asked];
+      // What kubectl says, on whichever stream, is what counts.
+      const said = await run(kubectl, args, { timeout: KUBECTL_TIMEOUT_MS }).catch((error) => error);
+      t.match(`${said.stdout}${said.stderr}`, expected, words);
+    }
+  });
+}

@@ -1,0 +1,49 @@
+import t from "tap";
+import { apiserverGates } from "../flags/gate-tables/apiserver.ts";
+import { FeatureGates } from "../flags/gates.ts";
+import { parseFlags } from "../flags/parse.ts";
+import { apiserverFlags } from "./flags.ts";
+import { apiServerOptions } from "./options.ts";
+
+const options = (...argv: readonly string[]) =>
+  apiServerOptions(parseFlags(apiserverFlags, argv), new FeatureGates(apiserverGates), "v1.33.0");
+
+t.test("apiServerOptions() of no flags at all is what the specification says", async (t) => {
+  t.match(options(), {
+    bindAddress: "0.0.0.0",
+    securePort: 6443,
+    serving: { certificate: undefined, certDir: "/var/run/svc", ciphers: undefined },
+    authentication: { anonymous: true, clientCaFile: undefined },
+    authorizationModes: ["AlwaysAllow"],
+    storage: { url: "level:///var/lib/svc/kvstore", prefix: "/registry", eventTtlMs: 3_600_000 },
+    limits: { requestTimeoutMs: 60_000, minRequestTimeoutMs: 1_800_000, shutdownDelayMs: 0 },
+    groupAliases: true,
+    garbageCollector: true,
+    embeddedControllers: [],
+  });
+});
+
+t.test("apiServerOptions() hands each flag to who acts on it", async (t) => {
+  const cases: readonly (readonly [string, Parameters<typeof t.match>[1]])[] = [
+    ["--bind-address=127.0.0.1", { bindAddress: "127.0.0.1" }],
+    ["--tls-min-version=VersionTLS13", { serving: { minVersion: "TLSv1.3" } }],
+    [
+      "--tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+      { serving: { ciphers: /^TLS_AES_128_GCM_SHA256:.*:ECDHE-RSA-AES128-GCM-SHA256$/ } },
+    ],
+    ["--disable-http2-serving", { serving: { disableHttp2: true } }],
+    ["--anonymous-auth=false", { authentication: { anonymous: false } }],
+    ["--authorization-mode=Node,RBAC", { authorizationModes: ["Node", "RBAC"] }],
+    ["--kvstore-servers=memory://", { storage: { url: "memory://" } }],
+    ["--storage-media-type=application/json", { storage: { mediaType: "application/json" } }],
+    ["--event-ttl=10m", { storage: { eventTtlMs: 600_000 } }],
+    ["--min-request-timeout=60", { limits: { minRequestTimeoutMs: 60_000 } }],
+    ["--svclet-timeout=9s", { agents: { timeoutMs: 9000 } }],
+    ["--enable-garbage-collector=false", { garbageCollector: false }],
+  ];
+  for (const [flag, expected] of cases) t.match(options(flag), expected, flag);
+});
+
+t.test("apiServerOptions() refuses stores that are not to be had", async (t) => {
+  t.throws(() => options("--kvstore-servers=http://127.0.0.1:2379"), /level:\/\/\/path or memory:\/\//);
+});

@@ -1,0 +1,115 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import t, { type Test } from "tap";
+import { issueCertificate, makeCa, writeFileDurably, writeKeyPair } from "../auth/pki.ts";
+import type { Handler } from "../http/message.ts";
+import { text } from "../http/respond.ts";
+import { listen } from "../http/server.ts";
+import { systemClock } from "../std/clock.ts";
+import { silentLogger } from "../std/log.ts";
+import { defaultConfig } from "./config.ts";
+import { testServer } from "./fixture.ts";
+
+const LOG = "/api/v1/namespaces/default/pods/web/log";
+
+/** An agent that wants the API server's certificate, and an API server that wants the agent's. */
+async function world(t: Test, answer: Handler) {
+  const dir = await mkdtemp(join(tmpdir(), "svc-pod-log-"));
+  t.teardown(() => rm(dir, { recursive: true }));
+  const now = systemClock.now();
+  const ca = await makeCa("test", 1, now);
+  const agentPair = await issueCertificate(
+    ca,
+    { commonName: "n1", alternativeNames: ["127.0.0.1"], usages: ["server"], days: 1 },
+    now,
+  );
+  const client = await issueCertificate(ca, { commonName: "apiserver", usages: ["client"], days: 1 }, now);
+  const files = { certFile: join(dir, "client.crt"), keyFile: join(dir, "client.key") };
+  await writeKeyPair(files, client);
+  await writeFileDurably(join(dir, "ca.crt"), ca.cert, 0o644);
+  const agent = await listen({
+    handler: answer,
+    log: silentLogger,
+    host: "127.0.0.1",
+    tls: { ...agentPair, requestCert: true, ca: ca.cert },
+  });
+  const server = await testServer({
+    agents: { ...defaultConfig.agents, clientCertificate: files, certificateAuthorityFile: join(dir, "ca.crt") },
+  });
+  t.teardown(async () => {
+    await server[Symbol.asyncDispose]();
+    await agent.close();
+  });
+  const status = {
+    addresses: [
+      { type: "InternalIP", address: "127.0.0.1" },
+      { type: "ExternalIP", address: "192.0.2.9" },
+    ],
+    daemonEndpoints: { kubeletEndpoint: { Port: agent.port } },
+  };
+  await server.ask("POST /api/v1/nodes", { body: { metadata: { name: "n1" } } });
+  await server.ask("PUT /api/v1/nodes/n1/status", { body: { metadata: { name: "n1" }, status } });
+  const pod = (containers: readonly string[], nodeName?: string) =>
+    server.ask("POST /api/v1/namespaces/default/pods", {
+      body: {
+        metadata: { name: "web" },
+        spec: { nodeName, containers: containers.map((name) => ({ name, image: "i" })) },
+      },
+    });
+  return { server, pod };
+}
+
+t.test("pods/log passes on what the agent says, and who asks", async (t) => {
+  const seen: string[] = [];
+  const { server, pod } = await world(t, async (request) => {
+    seen.push(`${request.path}?${request.query} ${request.peer.certificates.length}`);
+    return text(200, "hello\n");
+  });
+  await pod(["c"], "n1");
+  const answer = await server.ask(`GET ${LOG}?tailLines=3&timestamps=true&follow=false&pretty=true`);
+  t.match(answer, { status: 200, text: "hello\n", headers: { "content-type": "text/plain" } });
+  t.match(seen, [/^\/containerLogs\/default\/web\/c\?timestamps=true&tailLines=3 [12]$/]);
+});
+
+t.test("pods/log refuses what the agent refuses, in the agent's words", async (t) => {
+  const { server, pod } = await world(t, async () => text(400, 'container "c" in pod "web" is waiting to start'));
+  await pod(["c"], "n1");
+  t.match((await server.ask(`GET ${LOG}`)).json, {
+    code: 400,
+    reason: "BadRequest",
+    message: 'container "c" in pod "web" is waiting to start',
+  });
+});
+
+t.test("pods/log wants to know which container, and sane numbers", async (t) => {
+  const { server, pod } = await world(t, async () => text(200, ""));
+  await pod(["a", "b"], "n1");
+  t.match((await server.ask(`GET ${LOG}`)).json, {
+    code: 400,
+    message: "a container name must be specified for pod web, choose one of: [a b]",
+  });
+  t.match((await server.ask(`GET ${LOG}?container=x`)).json, { message: "container x is not valid for pod web" });
+  t.equal((await server.ask(`GET ${LOG}?container=a`)).status, 200);
+  t.equal((await server.ask(`GET ${LOG}?container=a&tailLines=-1`)).status, 422);
+  t.equal((await server.ask(`GET ${LOG}?container=a&limitBytes=x`)).status, 400);
+  t.equal((await server.ask(`GET ${LOG}?container=a&sinceTime=x`)).status, 400);
+});
+
+t.test("pods/log of a pod without a node is empty; an agent that is away is an error", async (t) => {
+  const { server, pod } = await world(t, async () => text(200, "x"));
+  await pod(["c"]);
+  t.match(await server.ask(`GET ${LOG}`), { status: 200, text: "" });
+  const status = {
+    addresses: [{ type: "InternalIP", address: "127.0.0.1" }],
+    daemonEndpoints: { kubeletEndpoint: { Port: 1 } },
+  };
+  await server.ask("PUT /api/v1/nodes/n1/status", { body: { metadata: { name: "n1" }, status } });
+  const target = { kind: "Node", name: "n1" };
+  await server.ask("POST /api/v1/namespaces/default/pods/web/binding", { body: { target } });
+  t.match((await server.ask(`GET ${LOG}`)).json, {
+    code: 500,
+    message: /^Get "https:\/\/127\.0\.0\.1:1\/containerLogs/,
+  });
+  t.equal((await server.ask(`GET /api/v1/namespaces/default/pods/none/log`)).status, 404);
+});

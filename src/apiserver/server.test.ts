@@ -1,0 +1,315 @@
+import t from "tap";
+import { podKind } from "../api/core/pod-kind.ts";
+import { decodeEnvelope, encodeEnvelope } from "../schema/envelope.ts";
+import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf.ts";
+import { lines, testServer } from "./fixture.ts";
+
+const MAPS = "/api/v1/namespaces/default/configmaps";
+const PODS = "/api/v1/namespaces/default/pods";
+const pod = { metadata: { name: "web" }, spec: { containers: [{ name: "c", image: "busybox" }] } };
+
+t.test("the server answers objects in the spelling they are asked in, with the bytes of the cache", async (t) => {
+  await using server = await testServer();
+  const made = await server.ask(`POST ${MAPS}`, {
+    body: { kind: "ConfigMap", apiVersion: "v1", metadata: { name: "a" } },
+  });
+  t.equal(made.status, 201);
+  t.match(made.text, /^\{"kind":"ConfigMap","apiVersion":"v1","metadata":\{"name":"a"/);
+  t.match(made.headers, { "content-type": "application/json", "cache-control": "no-cache, private" });
+  t.match(made.headers["audit-id"], /^[0-9a-f-]{36}$/);
+  t.equal((await server.ask(`GET ${MAPS}/a`)).text, made.text);
+  const list = await server.ask(`GET ${MAPS}`);
+  t.match(
+    list.text,
+    /^\{"kind":"ConfigMapList","apiVersion":"v1","metadata":\{"resourceVersion":"\d+"\},"items":\[\{"metadata"/,
+  );
+  const leases = "/namespaces/default/leases";
+  for (const group of ["coordination.k8s.io", "coordination.svc.io"]) {
+    const name = group.replaceAll(".", "-");
+    const path = `/apis/${group}/v1${leases}`;
+    t.equal((await server.ask(`POST ${path}`, { body: { metadata: { name } } })).json.apiVersion, `${group}/v1`);
+    t.equal((await server.ask(`GET ${path}`)).json.apiVersion, `${group}/v1`);
+  }
+  t.equal((await server.ask(`GET /apis/coordination.k8s.io/v1/leases`)).json.items.length, 2);
+  const either = { apiVersion: "coordination.svc.io/v1", kind: "Lease", metadata: { name: "either" } };
+  t.equal((await server.ask(`POST /apis/coordination.k8s.io/v1${leases}`, { body: either })).status, 201);
+});
+
+t.test("the server serves one spelling when aliases are off", async (t) => {
+  await using server = await testServer({ groupAliases: false });
+  t.equal((await server.ask("GET /apis/coordination.svc.io/v1/leases")).status, 200);
+  t.equal((await server.ask("GET /apis/coordination.k8s.io/v1/leases")).status, 404);
+  t.notMatch((await server.ask("GET /apis")).text, /k8s\.io/);
+});
+
+t.test("the server refuses paths and methods as Kubernetes does", async (t) => {
+  await using server = await testServer();
+  for (const [line, status, text] of [
+    ["GET /nope", 404, /^404 page not found\n$/],
+    ["GET /apis/nope.example.com/v1", 404, /^404 page not found\n$/],
+    ["GET /apis/coordination.k8s.io/v9/leases", 404, /the server could not find the requested resource/],
+    ["GET /api/v1/namespaces/default/widgets", 404, /could not find the requested resource/],
+    ["GET /api/v1/pods/x", 404, /could not find the requested resource/],
+    ["GET /api/v1/namespaces/default/nodes", 404, /could not find the requested resource/],
+    ["GET /api/v1/namespaces/default/bindings", 405, /does not allow this method on the requested resource/],
+    ["HEAD /api/v1/namespaces/default/pods", 405, /does not allow this method/],
+    ["DELETE /api/v1/namespaces", 405, /does not allow this method/],
+    ["GET /api/v1/namespaces/default/pods/a%25b", 400, /may not contain '%'/],
+    ["GET /api/v1/namespaces/default/pods/%2e%2e", 404, /could not find/],
+  ] as const) {
+    const answer = await server.ask(line);
+    t.equal(answer.status, status, line);
+    t.match(answer.text, text, line);
+  }
+});
+
+t.test("the server says who may not do what", async (t) => {
+  await using server = await testServer({ authorizationModes: ["RBAC"] });
+  t.match((await server.ask(`GET ${PODS}`, { user: "bob" })).json, {
+    code: 403,
+    message: `pods is forbidden: User "bob" cannot list resource "pods" in API group "" in the namespace "default"`,
+  });
+  t.match((await server.ask("GET /metrics", { user: "bob" })).json, {
+    code: 403,
+    message: `forbidden: User "bob" cannot get path "/metrics"`,
+  });
+  t.equal((await server.ask("GET /readyz", { user: "" })).status, 200);
+  t.equal((await server.ask("GET /api", { headers: { authorization: "Bearer wrong" } })).status, 401);
+});
+
+t.test("the server tells strangers apart from nobody when anonymous requests are off", async (t) => {
+  await using server = await testServer({
+    authentication: { clientCaFile: undefined, tokenFile: undefined, anonymous: false },
+  });
+  t.match((await server.ask("GET /api", { user: "" })).json, { code: 401, reason: "Unauthorized" });
+});
+
+t.test("the server warns of fields that nobody knows, or refuses them", async (t) => {
+  await using server = await testServer();
+  const body = `{"metadata":{"name":"a"},"data":{"k":"1","k":"2"},"Data":{}}`;
+  const warned = await server.ask(`POST ${MAPS}?dryRun=All`, { body });
+  t.equal(warned.status, 201);
+  t.equal(warned.headers.warning, '299 - "unknown field \\"Data\\"", 299 - "duplicate field \\"data.k\\""');
+  const ignored = await server.ask(`POST ${MAPS}?dryRun=All&fieldValidation=Ignore`, { body });
+  t.equal(ignored.headers.warning, undefined);
+  const strict = await server.ask(`POST ${MAPS}?dryRun=All&fieldValidation=Strict`, { body });
+  t.match(strict.json, {
+    code: 400,
+    message: /strict decoding error: unknown field "Data", duplicate field "data\.k"$/,
+  });
+  t.equal((await server.ask(`GET ${MAPS}/a`)).status, 404);
+});
+
+t.test("the server reads and writes YAML", async (t) => {
+  await using server = await testServer();
+  const yaml = { "content-type": "application/yaml", accept: "application/yaml" };
+  const body = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  k: v\n";
+  const made = await server.ask(`POST ${MAPS}`, { body, headers: yaml });
+  t.equal(made.status, 201);
+  t.match(made.text, /^apiVersion: v1\ndata:\n {2}k: v\nkind: ConfigMap\n/);
+  t.match((await server.ask(`GET ${MAPS}/none`, { headers: yaml })).text, /^apiVersion: v1\ncode: 404\n/);
+  t.equal((await server.ask(`GET ${MAPS}?watch=1`, { headers: yaml })).status, 406);
+  const wrong = await server.ask(`POST ${MAPS}`, { body: "a: b: c", headers: yaml });
+  t.match(wrong.text, /yaml: line 1/);
+});
+
+t.test("the server reads and writes protobuf, under both magics", async (t) => {
+  await using server = await testServer();
+  for (const [magic, type] of [
+    ["k8s", "application/vnd.kubernetes.protobuf"],
+    ["svc", "application/vnd.svc.protobuf"],
+  ] as const) {
+    const headers = { "content-type": type, accept: type };
+    const raw = encodeProtobuf(podKind.schema, { ...pod, metadata: { name: magic } });
+    const made = await server.ask(`POST ${PODS}`, {
+      body: encodeEnvelope(magic, { apiVersion: "v1", kind: "Pod" }, raw),
+      headers,
+    });
+    t.equal(made.status, 201, made.text);
+    const found = await server.ask(`GET ${PODS}/${magic}`, { headers });
+    t.equal(found.headers["content-type"], type);
+    const envelope = decodeEnvelope(found.bytes);
+    t.match(envelope, { magic, apiVersion: "v1", kind: "Pod" });
+    t.match(decodeProtobuf(podKind.schema, envelope.raw), {
+      metadata: { name: magic },
+      spec: { restartPolicy: "Always" },
+    });
+    const list = decodeEnvelope((await server.ask(`GET ${PODS}`, { headers })).bytes);
+    t.equal(list.kind, "PodList");
+    const partial = { accept: `${type};as=PartialObjectMetadata;g=meta.k8s.io;v=v1` };
+    const metadata = decodeEnvelope((await server.ask(`GET ${PODS}/${magic}`, { headers: partial })).bytes);
+    t.match(metadata, { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1" });
+  }
+  const broken = await server.ask(`POST ${PODS}`, {
+    body: Buffer.from("k8s\0\x0a\x03abc"),
+    headers: { "content-type": "application/vnd.kubernetes.protobuf" },
+  });
+  t.match(broken.json, { code: 400, message: /the object provided is unrecognized/ });
+});
+
+t.test("the server makes tables and leaves out what is not asked for", async (t) => {
+  await using server = await testServer();
+  await server.ask(`POST ${PODS}`, { body: pod });
+  const accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+  const table = (await server.ask(`GET ${PODS}`, { headers: { accept } })).json;
+  t.match(table, { kind: "Table", apiVersion: "meta.k8s.io/v1", metadata: { resourceVersion: /^\d+$/ } });
+  t.same(table.columnDefinitions.map((column: { name: string }) => column.name).slice(0, 5), [
+    "Name",
+    "Ready",
+    "Status",
+    "Restarts",
+    "Age",
+  ]);
+  t.match(table.rows, [{ cells: ["web", "0/1", "Pending"], object: { kind: "PartialObjectMetadata" } }]);
+  await server.clock.advance(5000);
+  const own = { accept: "application/json;as=Table;v=v1;g=meta.svc.io" };
+  const later = (await server.ask(`GET ${PODS}/web?includeObject=Object`, { headers: own })).json;
+  t.equal(later.apiVersion, "meta.svc.io/v1");
+  t.equal(later.rows[0].cells[4], "5s");
+  t.match(later.rows[0].object, { kind: "Pod", spec: { containers: [{ name: "c" }] } });
+  t.equal((await server.ask(`GET ${PODS}?includeObject=x`, { headers: { accept } })).status, 422);
+  const list = { accept: "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io" };
+  const partial = (await server.ask(`GET ${PODS}`, { headers: list })).json;
+  t.match(partial, { kind: "PartialObjectMetadataList", items: [{ metadata: { name: "web" } }] });
+  t.equal(partial.items[0].spec, undefined);
+  t.equal((await server.ask(`GET ${PODS}`, { headers: { accept: "text/html" } })).status, 406);
+});
+
+t.test("the server streams changes, a line each, until the time the client gave", async (t) => {
+  await using server = await testServer();
+  const { resourceVersion } = (await server.ask(`GET ${MAPS}`)).json.metadata;
+  const line = `GET ${MAPS}?watch=1&resourceVersion=${resourceVersion}&timeoutSeconds=10&allowWatchBookmarks=true`;
+  const stream = await server.open(line);
+  t.equal(stream.headers["content-type"], "application/json");
+  await server.ask(`POST ${MAPS}`, { body: { metadata: { name: "a" } } });
+  await server.ask(`DELETE ${MAPS}/a`);
+  const reading = lines(stream, 100);
+  await server.clock.advance(10_000);
+  t.match(await reading, [
+    { type: "ADDED", object: { kind: "ConfigMap", apiVersion: "v1", metadata: { name: "a" } } },
+    { type: "DELETED", object: { kind: "ConfigMap", metadata: { name: "a" } } },
+  ]);
+});
+
+t.test("the server ends watches when it stops, and says when one is too old", async (t) => {
+  await using server = await testServer();
+  await server.ask(`GET ${MAPS}`);
+  const old = await lines(await server.open(`GET ${MAPS}?watch=1&resourceVersion=1`), 10);
+  t.match(old, [{ type: "ERROR", object: { kind: "Status", code: 410, reason: "Expired" } }]);
+  const open = await server.open(`GET ${MAPS}?watch=1`);
+  const reading = lines(open, 10);
+  server.parts.endWatches();
+  t.same(await reading, []);
+});
+
+t.test("a watch may begin with what there is, where its gate is on", async (t) => {
+  const query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+  await using off = await testServer();
+  t.match((await off.ask(`GET ${MAPS}?${query}`)).json, { code: 422, message: /unless the WatchList feature gate/ });
+  await using on = await testServer({ watchList: true });
+  await on.ask(`POST ${MAPS}`, { body: { metadata: { name: "a" } } });
+  const annotations = { "k8s.io/initial-events-end": "true" };
+  t.match(await lines(await on.open(`GET ${MAPS}?${query}`), 2), [
+    { type: "ADDED", object: { metadata: { name: "a" } } },
+    { type: "BOOKMARK", object: { kind: "ConfigMap", metadata: { annotations } } },
+  ]);
+});
+
+t.test("a table is watched with its columns once", async (t) => {
+  await using server = await testServer();
+  const accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
+  for (const name of ["a", "b"]) await server.ask(`POST ${MAPS}`, { body: { metadata: { name } } });
+  const events = await lines(await server.open(`GET ${MAPS}?watch=1`, { headers: { accept } }), 2);
+  t.match(events, [
+    { type: "ADDED", object: { kind: "Table", columnDefinitions: [{ name: "Name" }], rows: [{ cells: ["a"] }] } },
+    { type: "ADDED", object: { columnDefinitions: null, rows: [{ cells: ["b"] }] } },
+  ]);
+});
+
+t.test("the server patches, and refuses apply by name", async (t) => {
+  await using server = await testServer();
+  await server.ask(`POST ${MAPS}`, { body: { metadata: { name: "a" }, data: { k: "1" } } });
+  const send = (type: string, body: unknown, query = "") =>
+    server.ask(`PATCH ${MAPS}/a${query}`, { body, headers: { "content-type": `application/${type}` } });
+  t.same((await send("merge-patch+json", { data: { l: "2" } })).json.data, { k: "1", l: "2" });
+  t.same((await send("json-patch+json", [{ op: "remove", path: "/data/l" }])).json.data, { k: "1" });
+  t.same((await send("strategic-merge-patch+json", { data: { m: "3" } })).json.data, { k: "1", m: "3" });
+  t.match((await send("apply-patch+yaml", {})).json, { code: 415, message: /server-side apply is not served/ });
+  t.equal((await send("nonsense", {})).status, 415);
+  t.match((await send("merge-patch+json", { kind: "Secret" })).json, { code: 422, message: /patch: Invalid value/ });
+  t.match((await send("merge-patch+json", { data: { x: 1 } })).json, { code: 422, message: /cannot unmarshal number/ });
+  t.equal((await send("merge-patch+json", "[]")).status, 400);
+  t.equal((await send("json-patch+json", "{}")).status, 400);
+  t.equal((await send("merge-patch+json", "{")).status, 400);
+  t.match((await send("merge-patch+json", { foo: 1 }, "?fieldValidation=Strict")).json, { message: /unknown field/ });
+  const warned = await send("merge-patch+json", `{"data":{"a":"1","a":"2"}}`);
+  t.match(warned.headers.warning, /duplicate field \\"data\.a\\"/);
+});
+
+t.test("the server deletes as its clients expect to hear of it", async (t) => {
+  await using server = await testServer();
+  await server.ask(`POST ${MAPS}`, { body: { metadata: { name: "a" } } });
+  const { json } = await server.ask(`DELETE ${MAPS}/a`, { body: { kind: "DeleteOptions", apiVersion: "apps/v1" } });
+  t.match(json, { kind: "Status", status: "Success", details: { name: "a", kind: "configmaps" } });
+  t.equal(json.code, undefined);
+  await server.ask(`POST ${PODS}`, { body: { ...pod, spec: { ...pod.spec, nodeName: "n" } } });
+  t.equal((await server.ask(`DELETE ${PODS}/web?orphanDependents=false`)).status, 202);
+  t.match((await server.ask(`DELETE ${PODS}/web?gracePeriodSeconds=0`)).json, { kind: "Pod" });
+  t.equal((await server.ask(`DELETE ${PODS}/web`)).status, 404);
+  t.equal((await server.ask(`DELETE ${MAPS}?propagationPolicy=x`)).status, 422);
+  t.match((await server.ask(`DELETE ${MAPS}`)).json, { kind: "ConfigMapList", items: [] });
+});
+
+t.test("the server refuses query parameters that make no sense", async (t) => {
+  await using server = await testServer();
+  for (const [line, status] of [
+    [`GET ${MAPS}?limit=x`, 400],
+    [`GET ${MAPS}?limit=-1`, 200],
+    [`GET ${MAPS}?resourceVersion=x`, 400],
+    [`GET ${MAPS}?resourceVersionMatch=Exact`, 422],
+    [`GET ${MAPS}?labelSelector=,`, 400],
+    [`GET ${MAPS}?timeout=1`, 400],
+    [`POST ${MAPS}?dryRun=yes`, 422],
+    [`POST ${MAPS}?fieldManager=${"x".repeat(200)}`, 422],
+    [`POST ${MAPS}?fieldValidation=Maybe`, 422],
+    [`PATCH ${MAPS}/a?force=true`, 422],
+  ] as const) {
+    const type = line.startsWith("PATCH") ? "application/merge-patch+json" : "application/json";
+    t.equal((await server.ask(line, { body: "{}", headers: { "content-type": type } })).status, status, line);
+  }
+  t.equal((await server.ask(`POST ${MAPS}`, { body: "x".repeat(3 * 2 ** 20 + 1) })).status, 413);
+});
+
+t.test("the server gives up requests that take too long", async (t) => {
+  await using server = await testServer();
+  const future = server.ask(`GET ${MAPS}?resourceVersion=1000&timeout=1s`);
+  await server.clock.advance(1000);
+  t.match((await future).json, { code: 504, reason: "Timeout" });
+});
+
+t.test("namespaces hold what is in them", async (t) => {
+  await using server = await testServer();
+  const missing = await server.ask("POST /api/v1/namespaces/none/configmaps", { body: { metadata: { name: "a" } } });
+  t.match(missing.json, { code: 404, message: `namespaces "none" not found` });
+  await server.ask("POST /api/v1/namespaces", { body: { metadata: { name: "x" } } });
+  t.match((await server.ask("DELETE /api/v1/namespaces/x")).json, { status: { phase: "Terminating" } });
+  const body = { metadata: { name: "x" }, spec: { finalizers: [] } };
+  t.equal((await server.ask("PUT /api/v1/namespaces/x/finalize", { body })).status, 200);
+  t.equal((await server.ask("GET /api/v1/namespaces/x")).status, 404);
+  const names = (await server.ask("GET /api/v1/namespaces")).json.items.map(
+    (item: { metadata: { name: string } }) => item.metadata.name,
+  );
+  t.same(names, ["default", "kube-node-lease", "kube-public", "kube-system", "svc-system"]);
+});
+
+t.test("pods are bound by their subresource and by the older one", async (t) => {
+  await using server = await testServer();
+  for (const name of ["a", "b"]) await server.ask(`POST ${PODS}`, { body: { ...pod, metadata: { name } } });
+  const target = { kind: "Node", name: "n1" };
+  const body = { kind: "Binding", apiVersion: "v1", target };
+  t.match((await server.ask(`POST ${PODS}/a/binding`, { body })).json, { status: "Success", code: 201 });
+  const older = { ...body, metadata: { name: "b" } };
+  t.equal((await server.ask("POST /api/v1/namespaces/default/bindings", { body: older })).status, 201);
+  t.equal((await server.ask(`GET /api/v1/pods?fieldSelector=spec.nodeName=n1`)).json.items.length, 2);
+  t.equal((await server.ask(`POST ${PODS}/a/binding`, { body })).status, 409);
+});
