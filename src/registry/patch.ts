@@ -1,11 +1,12 @@
-import { applyPatch, type Operation } from "rfc6902";
+import type { Operation } from "rfc6902";
 import type { ApiObject } from "../api/kind.ts";
 import { formatApiVersion } from "../api/scheme.ts";
-import { badRequest, conflict, StatusError } from "../api/status.ts";
+import { badRequest, conflict } from "../api/status.ts";
 import { parseJson, stringify } from "../schema/json.ts";
 import { mergePatch } from "../schema/merge-patch.ts";
 import { PatchError, strategicMerge } from "../schema/strategic-merge.ts";
 import { change } from "./change.ts";
+import { jsonPatch } from "./json-patch.ts";
 import type { Registry, Scope } from "./registry.ts";
 import { named, type UpdateOptions } from "./update.ts";
 import { defaulted, inNamespace, metadataOf, updated } from "./write.ts";
@@ -14,9 +15,6 @@ export type Patch =
   | { readonly type: "json"; readonly operations: readonly Operation[] }
   | { readonly type: "merge"; readonly value: unknown }
   | { readonly type: "strategic"; readonly value: unknown };
-
-/** Operations one request may carry, as in Kubernetes. */
-const OPERATIONS_MAX = 10_000;
 
 export interface PatchOptions<T> extends UpdateOptions {
   /** From the patched JSON to an object of the kind; reports what the schema does not know. */
@@ -51,7 +49,7 @@ function applied<T extends ApiObject>(registry: Registry<T>, scope: Scope, previ
   const current = parseJson(Buffer.from(stringify(kind.schema, typed))).value;
   switch (patch.type) {
     case "json":
-      return withOperations(current, patch.operations);
+      return jsonPatch(current, patch.operations);
     case "merge":
       return mergePatch(current, patch.value);
     case "strategic":
@@ -59,27 +57,6 @@ function applied<T extends ApiObject>(registry: Registry<T>, scope: Scope, previ
     default:
       return patch satisfies never;
   }
-}
-
-/** `current` is this call's own copy: a patch that fails half-way leaves nothing behind. */
-function withOperations(current: unknown, operations: readonly Operation[]): unknown {
-  if (operations.length > OPERATIONS_MAX) {
-    const message = `The allowed maximum operations in a JSON patch is ${OPERATIONS_MAX}, got ${operations.length}`;
-    throw new StatusError(413, "RequestEntityTooLarge", `Request entity too large: ${message}`);
-  }
-  const document = { root: current };
-  const rooted = operations.map((operation) => ({
-    ...operation,
-    path: `/root${operation.path}`,
-    ...("from" in operation ? { from: `/root${operation.from}` } : {}),
-  })) as Operation[];
-  for (const failure of applyPatch(document, rooted)) {
-    if (failure !== null)
-      throw new StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {
-        details: {},
-      });
-  }
-  return document.root;
 }
 
 function strategically<T extends ApiObject>(registry: Registry<T>, current: unknown, patch: unknown): unknown {

@@ -1,0 +1,61 @@
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { Operation } from "rfc6902";
+import t from "tap";
+import { jsonPatch } from "./json-patch.ts";
+
+const patched = (document: unknown, ...operations: readonly object[]): unknown =>
+  jsonPatch(structuredClone(document), operations as readonly Operation[]);
+
+t.test("jsonPatch() forgives what Kubernetes forgives", async (t) => {
+  t.same(patched({ a: 1 }, { op: "replace", path: "/b", value: 2 }), { a: 1, b: 2 });
+  t.same(patched({ a: 1 }, { op: "add", path: "/b" }), { a: 1, b: null });
+  t.same(patched({ a: 1 }, { op: "test", path: "/b", value: null }), { a: 1 });
+  t.same(patched({ l: [1, 2] }, { op: "add", path: "/l/-1", value: 3 }), { l: [1, 2, 3] });
+  t.same(patched({ l: [1, 2] }, { op: "remove", path: "/l/-2" }), { l: [2] });
+  t.same(patched({ l: [1, 2] }, { op: "copy", from: "/l/-1", path: "/m" }), { l: [1, 2], m: 2 });
+  t.same(patched({ a: { "-1": 1 } }, { op: "remove", path: "/a/-1" }), { a: {} }, "a member by that name");
+  t.same(patched({ a: 1 }, { op: "replace", path: "", value: [] }), []);
+});
+
+t.test("jsonPatch() refuses the rest", async (t) => {
+  const refused = (document: unknown, ...operations: readonly object[]): void => {
+    t.throws(() => patched(document, ...operations), { message: /rejected our request/ }, JSON.stringify(operations));
+  };
+  refused({ a: 1 }, { op: "remove", path: "/b" });
+  refused({ a: 1 }, { op: "replace", path: "/b/c", value: 2 });
+  refused({ a: 1 }, { op: "test", path: "/b", value: 1 });
+  refused({ l: [1] }, { op: "replace", path: "/l/1", value: 2 });
+  refused({ l: [1] }, { op: "add", path: "/l/-3", value: 2 });
+  refused({ a: 1 }, { op: "add", path: "b", value: 2 });
+  refused({ a: 1 }, { op: "add", path: "/__proto__/x", value: 2 });
+  t.equal(({} as { readonly x?: unknown }).x, undefined, "nothing leaks into prototypes");
+  t.throws(() => patched({}, ...Array(10_001).fill({ op: "test", path: "" })), { message: /10000, got 10001/ });
+});
+
+interface StandardCase {
+  readonly comment?: string;
+  readonly doc: unknown;
+  readonly patch: readonly Operation[];
+  readonly expected?: unknown;
+  readonly error?: string;
+  readonly disabled?: boolean;
+}
+
+/** What the standard refuses and Kubernetes does not. */
+const forgiven: ReadonlySet<string> = new Set(["missing 'value' parameter", "Out of bounds (lower)"]);
+
+t.test("jsonPatch() agrees with the standard's own cases", async (t) => {
+  const folder = process.env["SVC_SHARED"] ?? fileURLToPath(new URL("../../../shared", import.meta.url));
+  const files = ["tests.json", "spec_tests.json"].map((name) => `${folder}/oracles/json-patch/${name}`);
+  for (const file of files.filter((name) => existsSync(name))) {
+    for (const one of JSON.parse(readFileSync(file, "utf8")) as readonly StandardCase[]) {
+      if (one.disabled === true || one.patch === undefined) continue;
+      const title = one.comment ?? one.error ?? JSON.stringify(one.patch);
+      if (one.error === undefined) {
+        t.same(patched(one.doc, ...one.patch), one.expected ?? one.doc, title);
+      } else if (!forgiven.has(one.error) && !forgiven.has(title))
+        t.throws(() => patched(one.doc, ...one.patch), title);
+    }
+  }
+});
