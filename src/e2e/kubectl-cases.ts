@@ -120,7 +120,7 @@ const logs: readonly KubectlCase[] = [
     out: /pod\/crash created/,
   },
   { run: "get pod crash -o jsonpath={.status.containerStatuses[0].restartCount}", retry: true, out: /^[1-9]/ },
-  { run: "logs crash -p", out: /^once\n$/ },
+  { run: "logs crash -p", retry: true, out: /^once\n$/ },
 ];
 
 const changing: readonly KubectlCase[] = [

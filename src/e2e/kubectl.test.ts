@@ -8,6 +8,7 @@ const RETRY_MS_MAX = 30_000;
 /** Enough for ten kubectls; the runner's own limit counts from when the file began. */
 const ALL_MS_MAX = 300_000;
 
+t.setTimeout(ALL_MS_MAX);
 const lack = clusterLack();
 if (lack !== undefined) console.error(`Whole clusters are left out: ${lack}.`);
 else {
