@@ -13,7 +13,7 @@ help: ## list these words
 
 .PHONY: run
 run: setup build $(example) ## set up, build, and run a cluster of one on this machine; Ctrl-C stops it
-	@bin/run
+	@bin/run $(ARGS)
 
 .PHONY: demo
 demo: setup build $(example) ## the same unattended: run the example with kubectl, show it, clean up

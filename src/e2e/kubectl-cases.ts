@@ -137,7 +137,8 @@ const changing: readonly KubectlCase[] = [
   { run: 'patch cm settings --type=merge -p {"data":{"k":null}}', out: /configmap\/settings patched/ },
   { run: 'patch cm settings --type=json -p [{"op":"add","path":"/data/z","value":"1"}]', out: /settings patched/ },
   { run: 'patch cm settings --type=json -p [{"op":"remove","path":"/data/absent"}]', code: 1, err: /[Ii]nvalid/ },
-  { run: "get cm settings -o jsonpath={.data.z}{.data.k}", out: /^1$/ },
+  { run: 'patch cm settings --type=json -p [{"op":"replace","path":"/data/y","value":"2"}]', out: /settings patched/ },
+  { run: "get cm settings -o jsonpath={.data.z}{.data.k}{.data.y}", out: /^12$/ },
   {
     run: 'patch pod hello -p {"spec":{"nodeName":"other"}}',
     code: 1,

@@ -15,9 +15,13 @@ else {
   t.test("svc up answers every kubectl as Kubernetes does", { timeout: ALL_MS_MAX }, async (t) => {
     await using cluster = await TestCluster.create({ program: programs.bundle });
     await cluster.start("--stop-pods");
+    const done = new Set<string>();
     for (const binary of kubectls()) {
       const { stdout } = await cluster.kubectl(["version", "--client", "-o", "json"], { binary });
       const { gitVersion } = JSON.parse(stdout).clientVersion as { readonly gitVersion: string };
+      // The PATH's kubectl is often one of those named as well.
+      if (done.has(gitVersion)) continue;
+      done.add(gitVersion);
       const minor = Number(/^v1\.(\d+)/.exec(gitVersion)?.[1]);
       const session = { cluster, binary, minor, namespace: `kubectl-${minor}` };
       await t.test(`kubectl ${gitVersion} (${binary})`, { timeout: ALL_MS_MAX }, (t) => allCases(t, session));

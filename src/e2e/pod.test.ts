@@ -25,13 +25,15 @@ else {
   t.test("svc up run from the self-contained executable runs pods", (t) => oneMinute(t, programs.binary));
   t.test("svc up gives pods their settings", async (t) => {
     await using cluster = await TestCluster.create({ program: programs.bundle });
-    await cluster.start();
+    await cluster.start("--stop-pods");
     t.equal((await cluster.kubectl(["apply", "-f", settings])).code, 0);
     const log = await until("the settings in the log", async () => {
       const { stdout } = await cluster.kubectl(["logs", "settings"]);
       return stdout.includes("password") ? stdout : undefined;
     });
     t.match(log, /^greeting=good morning\nnode=e2e\nred\ngreen\n/);
+    t.equal(await cluster.stop(), 0);
+    t.same(await cluster.remains(), [], "not even the memory that secrets were in");
   });
 }
 

@@ -84,8 +84,10 @@ export class PodManager {
   async close(options: { readonly stopPods: boolean; readonly graceSeconds: number }): Promise<void> {
     this.#closed = true;
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop()));
-    const { runtime, log } = this.#options.services;
-    if (options.stopPods) await stopAll(runtime, options.graceSeconds, log);
+    if (!options.stopPods) return;
+    const { runtime, volumes, log } = this.#options.services;
+    await stopAll(runtime, options.graceSeconds, log);
+    await volumes.unmountAll().catch((error: unknown) => log.error("Cannot unmount all volumes", error));
   }
 
   #start(pod: Pod, orphan: boolean): void {

@@ -5,7 +5,7 @@ import type { Pod } from "../../api/core/pod.ts";
 import type { Volume } from "../../api/core/volume.ts";
 import type { Clock } from "../../std/clock.ts";
 import { bytes } from "../pods/amounts.ts";
-import { type Directories, podDir, volumeDir } from "../pods/directories.ts";
+import { type Directories, podDir, podsDir, volumeDir } from "../pods/directories.ts";
 import type { NodeFacts } from "../pods/downward.ts";
 import { appContainers, podUid } from "../pods/pod-fields.ts";
 import { writeAtomically } from "./atomic-writer.ts";
@@ -84,6 +84,12 @@ export class VolumeManager {
     const directory = podDir(this.#options.directories, uid);
     for (const point of await this.#options.mounter.below(directory)) await this.#options.mounter.unmount(point);
     await rm(directory, { recursive: true, force: true });
+  }
+
+  /** Lets go of what pods keep mounted, without removing what is theirs on disk: they will be started again. */
+  async unmountAll(): Promise<void> {
+    const { mounter, directories } = this.#options;
+    for (const point of await mounter.below(podsDir(directories))) await mounter.unmount(point);
   }
 
   async #setUpOne(pod: Pod, volume: Volume, podIps: readonly string[]): Promise<void> {
