@@ -33,7 +33,7 @@ export const requiredDirectory: ValueType<string> = {
 /** One of a closed set of words. */
 export function oneOf<const V extends readonly [string, ...string[]]>(...choices: V): ValueType<V[number]> {
   return pattern<V[number]>(
-    `one of ${choices.join(", ")}`,
+    choicesText(choices),
     (value): value is V[number] => choices.includes(value),
     choices[choices.length - 1]!,
     { choices, wrong: "no-such-choice" },
@@ -42,7 +42,7 @@ export function oneOf<const V extends readonly [string, ...string[]]>(...choices
 
 /** One of a closed set of words, or nothing. */
 export function oneOfOrNone<const V extends readonly [string, ...string[]]>(...choices: V): ValueType<V[number] | ""> {
-  return { ...oneOf("", ...choices), allowed: `one of ${choices.join(", ")}`, choices };
+  return { ...oneOf("", ...choices), allowed: choicesText(choices), choices };
 }
 
 /** Text that `test` accepts. */
@@ -120,3 +120,7 @@ export const minorVersion: ValueType<string> = pattern(
   (value) => /^(\d+\.\d+)?$/.test(value),
   "1.32",
 );
+
+function choicesText(choices: readonly string[]): string {
+  return choices.length === 1 ? choices[0]! : `one of ${choices.join(", ")}`;
+}

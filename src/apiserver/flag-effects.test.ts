@@ -1,0 +1,644 @@
+/** Every flag of `svc apiserver` that is marked effective, with what it changes in a server in this process. */
+import { X509Certificate } from "node:crypto";
+import { existsSync } from "node:fs";
+import { connect as connectHttp2 } from "node:http2";
+import { request } from "node:https";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import t, { type Test } from "tap";
+import { logOptions } from "../flags/log-options.ts";
+import { invoke } from "../flags/program.ts";
+import type { HttpRequest } from "../http/message.ts";
+import { makeRequest } from "../http/request.ts";
+import { text } from "../http/respond.ts";
+import { listen } from "../http/server.ts";
+import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../http/test-certificates.ts";
+import { FakeClock } from "../std/fake-clock.ts";
+import { createLogger, silentLogger } from "../std/log.ts";
+import { createMemoryStore } from "../storage/memory.ts";
+import type { Store, WriteOptions } from "../storage/store.ts";
+import { apiserverFlags, apiserverProgram } from "./flags.ts";
+import { apiServerOptions } from "./options.ts";
+import { type RunningApiServer, startApiServer } from "./server.ts";
+
+type Name = keyof typeof apiserverFlags;
+type Settings = Readonly<Partial<Record<Name, string>>>;
+type Effect = (t: Test) => Promise<void>;
+
+const { ca, server: pair } = await makeServerCertificate();
+const user = await makeCertificate({ subject: [{ CN: ["jo"] }], issuer: ca, usages: [CLIENT_AUTH] });
+const files = t.testdir({
+  "ca.crt": ca.cert,
+  "server.crt": pair.cert,
+  "server.key": pair.key,
+  "user.crt": user.cert,
+  "user.key": user.key,
+  tokens: 'sesame,ali,1,"thieves"\n',
+});
+const file = (name: string): string => join(files, name);
+
+/** What every server of these tests is told, unless the test says otherwise. */
+const base: Settings = {
+  "bind-address": "127.0.0.1",
+  "kvstore-servers": "memory://",
+  "tls-cert-file": file("server.crt"),
+  "tls-private-key-file": file("server.key"),
+};
+
+async function freePort(): Promise<string> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return String(typeof address === "object" ? address?.port : 0);
+}
+
+function invoked(settings: Settings) {
+  const words = Object.entries(settings).map(([name, value]) => `--${name}=${value}`);
+  const invocation = invoke(apiserverProgram, words, { version: "v1.33.0" });
+  if (invocation.kind === "exit") throw new Error(invocation.stderr);
+  return invocation;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into
+  readonly json: any;
+}
+
+interface TestServer extends AsyncDisposable {
+  readonly running: RunningApiServer;
+  readonly port: number;
+  readonly clock: FakeClock;
+  /** Writes as the store saw them. */
+  readonly writes: { readonly key: string; readonly value: Uint8Array; readonly options: WriteOptions | undefined }[];
+  /** As `system:masters`, unless there are other headers: `GET /api/v1/pods`. */
+  ask(line: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
+  until(what: string, holds: () => boolean | Promise<boolean>): Promise<void>;
+}
+
+async function serve(settings: Settings = {}, change: Partial<Store> = {}): Promise<TestServer> {
+  const clock = new FakeClock(Date.now());
+  const { flags, gates, version } = invoked({ "secure-port": await freePort(), ...base, ...settings });
+  const config = apiServerOptions(flags, gates, version);
+  const writes: { key: string; value: Uint8Array; options: WriteOptions | undefined }[] = [];
+  const deps = { clock, log: silentLogger };
+  const store =
+    config.storage.url === "memory://"
+      ? watched(createMemoryStore({ ...deps, ...config.storage }), writes, change)
+      : undefined;
+  const running = await startApiServer(config, { ...deps, store });
+  const token = running.loopbackToken({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
+  return {
+    running,
+    port: running.address.port,
+    clock,
+    writes,
+    async ask(line, body, headers = { authorization: `Bearer ${token}` }) {
+      const [method = "GET", target = "/"] = line.split(" ");
+      const [path = "", query = ""] = target.split("?");
+      const sent = body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) };
+      const all = { "content-type": "application/json", ...headers };
+      const answer = await running.handler(makeRequest({ method, path, query, headers: all, ...sent }));
+      const chunks: Uint8Array[] = [];
+      const pieces = answer.body instanceof Uint8Array ? [answer.body] : answer.body;
+      for await (const piece of pieces) chunks.push(piece);
+      const said = Buffer.concat(chunks).toString();
+      return { status: answer.status, headers: answer.headers, json: said.startsWith("{") ? JSON.parse(said) : said };
+    },
+    until: (what, holds) => until(clock, what, holds),
+    async [Symbol.asyncDispose]() {
+      let closed = false;
+      const closing = running.close().finally(() => {
+        closed = true;
+      });
+      await until(clock, "the server has stopped", () => closed);
+      await closing;
+    },
+  };
+}
+
+function watched(store: Store, writes: TestServer["writes"], change: Partial<Store>): Store {
+  return new Proxy(store, {
+    get(target, name) {
+      const replaced = change[name as keyof Store];
+      if (replaced !== undefined) return replaced;
+      if (name === "create") {
+        return (key: string, value: Uint8Array, options?: WriteOptions) => {
+          writes.push({ key, value, options });
+          return target.create(key, value, options);
+        };
+      }
+      const member = target[name as keyof Store];
+      return typeof member === "function" ? (member as () => unknown).bind(target) : member;
+    },
+  });
+}
+
+/** A test that does not come to rest fails rather than hanging. */
+const PATIENCE_MS = 10_000;
+
+async function until(clock: FakeClock, what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  const began = performance.now();
+  while (!(await holds())) {
+    if (performance.now() - began > PATIENCE_MS) throw new Error(`Never came true: ${what}`);
+    await setTimeout(1);
+    await clock.advance(100);
+  }
+}
+
+/** Over the network. */
+function fetchStatus(
+  port: number,
+  options: Readonly<Record<string, unknown>> = {},
+): Promise<{ status: number; socket: TLSSocket }> {
+  return new Promise((resolve, reject) => {
+    const all = { host: "127.0.0.1", port, path: "/api/v1/pods", rejectUnauthorized: false, agent: false, ...options };
+    const sent = request(all, (response) => {
+      const socket = response.socket as TLSSocket;
+      response.resume();
+      resolve({ status: response.statusCode ?? 0, socket });
+    });
+    sent.on("error", reject).end();
+  });
+}
+
+/** What a handshake comes to. */
+function shake(port: number, options: Readonly<Record<string, unknown>> = {}) {
+  return new Promise<{ alpn: string | false | null; protocol: string | null; cipher: string; fingerprint: string }>(
+    (resolve, reject) => {
+      const socket = connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false, ...options }, () => {
+        const found = {
+          alpn: socket.alpnProtocol,
+          protocol: socket.getProtocol(),
+          cipher: socket.getCipher().standardName,
+          fingerprint: socket.getPeerCertificate().fingerprint256,
+        };
+        socket.destroy();
+        resolve(found);
+      });
+      socket.on("error", reject);
+    },
+  );
+}
+
+const pod = (name: string, spec: object = {}) => ({
+  metadata: { name },
+  spec: { containers: [{ name: "c", image: "i", ...("container" in spec ? (spec.container as object) : {}) }] },
+});
+const PODS = "/api/v1/namespaces/default/pods";
+
+/** An agent that answers logs, and a pod of its node. */
+async function withAgent(
+  settings: Settings,
+  look: (server: TestServer, seen: HttpRequest[]) => Promise<void>,
+  answer: () => Promise<ReturnType<typeof text>> = async () => text(200, "line\n"),
+): Promise<void> {
+  const seen: HttpRequest[] = [];
+  const clock = new FakeClock();
+  await using agent = await listen({
+    handler: (request) => {
+      seen.push(request);
+      return answer();
+    },
+    log: silentLogger,
+    clock,
+    host: "127.0.0.2",
+    tls: { cert: pair.cert, key: pair.key, requestCert: true },
+  });
+  await using server = await serve(settings);
+  const node = { metadata: { name: "n1" } };
+  const addresses = [
+    { type: "InternalIP", address: "127.0.0.3" },
+    { type: "ExternalIP", address: "127.0.0.2" },
+  ];
+  await server.ask("POST /api/v1/nodes", node);
+  const status = { addresses, daemonEndpoints: { kubeletEndpoint: { Port: agent.port } } };
+  await server.ask(
+    "PATCH /api/v1/nodes/n1/status",
+    { status },
+    {
+      authorization: `Bearer ${server.running.loopbackToken({ name: "admin", uid: "", groups: ["system:masters"], extra: {} })}`,
+      "content-type": "application/merge-patch+json",
+    },
+  );
+  const made = pod("web");
+  await server.ask(`POST ${PODS}`, { ...made, spec: { ...made.spec, nodeName: "n1" } });
+  await look(server, seen);
+}
+
+const external: Settings = { "svclet-preferred-address-types": "ExternalIP" };
+
+const effects: Partial<Record<Name, Effect>> = {
+  "bind-address": async (t) => {
+    await using server = await serve({ "bind-address": "127.0.0.4" });
+    t.equal(server.running.address.host, "127.0.0.4");
+    t.equal((await fetchStatus(server.port, { host: "127.0.0.4" })).status, 200);
+    await t.rejects(fetchStatus(server.port), { code: "ECONNREFUSED" });
+  },
+  "secure-port": async (t) => {
+    const port = await freePort();
+    await using server = await serve({ "secure-port": port });
+    t.equal(String(server.port), port);
+    t.equal((await fetchStatus(Number(port))).status, 200);
+  },
+  "advertise-address": async (t) => {
+    await using server = await serve({ "advertise-address": "192.0.2.7" });
+    const { json } = await server.ask("GET /api");
+    t.equal(json.serverAddressByClientCIDRs[0].serverAddress, `192.0.2.7:${server.port}`);
+  },
+  "external-hostname": async (t) => {
+    await using server = await serve({ "advertise-address": "192.0.2.7", "external-hostname": "api.example.com" });
+    const { json } = await server.ask("GET /api");
+    t.equal(json.serverAddressByClientCIDRs[0].serverAddress, `api.example.com:${server.port}`);
+  },
+  "cert-dir": async (t) => {
+    const directory = join(t.testdir(), "made");
+    await using _server = await serve({ "tls-cert-file": "", "tls-private-key-file": "", "cert-dir": directory });
+    t.ok(existsSync(join(directory, "apiserver.crt")));
+  },
+  "tls-cert-file": async (t) => {
+    await using server = await serve();
+    t.equal((await shake(server.port)).fingerprint, new X509Certificate(pair.cert).fingerprint256);
+  },
+  "tls-private-key-file": async (t) => {
+    await t.rejects(serve({ "tls-private-key-file": file("user.key") }), "the key must be that of the certificate");
+  },
+  "tls-min-version": async (t) => {
+    await using server = await serve({ "tls-min-version": "VersionTLS13" });
+    t.equal((await shake(server.port)).protocol, "TLSv1.3");
+    await t.rejects(shake(server.port, { maxVersion: "TLSv1.2" }));
+  },
+  "tls-cipher-suites": async (t) => {
+    await using server = await serve({ "tls-cipher-suites": "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384" });
+    const old = { maxVersion: "TLSv1.2" };
+    t.equal((await shake(server.port, old)).cipher, "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384");
+    await t.rejects(shake(server.port, { ...old, ciphers: "ECDHE-ECDSA-AES128-GCM-SHA256" }));
+    const gone = serve({ "tls-cipher-suites": "TLS_RSA_WITH_RC4_128_SHA" });
+    await t.rejects(gone, /--tls-cipher-suites: TLS_RSA_WITH_RC4_128_SHA is not offered any more/);
+  },
+  "strict-transport-security-directives": async (t) => {
+    await using server = await serve({ "strict-transport-security-directives": "max-age=600,includeSubDomains" });
+    const { headers } = await server.ask("GET /livez");
+    t.equal(headers["strict-transport-security"], "max-age=600; includeSubDomains");
+  },
+  "cors-allowed-origins": async (t) => {
+    await using server = await serve({ "cors-allowed-origins": "^https://ui\\.example\\.com$" });
+    const from = (origin: string, method = "GET") => server.ask(`${method} /livez`, undefined, { origin });
+    const allowed = "access-control-allow-origin";
+    t.equal((await from("https://ui.example.com")).headers[allowed], "https://ui.example.com");
+    t.match(await from("https://ui.example.com", "OPTIONS"), { status: 204, headers: { [allowed]: /ui/ } });
+    t.equal((await from("https://other.example.com")).headers[allowed], undefined);
+  },
+  "disable-http2-serving": async (t) => {
+    await using server = await serve({ "disable-http2-serving": "true" });
+    t.equal((await shake(server.port, { ALPNProtocols: ["h2", "http/1.1"] })).alpn, "http/1.1");
+  },
+  "http2-max-streams-per-connection": async (t) => {
+    await using server = await serve({ "http2-max-streams-per-connection": "7" });
+    const session = connectHttp2(`https://127.0.0.1:${server.port}`, { rejectUnauthorized: false });
+    const settings = await new Promise<{ maxConcurrentStreams?: number | undefined }>((resolve, reject) => {
+      session.once("remoteSettings", resolve).once("error", reject);
+    });
+    t.equal(settings.maxConcurrentStreams, 7);
+    session.destroy();
+  },
+  "permit-port-sharing": async (t) => {
+    const shared = { "permit-port-sharing": "true", "secure-port": await freePort() };
+    await using first = await serve(shared);
+    await using second = await serve(shared);
+    t.equal(first.port, second.port);
+    await t.rejects(serve({ "secure-port": shared["secure-port"] }), { code: "EADDRINUSE" });
+  },
+  "anonymous-auth": async (t) => {
+    await using server = await serve({ "anonymous-auth": "false" });
+    t.equal((await server.ask("GET /api", undefined, {})).status, 401);
+  },
+  "client-ca-file": async (t) => {
+    await using server = await serve({ "client-ca-file": file("ca.crt"), "anonymous-auth": "false" });
+    t.equal((await fetchStatus(server.port)).status, 401);
+    t.equal((await fetchStatus(server.port, { cert: user.cert, key: user.key })).status, 200);
+  },
+  "token-auth-file": async (t) => {
+    await using server = await serve({ "token-auth-file": file("tokens"), "anonymous-auth": "false" });
+    t.equal((await server.ask("GET /api", undefined, { authorization: "Bearer sesame" })).status, 200);
+    t.equal((await server.ask("GET /api", undefined, { authorization: "Bearer poppy" })).status, 401);
+  },
+  "authorization-mode": async (t) => {
+    await using server = await serve({ "authorization-mode": "AlwaysDeny" });
+    t.equal((await server.ask("GET /api/v1/pods", undefined, {})).status, 403);
+    await using rbac = await serve({ "authorization-mode": "RBAC" });
+    t.equal((await rbac.ask("GET /api/v1/pods", undefined, {})).status, 403);
+    t.equal((await rbac.ask("GET /api/v1/pods")).status, 200);
+    for (const mode of ["ABAC", "Webhook"]) {
+      await t.rejects(serve({ "authorization-mode": mode }), new RegExp(mode), "refused by name");
+    }
+  },
+  "allow-privileged": async (t) => {
+    const wanted = pod("root", { container: { securityContext: { privileged: true } } });
+    await using strict = await serve();
+    const { status, json } = await strict.ask(`POST ${PODS}`, wanted);
+    t.equal(status, 422);
+    t.match(
+      json.message,
+      /Pod "root" is invalid: spec.containers\[0\].securityContext.privileged: Forbidden: disallowed by cluster policy/,
+    );
+    await using lax = await serve({ "allow-privileged": "true" });
+    t.equal((await lax.ask(`POST ${PODS}`, wanted)).status, 201);
+  },
+  "default-not-ready-toleration-seconds": async (t) => {
+    await using server = await serve({ "default-not-ready-toleration-seconds": "7" });
+    const { json } = await server.ask(`POST ${PODS}`, pod("web"));
+    t.same(json.spec.tolerations, [
+      { key: "node.kubernetes.io/not-ready", operator: "Exists", effect: "NoExecute", tolerationSeconds: 7 },
+      { key: "node.kubernetes.io/unreachable", operator: "Exists", effect: "NoExecute", tolerationSeconds: 300 },
+    ]);
+  },
+  "default-unreachable-toleration-seconds": async (t) => {
+    await using server = await serve({ "default-unreachable-toleration-seconds": "8" });
+    const own = { key: "node.kubernetes.io/not-ready", operator: "Exists", effect: "NoExecute" };
+    const made = pod("web");
+    const { json } = await server.ask(`POST ${PODS}`, { ...made, spec: { ...made.spec, tolerations: [own] } });
+    t.match(json.spec.tolerations, [own, { key: "node.kubernetes.io/unreachable", tolerationSeconds: 8 }]);
+    t.equal(json.spec.tolerations.length, 2);
+  },
+  "storage-media-type": async (t) => {
+    await using server = await serve({ "storage-media-type": "application/json" });
+    t.equal(String.fromCharCode(server.writes[0]!.value[0]!), "{");
+    await using yaml = await serve({ "storage-media-type": "application/yaml" });
+    t.match(Buffer.from(yaml.writes[0]!.value).toString(), /^(?!\{)[\s\S]*kind: Namespace/);
+    await using binary = await serve();
+    t.match(Buffer.from(binary.writes[0]!.value).toString("latin1"), /^(k8s|svc)\0/);
+  },
+  "storage-backend": async (t) => {
+    await using server = await serve({ "storage-backend": "kvstore3" });
+    t.ok(server.writes.length > 0);
+    t.throws(() => invoked({ "storage-backend": "etcd2" }), /--storage-backend="etcd2": must be kvstore3/);
+  },
+  "storage-initialization-timeout": async (t) => {
+    const never = () => new Promise<never>(() => {});
+    const clock = new FakeClock();
+    const { flags, gates, version } = invoked({
+      ...base,
+      "storage-initialization-timeout": "3s",
+      "secure-port": await freePort(),
+    });
+    const deps = { clock, log: silentLogger };
+    const config = apiServerOptions(flags, gates, version);
+    const store = watched(createMemoryStore({ ...deps, ...config.storage }), [], { create: never });
+    let failure: unknown;
+    startApiServer(config, { ...deps, store }).catch((error: unknown) => {
+      failure = error;
+    });
+    await until(clock, "the start has failed", () => failure !== undefined);
+    t.match(failure, { message: "Cannot use the store memory://: it does not answer within 3000 ms" });
+  },
+  "kvstore-servers": async (t) => {
+    const path = join(t.testdir(), "kept");
+    {
+      await using server = await serve({ "kvstore-servers": `level://${path}` });
+      await server.ask(`POST ${PODS}`, pod("web"));
+    }
+    t.ok(existsSync(path));
+    await using again = await serve({ "kvstore-servers": `level://${path}` });
+    t.equal((await again.ask(`GET ${PODS}/web`)).status, 200);
+    await t.rejects(serve({ "kvstore-servers": "http://127.0.0.1:2379" }), /level:\/\/\/path or memory:\/\//);
+  },
+  "kvstore-prefix": async (t) => {
+    await using server = await serve({ "kvstore-prefix": "/edge" });
+    t.same(
+      server.writes.filter(({ key }) => !key.startsWith("/edge/")).map(({ key }) => key),
+      [],
+    );
+  },
+  "kvstore-compaction-interval": async (t) => {
+    const stale = async (interval: string, wanted: number): Promise<number> => {
+      const path = join(t.testdir(), `history-${interval}`);
+      await using server = await serve({
+        "kvstore-compaction-interval": interval,
+        "kvstore-servers": `level://${path}`,
+      });
+      const { json } = await server.ask(`GET ${PODS}`);
+      for (let count = 0; count < 3; count++) await server.ask(`POST ${PODS}`, pod(`p${count}`));
+      await server.clock.advance(60 * 60_000);
+      const query = `resourceVersion=${json.metadata.resourceVersion}&resourceVersionMatch=Exact&limit=1`;
+      let status = 0;
+      await server.until("it knows, or does not know, its history", async () => {
+        ({ status } = await server.ask(`GET ${PODS}?${query}`));
+        return status === wanted;
+      });
+      return status;
+    };
+    t.equal(await stale("0", 200), 200, "history is kept");
+    t.equal(await stale("1m", 410), 410, "history is forgotten");
+  },
+  "kvstore-healthcheck-timeout": async (t) => {
+    t.same(await silentStore({ "kvstore-healthcheck-timeout": "3s" }, "/livez"), { early: false, status: 500 });
+  },
+  "kvstore-readycheck-timeout": async (t) => {
+    t.same(await silentStore({ "kvstore-readycheck-timeout": "3s" }, "/readyz"), { early: false, status: 500 });
+  },
+  "enable-garbage-collector": async (t) => {
+    const after = async (setting: string): Promise<number> => {
+      await using server = await serve({ "enable-garbage-collector": setting });
+      await server.ask("POST /api/v1/namespaces/default/configmaps", { metadata: { name: "m" } });
+      await server.ask("DELETE /api/v1/namespaces/default/configmaps/m?propagationPolicy=Orphan");
+      return (await server.ask("GET /api/v1/namespaces/default/configmaps/m")).status;
+    };
+    t.equal(await after("true"), 200, "waits for the collector");
+    t.equal(await after("false"), 404, "nobody to wait for");
+  },
+  "event-ttl": async (t) => {
+    await using server = await serve({ "event-ttl": "90s" });
+    const involvedObject = { kind: "Pod", namespace: "default", name: "web" };
+    await server.ask("POST /api/v1/namespaces/default/events", {
+      metadata: { name: "e" },
+      involvedObject,
+      reason: "R",
+    });
+    t.equal(server.writes.find(({ key }) => key.includes("/events/"))?.options?.ttlSeconds, 90);
+  },
+  "svclet-client-certificate": async (t) => {
+    const own = { "svclet-client-certificate": file("user.crt"), "svclet-client-key": file("user.key") };
+    await withAgent({ ...external, ...own }, async (server, seen) => {
+      t.match(await server.ask(`GET ${PODS}/web/log`), { status: 200, json: "line\n" });
+      t.same(seen[0]?.peer.certificates[0], Buffer.from(user.der));
+    });
+  },
+  "svclet-client-key": async (t) => {
+    const own = { "svclet-client-certificate": file("user.crt"), "svclet-client-key": file("server.key") };
+    await withAgent({ ...external, ...own }, async (server) => {
+      t.not((await server.ask(`GET ${PODS}/web/log`)).status, 200, "the key of another certificate");
+    });
+  },
+  "svclet-certificate-authority": async (t) => {
+    const stranger = await makeCertificate({ subject: [{ CN: ["other"] }], authority: {} });
+    const directory = t.testdir({ "other.crt": stranger.cert });
+    const trusting = { ...external, "svclet-certificate-authority": join(directory, "other.crt") };
+    await withAgent(trusting, async (server) => {
+      t.equal((await server.ask(`GET ${PODS}/web/log`)).status, 500, "signed by somebody else");
+    });
+  },
+  "svclet-preferred-address-types": async (t) => {
+    await withAgent({ "svclet-preferred-address-types": "ExternalIP,InternalIP" }, async (server) => {
+      t.equal((await server.ask(`GET ${PODS}/web/log`)).status, 200);
+    });
+    await withAgent({ "svclet-preferred-address-types": "InternalIP,ExternalIP" }, async (server) => {
+      t.equal((await server.ask(`GET ${PODS}/web/log`)).status, 500, "nobody is at the other address");
+    });
+  },
+  "svclet-timeout": async (t) => {
+    const silent = () => new Promise<never>(() => {});
+    const settings = { ...external, "svclet-timeout": "20ms" };
+    await withAgent(
+      settings,
+      async (server) => {
+        t.match(await server.ask(`GET ${PODS}/web/log`), { status: 500, json: { message: /[Tt]imeout/ } });
+      },
+      silent,
+    );
+  },
+  "request-timeout": async (t) => {
+    const store: { create?: Store["create"] } = {};
+    await using server = await serve({ "request-timeout": "3s" }, store);
+    store.create = () => new Promise<never>(() => {});
+    let status = 0;
+    void server.ask(`POST ${PODS}`, pod("web")).then((answer) => {
+      status = answer.status;
+    });
+    await server.clock.advance(2900);
+    t.equal(status, 0);
+    await server.until("it gave up", () => status === 504);
+    t.ok(server.clock.monotonic() < 60_000);
+  },
+  "min-request-timeout": async (t) => {
+    await using server = await serve({ "min-request-timeout": "5" });
+    let ended = false;
+    void server.ask(`GET ${PODS}?watch=1`).then(() => {
+      ended = true;
+    });
+    await server.clock.advance(4900);
+    t.notOk(ended);
+    await server.until("the watch has ended", () => ended);
+    t.ok(server.clock.monotonic() <= 12_000);
+  },
+  "shutdown-delay-duration": async (t) => {
+    await using server = await serve({ "shutdown-delay-duration": "3s" });
+    let closed = false;
+    void server.running.close().then(() => {
+      closed = true;
+    });
+    await server.clock.advance(2900);
+    t.notOk(closed);
+    t.equal((await server.ask("GET /livez")).status, 200);
+    t.equal((await server.ask("GET /readyz")).status, 500);
+    await server.until("it stops", () => closed);
+  },
+  "embedded-controllers": async (t) => {
+    await using server = await serve({ "embedded-controllers": "scheduler" });
+    await server.ask(`POST ${PODS}`, pod("web"));
+    await server.until("the scheduler has looked at the pod", async () => {
+      const { json } = await server.ask(`GET ${PODS}/web`);
+      return json.status.conditions?.some(({ type }: { type: string }) => type === "PodScheduled") === true;
+    });
+    await t.rejects(serve({ "embedded-controllers": "gardener" }), /gardener/);
+  },
+  "api-group-aliases": async (t) => {
+    await using server = await serve({ "api-group-aliases": "" });
+    t.equal((await server.ask("GET /apis/coordination.svc.io/v1/leases")).status, 200);
+    t.equal((await server.ask("GET /apis/coordination.k8s.io/v1/leases")).status, 404);
+  },
+  v: async (t) => {
+    t.match(logged({ v: "3" }).err, /three/);
+  },
+  vmodule: async (t) => {
+    const { err } = logged({ vmodule: "store=5" });
+    t.match(err, /five/);
+    t.notMatch(err, /three/);
+  },
+  "logging-format": async (t) => {
+    t.match(logged({ "logging-format": "text" }).err, /^I\d{4} .*\] "?hello/);
+    t.throws(() => invoked({ "logging-format": "json" }), /--logging-format="json": must be text/);
+  },
+  "log-text-split-stream": async (t) => {
+    t.match(logged(split), { out: /hello/, err: /oh/ });
+  },
+  "log-text-info-buffer-size": async (t) => {
+    t.equal(logged({ ...split, "log-text-info-buffer-size": "4Ki" }).clock.pending, 1, "a flush is due");
+    t.equal(logged(split).clock.pending, 0);
+  },
+  "log-flush-frequency": async (t) => {
+    const log = logged({ ...split, "log-text-info-buffer-size": "4Ki", "log-flush-frequency": "2s" });
+    await log.clock.advance(1999);
+    t.equal(log.flushes(), 0);
+    await log.clock.advance(1);
+    t.ok(log.flushes() > 0);
+  },
+  version: async (t) => {
+    await using server = await serve({ version: "v1.33.4-site.1" });
+    t.equal((await server.ask("GET /version")).json.gitVersion, "v1.33.4-site.1");
+    t.match(invoke(apiserverProgram, ["--version"], { version: "v1.33.0" }), { stdout: "apiserver v1.33.0\n" });
+  },
+  "feature-gates": async (t) => {
+    await using server = await serve({ "feature-gates": "WatchList=false" });
+    const query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    t.not(
+      (await server.ask(`GET ${PODS}?${query}&timeoutSeconds=1`)).status,
+      200,
+      "watches with initial events are off",
+    );
+  },
+  help: async (t) => {
+    t.match(invoke(apiserverProgram, ["--help"], { version: "v1.33.0" }), { code: 0, stdout: /Usage:/ });
+  },
+};
+
+const split: Settings = { "log-text-split-stream": "true", "feature-gates": "LoggingAlphaOptions=true" };
+
+function logged(settings: Settings) {
+  const clock = new FakeClock();
+  const lines: { readonly out: string[]; readonly err: string[] } = { out: [], err: [] };
+  let flushes = 0;
+  const sink = (kept: string[]) => ({
+    write: (line: string) => kept.push(line),
+    flushSync: () => {
+      flushes += 1;
+    },
+  });
+  const sinks = { stdout: sink(lines.out), stderr: sink(lines.err) };
+  const log = createLogger(logOptions(invoked(settings).flags), { clock, ...sinks });
+  log.info("hello");
+  log.v(3)?.info("three");
+  log.child("store").v(5)?.info("five");
+  log.error("oh");
+  return { clock, out: lines.out.join(""), err: lines.err.join(""), flushes: () => flushes };
+}
+
+/** What a health endpoint says, and whether before three seconds, when the store has stopped to answer. */
+async function silentStore(settings: Settings, path: string): Promise<{ early: boolean; status: number }> {
+  const store: { list?: Store["list"] } = {};
+  await using server = await serve(settings, store);
+  store.list = () => new Promise<never>(() => {});
+  let status = 0;
+  void server.ask(`GET ${path}`).then((answer) => {
+    status = answer.status;
+  });
+  await server.clock.advance(2900);
+  const early = status !== 0;
+  await server.until("it answers", () => status !== 0);
+  return { early, status };
+}
+
+t.test("apiserverFlags: every flag that is marked effective has its test here", async (t) => {
+  const marked = Object.entries(apiserverFlags).filter(([, row]) => row.effective);
+  t.same(Object.keys(effects).sort(), marked.map(([name]) => name).sort());
+});
+
+for (const [name, shows] of Object.entries(effects)) {
+  t.test(`apiserverFlags: --${name} has its effect`, async (t) => {
+    await shows(t);
+  });
+}
