@@ -32,6 +32,13 @@ t.test("parseJson() reads JSON and names members that come twice", async (t) => 
   t.same(parseJson(bytes('{"a":1,"\\u0061":2}')).duplicates, ["a"], "an escaped name is the same name");
 });
 
+t.test("parseJson() makes halves of characters whole", async (t) => {
+  t.same(parseJson(bytes('{"a\\udc00":["\\uD800","\\ud83d\\ude00"],"b":1}')), {
+    value: { "a\ufffd": ["\ufffd", "\u{1f600}"], b: 1 },
+    duplicates: [],
+  });
+});
+
 t.test("parseJson() says where the text goes wrong", async (t) => {
   const cases: readonly (readonly [string, string])[] = [
     ["", "unexpected end of JSON input (line 1, column 1)"],

@@ -26,8 +26,20 @@ export function parseJson(bytes: Uint8Array): ParsedJson {
     scanJson(text, depthMax);
     throw error;
   }
+  if (LONE.test(text)) value = wellFormed(value);
   // JSON.parse keeps the last of several members of one name: fewer members than colons means that some were lost.
   return { value, duplicates: membersIn(value) === written ? [] : scanJson(text, depthMax).duplicates };
+}
+
+/** Half of a surrogate pair, or what may be one. */
+const LONE = /\\u[dD][89a-fA-F]/;
+
+/** Escaped halves of characters become U+FFFD, as in Go. */
+function wellFormed(value: unknown): unknown {
+  if (typeof value === "string") return value.toWellFormed();
+  if (Array.isArray(value)) return value.map(wellFormed);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name.toWellFormed(), wellFormed(each)]));
 }
 
 /** The colons outside of strings. Throws when brackets nest deeper than `depthMax`. */

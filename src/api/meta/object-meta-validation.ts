@@ -85,9 +85,12 @@ function validateOwners(owners: Owners): readonly FieldError[] {
     // Kubernetes does not say which one.
     const at = "metadata.ownerReferences";
     if (!owner.apiVersion) errors.push(invalidField(`${at}.apiVersion`, owner.apiVersion, "version must not be empty"));
-    if (!owner.kind) errors.push(invalidField(`${at}.kind`, owner.kind, "must not be empty"));
-    if (!owner.name) errors.push(invalidField(`${at}.name`, owner.name, "must not be empty"));
-    if (!owner.uid) errors.push(invalidField(`${at}.uid`, owner.uid, "must not be empty"));
+    if (!owner.kind) errors.push(invalidField(`${at}.kind`, owner.kind, "kind must not be empty"));
+    if (!owner.name) errors.push(invalidField(`${at}.name`, owner.name, "name must not be empty"));
+    if (!owner.uid) errors.push(invalidField(`${at}.uid`, owner.uid, "uid must not be empty"));
+    if (owner.apiVersion === "v1" && owner.kind === "Event") {
+      errors.push(invalidField(at, owner, "/v1, Kind=Event is disallowed from being an owner"));
+    }
     if (owner.controller !== true) continue;
     if (controller !== undefined) {
       const detail = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${owner.name}`;
