@@ -3,18 +3,27 @@ import type { HttpResponse } from "../http/message.ts";
 import { negotiate } from "../http/negotiate.ts";
 import { bytes } from "../http/respond.ts";
 import { encodeYaml } from "../schema/yaml.ts";
+import type { RequestContext } from "./context.ts";
 
 const OFFERS = [{ mediaType: "application/json" }, { mediaType: "application/yaml" }] as const;
 
 /** Failures are always answered: what cannot be said in the form asked for is said in JSON. */
-export function statusResponse(status: Status, accept: string | undefined): HttpResponse {
-  return encoded(status.code, status, accept);
+export function statusResponse(status: Status, context: RequestContext): HttpResponse {
+  return encoded(status.code, status, context);
 }
 
-function encoded(code: number, status: object, accept: string | undefined): HttpResponse {
-  const chosen = negotiate(accept, OFFERS, () => true)?.offer.mediaType;
+function encoded(code: number, status: object, context: RequestContext): HttpResponse {
+  const chosen = negotiate(context.request.headers.accept, OFFERS, () => true)?.offer.mediaType;
   if (chosen === "application/yaml") return bytes(code, chosen, Buffer.from(encodeYaml(status)));
-  return bytes(code, "application/json", Buffer.from(`${JSON.stringify(status)}\n`));
+  const indent = isPretty(context) ? 2 : undefined;
+  return bytes(code, "application/json", Buffer.from(`${JSON.stringify(status, undefined, indent)}\n`));
+}
+
+/** Indented for people: asked for, or a browser or a command line tool that shows answers as they come. */
+export function isPretty({ info, request }: RequestContext): boolean {
+  const asked = info.query.get("pretty");
+  if (asked !== null) return asked !== "false" && asked !== "0";
+  return /^(curl|Wget|Mozilla)/.test(request.headers["user-agent"] ?? "");
 }
 
 /** The path is none of ours. */
@@ -39,7 +48,7 @@ export function success(code: number): Status {
 }
 
 /** `Success` with what was deleted; such a `Status` carries no code. */
-export function deletedResponse(details: Status["details"], accept: string | undefined): HttpResponse {
+export function deletedResponse(details: Status["details"], context: RequestContext): HttpResponse {
   const { code, ...status } = success(200);
-  return encoded(code, { ...status, details }, accept);
+  return encoded(code, { ...status, details }, context);
 }

@@ -2,7 +2,7 @@
 import { kubernetesGroup } from "../../api/scheme.ts";
 import { negotiate } from "../../http/negotiate.ts";
 import type { RequestContext } from "../context.ts";
-import { notAcceptable } from "../status-response.ts";
+import { isPretty, notAcceptable } from "../status-response.ts";
 
 export type Format = "json" | "yaml" | "protobuf";
 
@@ -52,11 +52,4 @@ function fits(offer: Offer, params: Readonly<Record<string, string>>, shape: "ob
   // There is no protobuf form of a table.
   if (as === "Table") return offer.format !== "protobuf";
   return as === (shape === "list" ? "PartialObjectMetadataList" : "PartialObjectMetadata");
-}
-
-/** Indented for people: asked for, or a browser or a command line tool that shows answers as they come. */
-function isPretty({ info, request }: RequestContext): boolean {
-  const asked = info.query.get("pretty");
-  if (asked !== null) return asked !== "false" && asked !== "0";
-  return /^(curl|Wget|Mozilla)/.test(request.headers["user-agent"] ?? "");
 }

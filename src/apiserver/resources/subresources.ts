@@ -24,5 +24,5 @@ export const bindPod: ResourceHandler = async (target, context, params) => {
   }
   const pods = target.registry as unknown as Registry<Pod>;
   await bind(pods, scopeOf(target, context, params), name, binding, { dryRun });
-  return statusResponse(success(201), context.request.headers.accept);
+  return statusResponse(success(201), context);
 };

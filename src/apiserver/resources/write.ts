@@ -134,7 +134,7 @@ export const deleteObject: ResourceHandler = async (target, context, params) => 
   if (!gone || isPod(target)) return writtenResponse(accepted ? 202 : 200, target.kind, object, answering);
   const uid = object.metadata?.uid ?? "";
   const group = target.group === "" ? {} : { group: target.group };
-  return deletedResponse({ name, ...group, kind: target.kind.plural, uid }, context.request.headers.accept);
+  return deletedResponse({ name, ...group, kind: target.kind.plural, uid }, context);
 };
 
 /** Kubernetes answers the delete of a pod with the pod, whether it is gone or not. */

@@ -17,7 +17,7 @@ export function failures(log: Logger): Stage {
       if (status.code >= 500 && !request.signal.aborted) {
         log.error("Could not answer a request", error, { method: request.method, path: request.path });
       }
-      return withRetryAfter(statusResponse(status, request.headers.accept), status);
+      return withRetryAfter(statusResponse(status, context), status);
     }
   };
 }
