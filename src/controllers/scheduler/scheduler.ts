@@ -109,8 +109,10 @@ class Scheduler {
     if (this.#waiting.size === 0 || this.#wake !== undefined) return;
     this.#wake = this.#deps.clock.timer(WAKE_MS, () => {
       this.#wake = undefined;
-      for (const key of this.#waiting) this.#queue.add(key);
+      const woken = [...this.#waiting];
+      // First: a pod may be tried, and have to wait again, before add returns.
       this.#waiting.clear();
+      for (const key of woken) this.#queue.add(key);
     });
   }
 
