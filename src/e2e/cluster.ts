@@ -1,9 +1,19 @@
 /** A real `svc up` with a state of its own, and the real kubectl to talk to it: for the tests, the demo, the bench. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { accessSync, closeSync, constants, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
@@ -29,10 +39,16 @@ export function clusterLack(): string | undefined {
   return undefined;
 }
 
-/** Every kubectl to be used: those SVC_KUBECTLS names (paths, separated by colons), then the PATH's. */
+/** Every kubectl there is: those that SVC_KUBECTLS names, the PATH's, and other versions that lie beside that. */
 export function kubectls(): readonly string[] {
   const named = (process.env.SVC_KUBECTLS ?? "").split(delimiter).filter((path) => path !== "");
-  return [...new Set([...named, ...findPrograms("kubectl").slice(0, 1)])];
+  const found = findPrograms("kubectl").slice(0, 1);
+  const beside = found.flatMap((path) => {
+    const directory = dirname(realpathSync(path));
+    const names = readdirSync(directory).filter((name) => /^kubectl[.-]v?\d+\.\d+/.test(name));
+    return names.sort().map((name) => join(directory, name));
+  });
+  return [...new Set([...found, ...named, ...beside])].filter(isExecutable);
 }
 
 function findPrograms(name: string): string[] {
