@@ -1,4 +1,4 @@
-/** Everything the API server can be told, as checked values: flags become this in `options.ts`, `svc up` writes it itself. */
+/** Everything the API server can be told, as checked values. Flags become this in `options.ts`. */
 import type { TlsOptions } from "../http/tls.ts";
 import type { PodAdmission } from "../registry/pod-admission.ts";
 import type { StorageMediaType } from "../storage/codec.ts";
@@ -94,7 +94,7 @@ export interface LimitsConfig {
   readonly shutdownDelayMs: number;
 }
 
-/** For tests and as a base to write over: everything in memory, one free port on loopback, everybody may do everything. */
+/** To write over: everything in memory, any free port on loopback, everybody may do everything. */
 export const defaultConfig: ApiServerConfig = {
   bindAddress: "127.0.0.1",
   securePort: 0,

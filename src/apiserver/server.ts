@@ -1,18 +1,13 @@
-/** The server put together. The stages a request passes stand in `assemble`, in their order. */
-import { readFile } from "node:fs/promises";
+/** The server put together. The stages a request passes stand in `handlerOf`, in their order. */
 import { builtinScheme } from "../api/builtin.ts";
 import { namespaceKind } from "../api/core/namespace-kind.ts";
 import { nodeKind } from "../api/core/node-kind.ts";
 import { podKind } from "../api/core/pod-kind.ts";
-import { anonymousAuthenticator } from "../auth/authn/anonymous.ts";
-import { tokenAuthenticator } from "../auth/authn/token.ts";
-import { parseTokenFile } from "../auth/authn/token-file.ts";
-import { unionAuthenticator } from "../auth/authn/union.ts";
-import { x509Authenticator } from "../auth/authn/x509.ts";
+import type { Kind } from "../api/kind.ts";
 import { authorizerFor } from "../auth/authz/modes.ts";
 import { createNodeGraph } from "../auth/authz/node-graph.ts";
-import type { UserInfo } from "../auth/user.ts";
-import type { Handler } from "../http/message.ts";
+import type { Authorizer, UserInfo } from "../auth/user.ts";
+import type { Filter, Handler } from "../http/message.ts";
 import { compression } from "../http/respond.ts";
 import { type Listener, listen } from "../http/server.ts";
 import type { Admit } from "../registry/create.ts";
@@ -28,8 +23,9 @@ import type { Store } from "../storage/store.ts";
 import { AgentConnections } from "./agents.ts";
 import { bootstrap } from "./bootstrap.ts";
 import type { ApiServerConfig } from "./config.ts";
-import { chain } from "./context.ts";
+import { chain, type Respond } from "./context.ts";
 import { startEmbedded } from "./embedded.ts";
+import { type Identities, identitiesOf } from "./identities.ts";
 import { feedNodeGraph } from "./node-graph-feed.ts";
 import { podLog } from "./pod-log.ts";
 import { Readiness } from "./readiness.ts";
@@ -141,22 +137,12 @@ export interface Parts {
 /** Everything but the port. `address` is what clients are told. */
 export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, address: () => string): Promise<Parts> {
   const { clock, log, random = systemRandom } = deps;
-  const { authentication: authn, storage, limits } = config;
-  const clientCa = authn.clientCaFile === undefined ? undefined : await readFile(authn.clientCaFile, "utf8");
-  const tokens = tokenAuthenticator();
-  if (authn.tokenFile !== undefined) {
-    for (const { token, user } of parseTokenFile(authn.tokenFile, await readFile(authn.tokenFile, "utf8")))
-      tokens.add(token, user);
-  }
-  const authenticators = [
-    ...(clientCa === undefined ? [] : [x509Authenticator({ caPem: clientCa, clock }).authenticate]),
-    tokens.authenticate,
-  ];
+  const { storage } = config;
+  const identities = await identitiesOf(config.authentication, clock);
   const graph = createNodeGraph();
   const authorizer = authorizerFor(config.authorizationModes, { graph });
   const store = deps.store ?? (await openStore({ ...storage, clock, log: log.child("store") }));
-  const scheme = builtinScheme();
-  const registries = new Registries(scheme, {
+  const registries = new Registries(builtinScheme(), {
     store,
     prefix: storage.prefix,
     mediaType: storage.mediaType,
@@ -167,66 +153,34 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
     garbageCollector: config.garbageCollector,
   });
   const stopping = new AbortController();
+  const stop = (): void => stopping.abort(new Error("the server is stopping"));
   const agents = new AgentConnections(config.agents);
-  const namespaces = registries.of(namespaceKind);
   const readiness = new Readiness(store, registries, log.child("health"), { clock, ...storage });
-  const admitPod = podAdmission(config.pods);
-  const settings = {
+  const endpoint = endpointOf(config, {
     clock,
     random,
-    minWatchMs: limits.minRequestTimeoutMs,
-    watchList: config.watchList,
+    registries,
+    readiness,
+    agents,
+    address,
     stopping: stopping.signal,
-    admit: (kind: Parameters<typeof namespaceLifecycle>[1]): Admit => {
-      const inNamespace = namespaceLifecycle(namespaces, kind);
-      if (kind.plural !== podKind.plural || kind.group !== podKind.group) return inNamespace;
-      return async (scope, object) => (await inNamespace(scope, object)) ?? (await admitPod(scope, object));
-    },
-  };
-  const browsers = (next: Handler): Handler =>
-    strictTransportSecurity(config.serving.strictTransportSecurity)(crossOrigin(config.serving.corsOrigins)(next));
-  const answer = browsers(
-    receive(
-      chain(
-        [
-          failures(log.child("http")),
-          deadline(clock, limits.requestTimeoutMs),
-          authentication(unionAuthenticator(authenticators, authn.anonymous ? anonymousAuthenticator() : undefined)),
-          authorization(authorizer),
-        ],
-        routing({
-          scheme,
-          registries,
-          settings,
-          readiness,
-          aliases: config.groupAliases,
-          gitVersion: config.gitVersion,
-          address,
-          extra: { podLog: podLog(registries.of(nodeKind), agents) },
-        }),
-      ),
-      random,
-    ),
-  );
-  const handler = compression()(answer);
-  const loopbackToken = (user: UserInfo): string => tokens.issue(user);
+  });
+  const handler = handlerOf(config, { clock, log, random, identities, authorizer }, endpoint);
+  const { loopbackToken } = identities;
   let controllers: AsyncDisposable | undefined;
   let feeding: Promise<void> | undefined;
   const dispose = async (): Promise<void> => {
     await controllers?.[Symbol.asyncDispose]();
-    stopping.abort(new Error("the server is stopping"));
+    stop();
     await feeding;
     await agents[Symbol.asyncDispose]();
     await registries[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
   };
   try {
-    await withTimeout(
-      clock,
-      storage.initializationTimeoutMs,
-      bootstrap(namespaces, stopping.signal),
-      `Cannot use the store ${storage.url}: it does not answer`,
-    );
+    const started = bootstrap(registries.of(namespaceKind), stopping.signal);
+    const failure = `Cannot use the store ${storage.url}: it does not answer`;
+    await withTimeout(clock, storage.initializationTimeoutMs, started, failure);
     if (config.authorizationModes.includes("Node")) {
       feeding = feedNodeGraph(registries.of(podKind), graph, clock, log, stopping.signal);
     }
@@ -235,10 +189,70 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
     await dispose();
     throw error;
   }
-  return {
-    server: { handler, loopbackToken, [Symbol.asyncDispose]: dispose },
-    readiness,
-    clientCa,
-    endWatches: () => stopping.abort(new Error("the server is stopping")),
+  const server = { handler, loopbackToken, [Symbol.asyncDispose]: dispose };
+  return { server, readiness, clientCa: identities.clientCa, endWatches: stop };
+}
+
+interface Stages extends Required<Pick<ApiServerDeps, "clock" | "log">> {
+  readonly random: RandomSource;
+  readonly identities: Identities;
+  readonly authorizer: Authorizer;
+}
+
+/** A request's way through the server, from the connection inwards. */
+function handlerOf(config: ApiServerConfig, stages: Stages, endpoint: Respond): Handler {
+  const { clock, log, random, identities, authorizer } = stages;
+  const stagesInOrder = chain(
+    [
+      failures(log.child("http")),
+      deadline(clock, config.limits.requestTimeoutMs),
+      authentication(identities.authenticate),
+      authorization(authorizer),
+    ],
+    endpoint,
+  );
+  const filters: readonly Filter[] = [
+    compression(),
+    strictTransportSecurity(config.serving.strictTransportSecurity),
+    crossOrigin(config.serving.corsOrigins),
+  ];
+  return filters.reduceRight<Handler>((next, filter) => filter(next), receive(stagesInOrder, random));
+}
+
+interface Behind extends Pick<ApiServerDeps, "clock"> {
+  readonly random: RandomSource;
+  readonly registries: Registries;
+  readonly readiness: Readiness;
+  readonly agents: AgentConnections;
+  readonly address: () => string;
+  readonly stopping: AbortSignal;
+}
+
+/** What answers behind the stages. */
+function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
+  const { clock, random, registries, readiness, agents, address, stopping } = behind;
+  const namespaces = registries.of(namespaceKind);
+  const admitPod = podAdmission(config.pods);
+  const admit = (kind: Kind): Admit => {
+    const inNamespace = namespaceLifecycle(namespaces, kind);
+    if (kind.plural !== podKind.plural || kind.group !== podKind.group) return inNamespace;
+    return async (scope, object) => (await inNamespace(scope, object)) ?? (await admitPod(scope, object));
   };
+  return routing({
+    scheme: registries.scheme,
+    registries,
+    settings: {
+      clock,
+      random,
+      minWatchMs: config.limits.minRequestTimeoutMs,
+      watchList: config.watchList,
+      stopping,
+      admit,
+    },
+    readiness,
+    aliases: config.groupAliases,
+    gitVersion: config.gitVersion,
+    address,
+    extra: { podLog: podLog(registries.of(nodeKind), agents) },
+  });
 }

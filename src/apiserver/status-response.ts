@@ -15,14 +15,14 @@ export function statusResponse(status: Status, context: RequestContext): HttpRes
 function encoded(code: number, status: object, context: RequestContext): HttpResponse {
   const chosen = negotiate(context.request.headers.accept, OFFERS, () => true)?.offer.mediaType;
   if (chosen === "application/yaml") return bytes(code, chosen, Buffer.from(encodeYaml(status)));
-  const indent = isPretty(context) ? 2 : undefined;
-  return bytes(code, "application/json", Buffer.from(`${JSON.stringify(status, undefined, indent)}\n`));
+  const text = isPretty(context) ? JSON.stringify(status, undefined, 2) : `${JSON.stringify(status)}\n`;
+  return bytes(code, "application/json", Buffer.from(text));
 }
 
 /** Indented for people: asked for, or a browser or a command line tool that shows answers as they come. */
 export function isPretty({ info, request }: RequestContext): boolean {
   const asked = info.query.get("pretty");
-  if (asked !== null) return asked !== "false" && asked !== "0";
+  if (asked !== null) return !["", "false", "0"].includes(asked);
   return /^(curl|Wget|Mozilla)/.test(request.headers["user-agent"] ?? "");
 }
 
@@ -37,8 +37,20 @@ export function methodNotAllowed(): StatusError {
   return new StatusError(405, "MethodNotAllowed", message, { details: {} });
 }
 
-export function notAcceptable(offered: readonly string[]): StatusError {
-  const message = `only the following media types are accepted: ${offered.join(", ")}`;
+/** What answers come in; the project's own spelling of protobuf is served and not advertised. */
+const ANSWERS = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+const STREAMS = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
+
+/** No media type fits. `streams`: the resource can be watched at this path. */
+export function notAcceptable(streams: boolean): StatusError {
+  const available = streams ? [...ANSWERS, ...STREAMS] : ANSWERS;
+  const message = `406: Not Acceptable\n\nAvailable representations: ${available.join(", ")}`;
+  return new StatusError(406, "NotAcceptable", message, { details: {} });
+}
+
+/** A media type fits, and the form of it that was asked for (`as=`) does not. */
+export function formNotAcceptable(): StatusError {
+  const message = `only the following media types are accepted: ${ANSWERS.join(", ")}`;
   return new StatusError(406, "NotAcceptable", message);
 }
 

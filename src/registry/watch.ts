@@ -12,8 +12,8 @@ export interface WatchQuery extends Selectors {
 }
 
 /**
- * Changes after `resourceVersion`; without one, or with `0`, all there is as ADDED first. Fails with a `StatusError` 410
- * when the version is too old or the reader falls behind; ends when `scope.signal` aborts.
+ * Changes after `resourceVersion`; without one, or with `0`, all there is as ADDED first. Fails with a `StatusError`
+ * 410 when the version is too old or the reader falls behind; ends when `scope.signal` aborts.
  */
 export async function watch<T extends ApiObject>(
   registry: Registry<T>,

@@ -1,4 +1,4 @@
-/** Objects, lists and watch events in Kubernetes' protobuf. An object's message is made once, however often it is read. */
+/** Objects, lists and watch events in Kubernetes' protobuf. An object's message is made but once. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { listMeta } from "../../api/meta/list-meta.ts";
 import type { Status } from "../../api/status.ts";

@@ -58,6 +58,8 @@ class WatchLimit {
     this.signal = AbortSignal.any([context.signal, stopping, this.#controller.signal]);
     const asked = timeoutSeconds === undefined || timeoutSeconds <= 0 ? undefined : timeoutSeconds * 1000;
     this.#timer = clock.timer(asked ?? minWatchMs * (1 + random.fraction()), () => this.#controller.abort());
+    // Whoever reads may be gone without a word.
+    this.signal.addEventListener("abort", () => this.#timer.cancel(), { once: true });
   }
 
   end(): void {

@@ -2,7 +2,7 @@
 import { kubernetesGroup } from "../../api/scheme.ts";
 import { negotiate } from "../../http/negotiate.ts";
 import type { RequestContext } from "../context.ts";
-import { isPretty, notAcceptable } from "../status-response.ts";
+import { formNotAcceptable, isPretty, notAcceptable } from "../status-response.ts";
 
 export type Format = "json" | "yaml" | "protobuf";
 
@@ -26,7 +26,6 @@ const OFFERS = [
 
 type Offer = (typeof OFFERS)[number];
 
-const OFFERED = OFFERS.map((offer) => offer.mediaType);
 /** A stream of YAML documents is nothing clients ask for. */
 const WATCH_OFFERS = OFFERS.filter((offer) => offer.format !== "yaml");
 
@@ -35,7 +34,10 @@ export function representationOf(context: RequestContext, shape: "object" | "lis
   const { headers } = context.request;
   const offers: readonly Offer[] = shape === "watch" ? WATCH_OFFERS : OFFERS;
   const chosen = negotiate(headers.accept, offers, (offer, params) => fits(offer, params, shape));
-  if (chosen === undefined) throw notAcceptable(OFFERED);
+  if (chosen === undefined) {
+    const form = negotiate(headers.accept, offers, () => true) !== undefined;
+    throw form ? formNotAcceptable() : notAcceptable(shape !== "object");
+  }
   const { offer, params } = chosen;
   return {
     ...offer,

@@ -1,4 +1,4 @@
-/** Answers in the representation a client asked for. Plain JSON is never encoded here: cached bytes are put together. */
+/** Answers in the representation a client asked for. Plain JSON is cached bytes put together. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { bytes } from "../../http/respond.ts";
@@ -115,7 +115,7 @@ function encoded(status: number, representation: Representation, pieces: readonl
   }
   if (representation.pretty) {
     const value: unknown = JSON.parse(Buffer.concat(pieces).toString());
-    return bytes(status, representation.mediaType, Buffer.from(`${JSON.stringify(value, undefined, 2)}\n`));
+    return bytes(status, representation.mediaType, Buffer.from(JSON.stringify(value, undefined, 2)));
   }
   return bytes(status, representation.mediaType, joined(pieces));
 }
