@@ -104,7 +104,8 @@ function nodeConfigFile({ dataDir }: UpOptions): string {
   return join(dataDir, "node.svcconfig");
 }
 
-function serverConfig(options: UpOptions, pki: Pki, version: string): ApiServerConfig {
+/** What the API server of the cluster is told. */
+export function serverConfig(options: UpOptions, pki: Pki, version: string): ApiServerConfig {
   return {
     ...defaultConfig,
     bindAddress: options.bindAddress,
@@ -124,7 +125,8 @@ function serverConfig(options: UpOptions, pki: Pki, version: string): ApiServerC
   };
 }
 
-function agentConfig(options: UpOptions, pki: Pki, endpoint: string): AgentConfig {
+/** What the node agent of the cluster is told; `endpoint` is the container runtime's. */
+export function agentConfig(options: UpOptions, pki: Pki, endpoint: string): AgentConfig {
   const base = defaultAgentConfig(options.nodeName);
   const rootDir = join(options.dataDir, "agent");
   return {

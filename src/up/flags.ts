@@ -66,9 +66,8 @@ export const upFlags = {
     v: flag(level, 0, "Log verbosity; modules may have their own in --vmodule.", { short: "v", effective: true }),
     vmodule: flag(vmodule, [], "Log verbosity of single modules, in text format only.", { effective: true }),
     "logging-format": flag(oneOf("text", "json"), "text", "Log format.", { effective: true }),
-    "log-flush-frequency": flag(duration({ min: 1 }), 5000, "Longest time that log lines wait to be written.", {
-      effective: true,
-    }),
+    // Nothing buffers the lines of this program yet.
+    "log-flush-frequency": flag(duration({ min: 1 }), 5000, "Longest time that log lines wait to be written."),
   }),
   ...section("Other", {
     "print-systemd-unit": flag(bool, false, "Print a systemd unit that runs this command, and exit.", {
