@@ -7,6 +7,7 @@ import { configMapKind } from "./config-map-kind.ts";
 import { eventKind } from "./event-kind.ts";
 import { namespaceKind } from "./namespace-kind.ts";
 import { nodeKind } from "./node-kind.ts";
+import type { PodStatus } from "./pod.ts";
 import { podKind } from "./pod-kind.ts";
 import { secretKind } from "./secret-kind.ts";
 
@@ -31,6 +32,18 @@ t.test("podKind keeps spec and status apart", async (t) => {
     status: previous.status,
   });
   t.same(podKind.strategy.prepareForStatusUpdate?.(next, previous).spec, previous.spec);
+});
+
+t.test("podKind keeps the older and the newer address of a pod alike", async (t) => {
+  const addresses = (status: PodStatus) => {
+    const { podIP, podIPs } = podKind.strategy.prepareForStatusUpdate?.({ status }, {}).status ?? {};
+    return { podIP, podIPs };
+  };
+  const both = { podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.1" }] };
+  t.same(addresses({ podIP: "10.0.0.1" }), both);
+  t.same(addresses({ podIPs: [{ ip: "10.0.0.1" }] }), both);
+  t.same(addresses({ podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.2" }] }), both, "the older one wins");
+  t.same(addresses({}), { podIP: undefined, podIPs: undefined });
 });
 
 t.test("podKind grants grace only to a pod that runs somewhere", async (t) => {

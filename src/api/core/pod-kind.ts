@@ -12,7 +12,7 @@ const strategy: Strategy<Pod> = {
   prepareForCreate,
   prepareForUpdate,
   prepareForStatusUpdate: (next, previous) => {
-    const kept = onlyStatus(next, previous);
+    const kept = withBothIps(onlyStatus(next, previous));
     // Quality of service is decided once, by the spec.
     const qosClass = previous.status?.qosClass;
     return qosClass === undefined ? kept : { ...kept, status: { ...kept.status, qosClass } };
@@ -21,6 +21,14 @@ const strategy: Strategy<Pod> = {
   validateUpdate: validatePodUpdate,
   gracePeriodSeconds: gracePeriod,
 };
+
+/** The older member has the first address of the newer one, and wins where they differ. */
+function withBothIps(object: Pod): Pod {
+  const { podIP, podIPs = [] } = object.status ?? {};
+  const [first] = podIPs;
+  if (podIP) return podIP === first?.ip ? object : { ...object, status: { ...object.status, podIPs: [{ ip: podIP }] } };
+  return first === undefined ? object : { ...object, status: { ...object.status, podIP: first.ip } };
+}
 
 function prepareForCreate(object: Pod): Pod {
   const metadata = { ...object.metadata, generation: 1 };
