@@ -37,20 +37,15 @@ export function methodNotAllowed(): StatusError {
   return new StatusError(405, "MethodNotAllowed", message, { details: {} });
 }
 
-/** What answers come in; the project's own spelling of protobuf is served and not advertised. */
-const ANSWERS = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
-const STREAMS = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
-
-/** No media type fits. `streams`: the resource can be watched at this path. */
-export function notAcceptable(streams: boolean): StatusError {
-  const available = streams ? [...ANSWERS, ...STREAMS] : ANSWERS;
-  const message = `406: Not Acceptable\n\nAvailable representations: ${available.join(", ")}`;
+/** None of the media types that are offered fits. */
+export function notAcceptable(offered: readonly string[]): StatusError {
+  const message = `406: Not Acceptable\n\nAvailable representations: ${offered.join(", ")}`;
   return new StatusError(406, "NotAcceptable", message, { details: {} });
 }
 
-/** A media type fits, and the form of it that was asked for (`as=`) does not. */
-export function formNotAcceptable(): StatusError {
-  const message = `only the following media types are accepted: ${ANSWERS.join(", ")}`;
+/** A media type fits, but not the form of it that was asked for (`as=`). */
+export function formNotAcceptable(offered: readonly string[]): StatusError {
+  const message = `only the following media types are accepted: ${offered.join(", ")}`;
   return new StatusError(406, "NotAcceptable", message);
 }
 

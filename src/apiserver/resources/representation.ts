@@ -24,6 +24,10 @@ const OFFERS = [
   { mediaType: "application/vnd.svc.protobuf", format: "protobuf", magic: "svc" },
 ] as const;
 
+/** What refusals name: the project's own spelling of protobuf is served and not advertised. */
+const ANSWERS = OFFERS.slice(0, 3).map((offer) => offer.mediaType);
+const STREAMS = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
+
 type Offer = (typeof OFFERS)[number];
 
 /** A stream of YAML documents is nothing clients ask for. */
@@ -36,7 +40,8 @@ export function representationOf(context: RequestContext, shape: "object" | "lis
   const chosen = negotiate(headers.accept, offers, (offer, params) => fits(offer, params, shape));
   if (chosen === undefined) {
     const form = negotiate(headers.accept, offers, () => true) !== undefined;
-    throw form ? formNotAcceptable() : notAcceptable(shape !== "object");
+    if (form) throw formNotAcceptable(ANSWERS);
+    throw notAcceptable(shape === "object" ? ANSWERS : [...ANSWERS, ...STREAMS]);
   }
   const { offer, params } = chosen;
   return {
