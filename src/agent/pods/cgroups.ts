@@ -7,9 +7,7 @@ const tiers = ["", "besteffort", "burstable"];
 
 /** Directories of the pod's cgroup: one per controller with cgroup v1, at most one with v2. */
 export async function cgroupsOf(uid: string, root: string): Promise<readonly string[]> {
-  // With v2 these are plain cgroups of the root; none of them holds our path, so looking there costs nothing.
-  const tops = [hierarchy, ...(await readdir(hierarchy).catch(() => [])).map((name) => join(hierarchy, name))];
-  const paths = tops.flatMap((top) => tiers.map((tier) => join(top, root, "kubepods", tier, `pod${uid}`)));
+  const paths = (await tops(root)).flatMap((top) => tiers.map((tier) => join(top, tier, `pod${uid}`)));
   const found: string[] = [];
   for (const path of paths) {
     if (
@@ -23,6 +21,12 @@ export async function cgroupsOf(uid: string, root: string): Promise<readonly str
   return found;
 }
 
+/** With v2 the hierarchy's children are plain cgroups; none of them holds our path, so looking there costs nothing. */
+async function tops(root: string): Promise<readonly string[]> {
+  const controllers = await readdir(hierarchy).catch(() => []);
+  return [hierarchy, ...controllers.map((name) => join(hierarchy, name))].map((top) => join(top, root, "kubepods"));
+}
+
 /** Best effort: a cgroup that is still in use stays, and costs little. */
 export async function removeCgroups(uid: string, root: string): Promise<void> {
   for (const path of await cgroupsOf(uid, root)) {
@@ -30,5 +34,13 @@ export async function removeCgroups(uid: string, root: string): Promise<void> {
       if (name.isDirectory()) await rmdir(join(path, name.name)).catch(() => undefined);
     }
     await rmdir(path).catch(() => undefined);
+  }
+}
+
+/** The pods', and then those that held them, unless somebody else's pods are in there. */
+export async function removeAllCgroups(uids: Iterable<string>, root: string): Promise<void> {
+  for (const uid of uids) await removeCgroups(uid, root);
+  for (const top of await tops(root)) {
+    for (const tier of tiers.toReversed()) await rmdir(join(top, tier)).catch(() => undefined);
   }
 }

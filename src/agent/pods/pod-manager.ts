@@ -1,6 +1,7 @@
 /** Which pods are wanted, and a worker for each; ends what runs and nobody wants. */
 import type { Pod, PodStatus } from "../../api/core/pod.ts";
 import type { RuntimePod } from "../runtime/events.ts";
+import { removeAllCgroups } from "./cgroups.ts";
 import type { PodServices } from "./pod-context.ts";
 import { podUid } from "./pod-fields.ts";
 import { PodWorker } from "./pod-worker.ts";
@@ -85,8 +86,9 @@ export class PodManager {
     this.#closed = true;
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop()));
     if (!options.stopPods) return;
-    const { runtime, volumes, log } = this.#options.services;
-    await stopAll(runtime, options.graceSeconds, log);
+    const { runtime, volumes, settings, log } = this.#options.services;
+    const uids = await stopAll(runtime, options.graceSeconds, log);
+    await removeAllCgroups(uids, settings.cgroups.cgroupRoot);
     await volumes.unmountAll().catch((error: unknown) => log.error("Cannot unmount all volumes", error));
   }
 

@@ -3,8 +3,12 @@ import type { Logger } from "../../std/log.ts";
 import { annotations, labels } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
-/** Each container gets the grace its pod asked for, at most `graceSeconds`. Problems are logged; never rejects. */
-export async function stopAll(runtime: Runtime, graceSeconds: number, log: Logger): Promise<void> {
+/**
+ * Each container gets the grace its pod asked for, at most `graceSeconds`. Problems are logged; never rejects. Resolves
+ * with the uids of the pods that the runtime knows, whose records it keeps.
+ */
+export async function stopAll(runtime: Runtime, graceSeconds: number, log: Logger): Promise<ReadonlySet<string>> {
+  const uids = new Set<string>();
   try {
     const { containers = [] } = await runtime.listContainers({ filter: { state: { state: "CONTAINER_RUNNING" } } });
     const ours = containers.filter((each) => each.labels?.[labels.podUid] !== undefined);
@@ -15,11 +19,16 @@ export async function stopAll(runtime: Runtime, graceSeconds: number, log: Logge
         await runtime.stopContainer({ containerId: container.id, timeout });
       }),
     );
-    const { items = [] } = await runtime.listPodSandbox({ filter: { state: { state: "SANDBOX_READY" } } });
+    const { items = [] } = await runtime.listPodSandbox({});
     for (const sandbox of items) {
-      if (sandbox.labels?.[labels.podUid] !== undefined) await runtime.stopPodSandbox({ podSandboxId: sandbox.id });
+      const uid = sandbox.labels?.[labels.podUid];
+      if (uid === undefined) continue;
+      uids.add(uid);
+      // Also of sandboxes that are not ready: a stop that was cut short may have left their network.
+      await runtime.stopPodSandbox({ podSandboxId: sandbox.id });
     }
   } catch (error) {
     log.error("Cannot stop all pods", error);
   }
+  return uids;
 }
