@@ -1,4 +1,7 @@
-/** For tests: an agent in this process, told what to do by flags or by a file, over a fake runtime and a fake API server. */
+/**
+ * For tests: an agent in this process, told what to do by flags or by a file, over a fake runtime and a fake API
+ * server.
+ */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

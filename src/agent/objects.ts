@@ -12,7 +12,10 @@ type Bytes = Readonly<Record<string, Uint8Array>>;
 
 export class ObjectReader implements VolumeObjects {
   readonly #client: Client | undefined;
-  /** By kind, namespace and name; an entry goes when the object does or when no pod of the node refers to it (see `keep`). */
+  /**
+   * By kind, namespace and name; an entry goes when the object does or when no pod of the node refers to it (see
+   * `keep`).
+   */
   readonly #known = new Map<string, Bytes>();
 
   constructor(client: Client | undefined) {

@@ -35,7 +35,9 @@ export interface Kind<T extends ApiObject = ApiObject> {
   /** Field selectors this kind answers besides `metadata.name` and `metadata.namespace`: label → value in an object. */
   readonly selectableFields: Readonly<Record<string, FieldValue<T>>>;
   readonly strategy: Strategy<T>;
-  /** What the name must look like; a lower-case DNS subdomain when absent. Returns what is wrong, in Kubernetes' words. */
+  /**
+   * What the name must look like; a lower-case DNS subdomain when absent. Returns what is wrong, in Kubernetes' words.
+   */
   readonly nameForm?: (name: string) => readonly string[];
   /** Set where the store holds another version of the kind. */
   readonly conversion?: Conversion<T>;

@@ -6,8 +6,9 @@ import type { HttpResponse } from "../http/message.ts";
 import { negotiate } from "../http/negotiate.ts";
 import { bytes } from "../http/respond.ts";
 import { encodeYaml } from "../schema/yaml.ts";
+import type { RequestContext } from "./context.ts";
 import { spellings } from "./resources/routes.ts";
-import { notAcceptable } from "./status-response.ts";
+import { isPretty, notAcceptable } from "./status-response.ts";
 
 interface ServedVersion {
   readonly group: string;
@@ -49,7 +50,8 @@ export class Discovery {
   }
 
   /** Throws a 406 when the client takes none of the forms there are. */
-  answer(path: string, accept: string | undefined, ifNoneMatch: string | undefined): HttpResponse {
+  answer(path: string, context: RequestContext): HttpResponse {
+    const { accept, "if-none-match": ifNoneMatch } = context.request.headers;
     const aggregated = this.#aggregated.get(path);
     const offers = [{ mediaType: "application/json" }, { mediaType: "application/yaml" }];
     const chosen = negotiate(accept, offers, (offer, params) => {
@@ -61,7 +63,9 @@ export class Discovery {
     const document = path === "/api" ? documentOf(this.#versionsDocument()) : this.#documents.get(path);
     if (document === undefined) throw new Error(`Cannot answer discovery of ${path}: it is not served`);
     const { mediaType } = chosen.offer;
-    return bytes(200, mediaType, mediaType === "application/yaml" ? document.yaml() : document.json);
+    if (mediaType === "application/yaml") return bytes(200, mediaType, document.yaml());
+    if (!isPretty(context)) return bytes(200, mediaType, document.json);
+    return bytes(200, mediaType, Buffer.from(JSON.stringify(JSON.parse(document.json.toString()), undefined, 2)));
   }
 
   #versionsDocument() {

@@ -1,7 +1,7 @@
 /** From a path to who answers it. */
 import type { Scheme } from "../api/scheme.ts";
 import type { HttpResponse } from "../http/message.ts";
-import { json } from "../http/respond.ts";
+import { bytes } from "../http/respond.ts";
 import { Router } from "../http/router.ts";
 import type { Registries } from "../registry/registries.ts";
 import type { RequestContext, Respond } from "./context.ts";
@@ -50,7 +50,7 @@ function addPlainRoutes(router: Router<Route>, options: RoutingOptions, discover
   const { readiness } = options;
   const get = (path: string, answer: Route): void => router.add("GET", path, answer);
   for (const path of discovery.paths()) {
-    get(path, async ({ request }) => discovery.answer(path, request.headers.accept, request.headers["if-none-match"]));
+    get(path, async (context) => discovery.answer(path, context));
   }
   const openApi = new OpenApi(options.scheme, options.aliases, options.gitVersion);
   get("/openapi/v2", async ({ request }) => openApi.v2(request.headers.accept, request.headers["if-none-match"]));
@@ -59,7 +59,7 @@ function addPlainRoutes(router: Router<Route>, options: RoutingOptions, discover
     return openApi.v3(path, info.query.get("hash"), request.headers["if-none-match"]) ?? pageNotFound();
   });
   const version = versionInfo(options.gitVersion);
-  get("/version", async () => json(200, version));
+  get("/version", async () => indented(version));
   for (const endpoint of readiness.endpoints()) {
     const answer: Route = async ({ request, info }, { check = "" }) => {
       if (check === "" && request.path.endsWith("/")) return pageNotFound();
@@ -70,11 +70,16 @@ function addPlainRoutes(router: Router<Route>, options: RoutingOptions, discover
   get("/", async (context) => paths(context, options, discovery));
 }
 
+/** For people whoever asks, as in Kubernetes. */
+function indented(value: unknown): HttpResponse {
+  return bytes(200, "application/json", Buffer.from(JSON.stringify(value, undefined, 2)));
+}
+
 /** The paths there are, for people who look around. */
 function paths(_context: RequestContext, { readiness }: RoutingOptions, discovery: Discovery): HttpResponse {
   const health = readiness
     .endpoints()
     .flatMap(({ name, checks }) => [`/${name}`, ...checks.map((check) => `/${name}/${check.name}`)]);
   const all = [...discovery.paths(), ...health, "/openapi/v2", "/openapi/v3", "/version"];
-  return json(200, { paths: all.sort() });
+  return indented({ paths: all.sort() });
 }

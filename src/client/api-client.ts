@@ -21,7 +21,10 @@ import { lines } from "./lines.ts";
 
 export interface ClientOptions {
   readonly transport: Transport;
-  /** Fall back to the Kubernetes spelling of a group (`coordination.k8s.io`) where the server knows no other; true when absent. */
+  /**
+   * Fall back to the Kubernetes spelling of a group (`coordination.k8s.io`) where the server knows no other; true when
+   * absent.
+   */
   readonly aliases?: boolean | undefined;
   /** Sent with every request, such as `authorization` for in-process components. */
   readonly headers?: Readonly<Record<string, string>> | undefined;

@@ -1,4 +1,6 @@
-/** Talking to an API server: typed verbs over a `Transport`, which is any `Handler` (a network one or the server's own). */
+/**
+ * Talking to an API server: typed verbs over a `Transport`, which is any `Handler` (a network one or the server's own).
+ */
 import type { ApiObject, Kind } from "../api/kind.ts";
 import type { Handler } from "../http/message.ts";
 

@@ -32,7 +32,9 @@ export interface EventRecorder extends AsyncDisposable {
   flush(): Promise<void>;
 }
 
-/** Occurrences waiting to be sent. When it is full, new ones are dropped: events are a courtesy, the queue is memory. */
+/**
+ * Occurrences waiting to be sent. When it is full, new ones are dropped: events are a courtesy, the queue is memory.
+ */
 const QUEUE_MAX = 1000;
 const DEFAULT_QPS = 50;
 const DEFAULT_BURST = 100;

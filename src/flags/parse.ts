@@ -1,5 +1,6 @@
 /**
- * Command line in, one typed value per flag out. yargs' parser splits the words; what a word may be is the table's business.
+ * Command line in, one typed value per flag out. yargs' parser splits the words; what a word may be is the table's
+ * business.
  */
 import Parser from "yargs-parser";
 import { nearest } from "./distance.ts";

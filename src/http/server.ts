@@ -41,7 +41,10 @@ export interface Listener extends AsyncDisposable {
    * aborts what is left. Resolves when every connection is gone.
    */
   close(graceMs?: number): Promise<void>;
-  /** New connections use the new certificate; open ones stay. Throws, and changes nothing, when key and certificate disagree. */
+  /**
+   * New connections use the new certificate; open ones stay. Throws, and changes nothing, when key and certificate
+   * disagree.
+   */
   reloadTls(tls: Pick<TlsOptions, "cert" | "key" | "ca">): void;
 }
 

@@ -1,7 +1,7 @@
 /**
  * From any JSON value to a value of a schema: types checked, unknown members dropped and named, nulls and empty
- * optional members left out, absent required ones zero, times and quantities in canonical text. What comes out shares nothing with what went in
- * but raw members (FieldsV1, RawExtension).
+ * optional members left out, absent required ones zero, times and quantities in canonical text. What comes out shares
+ * nothing with what went in but raw members (FieldsV1, RawExtension).
  */
 import { joinPath } from "./field-path.ts";
 import { type Member, membersOf } from "./members.ts";

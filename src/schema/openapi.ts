@@ -8,7 +8,9 @@ import { schemaOf } from "./schema.ts";
 /** An OpenAPI schema object as plain JSON. */
 export type OpenApiSchema = Readonly<Record<string, unknown>>;
 
-/** Version 2 refers to `#/definitions/`; version 3 to `#/components/schemas/` and carries defaults beside references. */
+/**
+ * Version 2 refers to `#/definitions/`; version 3 to `#/components/schemas/` and carries defaults beside references.
+ */
 export type OpenApiVersion = 2 | 3;
 
 const SPECIAL_NAMES = {

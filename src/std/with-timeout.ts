@@ -1,6 +1,8 @@
 import type { Clock } from "./clock.ts";
 
-/** What `work` comes to, unless that takes longer: then rejects with `message` and the time. The work is not stopped. */
+/**
+ * What `work` comes to, unless that takes longer: then rejects with `message` and the time. The work is not stopped.
+ */
 export async function withTimeout<T>(
   clock: Clock,
   milliseconds: number,

@@ -1,6 +1,6 @@
 /**
- * The pod network of one node: a bridge, addresses from one range, port mappings. The bridge plugin makes the bridge and
- * turns IPv4 forwarding on when the first pod starts; nothing is changed on a host that runs no pods.
+ * The pod network of one node: a bridge, addresses from one range, port mappings. The bridge plugin makes the bridge
+ * and turns IPv4 forwarding on when the first pod starts; nothing is changed on a host that runs no pods.
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { isIPv4 } from "node:net";

@@ -27,7 +27,10 @@ export interface PresentImage {
   readonly image: Image | undefined;
 }
 
-/** Why there is no image: `ErrImagePull`, `ImagePullBackOff`, `InvalidImageName`, `ErrImageNeverPull`, `ImageInspectError`. */
+/**
+ * Why there is no image: `ErrImagePull`, `ImagePullBackOff`, `InvalidImageName`, `ErrImageNeverPull`,
+ * `ImageInspectError`.
+ */
 export class ImageError extends Error {
   override readonly name = "ImageError";
   readonly reason: string;

@@ -1,6 +1,6 @@
 /**
- * Keeps the node's object true: registers it, renews its lease every quarter of the lease's duration, reports its status
- * when it changed, and at least every `statusReportMs`.
+ * Keeps the node's object true: registers it, renews its lease every quarter of the lease's duration, reports its
+ * status when it changed, and at least every `statusReportMs`.
  */
 import type { Lease } from "../../api/coordination/lease.ts";
 import { leaseKind } from "../../api/coordination/lease-kind.ts";

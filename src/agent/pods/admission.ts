@@ -83,7 +83,9 @@ function admitResources({ pod, others, capacity }: AdmissionInput): WaitingReaso
   };
 }
 
-/** What the pod needs at its hungriest: all containers together, or one init container beside the sidecars before it. */
+/**
+ * What the pod needs at its hungriest: all containers together, or one init container beside the sidecars before it.
+ */
 function requested(pod: Pod, name: string, read: (quantity: string | undefined) => number): number {
   const of = (container: {
     resources?: { requests?: Readonly<Record<string, string>> | undefined } | undefined;

@@ -17,7 +17,10 @@ import type { PodContext } from "./pod-context.ts";
 import { graceSeconds, podUid } from "./pod-fields.ts";
 import { makeSandboxConfig } from "./sandbox.ts";
 
-/** Why a container does not start: `CreateContainerConfigError`, `CreateContainerError`, `RunContainerError`, `PostStartHookError`. */
+/**
+ * Why a container does not start: `CreateContainerConfigError`, `CreateContainerError`, `RunContainerError`,
+ * `PostStartHookError`.
+ */
 export class StartError extends Error {
   override readonly name = "StartError";
   readonly reason: string;

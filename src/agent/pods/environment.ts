@@ -19,7 +19,10 @@ export interface EnvironmentInput {
   readonly sources: EnvironmentSources;
 }
 
-/** Rejects with Kubernetes' text when something required is missing; the container then shows `CreateContainerConfigError`. */
+/**
+ * Rejects with Kubernetes' text when something required is missing; the container then shows
+ * `CreateContainerConfigError`.
+ */
 export async function makeEnvironment(input: EnvironmentInput): Promise<ReadonlyMap<string, string>> {
   const environment = new Map<string, string>();
   for (const from of input.container.envFrom ?? []) {

@@ -65,7 +65,9 @@ export interface Termination {
   readonly failure: WaitingReason | undefined;
 }
 
-/** What a pod's worker remembers between states; gone with the process, so nothing here may be needed after a restart. */
+/**
+ * What a pod's worker remembers between states; gone with the process, so nothing here may be needed after a restart.
+ */
 export interface PodMemory {
   readonly backoff: RestartBackoff;
   /** Why containers wait, by name. */

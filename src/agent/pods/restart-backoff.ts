@@ -1,4 +1,6 @@
-/** How long a container that ended waits before it is started again: 10 s, doubled up to 5 min, forgotten after 10 min. */
+/**
+ * How long a container that ended waits before it is started again: 10 s, doubled up to 5 min, forgotten after 10 min.
+ */
 
 interface Entry {
   readonly delayMs: number;

@@ -1,6 +1,6 @@
 /**
- * A container runtime in memory, for tests: it keeps the seam's promises, runs "programs" that are only an exit code and
- * a duration on a clock, and fails on demand.
+ * A container runtime in memory, for tests: it keeps the seam's promises, runs "programs" that are only an exit code
+ * and a duration on a clock, and fails on demand.
  */
 import type { Clock, Timer } from "../../std/clock.ts";
 import type { Container } from "./cri/container.ts";

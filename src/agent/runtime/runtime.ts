@@ -1,8 +1,8 @@
 /**
  * What the agent asks of a container runtime: the CRI calls it uses, typed by the CRI messages. Promises of the seam:
- * a rejected call is a `RuntimeError` with the gRPC code's name; an aborted signal cancels the call at the runtime; every call
- * but `pullImage` is bounded by the client's own timeout; a call on something absent rejects with `NOT_FOUND`, except
- * stop and remove, which succeed.
+ * a rejected call is a `RuntimeError` with the gRPC code's name; an aborted signal cancels the call at the runtime;
+ * every call but `pullImage` is bounded by the client's own timeout; a call on something absent rejects with
+ * `NOT_FOUND`, except stop and remove, which succeed.
  */
 import type { Infer, ObjectSchema } from "../../schema/schema.ts";
 import type { imageService, runtimeService } from "./cri/services.ts";

@@ -1,6 +1,7 @@
 /**
- * The only writer of pod status. Workers hand in statuses as often as they like; what differs from what the server has goes
- * out as one patch, the newest only. Once a deleted pod has stopped and its last status is written, its object is removed.
+ * The only writer of pod status. Workers hand in statuses as often as they like; what differs from what the server has
+ * goes out as one patch, the newest only. Once a deleted pod has stopped and its last status is written, its object is
+ * removed.
  */
 import type { Pod, PodStatus } from "../../api/core/pod.ts";
 import { podKind } from "../../api/core/pod-kind.ts";

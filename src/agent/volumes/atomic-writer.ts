@@ -1,6 +1,6 @@
 /**
- * Files that change all at once for whoever reads them. A volume holds a directory with a time in its name, a link `..data`
- * to it, and for each top-level name a link through `..data`:
+ * Files that change all at once for whoever reads them. A volume holds a directory with a time in its name, a link
+ * `..data` to it, and for each top-level name a link through `..data`:
  *
  *     ..2026_11_21_03_32_07.1a2b/token    ..data -> ..2026_11_21_03_32_07.1a2b    token -> ..data/token
  *

@@ -4,8 +4,8 @@ import { type FileHandle, lstat, mkdir, open, realpath } from "node:fs/promises"
 import { join, sep } from "node:path";
 
 /**
- * Opens `subPath` below `volume`, making missing directories. The handle names what was checked, whatever the volume's users
- * do to the names meanwhile; the caller closes it. Throws when the path leaves the volume.
+ * Opens `subPath` below `volume`, making missing directories. The handle names what was checked, whatever the volume's
+ * users do to the names meanwhile; the caller closes it. Throws when the path leaves the volume.
  */
 export async function openSubPath(volume: string, subPath: string): Promise<FileHandle> {
   const parts = subPath.split("/").filter((part) => part !== "" && part !== ".");

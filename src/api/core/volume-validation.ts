@@ -36,7 +36,9 @@ export function validateVolumes(volumes: readonly Volume[], path: string): Check
   return { errors, names };
 }
 
-/** Members that a source must have, by source. Kubernetes names the disk of Google's cloud differently in its errors. */
+/**
+ * Members that a source must have, by source. Kubernetes names the disk of Google's cloud differently in its errors.
+ */
 const requiredMembers: Readonly<Record<string, readonly string[]>> = {
   awsElasticBlockStore: ["volumeID"],
   azureDisk: ["diskName", "diskURI"],

@@ -194,7 +194,9 @@ function isInteger(text: string | undefined): text is string {
   return text !== undefined && /^-?\d{1,19}$/.test(text);
 }
 
-/** A `LabelSelector` object as requirements. An empty one selects everything; callers decide what an absent one does. */
+/**
+ * A `LabelSelector` object as requirements. An empty one selects everything; callers decide what an absent one does.
+ */
 export function requirementsOf(selector: LabelSelector): readonly Requirement[] {
   const equal = Object.entries(selector.matchLabels ?? {}).map(
     ([key, value]): Requirement => ({ key, operator: "In", values: [value] }),

@@ -1,4 +1,6 @@
-/** Which pods are on which node, kept up to date with every pod event; pods just bound count before the server says so. */
+/**
+ * Which pods are on which node, kept up to date with every pod event; pods just bound count before the server says so.
+ */
 import type { Node } from "../../api/core/node.ts";
 import type { Pod } from "../../api/core/pod.ts";
 import { type NodeInfo, nodeInfo, takesRoom } from "./node-info.ts";

@@ -23,8 +23,8 @@ function larger(a: Amounts, b: Amounts): Amounts {
 }
 
 /**
- * What the pod needs at its most: all containers and sidecars together, or an init container beside the sidecars started
- * before it, whichever is more; plus the overhead of its runtime.
+ * What the pod needs at its most: all containers and sidecars together, or an init container beside the sidecars
+ * started before it, whichever is more; plus the overhead of its runtime.
  */
 export function podRequests(pod: Pod): Amounts {
   let sidecars: Amounts = new Map();

@@ -3,7 +3,9 @@ import type { PodState } from "../pod-context.ts";
 import { allContainers } from "../pod-fields.ts";
 import { unsupportedFeature } from "../unsupported.ts";
 
-/** Decides whether this node runs the pod. Next: mounting; refused; or terminating, when the pod cannot ever run here. */
+/**
+ * Decides whether this node runs the pod. Next: mounting; refused; or terminating, when the pod cannot ever run here.
+ */
 export const admitting: PodState = {
   name: "admitting",
   async next(pod) {

@@ -3,7 +3,9 @@ import type { PodState } from "../pod-context.ts";
 
 const RECHECK_MS = 300_000;
 
-/** The pod asks for something this agent cannot give. It stays Pending and says so; nothing of it runs. Next: admitting. */
+/**
+ * The pod asks for something this agent cannot give. It stays Pending and says so; nothing of it runs. Next: admitting.
+ */
 export function refused(message: string): PodState {
   return {
     name: "refused",

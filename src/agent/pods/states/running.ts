@@ -5,7 +5,10 @@ import type { PodContext, PodState } from "../pod-context.ts";
 import { allContainers, graceSeconds, podFullName } from "../pod-fields.ts";
 import { createSandbox } from "../sandbox.ts";
 
-/** Keeps what should run running: compares, acts, and sleeps when there is nothing to do. Next: pulling, backoff, terminating. */
+/**
+ * Keeps what should run running: compares, acts, and sleeps when there is nothing to do. Next: pulling, backoff,
+ * terminating.
+ */
 export const running: PodState = {
   name: "running",
   async next(pod) {

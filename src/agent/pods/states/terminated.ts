@@ -10,8 +10,8 @@ const RETRY_MS = 5_000;
 const IDLE_MS = 60_000;
 
 /**
- * Nothing of the pod runs. Volumes are released; records and logs stay for as long as the object does, so that people can
- * read them. Ends when the pod has left the sources.
+ * Nothing of the pod runs. Volumes are released; records and logs stay for as long as the object does, so that people
+ * can read them. Ends when the pod has left the sources.
  */
 export const terminated: PodState = {
   name: "terminated",

@@ -1,4 +1,6 @@
-/** `topologySpreadConstraints` that must hold (`DoNotSchedule`): no part of the topology gets too far ahead of the rest. */
+/**
+ * `topologySpreadConstraints` that must hold (`DoNotSchedule`): no part of the topology gets too far ahead of the rest.
+ */
 import type { TopologySpreadConstraint } from "../../../api/core/affinity.ts";
 import type { Pod } from "../../../api/core/pod.ts";
 import { matchesLabels, requirementsOf } from "../../../api/meta/selector.ts";
