@@ -62,7 +62,7 @@ async function runCluster(options: UpOptions, deps: ClusterDeps): Promise<number
     await notifier.ready("The node is ready");
     process.stdout.write(
       reportText({
-        server: `https://${bracketed(options.nodeIps[0]!)}:${options.securePort}`,
+        server: advertised(options),
         nodeName: options.nodeName,
         nodeIps: options.nodeIps,
         runtime: cluster.runtime,
@@ -79,6 +79,12 @@ async function runCluster(options: UpOptions, deps: ClusterDeps): Promise<number
   } finally {
     signals[Symbol.dispose]();
   }
+}
+
+/** For other machines where it is reachable from there, else where it is reachable at all. */
+function advertised(options: UpOptions): string {
+  const wildcard = ["0.0.0.0", "::", ""].includes(options.bindAddress);
+  return `https://${bracketed(wildcard ? options.nodeIps[0]! : options.bindAddress)}:${options.securePort}`;
 }
 
 function bracketed(address: string): string {

@@ -12,6 +12,7 @@ import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
 import type { RandomSource } from "../std/random.ts";
 import { type ContainerdSettings, containerdConfig } from "./containerd-config.ts";
+import { leakedShims } from "./leaked-shims.ts";
 
 export interface ContainerdOptions {
   /** The program. */
@@ -55,6 +56,10 @@ export async function startContainerd(options: ContainerdOptions): Promise<Conta
   }
   writeFileSync(options.configFile, containerdConfig(options.settings), { mode: 0o600 });
   await stopOrphan(options);
+  for (const { pid, containerId } of leakedShims(socket, state)) {
+    options.log.info("Ending a shim that has no container any more", { pid, containerId });
+    process.kill(pid, "SIGKILL");
+  }
   const daemon = new Daemon(options);
   await daemon.start();
   return daemon;
