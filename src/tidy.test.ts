@@ -41,7 +41,8 @@ const order = [
   ["apiserver", "agent"],
   ["up"],
   ["main.ts"],
-  ["e2e", "bench", "tidy.test.ts"],
+  ["e2e"],
+  ["bench", "tidy.test.ts"],
 ];
 
 /** Programs rather than modules: the tests in e2e/ run them whole. */
@@ -51,6 +52,12 @@ const provedWhole = [
   /^up\/(?:cluster|runtime|write-reference)\.ts$/,
   /^(?:e2e|bench)\//,
   /\.(?:bench|fuzz)\.ts$/,
+];
+
+/** What only shows its worth in a room above, and the test there that shows it. */
+const provedAbove: readonly (readonly [RegExp, string])[] = [
+  [/^controllers\/(?:controllers|namespace\/)/, "apiserver/embedded.test.ts"],
+  [/^flags\/(?:completion|program|reference)\.ts$/, "up/programs.test.ts"],
 ];
 
 t.test("imports point one way", (t) => {
@@ -109,15 +116,23 @@ t.test(`lines are at most ${LINE_WIDTH_MAX} wide`, (t) => {
 });
 
 t.test("time and chance come from std", (t) => {
-  const direct =
-    /\b(?:Date\.now\(|new Date\(\)|(?<![.\w])setTimeout\(|setInterval\(|performance\.now\(|Math\.random\(|process\.hrtime)/;
+  const calls = [
+    "Date.now(",
+    "new Date()",
+    "setTimeout(",
+    "setInterval(",
+    "performance.now(",
+    "Math.random(",
+    "process.hrtime",
+  ];
+  const direct = new RegExp(calls.map((call) => `(?<![.\\w])${RegExp.escape(call)}`).join("|"));
   const allowed = [
     // The only callers, by design.
     /^std\/(?:clock|random)\.ts$/,
     // They measure the real thing from outside.
     /^(?:e2e|bench)\//,
     /\.(?:test|bench|fuzz)\.ts$/,
-    /\/(?:conformance|private-containerd)\.ts$/,
+    /\/(?:conformance|private-containerd|[\w-]*harness)\.ts$/,
   ];
   for (const { path, text } of sources) {
     if (allowed.some((pattern) => pattern.test(path))) continue;
@@ -138,7 +153,14 @@ t.test("every subject is reached by a test of its room", (t) => {
   };
   for (const { path } of sources.filter(({ path }) => path.endsWith(".test.ts"))) follow(path, roomOf(path));
   for (const { path, text } of sources) {
-    if (!/\b(?:function|class)\b|=>/.test(code(text)) || provedWhole.some((pattern) => pattern.test(path))) continue;
+    // Types and data alone have nothing to run.
+    const runs = /\b(?:function|class)\b|^export const \w+.*=> /m.test(code(text));
+    if (!runs || provedWhole.some((pattern) => pattern.test(path))) continue;
+    const above = provedAbove.find(([pattern]) => pattern.test(path));
+    if (above !== undefined) {
+      t.ok(byPath.has(above[1]), `${path} is proved by ${above[1]}`);
+      continue;
+    }
     t.ok(reached.has(path), `${path} is imported by a test of its room, or by what that imports`);
   }
   t.end();

@@ -12,7 +12,9 @@ export interface Shim {
   readonly containerId: string;
 }
 
-/** Shims of the containerd at this socket that have lost their directory. Ask only while that containerd does not run. */
+/**
+ * Shims of the containerd at this socket that have lost their directory. Ask only while that containerd does not run.
+ */
 export function leakedShims(socket: string, state: string): readonly Shim[] {
   const bundles = join(state, "io.containerd.runtime.v2.task", NAMESPACE);
   return processes().flatMap(({ pid, words }) => {
