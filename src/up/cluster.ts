@@ -87,6 +87,11 @@ async function startServer(
     nodeNames: nodeNames(options),
     now: deps.clock.now(),
   });
+  if (pki.tightened.length > 0) {
+    deps.log.warn("Others could read keys; now they cannot. If anybody did, make them anew: remove these files", {
+      files: pki.tightened,
+    });
+  }
   if (pki.issued.length > 0) deps.log.info("Made keys and certificates", { for: pki.issued });
   const server = localServer(options);
   const common = { server, cluster: "svc", context: "svc", ca: pki.ca };

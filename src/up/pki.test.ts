@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { ensurePki } from "./pki.ts";
@@ -50,4 +50,14 @@ t.test("ensurePki() makes a leaf anew whose files do not belong together, but ne
   t.same((await ensurePki(options(directory))).issued, ["admin"]);
   writeFileSync(join(directory, "ca.key"), pki.node.key);
   await t.rejects(ensurePki(options(directory)), /its key is not the one in/);
+});
+
+t.test("ensurePki() takes keys away from other eyes and says which", async (t) => {
+  const directory = join(t.testdir({}), "pki");
+  t.same((await ensurePki(options(directory))).tightened, []);
+  chmodSync(join(directory, "ca.key"), 0o644);
+  chmodSync(directory, 0o755);
+  t.same((await ensurePki(options(directory))).tightened, [directory, join(directory, "ca.key")]);
+  t.equal(statSync(join(directory, "ca.key")).mode & 0o777, 0o600);
+  t.equal(statSync(directory).mode & 0o777, 0o700);
 });

@@ -5,7 +5,7 @@
  *     ca            signs every user and the API server; the API server's --client-ca-file
  *     agent-ca      signs the two ends of the connection from API server to agent, so that nobody else gets in there
  */
-import { mkdir } from "node:fs/promises";
+import { chmod, mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { CertificateRequest, KeyPair, KeyPairFiles } from "../auth/pki.ts";
 import { MASTERS, NODE_USER_PREFIX, NODES } from "../auth/user.ts";
@@ -34,6 +34,8 @@ export interface Pki {
   readonly node: KeyPair;
   /** What was made anew, for the log. */
   readonly issued: readonly string[];
+  /** Files that others than their owner could read, until now. */
+  readonly tightened: readonly string[];
 }
 
 const CA_DAYS = 3650;
@@ -45,6 +47,7 @@ const CA_RENEW_DAYS = LEAF_DAYS;
 export async function ensurePki(options: PkiOptions): Promise<Pki> {
   const { directory, nodeName, serverNames, nodeNames } = options;
   await mkdir(directory, { recursive: true, mode: 0o700 });
+  const tightened = await tighten(directory);
   const keys = new Keys(options);
   const ca = await keys.authority("ca", "svc-ca");
   const agentCa = await keys.authority("agent-ca", "svc-agent-ca");
@@ -69,7 +72,21 @@ export async function ensurePki(options: PkiOptions): Promise<Pki> {
     admin,
     node,
     issued: keys.issued,
+    tightened,
   };
+}
+
+/** Keys are their owner's alone, whatever a copy or a backup made of their modes. */
+async function tighten(directory: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const path of [directory, ...(await readdir(directory)).map((name) => join(directory, name))]) {
+    const { mode } = await stat(path);
+    const isSecret = path === directory || path.endsWith(".key");
+    if (!isSecret || (mode & 0o077) === 0) continue;
+    await chmod(path, mode & 0o700);
+    found.push(path);
+  }
+  return found;
 }
 
 class Keys {
