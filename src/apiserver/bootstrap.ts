@@ -9,7 +9,7 @@ import type { Registry } from "../registry/registry.ts";
 export const SYSTEM_NAMESPACES = ["default", "kube-node-lease", "kube-public", "kube-system", "svc-system"] as const;
 
 export async function bootstrap(namespaces: Registry<Namespace>, signal: AbortSignal): Promise<void> {
-  const cache = await namespaces.fresh(signal);
+  const cache = await namespaces.fresh({ signal });
   const user = { name: "system:apiserver", uid: "", groups: [MASTERS], extra: {} };
   for (const name of SYSTEM_NAMESPACES) {
     if (cache.get(namespaces.objects.key(undefined, name)) !== undefined) continue;

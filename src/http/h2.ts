@@ -68,8 +68,9 @@ export class H2Connection {
     } catch (error) {
       await this.#fail(stream, request, error);
     }
-    await ended(stream);
+    // All has been handed over: nobody is left whom the client's going away could concern.
     stream.off("close", closed);
+    await ended(stream);
   }
 
   /** The answer could not be sent as the handler made it. */

@@ -31,7 +31,7 @@ export async function change<T extends ApiObject>(
 ): Promise<T> {
   const key = registry.key(scope, name);
   const subject = registry.subject(scope, name);
-  const cached = (await registry.fresh(scope.signal)).get(key);
+  const cached = (await registry.fresh(scope)).get(key);
   if (options.dryRun === true) {
     if (cached === undefined) throw notFound(subject);
     return next(cached.object);

@@ -25,7 +25,7 @@ export async function caughtUp<T extends ApiObject>(
   scope: Scope,
   resourceVersion?: string,
 ): Promise<WatchCache<T>> {
-  if (resourceVersion === undefined || resourceVersion === "") return await registry.fresh(scope.signal);
+  if (resourceVersion === undefined || resourceVersion === "") return await registry.fresh(scope);
   const revision = parseRevision(resourceVersion);
   await registry.cache.ready();
   if (revision > registry.cache.revision()) await waitForFuture(registry, scope, revision);

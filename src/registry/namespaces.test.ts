@@ -22,7 +22,7 @@ t.test("namespaceLifecycle() wants namespaces that exist and stay", async (t) =>
   await admit(f.scope("x"), { metadata: { name: "a" } });
   await admit(f.scope(""), { metadata: { name: "a" } });
   await removeNamespace(namespaces, f.scope(""), "x", {});
-  await namespaces.fresh(new AbortController().signal);
+  await namespaces.fresh(new AbortController());
   t.match(await refusal(admit(f.scope("x"), { metadata: { name: "a" } })), {
     code: 403,
     message: `configmaps "a" is forbidden: unable to create new content in namespace x because it is being terminated`,

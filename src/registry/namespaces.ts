@@ -17,7 +17,7 @@ export function namespaceLifecycle(namespaces: Registry<Namespace>, kind: Kind):
   return async (scope, object) => {
     if (scope.namespace === "") return undefined;
     const key = namespaces.objects.key(undefined, scope.namespace);
-    const found = namespaces.cache.get(key) ?? (await namespaces.fresh(scope.signal)).get(key);
+    const found = namespaces.cache.get(key) ?? (await namespaces.fresh(scope)).get(key);
     if (found === undefined) throw notFound({ group: "", resource: "namespaces", name: scope.namespace });
     if (found.object.status?.phase !== "Terminating") return undefined;
     const subject = { group: scope.group, resource: kind.plural, name: metadataOf(object).name ?? "" };

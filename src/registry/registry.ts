@@ -65,9 +65,12 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
   }
 
   /** The cache, showing every write that was acknowledged before this call. */
-  async fresh(signal: AbortSignal): Promise<WatchCache<T>> {
-    await this.cache.waitFor(this.deps.store.current(), signal);
-    return this.cache;
+  async fresh(scope: Pick<Scope, "signal">): Promise<WatchCache<T>> {
+    const { cache } = this;
+    const revision = this.deps.store.current();
+    // The signal is made when it is asked for: mostly the cache needs nobody to wait.
+    if (!cache.shows(revision)) await cache.waitFor(revision, scope.signal);
+    return cache;
   }
 
   /** Resolves when the cache, if it is in use, has its first list. */

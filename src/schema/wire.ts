@@ -10,13 +10,28 @@ export class ProtobufError extends Error {
   override readonly name = "ProtobufError";
 }
 
+const FIRST_BYTES = 4096;
+/** Room that one large object made a writer need is not kept. */
+const SPARE_BYTES_MAX = 64 * 1024;
+/**
+ * The room of the last writer that is done, for the next. Taken out of Node's pool anew for each, it would leave every
+ * stored object, a small slice of that pool, holding on to several times its size.
+ */
+let spare: Buffer | undefined;
+
 /**
  * Writes from the end towards the front, so that the length of a message is known when its header is due: callers
  * write fields in descending order, and a value before its tag.
  */
 export class ReverseWriter {
-  #bytes: Buffer = Buffer.allocUnsafe(4096);
-  #start = 4096;
+  #bytes: Buffer;
+  #start: number;
+
+  constructor() {
+    this.#bytes = spare ?? Buffer.allocUnsafeSlow(FIRST_BYTES);
+    this.#start = this.#bytes.length;
+    spare = undefined;
+  }
 
   /** Bytes written so far. */
   get length(): number {
@@ -26,7 +41,9 @@ export class ReverseWriter {
   /** The bytes so far, as a copy; the writer is then empty again. */
   take(): Buffer {
     const taken = Buffer.from(this.#bytes.subarray(this.#start));
-    this.#start = this.#bytes.length;
+    if (this.#bytes.length <= SPARE_BYTES_MAX) spare = this.#bytes;
+    this.#bytes = Buffer.alloc(0);
+    this.#start = 0;
     return taken;
   }
 
@@ -34,7 +51,7 @@ export class ReverseWriter {
   #reserve(size: number): number {
     if (this.#start < size) {
       const used = this.length;
-      const grown = Buffer.allocUnsafe(Math.max(this.#bytes.length * 2, used + size));
+      const grown = Buffer.allocUnsafeSlow(Math.max(FIRST_BYTES, this.#bytes.length * 2, used + size));
       this.#bytes.copy(grown, grown.length - used, this.#start);
       this.#bytes = grown;
       this.#start = grown.length - used;

@@ -40,7 +40,15 @@ export type ResourceHandler = (
 ) => Promise<HttpResponse>;
 
 export function scopeOf(target: Target, context: RequestContext, params: Readonly<Record<string, string>>): Scope {
-  return { namespace: params.namespace ?? "", group: target.group, user: userOf(context), signal: context.signal };
+  return {
+    namespace: params.namespace ?? "",
+    group: target.group,
+    user: userOf(context),
+    // Asked for late or never: making it costs more than answering from the cache.
+    get signal() {
+      return context.signal;
+    },
+  };
 }
 
 export function expectedOf({ kind, group }: Target): Expected {

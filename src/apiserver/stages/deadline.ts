@@ -39,11 +39,12 @@ function askedFor({ info }: RequestContext): number | undefined {
 class Limit {
   readonly context: RequestContext;
   #signal: AbortSignal | undefined;
-  readonly #controller = new AbortController();
+  #controller: AbortController | undefined;
+  #reason: unknown;
 
   constructor(outer: RequestContext) {
     const signal = (): AbortSignal => {
-      this.#signal ??= AbortSignal.any([outer.signal, this.#controller.signal]);
+      this.#signal ??= this.#made(outer.signal);
       return this.#signal;
     };
     this.context = {
@@ -58,6 +59,13 @@ class Limit {
   }
 
   abort(reason: unknown): void {
-    this.#controller.abort(reason);
+    this.#reason = reason;
+    this.#controller?.abort(reason);
+  }
+
+  #made(outer: AbortSignal): AbortSignal {
+    this.#controller = new AbortController();
+    if (this.#reason !== undefined) this.#controller.abort(this.#reason);
+    return AbortSignal.any([outer, this.#controller.signal]);
   }
 }

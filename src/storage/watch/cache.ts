@@ -87,6 +87,11 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     return this.#revision;
   }
 
+  /** Whether it shows all up to `revision`. */
+  shows(revision: Revision): boolean {
+    return this.#listed && this.#revision >= revision;
+  }
+
   get(key: string): CachedObject<T> | undefined {
     return this.#objects.get(key);
   }
@@ -103,7 +108,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
 
   /** Resolves when the cache shows all up to `revision`; rejects with the signal's reason if that aborts first. */
   waitFor(revision: Revision, signal?: AbortSignal): Promise<void> {
-    if (this.#listed && this.#revision >= revision) return Promise.resolve();
+    if (this.shows(revision)) return Promise.resolve();
     const stop = signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
     if (stop.aborted) return Promise.reject(stop.reason);
     return new Promise((resolve, reject) => {
