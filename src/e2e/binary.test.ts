@@ -10,6 +10,8 @@ const forms = [
   { name: "the self-contained executable", file: programs.binary[0], cpuMsMax: 30 },
 ];
 const product = "svc 0.1.0 (Kubernetes 1.33.0)\n";
+/** What Node alone takes on the machine that the limits are meant for. */
+const BARE_NODE_MS = 22;
 const mayMount = process.platform === "linux" && process.getuid?.() === 0;
 /** dist/svc looks for a Node beside itself and on the PATH: the tests' own is new enough. */
 const env = { ...process.env, SVC_NODE: process.execPath };
@@ -94,12 +96,16 @@ for (const { name, file, cpuMsMax } of forms) {
     });
 
     await t.test(`svc version takes less than ${cpuMsMax} ms of processor time`, async (t) => {
+      // On a machine that is slower, or busy with other things, Node alone takes longer as well.
+      const bare: number[] = [];
       const times: number[] = [];
-      for (let i = 0; i < 5; i++) times.push(await cpuMs(file, ["version"]));
-      times.sort((a, b) => a - b);
-      t.comment(`processor milliseconds: least ${times[0]}, median ${times[2]}`);
-      // The least disturbed runs say what the program costs; the rest is what else the machine does.
-      t.ok(times[0]! < cpuMsMax, `${times[0]} ms`);
+      for (let i = 0; i < 3; i++) {
+        bare.push(await cpuMs(process.execPath, ["-e", "0"]));
+        times.push(await cpuMs(file, ["version"]));
+      }
+      const [least, leastBare] = [Math.min(...times), Math.min(...bare)];
+      t.comment(`processor milliseconds: ${least}; Node alone: ${leastBare}`);
+      t.ok(least < cpuMsMax * Math.max(1, leastBare / BARE_NODE_MS), `${least} ms`);
     });
   });
 }
