@@ -6,7 +6,7 @@ import t from "tap";
 import { systemClock } from "../std/clock.ts";
 import { silentLogger } from "../std/log.ts";
 import { systemRandom } from "../std/random.ts";
-import { type ContainerdOptions, chooseSnapshotter, startContainerd } from "./containerd.ts";
+import { type ContainerdOptions, chooseSnapshotter, startContainerd, withoutServiceManager } from "./containerd.ts";
 import { containerdConfig } from "./containerd-config.ts";
 import { checkHost, type Host, HostError, thisMachine } from "./host.ts";
 import { importImages, listImages, namesIn } from "./images.ts";
@@ -155,3 +155,8 @@ if (host !== undefined) {
     t.notMatch(readFileSync("/proc/mounts", "utf8"), directory);
   });
 }
+
+t.test("withoutServiceManager() keeps containerd from speaking to the service manager in our name", async (t) => {
+  const env = { PATH: "/bin", NOTIFY_SOCKET: "/run/n", WATCHDOG_USEC: "1", WATCHDOG_PID: "2" };
+  t.same(withoutServiceManager(env), { PATH: "/bin" });
+});

@@ -125,7 +125,7 @@ class Daemon implements Containerd {
       const child = spawn(binary, ["--config", configFile], {
         detached: true,
         stdio: ["ignore", output, output],
-        ...(env === undefined ? {} : { env }),
+        env: withoutServiceManager(env ?? process.env),
       });
       this.#child = child;
       this.#gone = new Promise((resolve) => {
@@ -183,6 +183,12 @@ class Daemon implements Containerd {
       }
     }
   }
+}
+
+/** containerd would tell the service manager that it is ready, which is ours to tell, and feed our watchdog. */
+export function withoutServiceManager(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const { NOTIFY_SOCKET: _socket, WATCHDOG_USEC: _interval, WATCHDOG_PID: _pid, ...rest } = env;
+  return rest;
 }
 
 /** A daemon that outlived us, because we were killed, keeps the database locked: it goes, its containers stay. */
