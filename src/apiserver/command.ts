@@ -34,7 +34,10 @@ export async function run(argv: readonly string[]): Promise<number> {
   try {
     // Help and version are printed without loading the server.
     const { startApiServer } = await import("./server.ts");
-    const server = await startApiServer(apiServerOptions(flags, gates, version), { clock: systemClock, log });
+    const starting = startApiServer(apiServerOptions(flags, gates, version), { clock: systemClock, log });
+    // A store that does not answer must not keep the program from being stopped.
+    const server = await Promise.race([starting, first.promise.then(() => undefined)]);
+    if (server === undefined) return INTERRUPTED;
     await notifier.ready();
     notifier.watchdog(() => server.healthy());
     log.info("Shutting down", { signal: await first.promise });
