@@ -9,10 +9,14 @@ interface Entry {
 
 export const restartInitialMs = 10_000;
 export const restartMaxMs = 300_000;
+/** While a container waits, it is mentioned again this often. */
+export const remindMs = 13_000;
 
 /** One per pod, in memory: an agent that starts anew starts the delays anew. The first restart is immediate. */
 export class RestartBackoff {
   readonly #entries = new Map<string, Entry>();
+  /** When each container's waiting was last spoken of. */
+  readonly #told = new Map<string, number>();
 
   /** The delay that runs since `finishedAt` and has not passed at `now`; undefined when a start is allowed. */
   waiting(
@@ -24,6 +28,14 @@ export class RestartBackoff {
     if (entry === undefined || stale(entry, finishedAt)) return undefined;
     const until = finishedAt + entry.delayMs;
     return now < until ? { delayMs: entry.delayMs, until } : undefined;
+  }
+
+  /** Whether it is time to say again that the container waits; whatever else wakes its pod, it is said this rarely. */
+  mention(key: string, now: number): boolean {
+    const told = this.#told.get(key);
+    if (told !== undefined && now - told < remindMs) return false;
+    this.#told.set(key, now);
+    return true;
   }
 
   /** Notes a restart at `now` of what finished at `finishedAt`. */
