@@ -12,7 +12,7 @@ export function backoff(waits: readonly PlannedWait[]): PodState {
       const { services } = pod;
       const full = podFullName(pod.pod);
       for (const { spec, role, crashDelayMs } of waits) {
-        if (crashDelayMs === undefined || !pod.backoff.mention(backoffKey(spec), services.clock.now())) continue;
+        if (crashDelayMs === undefined || !pod.memory.backoff.mention(backoffKey(spec), services.clock.now())) continue;
         const text = `Back-off restarting failed container ${spec.name} in pod ${full}`;
         services.events.container(pod.pod, { role, name: spec.name }, "Warning", "BackOff", text);
       }
