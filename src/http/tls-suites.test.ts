@@ -1,0 +1,31 @@
+import { getCiphers } from "node:tls";
+import t from "tap";
+import { openSslCiphers, tlsVersion } from "./tls-suites.ts";
+
+t.test("tlsVersion() knows the names that flags have for versions", async (t) => {
+  t.equal(tlsVersion("VersionTLS12"), "TLSv1.2");
+  t.equal(tlsVersion("VersionTLS13"), "TLSv1.3");
+  t.equal(tlsVersion(""), undefined);
+});
+
+t.test("openSslCiphers() names suites as OpenSSL does", async (t) => {
+  t.equal(openSslCiphers([]), undefined, "the listener's own choice");
+  const names = openSslCiphers([
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305",
+    "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
+    "TLS_RSA_WITH_AES_128_GCM_SHA256",
+  ])?.split(":");
+  t.same(names?.slice(3), [
+    "ECDHE-ECDSA-AES128-GCM-SHA256",
+    "ECDHE-RSA-CHACHA20-POLY1305",
+    "ECDHE-RSA-AES256-SHA",
+    "AES128-GCM-SHA256",
+  ]);
+  const known = new Set(getCiphers());
+  for (const name of names ?? []) t.ok(known.has(name.toLowerCase()), `${name} is offered by the runtime`);
+});
+
+t.test("openSslCiphers() refuses by name what no runtime offers any more", async (t) => {
+  t.throws(() => openSslCiphers(["TLS_RSA_WITH_RC4_128_SHA"]), /TLS_RSA_WITH_RC4_128_SHA is not offered any more/);
+});
