@@ -11,7 +11,7 @@ t.test("withTimeout() gives what the work comes to, and leaves no timer behind",
 t.test("withTimeout() says how long it waited for work that takes too long", async (t) => {
   const clock = new FakeClock();
   const waiting = withTimeout(clock, 1000, new Promise(() => {}), "The store did not answer");
-  const rejected = t.rejects(waiting, /^Error: The store did not answer within 1000 ms$/);
+  const rejected = t.rejects(waiting, /^The store did not answer within 1000 ms$/);
   await clock.advance(1000);
   await rejected;
 });

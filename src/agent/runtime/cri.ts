@@ -97,6 +97,16 @@ function runtimeOver(call: UnaryCall): Runtime {
     (name: keyof typeof runtimeService) =>
     (request: unknown, signal?: AbortSignal): Promise<never> =>
       call(`/runtime.v1.RuntimeService/${name}`, runtimeService[name], request, { extraMs: 0, signal });
+  // Cut off half way, the runtime leaves a sandbox's network rules behind: once begun, these go on to their end.
+  const whole =
+    (name: "StopPodSandbox" | "RemovePodSandbox") =>
+    async (request: unknown, signal?: AbortSignal): Promise<never> => {
+      signal?.throwIfAborted();
+      return await call(`/runtime.v1.RuntimeService/${name}`, runtimeService[name], request, {
+        extraMs: 0,
+        signal: undefined,
+      });
+    };
   const graced =
     (name: "StopContainer" | "ExecSync") =>
     (request: { readonly timeout?: bigint | undefined }, signal?: AbortSignal): Promise<never> =>
@@ -108,8 +118,8 @@ function runtimeOver(call: UnaryCall): Runtime {
     version: plain("Version"),
     status: plain("Status"),
     runPodSandbox: plain("RunPodSandbox"),
-    stopPodSandbox: plain("StopPodSandbox"),
-    removePodSandbox: plain("RemovePodSandbox"),
+    stopPodSandbox: whole("StopPodSandbox"),
+    removePodSandbox: whole("RemovePodSandbox"),
     podSandboxStatus: plain("PodSandboxStatus"),
     listPodSandbox: plain("ListPodSandbox"),
     createContainer: plain("CreateContainer"),
