@@ -83,7 +83,12 @@ const effects: Partial<Record<Name, (t: Test) => Promise<void>>> = {
     t.ok(nodeNames(options("--node-ip=192.0.2.9")).includes("192.0.2.9"));
   },
   "container-runtime-endpoint": async (t) => {
-    const deps = { machine: thisMachine({}), clock: new FakeClock(), random: systemRandom, log: silentLogger };
+    const deps = {
+      machine: { ...thisMachine({}), uid: 0 },
+      clock: new FakeClock(),
+      random: systemRandom,
+      log: silentLogger,
+    };
     await using runtime = await startRuntime(options("--container-runtime-endpoint=unix:///run/mine.sock"), deps);
     t.equal(runtime.endpoint, "unix:///run/mine.sock", "nothing was started");
   },
