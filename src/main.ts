@@ -57,7 +57,7 @@ function usage(): string {
 }
 
 async function dispatch(invokedAs: string, argv: readonly string[]): Promise<number> {
-  if (invokedAs === "svclet") return (await commands["agent"]!.load())(argv);
+  if (invokedAs === "svclet") return (await commands.agent!.load())(argv);
   const [word = "", ...rest] = argv;
   if (word === "" || word === "help" || word === "-h" || word === "--help") {
     process.stdout.write(usage());
