@@ -19,9 +19,9 @@ export interface Identities {
 
 /** Throws, naming the file, for one that cannot be read or makes no sense. */
 export async function identitiesOf(config: AuthenticationConfig, clock: Clock): Promise<Identities> {
-  const clientCa = config.clientCaFile === undefined ? undefined : await readFile(config.clientCaFile, "utf8");
+  const clientCa = await contentOf("--client-ca-file", config.clientCaFile);
   const tokens = tokenAuthenticator();
-  const rows = config.tokenFile === undefined ? "" : await readFile(config.tokenFile, "utf8");
+  const rows = (await contentOf("--token-auth-file", config.tokenFile)) ?? "";
   for (const { token, user } of parseTokenFile(config.tokenFile ?? "", rows)) tokens.add(token, user);
   const authenticators = [
     ...(clientCa === undefined ? [] : [x509Authenticator({ caPem: clientCa, clock }).authenticate]),
@@ -32,4 +32,15 @@ export async function identitiesOf(config: AuthenticationConfig, clock: Clock): 
     loopbackToken: (user) => tokens.issue(user),
     clientCa,
   };
+}
+
+/** Undefined when no file is named. */
+async function contentOf(flag: string, path: string | undefined): Promise<string | undefined> {
+  if (path === undefined) return undefined;
+  try {
+    return await readFile(path, "utf8");
+  } catch (cause) {
+    const why = (cause as NodeJS.ErrnoException).code === "ENOENT" ? "there is no such file" : String(cause);
+    throw new Error(`Cannot read ${flag}="${path}": ${why}`, { cause });
+  }
 }

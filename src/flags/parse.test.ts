@@ -68,6 +68,12 @@ t.test("parseFlags() takes short names joined, apart and with =", async (t) => {
     t.equal(parse(...argv).v, 4, argv.join(" "));
 });
 
+t.test("parseFlags() refuses a long name behind one dash, in one sentence", async (t) => {
+  t.same(problemsOf("-port=1"), ["-port: a flag's name stands behind two dashes: --port"]);
+  t.same(problemsOf("-max_wait", "1s"), ["-max-wait: a flag's name stands behind two dashes: --max-wait"]);
+  t.equal(parse("-v4").v, 4, "a short name is none");
+});
+
 t.test("parseFlags() reads underscores in names as dashes", async (t) => {
   t.equal(parse("--max_wait=2s")["max-wait"], 2000);
   t.equal(parse("--max_wait", "2s")["max-wait"], 2000);

@@ -65,8 +65,10 @@ interface Texts {
 }
 
 function readTexts(table: FlagTable, argv: readonly string[], positional: boolean): Texts {
-  const problems: string[] = [];
   const names = Object.keys(table);
+  const problems = singleDashes(table, argv);
+  // Letters behind one dash are flags of their own to yargs: it would complain of each.
+  if (problems.length > 0) return { texts: new Map(), problems };
   const shorts = new Map(names.flatMap((name) => (table[name]?.short ? [[table[name].short, name]] : [])));
   const words = argv.map((word, index) => spell(table, shorts, word, argv.slice(0, index).includes("--")));
   const takesValue = names.filter((name) => table[name]?.type.bare === undefined);
@@ -105,6 +107,15 @@ function readTexts(table: FlagTable, argv: readonly string[], positional: boolea
   const rest = [...(result.argv._ ?? []), ...((result.argv["--"] as string[] | undefined) ?? [])].map(String);
   if (!positional) problems.push(...rest.map((word) => `unexpected argument "${word}": flags start with --`));
   return { texts, problems };
+}
+
+/** `-secure-port=1`: a long name behind one dash, which Go's own flag package would take and Kubernetes does not. */
+function singleDashes(table: FlagTable, argv: readonly string[]): string[] {
+  const end = argv.indexOf("--");
+  return (end < 0 ? argv : argv.slice(0, end)).flatMap((word) => {
+    const name = normaliseName(/^-([A-Za-z][^=\s]+)/.exec(word)?.[1] ?? "");
+    return Object.hasOwn(table, name) ? [`-${name}: a flag's name stands behind two dashes: --${name}`] : [];
+  });
 }
 
 /** One word as yargs reads it best: dashes in names, short names spelled out, a value for flags that may stand bare. */
