@@ -1,5 +1,5 @@
 /** Both forms of the one file, where they must work: anywhere on a host, whatever it is mounted like. */
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, delimiter, dirname, join } from "node:path";
 import t, { type Test } from "tap";
@@ -71,10 +71,13 @@ for (const { name, file, cpuMsMax } of forms) {
         return;
       }
       copyFileSync(file, join(directory, "svc"));
+      // Beside it, since the tests' own may lie below /tmp.
+      writeFileSync(join(directory, "node"), "");
       // The server opens the store, whose native code has to be loaded from some file.
       const script = `
         set -e
         mount --bind "${directory}" /mnt
+        mount --bind "${process.execPath}" /mnt/node
         mount -o remount,bind,ro /mnt
         mount -t tmpfs -o noexec,nosuid tmpfs /tmp
         ! touch /mnt/here 2>/dev/null
@@ -88,7 +91,7 @@ for (const { name, file, cpuMsMax } of forms) {
         cat "$state/log" >&2
         rm -rf "$state"`;
       const { stdout, stderr } = await command("unshare", ["-m", "--propagation=private", "sh", "-c", script], {
-        env,
+        env: { ...env, SVC_NODE: "" },
         cwd: "/",
       });
       t.equal(stdout, product, stderr);
