@@ -2,7 +2,7 @@
  * The whole cluster in one process. Start: keys, then API server with its controllers, and beside these the container
  * runtime; when both are there, the agent. Stop: the other way round.
  */
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type RunningAgent, startAgent } from "../agent/agent.ts";
 import { type AgentConfig, defaultAgentConfig } from "../agent/agent-config.ts";
@@ -74,6 +74,13 @@ async function stop(
   } finally {
     await owned.disposeAsync();
   }
+  if (options.stopPods) await removeRunDir(options.runDir);
+}
+
+/** Sockets and what containers leave empty. Where something is still mounted below, nothing is touched. */
+async function removeRunDir(runDir: string): Promise<void> {
+  const mounts = await readFile("/proc/self/mountinfo", "utf8");
+  if (!mounts.includes(` ${runDir}/`)) await rm(runDir, { recursive: true, force: true });
 }
 
 async function startServer(
