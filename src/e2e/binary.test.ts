@@ -76,6 +76,8 @@ for (const { name, file, cpuMsMax } of forms) {
       // The server opens the store, whose native code has to be loaded from some file.
       const script = `
         set -e
+        # What the test runner would have every Node load may lie below /tmp as well.
+        unset NODE_OPTIONS
         mount --bind "${directory}" /mnt
         mount --bind "${process.execPath}" /mnt/node
         mount -o remount,bind,ro /mnt
