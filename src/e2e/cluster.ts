@@ -65,6 +65,9 @@ export function isExecutable(path: string): boolean {
   }
 }
 
+/** The test runner has every Node below it load a tracer; the product is to run as it does for its users. */
+const untraced = ["/usr/bin/env", "-u", "NODE_OPTIONS"] as const;
+
 export interface CommandResult {
   readonly code: number;
   readonly stdout: string;
@@ -83,8 +86,8 @@ export function command(file: string, args: readonly string[], options: CommandO
   const { input, env = process.env, cwd = root, timeoutMs = 120_000 } = options;
   return new Promise((resolve) => {
     const child = execFile(
-      file,
-      [...args],
+      untraced[0],
+      [...untraced.slice(1), file, ...args],
       { env, cwd, timeout: timeoutMs, maxBuffer: OUTPUT_BYTES_MAX },
       (error, stdout, stderr) => {
         const code = error === null ? 0 : typeof error.code === "number" ? error.code : 128;
@@ -162,12 +165,12 @@ export class TestCluster implements AsyncDisposable {
   }
 
   #spawn(flags: readonly string[]): void {
-    const [file, ...words] = this.#options.program;
     const log = openSync(this.logFile, "a", 0o600);
     const child = spawn(
-      file!,
+      untraced[0],
       [
-        ...words,
+        ...untraced.slice(1),
+        ...this.#options.program,
         "up",
         `--data-dir=${this.dataDir}`,
         "--bind-address=127.0.0.1",
