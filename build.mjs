@@ -54,7 +54,6 @@ async function buildBundle() {
   const file = join(options.out, "svc");
   // The directory's own package.json keeps Node from reading the file by the rules of the one above.
   writeFileSync(join(options.out, "package.json"), '{ "type": "commonjs" }\n');
-  rmSync(file, { force: true });
   const { main, programs } = await bundleApart(["x64", "arm64"], programsFromComment);
   const temporary = `${file}.new`;
   writeFileSync(temporary, `${header()}${main}${programsMark}${programs.replaceAll("*/", commentEnd)}*/\n`, {
@@ -241,6 +240,7 @@ async function buildBinary(architecture, node) {
     const native = architecture === process.arch;
     const main = join(work, "svc.cjs");
     const output = join(options.out, `svc-linux-${architecture}`);
+    const made = join(work, "svc");
     const executable = strip(node, join(work, "node"), architecture);
     const { main: code, programs } = await bundleApart([architecture], programsFromAssets);
     writeFileSync(main, code);
@@ -252,7 +252,7 @@ async function buildBinary(architecture, node) {
       config,
       JSON.stringify({
         main,
-        output,
+        output: made,
         executable,
         disableExperimentalSEAWarning: true,
         // Compiled code is for the Node and the processor that made it.
@@ -262,9 +262,9 @@ async function buildBinary(architecture, node) {
         execArgvExtension: "none",
       }),
     );
-    rmSync(output, { force: true });
     execFileSync(process.execPath, ["--build-sea", config], { stdio: ["ignore", "ignore", "inherit"] });
-    chmodSync(output, 0o755);
+    chmodSync(made, 0o755);
+    renameSync(made, output);
     report(output);
   } finally {
     rmSync(work, { recursive: true, force: true });

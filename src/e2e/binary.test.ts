@@ -19,7 +19,8 @@ const env = { ...process.env, SVC_NODE: process.execPath };
 for (const { name, file, cpuMsMax } of forms) {
   t.test(name, async (t) => {
     if (!isExecutable(file)) {
-      console.error(`${name} is left out: make binary makes it.`);
+      if (process.platform === "linux") t.fail(`${name} is not there: make build binary makes it`);
+      else console.error(`${name} is left out: it is for Linux.`);
       return;
     }
     const directory = mkdtempSync(join(tmpdir(), "svc-binary-"));
