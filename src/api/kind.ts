@@ -25,7 +25,7 @@ export interface Kind<T extends ApiObject = ApiObject> {
   readonly categories: readonly string[];
   readonly namespaced: boolean;
   readonly verbs: readonly Verb[];
-  readonly subresources: readonly Subresource[];
+  readonly subresources: readonly Subresource<T>[];
   /** Under the store's prefix: `pods`, so that keys read `/registry/pods/{namespace}/{name}`. */
   readonly storageName: string;
   readonly schema: ObjectSchema & { readonly name: string };
@@ -61,13 +61,22 @@ export interface Conversion<T extends ApiObject> {
   fromStored(object: ApiObject): T;
 }
 
-export interface Subresource {
+export interface Subresource<T extends ApiObject = ApiObject> {
   readonly name: string;
   readonly kind: string;
   /** Where the body is of another group: `policy/v1` Eviction. */
   readonly group?: string;
   readonly version?: string;
   readonly verbs: readonly Verb[];
+  /** Present where a write through the subresource is an update of the object itself, of which it may change a part. */
+  readonly part?: Part<T>;
+}
+
+/** What an update through a subresource may change: `status`, `finalize`, `approval`, `ephemeralcontainers`, … */
+export interface Part<T extends ApiObject = ApiObject> {
+  /** The object to be written: everything but the part comes from `previous`. */
+  prepareForUpdate(next: T, previous: T): T;
+  validateUpdate?(next: T, previous: T): readonly FieldError[];
 }
 
 /** One column of `kubectl get`: its definition and the cell of an object. `now` is in milliseconds. */
@@ -91,9 +100,8 @@ export interface Strategy<T> {
   /** Cross-field rules, after the schema's validation. */
   validate?(object: T): readonly FieldError[];
   validateUpdate?(next: T, previous: T): readonly FieldError[];
-  /** For the status subresource; when absent, everything but `status` is taken from the previous object. */
-  prepareForStatusUpdate?(next: T, previous: T): T;
-  validateStatusUpdate?(next: T, previous: T): readonly FieldError[];
+  /** What a client is told although nothing is wrong: deprecated, pointless members. Updates have a `previous`. */
+  warnings?(object: T, previous: T | undefined): readonly string[];
   /** PUT to a name that does not exist creates it (Event, Lease, Node in Kubernetes 1.33: see facts). */
   readonly allowCreateOnUpdate?: boolean;
   /** PUT without a resourceVersion overwrites; true when absent. */

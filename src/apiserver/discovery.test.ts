@@ -11,8 +11,9 @@ t.test("/api and /apis tell groups and versions, in both spellings", async (t) =
     serverAddressByClientCIDRs: [{ serverAddress: "192.0.2.1:6443" }],
   });
   const { groups } = (await server.ask("GET /apis")).json;
-  const names = groups.map((group: { name: string }) => group.name).sort();
-  t.same(names, ["coordination.k8s.io", "coordination.svc.io", "events.k8s.io", "events.svc.io"]);
+  const names = groups.map((group: { name: string }) => group.name);
+  for (const name of ["apps", "coordination.k8s.io", "coordination.svc.io"]) t.ok(names.includes(name), name);
+  t.ok(names.indexOf("apps") < names.indexOf("coordination.k8s.io"), "in Kubernetes' order");
   t.match((await server.ask("GET /apis/coordination.k8s.io")).json, {
     kind: "APIGroup",
     preferredVersion: { groupVersion: "coordination.k8s.io/v1", version: "v1" },
@@ -44,7 +45,8 @@ t.test("the aggregated form holds everything, with an entity tag", async (t) => 
   const answer = await server.ask("GET /apis", { headers });
   t.equal(answer.headers["content-type"], AGGREGATED);
   const { items } = answer.json;
-  t.match(items[0].versions[0], { version: "v1", freshness: "Current", resources: [{ scope: "Namespaced" }] });
+  const leases = items.find((item: { metadata: { name: string } }) => item.metadata.name === "coordination.k8s.io");
+  t.match(leases.versions[0], { version: "v1", freshness: "Current", resources: [{ scope: "Namespaced" }] });
   const etag = answer.headers.etag ?? "";
   t.equal((await server.ask("GET /apis", { headers: { ...headers, "if-none-match": etag } })).status, 304);
   const core = (await server.ask("GET /api", { headers })).json.items[0].versions[0].resources;
@@ -57,13 +59,8 @@ t.test("the aggregated form holds everything, with an entity tag", async (t) => 
 t.test("/openapi/v3 leads to a document for each group version", async (t) => {
   await using server = await testServer();
   const { paths } = (await server.ask("GET /openapi/v3")).json;
-  t.same(Object.keys(paths).sort(), [
-    "api/v1",
-    "apis/coordination.k8s.io/v1",
-    "apis/coordination.svc.io/v1",
-    "apis/events.k8s.io/v1",
-    "apis/events.svc.io/v1",
-  ]);
+  for (const path of ["api/v1", "apis/apps/v1", "apis/events.k8s.io/v1", "apis/events.svc.io/v1"])
+    t.ok(paths[path], path);
   const url: string = paths["api/v1"].serverRelativeURL;
   const document = await server.ask(`GET ${url}`);
   t.match(document.headers["cache-control"], /immutable/);

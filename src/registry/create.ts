@@ -49,6 +49,7 @@ async function prepared<T extends ApiObject>(
   const ready = strategy.prepareForCreate?.(admitted) ?? admitted;
   const object = withMetadata(ready, systemMetadata(registry, ready));
   checkNew(registry, scope, object);
+  options.warn?.(strategy.warnings?.(object, undefined) ?? []);
   return object;
 }
 

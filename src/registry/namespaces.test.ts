@@ -10,6 +10,8 @@ import { get } from "./get.ts";
 import { namespaceLifecycle, removeNamespace } from "./namespaces.ts";
 import { update } from "./update.ts";
 
+const finalize = namespaceKind.subresources.find(({ name }) => name === "finalize")?.part;
+
 t.test("namespaceLifecycle() wants namespaces that exist and stay", async (t) => {
   await using f = fixture();
   const namespaces = f.registries.of(namespaceKind);
@@ -41,7 +43,7 @@ t.test("removeNamespace() marks; the last finalizer of the spec lets it go", asy
   t.equal(again.object.metadata?.resourceVersion, object.metadata?.resourceVersion);
   const plain = await update(namespaces, f.scope(""), "x", { ...object, spec: {} });
   t.same(plain.object.spec?.finalizers, ["kubernetes"], "only the finalize subresource changes them");
-  await update(namespaces, f.scope(""), "x", { ...object, spec: { finalizers: [] } }, { part: "finalize" });
+  await update(namespaces, f.scope(""), "x", { ...object, spec: { finalizers: [] } }, { part: finalize });
   t.equal((await refusal(get(namespaces, f.scope(""), "x"))).code, 404);
 });
 

@@ -16,7 +16,7 @@ export type Patch =
   | { readonly type: "merge"; readonly value: unknown }
   | { readonly type: "strategic"; readonly value: unknown };
 
-export interface PatchOptions<T> extends UpdateOptions {
+export interface PatchOptions<T extends ApiObject> extends UpdateOptions<T> {
   /** From the patched JSON to an object of the kind; reports what the schema does not know. */
   readonly decode: (value: unknown) => T;
 }
@@ -29,7 +29,7 @@ export async function patch<T extends ApiObject>(
   patch: Patch,
   options: PatchOptions<T>,
 ): Promise<T> {
-  const part = options.part ?? "object";
+  const { part } = options;
   const next = (previous: T): T => {
     const patched = options.decode(applied(registry, scope, previous, patch));
     const object = inNamespace(registry, scope, named(patched, name));
@@ -38,7 +38,9 @@ export async function patch<T extends ApiObject>(
       const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadataOf(previous).uid}`;
       throw conflict(registry.subject(scope, name), why);
     }
-    return updated(registry, scope, defaulted(registry, object), previous, part);
+    const next = updated(registry, scope, defaulted(registry, object), previous, part);
+    options.warn?.(registry.kind.strategy.warnings?.(next, previous) ?? []);
+    return next;
   };
   return await change(registry, scope, name, next, options);
 }

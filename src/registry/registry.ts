@@ -38,6 +38,8 @@ export interface Scope {
 export interface WriteOptions {
   /** Everything happens but the write. */
   readonly dryRun?: boolean | undefined;
+  /** Hears what the client is to be told beside the answer. A write that is tried again says it again. */
+  readonly warn?: ((texts: readonly string[]) => void) | undefined;
 }
 
 /** The field by which agents ask for their pods; served from an index. */

@@ -10,6 +10,8 @@ import { get } from "./get.ts";
 import { type Patch, patch } from "./patch.ts";
 import { update } from "./update.ts";
 
+const podStatus = podKind.subresources.find(({ name }) => name === "status")?.part;
+
 t.test("update() replaces an object, and writes nothing when nothing differs", async (t) => {
   await using f = fixture();
   const maps = f.registries.of(configMapKind);
@@ -65,7 +67,7 @@ t.test("update() keeps spec and status apart", async (t) => {
   await create(pods, f.scope(), { metadata: { name: "web" }, spec });
   const { object: pod } = await get(pods, f.scope(), "web");
   const running = { ...pod, spec: { ...pod.spec, containers: [] }, status: { phase: "Running" as const } };
-  const { object } = await update(pods, f.scope(), "web", running, { part: "status" });
+  const { object } = await update(pods, f.scope(), "web", running, { part: podStatus });
   t.equal(object.status?.phase, "Running");
   t.equal(object.spec?.containers[0]?.image, "one");
   const plain = await update(pods, f.scope(), "web", { ...object, status: { phase: "Failed" } });

@@ -1,13 +1,14 @@
-import type { ApiObject } from "../api/kind.ts";
+import type { ApiObject, Part } from "../api/kind.ts";
 import { badRequest, invalid, notFound, StatusError } from "../api/status.ts";
 import { invalidField, renderFieldError } from "../schema/field-error.ts";
 import { change } from "./change.ts";
 import { type CreateOptions, create } from "./create.ts";
 import type { Registry, Scope } from "./registry.ts";
-import { defaulted, inNamespace, metadataOf, type Part, updated } from "./write.ts";
+import { defaulted, inNamespace, metadataOf, updated } from "./write.ts";
 
-export interface UpdateOptions extends CreateOptions {
-  readonly part?: Part | undefined;
+export interface UpdateOptions<T extends ApiObject = ApiObject> extends CreateOptions {
+  /** The part that a subresource may change; the whole object when absent. */
+  readonly part?: Part<T> | undefined;
 }
 
 export interface UpdateResult<T> {
@@ -21,10 +22,10 @@ export async function update<T extends ApiObject>(
   scope: Scope,
   name: string,
   sent: T,
-  options: UpdateOptions = {},
+  options: UpdateOptions<T> = {},
 ): Promise<UpdateResult<T>> {
   const { strategy } = registry.kind;
-  const part = options.part ?? "object";
+  const { part } = options;
   const object = inNamespace(registry, scope, named(sent, name));
   const { resourceVersion, uid } = metadataOf(object);
   if (!resourceVersion && strategy.allowUnconditionalUpdate === false && strategy.allowCreateOnUpdate !== true) {
@@ -33,13 +34,15 @@ export async function update<T extends ApiObject>(
   const filled = defaulted(registry, object);
   const next = (previous: T): T => {
     if (!resourceVersion && strategy.allowUnconditionalUpdate === false) throw mustNameVersion(registry, scope, name);
-    return updated(registry, scope, filled, previous, part);
+    const next = updated(registry, scope, filled, previous, part);
+    options.warn?.(strategy.warnings?.(next, previous) ?? []);
+    return next;
   };
   try {
     const preconditions = uid ? { uid } : undefined;
     return { object: await change(registry, scope, name, next, { ...options, preconditions }), created: false };
   } catch (error) {
-    if (!isNotFound(error) || part !== "object" || strategy.allowCreateOnUpdate !== true) throw error;
+    if (!isNotFound(error) || part !== undefined || strategy.allowCreateOnUpdate !== true) throw error;
     if (resourceVersion || uid) throw notFound(registry.subject(scope, name));
     return { object: await create(registry, scope, object, options), created: true };
   }

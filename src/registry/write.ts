@@ -1,9 +1,8 @@
 /** What all writes share: defaults, the system's own metadata, validation. */
-import type { ApiObject } from "../api/kind.ts";
+import type { ApiObject, Part } from "../api/kind.ts";
 import type { ObjectMeta } from "../api/meta/object-meta.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "../api/meta/object-meta-validation.ts";
 import { badRequest, conflict, invalid } from "../api/status.ts";
-import { keepStatus, onlyStatus } from "../api/strategy.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { type FieldError, renderFieldError } from "../schema/field-error.ts";
 import { validate } from "../schema/validate.ts";
@@ -45,14 +44,17 @@ export function checkNew<T extends ApiObject>(registry: Registry<T>, scope: Scop
   ]);
 }
 
-/** Which part of an object a write may touch. */
-export type Part = "object" | "status" | "finalize";
-
 /**
  * The object an update makes of `previous` and what the client sent: the system's members kept, the strategy's word
- * heard, checked. Throws 400, 409 or 422.
+ * heard, checked. `part` is what a subresource may change; without it, the object. Throws 400, 409 or 422.
  */
-export function updated<T extends ApiObject>(registry: Registry<T>, scope: Scope, sent: T, previous: T, part: Part): T {
+export function updated<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  sent: T,
+  previous: T,
+  part: Part<T> | undefined,
+): T {
   const { strategy, schema } = registry.kind;
   const name = metadataOf(previous).name ?? "";
   const version = metadataOf(sent).resourceVersion;
@@ -61,28 +63,15 @@ export function updated<T extends ApiObject>(registry: Registry<T>, scope: Scope
     throw conflict(registry.subject(scope, name), why);
   }
   const kept = withMetadata(sent, keptMetadata(metadataOf(sent), metadataOf(previous)));
-  const next = prepared(strategy, kept, previous, part);
-  const checkUpdate = part === "status" ? strategy.validateStatusUpdate : strategy.validateUpdate;
+  const rules = part ?? strategy;
+  const next = rules.prepareForUpdate?.(kept, previous) ?? kept;
   refuse(registry, scope, next, [
     ...validateObjectMetaUpdate(next, previous),
     ...validate(schema, next),
-    ...(part === "object" ? (strategy.validate?.(next) ?? []) : []),
-    ...(checkUpdate?.(next, previous) ?? []),
+    ...(part === undefined ? (strategy.validate?.(next) ?? []) : []),
+    ...(rules.validateUpdate?.(next, previous) ?? []),
   ]);
   return next;
-}
-
-function prepared<T extends ApiObject>(strategy: Registry<T>["kind"]["strategy"], next: T, previous: T, part: Part): T {
-  switch (part) {
-    case "object":
-      return strategy.prepareForUpdate?.(next, previous) ?? next;
-    case "status":
-      return (strategy.prepareForStatusUpdate ?? onlyStatus)(next, previous);
-    case "finalize":
-      return keepStatus(next, previous);
-    default:
-      return part satisfies never;
-  }
 }
 
 /** What an update cannot change, or need not repeat. */

@@ -2,17 +2,21 @@ import t from "tap";
 import { leaseKind } from "../coordination/lease-kind.ts";
 import type { Event } from "../events/event.ts";
 import { eventsV1EventKind, fromCoreEvent, toCoreEvent } from "../events/event-kind.ts";
-import type { Kind } from "../kind.ts";
+import type { Kind, Part } from "../kind.ts";
 import { configMapKind } from "./config-map-kind.ts";
 import { eventKind } from "./event-kind.ts";
 import { namespaceKind } from "./namespace-kind.ts";
 import { nodeKind } from "./node-kind.ts";
-import type { PodStatus } from "./pod.ts";
+import type { Pod, PodStatus } from "./pod.ts";
 import { podKind } from "./pod-kind.ts";
 import { secretKind } from "./secret-kind.ts";
 
 function faults<T extends object>(kind: Kind<T>, object: T): readonly string[] {
   return (kind.strategy.validate?.(object) ?? []).map((e) => `${e.type} ${e.field}`);
+}
+
+function statusOf(kind: Kind<Pod>): Part<Pod> | undefined {
+  return kind.subresources.find(({ name }) => name === "status")?.part;
 }
 
 t.test("podKind resets the status of a new pod and decides its quality of service", async (t) => {
@@ -31,12 +35,12 @@ t.test("podKind keeps spec and status apart", async (t) => {
     metadata: { generation: 1 },
     status: previous.status,
   });
-  t.same(podKind.strategy.prepareForStatusUpdate?.(next, previous).spec, previous.spec);
+  t.same(statusOf(podKind)?.prepareForUpdate(next, previous).spec, previous.spec);
 });
 
 t.test("podKind keeps the older and the newer address of a pod alike", async (t) => {
   const addresses = (status: PodStatus) => {
-    const { podIP, podIPs } = podKind.strategy.prepareForStatusUpdate?.({ status }, {}).status ?? {};
+    const { podIP, podIPs } = statusOf(podKind)?.prepareForUpdate({ status }, {}).status ?? {};
     return { podIP, podIPs };
   };
   const both = { podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.1" }] };

@@ -2,7 +2,7 @@ import { ageColumn, column, nameColumn } from "../columns.ts";
 import type { Kind, Strategy } from "../kind.ts";
 import { dns1123Label } from "../meta/names.ts";
 import { validateFinalizer } from "../meta/object-meta-validation.ts";
-import { keepStatus, onlyStatus } from "../strategy.ts";
+import { keepStatus, statusSubresource } from "../strategy.ts";
 import { type Namespace, namespace } from "./namespace.ts";
 
 const FINALIZER = "kubernetes";
@@ -21,7 +21,6 @@ const strategy: Strategy<Namespace> = {
   }),
   // Finalizers of the spec are changed through the finalize subresource only.
   prepareForUpdate: (next, previous) => ({ ...keepStatus(next, previous), spec: previous.spec }),
-  prepareForStatusUpdate: onlyStatus,
   validate: (object) =>
     (object.spec?.finalizers ?? []).flatMap((finalizer) => validateFinalizer(finalizer, "spec.finalizers")),
 };
@@ -38,8 +37,8 @@ export const namespaceKind: Kind<Namespace> = {
   namespaced: false,
   verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
   subresources: [
-    { name: "finalize", kind: "Namespace", verbs: ["update"] },
-    { name: "status", kind: "Namespace", verbs: ["get", "patch", "update"] },
+    { name: "finalize", kind: "Namespace", verbs: ["update"], part: { prepareForUpdate: keepStatus } },
+    statusSubresource("Namespace"),
   ],
   storageName: "namespaces",
   schema: namespace,

@@ -4,7 +4,7 @@ import { duplicateField, forbiddenField, invalidField, requiredField } from "../
 import { index } from "../../schema/field-path.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { labelValue, qualifiedName } from "../meta/names.ts";
-import { keepStatus, onlyStatus } from "../strategy.ts";
+import { keepStatus, statusSubresource } from "../strategy.ts";
 import { type Node, node } from "./node.ts";
 import { nodeColumns } from "./node-columns.ts";
 
@@ -59,7 +59,6 @@ const strategy: Strategy<Node> = {
       ? object
       : { ...object, status: { ...object.status, allocatable: object.status.capacity } },
   prepareForUpdate: keepStatus,
-  prepareForStatusUpdate: onlyStatus,
   validate,
   validateUpdate,
 };
@@ -75,7 +74,7 @@ export const nodeKind: Kind<Node> = {
   categories: [],
   namespaced: false,
   verbs: allVerbs,
-  subresources: [{ name: "status", kind: "Node", verbs: ["get", "patch", "update"] }],
+  subresources: [statusSubresource("Node")],
   // Kubernetes keeps nodes under their first name, so that a store can be handed over.
   storageName: "minions",
   schema: node,

@@ -45,3 +45,13 @@ export const typedObjectReference = object("core/v1.TypedObjectReference", {
   }),
 });
 export type TypedObjectReference = Infer<typeof typedObjectReference>;
+
+export const secretReference = object(
+  "core/v1.SecretReference",
+  {
+    name: optional(1, string),
+    namespace: optional(2, string),
+  },
+  { atomic: true },
+);
+export type SecretReference = Infer<typeof secretReference>;

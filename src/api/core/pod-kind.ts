@@ -1,6 +1,6 @@
 import { deepEqual } from "../../schema/equal.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
-import { keepStatus, onlyStatus } from "../strategy.ts";
+import { keepStatus, onlyStatus, statusSubresource } from "../strategy.ts";
 import { type Pod, type PodSpec, type PodStatus, pod } from "./pod.ts";
 import { podColumns, podRowConditions } from "./pod-columns.ts";
 import { setPodDefaults } from "./pod-defaults.ts";
@@ -11,12 +11,6 @@ const strategy: Strategy<Pod> = {
   setDefaults: setPodDefaults,
   prepareForCreate,
   prepareForUpdate,
-  prepareForStatusUpdate: (next, previous) => {
-    const kept = withBothIps(onlyStatus(next, previous));
-    // Quality of service is decided once, by the spec.
-    const qosClass = previous.status?.qosClass;
-    return qosClass === undefined ? kept : { ...kept, status: { ...kept.status, qosClass } };
-  },
   validate: validatePod,
   validateUpdate: validatePodUpdate,
   gracePeriodSeconds: gracePeriod,
@@ -28,6 +22,13 @@ function withBothIps(object: Pod): Pod {
   const [first] = podIPs;
   if (podIP) return podIP === first?.ip ? object : { ...object, status: { ...object.status, podIPs: [{ ip: podIP }] } };
   return first === undefined ? object : { ...object, status: { ...object.status, podIP: first.ip } };
+}
+
+function prepareForStatusUpdate(next: Pod, previous: Pod): Pod {
+  const kept = withBothIps(onlyStatus(next, previous));
+  // Quality of service is decided once, by the spec.
+  const qosClass = previous.status?.qosClass;
+  return qosClass === undefined ? kept : { ...kept, status: { ...kept.status, qosClass } };
 }
 
 function prepareForCreate(object: Pod): Pod {
@@ -83,7 +84,7 @@ export const podKind: Kind<Pod> = {
   subresources: [
     { name: "binding", kind: "Binding", verbs: ["create"] },
     { name: "log", kind: "Pod", verbs: ["get"] },
-    { name: "status", kind: "Pod", verbs: ["get", "patch", "update"] },
+    statusSubresource("Pod", { prepareForUpdate: prepareForStatusUpdate }),
   ],
   storageName: "pods",
   schema: pod,

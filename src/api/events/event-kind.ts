@@ -71,6 +71,7 @@ const columns: readonly Column<Event>[] = eventColumns.map((column) => ({
 
 export const eventsV1EventKind: Kind<Event> = {
   ...eventKind,
+  subresources: [],
   group: "events.svc.io",
   schema: event,
   columns,

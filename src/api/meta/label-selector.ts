@@ -17,3 +17,10 @@ export const labelSelector = object(
   { atomic: true },
 );
 export type LabelSelector = Infer<typeof labelSelector>;
+
+export const fieldSelectorRequirement = object("meta/v1.FieldSelectorRequirement", {
+  key: required(1, string),
+  operator: required(2, string),
+  values: optional(3, list(string)),
+});
+export type FieldSelectorRequirement = Infer<typeof fieldSelectorRequirement>;

@@ -18,3 +18,49 @@ export const deleteOptions = object("meta/v1.DeleteOptions", {
   ignoreStoreReadErrorWithClusterBreakingPotential: pointer(6, boolean),
 });
 export type DeleteOptions = Infer<typeof deleteOptions>;
+
+export const getOptions = object("meta/v1.GetOptions", {
+  ...typeMeta,
+  resourceVersion: optional(1, string),
+});
+export type GetOptions = Infer<typeof getOptions>;
+
+export const listOptions = object("meta/v1.ListOptions", {
+  ...typeMeta,
+  labelSelector: optional(1, string),
+  fieldSelector: optional(2, string),
+  watch: optional(3, boolean),
+  allowWatchBookmarks: optional(9, boolean),
+  resourceVersion: optional(4, string),
+  resourceVersionMatch: optional(10, string),
+  timeoutSeconds: pointer(5, int64),
+  limit: optional(7, int64),
+  continue: optional(8, string),
+  sendInitialEvents: pointer(11, boolean),
+});
+export type ListOptions = Infer<typeof listOptions>;
+
+export const createOptions = object("meta/v1.CreateOptions", {
+  ...typeMeta,
+  dryRun: optional(1, list(string)),
+  fieldManager: optional(3, string),
+  fieldValidation: optional(4, string),
+});
+export type CreateOptions = Infer<typeof createOptions>;
+
+export const updateOptions = object("meta/v1.UpdateOptions", {
+  ...typeMeta,
+  dryRun: optional(1, list(string)),
+  fieldManager: optional(2, string),
+  fieldValidation: optional(3, string),
+});
+export type UpdateOptions = Infer<typeof updateOptions>;
+
+export const patchOptions = object("meta/v1.PatchOptions", {
+  ...typeMeta,
+  dryRun: optional(1, list(string)),
+  force: pointer(2, boolean),
+  fieldManager: optional(3, string),
+  fieldValidation: optional(4, string),
+});
+export type PatchOptions = Infer<typeof patchOptions>;

@@ -1,5 +1,5 @@
 /** Every path under which a kind is served, and what answers there. */
-import type { ApiObject, Kind, Verb } from "../../api/kind.ts";
+import type { ApiObject, Kind, Subresource, Verb } from "../../api/kind.ts";
 import { kubernetesGroup, type Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import type { Router } from "../../http/router.ts";
@@ -51,11 +51,13 @@ function addKind(router: Router<Route>, target: Target, extra: ExtraHandlers): v
   if (kind.namespaced) add("GET", `${base}/${kind.plural}`, allowed(kind, "list", listObjects));
   const one = `${collection}/{name}`;
   add("GET", one, allowed(kind, "get", getObject));
-  add("PUT", one, allowed(kind, "update", updateObject("object")));
-  add("PATCH", one, allowed(kind, "patch", patchObject("object")));
+  add("PUT", one, allowed(kind, "update", updateObject()));
+  add("PATCH", one, allowed(kind, "patch", patchObject()));
   add("DELETE", one, allowed(kind, "delete", deleteObject));
-  for (const { name, verbs } of kind.subresources) {
-    for (const verb of verbs) add(METHODS[verb] ?? verb, `${one}/${name}`, subresource(name, verb, extra));
+  for (const subresource of kind.subresources) {
+    for (const verb of subresource.verbs) {
+      add(METHODS[verb] ?? verb, `${one}/${subresource.name}`, subresourceHandler(subresource, verb, extra));
+    }
   }
   if (kind.group === "" && kind.kind === "Pod") add("POST", `${base}/namespaces/{namespace}/bindings`, bindPod);
 }
@@ -77,18 +79,13 @@ function allowed<T extends ApiObject>(
 }
 
 /** Throws for a subresource that a kind declares and nobody serves. */
-function subresource(name: string, verb: Verb, extra: ExtraHandlers): ResourceHandler {
+function subresourceHandler({ name, part }: Subresource, verb: Verb, extra: ExtraHandlers): ResourceHandler {
+  if (part !== undefined && verb === "get") return getObject;
+  if (part !== undefined && verb === "update") return updateObject(part);
+  if (part !== undefined && verb === "patch") return patchObject(part);
   switch (`${verb} ${name}`) {
-    case "get status":
-      return getObject;
-    case "update status":
-      return updateObject("status");
-    case "patch status":
-      return patchObject("status");
     case "create binding":
       return bindPod;
-    case "update finalize":
-      return updateObject("finalize");
     case "get log":
       return extra.podLog;
     default:

@@ -1,6 +1,6 @@
 import type { Operation } from "rfc6902";
 import type { Namespace } from "../../api/core/namespace.ts";
-import type { ApiObject } from "../../api/kind.ts";
+import type { ApiObject, Part } from "../../api/kind.ts";
 import { deleteOptions as deleteOptionsSchema, type DeleteOptions as SentOptions } from "../../api/meta/options.ts";
 import { badRequest, StatusError } from "../../api/status.ts";
 import { readBody } from "../../http/body.ts";
@@ -12,7 +12,6 @@ import { removeNamespace } from "../../registry/namespaces.ts";
 import { type Patch, patch } from "../../registry/patch.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { update } from "../../registry/update.ts";
-import type { Part } from "../../registry/write.ts";
 import { parseJson } from "../../schema/json.ts";
 import type { RequestContext } from "../context.ts";
 import { deletedResponse } from "../status-response.ts";
@@ -25,37 +24,47 @@ export const createObject: ResourceHandler = async (target, context, params) => 
   const { dryRun, fieldValidation } = writeQuery("CreateOptions", context.info.query);
   const answering = answeringOf(target, context, "object");
   const sent = await readObject(context, expectedOf(target), fieldValidation);
-  const options = { dryRun, admit: target.settings.admit(target.kind) };
+  const warn = warningsTo(context);
+  const options = { dryRun, warn, admit: target.settings.admit(target.kind) };
   const object = await create(target.registry, scopeOf(target, context, params), sent, options);
   return writtenResponse(201, target.kind, object, answering);
 };
 
-/** PUT of an object, or of its status alone. */
-export function updateObject(part: Part): ResourceHandler {
+/** The same warning twice is sent once. */
+function warningsTo({ warnings }: RequestContext): (texts: readonly string[]) => void {
+  return (texts) => {
+    warnings.push(...texts);
+  };
+}
+
+/** PUT of an object, or of a part of it. */
+export function updateObject(part?: Part): ResourceHandler {
   return async (target, context, params) => {
     const { dryRun, fieldValidation } = writeQuery("UpdateOptions", context.info.query);
     const answering = answeringOf(target, context, "object");
     const sent = await readObject(context, expectedOf(target), fieldValidation);
-    const options = { dryRun, part, admit: target.settings.admit(target.kind) };
+    const warn = warningsTo(context);
+    const options = { dryRun, part, warn, admit: target.settings.admit(target.kind) };
     const result = await update(target.registry, scopeOf(target, context, params), params.name ?? "", sent, options);
     return writtenResponse(result.created ? 201 : 200, target.kind, result.object, answering);
   };
 }
 
-export function patchObject(part: Part): ResourceHandler {
+export function patchObject(part?: Part): ResourceHandler {
   return async (target, context, params) => {
     const type = patchType(context.request.headers["content-type"]);
     const { dryRun, fieldValidation } = writeQuery("PatchOptions", context.info.query);
     const answering = answeringOf(target, context, "object");
     const expected = expectedOf(target);
     const sent = await readPatch(context, type);
+    const warn = warningsTo(context);
     const decode = (value: unknown): ApiObject => {
       // The patch may be tried again on a newer object: what the last try found is what counts.
       context.warnings.length = 0;
       return decodePatched(value, sent.duplicates, expected, fieldValidation, context.warnings);
     };
     const scope = scopeOf(target, context, params);
-    const object = await patch(target.registry, scope, params.name ?? "", sent.patch, { dryRun, part, decode });
+    const object = await patch(target.registry, scope, params.name ?? "", sent.patch, { dryRun, part, decode, warn });
     return writtenResponse(200, target.kind, object, answering);
   };
 }

@@ -1,0 +1,22 @@
+import { ageColumn, nameColumn } from "../columns.ts";
+import { allVerbs, type Kind } from "../kind.ts";
+import { type ClusterRoleBinding, clusterRoleBinding } from "./cluster-role-binding.ts";
+
+export const clusterRoleBindingKind: Kind<ClusterRoleBinding> = {
+  group: "rbac.authorization.svc.io",
+  version: "v1",
+  kind: "ClusterRoleBinding",
+  listKind: "ClusterRoleBindingList",
+  plural: "clusterrolebindings",
+  singular: "clusterrolebinding",
+  shortNames: [],
+  categories: [],
+  namespaced: false,
+  verbs: allVerbs,
+  subresources: [],
+  storageName: "clusterrolebindings",
+  schema: clusterRoleBinding,
+  columns: [nameColumn, ageColumn],
+  selectableFields: {},
+  strategy: {},
+};

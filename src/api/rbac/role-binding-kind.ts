@@ -1,0 +1,22 @@
+import { ageColumn, nameColumn } from "../columns.ts";
+import { allVerbs, type Kind } from "../kind.ts";
+import { type RoleBinding, roleBinding } from "./role-binding.ts";
+
+export const roleBindingKind: Kind<RoleBinding> = {
+  group: "rbac.authorization.svc.io",
+  version: "v1",
+  kind: "RoleBinding",
+  listKind: "RoleBindingList",
+  plural: "rolebindings",
+  singular: "rolebinding",
+  shortNames: [],
+  categories: [],
+  namespaced: true,
+  verbs: allVerbs,
+  subresources: [],
+  storageName: "rolebindings",
+  schema: roleBinding,
+  columns: [nameColumn, ageColumn],
+  selectableFields: {},
+  strategy: {},
+};

@@ -1,0 +1,22 @@
+import { ageColumn, nameColumn } from "../columns.ts";
+import { allVerbs, type Kind } from "../kind.ts";
+import { type Role, role } from "./role.ts";
+
+export const roleKind: Kind<Role> = {
+  group: "rbac.authorization.svc.io",
+  version: "v1",
+  kind: "Role",
+  listKind: "RoleList",
+  plural: "roles",
+  singular: "role",
+  shortNames: [],
+  categories: [],
+  namespaced: true,
+  verbs: allVerbs,
+  subresources: [],
+  storageName: "roles",
+  schema: role,
+  columns: [nameColumn, ageColumn],
+  selectableFields: {},
+  strategy: {},
+};
