@@ -71,6 +71,11 @@ export function oneOf<const V extends readonly string[]>(...values: V): StringSc
   return { type: "string", values };
 }
 
+/** Text whose values Kubernetes publishes, but which the kind itself judges. */
+export function published<const V extends readonly string[]>(...values: V): StringSchema & Of<V[number]> {
+  return { type: "string", values, judgedByKind: true };
+}
+
 export function enumeration<const N extends Readonly<Record<string, number>>>(
   name: string,
   numbers: N,

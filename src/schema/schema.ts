@@ -30,6 +30,8 @@ export interface StringSchema extends Of<string> {
   readonly type: "string";
   /** Closed set of values, where Kubernetes publishes one. */
   readonly values?: readonly string[];
+  /** The kind itself judges the value, at a place or in words of its own; or, as of most states, nobody does. */
+  readonly judgedByKind?: true;
 }
 
 export interface IntegerSchema extends Of<number | bigint> {

@@ -34,7 +34,7 @@ function hasRules(schema: Schema, seen: Set<Schema>): boolean {
   seen.add(schema);
   switch (schema.type) {
     case "string":
-      return schema.values !== undefined;
+      return schema.values !== undefined && schema.judgedByKind !== true;
     case "object":
       return membersOf(schema).some((member) => hasRules(member.schema, seen));
     case "list":
