@@ -7,7 +7,7 @@ import { Buffer } from "node:buffer";
 import { depthMax, isEmpty, zeroOf } from "./decode.ts";
 import { setMember } from "./plain.ts";
 import { specialDecoder, specialEncoder } from "./protobuf-special.ts";
-import { type Field, type Infer, type ObjectSchema, type Schema, schemaOf } from "./schema.ts";
+import { type Field, type Infer, type ListSchema, type ObjectSchema, type Schema, schemaOf } from "./schema.ts";
 import { ProtobufError, Reader, ReverseWriter, wireBytes, wireFixed32, wireFixed64, wireVarint } from "./wire.ts";
 
 export function encodeProtobuf(schema: ObjectSchema, value: unknown): Uint8Array {
@@ -189,9 +189,23 @@ function valueEncoder(schema: Schema): Encoder {
         writer.uint32(writer.length - before);
       };
     }
+    case "list": {
+      const encode = encoderOf(listMessage(schema));
+      return (writer, items: readonly unknown[]) => {
+        const before = writer.length;
+        encode(writer, { items });
+        writer.uint32(writer.length - before);
+      };
+    }
     default:
       throw new TypeError(`a ${schema.type} cannot stand inside a list or a map of a message`);
   }
+}
+
+/** A list inside a list or a map is a message of its own there: `ExtraValue` with its `items`. */
+function listMessage(schema: ListSchema): ObjectSchema {
+  const items: Field = { schema, number: 1, presence: "optional" };
+  return { type: "object", name: "items", fields: { items }, syntax: "proto2" };
 }
 
 /** Reads one value; the reader stands behind the tag. */
@@ -358,6 +372,14 @@ function valueDecoder(schema: Schema): Decoder {
     case "raw": {
       const decode = specialDecoder(schema);
       return (reader, end) => decode(reader, reader.delimited(end));
+    }
+    case "list": {
+      const decode = messageDecoderOf(listMessage(schema));
+      return (reader, end, depth) => {
+        const message: { items?: readonly unknown[] } = {};
+        decode(reader, reader.delimited(end), message, depth + 1);
+        return message.items ?? [];
+      };
     }
     default:
       throw new TypeError(`a ${schema.type} cannot stand inside a list or a map of a message`);
