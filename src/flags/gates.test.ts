@@ -6,9 +6,10 @@ import { FeatureGates, gateProblems, gateWarnings } from "./gates.ts";
 const table = {
   AllAlpha: { stage: "ALPHA", default: false },
   AllBeta: { stage: "BETA", default: false },
-  Early: { stage: "ALPHA", default: false },
-  Late: { stage: "BETA", default: true },
-  SvcletThing: { stage: "BETA", default: true },
+  Early: { stage: "ALPHA", default: false, effective: true },
+  Late: { stage: "BETA", default: true, effective: true },
+  SvcletThing: { stage: "BETA", default: true, effective: true },
+  Idle: { stage: "BETA", default: false },
   Done: { stage: "GA", default: true, locked: true },
 } as const;
 
@@ -30,7 +31,8 @@ t.test("gateProblems() names unknown gates with the nearest, and locked ones", a
     "feature gate Done cannot be set to false: it is GA and locked to true",
     "unknown feature gate constructor",
   ]);
-  t.same(gateProblems(table, { Done: true }), []);
+  t.same(gateProblems(table, { Done: true, Idle: false }), []);
+  t.match(gateProblems(table, { Idle: true }), [/Idle cannot be set to true: .* only its default false/]);
   t.match(gateWarnings(table, { Done: true, Late: true }), [/GA feature gate Done=true/]);
 });
 

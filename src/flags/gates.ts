@@ -9,6 +9,8 @@ interface Gate {
   readonly default: boolean;
   /** The value cannot be changed any more. */
   readonly locked?: boolean;
+  /** Something in this build asks for it. Another value than the default is refused otherwise. */
+  readonly effective?: true;
 }
 
 export type GateTable = Readonly<Record<string, Gate>>;
@@ -76,6 +78,11 @@ export function gateProblems(table: GateTable, settings: GateSettings): string[]
     }
     if (gate.locked && value !== gate.default) {
       return [`feature gate ${given} cannot be set to ${value}: it is ${gate.stage} and locked to ${gate.default}`];
+    }
+    if (gate.effective !== true && value !== gate.default) {
+      return [
+        `feature gate ${given} cannot be set to ${value}: nothing in this build depends on it, only its default ${gate.default} is accepted`,
+      ];
     }
     return [];
   });

@@ -1,5 +1,6 @@
 import type { ApiObject } from "../api/kind.ts";
 import { conflict, notFound, StatusError } from "../api/status.ts";
+import { timeOf } from "../schema/time.ts";
 import { waitsForNamespace } from "./change.ts";
 import { get } from "./get.ts";
 import type { Registry, Scope, WriteOptions } from "./registry.ts";
@@ -118,10 +119,9 @@ function withGrace<T extends ApiObject>(registry: Registry<T>, object: T, option
   if (metadata.deletionTimestamp !== undefined) {
     if (present === undefined || requested === undefined || requested >= present) return object;
     const shorterMs = (present - requested) * 1000;
-    const deletionTimestamp = new Date(Date.parse(metadata.deletionTimestamp) - shorterMs).toISOString();
     return withMetadata(object, {
       ...metadata,
-      deletionTimestamp: deletionTimestamp.replace(".000Z", "Z"),
+      deletionTimestamp: timeOf(Date.parse(metadata.deletionTimestamp) - shorterMs),
       deletionGracePeriodSeconds: Math.max(0, requested),
     });
   }

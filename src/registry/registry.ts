@@ -1,7 +1,9 @@
 /** One resource behind its verbs: the kind, where its objects lie, and the cache that reads are answered from. */
+
 import type { ApiObject, Kind } from "../api/kind.ts";
 import type { Subject } from "../api/status.ts";
 import type { UserInfo } from "../auth/user.ts";
+import { timeOf } from "../schema/time.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
 import type { RandomSource } from "../std/random.ts";
@@ -99,8 +101,7 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
 
   /** RFC 3339 in whole seconds, as metadata has it. `offsetMs` from now. */
   timestamp(offsetMs = 0): string {
-    const seconds = Math.floor((this.deps.clock.now() + offsetMs) / 1000);
-    return new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
+    return timeOf(this.deps.clock.now() + offsetMs);
   }
 
   /** How long the store keeps the object. */

@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import t from "tap";
-import { canonicalInstant, formatDuration, formatInstant, parseDuration, parseInstant } from "./time.ts";
+import {
+  canonicalInstant,
+  formatDuration,
+  formatInstant,
+  microTimeOf,
+  parseDuration,
+  parseInstant,
+  timeOf,
+} from "./time.ts";
 
 t.test("canonicalInstant() is in UTC with the decimals of its type", async (t) => {
   t.equal(canonicalInstant("2026-01-02T03:04:05Z", false), "2026-01-02T03:04:05Z");
@@ -10,6 +18,13 @@ t.test("canonicalInstant() is in UTC with the decimals of its type", async (t) =
   t.equal(canonicalInstant("2026-01-02T03:04:05.1234567Z", true), "2026-01-02T03:04:05.123456Z");
   t.equal(canonicalInstant("2024-02-29T00:00:00Z", false), "2024-02-29T00:00:00Z");
   t.equal(canonicalInstant("0001-01-01T00:00:00Z", false), "0001-01-01T00:00:00Z");
+});
+
+t.test("timeOf() and microTimeOf() write milliseconds as the API writes times", async (t) => {
+  const moment = Date.UTC(2026, 0, 2, 3, 4, 5) + 678;
+  t.equal(timeOf(moment), "2026-01-02T03:04:05Z");
+  t.equal(microTimeOf(moment), "2026-01-02T03:04:05.678000Z");
+  t.equal(timeOf(-1), "1969-12-31T23:59:59Z");
 });
 
 t.test("parseInstant() refuses days and hours that do not exist", async (t) => {

@@ -39,6 +39,21 @@ export function formatInstant(instant: Instant, micro: boolean): string {
   return `${text}.${String(Math.trunc(instant.nanos / 1000)).padStart(6, "0")}Z`;
 }
 
+/** A moment in milliseconds since 1970 as `metav1.Time` has it: UTC, the seconds rounded down. */
+export function timeOf(milliseconds: number): string {
+  return formatInstant(instantOf(milliseconds), false);
+}
+
+/** A moment in milliseconds since 1970 as `metav1.MicroTime` has it. */
+export function microTimeOf(milliseconds: number): string {
+  return formatInstant(instantOf(milliseconds), true);
+}
+
+function instantOf(milliseconds: number): Instant {
+  const seconds = Math.floor(milliseconds / 1000);
+  return { seconds, nanos: Math.floor((milliseconds - seconds * 1000) * 1_000_000) };
+}
+
 /** A time in UTC and whole seconds; undefined when it is none. */
 export function canonicalInstant(text: string, micro: boolean): string | undefined {
   if (!micro && canonicalTime.test(text)) return text;

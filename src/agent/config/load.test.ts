@@ -72,8 +72,8 @@ t.test(
           "  - {filePattern: a, verbosity: 1}",
           "  - {filePattern: b, verbosity: 2}",
           "featureGates:",
-          "  WatchList: true",
-          "  SvcletTracing: false",
+          "  LoggingAlphaOptions: true",
+          "  LoggingBetaOptions: false",
         ),
       "d/20.conf": `${header}logging:\n  verbosity: 3\n`,
       "d/10.conf":
@@ -84,7 +84,7 @@ t.test(
           "  vmodule:",
           "  - {filePattern: c, verbosity: 3}",
           "featureGates:",
-          "  KubeletTracing: true",
+          "  LoggingBetaOptions: true",
         ),
       "d/30.conf~": "not: yaml: at all",
       "d/40.conf/inner.conf": "a directory is passed over",
@@ -95,12 +95,12 @@ t.test(
     t.equal(merged.flags.v, 3);
     t.equal(merged.flags["log-flush-frequency"], 3000);
     t.same(merged.flags.vmodule, [{ pattern: "c", level: 3 }]);
-    t.same(merged.config.featureGates, { WatchList: true, SvcletTracing: true });
-    t.equal(merged.gates.enabled("WatchList"), true);
+    t.same(merged.config.featureGates, { LoggingAlphaOptions: true, LoggingBetaOptions: true });
+    t.equal(merged.gates.enabled("LoggingAlphaOptions"), true);
 
-    const over = loadAgentConfig([...args, "-v=9", "--feature-gates=WatchList=false"], {});
+    const over = loadAgentConfig([...args, "-v=9", "--feature-gates=LoggingAlphaOptions=false"], {});
     t.equal(over.flags.v, 9);
-    t.same(over.config.featureGates, { WatchList: false, SvcletTracing: true });
+    t.same(over.config.featureGates, { LoggingAlphaOptions: false, LoggingBetaOptions: true });
     t.equal(over.config.logging?.verbosity, 9);
   },
 );
@@ -243,14 +243,14 @@ t.test("configFields: a field that the agent does not act on is refused by file,
 
 t.test("agentCommandLine() prints a configuration that reads back as the same", async (t) => {
   const directory = files(t, {
-    "agent.yaml": `${kubernetesHeader}logging:\n  verbosity: 4\nfeatureGates: {KubeletTracing: false}\n`,
+    "agent.yaml": `${kubernetesHeader}logging:\n  verbosity: 4\nfeatureGates: {LoggingBetaOptions: false}\n`,
   });
   const file = `${directory}/agent.yaml`;
   const first = agentCommandLine([`--config=${file}`, "--dry-run-config"], {}, { version: "v1.33.0" });
   if (first.kind !== "exit") throw new Error("a dry run must exit");
   t.equal(first.code, 0);
   t.match(first.stdout, `  verbosity: 4  # ${file}:4\n`);
-  t.match(first.stdout, `  SvcletTracing: false  # ${file}:5\n`);
+  t.match(first.stdout, `  LoggingBetaOptions: false  # ${file}:5\n`);
   t.match(first.stdout, "maxPods: 110  # default\n");
   t.match(first.stdout, `# --config=${file}  # flag --config\n`);
   writeFileSync(`${directory}/again.yaml`, first.stdout);

@@ -2,6 +2,7 @@
  * Keeps the node's object true: registers it, renews its lease every quarter of the lease's duration, reports its
  * status when it changed, and at least every `statusReportMs`.
  */
+
 import type { Lease } from "../../api/coordination/lease.ts";
 import { leaseKind } from "../../api/coordination/lease-kind.ts";
 import type { Node, NodeStatus } from "../../api/core/node.ts";
@@ -9,6 +10,7 @@ import { nodeKind } from "../../api/core/node-kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { deepEqual } from "../../schema/equal.ts";
+import { microTimeOf } from "../../schema/time.ts";
 import { Backoff } from "../../std/backoff.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
@@ -218,7 +220,7 @@ export class NodeKeeper {
     const spec = {
       holderIdentity: nodeName,
       leaseDurationSeconds: config.leaseDurationSeconds,
-      renewTime: `${new Date(clock.now()).toISOString().slice(0, -1)}000Z`,
+      renewTime: microTimeOf(clock.now()),
     };
     if (this.#lease !== undefined) {
       const next = { ...this.#lease, spec: { ...this.#lease.spec, ...spec } };

@@ -1,9 +1,10 @@
 /** Puts the node's status together. */
+
 import { hostname } from "node:os";
 import type { NodeStatus } from "../../api/core/node.ts";
+import { timeOf } from "../../schema/time.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { agentVersion } from "../agent-config.ts";
-import { time } from "../pods/container-status.ts";
 import type { StatusResponse } from "../runtime/cri/runtime-status.ts";
 import type { ImageService, Runtime } from "../runtime/runtime.ts";
 import { nodeCapacity } from "./capacity.ts";
@@ -46,7 +47,7 @@ export async function nodeStatus(options: NodeStatusOptions, previous: NodeStatu
       evictionHard: config.node.evictionHard,
       runtime,
       relistHealthy: options.relistHealthy(),
-      now: time(options.now()),
+      now: timeOf(options.now()),
       previous: previous?.conditions ?? [],
     }),
     addresses: [

@@ -1,6 +1,8 @@
 /** The API's view of one container, from the spec and what was observed. */
+
 import type { Container } from "../../api/core/container.ts";
 import type { ContainerState, ContainerStateTerminated, ContainerStatus } from "../../api/core/container-status.ts";
+import { timeOf } from "../../schema/time.ts";
 import type { Observation, ObservedContainer } from "../runtime/observation.ts";
 import { isSidecar } from "./pod-fields.ts";
 
@@ -95,7 +97,7 @@ function waitingState(reason: WaitingReason): { reason: string; message?: string
 }
 
 function stateOf(container: ObservedContainer, view: ContainerView): ContainerState {
-  if (container.state === "running") return { running: { startedAt: time(container.startedAt) } };
+  if (container.state === "running") return { running: { startedAt: timeOf(container.startedAt) } };
   const ended = terminated(container, view);
   return ended === undefined ? { waiting: { reason: view.defaultReason } } : { terminated: ended };
 }
@@ -109,8 +111,8 @@ function terminated(
     exitCode: container.exitCode,
     ...(container.reason === "" ? {} : { reason: container.reason }),
     ...(container.message === "" ? {} : { message: container.message }),
-    startedAt: time(container.startedAt),
-    finishedAt: time(container.finishedAt),
+    startedAt: timeOf(container.startedAt),
+    finishedAt: timeOf(container.finishedAt),
     containerID: `${view.runtimeName}://${container.id}`,
   };
 }
@@ -137,9 +139,4 @@ function mountFields(spec: Container): Pick<ContainerStatus, "volumeMounts"> {
       ...(mount.readOnly === true ? { readOnly: true, recursiveReadOnly: "Disabled" } : {}),
     })),
   };
-}
-
-/** RFC 3339 with whole seconds, as the API writes times. */
-export function time(milliseconds: number): string {
-  return `${new Date(milliseconds).toISOString().slice(0, 19)}Z`;
 }

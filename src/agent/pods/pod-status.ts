@@ -1,8 +1,10 @@
 /** The API's view of a pod, from its spec and what was observed. */
+
 import type { ContainerStatus } from "../../api/core/container-status.ts";
 import type { Pod, PodCondition, PodStatus } from "../../api/core/pod.ts";
+import { timeOf } from "../../schema/time.ts";
 import type { Observation } from "../runtime/observation.ts";
-import { type ContainerView, containerStatus, time, type WaitingReason } from "./container-status.ts";
+import { type ContainerView, containerStatus, type WaitingReason } from "./container-status.ts";
 import { appContainers, initContainers, isSidecar, restartPolicy } from "./pod-fields.ts";
 import { qosClass } from "./qos.ts";
 
@@ -56,7 +58,7 @@ export function podStatus(input: StatusInput): PodStatus {
     ...(input.failure === undefined ? {} : { reason: input.failure.reason, message: input.failure.message }),
     ...(hostIps[0] === undefined ? {} : { hostIP: hostIps[0].ip, hostIPs: hostIps }),
     ...(podIps[0] === undefined ? {} : { podIP: podIps[0].ip, podIPs: podIps }),
-    startTime: time(input.startTime),
+    startTime: timeOf(input.startTime),
     ...(inits.length === 0 ? {} : { initContainerStatuses: inits }),
     containerStatuses: apps,
     qosClass: previous?.qosClass ?? qosClass(pod),
@@ -69,7 +71,7 @@ export function rejectedStatus(pod: Pod, now: number, failure: WaitingReason): P
     phase: "Failed",
     reason: failure.reason,
     message: `Pod was rejected: ${failure.message}`,
-    startTime: time(now),
+    startTime: timeOf(now),
     qosClass: pod.status?.qosClass ?? qosClass(pod),
   };
 }
@@ -150,7 +152,7 @@ function conditions(
 function condition(type: string, verdict: Verdict, input: StatusInput): PodCondition {
   const before = input.previous?.conditions?.find((each) => each.type === type);
   const since = before?.status === verdict.status ? before.lastTransitionTime : undefined;
-  return { type, ...verdict, lastTransitionTime: since ?? time(input.now) };
+  return { type, ...verdict, lastTransitionTime: since ?? timeOf(input.now) };
 }
 
 function containersVerdict(phase: Phase, statuses: readonly ContainerStatus[]): Verdict {

@@ -2,6 +2,7 @@
  * Empties namespaces that are being deleted and then lets them go: deletes what they hold, pods before all else, says
  * in the namespace's conditions what is left, and takes its finalizer away when nothing is.
  */
+
 import { builtinScheme } from "../../api/builtin.ts";
 import type { Namespace } from "../../api/core/namespace.ts";
 import { namespaceKind } from "../../api/core/namespace-kind.ts";
@@ -11,6 +12,7 @@ import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { startInformer } from "../../client/informer.ts";
 import { deepEqual } from "../../schema/equal.ts";
+import { timeOf } from "../../schema/time.ts";
 import { WorkQueue } from "../../std/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 
@@ -145,7 +147,7 @@ async function report(
   ];
   const known = (namespace.status?.conditions ?? []).map(({ lastTransitionTime: _, ...rest }) => rest);
   if (told.every((condition) => known.some((other) => deepEqual(other, condition)))) return;
-  const now = new Date(deps.clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
+  const now = timeOf(deps.clock.now());
   const conditions = told.map((condition) => ({ ...condition, lastTransitionTime: now }));
   try {
     const name = namespace.metadata?.name ?? "";

@@ -4,6 +4,7 @@
  *
  *     informers → queue of pods → select-node → bind, or wait → (node or room changes) → queue
  */
+
 import type { Node } from "../../api/core/node.ts";
 import { nodeKind } from "../../api/core/node-kind.ts";
 import type { Pod } from "../../api/core/pod.ts";
@@ -12,6 +13,7 @@ import { StatusError } from "../../api/status.ts";
 import { createEventRecorder, type EventRecorder } from "../../client/event-recorder.ts";
 import { type Informer, startInformer } from "../../client/informer.ts";
 import { deepEqual } from "../../schema/equal.ts";
+import { timeOf } from "../../schema/time.ts";
 import { WorkQueue } from "../../std/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { ClusterState, podKey } from "./cluster-state.ts";
@@ -152,7 +154,7 @@ class Scheduler {
     this.#recorder.record(reference(pod), "Warning", "FailedScheduling", message);
     const known = pod.status?.conditions?.find((condition) => condition.type === "PodScheduled");
     if (known?.status === "False" && known.reason === "Unschedulable" && known.message === message) return;
-    const lastTransitionTime = known?.status === "False" ? known.lastTransitionTime : timestamp(this.#deps.clock.now());
+    const lastTransitionTime = known?.status === "False" ? known.lastTransitionTime : timeOf(this.#deps.clock.now());
     const condition = { type: "PodScheduled", status: "False", reason: "Unschedulable", message, lastTransitionTime };
     const { name = "", namespace } = pod.metadata ?? {};
     const patch = { status: { conditions: [condition] } };
@@ -186,8 +188,4 @@ function decisive({ metadata, spec, status }: Node): unknown {
 function reference(pod: Pod) {
   const { name, namespace, uid, resourceVersion } = pod.metadata ?? {};
   return { apiVersion: "v1", kind: "Pod", name, namespace, uid, resourceVersion };
-}
-
-function timestamp(now: number): string {
-  return new Date(now).toISOString().replace(/\.\d+Z$/, "Z");
 }
