@@ -121,7 +121,7 @@ function validateNodeSelector(selector: Readonly<Record<string, string>>, path: 
   ]);
 }
 
-function validateToleration(toleration: Toleration, path: string): FieldError[] {
+export function validateToleration(toleration: Toleration, path: string): FieldError[] {
   const errors: FieldError[] = [];
   const { key = "", operator = "", value = "", effect = "", tolerationSeconds } = toleration;
   if (key !== "") {

@@ -8,12 +8,11 @@ import {
   requiredField,
 } from "../../schema/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
-import type { LabelSelector } from "../meta/label-selector.ts";
+import { validateLabelSelector } from "../meta/label-selector-validation.ts";
 import { dns1123Label, labelValue, qualifiedName } from "../meta/names.ts";
-import { validateLabels } from "../meta/object-meta-validation.ts";
 import type { Affinity, PodAffinityTerm, TopologySpreadConstraint } from "./affinity.ts";
 import type { PodSpec } from "./pod.ts";
-import type { NodeSelectorTerm } from "./selector.ts";
+import type { NodeSelector, NodeSelectorTerm } from "./selector.ts";
 
 export function validateScheduling(spec: PodSpec, path: string): readonly FieldError[] {
   return [
@@ -27,13 +26,7 @@ function validateAffinity(affinity: Affinity, path: string): FieldError[] {
   const node = child(path, "nodeAffinity");
   const demanded = affinity.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   if (demanded !== undefined) {
-    const at = child(child(node, "requiredDuringSchedulingIgnoredDuringExecution"), "nodeSelectorTerms");
-    if (demanded.nodeSelectorTerms.length === 0) {
-      errors.push(requiredField(at, "must have at least one node selector term"));
-    }
-    demanded.nodeSelectorTerms.forEach((term, i) => {
-      errors.push(...validateNodeTerm(term, index(at, i)));
-    });
+    errors.push(...validateNodeSelector(demanded, child(node, "requiredDuringSchedulingIgnoredDuringExecution")));
   }
   const wished = affinity.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
   for (const [i, term] of wished.entries()) {
@@ -54,6 +47,13 @@ function validateAffinity(affinity: Affinity, path: string): FieldError[] {
     }
   }
   return errors;
+}
+
+export function validateNodeSelector(selector: NodeSelector, path: string): readonly FieldError[] {
+  const at = child(path, "nodeSelectorTerms");
+  const terms = selector.nodeSelectorTerms;
+  if (terms.length === 0) return [requiredField(at, "must have at least one node selector term")];
+  return terms.flatMap((term, i) => validateNodeTerm(term, index(at, i)));
 }
 
 function validateWeight(weight: number, path: string): FieldError[] {
@@ -106,8 +106,8 @@ function validateNodeTerm(term: NodeSelectorTerm, path: string): FieldError[] {
 
 function validatePodTerm(term: PodAffinityTerm, path: string): FieldError[] {
   return [
-    ...validateSelector(term.labelSelector, child(path, "labelSelector")),
-    ...validateSelector(term.namespaceSelector, child(path, "namespaceSelector")),
+    ...validateLabelSelector(term.labelSelector, child(path, "labelSelector")),
+    ...validateLabelSelector(term.namespaceSelector, child(path, "namespaceSelector")),
     ...(term.namespaces ?? []).flatMap((name) =>
       dns1123Label(name).map((problem) => invalidField(child(path, "namespace"), name, problem)),
     ),
@@ -122,28 +122,6 @@ function validatePodTerm(term: PodAffinityTerm, path: string): FieldError[] {
 
 function validateKeys(keys: readonly string[], path: string): FieldError[] {
   return keys.flatMap((name, i) => qualifiedName(name).map((problem) => invalidField(index(path, i), name, problem)));
-}
-
-/** A `LabelSelector` object; an absent one is fine. */
-function validateSelector(selector: LabelSelector | undefined, path: string): FieldError[] {
-  const errors: FieldError[] = [...validateLabels(selector?.matchLabels, child(path, "matchLabels"))];
-  for (const [i, { key, operator, values = [] }] of (selector?.matchExpressions ?? []).entries()) {
-    const at = index(child(path, "matchExpressions"), i);
-    const field = child(at, "values");
-    if (setOperators.has(operator)) {
-      if (values.length === 0)
-        errors.push(requiredField(field, "must be specified when `operator` is 'In' or 'NotIn'"));
-    } else if (presenceOperators.has(operator)) {
-      if (values.length > 0) {
-        errors.push(forbiddenField(field, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
-      }
-    } else errors.push(invalidField(child(at, "operator"), operator, "not a valid selector operator"));
-    errors.push(...qualifiedName(key).map((problem) => invalidField(child(at, "key"), key, problem)));
-    for (const [place, value] of values.entries()) {
-      errors.push(...labelValue(value).map((problem) => invalidField(index(field, place), value, problem)));
-    }
-  }
-  return errors;
 }
 
 function validateSpread(constraints: readonly TopologySpreadConstraint[], path: string): FieldError[] {
@@ -179,7 +157,7 @@ function validateSpread(constraints: readonly TopologySpreadConstraint[], path: 
     }
     errors.push(
       ...validateKeys(keys, field),
-      ...validateSelector(constraint.labelSelector, child(at, "labelSelector")),
+      ...validateLabelSelector(constraint.labelSelector, child(at, "labelSelector")),
     );
   }
   return errors;
