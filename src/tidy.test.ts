@@ -33,6 +33,7 @@ const order = [
   ["std"],
   ["flags", "http"],
   ["schema"],
+  ["cel"],
   ["api"],
   ["client"],
   ["storage", "auth"],
@@ -92,6 +93,7 @@ t.test("libraries stay in their rooms", (t) => {
     "@grpc/grpc-js": /^(?:storage\/kvstore|agent\/)/,
     "@peculiar/x509": /^(?:auth|up|agent)\/|\/test-certificates\.ts$/,
     "js-yaml": /^schema\//,
+    re2js: /^(?:schema|cel)\//,
   };
   for (const { path, imports } of sources.filter(({ path }) => !path.endsWith(".test.ts"))) {
     for (const { target, local } of imports) {
