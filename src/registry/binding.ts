@@ -51,7 +51,7 @@ function bound(pods: Registry<Pod>, pod: Pod, binding: Binding): Pod {
 function validate(binding: Binding): readonly FieldError[] {
   const errors: FieldError[] = [];
   const { kind = "", name = "" } = binding.target ?? {};
-  if (kind !== "" && kind !== "Node") errors.push(notSupported("target.kind", kind, ["Node", "<empty>"]));
+  if (kind !== "" && kind !== "Node") errors.push(notSupported("target.kind", kind, ["<empty>", "Node"]));
   if (name === "") errors.push(requiredField("target.name"));
   return errors;
 }

@@ -18,6 +18,7 @@ import {
   pointer,
   quantity,
   required,
+  requiredPointer,
   string,
   time,
 } from "./define.ts";
@@ -150,6 +151,12 @@ t.test("decode() reports wrong types in Go's words", async (t) => {
   );
   t.match(decode(spec, { seen: "2026-01-02T03:04:05Z" }).errors[0]?.message, /05\.000000Z07:00/);
   t.match(decode(spec, { since: "yesterday" }).errors[0]?.message, /^parsing time "yesterday" as /);
+});
+
+t.test("decode() tells an absent required pointer from its zero", async (t) => {
+  const part = object("t/v1.Part", { selector: requiredPointer(1, map(string)) });
+  t.same(decode(part, {}).value, {});
+  t.same(decode(part, { selector: {} }).value, { selector: {} });
 });
 
 t.test("decode() neither follows nor makes prototypes", async (t) => {

@@ -228,7 +228,7 @@ function object(schema: ObjectSchema): Decoder {
     if (slots === undefined) {
       const all = membersOf(schema).map((member) => ({ member, decode: decoderOf(member.schema) }));
       slots = new Map(all.map((slot) => [slot.member.name, slot]));
-      required = all.filter((slot) => slot.member.field.presence === "required");
+      required = all.filter(({ member: { field } }) => field.presence === "required" && field.nilable !== true);
     }
     if (!isPlainObject(value)) return mismatch(value, goType(schema), walk);
     if (walk.structs.length >= depthMax) return fail(walk, "exceeded max depth");

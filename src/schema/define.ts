@@ -32,7 +32,7 @@ type InlineKeys<F extends Fields> = {
   [K in keyof F]: F[K] extends { readonly inline: true } ? K : never;
 }[keyof F];
 type RequiredKeys<F extends Fields> = {
-  [K in keyof F]: F[K]["presence"] extends "required" ? K : never;
+  [K in keyof F]: F[K] extends { readonly nilable: true } ? never : F[K]["presence"] extends "required" ? K : never;
 }[keyof F];
 type ValueOf<F> = F extends Field<infer S> ? Infer<S> : never;
 type Intersect<U> = (U extends unknown ? (u: U) => void : never) extends (i: infer I) => void ? I : never;
@@ -119,7 +119,7 @@ export function map<S extends Schema>(
   return { type: "map", values, ...options };
 }
 
-type FieldOptions = Omit<Field, "schema" | "number" | "presence" | "inline">;
+type FieldOptions = Omit<Field, "schema" | "number" | "presence" | "inline" | "nilable">;
 
 export function required<S extends Schema>(
   number: number,
@@ -127,6 +127,15 @@ export function required<S extends Schema>(
   options?: FieldOptions,
 ): Field<S, "required"> {
   return { schema, number, presence: "required", ...options };
+}
+
+/** Required, and kept apart from its zero while it is absent: rules tell the two apart. */
+export function requiredPointer<S extends Schema>(
+  number: number,
+  schema: S | (() => S),
+  options?: FieldOptions,
+): Field<S, "required"> & { readonly nilable: true } {
+  return { schema, number, presence: "required", nilable: true, ...options };
 }
 
 export function optional<S extends Schema>(

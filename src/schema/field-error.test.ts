@@ -20,7 +20,7 @@ t.test("renderFieldError() says it in Kubernetes' words", async (t) => {
     [invalidField("a", 0, "too small"), "Invalid value: 0: too small"],
     [invalidField("a", null, "gone"), "Invalid value: null: gone"],
     [invalidField("a", { b: 1 }, "odd"), 'Invalid value: {"b":1}: odd'],
-    [notSupported("a", "x", ["B", "A"]), 'Unsupported value: "x": supported values: "A", "B"'],
+    [notSupported("a", "x", ["B", "A"]), 'Unsupported value: "x": supported values: "B", "A"'],
     [duplicateField("a", "x"), 'Duplicate value: "x"'],
     [forbiddenField("a", "not now"), "Forbidden: not now"],
     [notFoundField("a", "x"), 'Not found: "x"'],

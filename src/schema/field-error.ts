@@ -40,9 +40,9 @@ export function invalidField(field: string, badValue: unknown, detail: string): 
   return { type: "FieldValueInvalid", field, badValue, detail };
 }
 
-/** The supported values are listed in alphabetical order. */
+/** The supported values are listed in the order given. */
 export function notSupported(field: string, badValue: unknown, supported: readonly string[]): FieldError {
-  const quoted = [...supported].sort().map((value) => JSON.stringify(value));
+  const quoted = supported.map((value) => JSON.stringify(value));
   const detail = quoted.length === 0 ? "" : `supported values: ${quoted.join(", ")}`;
   return { type: "FieldValueNotSupported", field, badValue, detail };
 }

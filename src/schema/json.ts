@@ -230,7 +230,7 @@ function slotOf(member: Member): Slot {
     write: writerOf(schema),
     always: field.presence !== "optional" || field.emitEmpty === true || !omitsEmpty(schema),
     // Computed at the first use: the empty value of a recursive type cannot be known while it is being compiled.
-    absent: leavesOut ? () => undefined : () => (empty ??= emptyText(schema)),
+    absent: leavesOut ? () => undefined : () => (empty ??= field.nilable === true ? "null" : emptyText(schema)),
   };
 }
 

@@ -65,7 +65,8 @@ function fieldEncoder(name: string, field: Field, syntax: ObjectSchema["syntax"]
   if (schema.type === "map") return mapEncoder(name, number, schema.values);
   const encode = valueEncoder(schema);
   const type = wireTypeOf(schema);
-  const fallback = syntax === "proto2" && field.presence !== "pointer" ? absentValue(schema) : undefined;
+  const byPointer = field.presence === "pointer" || field.nilable === true;
+  const fallback = syntax === "proto2" && !byPointer ? absentValue(schema) : undefined;
   const omitZero = syntax === "proto3" && field.presence !== "pointer" && field.oneOf === undefined;
   const zero = omitZero && schema.type !== "object" ? zeroOf(schema) : undefined;
   return (writer, message) => {
@@ -252,7 +253,10 @@ function zerosOf(schema: ObjectSchema): readonly (readonly [string, () => unknow
   return Object.entries(schema.fields).flatMap(([name, field]) => {
     const target = schemaOf(field);
     if (schema.syntax === "proto2") {
-      return field.presence === "required" && zeroOf(target) !== null && target.type !== "object"
+      return field.presence === "required" &&
+        field.nilable !== true &&
+        zeroOf(target) !== null &&
+        target.type !== "object"
         ? [[name, () => zeroOf(target)] as const]
         : [];
     }

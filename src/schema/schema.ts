@@ -125,6 +125,8 @@ export interface Field<S extends Schema = Schema, P extends Presence = Presence>
   /** JSON writes the empty value although the field is optional (Go without `omitempty`). */
   readonly emitEmpty?: boolean;
   readonly nullable?: boolean;
+  /** A required member that Go holds by a pointer: absent, it is nothing and not its zero. */
+  readonly nilable?: boolean;
   readonly patchStrategy?: string;
   readonly patchMergeKey?: string;
   readonly featureGate?: string;

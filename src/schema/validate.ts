@@ -54,7 +54,7 @@ function compile(schema: Schema): Validator | null {
         check(value, path, errors) {
           // Whether a member may be empty is the kind's to say.
           if (typeof value === "string" && value !== "" && !allowed.has(value)) {
-            errors.push(notSupported(path, value, schema.values ?? []));
+            errors.push(notSupported(path, value, [...allowed].sort()));
           }
         },
       };

@@ -4,10 +4,11 @@ import {
   intOrString,
   listMap,
   object,
-  oneOf,
   optional,
   pointer,
+  published,
   required,
+  requiredPointer,
   string,
   time,
 } from "../../schema/define.ts";
@@ -24,13 +25,13 @@ export const rollingUpdateDaemonSet = object("apps/v1.RollingUpdateDaemonSet", {
 export type RollingUpdateDaemonSet = Infer<typeof rollingUpdateDaemonSet>;
 
 export const daemonSetUpdateStrategy = object("apps/v1.DaemonSetUpdateStrategy", {
-  type: optional(1, oneOf("RollingUpdate", "OnDelete")),
+  type: optional(1, published("RollingUpdate", "OnDelete")),
   rollingUpdate: pointer(2, rollingUpdateDaemonSet),
 });
 export type DaemonSetUpdateStrategy = Infer<typeof daemonSetUpdateStrategy>;
 
 export const daemonSetSpec = object("apps/v1.DaemonSetSpec", {
-  selector: required(1, labelSelector),
+  selector: requiredPointer(1, labelSelector),
   template: required(2, podTemplateSpec),
   updateStrategy: optional(3, daemonSetUpdateStrategy),
   minReadySeconds: optional(4, int32),

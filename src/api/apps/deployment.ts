@@ -5,10 +5,11 @@ import {
   intOrString,
   listMap,
   object,
-  oneOf,
   optional,
   pointer,
+  published,
   required,
+  requiredPointer,
   string,
   time,
 } from "../../schema/define.ts";
@@ -25,14 +26,14 @@ export const rollingUpdateDeployment = object("apps/v1.RollingUpdateDeployment",
 export type RollingUpdateDeployment = Infer<typeof rollingUpdateDeployment>;
 
 export const deploymentStrategy = object("apps/v1.DeploymentStrategy", {
-  type: optional(1, oneOf("Recreate", "RollingUpdate")),
+  type: optional(1, published("Recreate", "RollingUpdate")),
   rollingUpdate: pointer(2, rollingUpdateDeployment),
 });
 export type DeploymentStrategy = Infer<typeof deploymentStrategy>;
 
 export const deploymentSpec = object("apps/v1.DeploymentSpec", {
   replicas: pointer(1, int32),
-  selector: required(2, labelSelector),
+  selector: requiredPointer(2, labelSelector),
   template: required(3, podTemplateSpec),
   strategy: optional(4, deploymentStrategy, { patchStrategy: "retainKeys" }),
   minReadySeconds: optional(5, int32),

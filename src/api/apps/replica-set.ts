@@ -1,4 +1,15 @@
-import { int32, int64, listMap, object, optional, pointer, required, string, time } from "../../schema/define.ts";
+import {
+  int32,
+  int64,
+  listMap,
+  object,
+  optional,
+  pointer,
+  required,
+  requiredPointer,
+  string,
+  time,
+} from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
 import { podTemplateSpec } from "../core/pod-template.ts";
 import { labelSelector } from "../meta/label-selector.ts";
@@ -8,7 +19,7 @@ import { typeMeta } from "../meta/type-meta.ts";
 export const replicaSetSpec = object("apps/v1.ReplicaSetSpec", {
   replicas: pointer(1, int32),
   minReadySeconds: optional(4, int32),
-  selector: required(2, labelSelector),
+  selector: requiredPointer(2, labelSelector),
   template: optional(3, podTemplateSpec),
 });
 export type ReplicaSetSpec = Infer<typeof replicaSetSpec>;

@@ -5,10 +5,11 @@ import {
   list,
   listMap,
   object,
-  oneOf,
   optional,
   pointer,
+  published,
   required,
+  requiredPointer,
   string,
   time,
 } from "../../schema/define.ts";
@@ -26,7 +27,7 @@ export const rollingUpdateStatefulSetStrategy = object("apps/v1.RollingUpdateSta
 export type RollingUpdateStatefulSetStrategy = Infer<typeof rollingUpdateStatefulSetStrategy>;
 
 export const statefulSetUpdateStrategy = object("apps/v1.StatefulSetUpdateStrategy", {
-  type: optional(1, oneOf("RollingUpdate", "OnDelete")),
+  type: optional(1, published("RollingUpdate", "OnDelete")),
   rollingUpdate: pointer(2, rollingUpdateStatefulSetStrategy),
 });
 export type StatefulSetUpdateStrategy = Infer<typeof statefulSetUpdateStrategy>;
@@ -49,11 +50,11 @@ export type StatefulSetOrdinals = Infer<typeof statefulSetOrdinals>;
 
 export const statefulSetSpec = object("apps/v1.StatefulSetSpec", {
   replicas: pointer(1, int32),
-  selector: required(2, labelSelector),
+  selector: requiredPointer(2, labelSelector),
   template: required(3, podTemplateSpec),
   volumeClaimTemplates: optional(4, list(persistentVolumeClaim)),
   serviceName: optional(5, string, { emitEmpty: true }),
-  podManagementPolicy: optional(6, oneOf("OrderedReady", "Parallel")),
+  podManagementPolicy: optional(6, published("OrderedReady", "Parallel")),
   updateStrategy: optional(7, statefulSetUpdateStrategy),
   revisionHistoryLimit: pointer(8, int32),
   minReadySeconds: optional(9, int32),

@@ -5,9 +5,9 @@ import {
   listMap,
   map,
   object,
-  oneOf,
   optional,
   pointer,
+  published,
   required,
   time,
 } from "../../schema/define.ts";
@@ -21,7 +21,7 @@ export const podDisruptionBudgetSpec = object("policy/v1.PodDisruptionBudgetSpec
   minAvailable: pointer(1, intOrString),
   selector: pointer(2, labelSelector, { patchStrategy: "replace" }),
   maxUnavailable: pointer(3, intOrString),
-  unhealthyPodEvictionPolicy: pointer(4, oneOf("IfHealthyBudget", "AlwaysAllow")),
+  unhealthyPodEvictionPolicy: pointer(4, published("IfHealthyBudget", "AlwaysAllow")),
 });
 export type PodDisruptionBudgetSpec = Infer<typeof podDisruptionBudgetSpec>;
 

@@ -28,7 +28,7 @@ export function includeObjectOf(query: URLSearchParams): TableOptions["includeOb
   const value = query.get("includeObject") ?? "";
   if (value === "") return "Metadata";
   if (value === "None" || value === "Metadata" || value === "Object") return value;
-  const error = notSupported("includeObject", value, ["Metadata", "None", "Object", ""]);
+  const error = notSupported("includeObject", value, ["", "Metadata", "None", "Object"]);
   throw invalid({ group: "meta.k8s.io", resource: "TableOptions", name: "" }, [error], renderFieldError);
 }
 
