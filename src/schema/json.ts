@@ -221,8 +221,9 @@ function objectWriter(schema: ObjectSchema, keep: (member: Member) => boolean): 
 
 function slotOf(member: Member): Slot {
   const { field, schema } = member;
+  const isPointer = field.presence === "pointer" || field.nilable === true;
   const leavesOut =
-    field.presence === "pointer" || (field.presence === "optional" && field.emitEmpty !== true && omitsEmpty(schema));
+    field.emitEmpty !== true && (field.presence === "pointer" || (field.presence === "optional" && omitsEmpty(schema)));
   let empty: string | undefined;
   return {
     name: member.name,
@@ -230,7 +231,7 @@ function slotOf(member: Member): Slot {
     write: writerOf(schema),
     always: field.presence !== "optional" || field.emitEmpty === true || !omitsEmpty(schema),
     // Computed at the first use: the empty value of a recursive type cannot be known while it is being compiled.
-    absent: leavesOut ? () => undefined : () => (empty ??= field.nilable === true ? "null" : emptyText(schema)),
+    absent: leavesOut ? () => undefined : () => (empty ??= isPointer ? "null" : emptyText(schema)),
   };
 }
 

@@ -28,7 +28,7 @@ export type LocalObjectReference = Infer<typeof localObjectReference>;
 export const typedLocalObjectReference = object(
   "core/v1.TypedLocalObjectReference",
   {
-    apiGroup: pointer(1, string),
+    apiGroup: pointer(1, string, { emitEmpty: true }),
     kind: required(2, string),
     name: required(3, string),
   },
@@ -37,7 +37,7 @@ export const typedLocalObjectReference = object(
 export type TypedLocalObjectReference = Infer<typeof typedLocalObjectReference>;
 
 export const typedObjectReference = object("core/v1.TypedObjectReference", {
-  apiGroup: pointer(1, string),
+  apiGroup: pointer(1, string, { emitEmpty: true }),
   kind: required(2, string),
   name: required(3, string),
   namespace: pointer(4, string, {
