@@ -161,7 +161,7 @@ function special(schema: SpecialSchema): Decoder {
         if (value === null) return undefined;
         const text = typeof value === "number" ? String(value) : value;
         if (typeof text !== "string") return fail(walk, quantityHint);
-        return canonicalQuantity(text) ?? fail(walk, quantityHint);
+        return canonicalQuantity(text, schema.milli) ?? fail(walk, quantityHint);
       };
     case "intOrString":
       return (value, walk) => {

@@ -62,6 +62,8 @@ export const time: SpecialSchema & Of<string> = { type: "special", format: "time
 export const microTime: SpecialSchema & Of<string> = { type: "special", format: "microTime" };
 export const duration: SpecialSchema & Of<string> = { type: "special", format: "duration" };
 export const quantity: SpecialSchema & Of<string> = { type: "special", format: "quantity" };
+/** What lists of resources hold: nothing there is finer than a thousandth. */
+export const milliQuantity: SpecialSchema & Of<string> = { type: "special", format: "quantity", milli: true };
 export const intOrString: SpecialSchema & Of<number | string> = { type: "special", format: "intOrString" };
 export const fieldsV1: RawSchema & Of<Readonly<Record<string, unknown>>> = { type: "raw", format: "fieldsV1" };
 export const rawExtension: RawSchema = { type: "raw", format: "rawExtension" };

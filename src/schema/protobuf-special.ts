@@ -1,5 +1,6 @@
 /** Scalars that are messages on the wire (facts/types.json `encodings`): times, quantities, int-or-string, raw JSON. */
 import { Buffer } from "node:buffer";
+import { canonicalQuantity, quantityHint } from "./quantity.ts";
 import type { RawSchema, SpecialSchema } from "./schema.ts";
 import { formatDuration, formatInstant, type Instant, parseDuration, parseInstant } from "./time.ts";
 import { ProtobufError, type Reader, type ReverseWriter, wireBytes, wireVarint } from "./wire.ts";
@@ -71,7 +72,9 @@ export function specialDecoder(schema: SpecialSchema | RawSchema): SpecialDecode
       return (reader, stop) => {
         let text = "";
         eachField(reader, stop, { 1: () => (text = reader.string(stop)) });
-        return text === "" ? "0" : text;
+        const canonical = text === "" ? "0" : canonicalQuantity(text, schema.milli);
+        if (canonical === undefined) throw new ProtobufError(quantityHint);
+        return canonical;
       };
     case "intOrString":
       return readIntOrString;

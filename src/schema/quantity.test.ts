@@ -35,6 +35,14 @@ t.test("canonicalQuantity() writes an amount as Kubernetes does", async (t) => {
   for (const [text, canonical] of Object.entries(cases)) t.equal(canonicalQuantity(text), canonical, text);
 });
 
+t.test("canonicalQuantity() rounds up to thousandths when asked", async (t) => {
+  t.equal(canonicalQuantity("1n", true), "1m");
+  t.equal(canonicalQuantity("-1n", true), "-1m");
+  t.equal(canonicalQuantity("1500u", true), "2m");
+  t.equal(canonicalQuantity("0.5", true), "500m");
+  t.equal(canonicalQuantity("1n"), "1n");
+});
+
 t.test("parseQuantityText() refuses what is no amount", async (t) => {
   const bad = [
     "",

@@ -106,9 +106,17 @@ function formatBinary(amount: bigint): string {
 // Most amounts that pass are written canonically already: small whole numbers with a plain suffix.
 const canonical = /^(?:0|[1-9]\d{0,2}[mkMG]?|[1-9]\d{0,2}(?:Mi|Gi))$/;
 
-/** The canonical text of an amount; undefined when the text is no quantity. */
-export function canonicalQuantity(text: string): string | undefined {
+/** The canonical text of an amount, rounded up to `milli`s if asked for; undefined when the text is no quantity. */
+export function canonicalQuantity(text: string, milli = false): string | undefined {
   if (canonical.test(text)) return text;
   const quantity = parseQuantityText(text.trim());
-  return quantity === undefined ? undefined : formatQuantity(quantity);
+  if (quantity === undefined) return undefined;
+  return formatQuantity(milli ? { ...quantity, nanos: roundedAway(quantity.nanos, unit / 1000n) } : quantity);
+}
+
+/** To a multiple of `step`, away from zero. */
+function roundedAway(value: bigint, step: bigint): bigint {
+  const rest = value % step;
+  if (rest === 0n) return value;
+  return value - rest + (value < 0n ? -step : step);
 }

@@ -63,6 +63,8 @@ export interface BytesSchema extends Of<string | Uint8Array> {
 export interface SpecialSchema extends Of<unknown> {
   readonly type: "special";
   readonly format: "time" | "microTime" | "duration" | "quantity" | "intOrString";
+  /** Quantities are rounded up to thousandths when they are read. */
+  readonly milli?: true;
 }
 
 /** Any JSON value, kept as it came (RawExtension, FieldsV1, JSON). */

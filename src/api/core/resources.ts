@@ -1,8 +1,8 @@
-import { listMap, map, object, optional, quantity, required, string } from "../../schema/define.ts";
+import { listMap, map, milliQuantity, object, optional, required, string } from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
 
 /** Amounts by resource name: `{ cpu: "500m", memory: "64Mi" }`. */
-export const resourceList = map(quantity);
+export const resourceList = map(milliQuantity);
 export type ResourceList = Infer<typeof resourceList>;
 
 export const resourceClaim = object("core/v1.ResourceClaim", {
