@@ -97,8 +97,11 @@ export interface Strategy<T> {
   /** Drops what a client may not set, fills what the server sets: status reset, generation. */
   prepareForCreate?(object: T): T;
   prepareForUpdate?(next: T, previous: T): T;
-  /** Cross-field rules, after the schema's validation. */
-  validate?(object: T): readonly FieldError[];
+  /**
+   * Cross-field rules, after the schema's validation. On updates too, with the object as it was: some rules spare what
+   * was stored before they came.
+   */
+  validate?(object: T, previous?: T): readonly FieldError[];
   validateUpdate?(next: T, previous: T): readonly FieldError[];
   /** What a client is told although nothing is wrong: deprecated, pointless members. Updates have a `previous`. */
   warnings?(object: T, previous: T | undefined): readonly string[];

@@ -68,7 +68,7 @@ export function updated<T extends ApiObject>(
   refuse(registry, scope, next, [
     ...validateObjectMetaUpdate(next, previous),
     ...validate(schema, next),
-    ...(part === undefined ? (strategy.validate?.(next) ?? []) : []),
+    ...(part === undefined ? (strategy.validate?.(next, previous) ?? []) : []),
     ...(rules.validateUpdate?.(next, previous) ?? []),
   ]);
   return next;
