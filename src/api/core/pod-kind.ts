@@ -1,11 +1,13 @@
 import { deepEqual } from "../../schema/equal.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
+import { dns1123Label } from "../meta/names.ts";
 import { keepStatus, onlyStatus, statusSubresource } from "../strategy.ts";
 import { type Pod, type PodSpec, type PodStatus, pod } from "./pod.ts";
 import { podColumns, podRowConditions } from "./pod-columns.ts";
 import { setPodDefaults } from "./pod-defaults.ts";
 import { qosClassOf } from "./pod-qos.ts";
 import { validatePod, validatePodUpdate } from "./pod-validation.ts";
+import { podSpecWarnings } from "./pod-warnings.ts";
 
 const strategy: Strategy<Pod> = {
   setDefaults: setPodDefaults,
@@ -13,8 +15,20 @@ const strategy: Strategy<Pod> = {
   prepareForUpdate,
   validate: validatePod,
   validateUpdate: validatePodUpdate,
+  // Updates of pods are frequent and seldom made by people.
+  warnings: (object, previous) => (previous === undefined ? podWarnings(object) : []),
   gracePeriodSeconds: gracePeriod,
 };
+
+function podWarnings(object: Pod): readonly string[] {
+  const name = dns1123Label(object.metadata?.name ?? "");
+  const recommended =
+    "this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended";
+  return [
+    ...(name.length === 0 ? [] : [`metadata.name: ${recommended}: [${name.join(" ")}]`]),
+    ...(object.spec === undefined ? [] : podSpecWarnings(object.spec, "spec", object.metadata, { template: false })),
+  ];
+}
 
 /** The older member has the first address of the newer one, and wins where they differ. */
 function withBothIps(object: Pod): Pod {

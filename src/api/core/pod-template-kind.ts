@@ -1,6 +1,24 @@
-import { ageColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind } from "../kind.ts";
+import { column, nameColumn } from "../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../kind.ts";
+import type { Container } from "./container.ts";
 import { type PodTemplate, podTemplate } from "./pod-template.ts";
+import { podTemplateWarnings, setPodTemplateDefaults, validatePodTemplateSpec } from "./pod-template-validation.ts";
+
+const strategy: Strategy<PodTemplate> = {
+  setDefaults: (object) => ({ ...object, template: setPodTemplateDefaults(object.template ?? {}) }),
+  prepareForCreate: (object) => ({ ...object, metadata: { ...object.metadata, generation: 1 } }),
+  validate: (object) => validatePodTemplateSpec(object.template ?? {}, "template"),
+  warnings: (object) => podTemplateWarnings(object.template ?? {}, "template"),
+};
+
+function containers(object: PodTemplate): readonly Container[] {
+  return object.template?.spec?.containers ?? [];
+}
+
+function labels(object: PodTemplate): string {
+  const pairs = Object.entries(object.template?.metadata?.labels ?? {}).map(([name, value]) => `${name}=${value}`);
+  return pairs.length === 0 ? "<none>" : pairs.sort().join(",");
+}
 
 export const podTemplateKind: Kind<PodTemplate> = {
   group: "",
@@ -16,7 +34,20 @@ export const podTemplateKind: Kind<PodTemplate> = {
   subresources: [],
   storageName: "podtemplates",
   schema: podTemplate,
-  columns: [nameColumn, ageColumn],
+  columns: [
+    nameColumn,
+    column("Containers", (object) =>
+      containers(object)
+        .map(({ name }) => name)
+        .join(","),
+    ),
+    column("Images", (object) =>
+      containers(object)
+        .map(({ image = "" }) => image)
+        .join(","),
+    ),
+    column("Pod Labels", labels),
+  ],
   selectableFields: {},
-  strategy: {},
+  strategy,
 };

@@ -20,15 +20,15 @@ export function validateLabelSelector(
   return [
     ...validateLabels(selector?.matchLabels, child(path, "matchLabels")),
     ...expressions.flatMap((expression, i) =>
-      validateExpression(expression, index(child(path, "matchExpressions"), i), rules),
+      validateLabelRequirement(expression, index(child(path, "matchExpressions"), i), rules),
     ),
   ];
 }
 
-function validateExpression(
+export function validateLabelRequirement(
   { key, operator, values = [] }: LabelSelectorRequirement,
   path: string,
-  rules: LabelSelectorRules,
+  rules: LabelSelectorRules = {},
 ): readonly FieldError[] {
   const at = child(path, "values");
   return [

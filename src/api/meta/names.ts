@@ -41,7 +41,11 @@ function matching(text: string, form: RegExp, maxBytes: number, message: string)
 }
 
 /** Namespaces, containers, volumes. */
-export const dns1123Label: Check = (text) => matching(text, DNS1123_LABEL, LABEL_MAX_BYTES, LABEL_FORM);
+export const dns1123Label: Check = (text) => {
+  // A subdomain that is short enough can only have a dot too many.
+  const form = DNS1123_SUBDOMAIN.test(text) ? "must not contain dots" : LABEL_FORM;
+  return matching(text, DNS1123_LABEL, LABEL_MAX_BYTES, form);
+};
 
 /** Most objects. */
 export const dns1123Subdomain: Check = (text) => matching(text, DNS1123_SUBDOMAIN, SUBDOMAIN_MAX_BYTES, SUBDOMAIN_FORM);

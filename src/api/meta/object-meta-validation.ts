@@ -64,16 +64,19 @@ export function validateLabels(
   ]);
 }
 
-function validateAnnotations(annotations: Readonly<Record<string, string>> | undefined): readonly FieldError[] {
+export function validateAnnotations(
+  annotations: Readonly<Record<string, string>> | undefined,
+  field = "metadata.annotations",
+): readonly FieldError[] {
   let bytes = 0;
   const errors: FieldError[] = [];
   for (const [name, value] of Object.entries(annotations ?? {})) {
     bytes += Buffer.byteLength(name) + Buffer.byteLength(value);
     // Annotation keys may be of either case.
     const problems = qualifiedName(name.toLowerCase());
-    errors.push(...problems.map((problem) => invalidField("metadata.annotations", name, problem)));
+    errors.push(...problems.map((problem) => invalidField(field, name, problem)));
   }
-  return bytes > ANNOTATIONS_MAX ? [...errors, tooLong("metadata.annotations", ANNOTATIONS_MAX)] : errors;
+  return bytes > ANNOTATIONS_MAX ? [...errors, tooLong(field, ANNOTATIONS_MAX)] : errors;
 }
 
 type Owners = ObjectMeta["ownerReferences"];
@@ -93,15 +96,15 @@ function validateOwners(owners: Owners): readonly FieldError[] {
     }
     if (owner.controller !== true) continue;
     if (controller !== undefined) {
-      const detail = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${owner.name}`;
+      const detail = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${owner.kind}/${owner.name}`;
       errors.push(invalidField("metadata.ownerReferences", owners, detail));
     }
-    controller = owner.name;
+    controller = `${owner.kind}/${owner.name}`;
   }
   return errors;
 }
 
-/** What of `metadata` no update may change. */
+/** What of `metadata` no update may change, and the rules for what it may. */
 export function validateObjectMetaUpdate(next: ApiObject, previous: ApiObject): readonly FieldError[] {
   const errors: FieldError[] = [];
   const immutable = "field is immutable";
@@ -125,5 +128,12 @@ export function validateObjectMetaUpdate(next: ApiObject, previous: ApiObject): 
       errors.push(forbiddenField("metadata.finalizers", detail));
     }
   }
-  return errors;
+  const { labels, annotations, ownerReferences, finalizers = [] } = next.metadata ?? {};
+  return [
+    ...errors,
+    ...validateLabels(labels),
+    ...validateAnnotations(annotations),
+    ...validateOwners(ownerReferences),
+    ...validateFinalizers(finalizers),
+  ];
 }

@@ -32,3 +32,9 @@ function ceilDivide(value: bigint, divisor: bigint): bigint {
   const truncated = value / divisor;
   return value > 0n && value % divisor !== 0n ? truncated + 1n : truncated;
 }
+
+/** Whether an amount has parts of a unit, thousandths at least: bytes must not. */
+export function isFractional(text: string | undefined): boolean {
+  const quantity = text === undefined ? undefined : parseQuantity(text);
+  return quantity !== undefined && quantityMilliValue(quantity) % 1000 !== 0;
+}
