@@ -13,8 +13,8 @@ export type BoundObjectReference = Infer<typeof boundObjectReference>;
 
 export const tokenRequestSpec = object("authentication/v1.TokenRequestSpec", {
   audiences: required(1, list(string)),
-  expirationSeconds: pointer(4, int64),
-  boundObjectRef: pointer(3, boundObjectReference),
+  expirationSeconds: pointer(4, int64, { emitEmpty: true }),
+  boundObjectRef: pointer(3, boundObjectReference, { emitEmpty: true }),
 });
 export type TokenRequestSpec = Infer<typeof tokenRequestSpec>;
 

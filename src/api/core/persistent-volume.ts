@@ -98,7 +98,7 @@ export const azureFilePersistentVolumeSource = object("core/v1.AzureFilePersiste
   secretName: required(1, string),
   shareName: required(2, string),
   readOnly: optional(3, boolean),
-  secretNamespace: pointer(4, string),
+  secretNamespace: pointer(4, string, { emitEmpty: true }),
 });
 export type AzureFilePersistentVolumeSource = Infer<typeof azureFilePersistentVolumeSource>;
 

@@ -42,7 +42,7 @@ export type TCPSocketAction = Infer<typeof tcpSocketAction>;
 
 export const grpcAction = object("core/v1.GRPCAction", {
   port: required(1, int32),
-  service: pointer(2, string, { default: "" }),
+  service: pointer(2, string, { default: "", emitEmpty: true }),
 });
 export type GRPCAction = Infer<typeof grpcAction>;
 

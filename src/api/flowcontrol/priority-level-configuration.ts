@@ -17,7 +17,7 @@ export const limitResponse = object("flowcontrol/v1.LimitResponse", {
 export type LimitResponse = Infer<typeof limitResponse>;
 
 export const limitedPriorityLevelConfiguration = object("flowcontrol/v1.LimitedPriorityLevelConfiguration", {
-  nominalConcurrencyShares: pointer(1, int32),
+  nominalConcurrencyShares: pointer(1, int32, { emitEmpty: true }),
   limitResponse: optional(2, limitResponse),
   lendablePercent: pointer(3, int32),
   borrowingLimitPercent: pointer(4, int32),

@@ -7,7 +7,7 @@ export const ingressClassParametersReference = object("networking/v1.IngressClas
   apiGroup: pointer(1, string),
   kind: required(2, string),
   name: required(3, string),
-  scope: pointer(4, string),
+  scope: pointer(4, string, { emitEmpty: true }),
   namespace: pointer(5, string),
 });
 export type IngressClassParametersReference = Infer<typeof ingressClassParametersReference>;

@@ -1,0 +1,350 @@
+/**
+ * Kubernetes 1.33 by the facts: no kind, type, field, number, list type, merge key, default, enum, verb, subresource,
+ * column or selector may be missing. What is stands in `testdata/facts-missing.json` by kind or type; it only shrinks.
+ *
+ *     SVC_RECORD=1 node src/api/facts.test.ts      strikes what is there by now
+ */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import t from "tap";
+import { deepEqual } from "../schema/equal.ts";
+import { membersOf } from "../schema/members.ts";
+import { type Field, type ObjectSchema, type Schema, schemaOf } from "../schema/schema.ts";
+import { builtinScheme } from "./builtin.ts";
+import { everySchema } from "./every-schema.ts";
+import type { Kind } from "./kind.ts";
+import { kubernetesGroup } from "./scheme.ts";
+
+const shared = process.env.SVC_SHARED ?? new URL("../../../shared", import.meta.url).pathname;
+const listPath = fileURLToPath(new URL("../../testdata/facts-missing.json", import.meta.url));
+const record = process.env.SVC_RECORD === "1";
+
+function facts<T>(name: string): T {
+  return JSON.parse(readFileSync(`${shared}/facts/${name}.json`, "utf8")) as T;
+}
+
+type Missing = Readonly<Record<string, readonly string[]>>;
+
+class Findings {
+  readonly #found = new Map<string, string[]>();
+
+  add(subject: string, finding: string): void {
+    const findings = this.#found.get(subject) ?? [];
+    findings.push(finding);
+    this.#found.set(subject, findings);
+  }
+
+  /** Says so when `found` is not what the facts have. */
+  compare(subject: string, what: string, found: unknown, wanted: unknown): void {
+    if (deepEqual(found, wanted)) return;
+    this.add(subject, `${what}: ${JSON.stringify(found) ?? "nothing"}, not ${JSON.stringify(wanted) ?? "nothing"}`);
+  }
+
+  all(): Missing {
+    return Object.fromEntries([...this.#found].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+}
+
+// Types: fields with their numbers, shapes and markers.
+
+interface FieldFact {
+  readonly name?: string;
+  readonly go: string;
+  readonly num?: number;
+  readonly required?: boolean;
+  readonly omitempty?: boolean;
+  readonly inline?: boolean;
+  readonly listType?: string;
+  readonly listMapKeys?: readonly string[];
+  readonly mapType?: string;
+  readonly patchStrategy?: string;
+  readonly patchMergeKey?: string;
+  readonly default?: unknown;
+  readonly featureGate?: readonly string[];
+}
+
+interface TypeFact {
+  readonly gvk?: string;
+  readonly fields?: readonly FieldFact[];
+  readonly underlying?: string;
+  readonly aliasOf?: string;
+  readonly encoding?: string;
+  readonly values?: readonly string[];
+  readonly enum?: boolean;
+  readonly structType?: string;
+}
+
+type Types = Readonly<Record<string, TypeFact>>;
+
+const encodings: Readonly<Record<string, string>> = {
+  Time: "time",
+  MicroTime: "microTime",
+  Duration: "duration",
+  Quantity: "quantity",
+  IntOrString: "intOrString",
+  FieldsV1: "fieldsV1",
+  RawExtension: "rawExtension",
+  apiextensionsJSON: "json",
+};
+
+/** What a Go type is, in words that `shapeOf` uses of a schema: `[]core/v1.Container`, `map[string]quantity`. */
+function shapeOfGo(types: Types, go: string): string {
+  const bare = go.replace(/^\*/, "");
+  if (bare === "[]byte") return "bytes";
+  if (bare.startsWith("[]")) return `[]${shapeOfGo(types, bare.slice(2))}`;
+  const map = /^map\[[^\]]+\](.+)$/.exec(bare)?.[1];
+  if (map !== undefined) return `map[string]${shapeOfGo(types, map)}`;
+  const fact = types[bare];
+  if (fact?.encoding !== undefined) return encodings[fact.encoding] ?? fact.encoding;
+  const behind = fact?.aliasOf ?? fact?.underlying;
+  if (behind !== undefined) return shapeOfGo(types, behind);
+  return { bool: "boolean", float64: "double", int: "int64" }[bare] ?? bare;
+}
+
+function shapeOf(schema: Schema): string {
+  switch (schema.type) {
+    case "list":
+      return `[]${shapeOf(schema.items)}`;
+    case "map":
+      return `map[string]${shapeOf(schema.values)}`;
+    case "object":
+      return schema.name;
+    case "integer":
+    case "number":
+      return schema.width;
+    case "special":
+    case "raw":
+      return schema.format;
+    default:
+      return schema.type;
+  }
+}
+
+/** The type behind pointers, lists and maps. */
+function elementOf(go: string): string {
+  return go.replace(/^(?:\*|\[\]|map\[[^\]]+\])+/, "");
+}
+
+function compareType(findings: Findings, types: Types, name: string, schema: ObjectSchema): void {
+  const fact = types[name];
+  const known = new Set<string>();
+  for (const field of fact?.fields ?? []) {
+    if (field.name === undefined && field.num === undefined) continue;
+    const entries = Object.entries(schema.fields);
+    const [key, ours] =
+      entries.find(([key, ours]) => (field.inline === true ? ours.number === field.num : key === field.name)) ?? [];
+    if (key === undefined || ours === undefined) {
+      findings.add(name, `no field ${field.name ?? field.go}`);
+      continue;
+    }
+    known.add(key);
+    compareField(findings, types, `${name}.${key}`, ours, field);
+  }
+  const more = Object.keys(schema.fields).filter((key) => !known.has(key) && key !== "kind" && key !== "apiVersion");
+  findings.compare(name, "fields of its own", more, []);
+  findings.compare(name, "atomic", schema.atomic === true, fact?.structType === "atomic");
+}
+
+function compareField(findings: Findings, types: Types, subject: string, ours: Field, fact: FieldFact): void {
+  const schema = schemaOf(ours);
+  const compare = (what: string, found: unknown, wanted: unknown) => findings.compare(subject, what, found, wanted);
+  compare("number", ours.number, fact.num ?? 0);
+  compare("type", shapeOf(schema), shapeOfGo(types, fact.go));
+  // A constant's name says nothing of its value.
+  if (!String(fact.default).startsWith("ref(")) compare("default", ours.default, fact.default);
+  compare("patch strategy", ours.patchStrategy, fact.patchStrategy);
+  compare("merge key", ours.patchMergeKey, fact.patchMergeKey);
+  if (fact.inline === true) return;
+  compare("pointer", ours.presence === "pointer" || ours.nilable === true, fact.go.startsWith("*"));
+  compare("always in JSON", ours.presence === "required" || ours.emitEmpty === true, fact.omitempty !== true);
+  if (schema.type === "list") {
+    compare("list type", schema.listType, fact.listType ?? "atomic");
+    compare("map keys", schema.mapKeys, fact.listMapKeys);
+  }
+  if (schema.type === "map") compare("atomic", schema.atomic === true, fact.mapType === "atomic");
+  const element = types[elementOf(fact.go)];
+  if (element?.enum === true) compare("enum", sorted(valuesOf(schema)), sorted(element.values));
+}
+
+/** Without the empty text, which stands for none. */
+function sorted(values: readonly string[] | undefined): readonly string[] {
+  return (values ?? []).filter((value) => value !== "").sort();
+}
+
+function valuesOf(schema: Schema): readonly string[] | undefined {
+  if (schema.type === "list") return valuesOf(schema.items);
+  if (schema.type === "map") return valuesOf(schema.values);
+  return schema.type === "string" ? schema.values : undefined;
+}
+
+/** The struct types that `roots` need. */
+function reachable(types: Types, roots: readonly string[]): ReadonlySet<string> {
+  const reached = new Set<string>();
+  const follow = (name: string): void => {
+    const fact = types[name];
+    if (fact === undefined || reached.has(name) || fact.encoding !== undefined) return;
+    const behind = fact.aliasOf ?? fact.underlying;
+    if (behind !== undefined) follow(elementOf(behind));
+    if (fact.fields === undefined) return;
+    reached.add(name);
+    for (const field of fact.fields)
+      if (field.name !== undefined || field.num !== undefined) follow(elementOf(field.go));
+  };
+  for (const root of roots) follow(root);
+  return reached;
+}
+
+// Kinds: names, verbs, subresources, columns, selectors.
+
+interface SubresourceFact {
+  readonly name: string;
+  readonly kind: string;
+  readonly group?: string;
+  readonly version?: string;
+  readonly verbs: readonly string[];
+}
+
+interface KindFact {
+  readonly group: string;
+  readonly svcGroup: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly listKind: string;
+  readonly plural: string;
+  readonly singular: string;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly namespaced: boolean;
+  readonly servedByDefault: boolean;
+  readonly verbs: readonly string[];
+  readonly subresources: readonly SubresourceFact[];
+  readonly storageKey?: string;
+}
+
+function compareKind(findings: Findings, subject: string, ours: Kind, fact: KindFact): void {
+  const compare = (what: string, found: unknown, wanted: unknown) => findings.compare(subject, what, found, wanted);
+  compare("plural", ours.plural, fact.plural);
+  compare("singular", ours.singular, fact.singular);
+  compare("namespaced", ours.namespaced, fact.namespaced);
+  compare("short names", ours.shortNames, fact.shortNames);
+  compare("categories", ours.categories, fact.categories);
+  compare("verbs", [...ours.verbs].sort(), [...fact.verbs].sort());
+  for (const wanted of fact.subresources) {
+    const found = ours.subresources.find(({ name }) => name === wanted.name);
+    if (found === undefined) {
+      findings.add(subject, `no subresource ${wanted.name}`);
+      continue;
+    }
+    compare(`${wanted.name}: kind`, found.kind, wanted.kind);
+    compare(`${wanted.name}: verbs`, [...found.verbs].sort(), [...wanted.verbs].sort());
+    compare(`${wanted.name}: group`, kubernetesGroup(found.group ?? ours.group), wanted.group ?? fact.group);
+    compare(`${wanted.name}: version`, found.version ?? ours.version, wanted.version ?? fact.version);
+  }
+  if (fact.storageKey === undefined) return;
+  compare("list kind", ours.listKind, fact.listKind);
+  const storageName = /^\/registry\/(?<name>[^{]+)\/\{/.exec(fact.storageKey)?.groups?.name;
+  compare("storage name", kubernetesGroup(ours.storageName.split("/")[0] ?? ""), storageName?.split("/")[0]);
+}
+
+interface ColumnFact {
+  readonly name: string;
+  readonly type: string;
+  readonly format?: string;
+  readonly priority?: number;
+}
+
+interface ColumnFacts {
+  readonly usesDefaultColumns: readonly string[];
+  readonly defaultColumns: readonly ColumnFact[];
+  readonly kinds: Readonly<
+    Record<string, { readonly group: string; readonly kind: string; readonly columns: readonly ColumnFact[] }>
+  >;
+}
+
+function compareColumns(findings: Findings, subject: string, ours: Kind, facts: ColumnFacts): void {
+  const group = kubernetesGroup(ours.group);
+  const byDefault = facts.usesDefaultColumns.includes(group === "" ? ours.kind : `${group}/${ours.kind}`);
+  const special = Object.values(facts.kinds).find((fact) => fact.group === group && fact.kind === ours.kind);
+  const wanted = byDefault ? facts.defaultColumns : special?.columns;
+  if (wanted === undefined) return;
+  const text = ({ name, type, format, priority }: ColumnFact) => `${name} ${type} ${format ?? ""} ${priority ?? 0}`;
+  findings.compare(subject, "columns", ours.columns.map(text), wanted.map(text));
+}
+
+interface SelectorFacts {
+  readonly kinds: Readonly<Record<string, { readonly fields: readonly string[] }>>;
+}
+
+function compareSelectors(findings: Findings, subject: string, ours: Kind, facts: SelectorFacts): void {
+  const wanted = facts.kinds[subject]?.fields.filter((field) => !/^metadata\.name(?:space)?$/.test(field));
+  if (wanted === undefined) return;
+  findings.compare(subject, "field selectors", Object.keys(ours.selectableFields).sort(), [...wanted].sort());
+}
+
+async function findAll(): Promise<Missing> {
+  const findings = new Findings();
+  const { types } = facts<{ readonly types: Types }>("types");
+  const { kinds } = facts<{ readonly kinds: readonly KindFact[] }>("kinds");
+  const columns = facts<ColumnFacts>("printer-columns");
+  const selectors = facts<SelectorFacts>("field-selectors");
+  const served = kinds.filter(({ servedByDefault }) => servedByDefault);
+  const scheme = builtinScheme();
+  for (const fact of served) {
+    const subject = `${fact.group === "" ? "" : `${fact.group}/`}${fact.version}/${fact.kind}`;
+    const ours = scheme.byKind(fact.group, fact.version, fact.kind);
+    if (ours === undefined) {
+      findings.add(subject, "no such kind");
+      continue;
+    }
+    compareKind(findings, subject, ours, fact);
+    compareColumns(findings, subject, ours, columns);
+    compareSelectors(findings, subject, ours, selectors);
+  }
+  const gvks = new Set(
+    served.flatMap(({ group, version, kind, subresources }) => [
+      `${group === "" ? "" : `${group}/`}${version}/${kind}`,
+      ...subresources.map((sub) => `${sub.group ?? group}/${sub.version ?? version}/${sub.kind}`.replace(/^\//, "")),
+    ]),
+  );
+  const roots = Object.keys(types).filter((name) => gvks.has(types[name]?.gvk ?? ""));
+  const schemas = await everySchema();
+  for (const name of reachable(types, roots)) if (!schemas.has(name)) findings.add(name, "no such type");
+  for (const [name, schema] of schemas) {
+    // Types of our own and of others (CRI) are not in the facts.
+    if (types[name] !== undefined) compareType(findings, types, name, schema);
+  }
+  t.comment(`${served.length} kinds, ${schemas.size} types`);
+  return findings.all();
+}
+
+t.test("nothing of Kubernetes 1.33 is missing but what is listed", async (t) => {
+  if (!existsSync(shared)) {
+    t.comment("shared/ is not present: the comparison with the facts is left out");
+    return;
+  }
+  const found = await findAll();
+  if (record) writeFileSync(listPath, `${JSON.stringify(found, undefined, 1)}\n`);
+  const listed = JSON.parse(readFileSync(listPath, "utf8")) as Missing;
+  for (const subject of new Set([...Object.keys(found), ...Object.keys(listed)])) {
+    const [now, known] = [found[subject] ?? [], listed[subject] ?? []];
+    t.same(
+      now.filter((finding) => !known.includes(finding)),
+      [],
+      `${subject}: nothing else is missing`,
+    );
+    t.same(
+      known.filter((finding) => !now.includes(finding)),
+      [],
+      `${subject}: nothing is listed that is there (SVC_RECORD=1 strikes it)`,
+    );
+  }
+});
+
+t.test("every member of a schema has a place of its own", async (t) => {
+  for (const [name, schema] of await everySchema()) {
+    const numbers = Object.values(schema.fields).flatMap(({ number }) => (number === 0 ? [] : [number]));
+    t.equal(new Set(numbers).size, numbers.length, `${name}: numbers`);
+    const names = membersOf(schema).map((member) => member.name);
+    t.equal(new Set(names).size, names.length, `${name}: names`);
+  }
+});
