@@ -18,7 +18,8 @@ t.test("renderFieldError() says it in Kubernetes' words", async (t) => {
     [requiredField("a", "name or generateName is required"), "Required value: name or generateName is required"],
     [invalidField("a", "x", "no good"), 'Invalid value: "x": no good'],
     [invalidField("a", 0, "too small"), "Invalid value: 0: too small"],
-    [invalidField("a", null, "gone"), "Invalid value: null: gone"],
+    [invalidField("a", null, "gone"), 'Invalid value: "null": gone'],
+    [invalidField("a", ["x", "y"], "odd"), 'Invalid value: []string{"x", "y"}: odd'],
     [invalidField("a", { b: 1 }, "odd"), 'Invalid value: {"b":1}: odd'],
     [notSupported("a", "x", ["B", "A"]), 'Unsupported value: "x": supported values: "B", "A"'],
     [duplicateField("a", "x"), 'Duplicate value: "x"'],
@@ -26,6 +27,7 @@ t.test("renderFieldError() says it in Kubernetes' words", async (t) => {
     [notFoundField("a", "x"), 'Not found: "x"'],
     [tooLong("a", 63), "Too long: may not be more than 63 bytes"],
     [tooMany("a", 3, 2), "Too many: 3: must have at most 2 items"],
+    [tooMany("a", -1, 1), "Too many: must have at most 1 item"],
   ];
   for (const [error, text] of cases) t.equal(renderFieldError(error), text);
 });

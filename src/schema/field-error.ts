@@ -73,7 +73,7 @@ export function tooMany(field: string, actual: number, most: number): FieldError
 
 /**
  * The sentence without the field: `Invalid value: "x": must be no more than 63 bytes`. Values are printed as Go does:
- * text quoted, numbers and booleans bare, anything else as JSON.
+ * text quoted, numbers and booleans bare, lists of texts as `[]string{"a"}`, anything else as JSON.
  */
 export function renderFieldError(error: FieldError): string {
   const word = words[error.type];
@@ -88,6 +88,8 @@ function valueText(error: FieldError): string {
     case "FieldValueTooLong":
     case "InternalError":
       return "";
+    case "FieldValueTooMany":
+      return error.badValue === undefined ? "" : printed(error.badValue);
     default:
       return printed(error.badValue);
   }
@@ -102,8 +104,13 @@ function printed(value: unknown): string {
     case "boolean":
       return String(value);
     case "undefined":
-      return "null";
+      return '"null"';
     default:
-      return JSON.stringify(value);
+      if (value === null) return '"null"';
+      return isTexts(value) ? `[]string{${value.map(printed).join(", ")}}` : JSON.stringify(value);
   }
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
