@@ -9,6 +9,13 @@ import { daemonSetKind } from "./apps/daemon-set-kind.ts";
 import { deploymentKind } from "./apps/deployment-kind.ts";
 import { replicaSetKind } from "./apps/replica-set-kind.ts";
 import { statefulSetKind } from "./apps/stateful-set-kind.ts";
+import { selfSubjectReviewKind, tokenReviewKind } from "./authentication/review-kinds.ts";
+import {
+  localSubjectAccessReviewKind,
+  selfSubjectAccessReviewKind,
+  selfSubjectRulesReviewKind,
+  subjectAccessReviewKind,
+} from "./authorization/access-review-kinds.ts";
 import { horizontalPodAutoscalerKind } from "./autoscaling/horizontal-pod-autoscaler-kind.ts";
 import { horizontalPodAutoscalerV1Kind } from "./autoscaling/horizontal-pod-autoscaler-v1-kind.ts";
 import { cronJobKind } from "./batch/cron-job-kind.ts";
@@ -81,6 +88,12 @@ const builtinKinds: readonly Kind[] = [
   replicaSetKind,
   statefulSetKind,
   eventsV1EventKind,
+  selfSubjectReviewKind,
+  tokenReviewKind,
+  localSubjectAccessReviewKind,
+  selfSubjectAccessReviewKind,
+  selfSubjectRulesReviewKind,
+  subjectAccessReviewKind,
   horizontalPodAutoscalerKind,
   horizontalPodAutoscalerV1Kind,
   cronJobKind,

@@ -43,7 +43,8 @@ export async function testServer(config: Partial<ApiServerConfig> = {}): Promise
   const tokenOf = (name: string): string => {
     let token = tokens.get(name);
     if (token === undefined) {
-      const user: UserInfo = { name, uid: "", groups: name === "admin" ? ["system:masters"] : [], extra: {} };
+      const admin = name === "admin";
+      const user: UserInfo = { name, uid: admin ? "1" : "", groups: admin ? ["system:masters"] : [], extra: {} };
       token = parts.server.loopbackToken(user);
       tokens.set(name, token);
     }

@@ -75,7 +75,7 @@ export async function replay(cases: readonly RecordedCase[]): Promise<readonly O
   }
   const outcomes: Outcome[] = [];
   for (const group of [together, ...alone.values()]) {
-    await using server = await testServer();
+    await using server = await testServer({ authorizationModes: ["Node", "RBAC"] });
     const player = new Player(server, setups);
     for (const one of group) outcomes.push(await player.play(one));
   }

@@ -29,6 +29,7 @@ import { type Identities, identitiesOf } from "./identities.ts";
 import { feedNodeGraph } from "./node-graph-feed.ts";
 import { podLog } from "./pod-log.ts";
 import { Readiness } from "./readiness.ts";
+import { reviews } from "./reviews.ts";
 import { routing } from "./routing.ts";
 import { servingCertificate } from "./serving-certificate.ts";
 import { authentication } from "./stages/authentication.ts";
@@ -162,6 +163,8 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
     registries,
     readiness,
     agents,
+    identities,
+    authorizer,
     address,
     stopping: stopping.signal,
   });
@@ -224,13 +227,15 @@ interface Behind extends Pick<ApiServerDeps, "clock"> {
   readonly registries: Registries;
   readonly readiness: Readiness;
   readonly agents: AgentConnections;
+  readonly identities: Identities;
+  readonly authorizer: Authorizer;
   readonly address: () => string;
   readonly stopping: AbortSignal;
 }
 
 /** What answers behind the stages. */
 function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
-  const { clock, random, registries, readiness, agents, address, stopping } = behind;
+  const { clock, random, registries, readiness, agents, identities, authorizer, address, stopping } = behind;
   const namespaces = registries.of(namespaceKind);
   const admitPod = podAdmission(config.pods);
   const admit = (kind: Kind): Admit => {
@@ -253,6 +258,9 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
     aliases: config.groupAliases,
     gitVersion: config.gitVersion,
     address,
-    extra: { podLog: podLog(registries.of(nodeKind), agents) },
+    extra: {
+      podLog: podLog(registries.of(nodeKind), agents),
+      reviews: reviews({ authenticate: identities.authenticate, authorizer, clock }),
+    },
   });
 }

@@ -50,6 +50,27 @@ export interface Authorization {
 
 export interface Authorizer {
   authorize(attributes: Attributes): Promise<Authorization>;
+  /** What it would allow the user in the namespace, for people who ask. Absent where it never allows by rules. */
+  rulesFor?(user: UserInfo, namespace: string): UserRules;
+}
+
+export interface UserRules {
+  readonly rules: readonly PolicyRule[];
+  /** There may be more that the user is allowed. */
+  readonly incomplete: boolean;
+  readonly error?: string | undefined;
+}
+
+/** As in `rbac.authorization.svc.io/v1`. Group names mean the same in either spelling. */
+export interface PolicyRule {
+  readonly verbs: readonly string[];
+  readonly apiGroups?: readonly string[] | undefined;
+  /** `pods`, `pods/log`, `*` for all, `*` with a slash and a subresource for that of all. */
+  readonly resources?: readonly string[] | undefined;
+  /** Absent or empty: any name. */
+  readonly resourceNames?: readonly string[] | undefined;
+  /** `/healthz`, `/apis/*`. */
+  readonly nonResourceURLs?: readonly string[] | undefined;
 }
 
 export const ANONYMOUS = "system:anonymous";

@@ -1,11 +1,13 @@
 /** Every path under which a kind is served, and what answers there. */
 import type { ApiObject, Kind, Subresource, Verb } from "../../api/kind.ts";
+import { isReview } from "../../api/review-kind.ts";
 import { kubernetesGroup, type Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import type { Router } from "../../http/router.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { RequestContext } from "../context.ts";
 import { getObject, listObjects } from "./read.ts";
+import { type AnswerReview, createReview } from "./review.ts";
 import { bindPod } from "./subresources.ts";
 import type { ResourceHandler, ResourceSettings, Target } from "./target.ts";
 import { createObject, deleteObject, deleteObjects, patchObject, updateObject } from "./write.ts";
@@ -15,6 +17,8 @@ export type Route = (context: RequestContext, params: Readonly<Record<string, st
 /** Subresources that need more than this room has: handed in by whoever owns it. */
 export interface ExtraHandlers {
   readonly podLog: ResourceHandler;
+  /** Who answers the kinds that are questions. */
+  readonly reviews: Readonly<Record<string, AnswerReview>>;
 }
 
 /** The spellings in which a group is served, the project's own first. */
@@ -46,7 +50,7 @@ function addKind(router: Router<Route>, target: Target, extra: ExtraHandlers): v
     router.add(method, path, (context, params) => handler(target, context, params));
   };
   add("GET", collection, allowed(kind, "list", listObjects));
-  add("POST", collection, allowed(kind, "create", createObject));
+  add("POST", collection, allowed(kind, "create", isReview(kind) ? createReview(answerer(kind, extra)) : createObject));
   add("DELETE", collection, allowed(kind, "deletecollection", deleteObjects));
   if (kind.namespaced) add("GET", `${base}/${kind.plural}`, allowed(kind, "list", listObjects));
   const one = `${collection}/{name}`;
@@ -69,6 +73,13 @@ const METHODS: Partial<Record<Verb, string>> = {
   patch: "PATCH",
   update: "PUT",
 };
+
+/** Throws for a question that nobody answers. */
+function answerer(kind: Kind, { reviews }: ExtraHandlers): AnswerReview {
+  const answer = reviews[kind.kind];
+  if (answer === undefined) throw new Error(`Cannot serve ${kind.plural}: nobody answers them`);
+  return answer;
+}
 
 function allowed<T extends ApiObject>(
   kind: Kind<T>,

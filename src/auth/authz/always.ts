@@ -1,7 +1,16 @@
 import type { Authorizer } from "../user.ts";
 
 /** `--authorization-mode=AlwaysAllow` */
-export const alwaysAllow: Authorizer = { authorize: async () => ({ decision: "allow", reason: "" }) };
+export const alwaysAllow: Authorizer = {
+  authorize: async () => ({ decision: "allow", reason: "" }),
+  rulesFor: () => ({
+    rules: [
+      { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
+      { verbs: ["*"], nonResourceURLs: ["*"] },
+    ],
+    incomplete: false,
+  }),
+};
 
 /** `--authorization-mode=AlwaysDeny` */
 export const alwaysDeny: Authorizer = {

@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from "node:fs";
 import t from "tap";
 import { svcGroup } from "../../api/scheme.ts";
 import { parseYaml } from "../../schema/yaml.ts";
+import type { PolicyRule } from "../user.ts";
 import { bootstrapBindings, bootstrapRoles } from "./bootstrap-policy.ts";
-import type { PolicyRule } from "./rbac.ts";
 
 interface Document {
   readonly items: readonly {

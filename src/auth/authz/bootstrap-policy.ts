@@ -2,8 +2,8 @@
  * What is granted before anybody has granted anything: Kubernetes' bootstrap roles and bindings, those of them whose
  * subjects exist from the start. Each line is `[groups] [resources] [verbs]`, in Kubernetes' order.
  */
-import { AUTHENTICATED, MASTERS, UNAUTHENTICATED } from "../user.ts";
-import { type Grant, type PolicyRule, type RuleSource, type Subject, subjectOf } from "./rbac.ts";
+import { AUTHENTICATED, MASTERS, type PolicyRule, UNAUTHENTICATED } from "../user.ts";
+import { type Grant, type RuleSource, type Subject, subjectOf } from "./rbac.ts";
 
 const READ = ["get", "list", "watch"] as const;
 const WRITE = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"] as const;

@@ -28,6 +28,10 @@ export function nodeAuthorizer(graph: NodeGraph): Authorizer {
       if (refusal !== undefined) return abstain(refusal);
       return rules.some((rule) => ruleAllows(rule, attributes)) ? { decision: "allow", reason: "" } : abstain("");
     },
+    rulesFor(user) {
+      if (nodeOf(user) === undefined) return { rules: [], incomplete: false };
+      return { rules: [], incomplete: true, error: "node authorizer does not support user rule resolution" };
+    },
   };
 }
 

@@ -1,7 +1,8 @@
 import t from "tap";
+import type { PolicyRule } from "../user.ts";
 import { type Attributes, MASTERS, type UserInfo } from "../user.ts";
 import { bootstrapPolicy } from "./bootstrap-policy.ts";
-import { type PolicyRule, rbacAuthorizer, ruleAllows, subjectOf } from "./rbac.ts";
+import { rbacAuthorizer, ruleAllows, subjectOf } from "./rbac.ts";
 
 const nobody: UserInfo = { name: "nobody", uid: "", groups: [], extra: {} };
 

@@ -1,18 +1,6 @@
 import { svcGroup } from "../../api/scheme.ts";
-import type { Attributes, Authorizer, UserInfo } from "../user.ts";
+import type { Attributes, Authorizer, PolicyRule, UserInfo } from "../user.ts";
 import { combinedResource } from "./reason.ts";
-
-/** As in `rbac.authorization.svc.io/v1`. Group names mean the same in either spelling. */
-export interface PolicyRule {
-  readonly verbs: readonly string[];
-  readonly apiGroups?: readonly string[];
-  /** `pods`, `pods/log`, `*` for all, `*` with a slash and a subresource for that of all. */
-  readonly resources?: readonly string[];
-  /** Absent or empty: any name. */
-  readonly resourceNames?: readonly string[];
-  /** `/healthz`, `/apis/*`. */
-  readonly nonResourceURLs?: readonly string[];
-}
 
 export interface Subject {
   readonly kind: "User" | "Group" | "ServiceAccount";
@@ -43,6 +31,9 @@ export function rbacAuthorizer(source: RuleSource): Authorizer {
         }
       }
       return { decision: "no-opinion", reason: "" };
+    },
+    rulesFor(user, namespace) {
+      return { rules: [...source.grantsFor(user, namespace)].flatMap((grant) => grant.rules), incomplete: false };
     },
   };
 }

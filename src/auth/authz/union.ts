@@ -12,5 +12,14 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
       }
       return { decision: "no-opinion", reason: reasons.join("\n") };
     },
+    rulesFor(user, namespace) {
+      const answers = authorizers.flatMap((authorizer) => authorizer.rulesFor?.(user, namespace) ?? []);
+      const errors = answers.flatMap(({ error }) => error ?? []);
+      return {
+        rules: answers.flatMap(({ rules }) => rules),
+        incomplete: answers.some(({ incomplete }) => incomplete),
+        error: errors.length === 0 ? undefined : errors.join("\n"),
+      };
+    },
   };
 }

@@ -1,0 +1,44 @@
+import { reviewKind } from "../review-kind.ts";
+import {
+  type LocalSubjectAccessReview,
+  localSubjectAccessReview,
+  type SelfSubjectAccessReview,
+  type SubjectAccessReview,
+  selfSubjectAccessReview,
+  subjectAccessReview,
+} from "./access-review.ts";
+import { validateLocalAccess, validateSelfAccess, validateSubjectAccess } from "./access-review-validation.ts";
+import { type SelfSubjectRulesReview, selfSubjectRulesReview } from "./self-subject-rules-review.ts";
+
+const names = { group: "authorization.svc.io", version: "v1" } as const;
+
+export const subjectAccessReviewKind = reviewKind<SubjectAccessReview>({
+  ...names,
+  kind: "SubjectAccessReview",
+  namespaced: false,
+  schema: subjectAccessReview,
+  validate: validateSubjectAccess,
+});
+
+export const localSubjectAccessReviewKind = reviewKind<LocalSubjectAccessReview>({
+  ...names,
+  kind: "LocalSubjectAccessReview",
+  namespaced: true,
+  schema: localSubjectAccessReview,
+  validate: validateLocalAccess,
+});
+
+export const selfSubjectAccessReviewKind = reviewKind<SelfSubjectAccessReview>({
+  ...names,
+  kind: "SelfSubjectAccessReview",
+  namespaced: false,
+  schema: selfSubjectAccessReview,
+  validate: validateSelfAccess,
+});
+
+export const selfSubjectRulesReviewKind = reviewKind<SelfSubjectRulesReview>({
+  ...names,
+  kind: "SelfSubjectRulesReview",
+  namespaced: false,
+  schema: selfSubjectRulesReview,
+});

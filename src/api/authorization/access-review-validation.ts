@@ -1,0 +1,105 @@
+/** What a question about access must say: who, and either a resource or a path. */
+import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
+import { index } from "../../schema/field-path.ts";
+import { validateLabelRequirement } from "../meta/label-selector-validation.ts";
+import type { ObjectMeta } from "../meta/object-meta.ts";
+import type {
+  FieldSelectorAttributes,
+  LabelSelectorAttributes,
+  LocalSubjectAccessReview,
+  ResourceAttributes,
+  SelfSubjectAccessReview,
+  SubjectAccessReview,
+  SubjectAccessReviewSpec,
+} from "./access-review.ts";
+
+type Asked = Pick<SubjectAccessReviewSpec, "resourceAttributes" | "nonResourceAttributes">;
+
+export function validateSubjectAccess({ metadata, spec }: SubjectAccessReview): readonly FieldError[] {
+  return [...validateSubject(spec), ...validateEmpty(metadata)];
+}
+
+export function validateSelfAccess({ metadata, spec }: SelfSubjectAccessReview): readonly FieldError[] {
+  return [...validateAsked(spec), ...validateEmpty(metadata)];
+}
+
+export function validateLocalAccess({ metadata, spec }: LocalSubjectAccessReview): readonly FieldError[] {
+  const { namespace, ...rest } = metadata ?? {};
+  const asked = spec?.resourceAttributes?.namespace ?? "";
+  const elsewhere = spec?.resourceAttributes !== undefined && asked !== (namespace ?? "");
+  const path = spec?.nonResourceAttributes;
+  return [
+    ...validateSubject(spec),
+    ...validateEmpty(rest),
+    ...(elsewhere ? [invalidField("spec.resourceAttributes.namespace", asked, "must match metadata.namespace")] : []),
+    ...(path === undefined
+      ? []
+      : [invalidField("spec.nonResourceAttributes", path, "disallowed on this kind of request")]),
+  ];
+}
+
+function validateSubject(spec: SubjectAccessReviewSpec | undefined): readonly FieldError[] {
+  const anybody = !spec?.user && (spec?.groups ?? []).length === 0;
+  const detail = "at least one of user or group must be specified";
+  return [...validateAsked(spec), ...(anybody ? [invalidField("spec.user", spec?.user ?? "", detail)] : [])];
+}
+
+function validateAsked({ resourceAttributes, nonResourceAttributes }: Asked = {}): readonly FieldError[] {
+  const both = "cannot be specified in combination with resourceAttributes";
+  const neither = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+  if (resourceAttributes !== undefined && nonResourceAttributes !== undefined) {
+    return [invalidField("spec.nonResourceAttributes", nonResourceAttributes, both)];
+  }
+  if (resourceAttributes !== undefined) return validateResource(resourceAttributes);
+  return nonResourceAttributes === undefined ? [invalidField("spec.resourceAttributes", "null", neither)] : [];
+}
+
+function validateResource({ fieldSelector, labelSelector }: ResourceAttributes): readonly FieldError[] {
+  const fields = "spec.resourceAttributes.fieldSelector";
+  const labels = "spec.resourceAttributes.labelSelector";
+  return [
+    ...validateSelector(fieldSelector, fields, (requirement, path) => [
+      ...(requirement.key === "" ? [requiredField(`${path}.key`, "must be specified")] : []),
+      ...validateFieldValues(requirement.operator, requirement.values ?? [], `${path}.values`),
+    ]),
+    ...validateSelector(labelSelector, labels, validateLabelRequirement),
+  ];
+}
+
+type Selector = FieldSelectorAttributes | LabelSelectorAttributes;
+type Requirement = NonNullable<Selector["requirements"]>[number];
+
+function validateSelector(
+  selector: Selector | undefined,
+  path: string,
+  validateRequirement: (requirement: Requirement, path: string) => readonly FieldError[],
+): readonly FieldError[] {
+  if (selector === undefined) return [];
+  const { rawSelector = "", requirements = [] } = selector;
+  const at = `${path}.requirements`;
+  if (rawSelector !== "" && requirements.length > 0) {
+    return [invalidField(`${path}.rawSelector`, rawSelector, "may not specified at the same time as requirements")];
+  }
+  if (rawSelector === "" && requirements.length === 0) {
+    return [requiredField(at, `when ${path} is specified, requirements or rawSelector is required`)];
+  }
+  return requirements.flatMap((requirement, place) => validateRequirement(requirement, index(at, place)));
+}
+
+/** Operators that nobody knows are left to the authorizers. */
+function validateFieldValues(operator: string, values: readonly string[], path: string): readonly FieldError[] {
+  const wants = operator === "In" || operator === "NotIn";
+  const refuses = operator === "Exists" || operator === "DoesNotExist";
+  if (wants && values.length === 0) {
+    return [requiredField(path, "must be specified when `operator` is 'In' or 'NotIn'")];
+  }
+  if (refuses && values.length > 0) {
+    return [invalidField(path, values, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")];
+  }
+  return [];
+}
+
+function validateEmpty(metadata: ObjectMeta | undefined): readonly FieldError[] {
+  const { managedFields: _, ...rest } = metadata ?? {};
+  return Object.keys(rest).length === 0 ? [] : [invalidField("metadata", metadata, "must be empty")];
+}

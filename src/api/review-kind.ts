@@ -1,0 +1,32 @@
+/** Kinds that are questions: created, answered, and not kept. */
+import type { ObjectSchema } from "../schema/schema.ts";
+import { ageColumn, nameColumn } from "./columns.ts";
+import type { ApiObject, Kind, Strategy } from "./kind.ts";
+
+interface Review<T extends ApiObject> extends Pick<Kind<T>, "group" | "version" | "kind" | "namespaced"> {
+  readonly schema: ObjectSchema & { readonly name: string };
+  readonly validate?: Strategy<T>["validate"];
+}
+
+export function reviewKind<T extends ApiObject>({ validate, ...review }: Review<T>): Kind<T> {
+  const singular = review.kind.toLowerCase();
+  return {
+    ...review,
+    listKind: `${review.kind}List`,
+    plural: `${singular}s`,
+    singular,
+    shortNames: [],
+    categories: [],
+    verbs: ["create"],
+    subresources: [],
+    storageName: "",
+    columns: [nameColumn, ageColumn],
+    selectableFields: {},
+    strategy: validate === undefined ? {} : { validate },
+  };
+}
+
+/** Whether objects of the kind are kept; what is not can only be created, and is answered at once. */
+export function isReview(kind: Kind): boolean {
+  return kind.storageName === "";
+}

@@ -1,0 +1,26 @@
+import type { ApiObject } from "../../api/kind.ts";
+import { invalid } from "../../api/status.ts";
+import { defaulted, inNamespace } from "../../registry/write.ts";
+import { renderFieldError } from "../../schema/field-error.ts";
+import type { RequestContext } from "../context.ts";
+import { readObject } from "./body.ts";
+import { writeQuery } from "./query.ts";
+import { writtenResponse } from "./respond.ts";
+import { answeringOf, expectedOf, type ResourceHandler, scopeOf } from "./target.ts";
+
+/** The question with its answer in `status`. Throws a `StatusError` where there is none. */
+export type AnswerReview = (context: RequestContext, question: ApiObject) => Promise<ApiObject>;
+
+/** POST of an object that is a question. Nothing is stored. */
+export function createReview(answer: AnswerReview): ResourceHandler {
+  return async (target, context, params) => {
+    const { fieldValidation } = writeQuery("CreateOptions", context.info.query);
+    const answering = answeringOf(target, context, "object");
+    const sent = await readObject(context, expectedOf(target), fieldValidation);
+    const question = defaulted(target.registry, inNamespace(target.registry, scopeOf(target, context, params), sent));
+    const errors = target.kind.strategy.validate?.(question) ?? [];
+    // Questions have no names, and Kubernetes does not name their kind either.
+    if (errors.length > 0) throw invalid({ group: target.group, resource: "", name: "" }, errors, renderFieldError);
+    return writtenResponse(201, target.kind, await answer(context, question), answering);
+  };
+}

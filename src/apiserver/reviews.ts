@@ -1,0 +1,141 @@
+/** The answers to `SubjectAccessReview` and its like, from the server's own authenticators and authorizers. */
+import type { SelfSubjectReview } from "../api/authentication/self-subject-review.ts";
+import type { TokenReview, TokenReviewStatus } from "../api/authentication/token-review.ts";
+import type {
+  SelfSubjectAccessReview,
+  SubjectAccessReview,
+  SubjectAccessReviewSpec,
+  SubjectAccessReviewStatus,
+} from "../api/authorization/access-review.ts";
+import type { SelfSubjectRulesReview } from "../api/authorization/self-subject-rules-review.ts";
+import type { ApiObject } from "../api/kind.ts";
+import { badRequest, StatusError } from "../api/status.ts";
+import type { Attributes, Authenticator, Authorizer, UserInfo } from "../auth/user.ts";
+import { timeOf } from "../schema/time.ts";
+import type { Clock } from "../std/clock.ts";
+import { userOf } from "./context.ts";
+import type { AnswerReview } from "./resources/review.ts";
+import { selectedFields, selectedLabels } from "./review-selectors.ts";
+
+export interface ReviewDeps {
+  readonly authenticate: Authenticator;
+  readonly authorizer: Authorizer;
+  readonly clock: Clock;
+}
+
+/** By kind. */
+export function reviews({ authenticate, authorizer, clock }: ReviewDeps): Readonly<Record<string, AnswerReview>> {
+  const access: AnswerReview = async (_context, object) => {
+    const { spec } = object as SubjectAccessReview;
+    return answered(object, await review(authorizer, subjectOf(spec), spec));
+  };
+  return {
+    SubjectAccessReview: access,
+    LocalSubjectAccessReview: access,
+    async SelfSubjectAccessReview(context, object) {
+      const { spec } = object as SelfSubjectAccessReview;
+      return answered(object, await review(authorizer, userOf(context), spec));
+    },
+    async SelfSubjectRulesReview(context, object) {
+      const { namespace = "" } = (object as SelfSubjectRulesReview).spec ?? {};
+      if (namespace === "") throw badRequest("no namespace on request");
+      return answered(object, rulesOf(authorizer, userOf(context), namespace));
+    },
+    async SelfSubjectReview(context, object) {
+      const metadata = { ...object.metadata, creationTimestamp: timeOf(clock.now()) };
+      return answered({ ...object, metadata }, { userInfo: infoOf(userOf(context)) }) satisfies SelfSubjectReview;
+    },
+    async TokenReview(_context, object) {
+      const { token = "", audiences = [] } = (object as TokenReview).spec ?? {};
+      if (token === "") throw badRequest("token is required for TokenReview in authentication");
+      return answered(object, await identify(authenticate, token, audiences));
+    },
+  };
+}
+
+function answered<T extends ApiObject, S>(object: T, status: S): T & { readonly status: S } {
+  return { ...object, status };
+}
+
+type Asked = Pick<SubjectAccessReviewSpec, "resourceAttributes" | "nonResourceAttributes">;
+
+async function review(authorizer: Authorizer, user: UserInfo, asked: Asked): Promise<SubjectAccessReviewStatus> {
+  const { attributes, problems } = attributesOf(user, asked);
+  const { decision, reason } = await authorizer.authorize(attributes);
+  return {
+    allowed: decision === "allow",
+    ...(decision === "deny" ? { denied: true } : {}),
+    ...(reason === "" ? {} : { reason }),
+    ...(problems.length === 0 ? {} : { evaluationError: problems.join("; ") }),
+  };
+}
+
+function attributesOf(user: UserInfo, asked: Asked): { attributes: Attributes; problems: readonly string[] } {
+  const { resourceAttributes: resource, nonResourceAttributes: path } = asked;
+  const fields = selectedFields(resource?.fieldSelector);
+  const labels = selectedLabels(resource?.labelSelector);
+  const attributes: Attributes = {
+    user,
+    verb: (resource ?? path)?.verb ?? "",
+    isResourceRequest: resource !== undefined,
+    namespace: resource?.namespace ?? "",
+    apiGroup: resource?.group ?? "",
+    apiVersion: resource?.version ?? "",
+    resource: resource?.resource ?? "",
+    subresource: resource?.subresource ?? "",
+    name: resource?.name ?? "",
+    path: path?.path ?? "",
+    ...(fields.text === undefined ? {} : { fieldSelector: fields.text }),
+    ...(labels.text === undefined ? {} : { labelSelector: labels.text }),
+  };
+  const problemOf = (name: string, problem: string | undefined): readonly string[] =>
+    problem === undefined ? [] : [`spec.resourceAttributes.${name} ${problem}`];
+  return {
+    attributes,
+    problems: [...problemOf("fieldSelector", fields.problem), ...problemOf("labelSelector", labels.problem)],
+  };
+}
+
+function subjectOf({ user = "", groups = [], extra = {}, uid = "" }: SubjectAccessReviewSpec): UserInfo {
+  return { name: user, uid, groups, extra };
+}
+
+function infoOf({ name, uid, groups, extra }: UserInfo) {
+  return {
+    username: name,
+    ...(uid === "" ? {} : { uid }),
+    ...(groups.length === 0 ? {} : { groups }),
+    ...(Object.keys(extra).length === 0 ? {} : { extra }),
+  };
+}
+
+function rulesOf(authorizer: Authorizer, user: UserInfo, namespace: string) {
+  const { rules, incomplete, error } = authorizer.rulesFor?.(user, namespace) ?? { rules: [], incomplete: true };
+  const forPaths = rules.filter((rule) => (rule.nonResourceURLs ?? []).length > 0);
+  const forResources = rules.filter((rule) => (rule.nonResourceURLs ?? []).length === 0);
+  return {
+    resourceRules: forResources.map(({ nonResourceURLs: _, ...rule }) => rule),
+    nonResourceRules: forPaths.map(({ verbs, nonResourceURLs }) => ({ verbs, nonResourceURLs })),
+    incomplete,
+    ...(error === undefined ? {} : { evaluationError: error }),
+  };
+}
+
+/** No token that this server knows is meant for a particular audience. */
+async function identify(
+  authenticate: Authenticator,
+  token: string,
+  audiences: readonly string[],
+): Promise<TokenReviewStatus> {
+  try {
+    const user = await authenticate({ certificates: [], authorization: `Bearer ${token}` });
+    if (user === undefined) return { error: "invalid bearer token" };
+    if (audiences.length > 0) {
+      return { error: `token audiences [] is invalid for the target audiences ${JSON.stringify(audiences)}` };
+    }
+    return { authenticated: true, user: infoOf(user) };
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.status.code !== 401) throw error;
+    return { error: "invalid bearer token" };
+  }
+}
