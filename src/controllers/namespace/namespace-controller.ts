@@ -51,7 +51,7 @@ export async function runNamespaceController(deps: ControllerDeps): Promise<void
 function contentKinds(): readonly Kind[] {
   const kinds = builtinScheme()
     .kinds()
-    .filter((kind) => kind.namespaced && kind.conversion === undefined);
+    .filter((kind) => kind.namespaced && kind.conversion === undefined && kind.verbs.includes("list"));
   return [podKind as Kind, ...kinds.filter((kind) => kind.kind !== podKind.kind)];
 }
 
