@@ -1,0 +1,60 @@
+import t from "tap";
+import {
+  cidrWarnings,
+  ipProblems,
+  ipWarnings,
+  validateCidr,
+  validateIp,
+  validateLegacyCidr,
+  validateLegacyIp,
+} from "./ip-validation.ts";
+
+t.test("validateIp() demands the standard form, validateLegacyIp() any", async (t) => {
+  const cases: readonly (readonly [text: string, problem: string | undefined, legacy: boolean])[] = [
+    ["10.0.0.1", undefined, true],
+    ["2001:DB8::1", undefined, true],
+    ["10.0.0.01", "must not have leading 0s", true],
+    ["::ffff:10.0.0.1", "must not be an IPv4-mapped IPv6 address", true],
+    ["x", "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)", false],
+  ];
+  for (const [text, problem, legacy] of cases) {
+    t.same(ipProblems(text), problem === undefined ? [] : [problem], text);
+    t.same(validateIp(text, "p")[0]?.detail, problem, text);
+    t.equal(validateLegacyIp(text, "p").length === 0, legacy, text);
+  }
+});
+
+t.test("validateCidr() demands that no bit stands behind the prefix", async (t) => {
+  const cases: readonly (readonly [text: string, problem: string | undefined, legacy: boolean])[] = [
+    ["10.0.0.0/8", undefined, true],
+    ["10.1.0.0/8", "must not have bits set beyond the prefix length", true],
+    ["010.0.0.0/8", "must not have leading 0s in IP or prefix length", true],
+    ["::ffff:10.0.0.0/104", "must not have an IPv4-mapped IPv6 address", true],
+    ["10.0.0.0", "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)", false],
+  ];
+  for (const [text, problem, legacy] of cases) {
+    t.same(validateCidr(text, "p")[0]?.detail, problem, text);
+    t.equal(validateLegacyCidr(text, "p").length === 0, legacy, text);
+  }
+});
+
+t.test("ipWarnings() and cidrWarnings() name the form to use", async (t) => {
+  t.same(ipWarnings("10.0.0.1", "p"), []);
+  t.same(ipWarnings("nonsense", "p"), []);
+  t.same(ipWarnings("010.0.0.1", "spec.ip"), [
+    'spec.ip: non-standard IP address "010.0.0.1" will be considered invalid in a future Kubernetes release: use "10.0.0.1"',
+  ]);
+  t.same(ipWarnings("2001:DB8::1", "p"), [
+    'p: IPv6 address "2001:DB8::1" should be in RFC 5952 canonical format ("2001:db8::1")',
+  ]);
+  t.same(cidrWarnings("10.0.0.0/8", "p"), []);
+  t.same(cidrWarnings("10.1.2.3/8", "p"), [
+    'p: CIDR value "10.1.2.3/8" is ambiguous in this context (should be "10.0.0.0/8" or "10.1.2.3/32"?)',
+  ]);
+  t.same(cidrWarnings("10.0.0.0/08", "p"), [
+    'p: non-standard CIDR value "10.0.0.0/08" will be considered invalid in a future Kubernetes release: use "10.0.0.0/8"',
+  ]);
+  t.same(cidrWarnings("2001:DB8::/32", "p"), [
+    'p: IPv6 CIDR value "2001:DB8::/32" should be in RFC 5952 canonical format ("2001:db8::/32")',
+  ]);
+});

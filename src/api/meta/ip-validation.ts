@@ -1,0 +1,78 @@
+/**
+ * Rules for members that hold addresses and blocks. Newer members demand the standard form; older ("legacy") members go
+ * on taking what they took, with a warning that names the form to use.
+ */
+import { type FieldError, invalidField } from "../../schema/field-error.ts";
+import { bitsOf, type Cidr, formatCidr, formatIp, type Ip, parseCidr, parseIp } from "./ip.ts";
+
+const NO_IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+const NO_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+
+/** What is wrong with an address in a newer member, in Kubernetes' words. */
+export function ipProblems(text: string): readonly string[] {
+  const ip = parseIp(text);
+  if (ip === undefined) return [NO_IP];
+  if (ip.form === "leadingZeros") return ["must not have leading 0s"];
+  return ip.form === "mapped" ? ["must not be an IPv4-mapped IPv6 address"] : [];
+}
+
+export function validateIp(text: string, path: string): readonly FieldError[] {
+  return ipProblems(text).map((problem) => invalidField(path, text, problem));
+}
+
+export function validateLegacyIp(text: string, path: string): readonly FieldError[] {
+  return parseIp(text) === undefined ? [invalidField(path, text, NO_IP)] : [];
+}
+
+export function validateCidr(text: string, path: string): readonly FieldError[] {
+  const block = parseCidr(text);
+  const problem = block === undefined ? NO_CIDR : problemOf(block);
+  return problem === undefined ? [] : [invalidField(path, text, problem)];
+}
+
+function problemOf(block: Cidr): string | undefined {
+  if (block.form === "leadingZeros") return "must not have leading 0s in IP or prefix length";
+  if (block.form === "mapped") return "must not have an IPv4-mapped IPv6 address";
+  return block.address.value === block.network ? undefined : "must not have bits set beyond the prefix length";
+}
+
+export function validateLegacyCidr(text: string, path: string): readonly FieldError[] {
+  return parseCidr(text) === undefined ? [invalidField(path, text, NO_CIDR)] : [];
+}
+
+/** What users of a legacy member are told of an address that has been checked. */
+export function ipWarnings(text: string, path: string): readonly string[] {
+  const ip = parseIp(text);
+  if (ip === undefined) return [];
+  const canonical = formatIp(ip);
+  if (ip.form !== "standard") return [nonStandard("IP address", text, canonical, path)];
+  return isOddIPv6(ip, text, canonical)
+    ? [`${path}: IPv6 address "${text}" should be in RFC 5952 canonical format ("${canonical}")`]
+    : [];
+}
+
+export function cidrWarnings(text: string, path: string): readonly string[] {
+  const block = parseCidr(text);
+  if (block === undefined) return [];
+  const canonical = formatCidr(block);
+  const warnings: string[] = [];
+  if (block.address.value !== block.network && block.family === block.address.family) {
+    const single = `${formatIp(block.address)}/${bitsOf(block.family)}`;
+    warnings.push(
+      `${path}: CIDR value "${text}" is ambiguous in this context (should be "${canonical}" or "${single}"?)`,
+    );
+  }
+  if (block.form !== "standard") warnings.push(nonStandard("CIDR value", text, canonical, path));
+  if (warnings.length === 0 && isOddIPv6(block, text, canonical)) {
+    warnings.push(`${path}: IPv6 CIDR value "${text}" should be in RFC 5952 canonical format ("${canonical}")`);
+  }
+  return warnings;
+}
+
+function nonStandard(what: string, text: string, canonical: string, path: string): string {
+  return `${path}: non-standard ${what} "${text}" will be considered invalid in a future Kubernetes release: use "${canonical}"`;
+}
+
+function isOddIPv6({ family }: Pick<Ip, "family">, text: string, canonical: string): boolean {
+  return family === "IPv6" && text !== canonical;
+}
