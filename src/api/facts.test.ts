@@ -154,9 +154,11 @@ function compareField(findings: Findings, types: Types, subject: string, ours: F
   if (!String(fact.default).startsWith("ref(")) compare("default", ours.default, fact.default);
   compare("patch strategy", ours.patchStrategy, fact.patchStrategy);
   compare("merge key", ours.patchMergeKey, fact.patchMergeKey);
+  compare("granular", ours.granular === true, fact.mapType === "granular");
   if (fact.inline === true) return;
   compare("pointer", ours.presence === "pointer" || ours.nilable === true, fact.go.startsWith("*"));
   compare("always in JSON", ours.presence === "required" || ours.emitEmpty === true, fact.omitempty !== true);
+  compare("required", ours.presence === "required" || ours.publishedRequired === true, fact.required);
   if (schema.type === "list") {
     compare("list type", schema.listType, fact.listType ?? "atomic");
     compare("map keys", schema.mapKeys, fact.listMapKeys);

@@ -89,7 +89,7 @@ export function enumeration<const N extends Readonly<Record<string, number>>>(
 export function object<const F extends Fields>(
   name: string,
   fields: F,
-  options?: Pick<ObjectSchema, "atomic" | "description">,
+  options?: Pick<ObjectSchema, "atomic" | "description" | "unions">,
 ): ObjectSchema & Of<Members<F>> {
   return { type: "object", name, fields, syntax: "proto2", ...options };
 }

@@ -92,6 +92,13 @@ export interface ObjectSchema extends Of<unknown> {
   readonly description?: string;
   /** Server-side apply and strategic merge treat the object as one value. */
   readonly atomic?: boolean;
+  /** Members of which one counts, and the one that says which: published, but not enforced here. */
+  readonly unions?: readonly Union[];
+}
+
+export interface Union {
+  readonly discriminator: string;
+  readonly members: readonly string[];
 }
 
 export interface MapSchema extends Of<unknown> {
@@ -129,6 +136,10 @@ export interface Field<S extends Schema = Schema, P extends Presence = Presence>
   readonly nullable?: boolean;
   /** A required member that Go holds by a pointer: absent, it is nothing and not its zero. */
   readonly nilable?: boolean;
+  /** Documents call it required although JSON leaves it out when it is empty. */
+  readonly publishedRequired?: boolean;
+  /** Merged member by member, be its type atomic or not. */
+  readonly granular?: boolean;
   readonly patchStrategy?: string;
   readonly patchMergeKey?: string;
   readonly featureGate?: string;

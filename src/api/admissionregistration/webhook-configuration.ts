@@ -8,6 +8,7 @@ import {
   optional,
   pointer,
   required,
+  requiredPointer,
   string,
 } from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
@@ -39,7 +40,7 @@ export const mutatingWebhook = object("admissionregistration/v1.MutatingWebhook"
   matchPolicy: pointer(9, oneOf("Exact", "Equivalent")),
   namespaceSelector: pointer(5, labelSelector),
   objectSelector: pointer(11, labelSelector),
-  sideEffects: required(6, oneOf("Unknown", "None", "Some", "NoneOnDryRun")),
+  sideEffects: requiredPointer(6, oneOf("Unknown", "None", "Some", "NoneOnDryRun")),
   timeoutSeconds: pointer(7, int32),
   admissionReviewVersions: required(8, list(string)),
   reinvocationPolicy: pointer(10, oneOf("Never", "IfNeeded")),
@@ -62,7 +63,7 @@ export const validatingWebhook = object("admissionregistration/v1.ValidatingWebh
   matchPolicy: pointer(9, oneOf("Exact", "Equivalent")),
   namespaceSelector: pointer(5, labelSelector),
   objectSelector: pointer(10, labelSelector),
-  sideEffects: required(6, oneOf("Unknown", "None", "Some", "NoneOnDryRun")),
+  sideEffects: requiredPointer(6, oneOf("Unknown", "None", "Some", "NoneOnDryRun")),
   timeoutSeconds: pointer(7, int32),
   admissionReviewVersions: required(8, list(string)),
   matchConditions: optional(11, listMap(matchCondition, "name"), { patchStrategy: "merge", patchMergeKey: "name" }),

@@ -1,4 +1,15 @@
-import { list, listMap, map, object, oneOf, optional, pointer, required, string, time } from "../../schema/define.ts";
+import {
+  list,
+  listMap,
+  map,
+  object,
+  optional,
+  pointer,
+  published,
+  required,
+  string,
+  time,
+} from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
 import { objectMeta } from "../meta/object-meta.ts";
 import { typeMeta } from "../meta/type-meta.ts";
@@ -17,13 +28,13 @@ export type PersistentVolumeClaimCondition = Infer<typeof persistentVolumeClaimC
 
 export const modifyVolumeStatus = object("core/v1.ModifyVolumeStatus", {
   targetVolumeAttributesClassName: optional(1, string),
-  status: required(2, oneOf("Pending", "InProgress", "Infeasible")),
+  status: required(2, published("Pending", "InProgress", "Infeasible")),
 });
 export type ModifyVolumeStatus = Infer<typeof modifyVolumeStatus>;
 
 export const persistentVolumeClaimStatus = object("core/v1.PersistentVolumeClaimStatus", {
-  phase: optional(1, oneOf("Pending", "Bound", "Lost")),
-  accessModes: optional(2, list(oneOf("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"))),
+  phase: optional(1, published("Pending", "Bound", "Lost")),
+  accessModes: optional(2, list(published("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"))),
   capacity: optional(3, resourceList),
   conditions: optional(4, listMap(persistentVolumeClaimCondition, "type"), {
     patchStrategy: "merge",
@@ -33,7 +44,7 @@ export const persistentVolumeClaimStatus = object("core/v1.PersistentVolumeClaim
   allocatedResourceStatuses: optional(
     7,
     map(
-      oneOf(
+      published(
         "ControllerResizeInProgress",
         "ControllerResizeInfeasible",
         "NodeResizePending",
@@ -41,7 +52,7 @@ export const persistentVolumeClaimStatus = object("core/v1.PersistentVolumeClaim
         "NodeResizeInfeasible",
       ),
     ),
-    { featureGate: "RecoverVolumeExpansionFailure" },
+    { granular: true, featureGate: "RecoverVolumeExpansionFailure" },
   ),
   currentVolumeAttributesClassName: pointer(8, string, { featureGate: "VolumeAttributesClass" }),
   modifyVolumeStatus: pointer(9, modifyVolumeStatus, { featureGate: "VolumeAttributesClass" }),

@@ -9,6 +9,7 @@ import {
   optional,
   pointer,
   required,
+  requiredPointer,
   string,
   time,
 } from "../../schema/define.ts";
@@ -105,7 +106,7 @@ export type AzureFilePersistentVolumeSource = Infer<typeof azureFilePersistentVo
 export const scaleIOPersistentVolumeSource = object("core/v1.ScaleIOPersistentVolumeSource", {
   gateway: required(1, string),
   system: required(2, string),
-  secretRef: required(3, secretReference),
+  secretRef: requiredPointer(3, secretReference),
   sslEnabled: optional(4, boolean),
   protectionDomain: optional(5, string),
   storagePool: optional(6, string),
@@ -180,7 +181,7 @@ export const persistentVolumeSpec = object("core/v1.PersistentVolumeSpec", {
   capacity: optional(1, resourceList),
   persistentVolumeSource: inline(2, persistentVolumeSource),
   accessModes: optional(3, list(oneOf("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"))),
-  claimRef: pointer(4, objectReference),
+  claimRef: pointer(4, objectReference, { granular: true }),
   persistentVolumeReclaimPolicy: optional(5, oneOf("Recycle", "Delete", "Retain")),
   storageClassName: optional(6, string),
   mountOptions: optional(7, list(string)),

@@ -17,16 +17,24 @@ export const windowsSecurityContextOptions = object("core/v1.WindowsSecurityCont
 });
 export type WindowsSecurityContextOptions = Infer<typeof windowsSecurityContextOptions>;
 
-export const seccompProfile = object("core/v1.SeccompProfile", {
-  type: required(1, oneOf("Unconfined", "RuntimeDefault", "Localhost")),
-  localhostProfile: pointer(2, string),
-});
+export const seccompProfile = object(
+  "core/v1.SeccompProfile",
+  {
+    type: required(1, oneOf("Unconfined", "RuntimeDefault", "Localhost")),
+    localhostProfile: pointer(2, string),
+  },
+  { unions: [{ discriminator: "type", members: ["localhostProfile"] }] },
+);
 export type SeccompProfile = Infer<typeof seccompProfile>;
 
-export const appArmorProfile = object("core/v1.AppArmorProfile", {
-  type: required(1, oneOf("Unconfined", "RuntimeDefault", "Localhost")),
-  localhostProfile: pointer(2, string),
-});
+export const appArmorProfile = object(
+  "core/v1.AppArmorProfile",
+  {
+    type: required(1, oneOf("Unconfined", "RuntimeDefault", "Localhost")),
+    localhostProfile: pointer(2, string),
+  },
+  { unions: [{ discriminator: "type", members: ["localhostProfile"] }] },
+);
 export type AppArmorProfile = Infer<typeof appArmorProfile>;
 
 export const capabilities = object("core/v1.Capabilities", {

@@ -9,8 +9,10 @@ import {
   oneOf,
   optional,
   pointer,
+  published,
   quantity,
   required,
+  requiredPointer,
   string,
 } from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
@@ -291,7 +293,7 @@ export type PortworxVolumeSource = Infer<typeof portworxVolumeSource>;
 export const scaleIOVolumeSource = object("core/v1.ScaleIOVolumeSource", {
   gateway: required(1, string),
   system: required(2, string),
-  secretRef: required(3, localObjectReference),
+  secretRef: requiredPointer(3, localObjectReference),
   sslEnabled: optional(4, boolean),
   protectionDomain: optional(5, string),
   storagePool: optional(6, string),
@@ -321,12 +323,12 @@ export const csiVolumeSource = object("core/v1.CSIVolumeSource", {
 export type CSIVolumeSource = Infer<typeof csiVolumeSource>;
 
 export const persistentVolumeClaimSpec = object("core/v1.PersistentVolumeClaimSpec", {
-  accessModes: optional(1, list(oneOf("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"))),
+  accessModes: optional(1, list(published("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"))),
   selector: pointer(4, labelSelector),
   resources: optional(2, volumeResourceRequirements),
   volumeName: optional(3, string),
   storageClassName: pointer(5, string),
-  volumeMode: pointer(6, oneOf("Block", "Filesystem")),
+  volumeMode: pointer(6, published("Block", "Filesystem")),
   dataSource: pointer(7, typedLocalObjectReference),
   dataSourceRef: pointer(8, typedObjectReference),
   volumeAttributesClassName: pointer(9, string, {

@@ -41,12 +41,16 @@ export const serviceAccountSubject = object("flowcontrol/v1.ServiceAccountSubjec
 });
 export type ServiceAccountSubject = Infer<typeof serviceAccountSubject>;
 
-export const subject = object("flowcontrol/v1.Subject", {
-  kind: required(1, string),
-  user: pointer(2, userSubject),
-  group: pointer(3, groupSubject),
-  serviceAccount: pointer(4, serviceAccountSubject),
-});
+export const subject = object(
+  "flowcontrol/v1.Subject",
+  {
+    kind: required(1, string),
+    user: pointer(2, userSubject),
+    group: pointer(3, groupSubject),
+    serviceAccount: pointer(4, serviceAccountSubject),
+  },
+  { unions: [{ discriminator: "kind", members: ["group", "serviceAccount", "user"] }] },
+);
 export type Subject = Infer<typeof subject>;
 
 export const resourcePolicyRule = object("flowcontrol/v1.ResourcePolicyRule", {

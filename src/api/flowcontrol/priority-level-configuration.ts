@@ -10,10 +10,14 @@ export const queuingConfiguration = object("flowcontrol/v1.QueuingConfiguration"
 });
 export type QueuingConfiguration = Infer<typeof queuingConfiguration>;
 
-export const limitResponse = object("flowcontrol/v1.LimitResponse", {
-  type: required(1, string),
-  queuing: pointer(2, queuingConfiguration),
-});
+export const limitResponse = object(
+  "flowcontrol/v1.LimitResponse",
+  {
+    type: required(1, string),
+    queuing: pointer(2, queuingConfiguration),
+  },
+  { unions: [{ discriminator: "type", members: ["queuing"] }] },
+);
 export type LimitResponse = Infer<typeof limitResponse>;
 
 export const limitedPriorityLevelConfiguration = object("flowcontrol/v1.LimitedPriorityLevelConfiguration", {
@@ -30,11 +34,15 @@ export const exemptPriorityLevelConfiguration = object("flowcontrol/v1.ExemptPri
 });
 export type ExemptPriorityLevelConfiguration = Infer<typeof exemptPriorityLevelConfiguration>;
 
-export const priorityLevelConfigurationSpec = object("flowcontrol/v1.PriorityLevelConfigurationSpec", {
-  type: required(1, string),
-  limited: pointer(2, limitedPriorityLevelConfiguration),
-  exempt: pointer(3, exemptPriorityLevelConfiguration),
-});
+export const priorityLevelConfigurationSpec = object(
+  "flowcontrol/v1.PriorityLevelConfigurationSpec",
+  {
+    type: required(1, string),
+    limited: pointer(2, limitedPriorityLevelConfiguration),
+    exempt: pointer(3, exemptPriorityLevelConfiguration),
+  },
+  { unions: [{ discriminator: "type", members: ["exempt", "limited"] }] },
+);
 export type PriorityLevelConfigurationSpec = Infer<typeof priorityLevelConfigurationSpec>;
 
 export const priorityLevelConfigurationCondition = object("flowcontrol/v1.PriorityLevelConfigurationCondition", {

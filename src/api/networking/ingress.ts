@@ -1,4 +1,15 @@
-import { inline, int32, list, object, oneOf, optional, pointer, required, string } from "../../schema/define.ts";
+import {
+  inline,
+  int32,
+  list,
+  object,
+  oneOf,
+  optional,
+  pointer,
+  required,
+  requiredPointer,
+  string,
+} from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
 import { typedLocalObjectReference } from "../core/object-reference.ts";
 import { objectMeta } from "../meta/object-meta.ts";
@@ -34,7 +45,7 @@ export type IngressTLS = Infer<typeof ingressTLS>;
 
 export const httpIngressPath = object("networking/v1.HTTPIngressPath", {
   path: optional(1, string),
-  pathType: required(3, oneOf("Exact", "Prefix", "ImplementationSpecific")),
+  pathType: requiredPointer(3, oneOf("Exact", "Prefix", "ImplementationSpecific")),
   backend: required(2, ingressBackend),
 });
 export type HTTPIngressPath = Infer<typeof httpIngressPath>;

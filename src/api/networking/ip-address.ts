@@ -1,18 +1,18 @@
-import { object, optional, required, string } from "../../schema/define.ts";
+import { object, optional, pointer, string } from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
 import { objectMeta } from "../meta/object-meta.ts";
 import { typeMeta } from "../meta/type-meta.ts";
 
 export const parentReference = object("networking/v1.ParentReference", {
   group: optional(1, string),
-  resource: required(2, string),
+  resource: optional(2, string, { publishedRequired: true }),
   namespace: optional(3, string),
-  name: required(4, string),
+  name: optional(4, string, { publishedRequired: true }),
 });
 export type ParentReference = Infer<typeof parentReference>;
 
 export const ipAddressSpec = object("networking/v1.IPAddressSpec", {
-  parentRef: required(1, parentReference),
+  parentRef: pointer(1, parentReference, { publishedRequired: true }),
 });
 export type IPAddressSpec = Infer<typeof ipAddressSpec>;
 
