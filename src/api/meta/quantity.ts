@@ -38,3 +38,14 @@ export function isFractional(text: string | undefined): boolean {
   const quantity = text === undefined ? undefined : parseQuantity(text);
   return quantity !== undefined && quantityMilliValue(quantity) % 1000 !== 0;
 }
+
+/** The amount in nanos; text that is no quantity counts as nothing. */
+export function quantityValueOf(text: string): bigint {
+  return parseQuantityText(text)?.nanos ?? 0n;
+}
+
+/** Negative, zero or positive, as the first amount is less than, equal to or more than the second. */
+export function compareAmounts(a: string, b: string): number {
+  const difference = quantityValueOf(a) - quantityValueOf(b);
+  return difference === 0n ? 0 : difference < 0n ? -1 : 1;
+}
