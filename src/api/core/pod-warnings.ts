@@ -1,6 +1,6 @@
 /** What the author of a pod or of a template is told although nothing is wrong: deprecated, pointless, ambiguous. */
 import { child, index, key } from "../../schema/field-path.ts";
-import { ipWarnings } from "../meta/ip-address.ts";
+import { ipWarnings } from "../meta/ip-validation.ts";
 import { labelValue } from "../meta/names.ts";
 import type { ObjectMeta } from "../meta/object-meta.ts";
 import { isFractional } from "../meta/quantity.ts";
@@ -125,10 +125,10 @@ function addressWarnings(spec: PodSpec, path: string): string[] {
     if (seen.has(ip)) warnings.push(`${at}: duplicate ip ${JSON.stringify(ip)}`);
     seen.add(ip);
   }
-  for (const { ip, at } of aliases) warnings.push(...ipWarnings(at, ip));
+  for (const { ip, at } of aliases) warnings.push(...ipWarnings(ip, at));
   const servers = child(path, "dnsConfig.nameservers");
   for (const [i, server] of (spec.dnsConfig?.nameservers ?? []).entries()) {
-    warnings.push(...ipWarnings(index(servers, i), server));
+    warnings.push(...ipWarnings(server, index(servers, i)));
   }
   return warnings;
 }
