@@ -11,6 +11,23 @@ export function keepStatus<T extends WithStatus>(next: T, previous: T): T {
   return (previous.status === undefined ? rest : { ...rest, status: previous.status }) as T;
 }
 
+/** New objects have no status yet, whatever the client sent. */
+export function dropStatus<T extends WithStatus>(object: T): T {
+  const { status: _, ...rest } = object;
+  return rest as T;
+}
+
+/** A new object is the first generation of what is wanted. */
+export function firstGeneration<T extends ApiObject>(object: T): T {
+  return { ...object, metadata: { ...object.metadata, generation: 1 } };
+}
+
+/** The generation counts the changes of what is wanted. */
+export function nextGeneration<T extends ApiObject>(next: T, previous: T, changed: boolean): T {
+  const generation = (previous.metadata?.generation ?? 0) + (changed ? 1 : 0);
+  return generation === 0 ? next : { ...next, metadata: { ...next.metadata, generation } };
+}
+
 /** A write to the status changes nothing else but what stands in `metadata` of the update. */
 export function onlyStatus<T extends WithStatus>(next: T, previous: T): T {
   const { status: _, ...rest } = previous;
