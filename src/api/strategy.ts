@@ -35,6 +35,14 @@ export function onlyStatus<T extends WithStatus>(next: T, previous: T): T {
   return (next.status === undefined ? merged : { ...merged, status: next.status }) as T;
 }
 
+/** As `onlyStatus`, and of `metadata` nothing changes either. */
+export function nothingButStatus<T extends WithStatus>(next: T, previous: T): T {
+  const { labels: _, annotations: __, finalizers: ___, ownerReferences: ____, ...rest } = next.metadata ?? {};
+  const { labels, annotations, finalizers, ownerReferences } = previous.metadata ?? {};
+  const kept = Object.entries({ labels, annotations, finalizers, ownerReferences }).filter(([, value]) => value);
+  return onlyStatus({ ...next, metadata: { ...rest, ...Object.fromEntries(kept) } }, previous);
+}
+
 /** The `status` subresource; `part` says more than that nothing else changes. */
 export function statusSubresource<T extends WithStatus>(kind: string, part?: Partial<Part<T>>): Subresource<T> {
   const verbs = ["get", "patch", "update"] as const;
