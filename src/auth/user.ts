@@ -1,4 +1,5 @@
 /** Who asks, what for, and the two interfaces that answer: `Authenticator` and `Authorizer`. */
+import type { PolicyRule } from "../api/rbac/rules.ts";
 
 export interface UserInfo {
   readonly name: string;
@@ -59,18 +60,6 @@ export interface UserRules {
   /** There may be more that the user is allowed. */
   readonly incomplete: boolean;
   readonly error?: string | undefined;
-}
-
-/** As in `rbac.authorization.svc.io/v1`. Group names mean the same in either spelling. */
-export interface PolicyRule {
-  readonly verbs: readonly string[];
-  readonly apiGroups?: readonly string[] | undefined;
-  /** `pods`, `pods/log`, `*` for all, `*` with a slash and a subresource for that of all. */
-  readonly resources?: readonly string[] | undefined;
-  /** Absent or empty: any name. */
-  readonly resourceNames?: readonly string[] | undefined;
-  /** `/healthz`, `/apis/*`. */
-  readonly nonResourceURLs?: readonly string[] | undefined;
 }
 
 export const ANONYMOUS = "system:anonymous";

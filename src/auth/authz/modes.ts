@@ -1,6 +1,7 @@
 import { type Authorizer, MASTERS } from "../user.ts";
 import { alwaysAllow, alwaysDeny, privilegedGroup } from "./always.ts";
-import { bootstrapPolicy } from "./bootstrap-policy.ts";
+import { bootstrapPolicy } from "./bootstrap/policy.ts";
+import { Grants } from "./grants.ts";
 import { nodeAuthorizer } from "./node.ts";
 import { createNodeGraph, type NodeGraph } from "./node-graph.ts";
 import { type RuleSource, rbacAuthorizer } from "./rbac.ts";
@@ -17,7 +18,7 @@ const makers: Readonly<Record<string, (sources: AuthorizationSources) => Authori
   AlwaysAllow: () => alwaysAllow,
   AlwaysDeny: () => alwaysDeny,
   Node: ({ graph }) => nodeAuthorizer(graph ?? createNodeGraph()),
-  RBAC: ({ rules }) => rbacAuthorizer(rules ?? bootstrapPolicy),
+  RBAC: ({ rules }) => rbacAuthorizer(rules ?? new Grants(bootstrapPolicy)),
 };
 
 /** In the list of modes, but not to be had. */

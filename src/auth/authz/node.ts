@@ -7,7 +7,7 @@ import {
   NODES,
   type UserInfo,
 } from "../user.ts";
-import { bootstrapRoles } from "./bootstrap-policy.ts";
+import { bootstrapRules } from "./bootstrap/policy.ts";
 import type { NodeGraph } from "./node-graph.ts";
 import { ruleAllows } from "./rbac.ts";
 
@@ -35,7 +35,7 @@ export function nodeAuthorizer(graph: NodeGraph): Authorizer {
   };
 }
 
-const rules = bootstrapRoles["system:node"]!;
+const rules = bootstrapRules("system:node");
 
 interface Question {
   readonly node: string;

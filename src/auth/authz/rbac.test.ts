@@ -1,8 +1,9 @@
 import t from "tap";
-import type { PolicyRule } from "../user.ts";
+import type { PolicyRule } from "../../api/rbac/rules.ts";
 import { type Attributes, MASTERS, type UserInfo } from "../user.ts";
-import { bootstrapPolicy } from "./bootstrap-policy.ts";
-import { rbacAuthorizer, ruleAllows, subjectOf } from "./rbac.ts";
+import { bootstrapPolicy } from "./bootstrap/policy.ts";
+import { Grants } from "./grants.ts";
+import { rbacAuthorizer, ruleAllows } from "./rbac.ts";
 
 const nobody: UserInfo = { name: "nobody", uid: "", groups: [], extra: {} };
 
@@ -69,21 +70,8 @@ t.test("ruleAllows() reads groups, resources, names and paths as Kubernetes does
   }
 });
 
-t.test("subjectOf() finds users, groups and service accounts", async (t) => {
-  const account: UserInfo = { ...nobody, name: "system:serviceaccount:ns:sa", groups: ["g"] };
-  t.ok(subjectOf(account, [{ kind: "ServiceAccount", namespace: "ns", name: "sa" }]));
-  t.ok(subjectOf(account, [{ kind: "User", name: "system:serviceaccount:ns:sa" }]));
-  t.ok(subjectOf(account, [{ kind: "Group", name: "g" }]));
-  t.notOk(
-    subjectOf(account, [
-      { kind: "ServiceAccount", name: "sa" },
-      { kind: "Group", name: "system:serviceaccount:ns:sa" },
-    ]),
-  );
-});
-
 t.test("rbacAuthorizer() over the bootstrap policy lets everybody discover and the scheduler schedule", async (t) => {
-  const rbac = rbacAuthorizer(bootstrapPolicy);
+  const rbac = rbacAuthorizer(new Grants(bootstrapPolicy));
   const decide = async (attributes: Attributes) => (await rbac.authorize(attributes)).decision;
   const admin = { ...nobody, groups: [MASTERS] };
   const known = { ...nobody, groups: ["system:authenticated"] };

@@ -1,13 +1,7 @@
+import type { PolicyRule } from "../../api/rbac/rules.ts";
 import { svcGroup } from "../../api/scheme.ts";
-import type { Attributes, Authorizer, PolicyRule, UserInfo } from "../user.ts";
+import type { Attributes, Authorizer, UserInfo } from "../user.ts";
 import { combinedResource } from "./reason.ts";
-
-export interface Subject {
-  readonly kind: "User" | "Group" | "ServiceAccount";
-  readonly name: string;
-  /** Of a service account. */
-  readonly namespace?: string;
-}
 
 /** Rules that a binding gives to a user. */
 export interface Grant {
@@ -16,7 +10,7 @@ export interface Grant {
   readonly by: string;
 }
 
-/** Where rules come from: the bootstrap policy, later the roles and bindings that are stored. */
+/** Where rules come from. */
 export interface RuleSource {
   /** What the user was granted in every namespace, and in `namespace` when it is not empty. */
   grantsFor(user: UserInfo, namespace: string): Iterable<Grant>;
@@ -43,22 +37,6 @@ export function ruleAllows(rule: PolicyRule, attributes: Attributes): boolean {
   if (!attributes.isResourceRequest)
     return (rule.nonResourceURLs ?? []).some((url) => urlMatches(url, attributes.path));
   return groupMatches(rule, attributes) && resourceMatches(rule, attributes) && nameMatches(rule, attributes);
-}
-
-/** The subject of a binding that the user is, or undefined. */
-export function subjectOf(user: UserInfo, subjects: readonly Subject[]): Subject | undefined {
-  return subjects.find((subject) => is(user, subject));
-}
-
-function is(user: UserInfo, subject: Subject): boolean {
-  switch (subject.kind) {
-    case "User":
-      return user.name === subject.name;
-    case "Group":
-      return user.groups.includes(subject.name);
-    case "ServiceAccount":
-      return user.name === `system:serviceaccount:${subject.namespace ?? ""}:${subject.name}`;
-  }
 }
 
 function groupMatches({ apiGroups = [] }: PolicyRule, { apiGroup }: Attributes): boolean {

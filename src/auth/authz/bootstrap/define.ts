@@ -1,0 +1,75 @@
+/** The words in which the bootstrap policy is written. Lists are texts, their members set apart by white space. */
+import type { ClusterRole } from "../../../api/rbac/cluster-role.ts";
+import type { ClusterRoleBinding } from "../../../api/rbac/cluster-role-binding.ts";
+import type { Role } from "../../../api/rbac/role.ts";
+import type { RoleBinding } from "../../../api/rbac/role-binding.ts";
+import type { PolicyRule, Subject } from "../../../api/rbac/rules.ts";
+
+export const GROUP = "rbac.authorization.svc.io";
+export const READ = "get list watch";
+export const WRITE = "create delete deletecollection patch update";
+export const ALL = "create delete deletecollection get list patch update watch";
+export const REPORT = "create patch update";
+
+/** The labels and annotations are Kubernetes': tools look for them. */
+const labels = { "kubernetes.io/bootstrapping": "rbac-defaults" };
+const annotations = { "rbac.authorization.kubernetes.io/autoupdate": "true" };
+/** Both spellings, since manifests written for Kubernetes bring the first. */
+const AGGREGATE_TO = ["rbac.authorization.k8s.io/aggregate-to-", `${GROUP}/aggregate-to-`] as const;
+
+const list = (text: string): readonly string[] => text.split(/\s+/);
+
+/** `core` stands for the group without a name. */
+export function allow(groups: string, resources: string, verbs: string, names?: string): PolicyRule {
+  const apiGroups = list(groups).map((group) => (group === "core" ? "" : group));
+  const rule = { verbs: list(verbs), apiGroups, resources: list(resources) };
+  return names === undefined ? rule : { ...rule, resourceNames: list(names) };
+}
+
+export function visit(paths: string, verbs = "get"): PolicyRule {
+  return { verbs: list(verbs), nonResourceURLs: list(paths) };
+}
+
+/** `into` is the role that gains these rules by aggregation. */
+export function clusterRole(name: string, rules: readonly PolicyRule[], into?: string): ClusterRole {
+  return { metadata: metadataOf(name, into), rules };
+}
+
+/** A role whose rules are those of all roles labelled as going into `from`. */
+export function aggregate(name: string, from: string, into?: string): ClusterRole {
+  const clusterRoleSelectors = AGGREGATE_TO.map((prefix) => ({ matchLabels: { [`${prefix}${from}`]: "true" } }));
+  return { metadata: metadataOf(name, into), rules: [], aggregationRule: { clusterRoleSelectors } };
+}
+
+export function role(namespace: string, name: string, rules: readonly PolicyRule[]): Role {
+  return { metadata: { ...metadataOf(name), namespace }, rules };
+}
+
+export function clusterRoleBinding(name: string, to: string, subjects: readonly Subject[]): ClusterRoleBinding {
+  return { metadata: metadataOf(name), subjects, roleRef: { apiGroup: GROUP, kind: "ClusterRole", name: to } };
+}
+
+export function roleBinding(namespace: string, name: string, to: string, subjects: readonly Subject[]): RoleBinding {
+  const metadata = { ...metadataOf(name), namespace };
+  return { metadata, subjects, roleRef: { apiGroup: GROUP, kind: "Role", name: to } };
+}
+
+export function user(name: string): Subject {
+  return { kind: "User", apiGroup: GROUP, name };
+}
+
+export function group(name: string): Subject {
+  return { kind: "Group", apiGroup: GROUP, name };
+}
+
+export function account(name: string, namespace = "kube-system"): Subject {
+  return { kind: "ServiceAccount", name, namespace };
+}
+
+function metadataOf(name: string, into?: string) {
+  return {
+    name,
+    labels: into === undefined ? labels : { ...labels, [`${AGGREGATE_TO[0]}${into}`]: "true" },
+    annotations,
+  };
+}

@@ -1,0 +1,74 @@
+import { existsSync, readFileSync } from "node:fs";
+import t from "tap";
+import type { ApiObject } from "../../../api/kind.ts";
+import type { ClusterRole } from "../../../api/rbac/cluster-role.ts";
+import type { RoleBinding } from "../../../api/rbac/role-binding.ts";
+import type { PolicyRule } from "../../../api/rbac/rules.ts";
+import { svcGroup } from "../../../api/scheme.ts";
+import { parseYaml } from "../../../schema/yaml.ts";
+import { bootstrapPolicy, bootstrapRules } from "./policy.ts";
+
+const shared = process.env.SVC_SHARED ?? new URL("../../../../../shared", import.meta.url).pathname;
+const folder = `${shared}/oracles/rbac-bootstrap`;
+
+type Compared = Pick<ClusterRole, "metadata" | "rules" | "aggregationRule"> & Partial<Pick<RoleBinding, "subjects">>;
+
+/** Of the tree that the samples come from, and nowhere else. */
+const FOREIGN = "system:openshift:";
+
+function samples(...names: readonly string[]): readonly Compared[] {
+  return names
+    .flatMap(
+      (name) => (parseYaml(readFileSync(`${folder}/${name}.yaml`, "utf8"))[0]!.value as { items: Compared[] }).items,
+    )
+    .filter(({ metadata }) => !metadata?.name?.startsWith(FOREIGN));
+}
+
+/** Lists without their order, groups in one spelling. */
+function plain(rule: PolicyRule): string {
+  const sorted = (list: readonly string[] | undefined) => (list === undefined ? undefined : [...list].sort());
+  const { apiGroups, resources, resourceNames, nonResourceURLs, verbs } = rule;
+  return JSON.stringify([
+    sorted(apiGroups?.map(svcGroup)),
+    sorted(resources),
+    sorted(resourceNames),
+    sorted(nonResourceURLs),
+    sorted(verbs),
+  ]);
+}
+
+/** Rules of ours that Kubernetes has not; each has its reason beside it. */
+const EXTRA: Readonly<Record<string, number>> = { "system:controller:namespace-controller": 1 };
+
+t.test("bootstrapPolicy has the roles of Kubernetes, rule by rule", async (t) => {
+  if (!existsSync(folder)) return t.comment("shared/ is not present: roles are left uncompared");
+  const name = (object: ApiObject) => `${object.metadata?.namespace ?? ""}/${object.metadata?.name ?? ""}`;
+  const ours = new Map([...bootstrapPolicy.clusterRoles, ...bootstrapPolicy.roles].map((role) => [name(role), role]));
+  const theirs = samples("cluster-roles", "controller-roles", "namespace-roles");
+  t.same([...ours.keys()].sort(), theirs.map(name).sort());
+  for (const role of theirs) {
+    const found = (ours.get(name(role))?.rules ?? []).map(plain);
+    const extra = EXTRA[role.metadata?.name ?? ""] ?? 0;
+    t.same(found.slice(0, found.length - extra), (role.rules ?? []).map(plain), name(role));
+    t.same(ours.get(name(role))?.metadata?.labels, role.metadata?.labels, `labels of ${name(role)}`);
+  }
+});
+
+t.test("bootstrapPolicy binds them as Kubernetes does", async (t) => {
+  if (!existsSync(folder)) return t.comment("shared/ is not present: bindings are left uncompared");
+  const line = ({ metadata, roleRef, subjects }: RoleBinding): string => {
+    const who = (subjects ?? []).map((subject) => `${subject.kind} ${subject.namespace ?? ""}/${subject.name}`);
+    return `${metadata?.namespace ?? ""}/${metadata?.name}: ${roleRef.kind} ${roleRef.name} to ${who.join(", ")}`;
+  };
+  const { clusterRoleBindings, roleBindings } = bootstrapPolicy;
+  const theirs = samples("cluster-role-bindings", "controller-role-bindings", "namespace-role-bindings");
+  t.same(
+    [...clusterRoleBindings, ...roleBindings].map(line).sort(),
+    (theirs as readonly RoleBinding[]).map(line).sort(),
+  );
+});
+
+t.test("bootstrapRules() refuses names of roles there are not", async (t) => {
+  t.ok(bootstrapRules("system:node").length > 0);
+  t.throws(() => bootstrapRules("system:nodes"), /system:nodes/);
+});

@@ -1,0 +1,37 @@
+import t from "tap";
+import type { PolicyRule } from "../../api/rbac/rules.ts";
+import { uncovered } from "./covers.ts";
+
+const rule = (verbs: string, resources: string, more: Partial<PolicyRule> = {}): PolicyRule => ({
+  verbs: verbs.split(" "),
+  apiGroups: [""],
+  resources: resources.split(" "),
+  ...more,
+});
+
+t.test("uncovered() finds what the owner of rules could not do", async (t) => {
+  const owned = [
+    rule("get list", "pods"),
+    rule("get", "*/status"),
+    rule("*", "events", { apiGroups: ["events.k8s.io"] }),
+  ];
+  const all = (wanted: PolicyRule) => uncovered(owned, [wanted]).map(({ verbs, resources }) => `${verbs} ${resources}`);
+  t.same(all(rule("get", "pods")), []);
+  t.same(all(rule("get list watch", "pods secrets")), ["get secrets", "list secrets", "watch pods", "watch secrets"]);
+  t.same(all(rule("get", "nodes/status")), []);
+  t.same(all(rule("get", "nodes")), ["get nodes"]);
+  t.same(all(rule("get", "pods", { resourceNames: ["a"] })), []);
+  t.same(all(rule("patch", "events", { apiGroups: ["events.svc.io"] })), [], "groups mean the same in either spelling");
+  t.same(all(rule("*", "*")), ["* *"]);
+});
+
+t.test("uncovered() does not take one name for all, nor a path for what is below it", async (t) => {
+  const named = [rule("get", "pods", { resourceNames: ["a"] })];
+  t.equal(uncovered(named, [rule("get", "pods")]).length, 1);
+  t.equal(uncovered(named, [rule("get", "pods", { resourceNames: ["a", "b"] })]).length, 1);
+  const paths = [{ verbs: ["get"], nonResourceURLs: ["/healthz", "/apis/*"] }];
+  t.same(uncovered(paths, [{ verbs: ["get"], nonResourceURLs: ["/apis/x", "/healthz/log"] }]), [
+    { verbs: ["get"], nonResourceURLs: ["/healthz/log"] },
+  ]);
+  t.same(uncovered([{ verbs: ["*"], nonResourceURLs: ["*"] }], [{ verbs: ["get"], nonResourceURLs: ["/x"] }]), []);
+});

@@ -1,0 +1,55 @@
+import t from "tap";
+import type { RoleRef, Subject } from "../../api/rbac/rules.ts";
+import type { UserInfo } from "../user.ts";
+import type { Policy } from "./bootstrap/policy.ts";
+import { Grants } from "./grants.ts";
+
+const rules = [{ verbs: ["get"], apiGroups: [""], resources: ["pods"] }];
+const viewer: RoleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "viewer" };
+
+function policy(more: Partial<Policy>): Policy {
+  const clusterRoles = [{ metadata: { name: "viewer" }, rules }];
+  return { clusterRoles, clusterRoleBindings: [], roles: [], roleBindings: [], ...more };
+}
+
+function bound(subject: Subject, roleRef = viewer): Policy {
+  const metadata = { name: "b", namespace: "shop" };
+  return policy({ roleBindings: [{ metadata, subjects: [subject], roleRef }] });
+}
+
+const reasons = (source: Policy, user: Partial<UserInfo>, namespace = "shop"): readonly string[] =>
+  [...new Grants(source).grantsFor({ name: "eve", uid: "", groups: [], extra: {}, ...user }, namespace)].map(
+    ({ by }) => by,
+  );
+
+t.test("Grants knows users, groups and service accounts", async (t) => {
+  t.same(reasons(bound({ kind: "User", name: "eve" }), {}), [
+    'RoleBinding "b/shop" of ClusterRole "viewer" to User "eve"',
+  ]);
+  t.equal(reasons(bound({ kind: "Group", name: "g" }), { groups: ["f", "g"] }).length, 1);
+  t.equal(reasons(bound({ kind: "Group", name: "eve" }), {}).length, 0);
+  const account = { name: "system:serviceaccount:shop:till" };
+  t.equal(reasons(bound({ kind: "ServiceAccount", name: "till", namespace: "shop" }), account).length, 1);
+  t.equal(reasons(bound({ kind: "ServiceAccount", name: "till" }), account).length, 1, "of the binding's namespace");
+  t.equal(reasons(bound({ kind: "ServiceAccount", name: "till", namespace: "other" }), account).length, 0);
+});
+
+t.test("Grants gives what is bound in a namespace there only", async (t) => {
+  const source = bound({ kind: "User", name: "eve" });
+  t.equal(reasons(source, {}, "other").length, 0);
+  t.equal(reasons(source, {}, "").length, 0);
+  const everywhere = policy({
+    clusterRoleBindings: [{ metadata: { name: "b" }, subjects: [{ kind: "User", name: "eve" }], roleRef: viewer }],
+  });
+  for (const namespace of ["", "shop", "other"]) t.equal(reasons(everywhere, {}, namespace).length, 1);
+});
+
+t.test("Grants takes roles of the binding's own namespace, and nothing of roles that are missing", async (t) => {
+  const local = { ...viewer, kind: "Role" };
+  const binding = bound({ kind: "User", name: "eve" }, local);
+  t.equal(reasons(binding, {}).length, 0);
+  const elsewhere = { metadata: { name: "viewer", namespace: "other" }, rules };
+  t.equal(reasons({ ...binding, roles: [elsewhere] }, {}).length, 0);
+  const here = { metadata: { name: "viewer", namespace: "shop" }, rules };
+  t.match(reasons({ ...binding, roles: [elsewhere, here] }, {}), [/of Role "viewer"/]);
+});

@@ -1,0 +1,94 @@
+/**
+ * Roles and bindings arranged for the one question that is asked all the time: what has this user been granted? Built
+ * whole from a policy; looking up costs what the user's own bindings cost, however many others there are.
+ */
+import type { PolicyRule, RoleRef, Subject } from "../../api/rbac/rules.ts";
+import type { UserInfo } from "../user.ts";
+import type { Policy } from "./bootstrap/policy.ts";
+import type { Grant, RuleSource } from "./rbac.ts";
+
+type BySubject = Map<string, Grant[]>;
+
+const CLUSTER = "";
+
+export class Grants implements RuleSource {
+  readonly #clusterRoles: ReadonlyMap<string, readonly PolicyRule[]>;
+  readonly #roles: ReadonlyMap<string, readonly PolicyRule[]>;
+  /** By namespace; what holds everywhere is under the empty name. */
+  readonly #bySubject = new Map<string, BySubject>();
+
+  constructor({ clusterRoles, clusterRoleBindings, roles, roleBindings }: Policy) {
+    this.#clusterRoles = new Map(clusterRoles.map(({ metadata, rules = [] }) => [metadata?.name ?? "", rules]));
+    this.#roles = new Map(
+      roles.map(({ metadata, rules = [] }) => [`${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`, rules]),
+    );
+    for (const { metadata, subjects = [], roleRef } of clusterRoleBindings) {
+      this.#bind(CLUSTER, subjects, roleRef, `ClusterRoleBinding "${metadata?.name ?? ""}"`);
+    }
+    for (const { metadata, subjects = [], roleRef } of roleBindings) {
+      const namespace = metadata?.namespace ?? "";
+      this.#bind(namespace, subjects, roleRef, `RoleBinding "${metadata?.name ?? ""}/${namespace}"`);
+    }
+  }
+
+  *grantsFor(user: UserInfo, namespace: string): Generator<Grant> {
+    yield* this.#grantsIn(CLUSTER, user);
+    if (namespace !== CLUSTER) yield* this.#grantsIn(namespace, user);
+  }
+
+  *#grantsIn(namespace: string, user: UserInfo): Generator<Grant> {
+    const bySubject = this.#bySubject.get(namespace);
+    if (bySubject === undefined) return;
+    yield* bySubject.get(userKey(user.name)) ?? [];
+    for (const group of user.groups) yield* bySubject.get(groupKey(group)) ?? [];
+  }
+
+  /** A role that is missing grants nothing, until somebody makes it. */
+  #bind(namespace: string, subjects: readonly Subject[], roleRef: RoleRef, binding: string): void {
+    const isLocal = roleRef.kind === "Role" && namespace !== CLUSTER;
+    const rules = isLocal ? this.#roles.get(`${namespace}/${roleRef.name}`) : this.#clusterRoles.get(roleRef.name);
+    if (rules === undefined) return;
+    const role = isLocal ? `Role "${roleRef.name}"` : `ClusterRole "${roleRef.name}"`;
+    for (const subject of subjects) {
+      const key = keyOf(subject, namespace);
+      if (key === undefined) continue;
+      const bySubject = getOrSet(this.#bySubject, namespace, () => new Map());
+      getOrSet(bySubject, key, () => []).push({ rules, by: `${binding} of ${role} to ${described(subject)}` });
+    }
+  }
+}
+
+function getOrSet<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  let value = map.get(key);
+  if (value === undefined) {
+    value = make();
+    map.set(key, value);
+  }
+  return value;
+}
+
+function userKey(name: string): string {
+  return `u:${name}`;
+}
+
+function groupKey(name: string): string {
+  return `g:${name}`;
+}
+
+/** Undefined for a kind of subject that there is not. */
+function keyOf({ kind, name, namespace }: Subject, bindingNamespace: string): string | undefined {
+  switch (kind) {
+    case "User":
+      return userKey(name);
+    case "Group":
+      return groupKey(name);
+    case "ServiceAccount":
+      return userKey(`system:serviceaccount:${namespace || bindingNamespace}:${name}`);
+    default:
+      return undefined;
+  }
+}
+
+function described({ kind, name, namespace }: Subject): string {
+  return kind === "ServiceAccount" ? `ServiceAccount "${name}/${namespace ?? ""}"` : `${kind} "${name}"`;
+}
