@@ -1,0 +1,21 @@
+import t from "tap";
+import { labelSelectorText, labelsText } from "./selector-text.ts";
+
+t.test("labelsText() sorts", async (t) => {
+  t.equal(labelsText({ b: "2", a: "1" }), "a=1,b=2");
+  t.equal(labelsText({}), "<none>");
+  t.equal(labelsText(undefined), "<none>");
+});
+
+t.test("labelSelectorText() writes conditions in the order of their keys", async (t) => {
+  const matchExpressions = [
+    { key: "e", operator: "DoesNotExist" },
+    { key: "n", operator: "NotIn", values: ["z", "y"] },
+    { key: "i", operator: "In", values: ["x"] },
+    { key: "b", operator: "Exists" },
+  ];
+  const text = labelSelectorText({ matchLabels: { z: "1", a: "2" }, matchExpressions });
+  t.equal(text, "a=2,b,!e,i in (x),n notin (y,z),z=1");
+  t.equal(labelSelectorText({}), "<none>");
+  t.equal(labelSelectorText(undefined), "<none>");
+});
