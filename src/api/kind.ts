@@ -74,8 +74,8 @@ export interface Subresource<T extends ApiObject = ApiObject> {
 
 /** What an update through a subresource may change: `status`, `finalize`, `approval`, `ephemeralcontainers`, … */
 export interface Part<T extends ApiObject = ApiObject> {
-  /** The object to be written: everything but the part comes from `previous`. */
-  prepareForUpdate(next: T, previous: T): T;
+  /** The object to be written: everything but the part comes from `previous`. `now` is as `metadata` has times. */
+  prepareForUpdate(next: T, previous: T, now: string): T;
   validateUpdate?(next: T, previous: T): readonly FieldError[];
 }
 
@@ -94,9 +94,9 @@ export interface Column<T> {
 export interface Strategy<T> {
   /** Defaults that depend on more than the field itself; runs after the schema's own. */
   setDefaults?(object: T): T;
-  /** Drops what a client may not set, fills what the server sets: status reset, generation. */
-  prepareForCreate?(object: T): T;
-  prepareForUpdate?(next: T, previous: T): T;
+  /** Drops what a client may not set, fills what the server sets: status reset, generation, `now` as metadata has it. */
+  prepareForCreate?(object: T, now: string): T;
+  prepareForUpdate?(next: T, previous: T, now: string): T;
   /**
    * Cross-field rules, after the schema's validation. On updates too, with the object as it was: some rules spare what
    * was stored before they came.

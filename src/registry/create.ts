@@ -46,7 +46,7 @@ async function prepared<T extends ApiObject>(
   const named = withMetadata(sent, chosenName(registry, sent));
   const filled = defaulted(registry, inNamespace(registry, scope, named));
   const admitted = ((await options.admit?.(scope, filled)) as T | undefined) ?? filled;
-  const ready = strategy.prepareForCreate?.(admitted) ?? admitted;
+  const ready = strategy.prepareForCreate?.(admitted, registry.timestamp()) ?? admitted;
   const object = withMetadata(ready, systemMetadata(registry, ready));
   checkNew(registry, scope, object);
   options.warn?.(strategy.warnings?.(object, undefined) ?? []);

@@ -64,7 +64,7 @@ export function updated<T extends ApiObject>(
   }
   const kept = withMetadata(sent, keptMetadata(metadataOf(sent), metadataOf(previous)));
   const rules = part ?? strategy;
-  const next = rules.prepareForUpdate?.(kept, previous) ?? kept;
+  const next = rules.prepareForUpdate?.(kept, previous, registry.timestamp()) ?? kept;
   refuse(registry, scope, next, [
     ...validateObjectMetaUpdate(next, previous),
     ...validate(schema, next),
