@@ -11,6 +11,8 @@ import type { Pod, PodStatus } from "./pod.ts";
 import { podKind } from "./pod-kind.ts";
 import { secretKind } from "./secret-kind.ts";
 
+const now = "2026-01-01T00:00:00Z";
+
 function faults<T extends object>(kind: Kind<T>, object: T): readonly string[] {
   return (kind.strategy.validate?.(object) ?? []).map((e) => `${e.type} ${e.field}`);
 }
@@ -20,27 +22,28 @@ function statusOf(kind: Kind<Pod>): Part<Pod> | undefined {
 }
 
 t.test("podKind resets the status of a new pod and decides its quality of service", async (t) => {
-  const created = podKind.strategy.prepareForCreate?.({
+  const sent: Pod = {
     spec: { containers: [{ name: "a" }] },
     status: { phase: "Running", podIP: "192.0.2.1" },
-  });
+  };
+  const created = podKind.strategy.prepareForCreate?.(sent, now);
   t.same(created?.status, { phase: "Pending", qosClass: "BestEffort" });
 });
 
 t.test("podKind keeps spec and status apart", async (t) => {
   const previous = { spec: { containers: [{ name: "a" }] }, status: { phase: "Running" as const } };
   const next = { spec: { containers: [{ name: "b" }] }, status: { phase: "Failed" as const } };
-  t.same(podKind.strategy.prepareForUpdate?.(next, previous), {
+  t.same(podKind.strategy.prepareForUpdate?.(next, previous, now), {
     ...next,
     metadata: { generation: 1 },
     status: previous.status,
   });
-  t.same(statusOf(podKind)?.prepareForUpdate(next, previous).spec, previous.spec);
+  t.same(statusOf(podKind)?.prepareForUpdate(next, previous, now).spec, previous.spec);
 });
 
 t.test("podKind keeps the older and the newer address of a pod alike", async (t) => {
   const addresses = (status: PodStatus) => {
-    const { podIP, podIPs } = statusOf(podKind)?.prepareForUpdate({ status }, {}).status ?? {};
+    const { podIP, podIPs } = statusOf(podKind)?.prepareForUpdate({ status }, {}, now).status ?? {};
     return { podIP, podIPs };
   };
   const both = { podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.1" }] };
@@ -63,7 +66,7 @@ t.test("namespaceKind labels a namespace with its name and guards its contents",
   t.same(namespaceKind.strategy.setDefaults?.({ metadata: { name: "a" } }).metadata?.labels, {
     "kubernetes.io/metadata.name": "a",
   });
-  t.same(namespaceKind.strategy.prepareForCreate?.({}), {
+  t.same(namespaceKind.strategy.prepareForCreate?.({}, now), {
     spec: { finalizers: ["kubernetes"] },
     status: { phase: "Active" },
   });
