@@ -1,21 +1,26 @@
 /**
  * From any JSON value to a value of a schema: types checked, unknown members dropped and named, nulls and empty
- * optional members left out, absent required ones zero, times and quantities in canonical text. What comes out shares
- * nothing with what went in but raw members (FieldsV1, RawExtension).
+ * optional members left out, absent required ones zero, times and quantities in canonical text. Parts of custom
+ * resources are only pruned (`prune.ts`). What comes out shares nothing with what went in but raw and preserved members.
  */
-import { joinPath } from "./field-path.ts";
+import { type DecodeError, type Decoder, depthMax, fail, reportUnknown, type Walk } from "./decode-walk.ts";
 import { type Member, membersOf } from "./members.ts";
 import { isPlainObject, setMember } from "./plain.ts";
+import { unstructuredDecoder } from "./prune.ts";
 import { canonicalQuantity, quantityHint } from "./quantity.ts";
-import type { Infer, IntegerSchema, ListSchema, MapSchema, ObjectSchema, Schema, SpecialSchema } from "./schema.ts";
+import type {
+  EitherSchema,
+  Infer,
+  IntegerSchema,
+  ListSchema,
+  MapSchema,
+  ObjectSchema,
+  Schema,
+  SpecialSchema,
+} from "./schema.ts";
 import { canonicalInstant, formatDuration, parseDuration } from "./time.ts";
 
-export interface DecodeError {
-  /** `spec.containers[0].name`; empty for the value itself. */
-  readonly path: string;
-  /** In Go's words: `json: cannot unmarshal string into Go struct field PodSpec.spec.priority of type int32`. */
-  readonly message: string;
-}
+export { type DecodeError, depthMax, reportsMax } from "./decode-walk.ts";
 
 export interface Decoded<T> {
   readonly value: T;
@@ -30,28 +35,11 @@ export interface DecodeOptions {
   readonly unknownFields?: "drop" | "report";
 }
 
-/** As many findings as the API server reports for one request. */
-export const reportsMax = 100;
-/** Values nested deeper than any kind needs are refused before they exhaust the stack. */
-export const depthMax = 200;
-
 export function decode<S extends Schema>(schema: S, value: unknown, options?: DecodeOptions): Decoded<Infer<S>> {
   const walk: Walk = { steps: [], structs: [], unknown: [], errors: [], report: options?.unknownFields !== "drop" };
   const result = decoderOf(schema)(value, walk);
   return { value: result as Infer<S>, unknown: walk.unknown, errors: walk.errors };
 }
-
-interface Walk {
-  readonly steps: (string | number)[];
-  /** Go names of the structs around the current value, outermost first. */
-  readonly structs: string[];
-  readonly unknown: string[];
-  readonly errors: DecodeError[];
-  readonly report: boolean;
-}
-
-/** Undefined stands for absent, after null and after an error. */
-type Decoder = (value: unknown, walk: Walk) => unknown;
 
 const decoders = new WeakMap<Schema, Decoder>();
 
@@ -65,6 +53,7 @@ function decoderOf(schema: Schema): Decoder {
 }
 
 function compile(schema: Schema): Decoder {
+  if (schema.unstructured === true) return unstructuredDecoder(schema, decoderOf);
   switch (schema.type) {
     case "string":
     case "enum":
@@ -87,6 +76,8 @@ function compile(schema: Schema): Decoder {
       return map(schema);
     case "object":
       return object(schema);
+    case "either":
+      return either(schema);
     default:
       return schema satisfies never;
   }
@@ -214,6 +205,15 @@ function itemOf(schema: Schema, decode: Decoder, value: unknown, walk: Walk): un
   return schema.type === "object" ? decode({}, walk) : zeroOf(schema);
 }
 
+function either(schema: EitherSchema): Decoder {
+  return (value, walk) => {
+    if (value === null) return undefined;
+    if (typeof value === "boolean" && schema.boolean !== undefined) return value;
+    if (Array.isArray(value) && schema.list !== undefined) return decoderOf(schema.list.schema())(value, walk);
+    return isPlainObject(value) ? decoderOf(schema.object.schema())(value, walk) : fail(walk, schema.expected);
+  };
+}
+
 interface Slot {
   readonly member: Member;
   readonly decode: Decoder;
@@ -238,7 +238,7 @@ function object(schema: ObjectSchema): Decoder {
       const slot = slots.get(name);
       walk.steps.push(name);
       if (slot === undefined) {
-        if (walk.report && walk.unknown.length < reportsMax) walk.unknown.push(joinPath(walk.steps));
+        reportUnknown(walk);
       } else if (value[name] !== null) {
         const decoded = slot.decode(value[name], walk);
         if (decoded !== undefined && !isEmpty(slot.member, decoded)) members[name] = decoded;
@@ -334,11 +334,6 @@ function mismatch(value: unknown, expected: string, walk: Walk, found = jsonType
   const path = walk.steps.filter((step) => typeof step === "string").join(".");
   const where = struct === undefined ? "Go value" : `Go struct field ${struct}.${path}`;
   return fail(walk, `json: cannot unmarshal ${found} into ${where} of type ${expected}`);
-}
-
-function fail(walk: Walk, message: string): undefined {
-  if (walk.errors.length < reportsMax) walk.errors.push({ path: joinPath(walk.steps), message });
-  return undefined;
 }
 
 function jsonType(value: unknown): string {

@@ -1,5 +1,6 @@
 /** Fills in the defaults that stand at the fields of a schema. What needs no change is returned as it is. */
 import { membersOf } from "./members.ts";
+import { isPlainObject, setMember } from "./plain.ts";
 import type { Field, ObjectSchema, Schema } from "./schema.ts";
 
 /** Returns `value` itself when nothing was missing; otherwise copies of the objects that changed. */
@@ -69,17 +70,20 @@ function slotsOf(schema: ObjectSchema): readonly Slot[] {
 
 function objectDefaulter(schema: ObjectSchema): Defaulter {
   let slots: readonly Slot[] | undefined;
+  // Members of custom resources may be of any type, and have the names that every object inherits.
+  const loose = schema.unstructured === true;
   return {
     apply(value) {
+      if (loose && !isPlainObject(value)) return value;
       slots ??= slotsOf(schema);
       const members = value as Readonly<Record<string, unknown>>;
       let changed: Record<string, unknown> | undefined;
       for (const { name, field, defaulter } of slots) {
-        const old = members[name];
-        const next = old === undefined ? freshDefault(field.default) : defaulter.apply(old);
+        const old = loose && !Object.hasOwn(members, name) ? undefined : members[name];
+        const next = old === undefined ? freshDefault(field.default, defaulter) : defaulter.apply(old);
         if (next !== old) {
           changed ??= { ...members };
-          changed[name] = next;
+          setMember(changed, name, next);
         }
       }
       return changed ?? value;
@@ -87,15 +91,17 @@ function objectDefaulter(schema: ObjectSchema): Defaulter {
   };
 }
 
-function freshDefault(value: unknown): unknown {
-  return typeof value === "object" ? structuredClone(value) : value;
+/** A default may itself lack what has a default. */
+function freshDefault(value: unknown, defaulter: Defaulter): unknown {
+  return typeof value === "object" ? defaulter.apply(structuredClone(value)) : value;
 }
 
 function listDefaulter(items: Schema): Defaulter {
   const defaulter = defaulterOf(items);
   return {
     apply(value) {
-      const list = value as readonly unknown[];
+      if (!Array.isArray(value)) return value;
+      const list: readonly unknown[] = value;
       let changed: unknown[] | undefined;
       for (let place = 0; place < list.length; place++) {
         const next = defaulter.apply(list[place]);
@@ -111,7 +117,8 @@ function listDefaulter(items: Schema): Defaulter {
 function mapDefaulter(values: Schema): Defaulter {
   return {
     apply(value) {
-      const map = value as Readonly<Record<string, unknown>>;
+      if (!isPlainObject(value)) return value;
+      const map = value;
       const next = Object.entries(map).map(([name, member]) => [name, defaulterOf(values).apply(member)] as const);
       return next.some(([name, member]) => member !== map[name]) ? Object.fromEntries(next) : value;
     },

@@ -3,6 +3,8 @@
  * how lists merge. Plain readonly data; behaviour lives in the files named by their verb beside this one.
  */
 
+import type { Rules } from "./rules.ts";
+
 declare const inferred: unique symbol;
 
 /** Carries the TypeScript type of the values a schema describes; never present at run time. */
@@ -24,9 +26,24 @@ export type Schema =
   | EnumSchema
   | ObjectSchema
   | MapSchema
-  | ListSchema;
+  | ListSchema
+  | EitherSchema;
 
-export interface StringSchema extends Of<string> {
+/** What every schema may say besides the form of its values. */
+export interface Ruled {
+  readonly rules?: Rules;
+  /** Null is a value; elsewhere it says that there is none. */
+  readonly nullable?: boolean;
+  /**
+   * Part of a custom resource: a value of another type is kept, and refused by validation. JSON has its members in
+   * alphabetical order; there is no protobuf form.
+   */
+  readonly unstructured?: true;
+  /** Within an unstructured list or map, what stands for a null that is no value. */
+  readonly nullDefault?: unknown;
+}
+
+export interface StringSchema extends Of<string>, Ruled {
   readonly type: "string";
   /** Closed set of values, where Kubernetes publishes one. */
   readonly values?: readonly string[];
@@ -34,24 +51,24 @@ export interface StringSchema extends Of<string> {
   readonly judgedByKind?: true;
 }
 
-export interface IntegerSchema extends Of<number | bigint> {
+export interface IntegerSchema extends Of<number | bigint>, Ruled {
   readonly type: "integer";
   readonly width: "int32" | "int64" | "uint32" | "uint64";
   /** `bigint` where values exceed 2^53 (nanosecond times, lease ids); `number` in every Kubernetes kind. */
   readonly as: "number" | "bigint";
 }
 
-export interface NumberSchema extends Of<number> {
+export interface NumberSchema extends Of<number>, Ruled {
   readonly type: "number";
   readonly width: "double" | "float";
 }
 
-export interface BooleanSchema extends Of<boolean> {
+export interface BooleanSchema extends Of<boolean>, Ruled {
   readonly type: "boolean";
 }
 
 /** Bytes: base64 text in JSON values, a `Uint8Array` when `as` says so (protobuf-only messages). */
-export interface BytesSchema extends Of<string | Uint8Array> {
+export interface BytesSchema extends Of<string | Uint8Array>, Ruled {
   readonly type: "bytes";
   readonly as: "base64" | "binary";
 }
@@ -60,7 +77,7 @@ export interface BytesSchema extends Of<string | Uint8Array> {
  * Scalars whose JSON and protobuf forms differ (facts/types.json `encodings`): the value held in memory is the JSON
  * form — RFC 3339 text, quantity text, `30s`, a number or a string.
  */
-export interface SpecialSchema extends Of<unknown> {
+export interface SpecialSchema extends Of<unknown>, Ruled {
   readonly type: "special";
   readonly format: "time" | "microTime" | "duration" | "quantity" | "intOrString";
   /** Quantities are rounded up to thousandths when they are read. */
@@ -68,19 +85,19 @@ export interface SpecialSchema extends Of<unknown> {
 }
 
 /** Any JSON value, kept as it came (RawExtension, FieldsV1, JSON). */
-export interface RawSchema extends Of<unknown> {
+export interface RawSchema extends Of<unknown>, Ruled {
   readonly type: "raw";
   readonly format: "fieldsV1" | "rawExtension" | "json";
 }
 
 /** A protobuf enum: text in memory, a number on the wire. Unknown numbers become their decimal text. */
-export interface EnumSchema extends Of<string> {
+export interface EnumSchema extends Of<string>, Ruled {
   readonly type: "enum";
   readonly name: string;
   readonly numbers: Readonly<Record<string, number>>;
 }
 
-export interface ObjectSchema extends Of<unknown> {
+export interface ObjectSchema extends Of<unknown>, Ruled {
   readonly type: "object";
   /** `core/v1.PodSpec`: package and name as in facts/types.json. */
   readonly name: string;
@@ -94,6 +111,10 @@ export interface ObjectSchema extends Of<unknown> {
   readonly atomic?: boolean;
   /** Members of which one counts, and the one that says which: published, but not enforced here. */
   readonly unions?: readonly Union[];
+  /** Members that the schema does not know are kept. */
+  readonly preserveUnknown?: true;
+  /** A whole resource inside another: `apiVersion`, `kind` and `metadata` are members whatever `fields` says. */
+  readonly embeddedResource?: true;
 }
 
 export interface Union {
@@ -101,18 +122,38 @@ export interface Union {
   readonly members: readonly string[];
 }
 
-export interface MapSchema extends Of<unknown> {
+export interface MapSchema extends Of<unknown>, Ruled {
   readonly type: "map";
   readonly values: Schema;
   readonly atomic?: boolean;
 }
 
-export interface ListSchema extends Of<unknown> {
+export interface ListSchema extends Of<unknown>, Ruled {
   readonly type: "list";
   readonly items: Schema;
   readonly listType: "atomic" | "set" | "map";
   /** For `listType: "map"`: the fields that identify an item. */
   readonly mapKeys?: readonly string[];
+}
+
+/**
+ * A value of one of several forms, told apart in JSON by the form itself (apiextensions' `JSONSchemaPropsOrBool`). In
+ * protobuf a message with a member for each form.
+ */
+export interface EitherSchema extends Of<unknown>, Ruled {
+  readonly type: "either";
+  readonly name: string;
+  /** What Go says of a value of another form. */
+  readonly expected: string;
+  /** The number of a boolean member, which is true beside an object. */
+  readonly boolean?: number;
+  readonly object: EitherForm<ObjectSchema>;
+  readonly list?: EitherForm<ListSchema>;
+}
+
+export interface EitherForm<S extends Schema> {
+  readonly number: number;
+  readonly schema: () => S;
 }
 
 /**

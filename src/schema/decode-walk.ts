@@ -1,0 +1,36 @@
+/** What the readings of JSON values have in common: where they are, and what they found. */
+import { joinPath } from "./field-path.ts";
+
+export interface DecodeError {
+  /** `spec.containers[0].name`; empty for the value itself. */
+  readonly path: string;
+  /** In Go's words: `json: cannot unmarshal string into Go struct field PodSpec.spec.priority of type int32`. */
+  readonly message: string;
+}
+
+/** As many findings as the API server reports for one request. */
+export const reportsMax = 100;
+/** Values nested deeper than any kind needs are refused before they exhaust the stack. */
+export const depthMax = 200;
+
+export interface Walk {
+  readonly steps: (string | number)[];
+  /** Go names of the structs around the current value, outermost first. */
+  readonly structs: string[];
+  readonly unknown: string[];
+  readonly errors: DecodeError[];
+  readonly report: boolean;
+}
+
+/** Undefined stands for absent, after null and after an error. */
+export type Decoder = (value: unknown, walk: Walk) => unknown;
+
+export function fail(walk: Walk, message: string): undefined {
+  if (walk.errors.length < reportsMax) walk.errors.push({ path: joinPath(walk.steps), message });
+  return undefined;
+}
+
+/** Names the member where the walk stands as one that the schema does not know. */
+export function reportUnknown(walk: Walk): void {
+  if (walk.report && walk.unknown.length < reportsMax) walk.unknown.push(joinPath(walk.steps));
+}
