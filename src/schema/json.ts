@@ -220,19 +220,28 @@ function objectWriter(schema: ObjectSchema, keep: (member: Member) => boolean): 
 }
 
 function slotOf(member: Member): Slot {
-  const { field, schema } = member;
+  return {
+    name: member.name,
+    prefix: `${JSON.stringify(member.name)}:`,
+    write: writerOf(member.schema),
+    always: isWrittenEmpty(member),
+    absent: absentText(member),
+  };
+}
+
+/** Whether an empty value of the member is written. */
+export function isWrittenEmpty({ field, schema }: Member): boolean {
+  return field.presence !== "optional" || field.emitEmpty === true || !omitsEmpty(schema);
+}
+
+/** What is written where the member is absent; undefined leaves it out. */
+export function absentText({ field, schema }: Member): () => string | undefined {
   const isPointer = field.presence === "pointer" || field.nilable === true;
   const leavesOut =
     field.emitEmpty !== true && (field.presence === "pointer" || (field.presence === "optional" && omitsEmpty(schema)));
   let empty: string | undefined;
-  return {
-    name: member.name,
-    prefix: `${JSON.stringify(member.name)}:`,
-    write: writerOf(schema),
-    always: field.presence !== "optional" || field.emitEmpty === true || !omitsEmpty(schema),
-    // Computed at the first use: the empty value of a recursive type cannot be known while it is being compiled.
-    absent: leavesOut ? () => undefined : () => (empty ??= isPointer ? "null" : emptyText(schema)),
-  };
+  // Computed at the first use: the empty value of a recursive type cannot be known while it is being compiled.
+  return leavesOut ? () => undefined : () => (empty ??= isPointer ? "null" : emptyText(schema));
 }
 
 /** Go's `omitempty` leaves out everything but structs. */
@@ -240,7 +249,7 @@ function omitsEmpty(schema: Schema): boolean {
   return schema.type !== "object" && schema.type !== "special" && schema.type !== "raw";
 }
 
-function isEmptyValue(value: unknown): boolean {
+export function isEmptyValue(value: unknown): boolean {
   switch (typeof value) {
     case "object":
       return (Array.isArray(value) ? value.length : Object.keys(value as object).length) === 0;
