@@ -77,6 +77,8 @@ export interface Part<T extends ApiObject = ApiObject> {
   /** The object to be written: everything but the part comes from `previous`. `now` is as `metadata` has times. */
   prepareForUpdate(next: T, previous: T, now: string): T;
   validateUpdate?(next: T, previous: T): readonly FieldError[];
+  /** As a strategy's, of what the subresource may change. */
+  warnings?(next: T, previous: T): readonly string[];
 }
 
 /** One column of `kubectl get`: its definition and the cell of an object. `now` is in milliseconds. */

@@ -39,7 +39,7 @@ export async function patch<T extends ApiObject>(
       throw conflict(registry.subject(scope, name), why);
     }
     const next = updated(registry, scope, defaulted(registry, object), previous, part);
-    options.warn?.(registry.kind.strategy.warnings?.(next, previous) ?? []);
+    options.warn?.((part ?? registry.kind.strategy).warnings?.(next, previous) ?? []);
     return next;
   };
   return await change(registry, scope, name, next, options);

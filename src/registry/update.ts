@@ -35,7 +35,7 @@ export async function update<T extends ApiObject>(
   const next = (previous: T): T => {
     if (!resourceVersion && strategy.allowUnconditionalUpdate === false) throw mustNameVersion(registry, scope, name);
     const next = updated(registry, scope, filled, previous, part);
-    options.warn?.(strategy.warnings?.(next, previous) ?? []);
+    options.warn?.((part ?? strategy).warnings?.(next, previous) ?? []);
     return next;
   };
   try {
