@@ -30,3 +30,8 @@ export function column<T>(name: string, cell: Cell<T>, description = ""): Column
 export function wideColumn<T>(name: string, cell: Cell<T>, description = ""): Column<T> {
   return { name, type: "string", priority: 1, description, cell };
 }
+
+/** A column of whole numbers that every `kubectl get` shows. */
+export function integerColumn<T>(name: string, cell: (object: T) => number, description = ""): Column<T> {
+  return { name, type: "integer", priority: 0, description, cell };
+}
