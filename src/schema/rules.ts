@@ -28,7 +28,7 @@ export interface Rules {
   /** Any JSON values. */
   readonly enum?: readonly unknown[];
   readonly required?: readonly string[];
-  /** Members that the schema does not name are errors. */
+  /** No members at all. */
   readonly closed?: true;
   readonly allOf?: readonly Rules[];
   readonly anyOf?: readonly Rules[];

@@ -1,40 +1,45 @@
 /**
- * What the schema alone can say against a value: text outside a closed set. Types have been checked by `decode`, and
- * rules that look at more than one field live with the kinds.
+ * What the schema alone can say against a value: its rules, text outside a closed set, items that a set or a keyed list
+ * holds twice. Types have been checked by `decode`, but for parts of custom resources. Rules that look at more than one
+ * field live with the kinds; expressions are evaluated by whoever knows the old value.
  */
+import { type Check, compileRules, memberPath, Report } from "./check-rules.ts";
+import { findDuplicates } from "./duplicates.ts";
 import { type FieldError, notSupported } from "./field-error.ts";
-import { child, index, key } from "./field-path.ts";
+import { index, key } from "./field-path.ts";
 import { membersOf } from "./members.ts";
-import type { ObjectSchema, Schema } from "./schema.ts";
+import { isPlainObject } from "./plain.ts";
+import type { ListSchema, MapSchema, ObjectSchema, Schema, StringSchema } from "./schema.ts";
 
-export function validate(schema: Schema, value: unknown): FieldError[] {
-  const errors: FieldError[] = [];
-  validatorOf(schema)?.check(value, "", errors);
-  return errors;
-}
-
-interface Validator {
-  check(value: unknown, path: string, errors: FieldError[]): void;
+/** All errors at once, up to `errorsMax`. `field` is the path of the value, empty for a whole object. */
+export function validate(schema: Schema, value: unknown, field = ""): readonly FieldError[] {
+  const check = checkOf(schema);
+  if (check === null) return [];
+  const report = new Report(field);
+  check(value, "", report);
+  if (schema.unstructured === true) report.add(...findDuplicates(schema, value, field));
+  return report.errors;
 }
 
 /** Null for schemas that say nothing. */
-const validators = new WeakMap<Schema, Validator | null>();
+const checks = new WeakMap<Schema, Check | null>();
 
-function validatorOf(schema: Schema): Validator | null {
-  let validator = validators.get(schema);
-  if (validator === undefined) {
-    validator = hasRules(schema, new Set()) ? compile(schema) : null;
-    validators.set(schema, validator);
+function checkOf(schema: Schema): Check | null {
+  let check = checks.get(schema);
+  if (check === undefined) {
+    check = hasRules(schema, new Set()) ? compile(schema) : null;
+    checks.set(schema, check);
   }
-  return validator;
+  return check;
 }
 
 function hasRules(schema: Schema, seen: Set<Schema>): boolean {
+  if (schema.rules !== undefined || schema.unstructured === true) return true;
   if (seen.has(schema)) return false;
   seen.add(schema);
   switch (schema.type) {
     case "string":
-      return schema.values !== undefined && schema.judgedByKind !== true;
+      return isClosedSet(schema);
     case "object":
       return membersOf(schema).some((member) => hasRules(member.schema, seen));
     case "list":
@@ -46,51 +51,72 @@ function hasRules(schema: Schema, seen: Set<Schema>): boolean {
   }
 }
 
-function compile(schema: Schema): Validator | null {
+function isClosedSet(schema: StringSchema): boolean {
+  return schema.values !== undefined && schema.judgedByKind !== true;
+}
+
+function compile(schema: Schema): Check | null {
+  const own = schema.rules === undefined ? undefined : compileRules(schema.rules, schema.nullable === true);
+  const parts = partsCheck(schema);
+  if (own === undefined) return parts;
+  if (parts === null) return own;
+  return (value, path, report) => {
+    own(value, path, report);
+    parts(value, path, report);
+  };
+}
+
+function partsCheck(schema: Schema): Check | null {
   switch (schema.type) {
-    case "string": {
-      const allowed = new Set(schema.values);
-      return {
-        check(value, path, errors) {
-          // Whether a member may be empty is the kind's to say.
-          if (typeof value === "string" && value !== "" && !allowed.has(value)) {
-            errors.push(notSupported(path, value, [...allowed].sort()));
-          }
-        },
-      };
-    }
+    case "string":
+      return isClosedSet(schema) ? closedSet(schema.values ?? []) : null;
     case "object":
-      return objectValidator(schema);
+      return objectCheck(schema);
     case "list":
-      return {
-        check(value, path, errors) {
-          const items = validatorOf(schema.items);
-          for (const [place, item] of (value as readonly unknown[]).entries()) {
-            items?.check(item, index(path, place), errors);
-          }
-        },
-      };
+      return listCheck(schema);
     case "map":
-      return {
-        check(value, path, errors) {
-          const values = validatorOf(schema.values);
-          for (const [name, member] of Object.entries(value as object)) values?.check(member, key(path, name), errors);
-        },
-      };
+      return mapCheck(schema);
     default:
       return null;
   }
 }
 
-function objectValidator(schema: ObjectSchema): Validator {
+function closedSet(values: readonly string[]): Check {
+  const allowed = new Set(values);
+  return (value, path, report) => {
+    // Whether a member may be empty is the kind's to say.
+    if (typeof value === "string" && value !== "" && !allowed.has(value)) {
+      report.add(notSupported(report.field(path), value, [...allowed].sort()));
+    }
+  };
+}
+
+function objectCheck(schema: ObjectSchema): Check {
   const slots = membersOf(schema).filter((member) => hasRules(member.schema, new Set()));
-  return {
-    check(value, path, errors) {
-      const members = value as Readonly<Record<string, unknown>>;
-      for (const { name, schema: target } of slots) {
-        const member = members[name];
-        if (member !== undefined) validatorOf(target)?.check(member, child(path, name), errors);
-      }
-    },
+  return (value, path, report) => {
+    if (!isPlainObject(value)) return;
+    for (const { name, schema: target } of slots) {
+      if (!Object.hasOwn(value, name) || value[name] === undefined) continue;
+      checkOf(target)?.(value[name], memberPath(path, name), report);
+    }
+  };
+}
+
+function listCheck(schema: ListSchema): Check {
+  return (value, path, report) => {
+    if (!Array.isArray(value)) return;
+    const items = checkOf(schema.items);
+    if (items === null) return;
+    for (let place = 0; place < value.length; place++) items(value[place], index(path, place), report);
+  };
+}
+
+function mapCheck(schema: MapSchema): Check {
+  const pathOf = schema.unstructured === true ? memberPath : key;
+  return (value, path, report) => {
+    if (!isPlainObject(value)) return;
+    const values = checkOf(schema.values);
+    if (values === null) return;
+    for (const name of Object.keys(value)) values(value[name], pathOf(path, name), report);
   };
 }

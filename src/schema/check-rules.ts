@@ -1,0 +1,293 @@
+/**
+ * Checks values by `Rules`, in the words of Kubernetes' OpenAPI validator: `spec.size in body should be less than or
+ * equal to 10`. Each rule is compiled once.
+ */
+import { canonicalJson } from "./canonical-json.ts";
+import { type FieldError, invalidField, notSupported, requiredField, tooLong, tooMany } from "./field-error.ts";
+import { formatOf } from "./formats.ts";
+import { compilePattern } from "./pattern.ts";
+import { isPlainObject } from "./plain.ts";
+import type { JsonType, Rules } from "./rules.ts";
+
+/** As many errors as are collected for one object. */
+export const errorsMax = 1000;
+
+/** What is wrong so far. */
+export class Report {
+  readonly errors: FieldError[] = [];
+  /** The field that the checked value is. */
+  readonly base: string;
+  /** How many checks have passed: of several alternatives that fail, the one that fits best is told about. */
+  passed = 0;
+
+  constructor(base = "") {
+    this.base = base;
+  }
+
+  /** The path of a field, `path` being that within the checked value; Go's word for the root, which has none. */
+  field(path: string): string {
+    if (path === "") return this.base === "" ? "<nil>" : this.base;
+    if (this.base === "") return path;
+    return path.startsWith("[") ? `${this.base}${path}` : `${this.base}.${path}`;
+  }
+
+  add(...errors: readonly FieldError[]): void {
+    for (const error of errors) if (this.errors.length < errorsMax) this.errors.push(error);
+  }
+}
+
+export type Check = (value: unknown, path: string, report: Report) => void;
+
+/** Undefined when there is nothing to check. */
+export function compileRules(rules: Rules, nullable = false): Check | undefined {
+  const checks = [
+    typeCheck(rules),
+    ...junctionChecks(rules),
+    textCheck(rules),
+    numberCheck(rules),
+    listCheck(rules),
+    enumCheck(rules),
+    objectCheck(rules),
+    closerCheck(rules),
+  ].filter((check) => check !== undefined);
+  if (checks.length === 0) return undefined;
+  const ofNull = [nullable ? undefined : typeCheck(rules), enumCheck(rules)].filter((check) => check !== undefined);
+  return (value, path, report) => {
+    for (const check of value === null ? ofNull : checks) {
+      const before = report.errors.length;
+      check(value, path, report);
+      if (report.errors.length === before) report.passed++;
+    }
+  };
+}
+
+function inBody(path: string, sentence: string): string {
+  return `${path} in body ${sentence}`;
+}
+
+export function jsonTypeOf(value: unknown): JsonType | "null" {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return typeof value as JsonType;
+    case "number":
+      return Number.isInteger(value) ? "integer" : "number";
+    case "bigint":
+      return "integer";
+    default:
+      return "object";
+  }
+}
+
+function typeCheck({ types }: Rules): Check | undefined {
+  if (types === undefined || types.length === 0) return undefined;
+  const allowed = new Set<string>(types);
+  if (allowed.has("number")) allowed.add("integer");
+  return (value, path, report) => {
+    const found = jsonTypeOf(value);
+    if (allowed.has(found)) return;
+    const detail = inBody(path, `must be of type ${types.join(",")}: "${found}"`);
+    report.add({ type: "FieldValueTypeInvalid", field: report.field(path), badValue: found, detail });
+  };
+}
+
+function junctionChecks(rules: Rules): readonly (Check | undefined)[] {
+  return [anyOfCheck(rules.anyOf), oneOfCheck(rules.oneOf), allOfCheck(rules.allOf), notCheck(rules.not)];
+}
+
+const good: Check = () => undefined;
+
+interface Trial {
+  readonly valid: number;
+  /** Of the alternative that fits best. */
+  readonly closest: readonly FieldError[];
+}
+
+function tryAll(checks: readonly Check[], value: unknown, path: string, report: Report): Trial {
+  let valid = 0;
+  let best: Report | undefined;
+  for (const check of checks) {
+    const trial = new Report(report.base);
+    check(value, path, trial);
+    if (trial.errors.length === 0) valid++;
+    else if (best === undefined || trial.passed > best.passed) best = trial;
+  }
+  return { valid, closest: best?.errors ?? [] };
+}
+
+function anyOfCheck(anyOf: readonly Rules[] | undefined): Check | undefined {
+  if (anyOf === undefined || anyOf.length === 0) return undefined;
+  const checks = anyOf.map((rules) => compileRules(rules) ?? good);
+  return (value, path, report) => {
+    const { valid, closest } = tryAll(checks, value, path, report);
+    if (valid === 0) report.add(composite(path, report, "must validate at least one schema (anyOf)"), ...closest);
+  };
+}
+
+function oneOfCheck(oneOf: readonly Rules[] | undefined): Check | undefined {
+  if (oneOf === undefined || oneOf.length === 0) return undefined;
+  const checks = oneOf.map((rules) => compileRules(rules) ?? good);
+  return (value, path, report) => {
+    const { valid, closest } = tryAll(checks, value, path, report);
+    if (valid === 1) return;
+    const found = valid === 0 ? "Found none valid" : `Found ${valid} valid alternatives`;
+    const why = composite(path, report, `must validate one and only one schema (oneOf). ${found}`);
+    report.add(why, ...(valid === 0 ? closest : []));
+  };
+}
+
+function allOfCheck(allOf: readonly Rules[] | undefined): Check | undefined {
+  if (allOf === undefined || allOf.length === 0) return undefined;
+  const checks = allOf.map((rules) => compileRules(rules) ?? good);
+  return (value, path, report) => {
+    const trials = checks.map((check) => {
+      const trial = new Report(report.base);
+      check(value, path, trial);
+      return trial;
+    });
+    const failed = trials.filter((trial) => trial.errors.length > 0);
+    if (failed.length === 0) return;
+    for (const trial of failed) report.add(...trial.errors);
+    const none = failed.length === trials.length ? ". None validated" : "";
+    report.add(composite(path, report, `must validate all the schemas (allOf)${none}`));
+  };
+}
+
+function notCheck(not: Rules | undefined): Check | undefined {
+  if (not === undefined) return undefined;
+  const check = compileRules(not) ?? good;
+  return (value, path, report) => {
+    const trial = new Report(report.base);
+    check(value, path, trial);
+    if (trial.errors.length === 0) report.add(composite(path, report, "must not validate the schema (not)"));
+  };
+}
+
+/** Such an error stands at the whole value, whatever part of it was tried. */
+function composite(path: string, report: Report, sentence: string): FieldError {
+  return invalidField(report.field(""), "", `${JSON.stringify(path)} ${sentence}`);
+}
+
+function textCheck({ minLength, maxLength, pattern, format }: Rules): Check | undefined {
+  const expression = pattern === undefined || pattern === "" ? undefined : compilePattern(pattern);
+  const formed = format === undefined ? undefined : formatOf(format);
+  if (minLength === undefined && maxLength === undefined && expression === undefined && formed === undefined) {
+    return undefined;
+  }
+  return (value, path, report) => {
+    if (typeof value !== "string") return;
+    const field = report.field(path);
+    if (maxLength !== undefined && longer(value, maxLength)) report.add(tooLong(field, maxLength));
+    else if (minLength !== undefined && !longer(value, minLength - 1)) {
+      report.add(invalidField(field, value, inBody(path, `should be at least ${minLength} chars long`)));
+    } else if (expression !== undefined && !expression.test(value)) {
+      report.add(invalidField(field, value, inBody(path, `should match '${pattern}'`)));
+    }
+    if (formed !== undefined && !formed(value)) {
+      const detail = inBody(path, `must be of type ${format}: ${JSON.stringify(value)}`);
+      report.add({ type: "FieldValueTypeInvalid", field, badValue: value, detail });
+    }
+  };
+}
+
+/** Whether a text has more than so many characters; most are told by their length alone. */
+function longer(text: string, characters: number): boolean {
+  if (text.length <= characters) return false;
+  if (text.length > characters * 2) return true;
+  return [...text].length > characters;
+}
+
+function numberCheck(rules: Rules): Check | undefined {
+  const { minimum, maximum, multipleOf } = rules;
+  if (minimum === undefined && maximum === undefined && multipleOf === undefined) return undefined;
+  return (value, path, report) => {
+    if (typeof value !== "number") return;
+    const wrong = (detail: string): void => report.add(invalidField(report.field(path), value, detail));
+    if (multipleOf !== undefined && multipleOf <= 0) {
+      wrong(`factor MultipleOf declared for ${path} must be positive: ${multipleOf}`);
+    } else if (multipleOf !== undefined && !isWhole(value / multipleOf)) {
+      wrong(inBody(path, `should be a multiple of ${multipleOf}`));
+    }
+    if (minimum !== undefined && (rules.exclusiveMinimum === true ? value <= minimum : value < minimum)) {
+      wrong(inBody(path, `should be greater than ${rules.exclusiveMinimum === true ? "" : "or equal to "}${minimum}`));
+    }
+    if (maximum !== undefined && (rules.exclusiveMaximum === true ? value >= maximum : value > maximum)) {
+      wrong(inBody(path, `should be less than ${rules.exclusiveMaximum === true ? "" : "or equal to "}${maximum}`));
+    }
+  };
+}
+
+/** Decimal fractions are rarely exact: 0.3 is three times 0.1. */
+function isWhole(quotient: number): boolean {
+  const nearest = Math.round(quotient);
+  return quotient === nearest || Math.abs(quotient - nearest) / (Math.abs(quotient) + Math.abs(nearest)) < 1e-9;
+}
+
+function listCheck({ minItems, maxItems, uniqueItems, items }: Rules): Check | undefined {
+  const each = items === undefined ? undefined : compileRules(items);
+  if (minItems === undefined && maxItems === undefined && uniqueItems !== true && each === undefined) return undefined;
+  return (value, path, report) => {
+    if (!Array.isArray(value)) return;
+    if (each !== undefined) for (const [place, item] of value.entries()) each(item, `${path}[${place}]`, report);
+    const field = report.field(path);
+    if (minItems !== undefined && value.length < minItems) {
+      report.add(invalidField(field, value.length, inBody(path, `should have at least ${minItems} items`)));
+    }
+    if (maxItems !== undefined && value.length > maxItems) report.add(tooMany(field, value.length, maxItems));
+    if (uniqueItems === true && new Set(value.map(canonicalJson)).size < value.length) {
+      report.add(invalidField(field, value, inBody(path, "shouldn't contain duplicates")));
+    }
+  };
+}
+
+function enumCheck({ enum: values }: Rules): Check | undefined {
+  if (values === undefined || values.length === 0) return undefined;
+  const allowed = new Set(values.map(canonicalJson));
+  let texts: readonly string[] | undefined;
+  return (value, path, report) => {
+    if (allowed.has(canonicalJson(value))) return;
+    texts ??= values.map((each) => (typeof each === "string" ? each : JSON.stringify(each)));
+    report.add(notSupported(report.field(path), value, texts));
+  };
+}
+
+function objectCheck(rules: Rules): Check | undefined {
+  const { minProperties, maxProperties, closed } = rules;
+  if (minProperties === undefined && maxProperties === undefined && closed !== true) return undefined;
+  return (value, path, report) => {
+    if (!isPlainObject(value)) return;
+    const size = Object.keys(value).length;
+    const field = report.field(path);
+    if (minProperties !== undefined && size < minProperties) {
+      report.add(invalidField(field, size, inBody(path, `should have at least ${minProperties} properties`)));
+    } else if (maxProperties !== undefined && size > maxProperties) report.add(tooMany(field, size, maxProperties));
+    if (closed !== true) return;
+    for (const name of Object.keys(value)) {
+      report.add(invalidField(field, name, `${path}.${name} in body is a forbidden property`));
+    }
+  };
+}
+
+/** Members that must be there, and rules for some of them. */
+function closerCheck({ required = [], properties = {} }: Rules): Check | undefined {
+  const members = Object.entries(properties).flatMap(([name, rules]) => {
+    const check = compileRules(rules);
+    return check === undefined ? [] : [[name, check] as const];
+  });
+  if (required.length === 0 && members.length === 0) return undefined;
+  return (value, path, report) => {
+    if (!isPlainObject(value)) return;
+    for (const [name, check] of members) {
+      if (Object.hasOwn(value, name)) check(value[name], memberPath(path, name), report);
+    }
+    for (const name of required) {
+      if (!Object.hasOwn(value, name)) report.add(requiredField(report.field(memberPath(path, name))));
+    }
+  };
+}
+
+export function memberPath(path: string, name: string): string {
+  return path === "" ? name : `${path}.${name}`;
+}

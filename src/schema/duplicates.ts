@@ -1,0 +1,72 @@
+/** Items that a custom resource's sets and keyed lists hold more than once. */
+import { canonicalJson } from "./canonical-json.ts";
+import { duplicateField, type FieldError } from "./field-error.ts";
+import { child, index, key } from "./field-path.ts";
+import { membersOf } from "./members.ts";
+import { isPlainObject } from "./plain.ts";
+import type { ListSchema, Schema } from "./schema.ts";
+
+/** One error for each item that has come before. */
+export function findDuplicates(schema: Schema, value: unknown, field: string): readonly FieldError[] {
+  if (!canRepeat(schema)) return [];
+  switch (schema.type) {
+    case "object":
+      if (!isPlainObject(value)) return [];
+      return membersOf(schema).flatMap(({ name, schema: target }) =>
+        Object.hasOwn(value, name) ? findDuplicates(target, value[name], child(field, name)) : [],
+      );
+    case "map":
+      if (!isPlainObject(value)) return [];
+      return Object.keys(value).flatMap((name) => findDuplicates(schema.values, value[name], key(field, name)));
+    case "list":
+      if (!Array.isArray(value)) return [];
+      return [
+        ...repeated(schema, value, field),
+        ...value.flatMap((item, place) => findDuplicates(schema.items, item, index(field, place))),
+      ];
+    default:
+      return [];
+  }
+}
+
+function repeated(schema: ListSchema, items: readonly unknown[], field: string): readonly FieldError[] {
+  if (schema.listType === "atomic") return [];
+  const seen = new Set<string>();
+  return items.flatMap((item, place) => {
+    const identity = schema.listType === "set" ? item : keysOf(schema, item);
+    const text = canonicalJson(identity);
+    if (seen.has(text)) return [duplicateField(index(field, place), identity)];
+    seen.add(text);
+    return [];
+  });
+}
+
+function keysOf(schema: ListSchema, item: unknown): Readonly<Record<string, unknown>> {
+  if (!isPlainObject(item)) return {};
+  const present = (schema.mapKeys ?? []).filter((name) => Object.hasOwn(item, name));
+  return Object.fromEntries(present.map((name) => [name, item[name]]));
+}
+
+const memory = new WeakMap<Schema, boolean>();
+
+function canRepeat(schema: Schema): boolean {
+  let can = memory.get(schema);
+  if (can === undefined) {
+    can = schema.unstructured === true && lookForLists(schema);
+    memory.set(schema, can);
+  }
+  return can;
+}
+
+function lookForLists(schema: Schema): boolean {
+  switch (schema.type) {
+    case "object":
+      return membersOf(schema).some((member) => canRepeat(member.schema));
+    case "map":
+      return canRepeat(schema.values);
+    case "list":
+      return schema.listType !== "atomic" || canRepeat(schema.items);
+    default:
+      return false;
+  }
+}
