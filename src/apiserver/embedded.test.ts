@@ -8,6 +8,8 @@ import { nodeKind } from "../api/core/node-kind.ts";
 import type { Pod, PodSpec } from "../api/core/pod.ts";
 import { podKind } from "../api/core/pod-kind.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
+import type { ClusterRole } from "../api/rbac/cluster-role.ts";
+import { clusterRoleKind } from "../api/rbac/cluster-role-kind.ts";
 import { StatusError } from "../api/status.ts";
 import { createClient } from "../client/api-client.ts";
 import type { Client } from "../client/client.ts";
@@ -133,4 +135,18 @@ t.test("the namespace controller empties a namespace before it goes, and says wh
   await until(client, namespaceKind, namespace, undefined, (object) => object === undefined);
   const gone = await client.get(namespaceKind, { name: namespace }).catch((error: unknown) => error);
   t.ok(gone instanceof StatusError && gone.status.code === 404);
+});
+
+t.test("the aggregation controller gives roles the rules of those they select", async (t) => {
+  const client = await cluster(t);
+  const rulesOf = (role: ClusterRole | undefined) => JSON.stringify(role?.rules ?? []);
+  await until(client, clusterRoleKind, "view", undefined, (role) => rulesOf(role).includes("pods/log"));
+  await until(client, clusterRoleKind, "admin", undefined, (role) => rulesOf(role).includes("rolebindings"));
+  const labels = { "rbac.authorization.k8s.io/aggregate-to-view": "true" };
+  const rules = [{ verbs: ["get"], apiGroups: ["example.com"], resources: ["widgets"] }];
+  await client.create(clusterRoleKind, { metadata: { name: "widgets", labels }, rules });
+  // By way of the roles between them.
+  await until(client, clusterRoleKind, "admin", undefined, (role) => rulesOf(role).includes("widgets"));
+  await client.delete(clusterRoleKind, { name: "widgets" });
+  await until(client, clusterRoleKind, "admin", undefined, (role) => !rulesOf(role).includes("widgets"));
 });

@@ -6,7 +6,7 @@ import { FakeClock } from "../std/fake-clock.ts";
 import { silentLogger } from "../std/log.ts";
 import { seededRandom } from "../std/random.ts";
 import { type ApiServerConfig, defaultConfig } from "./config.ts";
-import { assemble } from "./server.ts";
+import { type ApiServerDeps, assemble } from "./server.ts";
 
 export interface Asked {
   readonly body?: unknown;
@@ -34,9 +34,12 @@ export interface TestServer extends AsyncDisposable {
   open(line: string, asked?: Asked): Promise<HttpResponse>;
 }
 
-export async function testServer(config: Partial<ApiServerConfig> = {}): Promise<TestServer> {
+export async function testServer(
+  config: Partial<ApiServerConfig> = {},
+  more: Partial<ApiServerDeps> = {},
+): Promise<TestServer> {
   const clock = new FakeClock();
-  const deps = { clock, log: silentLogger, random: seededRandom(1) };
+  const deps = { clock, log: silentLogger, random: seededRandom(1), ...more };
   const parts = await assemble({ ...defaultConfig, ...config }, deps, () => "192.0.2.1:6443");
   parts.readiness.started();
   const tokens = new Map<string, string>();

@@ -25,6 +25,7 @@ import { bootstrap } from "./bootstrap.ts";
 import type { ApiServerConfig } from "./config.ts";
 import { chain, type Respond } from "./context.ts";
 import { startEmbedded } from "./embedded.ts";
+import { escalationCheck } from "./escalation.ts";
 import { type Identities, identitiesOf } from "./identities.ts";
 import { feedNodeGraph } from "./node-graph-feed.ts";
 import { podLog } from "./pod-log.ts";
@@ -39,6 +40,7 @@ import { deadline } from "./stages/deadline.ts";
 import { failures } from "./stages/failures.ts";
 import { receive } from "./stages/receive.ts";
 import { strictTransportSecurity } from "./stages/transport-security.ts";
+import { storedPolicy } from "./stored-policy.ts";
 
 export interface ApiServerDeps {
   readonly clock: Clock;
@@ -141,7 +143,6 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
   const { storage } = config;
   const identities = await identitiesOf(config.authentication, clock);
   const graph = createNodeGraph();
-  const authorizer = authorizerFor(config.authorizationModes, { graph });
   const store = deps.store ?? (await openStore({ ...storage, clock, log: log.child("store") }));
   const registries = new Registries(builtinScheme(), {
     store,
@@ -153,6 +154,8 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
     eventTtlSeconds: Math.ceil(storage.eventTtlMs / 1000),
     garbageCollector: config.garbageCollector,
   });
+  const policy = storedPolicy(registries);
+  const authorizer = authorizerFor(config.authorizationModes, { graph, rules: policy });
   const stopping = new AbortController();
   const stop = (): void => stopping.abort(new Error("the server is stopping"));
   const agents = new AgentConnections(config.agents);
@@ -181,7 +184,7 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
     await store[Symbol.asyncDispose]();
   };
   try {
-    const started = bootstrap(registries.of(namespaceKind), stopping.signal);
+    const started = bootstrap(registries, stopping.signal).then(() => policy.ready());
     const failure = `Cannot use the store ${storage.url}: it does not answer`;
     await withTimeout(clock, storage.initializationTimeoutMs, started, failure);
     if (config.authorizationModes.includes("Node")) {
@@ -253,6 +256,7 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
       watchList: config.watchList,
       stopping,
       admit,
+      confirm: escalationCheck(authorizer, registries),
     },
     readiness,
     aliases: config.groupAliases,

@@ -13,6 +13,12 @@ interface Entry {
 const SERVICE_ACCOUNTS = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
 
 const entries: Readonly<Record<string, Entry>> = {
+  "clusterrole-aggregation": {
+    user: "system:serviceaccount:kube-system:clusterrole-aggregation-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () =>
+      (await import("./clusterrole-aggregation/clusterrole-aggregation-controller.ts")).runClusterRoleAggregation,
+  },
   namespace: {
     user: "system:serviceaccount:kube-system:namespace-controller",
     groups: SERVICE_ACCOUNTS,

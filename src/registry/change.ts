@@ -34,10 +34,13 @@ export async function change<T extends ApiObject>(
   const cached = (await registry.fresh(scope)).get(key);
   if (options.dryRun === true) {
     if (cached === undefined) throw notFound(subject);
-    return next(cached.object);
+    const object = next(cached.object);
+    await options.confirm?.(scope, object, cached.object);
+    return object;
   }
-  const mutate = (previous: T): T => {
+  const mutate = async (previous: T): Promise<T> => {
     const object = next(previous);
+    await options.confirm?.(scope, object, previous);
     if (isDone(object, previous)) throw new Leaving(object);
     return object;
   };

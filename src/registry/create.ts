@@ -49,6 +49,7 @@ async function prepared<T extends ApiObject>(
   const ready = strategy.prepareForCreate?.(admitted, registry.timestamp()) ?? admitted;
   const object = withMetadata(ready, systemMetadata(registry, ready));
   checkNew(registry, scope, object);
+  await options.confirm?.(scope, object, undefined);
   options.warn?.(strategy.warnings?.(object, undefined) ?? []);
   return object;
 }

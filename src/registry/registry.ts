@@ -37,9 +37,13 @@ export interface Scope {
   readonly signal: AbortSignal;
 }
 
+export type Confirm = (scope: Scope, next: ApiObject, previous: ApiObject | undefined) => Promise<void>;
+
 export interface WriteOptions {
   /** Everything happens but the write. */
   readonly dryRun?: boolean | undefined;
+  /** Has the last word before the store: throws to forbid. `previous` is set where an object is changed. */
+  readonly confirm?: Confirm | undefined;
   /** Hears what the client is to be told beside the answer. A write that is tried again says it again. */
   readonly warn?: ((texts: readonly string[]) => void) | undefined;
 }

@@ -22,13 +22,17 @@ export function defaulted<T extends ApiObject>(registry: Registry<T>, object: T)
   return registry.kind.strategy.setDefaults?.(filled) ?? filled;
 }
 
-/** Fills in the namespace of the request. Throws a 400 when the object names another. */
+/** Fills in the namespace of the request; what has none forgets it. Throws a 400 when the object names another. */
 export function inNamespace<T extends ApiObject>(registry: Registry<T>, scope: Scope, object: T): T {
   const metadata = metadataOf(object);
   const wanted = registry.kind.namespaced ? scope.namespace : "";
   const namespace = metadata.namespace ?? "";
   if (namespace === wanted) return object;
-  if (wanted === "" || namespace !== "") {
+  if (wanted === "") {
+    const { namespace: _, ...rest } = metadata;
+    return withMetadata(object, rest);
+  }
+  if (namespace !== "") {
     throw badRequest(`the namespace of the provided object does not match the namespace sent on the request`);
   }
   return withMetadata(object, { ...metadata, namespace: wanted });

@@ -1,5 +1,6 @@
 import { ageColumn, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind } from "../kind.ts";
+import { pathSegment } from "../meta/names.ts";
 import { type ClusterRoleBinding, clusterRoleBinding } from "./cluster-role-binding.ts";
 
 export const clusterRoleBindingKind: Kind<ClusterRoleBinding> = {
@@ -19,4 +20,5 @@ export const clusterRoleBindingKind: Kind<ClusterRoleBinding> = {
   columns: [nameColumn, ageColumn],
   selectableFields: {},
   strategy: {},
+  nameForm: pathSegment,
 };

@@ -1,5 +1,6 @@
 import { ageColumn, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind } from "../kind.ts";
+import { pathSegment } from "../meta/names.ts";
 import { type ClusterRole, clusterRole } from "./cluster-role.ts";
 
 export const clusterRoleKind: Kind<ClusterRole> = {
@@ -19,4 +20,5 @@ export const clusterRoleKind: Kind<ClusterRole> = {
   columns: [nameColumn, ageColumn],
   selectableFields: {},
   strategy: {},
+  nameForm: pathSegment,
 };

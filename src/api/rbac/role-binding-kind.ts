@@ -1,5 +1,6 @@
 import { ageColumn, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind } from "../kind.ts";
+import { pathSegment } from "../meta/names.ts";
 import { type RoleBinding, roleBinding } from "./role-binding.ts";
 
 export const roleBindingKind: Kind<RoleBinding> = {
@@ -19,4 +20,5 @@ export const roleBindingKind: Kind<RoleBinding> = {
   columns: [nameColumn, ageColumn],
   selectableFields: {},
   strategy: {},
+  nameForm: pathSegment,
 };

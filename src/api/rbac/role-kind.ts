@@ -1,5 +1,6 @@
 import { ageColumn, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind } from "../kind.ts";
+import { pathSegment } from "../meta/names.ts";
 import { type Role, role } from "./role.ts";
 
 export const roleKind: Kind<Role> = {
@@ -19,4 +20,5 @@ export const roleKind: Kind<Role> = {
   columns: [nameColumn, ageColumn],
   selectableFields: {},
   strategy: {},
+  nameForm: pathSegment,
 };

@@ -2,7 +2,7 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import type { Admit } from "../../registry/create.ts";
-import type { Registry, Scope } from "../../registry/registry.ts";
+import type { Confirm, Registry, Scope } from "../../registry/registry.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { RandomSource } from "../../std/random.ts";
 import { type RequestContext, userOf } from "../context.ts";
@@ -31,6 +31,8 @@ export interface ResourceSettings {
   readonly stopping: AbortSignal;
   /** What has a say before an object of the kind is created. */
   readonly admit: (kind: Kind) => Admit;
+  /** What has the last word before one is created or changed. */
+  readonly confirm: (kind: Kind) => Confirm | undefined;
 }
 
 export type ResourceHandler = (

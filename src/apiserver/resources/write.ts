@@ -25,10 +25,15 @@ export const createObject: ResourceHandler = async (target, context, params) => 
   const answering = answeringOf(target, context, "object");
   const sent = await readObject(context, expectedOf(target), fieldValidation);
   const warn = warningsTo(context);
-  const options = { dryRun, warn, admit: target.settings.admit(target.kind) };
+  const options = { dryRun, warn, ...admissionOf(target) };
   const object = await create(target.registry, scopeOf(target, context, params), sent, options);
   return writtenResponse(201, target.kind, object, answering);
 };
+
+/** What has a say in writes of the target's kind. */
+function admissionOf({ kind, settings }: Target) {
+  return { admit: settings.admit(kind), confirm: settings.confirm(kind) };
+}
 
 /** The same warning twice is sent once. */
 function warningsTo({ warnings }: RequestContext): (texts: readonly string[]) => void {
@@ -44,7 +49,7 @@ export function updateObject(part?: Part): ResourceHandler {
     const answering = answeringOf(target, context, "object");
     const sent = await readObject(context, expectedOf(target), fieldValidation);
     const warn = warningsTo(context);
-    const options = { dryRun, part, warn, admit: target.settings.admit(target.kind) };
+    const options = { dryRun, part, warn, ...admissionOf(target) };
     const result = await update(target.registry, scopeOf(target, context, params), params.name ?? "", sent, options);
     return writtenResponse(result.created ? 201 : 200, target.kind, result.object, answering);
   };
@@ -64,7 +69,13 @@ export function patchObject(part?: Part): ResourceHandler {
       return decodePatched(value, sent.duplicates, expected, fieldValidation, context.warnings);
     };
     const scope = scopeOf(target, context, params);
-    const object = await patch(target.registry, scope, params.name ?? "", sent.patch, { dryRun, part, decode, warn });
+    const object = await patch(target.registry, scope, params.name ?? "", sent.patch, {
+      dryRun,
+      part,
+      decode,
+      warn,
+      ...admissionOf(target),
+    });
     return writtenResponse(200, target.kind, object, answering);
   };
 }

@@ -66,6 +66,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   readonly #waiting = new Set<{ readonly revision: Revision; readonly resolve: () => void }>();
   #revision = 0 as Revision;
   #listed = false;
+  #changes = 0;
 
   constructor(options: WatchCacheOptions<T>) {
     this.#options = options;
@@ -85,6 +86,11 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   /** The revision the cache shows. */
   revision(): Revision {
     return this.#revision;
+  }
+
+  /** How many changes it has taken: for those who derive something from all its objects. */
+  get changes(): number {
+    return this.#changes;
   }
 
   /** Whether it shows all up to `revision`. */
@@ -248,6 +254,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     if (change.current === undefined) this.#objects.delete(change.key);
     else this.#objects.set(change.current);
     this.#indexes.replace(change.previous, change.current);
+    this.#changes++;
     this.#watchers.dispatch(change);
   }
 

@@ -1,0 +1,75 @@
+import t from "tap";
+import { FakeClock } from "../std/fake-clock.ts";
+import { createMemoryStore } from "../storage/memory.ts";
+import { type TestServer, testServer } from "./fixture.ts";
+
+const RBAC = "/apis/rbac.authorization.k8s.io/v1";
+const SHOP = `${RBAC}/namespaces/shop`;
+
+async function server(): Promise<TestServer> {
+  const started = await testServer({ authorizationModes: ["Node", "RBAC"] });
+  await started.ask("POST /api/v1/namespaces", { body: { metadata: { name: "shop" } } });
+  return started;
+}
+
+const reader = { rules: [{ verbs: ["get", "list"], apiGroups: [""], resources: ["pods"] }] };
+const to = (kind: string, name: string) => ({ apiGroup: "rbac.authorization.k8s.io", kind, name });
+const user = (name: string) => ({ apiGroup: "rbac.authorization.k8s.io", kind: "User", name });
+
+t.test("roles and bindings that are stored decide, from the next request on", async (t) => {
+  await using api = await server();
+  const pods = async () => (await api.ask("GET /api/v1/namespaces/shop/pods", { user: "eve" })).status;
+  t.equal(await pods(), 403);
+  await api.ask(`POST ${SHOP}/roles`, { body: { metadata: { name: "reader" }, ...reader } });
+  const binding = { metadata: { name: "eve" }, subjects: [user("eve")], roleRef: to("Role", "reader") };
+  t.equal((await api.ask(`POST ${SHOP}/rolebindings`, { body: binding })).status, 201);
+  t.equal(await pods(), 200);
+  t.equal((await api.ask("GET /api/v1/namespaces/default/pods", { user: "eve" })).status, 403);
+  await api.ask(`DELETE ${SHOP}/rolebindings/eve`);
+  t.equal(await pods(), 403);
+});
+
+t.test("the bootstrap policy is there at the start, and mended at the next", async (t) => {
+  const store = createMemoryStore({ clock: new FakeClock() });
+  // Survives the first server, which closes what it is given.
+  store[Symbol.asyncDispose] = async () => {};
+  const start = () => testServer({ authorizationModes: ["RBAC"] }, { store });
+  const viewer = `${RBAC}/clusterroles/system:public-info-viewer`;
+  {
+    await using first = await start();
+    t.ok((await first.ask(`GET ${RBAC}/clusterroles`)).json.items.length >= 67);
+    const patch = { "content-type": "application/merge-patch+json" };
+    await first.ask(`PATCH ${viewer}`, { body: { rules: [] }, headers: patch });
+    const kept = { metadata: { annotations: { "rbac.authorization.kubernetes.io/autoupdate": "false" } }, rules: [] };
+    await first.ask(`PATCH ${RBAC}/clusterroles/system:discovery`, { body: kept, headers: patch });
+    await first.ask(`DELETE ${RBAC}/clusterrolebindings/system:basic-user`);
+  }
+  await using second = await start();
+  t.match((await second.ask(`GET ${viewer}`)).json.rules, [{ nonResourceURLs: /healthz/ }]);
+  t.notOk((await second.ask(`GET ${RBAC}/clusterroles/system:discovery`)).json.rules?.length, "left alone");
+  t.equal((await second.ask(`GET ${RBAC}/clusterrolebindings/system:basic-user`)).status, 200);
+});
+
+t.test("nobody gives what they do not have", async (t) => {
+  await using api = await server();
+  const manager = { rules: [{ verbs: ["*"], apiGroups: ["rbac.authorization.svc.io"], resources: ["*"] }] };
+  manager.rules[0]!.verbs = ["create", "get", "update", "patch"];
+  await api.ask(`POST ${SHOP}/roles`, { body: { metadata: { name: "manager" }, ...manager } });
+  const bound = { metadata: { name: "eve" }, subjects: [user("eve")], roleRef: to("Role", "manager") };
+  await api.ask(`POST ${SHOP}/rolebindings`, { body: bound });
+  const refused = await api.ask(`POST ${SHOP}/roles`, { body: { metadata: { name: "x" }, ...reader }, user: "eve" });
+  t.equal(refused.status, 403);
+  t.match(refused.json.message, /user "eve" .* is attempting to grant RBAC permissions not currently held:/);
+  t.match(refused.json.message, '{APIGroups:[""], Resources:["pods"], Verbs:["get"]}');
+  const admin = { metadata: { name: "x" }, subjects: [user("eve")], roleRef: to("ClusterRole", "cluster-admin") };
+  t.equal((await api.ask(`POST ${SHOP}/rolebindings`, { body: admin, user: "eve" })).status, 403);
+  const missing = { ...admin, roleRef: to("Role", "none") };
+  t.equal((await api.ask(`POST ${SHOP}/rolebindings`, { body: missing, user: "eve" })).status, 404);
+  const merge = { "content-type": "application/merge-patch+json" };
+  const widened = await api.ask(`PATCH ${SHOP}/roles/manager`, { body: reader, user: "eve", headers: merge });
+  t.equal(widened.status, 403);
+  const labelled = { metadata: { labels: { a: "b" } } };
+  t.equal((await api.ask(`PATCH ${SHOP}/roles/manager`, { body: labelled, user: "eve", headers: merge })).status, 200);
+  const same = { metadata: { name: "same" }, ...manager };
+  t.equal((await api.ask(`POST ${SHOP}/roles`, { body: same, user: "eve" })).status, 201);
+});
