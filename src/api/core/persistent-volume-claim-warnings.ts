@@ -1,6 +1,6 @@
 /** What the author of a claim is told although nothing is wrong. */
 import { child, key } from "../../schema/field-path.ts";
-import { parseQuantity, quantityMilliValue } from "../meta/quantity.ts";
+import { isFractional } from "../meta/quantity.ts";
 import type { PersistentVolumeClaim } from "./persistent-volume-claim.ts";
 import { STORAGE_CLASS_ANNOTATION } from "./storage-class-name.ts";
 import type { PersistentVolumeClaimSpec } from "./volume.ts";
@@ -21,9 +21,4 @@ export function persistentVolumeClaimSpecWarnings(spec: PersistentVolumeClaimSpe
     const at = key(child(child(path, "resources"), list), "storage");
     return [`${at}: fractional byte value ${JSON.stringify(amount)} is invalid, must be an integer`];
   });
-}
-
-export function isFractional(amount: string): boolean {
-  const quantity = parseQuantity(amount);
-  return quantity !== undefined && quantityMilliValue(quantity) % 1000 !== 0;
 }

@@ -8,6 +8,7 @@ import type { PodAffinity } from "./affinity.ts";
 import type { Container } from "./container.ts";
 import type { PodSpec } from "./pod.ts";
 import { eachContainer } from "./pod-containers.ts";
+import { renamedLabel } from "./renamed-labels.ts";
 import type { NodeSelectorTerm } from "./selector.ts";
 import { volumeWarnings } from "./volume-warnings.ts";
 
@@ -41,19 +42,6 @@ export function podSpecWarnings(
 
 function annotationsOf(path: string): string {
   return child(path.replace(/\.?spec$/, ""), "metadata.annotations");
-}
-
-const renamedLabels: Readonly<Record<string, string>> = {
-  "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
-  "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
-  "failure-domain.beta.kubernetes.io/region": 'deprecated since v1.17; use "topology.kubernetes.io/region" instead',
-  "failure-domain.beta.kubernetes.io/zone": 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead',
-  "beta.kubernetes.io/instance-type": 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead',
-};
-
-/** What replaced a label of nodes; undefined for those still in use. */
-export function renamedLabel(label: string): string | undefined {
-  return Object.hasOwn(renamedLabels, label) ? renamedLabels[label] : undefined;
 }
 
 function labelWarnings(spec: PodSpec, path: string): string[] {

@@ -3,9 +3,9 @@ import {
   inline,
   list,
   object,
-  oneOf,
   optional,
   pointer,
+  published,
   quantity,
   required,
   string,
@@ -15,7 +15,7 @@ import { localObjectReference } from "./object-reference.ts";
 
 export const nodeSelectorRequirement = object("core/v1.NodeSelectorRequirement", {
   key: required(1, string),
-  operator: required(2, oneOf("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")),
+  operator: required(2, published("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")),
   values: optional(3, list(string)),
 });
 export type NodeSelectorRequirement = Infer<typeof nodeSelectorRequirement>;

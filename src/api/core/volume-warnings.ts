@@ -1,6 +1,6 @@
 /** Warnings about a pod's volumes: drivers that are gone, files that hide one another. */
 import { child, index } from "../../schema/field-path.ts";
-import { isFractional } from "../meta/quantity.ts";
+import { persistentVolumeClaimSpecWarnings } from "./persistent-volume-claim-warnings.ts";
 import type { Volume } from "./volume.ts";
 
 export function volumeWarnings(volumes: readonly Volume[], path: string): readonly string[] {
@@ -14,7 +14,7 @@ export function volumeWarnings(volumes: readonly Volume[], path: string): readon
 }
 
 /** Kubernetes spells one of them otherwise than its field. */
-const goneDrivers: readonly (readonly [keyof Volume, string, string])[] = [
+const goneDrivers: readonly (readonly [string, string, string])[] = [
   ["photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"],
   ["gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"],
   ["scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"],
@@ -26,20 +26,16 @@ const goneDrivers: readonly (readonly [keyof Volume, string, string])[] = [
   ["rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"],
 ];
 
-function goneDriverWarnings(volume: Volume, path: string): string[] {
+export function goneDriverWarnings(volume: Readonly<Record<string, unknown>>, path: string): readonly string[] {
   return goneDrivers
     .filter(([source]) => volume[source] !== undefined)
     .map(([, spelling, why]) => `${child(path, spelling)}: ${why}`);
 }
 
-function claimWarnings(volume: Volume, path: string): string[] {
-  const resources = volume.ephemeral?.volumeClaimTemplate?.spec.resources;
-  return (["requests", "limits"] as const)
-    .filter((list) => isFractional(resources?.[list]?.storage))
-    .map((list) => {
-      const field = child(path, `ephemeral.volumeClaimTemplate.spec.resources.${list}[storage]`);
-      return `${field}: fractional byte value "${resources?.[list]?.storage}" is invalid, must be an integer`;
-    });
+function claimWarnings({ ephemeral }: Volume, path: string): readonly string[] {
+  const template = ephemeral?.volumeClaimTemplate;
+  const at = child(path, "ephemeral.volumeClaimTemplate.spec");
+  return template === undefined ? [] : persistentVolumeClaimSpecWarnings(template.spec, at);
 }
 
 interface FilePath {

@@ -214,12 +214,12 @@ export type QuobyteVolumeSource = Infer<typeof quobyteVolumeSource>;
 export const azureDiskVolumeSource = object("core/v1.AzureDiskVolumeSource", {
   diskName: required(1, string),
   diskURI: required(2, string),
-  cachingMode: pointer(3, oneOf("None", "ReadOnly", "ReadWrite"), {
+  cachingMode: pointer(3, published("None", "ReadOnly", "ReadWrite"), {
     default: "ReadWrite",
   }),
   fsType: pointer(4, string, { default: "ext4" }),
   readOnly: pointer(5, boolean, { default: false }),
-  kind: pointer(6, oneOf("Shared", "Dedicated", "Managed"), {
+  kind: pointer(6, published("Shared", "Dedicated", "Managed"), {
     default: "Shared",
   }),
 });
