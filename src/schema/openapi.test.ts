@@ -35,7 +35,7 @@ t.test("openApiName() spells names as Kubernetes does", async (t) => {
 
 t.test("OpenApiComponents writes a component for each message, with markers and defaults", async (t) => {
   const components = new OpenApiComponents(3);
-  t.equal(components.add(thing), "io.k8s.api.core.v1.Thing");
+  t.same(components.add(thing), { $ref: "#/components/schemas/io.k8s.api.core.v1.Thing" });
   const all = components.all();
   const reference = { $ref: "#/components/schemas/io.k8s.api.core.v1.Port" };
   t.same(Object.keys(all), [
@@ -48,27 +48,28 @@ t.test("OpenApiComponents writes a component for each message, with markers and 
     type: "object",
     required: ["number"],
     properties: {
-      number: { type: "integer", format: "int32" },
+      number: { type: "integer", format: "int32", default: 0 },
       protocol: { type: "string", enum: ["TCP", "UDP"], default: "TCP" },
     },
   });
   t.match(all["io.k8s.api.core.v1.Thing"]?.properties, {
     ports: {
       type: "array",
-      items: reference,
+      items: { allOf: [reference], default: {} },
       "x-kubernetes-list-type": "map",
       "x-kubernetes-list-map-keys": ["number"],
       "x-kubernetes-patch-strategy": "merge",
       "x-kubernetes-patch-merge-key": "number",
     },
     first: { description: "The one that counts.", allOf: [reference] },
-    words: { type: "array", items: { type: "string" }, "x-kubernetes-list-type": "atomic" },
+    words: { type: "array", items: { type: "string", default: "" }, "x-kubernetes-list-type": "atomic" },
   });
 });
 
 t.test("OpenApiComponents refers barely in version 2", async (t) => {
-  const components = new OpenApiComponents(2);
-  components.add(thing, { "x-kubernetes-group-version-kind": [{ group: "", kind: "Thing", version: "v1" }] });
+  const gvk = { "x-kubernetes-group-version-kind": [{ group: "", kind: "Thing", version: "v1" }] };
+  const components = new OpenApiComponents(2, { markers: ({ name }) => (name === thing.name ? gvk : undefined) });
+  components.add(thing);
   const found = components.all()["io.k8s.api.core.v1.Thing"];
   t.match(found, { "x-kubernetes-group-version-kind": [{ kind: "Thing" }] });
   t.match(found?.properties, { first: { $ref: "#/definitions/io.k8s.api.core.v1.Port" } });

@@ -2,7 +2,7 @@
  * OpenAPI schemas read from a `Schema`: what `kubectl explain`, client-side validation and patch merging go by. One
  * component per object schema, named as Kubernetes names it (`io.k8s.api.core.v1.Pod`).
  */
-import type { Field, ListSchema, ObjectSchema, Schema } from "./schema.ts";
+import type { Field, ListSchema, ObjectSchema, Schema, Union } from "./schema.ts";
 import { schemaOf } from "./schema.ts";
 
 /** An OpenAPI schema object as plain JSON. */
@@ -14,34 +14,53 @@ export type OpenApiSchema = Readonly<Record<string, unknown>>;
 export type OpenApiVersion = 2 | 3;
 
 const SPECIAL_NAMES = {
-  time: "io.k8s.apimachinery.pkg.apis.meta.v1.Time",
-  microTime: "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime",
-  duration: "io.k8s.apimachinery.pkg.apis.meta.v1.Duration",
-  quantity: "io.k8s.apimachinery.pkg.api.resource.Quantity",
-  intOrString: "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
+  time: "meta/v1.Time",
+  microTime: "meta/v1.MicroTime",
+  duration: "meta/v1.Duration",
+  quantity: "resource.Quantity",
+  intOrString: "intstr.IntOrString",
 } as const;
 
 const RAW_NAMES = {
-  fieldsV1: "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
-  rawExtension: "io.k8s.apimachinery.pkg.runtime.RawExtension",
-  json: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON",
+  fieldsV1: "meta/v1.FieldsV1",
+  rawExtension: "runtime.RawExtension",
+  json: "apiextensions/v1.JSON",
 } as const;
+
+/** Packages that do not lie under `io.k8s.api`, by how names in them begin. */
+const ROOTS: Readonly<Record<string, string>> = {
+  "meta/": "io.k8s.apimachinery.pkg.apis",
+  "apiextensions/": "io.k8s.apiextensions-apiserver.pkg.apis",
+  "apiregistration/": "io.k8s.kube-aggregator.pkg.apis",
+  "intstr.": "io.k8s.apimachinery.pkg.util",
+  "resource.": "io.k8s.apimachinery.pkg.api",
+  "runtime.": "io.k8s.apimachinery.pkg",
+  "version.": "io.k8s.apimachinery.pkg",
+};
 
 /** `core/v1.Pod` → `io.k8s.api.core.v1.Pod`. */
 export function openApiName(schemaName: string): string {
-  const dot = schemaName.lastIndexOf(".");
-  const packageName = schemaName.slice(0, dot).replaceAll("/", ".");
-  const root = packageName.startsWith("meta.") ? "io.k8s.apimachinery.pkg.apis" : "io.k8s.api";
-  return `${root}.${packageName}.${schemaName.slice(dot + 1)}`;
+  const start = /^\w+[./]/.exec(schemaName)?.[0] ?? "";
+  return `${ROOTS[start] ?? "io.k8s.api"}.${schemaName.replaceAll("/", ".")}`;
+}
+
+/** What a document knows of schemas beyond what they say themselves. */
+export interface OpenApiContext {
+  /** Markers of the component, such as its group, version and kind. */
+  markers?(schema: ObjectSchema): OpenApiSchema | undefined;
+  /** Sentences for people: of the component under the empty name, of its members under theirs. */
+  descriptions?(schemaName: string): Readonly<Record<string, string>> | undefined;
 }
 
 /** Collects the components that the schemas read so far need, each once; recursive schemas end. */
 export class OpenApiComponents {
   readonly #version: OpenApiVersion;
+  readonly #context: OpenApiContext;
   readonly #components = new Map<string, OpenApiSchema>();
 
-  constructor(version: OpenApiVersion) {
+  constructor(version: OpenApiVersion, context: OpenApiContext = {}) {
     this.#version = version;
+    this.#context = context;
   }
 
   /** Components by name, in alphabetical order. */
@@ -49,23 +68,48 @@ export class OpenApiComponents {
     return Object.fromEntries([...this.#components].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  /** Adds `schema` as a component, with `extra` members such as its group, version and kind. */
-  add(schema: ObjectSchema, extra?: OpenApiSchema): string {
+  /** Adds `schema` as a component; returns a reference to it. */
+  add(schema: ObjectSchema): OpenApiSchema {
     const name = openApiName(schema.name);
     if (!this.#components.has(name)) {
       this.#components.set(name, {});
       this.#components.set(name, this.#object(schema));
     }
-    if (extra !== undefined) this.#components.set(name, { ...this.#components.get(name), ...extra });
-    return name;
+    return this.#reference(name);
   }
 
-  /** Adds a component that no `Schema` describes: a list of a kind. */
-  addPlain(name: string, schema: OpenApiSchema): void {
+  /** Adds the list of a kind, which differs from other objects only in that its items are not marked. */
+  addList(schema: ObjectSchema, list: { readonly name: string; readonly meta: ObjectSchema }): OpenApiSchema {
+    const name = openApiName(list.name);
+    if (this.#components.has(name)) return this.#reference(name);
+    const about = this.#context.descriptions?.(list.name) ?? {};
+    const common = this.#context.descriptions?.(LIST) ?? {};
+    const property = (member: string, content: OpenApiSchema) => ({
+      ...described(about[member] ?? common[member]),
+      ...content,
+    });
+    this.#components.set(name, {
+      ...described(about[""] ?? common[""]),
+      type: "object",
+      required: ["items"],
+      properties: {
+        apiVersion: property("apiVersion", { type: "string" }),
+        items: property("items", { type: "array", items: this.#withDefault(this.add(schema), {}) }),
+        kind: property("kind", { type: "string" }),
+        metadata: property("metadata", this.#withDefault(this.add(list.meta), {})),
+      },
+      ...this.#context.markers?.({ type: "object", name: list.name, fields: {}, syntax: "proto2" }),
+    });
+    return this.#reference(name);
+  }
+
+  /** Adds a component that no schema describes. */
+  addPlain(name: string, schema: OpenApiSchema): OpenApiSchema {
     this.#components.set(name, schema);
+    return this.#reference(name);
   }
 
-  reference(name: string): OpenApiSchema {
+  #reference(name: string): OpenApiSchema {
     return { $ref: `#/${this.#version === 2 ? "definitions" : "components/schemas"}/${name}` };
   }
 
@@ -74,45 +118,46 @@ export class OpenApiComponents {
     const required: string[] = [];
     this.#members(schema, properties, required);
     return {
-      ...(schema.description === undefined ? {} : { description: schema.description }),
+      ...described(schema.description ?? this.#context.descriptions?.(schema.name)?.[""]),
       type: "object",
       ...(required.length === 0 ? {} : { required }),
       properties,
       ...(schema.atomic === true ? { "x-kubernetes-map-type": "atomic" } : {}),
+      ...(schema.unions === undefined ? {} : { "x-kubernetes-unions": schema.unions.map(unionMarker) }),
+      ...this.#context.markers?.(schema),
     };
   }
 
   #members(schema: ObjectSchema, properties: Record<string, OpenApiSchema>, required: string[]): void {
+    const about = this.#context.descriptions?.(schema.name) ?? {};
     for (const [name, field] of Object.entries(schema.fields)) {
       const value = schemaOf(field);
       if (field.inline === true && value.type === "object") {
         this.#members(value, properties, required);
         continue;
       }
-      properties[name] = this.#property(value, field);
-      if (field.presence === "required") required.push(name);
+      properties[name] = this.#property(value, field, field.description ?? about[name]);
+      if (field.presence === "required" || field.publishedRequired === true) required.push(name);
     }
   }
 
-  #property(value: Schema, field: Field): OpenApiSchema {
-    const wrapped = this.#wrapped(this.#schema(value), field);
+  #property(value: Schema, field: Field, description: string | undefined): OpenApiSchema {
     return {
-      ...(field.description === undefined ? {} : { description: field.description }),
-      ...wrapped,
+      ...described(description),
+      ...this.#withDefault(this.#schema(value), field.default ?? zeroOf(value, field)),
       ...(value.type === "list" ? listMarkers(value) : {}),
       ...(value.type === "map" && value.atomic === true ? { "x-kubernetes-map-type": "atomic" } : {}),
+      ...(field.granular === true ? { "x-kubernetes-map-type": "granular" } : {}),
       ...(field.patchStrategy === undefined ? {} : { "x-kubernetes-patch-strategy": field.patchStrategy }),
       ...(field.patchMergeKey === undefined ? {} : { "x-kubernetes-patch-merge-key": field.patchMergeKey }),
     };
   }
 
-  /** Beside a bare reference no other member may stand, so version 3 wraps it in `allOf`. */
-  #wrapped(schema: OpenApiSchema, field: Field): OpenApiSchema {
-    const byDefault = field.default;
-    if (this.#version === 2 || !("$ref" in schema)) {
-      return byDefault === undefined ? schema : { ...schema, default: byDefault };
-    }
-    return { allOf: [schema], ...(byDefault === undefined ? {} : { default: byDefault }) };
+  /** Beside a bare reference no other member may stand, so version 3 wraps it in `allOf`. Version 2 has no defaults. */
+  #withDefault(schema: OpenApiSchema, value: unknown): OpenApiSchema {
+    if (this.#version === 2) return schema;
+    const bare = "$ref" in schema ? { allOf: [schema] } : schema;
+    return value === undefined ? bare : { ...bare, default: value };
   }
 
   #schema(schema: Schema): OpenApiSchema {
@@ -134,20 +179,69 @@ export class OpenApiComponents {
       case "raw":
         return this.#shared(RAW_NAMES[schema.format], schema.format === "json" ? {} : { type: "object" });
       case "object":
-        return this.reference(this.add(schema));
+        return this.add(schema);
       case "list":
-        return { type: "array", items: this.#schema(schema.items) };
+        return { type: "array", items: this.#element(schema.items) };
       case "map":
-        return { type: "object", additionalProperties: this.#schema(schema.values) };
+        return { type: "object", additionalProperties: this.#element(schema.values) };
+      case "either":
+        return this.#shared(openApiName(schema.name), {});
       default:
         return schema satisfies never;
     }
   }
 
-  #shared(name: string, schema: OpenApiSchema): OpenApiSchema {
-    if (!this.#components.has(name)) this.#components.set(name, schema);
-    return this.reference(name);
+  #element(schema: Schema): OpenApiSchema {
+    const element = this.#schema(schema);
+    const value = goZero(schema);
+    return value === undefined ? element : this.#withDefault(element, value);
   }
+
+  /** What Kubernetes publishes as a component of its own although it is a scalar to us. */
+  #shared(schemaName: string, schema: OpenApiSchema): OpenApiSchema {
+    const name = openApiName(schemaName);
+    if (!this.#components.has(name)) {
+      this.#components.set(name, { ...described(this.#context.descriptions?.(schemaName)?.[""]), ...schema });
+    }
+    return this.#reference(name);
+  }
+}
+
+/** Under this name stands what is said of every list of a kind. */
+const LIST = "meta/v1.List";
+
+function described(description: string | undefined): OpenApiSchema {
+  return description === undefined ? {} : { description };
+}
+
+/** Go's zero, which Kubernetes publishes as the default of what is no pointer; of structs even where it is left out. */
+function zeroOf(schema: Schema, field: Field): unknown {
+  if (field.presence === "pointer" || field.nilable === true) return undefined;
+  const always = field.presence === "required" || field.emitEmpty === true;
+  return always || schema.type === "object" ? goZero(schema) : undefined;
+}
+
+function goZero(schema: Schema): unknown {
+  switch (schema.type) {
+    case "string":
+    case "enum":
+      return "";
+    case "integer":
+    case "number":
+      return 0;
+    case "boolean":
+      return false;
+    case "object":
+      return {};
+    default:
+      return undefined;
+  }
+}
+
+/** Named as Go names the members, which is how Kubernetes publishes them. */
+function unionMarker({ discriminator, members }: Union): OpenApiSchema {
+  const fields = members.map((name) => [name, name.charAt(0).toUpperCase() + name.slice(1)] as const);
+  return { discriminator, "fields-to-discriminateBy": Object.fromEntries(fields) };
 }
 
 function listMarkers(list: ListSchema): OpenApiSchema {

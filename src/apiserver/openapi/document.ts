@@ -1,210 +1,204 @@
 /** OpenAPI documents of the kinds served: paths with their operations, and the components these refer to. */
-import type { Kind, Subresource } from "../../api/kind.ts";
-import { kubernetesGroup } from "../../api/scheme.ts";
-import { OpenApiComponents, type OpenApiSchema, type OpenApiVersion, openApiName } from "../../schema/openapi.ts";
+import type { Kind } from "../../api/kind.ts";
+import { apiGroup, apiGroupList, apiResourceList, apiVersions } from "../../api/meta/answers.ts";
+import { listMeta } from "../../api/meta/list-meta.ts";
+import {
+  OpenApiComponents,
+  type OpenApiContext,
+  type OpenApiSchema,
+  type OpenApiVersion,
+} from "../../schema/openapi.ts";
+import type { ObjectSchema } from "../../schema/schema.ts";
+import {
+  type Answer,
+  capital,
+  groupWords,
+  type Operation,
+  objectTypes,
+  operationsOf,
+  type PathOperations,
+} from "./operations.ts";
+import type { Parameter } from "./parameters.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-export interface GroupVersion {
-  readonly group: string;
-  readonly version: string;
-}
+const codeNames: Readonly<Record<number, string>> = { 200: "OK", 201: "Created", 202: "Accepted" };
+const unauthorized = { "401": { description: "Unauthorized" } };
+const bearer = { BearerToken: { type: "apiKey", name: "authorization", in: "header", description: "A bearer token." } };
+const PATCH = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
 
-const BODY_TYPES = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
-const PATCH_TYPES = [
-  "application/json-patch+json",
-  "application/merge-patch+json",
-  "application/strategic-merge-patch+json",
-];
-const LIST_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
-
-/** Query parameters of writes; kubectl looks for `fieldValidation` before it leaves validation to the server. */
-const WRITE_PARAMETERS = ["dryRun", "fieldManager", "fieldValidation"];
-const LIST_PARAMETERS = [
-  "allowWatchBookmarks",
-  "continue",
-  "fieldSelector",
-  "labelSelector",
-  "limit",
-  "resourceVersion",
-  "resourceVersionMatch",
-  "sendInitialEvents",
-  "timeoutSeconds",
-  "watch",
-];
-const DELETE_PARAMETERS = ["dryRun", "gracePeriodSeconds", "propagationPolicy"];
-
-/** The document for `kinds`, which are those of one group version (version 3) or all (version 2). */
+/** Of one group version or group (version 3), or of everything (version 2). */
 export class OpenApiDocument {
   readonly #version: OpenApiVersion;
+  readonly #context: OpenApiContext;
   readonly #components: OpenApiComponents;
-  readonly #paths: Record<string, Json> = {};
+  readonly #paths = new Map<string, Json>();
 
-  constructor(version: OpenApiVersion) {
+  constructor(version: OpenApiVersion, context: OpenApiContext) {
     this.#version = version;
-    this.#components = new OpenApiComponents(version);
+    this.#context = context;
+    this.#components = new OpenApiComponents(version, context);
   }
 
-  /** `group` is the spelling this document speaks: `coordination.k8s.io` or `coordination.svc.io`. */
-  add(kind: Kind, group: string): void {
-    const gvk = [{ group, kind: kind.kind, version: kind.version }];
-    const name = this.#components.add(kind.schema, { "x-kubernetes-group-version-kind": gvk });
-    const list = this.#addList(kind, group, name);
-    const base = group === "" ? `/api/${kind.version}` : `/apis/${group}/${kind.version}`;
-    const collection = `${base}${kind.namespaced ? "/namespaces/{namespace}" : ""}/${kind.plural}`;
-    const operation = (verb: string, query: readonly string[], body: string | undefined, answer: string): Json =>
-      this.#operation({ verb, kind, group, query, body, answer });
-    if (kind.verbs.includes("list")) {
-      this.#paths[collection] = {
-        parameters: this.#pathParameters(kind, false),
-        get: operation("list", LIST_PARAMETERS, undefined, list),
-        ...(kind.verbs.includes("create") ? { post: operation("post", WRITE_PARAMETERS, name, name) } : {}),
-        ...(kind.verbs.includes("deletecollection")
-          ? { delete: operation("deletecollection", [...LIST_PARAMETERS, ...DELETE_PARAMETERS], undefined, name) }
-          : {}),
-      };
-      if (kind.namespaced)
-        this.#paths[`${base}/${kind.plural}`] = { get: operation("list", LIST_PARAMETERS, undefined, list) };
-    }
-    const one = `${collection}/{name}`;
-    const verbs = new Set<string>(kind.verbs);
-    const item = (has: ReadonlySet<string>, bodyName: string): Json => ({
-      parameters: this.#pathParameters(kind, true),
-      ...(has.has("get") ? { get: operation("get", [], undefined, bodyName) } : {}),
-      ...(has.has("create") ? { post: operation("post", WRITE_PARAMETERS, bodyName, bodyName) } : {}),
-      ...(has.has("update") ? { put: operation("put", WRITE_PARAMETERS, bodyName, bodyName) } : {}),
-      ...(has.has("patch") ? { patch: operation("patch", [...WRITE_PARAMETERS, "force"], "patch", bodyName) } : {}),
-      ...(has.has("delete") ? { delete: operation("delete", DELETE_PARAMETERS, undefined, bodyName) } : {}),
-    });
-    verbs.delete("create");
-    if (verbs.has("get")) this.#paths[one] = item(verbs, name);
-    for (const subresource of kind.subresources) {
-      this.#paths[`${one}/${subresource.name}`] = item(
-        new Set(subresource.verbs),
-        this.#bodyOf(subresource, kind, name),
-      );
-    }
+  /** Kinds of one group version; `group` is the spelling this document speaks: `coordination.k8s.io`. */
+  addKinds(kinds: readonly Kind[], group: string, version: string): void {
+    const tag = `${tagOf(group)}_${version}`;
+    const base = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+    const id = `get${groupWords(group)}${capital(version)}APIResources`;
+    this.#addPath(discovery(`${base}/`, id, "List the resources of this group version.", apiResourceList), tag);
+    for (const kind of kinds) for (const path of operationsOf(kind, group)) this.#addPath(path, tag);
+  }
+
+  /** The page that says which versions a group has. */
+  addGroup(group: string): void {
+    const id = `get${groupWords(group)}API${group === "" ? "Versions" : "Group"}`;
+    const path = group === "" ? "/api/" : `/apis/${group}/`;
+    this.#addPath(
+      discovery(path, id, "Tell the versions there are.", group === "" ? apiVersions : apiGroup),
+      tagOf(group),
+    );
+  }
+
+  /** The page that says which groups there are. */
+  addGroups(): void {
+    this.#addPath(discovery("/apis/", "getAPIVersions", "List the groups there are.", apiGroupList), "apis");
   }
 
   /** The finished document: `openapi: 3.0.0` or `swagger: 2.0`. */
   json(productVersion: string): Json {
-    const info = { title: "Kubernetes", version: this.#version === 2 ? productVersion : "unversioned" };
-    return this.#version === 2
-      ? { swagger: "2.0", info, paths: this.#paths, definitions: this.#components.all() }
-      : { openapi: "3.0.0", info, paths: this.#paths, components: { schemas: this.#components.all() } };
+    const paths = Object.fromEntries([...this.#paths].sort(([a], [b]) => (a < b ? -1 : 1)));
+    if (this.#version === 3) {
+      const info = { title: "Kubernetes", version: "unversioned" };
+      const components = { schemas: this.#components.all(), securitySchemes: bearer };
+      return { openapi: "3.0.0", info, paths, components };
+    }
+    const info = { title: "Kubernetes", version: productVersion };
+    const security = { securityDefinitions: bearer, security: [{ BearerToken: [] }] };
+    return { swagger: "2.0", info, paths, definitions: this.#components.all(), ...security };
   }
 
-  #bodyOf(subresource: Subresource, kind: Kind, name: string): string {
-    return subresource.kind === kind.kind ? name : openApiName(`meta/v1.${subresource.kind}`);
+  /** Parameters that all operations of a path have stand at the path. */
+  #addPath({ path, operations }: PathOperations, tag: string): void {
+    const [first, ...others] = operations;
+    const isShared = (parameter: Parameter): boolean =>
+      others.every(({ parameters }) => parameters.some((other) => isSame(other, parameter)));
+    const shared = (first?.parameters ?? []).filter(isShared);
+    const item: Record<string, unknown> = {};
+    for (const operation of operations) {
+      const own = operation.parameters.filter((parameter) => !shared.some((other) => isSame(other, parameter)));
+      item[operation.method] = this.#operation(operation, own, tag);
+    }
+    if (shared.length > 0) item.parameters = this.#parameters(shared);
+    this.#paths.set(path, item);
   }
 
-  #addList(kind: Kind, group: string, name: string): string {
-    const list = `${name}List`;
-    const meta = this.#components.reference(LIST_META);
-    this.#components.addPlain(LIST_META, {
-      type: "object",
-      properties: {
-        continue: { type: "string" },
-        remainingItemCount: { type: "integer", format: "int64" },
-        resourceVersion: { type: "string" },
-        selfLink: { type: "string" },
-      },
-    });
-    this.#components.addPlain(list, {
-      type: "object",
-      required: ["items"],
-      properties: {
-        apiVersion: { type: "string" },
-        items: { type: "array", items: this.#components.reference(name) },
-        kind: { type: "string" },
-        metadata: this.#version === 2 ? meta : { allOf: [meta] },
-      },
-      "x-kubernetes-group-version-kind": [{ group, kind: kind.listKind, version: kind.version }],
-    });
-    return list;
+  #operation(operation: Operation, parameters: readonly Parameter[], tag: string): Json {
+    const { action, subject } = operation;
+    const common = {
+      description: operation.description,
+      operationId: operation.id,
+      tags: [tag],
+      ...(action === undefined ? {} : { "x-kubernetes-action": action }),
+      ...(subject === undefined ? {} : { "x-kubernetes-group-version-kind": subject }),
+    };
+    return { ...common, ...(this.#version === 3 ? this.#v3(operation, parameters) : this.#v2(operation, parameters)) };
   }
 
-  #pathParameters(kind: Kind, named: boolean): readonly Json[] {
-    const names = [...(named ? ["name"] : []), ...(kind.namespaced ? ["namespace"] : [])];
-    return [
-      ...names.map((name) => ({ name, in: "path", required: true, ...this.#typed("string") })),
-      { name: "pretty", in: "query", ...this.#typed("string") },
-    ];
+  #v3({ body, codes, answer, produces }: Operation, parameters: readonly Parameter[]): Json {
+    const content = contents(produces, this.#answer(answer));
+    const responses = codes.map((code) => [code, { description: codeNames[code], content }] as const);
+    return {
+      ...(parameters.length === 0 ? {} : { parameters: this.#parameters(parameters) }),
+      ...(body === undefined
+        ? {}
+        : {
+            requestBody: {
+              ...(body.required ? { required: true } : {}),
+              content: contents(body.types, this.#body(body.schema)),
+            },
+          }),
+      responses: { ...Object.fromEntries(responses), ...unauthorized },
+    };
+  }
+
+  #v2({ body, codes, answer, produces }: Operation, parameters: readonly Parameter[]): Json {
+    const schema = this.#answer(answer);
+    const responses = codes.map((code) => [code, { description: codeNames[code], schema }] as const);
+    const bodies =
+      body === undefined
+        ? []
+        : [
+            {
+              name: "body",
+              in: "body",
+              ...(body.required ? { required: true } : {}),
+              schema: this.#body(body.schema),
+            },
+          ];
+    const all = [...bodies, ...this.#parameters(parameters)];
+    return {
+      consumes: body?.types ?? ["*/*"],
+      produces,
+      schemes: ["https"],
+      ...(all.length === 0 ? {} : { parameters: all }),
+      responses: { ...Object.fromEntries(responses), ...unauthorized },
+    };
   }
 
   /** A parameter's type stands in `schema` in version 3 and bare in version 2. */
-  #typed(type: string): Json {
-    return this.#version === 2 ? { type, uniqueItems: true } : { schema: { type, uniqueItems: true } };
+  #parameters(parameters: readonly Parameter[]): readonly Json[] {
+    return [...parameters]
+      .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.in < b.in ? -1 : 1))
+      .map(({ name, in: place, type, description }) => {
+        const text = typeof description === "string" ? description : this.#describe(description.of, name);
+        return {
+          name,
+          in: place,
+          ...(text === undefined ? {} : { description: text }),
+          ...(place === "path" ? { required: true } : {}),
+          ...(this.#version === 3 ? { schema: { type, uniqueItems: true } } : { type, uniqueItems: true }),
+        };
+      });
   }
 
-  #operation(of: {
-    readonly verb: string;
-    readonly kind: Kind;
-    readonly group: string;
-    readonly query: readonly string[];
-    readonly body: string | undefined;
-    readonly answer: string;
-  }): Json {
-    const { verb, kind, group } = of;
-    const scope = kind.namespaced ? "Namespaced" : "";
-    const prefix = group === "" ? "core" : (kubernetesGroup(group).split(".")[0] ?? "");
-    const capital = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
-    const common = {
-      operationId: `${verb}${capital(prefix)}${capital(kind.version)}${scope}${kind.kind}`,
-      "x-kubernetes-action": verb,
-      "x-kubernetes-group-version-kind": { group, kind: kind.kind, version: kind.version },
-    };
-    const parameters = of.query.map((name) => ({ name, in: "query", ...this.#typed(parameterType(name)) }));
-    const answer = this.#components.reference(of.answer);
-    const body = of.body === undefined ? undefined : this.#bodySchema(of.body);
-    if (this.#version === 2) {
-      return {
-        ...common,
-        consumes: of.body === "patch" ? PATCH_TYPES : ["*/*"],
-        produces: BODY_TYPES,
-        parameters: [
-          ...parameters,
-          ...(body === undefined ? [] : [{ name: "body", in: "body", required: true, schema: body }]),
-        ],
-        responses: { "200": { description: "OK", schema: answer }, "401": { description: "Unauthorized" } },
-      };
-    }
-    const types = of.body === "patch" ? PATCH_TYPES : ["*/*"];
-    return {
-      ...common,
-      parameters,
-      ...(body === undefined ? {} : { requestBody: { required: true, content: contents(types, body) } }),
-      responses: {
-        "200": { description: "OK", content: contents(BODY_TYPES, answer) },
-        "401": { description: "Unauthorized" },
-      },
-    };
+  #describe(options: ObjectSchema, name: string): string | undefined {
+    return this.#context.descriptions?.(options.name)?.[name];
   }
 
-  #bodySchema(body: string): OpenApiSchema {
-    if (body !== "patch") return this.#components.reference(body);
-    const name = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
-    this.#components.addPlain(name, { type: "object" });
-    return this.#components.reference(name);
+  #answer(answer: Answer): OpenApiSchema {
+    if (answer === "text") return { type: "string" };
+    if (!("listOf" in answer)) return this.#components.add(answer);
+    const { schema, listKind } = answer.listOf;
+    const name = `${schema.name.slice(0, schema.name.lastIndexOf(".") + 1)}${listKind}`;
+    return this.#components.addList(schema, { name, meta: listMeta });
   }
+
+  #body(schema: ObjectSchema | undefined): OpenApiSchema {
+    if (schema !== undefined) return this.#components.add(schema);
+    return this.#components.addPlain(PATCH, {
+      type: "object",
+      description: "A patch, in the form its media type says.",
+    });
+  }
+}
+
+function isSame(a: Parameter, b: Parameter): boolean {
+  return a.name === b.name && a.in === b.in;
 }
 
 function contents(types: readonly string[], schema: OpenApiSchema): Json {
   return Object.fromEntries(types.map((type) => [type, { schema }]));
 }
 
-function parameterType(name: string): string {
-  switch (name) {
-    case "allowWatchBookmarks":
-    case "force":
-    case "sendInitialEvents":
-    case "watch":
-      return "boolean";
-    case "gracePeriodSeconds":
-    case "limit":
-    case "timeoutSeconds":
-      return "integer";
-    default:
-      return "string";
-  }
+/** `rbac.authorization.k8s.io` → `rbacAuthorization`. */
+function tagOf(group: string): string {
+  const words = groupWords(group);
+  return words.charAt(0).toLowerCase() + words.slice(1);
+}
+
+function discovery(path: string, id: string, description: string, answer: ObjectSchema): PathOperations {
+  return {
+    path,
+    operations: [{ method: "get", id, description, parameters: [], codes: [200], answer, produces: objectTypes }],
+  };
 }

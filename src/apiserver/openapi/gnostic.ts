@@ -51,7 +51,8 @@ const schema: ObjectSchema & Of<SchemaMessage> = message("openapi.v2.Schema", {
 const schemaList = list(schema);
 
 const queryParameter = message("openapi.v2.QueryParameterSubSchema", {
-  in: optional(3, string),
+  in: optional(2, string),
+  description: optional(3, string),
   name: optional(4, string),
   type: optional(6, string),
   uniqueItems: optional(20, boolean),
@@ -59,6 +60,7 @@ const queryParameter = message("openapi.v2.QueryParameterSubSchema", {
 const pathParameter = message("openapi.v2.PathParameterSubSchema", {
   required: optional(1, boolean),
   in: optional(2, string),
+  description: optional(3, string),
   name: optional(4, string),
   type: optional(5, string),
   uniqueItems: optional(19, boolean),
@@ -90,11 +92,14 @@ const namedResponse = message("openapi.v2.NamedResponseValue", {
 });
 const responses = message("openapi.v2.Responses", { responseCode: optional(1, list(namedResponse)) });
 const operation = message("openapi.v2.Operation", {
+  tags: optional(1, list(string)),
+  description: optional(3, string),
   operationId: optional(5, string),
   produces: optional(6, list(string)),
   consumes: optional(7, list(string)),
   parameters: optional(8, list(parametersItem)),
   responses: optional(9, responses),
+  schemes: optional(10, list(string)),
   vendorExtension: optional(13, list(namedAny)),
 });
 const pathItem = message("openapi.v2.PathItem", {
@@ -102,6 +107,8 @@ const pathItem = message("openapi.v2.PathItem", {
   put: optional(3, operation),
   post: optional(4, operation),
   delete: optional(5, operation),
+  options: optional(6, operation),
+  head: optional(7, operation),
   patch: optional(8, operation),
   parameters: optional(9, list(parametersItem)),
 });
@@ -169,7 +176,7 @@ function schemaMessage(value: Json): SchemaMessage {
 }
 
 function pathMessage(value: Json): Infer<typeof pathItem> {
-  const methods = ["get", "put", "post", "delete", "patch"] as const;
+  const methods = ["get", "put", "post", "delete", "options", "head", "patch"] as const;
   const operations = methods
     .filter((method) => value[method] !== undefined)
     .map((method) => [method, operationMessage(value[method] as Json)] as const);
@@ -178,11 +185,14 @@ function pathMessage(value: Json): Infer<typeof pathItem> {
 
 function operationMessage(value: Json): Infer<typeof operation> {
   return {
+    tags: texts(value.tags),
+    description: String(value.description),
     operationId: String(value.operationId),
     produces: texts(value.produces),
     consumes: texts(value.consumes),
     parameters: parameterMessages(value.parameters),
     responses: { responseCode: entries(value.responses).map(([name, r]) => ({ name, value: responseMessage(r) })) },
+    schemes: texts(value.schemes),
     vendorExtension: extensions(value),
   };
 }
@@ -203,9 +213,10 @@ function parameterMessages(value: unknown): readonly Infer<typeof parametersItem
 function parameterMessage(json: Json): Infer<typeof parameter> {
   const common = { name: String(json.name), in: String(json.in) };
   if (common.in === "body") {
-    return { bodyParameter: { ...common, required: true, schema: schemaMessage(json.schema as Json) } };
+    const schema = schemaMessage(json.schema as Json);
+    return { bodyParameter: { ...common, required: json.required === true, schema } };
   }
-  const typed = { ...common, type: String(json.type), uniqueItems: true };
+  const typed = { ...common, description: String(json.description ?? ""), type: String(json.type), uniqueItems: true };
   return common.in === "path"
     ? { nonBodyParameter: { pathParameter: { ...typed, required: true } } }
     : { nonBodyParameter: { queryParameter: typed } };

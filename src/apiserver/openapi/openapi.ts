@@ -1,5 +1,6 @@
-/** The OpenAPI documents of the kinds served, made when first asked for. */
+/** The OpenAPI documents of the kinds served, made when first asked for and again when their kinds have changed. */
 import { createHash } from "node:crypto";
+import type { Kind } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import { HttpError } from "../../http/http-error.ts";
 import type { HttpResponse } from "../../http/message.ts";
@@ -8,13 +9,22 @@ import { bytes } from "../../http/respond.ts";
 import { spellings } from "../resources/routes.ts";
 import { OpenApiDocument } from "./document.ts";
 import { encodeGnostic } from "./gnostic.ts";
+import { contextOf } from "./markers.ts";
 
 const V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 interface Encoded {
+  /** What it was made of: other kinds make another document. */
+  readonly kinds: readonly Kind[];
   readonly body: Buffer;
   readonly etag: string;
 }
+
+/** What a document of version 3 covers: a group version, a group, or the list of groups. */
+type Part =
+  | { readonly what: "version"; readonly group: string; readonly version: string }
+  | { readonly what: "group"; readonly group: string }
+  | { readonly what: "groups" };
 
 export class OpenApi {
   readonly #scheme: Scheme;
@@ -37,8 +47,8 @@ export class OpenApi {
     ]);
     if (chosen === undefined) throw new HttpError(406, "NotAcceptable", "only JSON and protobuf are served here");
     const { mediaType } = chosen.offer;
-    const encoded = this.#cached(`v2 ${mediaType}`, () => {
-      const document = this.#document(2, () => true);
+    const encoded = this.#cached(`v2 ${mediaType}`, this.#scheme.kinds(), (kinds) => {
+      const document = this.#v2(kinds);
       return mediaType === V2_PROTOBUF ? encodeGnostic(document) : Buffer.from(JSON.stringify(document));
     });
     return answer(mediaType, encoded, ifNoneMatch);
@@ -46,61 +56,95 @@ export class OpenApi {
 
   /** `/openapi/v3`: where the document of each group version is. */
   root(): HttpResponse {
-    const paths = Object.fromEntries(
-      this.#groupVersions().map((path) => {
-        const hash = encodeURIComponent(this.#v3(path).etag.slice(1, -1));
-        return [path, { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` }];
-      }),
-    );
-    return bytes(200, "application/json", Buffer.from(JSON.stringify({ paths })));
+    const paths = [...this.#parts()].map(([path, part]) => {
+      const hash = encodeURIComponent(this.#v3(path, part).etag.slice(1, -1));
+      return [path, { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` }] as const;
+    });
+    return bytes(200, "application/json", Buffer.from(JSON.stringify({ paths: Object.fromEntries(paths) })));
   }
 
   /** `path` is `api/v1` or `apis/GROUP/VERSION`; undefined when there is no such group version. */
   v3(path: string, hash: string | null, ifNoneMatch: string | undefined): HttpResponse | undefined {
-    if (!this.#groupVersions().includes(path)) return undefined;
-    const encoded = this.#v3(path);
+    const part = this.#parts().get(path);
+    if (part === undefined) return undefined;
+    const encoded = this.#v3(path, part);
     const response = answer("application/json", encoded, ifNoneMatch);
     if (hash !== encoded.etag.slice(1, -1)) return response;
     return { ...response, headers: { ...response.headers, "cache-control": "public, immutable, max-age=31536000" } };
   }
 
-  #v3(path: string): Encoded {
-    return this.#cached(`v3 ${path}`, () => {
-      const document = this.#document(3, (candidate) => candidate === path);
-      return Buffer.from(JSON.stringify(document));
-    });
-  }
-
-  #document(version: 2 | 3, belongs: (path: string) => boolean) {
-    const document = new OpenApiDocument(version);
-    for (const kind of this.#scheme.kinds()) {
-      for (const group of spellings(kind.group, this.#aliases)) {
-        if (belongs(pathOf(group, kind.version))) document.add(kind, group);
-      }
+  #v2(kinds: readonly Kind[]) {
+    const both = (group: string): readonly string[] => spellings(group, this.#aliases);
+    const document = new OpenApiDocument(2, contextOf(kinds, both));
+    document.addGroup("");
+    document.addGroups();
+    for (const part of this.#parts().values()) {
+      if (part.what === "version") document.addKinds(this.#kindsOf(part), part.group, part.version);
+      else if (part.what === "group" && part.group !== "") document.addGroup(part.group);
     }
     return document.json(this.#gitVersion);
   }
 
-  #groupVersions(): readonly string[] {
-    const paths = this.#scheme
-      .kinds()
-      .flatMap((kind) => spellings(kind.group, this.#aliases).map((group) => pathOf(group, kind.version)));
-    return [...new Set(paths)];
+  #v3(path: string, part: Part): Encoded {
+    const kinds = part.what === "version" ? this.#kindsOf(part) : [];
+    return this.#cached(`v3 ${path}`, kinds, () => {
+      const document = new OpenApiDocument(
+        3,
+        contextOf(this.#scheme.kinds(), (group) => this.#spell(group, part)),
+      );
+      if (part.what === "version") document.addKinds(kinds, part.group, part.version);
+      else if (part.what === "group") document.addGroup(part.group);
+      else document.addGroups();
+      return Buffer.from(JSON.stringify(document.json(this.#gitVersion)));
+    });
   }
 
-  #cached(key: string, make: () => Uint8Array): Encoded {
+  /** Groups are named in the spelling of the document, and in all where it is of a group that has but one. */
+  #spell(group: string, part: Part): readonly string[] {
+    const names = spellings(group, this.#aliases);
+    const own = part.what === "groups" ? undefined : domainOf(part.group);
+    return own === undefined || names.length === 1 ? names : names.filter((name) => domainOf(name) === own);
+  }
+
+  #kindsOf({ group, version }: { readonly group: string; readonly version: string }): readonly Kind[] {
+    return this.#scheme
+      .kinds()
+      .filter((kind) => kind.version === version && spellings(kind.group, this.#aliases).includes(group));
+  }
+
+  /** By path under `/openapi/v3/`. */
+  #parts(): ReadonlyMap<string, Part> {
+    const parts = new Map<string, Part>([
+      ["api", { what: "group", group: "" }],
+      ["apis", { what: "groups" }],
+    ]);
+    for (const { group: own, version } of this.#scheme.kinds()) {
+      for (const group of spellings(own, this.#aliases)) {
+        if (group !== "") parts.set(`apis/${group}`, { what: "group", group });
+        parts.set(group === "" ? `api/${version}` : `apis/${group}/${version}`, { what: "version", group, version });
+      }
+    }
+    return parts;
+  }
+
+  #cached(key: string, kinds: readonly Kind[], make: (kinds: readonly Kind[]) => Uint8Array): Encoded {
     let encoded = this.#encoded.get(key);
-    if (encoded === undefined) {
-      const body = Buffer.from(make());
-      encoded = { body, etag: `"${createHash("sha512").update(body).digest("hex").toUpperCase()}"` };
+    if (encoded === undefined || !isSameKinds(encoded.kinds, kinds)) {
+      const body = Buffer.from(make(kinds));
+      encoded = { kinds, body, etag: `"${createHash("sha512").update(body).digest("hex").toUpperCase()}"` };
       this.#encoded.set(key, encoded);
     }
     return encoded;
   }
 }
 
-function pathOf(group: string, version: string): string {
-  return group === "" ? `api/${version}` : `apis/${group}/${version}`;
+function isSameKinds(a: readonly Kind[], b: readonly Kind[]): boolean {
+  return a.length === b.length && a.every((kind, place) => kind === b[place]);
+}
+
+/** `k8s.io` of `node.k8s.io`; undefined for `apps`, which has but one spelling. */
+function domainOf(group: string): string | undefined {
+  return /(?:k8s|svc)\.io$/.exec(group)?.[0];
 }
 
 function answer(mediaType: string, { body, etag }: Encoded, ifNoneMatch: string | undefined): HttpResponse {

@@ -1,0 +1,42 @@
+/** What documents say of components beyond their schemas: of which kinds they are, and the sentences for people. */
+import type { Kind } from "../../api/kind.ts";
+import type { OpenApiContext } from "../../schema/openapi.ts";
+import type { GroupVersionKind } from "./operations.ts";
+
+/** Kinds that are no resources themselves: bodies of subresources, in the groups that are served or not. */
+const bodies: Readonly<Record<string, GroupVersionKind>> = {
+  "autoscaling/v1.Scale": { group: "autoscaling", version: "v1", kind: "Scale" },
+  "authentication/v1.TokenRequest": { group: "authentication.svc.io", version: "v1", kind: "TokenRequest" },
+  "core/v1.Binding": { group: "", version: "v1", kind: "Binding" },
+  "policy/v1.Eviction": { group: "policy", version: "v1", kind: "Eviction" },
+};
+/** Kinds of the core group only. */
+const answers = ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"];
+/** Kinds that every group version has. */
+const everywhere = ["DeleteOptions", "WatchEvent"];
+
+/** `spell` gives the names under which the document knows a group. */
+export function contextOf(kinds: readonly Kind[], spell: (group: string) => readonly string[]): OpenApiContext {
+  const known = new Map<string, readonly GroupVersionKind[]>();
+  const add = (name: string, { group, version, kind }: GroupVersionKind): void => {
+    const spelled = spell(group).map((each) => ({ group: each, kind, version }));
+    known.set(name, [...(known.get(name) ?? []), ...spelled]);
+  };
+  for (const [name, body] of Object.entries(bodies)) add(name, body);
+  for (const kind of answers) add(`meta/v1.${kind}`, { group: "", version: "v1", kind });
+  for (const { group, version, kind, listKind, schema } of kinds) {
+    if (bodies[schema.name] !== undefined) continue;
+    add(schema.name, { group, version, kind });
+    add(`${schema.name.slice(0, schema.name.lastIndexOf(".") + 1)}${listKind}`, { group, version, kind: listKind });
+  }
+  const versions = new Map(kinds.map(({ group, version }) => [`${group}/${version}`, { group, version }]));
+  for (const kind of everywhere) {
+    for (const groupVersion of versions.values()) add(`meta/v1.${kind}`, { ...groupVersion, kind });
+  }
+  return {
+    markers: ({ name }) => {
+      const found = known.get(name);
+      return found === undefined ? undefined : { "x-kubernetes-group-version-kind": found };
+    },
+  };
+}

@@ -1,0 +1,225 @@
+/**
+ * The documents of every group version that is served, against those that Kubernetes 1.33 publishes: the same paths,
+ * operations, parameters, answers, components, members, formats, defaults and markers. Descriptions are our own. What
+ * differs stands in `testdata/openapi-differences.json`, places under the reason why; the list only shrinks.
+ *
+ *     SVC_RECORD=1 node src/apiserver/openapi/openapi.test.ts       strikes what no longer differs
+ */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import t from "tap";
+import { builtinScheme } from "../../api/builtin.ts";
+import { kubernetesGroup } from "../../api/scheme.ts";
+import type { HttpResponse } from "../../http/message.ts";
+import { deepEqual } from "../../schema/equal.ts";
+import { OpenApi } from "./openapi.ts";
+
+const shared = process.env.SVC_SHARED ?? new URL("../../../../shared", import.meta.url).pathname;
+const oracles = `${shared}/oracles/openapi-v3/`;
+const listPath = fileURLToPath(new URL("../../../testdata/openapi-differences.json", import.meta.url));
+const record = process.env.SVC_RECORD === "1";
+const UNEXPLAINED = "unexplained";
+
+type Json = Readonly<Record<string, unknown>>;
+/** Reasons with the places they explain; a place may use `*` for any step. */
+type Differences = Readonly<Record<string, readonly string[]>>;
+
+function bodyOf({ body }: HttpResponse): Json {
+  if (!(body instanceof Uint8Array)) throw new TypeError("The document does not come in one piece");
+  return JSON.parse(Buffer.from(body).toString()) as Json;
+}
+
+function documentOf(openApi: OpenApi, path: string): Json {
+  const response = openApi.v3(path, null, undefined);
+  if (response === undefined) throw new Error(`Cannot find the document of ${path}`);
+  return bodyOf(response);
+}
+
+function pathsOf(openApi: OpenApi): readonly string[] {
+  return Object.keys(bodyOf(openApi.root()).paths as Json);
+}
+
+/**
+ * Without descriptions, and with lone references bare: a description beside a reference is all that wraps it. Groups
+ * in their Kubernetes spelling only; names of members are not touched.
+ */
+function comparable(value: unknown, names = false): unknown {
+  if (Array.isArray(value)) {
+    const items = value.map((item) => comparable(item));
+    return items.filter((item, place) => items.findIndex((other) => deepEqual(other, item)) === place);
+  }
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).filter(([name, content]) => {
+    return names || !(name === "description" && typeof content === "string");
+  });
+  const result = Object.fromEntries(
+    entries.map(([name, content]) => {
+      if (name === "group" && typeof content === "string") return [name, kubernetesGroup(content)];
+      return [name, comparable(content, !names && name === "properties")];
+    }),
+  );
+  const { allOf } = result;
+  return !names && Object.keys(result).length === 1 && Array.isArray(allOf) && allOf.length === 1 ? allOf[0] : result;
+}
+
+/** Places where `found` is not `wanted`, with both. */
+function compare(found: unknown, wanted: unknown, steps: readonly string[], report: (place: string) => void): void {
+  if (deepEqual(found, wanted)) return;
+  if (isObject(found) && isObject(wanted)) {
+    for (const name of new Set([...Object.keys(found), ...Object.keys(wanted)])) {
+      compare(found[name], wanted[name], [...steps, name], report);
+    }
+    return;
+  }
+  const text = (value: unknown) => JSON.stringify(value)?.slice(0, 80) ?? "nothing";
+  report(`${steps.join(" ")}: ${text(found)}, not ${text(wanted)}`);
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** `apis/apps/v1 … enum: …` is explained by `* enum: …`. */
+function isExplained(place: string, { patterns }: { readonly patterns: readonly RegExp[] }): boolean {
+  return patterns.some((pattern) => pattern.test(place));
+}
+
+function patternsOf(places: readonly string[]): readonly RegExp[] {
+  const escaped = (text: string) => text.replaceAll(/[.+?^${}()|[\]\\]/g, "\\$&").replaceAll("*", ".*");
+  return places.map((place) => new RegExp(`^${escaped(place)}`));
+}
+
+t.test("OpenApi publishes what Kubernetes 1.33 publishes", async (t) => {
+  if (!existsSync(oracles)) {
+    t.comment("shared/ is not present: the comparison of OpenAPI documents is left out");
+    return;
+  }
+  const openApi = new OpenApi(builtinScheme(), true, "v1.33.0");
+  const places: string[] = [];
+  let compared = 0;
+  for (const path of pathsOf(openApi)) {
+    const file = `${oracles}${path.replaceAll("/", "__")}_openapi.json`;
+    if (!existsSync(file)) continue;
+    compared++;
+    const wanted = JSON.parse(readFileSync(file, "utf8")) as Json;
+    compare(comparable(documentOf(openApi, path)), comparable(wanted), [path], (place) => places.push(place));
+  }
+  t.comment(`${compared} documents`);
+  const listed = JSON.parse(readFileSync(listPath, "utf8")) as Differences;
+  if (record) strike(listed, places);
+  const reasons = Object.entries(record ? (JSON.parse(readFileSync(listPath, "utf8")) as Differences) : listed);
+  const explained = reasons.map(([reason, known]) => ({ reason, patterns: patternsOf(known) }));
+  t.same(
+    places.filter((place) => !explained.some((each) => isExplained(place, each))),
+    [],
+    "nothing else differs",
+  );
+  for (const { reason, patterns } of explained) {
+    for (const pattern of patterns)
+      t.ok(
+        places.some((place) => pattern.test(place)),
+        `${reason}: ${pattern}`,
+      );
+  }
+});
+
+t.test("OpenApi publishes groups in both spellings alike", async (t) => {
+  const openApi = new OpenApi(builtinScheme(), true, "v1.33.0");
+  const respelt = (path: string) => {
+    const text = JSON.stringify(documentOf(openApi, path)).replaceAll(".svc.io", ".k8s.io");
+    return comparable(JSON.parse(text));
+  };
+  const own = pathsOf(openApi).filter((path) => path.includes(".svc.io"));
+  t.ok(own.length > 20);
+  for (const path of own) t.same(respelt(path), respelt(path.replace(".svc.io", ".k8s.io")), path);
+  const alone = pathsOf(new OpenApi(builtinScheme(), false, "v1.33.0"));
+  t.same(
+    alone.filter((path) => path.includes("k8s.io")),
+    [],
+    "one spelling where aliases are off",
+  );
+});
+
+interface OperationFact {
+  readonly path: string;
+  readonly method: string;
+  readonly op: string;
+  readonly action?: string;
+  readonly query?: string;
+  readonly body?: string;
+  readonly responses: Readonly<Record<string, string>>;
+}
+
+t.test("OpenApi names in version 2 the operations that Kubernetes names", async (t) => {
+  if (!existsSync(shared)) {
+    t.comment("shared/ is not present: the comparison of operations is left out");
+    return;
+  }
+  const { operations, querySets } = JSON.parse(readFileSync(`${shared}/facts/operations.json`, "utf8")) as {
+    readonly operations: readonly OperationFact[];
+    readonly querySets: Readonly<Record<string, readonly string[]>>;
+  };
+  const facts = new Map(operations.map((fact) => [`${fact.method} ${fact.path}`, fact]));
+  const openApi = new OpenApi(builtinScheme(), true, "v1.33.0");
+  const { paths } = bodyOf(openApi.v2("application/json", undefined)) as { readonly paths: Record<string, V2Path> };
+  let compared = 0;
+  for (const [path, item] of Object.entries(paths)) {
+    if (path.includes(".svc.io")) continue;
+    for (const [method, operation] of Object.entries(item)) {
+      if (method === "parameters") continue;
+      const fact = facts.get(`${method.toUpperCase()} ${path}`);
+      if (fact === undefined) {
+        t.fail(`${method} ${path} is not Kubernetes'`);
+        continue;
+      }
+      compared++;
+      const { operationId, parameters = [], responses, "x-kubernetes-action": action } = operation as V2Operation;
+      const query = [...parameters, ...(item.parameters ?? [])].filter((parameter) => parameter.in === "query");
+      const answers = Object.entries(responses).map(([code, { schema }]) => [code, schemaName(schema)] as const);
+      const found = { op: operationId, action, query: query.map(({ name }) => name).sort(), answers };
+      const wanted = {
+        op: fact.op,
+        action: fact.action,
+        query: [...(querySets[fact.query ?? "q0"] ?? [])].sort(),
+        answers: Object.entries(fact.responses),
+      };
+      if (!deepEqual(found, wanted)) t.same(found, wanted, `${method} ${path}`);
+    }
+  }
+  t.ok(compared > 500, `${compared} operations`);
+});
+
+interface V2Operation {
+  readonly operationId: string;
+  readonly parameters?: readonly V2Parameter[];
+  readonly responses: Readonly<Record<string, { readonly schema?: Json }>>;
+  readonly "x-kubernetes-action"?: string;
+}
+
+interface V2Parameter {
+  readonly name: string;
+  readonly in: string;
+}
+
+type V2Path = Readonly<Record<string, V2Operation>> & { readonly parameters?: readonly V2Parameter[] };
+
+function schemaName(schema: Json | undefined): string {
+  const reference = schema?.$ref;
+  return typeof reference === "string" ? reference.slice("#/definitions/".length) : String(schema?.type ?? "");
+}
+
+function strike(listed: Differences, places: readonly string[]): void {
+  const kept = Object.entries(listed)
+    .filter(([reason]) => reason !== UNEXPLAINED)
+    .map(([reason, known]) => {
+      return [
+        reason,
+        known.filter((one) => patternsOf([one]).some((p) => places.some((place) => p.test(place)))),
+      ] as const;
+    });
+  const patterns = kept.flatMap(([, known]) => patternsOf(known));
+  const others = places.filter((place) => !isExplained(place, { patterns }));
+  const all = [...kept, ...(others.length > 0 ? [[UNEXPLAINED, others] as const] : [])];
+  const left = Object.fromEntries(all.filter(([, known]) => known.length > 0));
+  writeFileSync(listPath, `${JSON.stringify(left, undefined, 1)}\n`);
+}

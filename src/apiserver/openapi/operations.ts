@@ -1,0 +1,309 @@
+/**
+ * What can be done with the resources of a kind, path by path: the part of a document that is the same in every version
+ * of OpenAPI. Operations are named as Kubernetes names them; generated clients have methods of these names.
+ */
+import { answersDeleted } from "../../api/deleted-answer.ts";
+import type { Kind, Subresource, Verb } from "../../api/kind.ts";
+import { statusAnswer, watchEventAnswer } from "../../api/meta/answers.ts";
+import { deleteOptions } from "../../api/meta/options.ts";
+import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
+import type { ObjectSchema } from "../../schema/schema.ts";
+import {
+  collectionDeleteParameters,
+  createParameters,
+  deleteParameters,
+  inPath,
+  listParameters,
+  logParameters,
+  type Parameter,
+  patchParameters,
+  pretty,
+  queryOf,
+  updateParameters,
+} from "./parameters.ts";
+import { connectOptions, subresourceSchema } from "./subresources.ts";
+
+export type Method = "delete" | "get" | "head" | "options" | "patch" | "post" | "put";
+
+export interface GroupVersionKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+}
+
+/** What an operation is answered with: an object of a schema, a list of a kind, or plain text. */
+export type Answer = ObjectSchema | { readonly listOf: Kind } | "text";
+
+export interface Operation {
+  readonly method: Method;
+  readonly id: string;
+  readonly description: string;
+  readonly action?: string;
+  readonly subject?: GroupVersionKind;
+  readonly parameters: readonly Parameter[];
+  readonly body?: Body;
+  /** Which successes there are: 200, 201, 202. */
+  readonly codes: readonly number[];
+  readonly answer: Answer;
+  readonly produces: readonly string[];
+}
+
+interface Body {
+  readonly types: readonly string[];
+  /** Absent for patches, whose form their media type says. */
+  readonly schema?: ObjectSchema;
+  readonly required: boolean;
+}
+
+export interface PathOperations {
+  readonly path: string;
+  readonly operations: readonly Operation[];
+}
+
+export const objectTypes = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"] as const;
+const streamTypes = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
+const patchTypes = [
+  "application/json-patch+json",
+  "application/merge-patch+json",
+  "application/strategic-merge-patch+json",
+  "application/apply-patch+yaml",
+];
+const anyType = ["*/*"];
+
+/** `rbac.authorization.k8s.io` → `RbacAuthorization`; of other people's groups every word counts. */
+export function groupWords(group: string): string {
+  if (group === "") return "Core";
+  const words = group.replace(/\.(?:k8s|svc)\.io$/, "").split(/[.-]/);
+  return words.map(capital).join("");
+}
+
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** `other` in the spelling of `group`; in Kubernetes' where that has but one. */
+function spelledLike(group: string, other: string): string {
+  return svcGroup(group) === group && kubernetesGroup(group) !== group ? svcGroup(other) : kubernetesGroup(other);
+}
+
+/** `group` is the spelling in which the paths are written. */
+export function operationsOf(kind: Kind, group: string): readonly PathOperations[] {
+  return new Paths(kind, group).all();
+}
+
+class Paths {
+  readonly #kind: Kind;
+  readonly #prefix: string;
+  readonly #scoped: string;
+  readonly #base: string;
+  readonly #self: GroupVersionKind;
+  readonly #place: readonly Parameter[];
+
+  constructor(kind: Kind, group: string) {
+    this.#kind = kind;
+    this.#prefix = `${groupWords(group)}${capital(kind.version)}`;
+    this.#scoped = kind.namespaced ? "Namespaced" : "";
+    this.#base = group === "" ? `/api/${kind.version}` : `/apis/${group}/${kind.version}`;
+    this.#self = { group, version: kind.version, kind: kind.kind };
+    this.#place = kind.namespaced ? [inPath("namespace", "The namespace of the object.")] : [];
+  }
+
+  all(): readonly PathOperations[] {
+    const { namespaced, plural, subresources } = this.#kind;
+    const inside = namespaced ? "/namespaces/{namespace}" : "";
+    const collection = `${inside}/${plural}`;
+    const one = `${collection}/{name}`;
+    const paths = [
+      { path: this.#base + collection, operations: this.#collection() },
+      { path: this.#base + one, operations: this.#item() },
+      ...subresources.flatMap((subresource) =>
+        this.#subresource(`${this.#base}${one}/${subresource.name}`, subresource),
+      ),
+    ];
+    if (namespaced) paths.push({ path: `${this.#base}/${plural}`, operations: this.#everywhere() });
+    if (this.#has("watch")) paths.push(...this.#watches(collection, one));
+    return paths.filter(({ operations }) => operations.length > 0);
+  }
+
+  #has(verb: Verb): boolean {
+    return this.#kind.verbs.includes(verb);
+  }
+
+  #collection(): readonly Operation[] {
+    const { kind } = this.#kind;
+    const operations: Operation[] = [];
+    if (this.#has("list")) operations.push(this.#list(`list${this.#prefix}${this.#scoped}${kind}`, this.#place));
+    if (this.#has("create")) operations.push(this.#create(this.#place, "", this.#kind.schema, this.#self));
+    if (this.#has("deletecollection")) {
+      operations.push({
+        ...this.#operation("delete", `delete${this.#prefix}Collection${this.#scoped}${kind}`, "deletecollection"),
+        description: `Delete the objects of kind ${kind} that are selected.`,
+        parameters: [...this.#place, pretty, ...collectionDeleteParameters],
+        body: { types: anyType, schema: deleteOptions, required: false },
+        codes: [200],
+        answer: statusAnswer,
+      });
+    }
+    return operations;
+  }
+
+  #everywhere(): readonly Operation[] {
+    return this.#has("list") ? [this.#list(`list${this.#prefix}${this.#kind.kind}ForAllNamespaces`, [])] : [];
+  }
+
+  #item(): readonly Operation[] {
+    const { kind, schema } = this.#kind;
+    const place = [inPath("name", `The name of the ${kind}.`), ...this.#place];
+    const operations = this.#readAndWrite(this.#kind.verbs, place, "", schema, this.#self);
+    if (!this.#has("delete")) return operations;
+    return [
+      ...operations,
+      {
+        ...this.#operation("delete", `delete${this.#prefix}${this.#scoped}${kind}`, "delete"),
+        description: `Delete the ${kind}.`,
+        parameters: [...place, pretty, ...deleteParameters],
+        body: { types: anyType, schema: deleteOptions, required: false },
+        codes: [200, 202],
+        answer: answersDeleted(this.#kind) ? schema : statusAnswer,
+      },
+    ];
+  }
+
+  #subresource(path: string, subresource: Subresource): readonly PathOperations[] {
+    const { name, verbs } = subresource;
+    const place = [inPath("name", `The name of the ${this.#kind.kind}.`), ...this.#place];
+    const options = connectOptions(subresource);
+    if (options !== undefined) return this.#connect(path, subresource, place, options);
+    if (name === "log") return [{ path, operations: [this.#log(place)] }];
+    const own = subresource.group === undefined && subresource.kind === this.#kind.kind;
+    const schema = own ? this.#kind.schema : subresourceSchema(subresource);
+    const subject = own
+      ? this.#self
+      : {
+          group: spelledLike(this.#self.group, subresource.group ?? this.#self.group),
+          version: subresource.version ?? this.#kind.version,
+          kind: subresource.kind,
+        };
+    const title = capital(name);
+    const operations = [...this.#readAndWrite(verbs, place, title, schema, subject)];
+    if (verbs.includes("create")) operations.push(this.#create(place, title, schema, subject));
+    return [{ path, operations }];
+  }
+
+  #list(id: string, place: readonly Parameter[]): Operation {
+    return {
+      ...this.#operation("get", id, "list"),
+      description: `List or watch objects of kind ${this.#kind.kind}.`,
+      parameters: [...place, pretty, ...listParameters],
+      answer: { listOf: this.#kind },
+      produces: [...objectTypes, ...streamTypes],
+    };
+  }
+
+  /** As watches were asked for before lists took `watch`. */
+  #watches(collection: string, one: string): readonly PathOperations[] {
+    const { kind, namespaced, plural } = this.#kind;
+    const name = inPath("name", `The name of the ${kind}.`);
+    const watch = (path: string, id: string, action: string, place: readonly Parameter[]): PathOperations => {
+      const operation: Operation = {
+        ...this.#operation("get", `watch${this.#prefix}${id}`, action),
+        description: `Watch objects of kind ${kind}; lists with the parameter watch do the same.`,
+        parameters: [...place, pretty, ...listParameters],
+        answer: watchEventAnswer,
+        produces: [...objectTypes, ...streamTypes],
+      };
+      return { path: `${this.#base}/watch${path}`, operations: [operation] };
+    };
+    return [
+      watch(collection, `${this.#scoped}${kind}List`, "watchlist", this.#place),
+      watch(one, `${this.#scoped}${kind}`, "watch", [name, ...this.#place]),
+      ...(namespaced ? [watch(`/${plural}`, `${kind}ListForAllNamespaces`, "watchlist", [])] : []),
+    ];
+  }
+
+  #create(place: readonly Parameter[], title: string, schema: ObjectSchema, subject: GroupVersionKind): Operation {
+    const { kind } = this.#kind;
+    return {
+      ...this.#operation("post", `create${this.#prefix}${this.#scoped}${kind}${title}`, "post", subject),
+      description: title === "" ? `Create a ${kind}.` : `Create the ${title.toLowerCase()} of the ${kind}.`,
+      parameters: [...place, pretty, ...createParameters],
+      body: { types: anyType, schema, required: true },
+      codes: [200, 201, 202],
+      answer: schema,
+    };
+  }
+
+  #readAndWrite(
+    verbs: readonly Verb[],
+    place: readonly Parameter[],
+    title: string,
+    schema: ObjectSchema,
+    subject: GroupVersionKind,
+  ): readonly Operation[] {
+    const what = title === "" ? this.#kind.kind : `${title.toLowerCase()} of the ${this.#kind.kind}`;
+    const operations: Operation[] = [];
+    const add = (method: Method, verb: string, parameters: readonly Parameter[], more?: Partial<Operation>): void => {
+      const id = `${verb}${this.#prefix}${this.#scoped}${this.#kind.kind}${title}`;
+      operations.push({
+        ...this.#operation(method, id, method, subject),
+        description: `${capital(verb)} the ${what}.`,
+        parameters: [...place, pretty, ...parameters],
+        answer: schema,
+        ...more,
+      });
+    };
+    if (verbs.includes("get")) add("get", "read", []);
+    if (verbs.includes("update")) {
+      add("put", "replace", updateParameters, { body: { types: anyType, schema, required: true }, codes: [200, 201] });
+    }
+    if (verbs.includes("patch")) {
+      add("patch", "patch", patchParameters, { body: { types: patchTypes, required: true }, codes: [200, 201] });
+    }
+    return operations;
+  }
+
+  #log(place: readonly Parameter[]): Operation {
+    return {
+      ...this.#operation("get", `read${this.#prefix}${this.#scoped}${this.#kind.kind}Log`, "get"),
+      description: `Read the log of the ${this.#kind.kind}.`,
+      parameters: [...place, pretty, ...logParameters],
+      answer: "text",
+      produces: [...objectTypes, "text/plain"],
+    };
+  }
+
+  /** Streams and proxies: whatever the method, it is passed on. What can be deleted is a proxy, which takes them all. */
+  #connect(
+    path: string,
+    { name, kind, verbs }: Subresource,
+    place: readonly Parameter[],
+    options: ObjectSchema,
+  ): readonly PathOperations[] {
+    const proxy = verbs.includes("delete");
+    const methods: readonly Method[] = proxy
+      ? ["get", "put", "post", "delete", "options", "head", "patch"]
+      : ["get", "post"];
+    const operation = (method: Method, suffix: string, more: readonly Parameter[]): Operation => {
+      const title = `${capital(method)}${this.#scoped}${this.#kind.kind}${capital(name)}`;
+      const subject = { group: "", version: this.#kind.version, kind };
+      return {
+        ...this.#operation(method, `connect${this.#prefix}${title}${suffix}`, "connect", subject),
+        description: `Connect to the ${name} of the ${this.#kind.kind}.`,
+        parameters: [...place, ...more, ...queryOf(options)],
+        answer: "text",
+        produces: anyType,
+      };
+    };
+    const paths = [{ path, operations: methods.map((method) => operation(method, "", [])) }];
+    if (!proxy) return paths;
+    const rest = inPath("path", "The path of what the request is passed on to.");
+    return [
+      ...paths,
+      { path: `${path}/{path}`, operations: methods.map((method) => operation(method, "WithPath", [rest])) },
+    ];
+  }
+
+  #operation(method: Method, id: string, action: string, subject: GroupVersionKind = this.#self) {
+    return { method, id, action, subject, codes: [200], produces: objectTypes };
+  }
+}

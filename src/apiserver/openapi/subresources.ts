@@ -1,0 +1,43 @@
+/** The schemas of what subresources are written with, or asked with. */
+import { tokenRequest } from "../../api/authentication/token-request.ts";
+import { scale } from "../../api/autoscaling/scale.ts";
+import { binding } from "../../api/core/binding.ts";
+import {
+  nodeProxyOptions,
+  podAttachOptions,
+  podExecOptions,
+  podPortForwardOptions,
+  podProxyOptions,
+  serviceProxyOptions,
+} from "../../api/core/connect-options.ts";
+import type { Subresource } from "../../api/kind.ts";
+import { eviction } from "../../api/policy/eviction.ts";
+import type { ObjectSchema } from "../../schema/schema.ts";
+
+const bodies: Readonly<Record<string, ObjectSchema>> = {
+  Binding: binding,
+  Eviction: eviction,
+  Scale: scale,
+  TokenRequest: tokenRequest,
+};
+
+/** Throws for a subresource whose body nobody knows. */
+export function subresourceSchema({ name, kind }: Subresource): ObjectSchema {
+  const schema = bodies[kind];
+  if (schema === undefined) throw new Error(`Cannot describe subresource ${name}: ${kind} has no schema here`);
+  return schema;
+}
+
+const connections: Readonly<Record<string, ObjectSchema>> = {
+  NodeProxyOptions: nodeProxyOptions,
+  PodAttachOptions: podAttachOptions,
+  PodExecOptions: podExecOptions,
+  PodPortForwardOptions: podPortForwardOptions,
+  PodProxyOptions: podProxyOptions,
+  ServiceProxyOptions: serviceProxyOptions,
+};
+
+/** What a stream or a proxy is asked with; undefined for other subresources. */
+export function connectOptions({ kind }: Subresource): ObjectSchema | undefined {
+  return connections[kind];
+}
