@@ -39,6 +39,8 @@ export interface Kind<T extends ApiObject = ApiObject> {
    * What the name must look like; a lower-case DNS subdomain when absent. Returns what is wrong, in Kubernetes' words.
    */
   readonly nameForm?: (name: string) => readonly string[];
+  /** Said with every answer: that the kind is on its way out, and what to use instead. */
+  readonly deprecation?: string;
   /** Set where the store holds another version of the kind. */
   readonly conversion?: Conversion<T>;
 }
@@ -74,6 +76,10 @@ export interface Subresource<T extends ApiObject = ApiObject> {
 
 /** What an update through a subresource may change: `status`, `finalize`, `approval`, `ephemeralcontainers`, … */
 export interface Part<T extends ApiObject = ApiObject> {
+  /** Members that a write through the subresource leaves as they are, and so cannot manage. */
+  readonly resetFields?: readonly (readonly string[])[];
+  /** Where it is shorter to say: what it can manage. `*` stands for any item of a list. */
+  readonly managed?: readonly (readonly string[])[];
   /** The object to be written: everything but the part comes from `previous`. `now` is as `metadata` has times. */
   prepareForUpdate(next: T, previous: T, now: string): T;
   validateUpdate?(next: T, previous: T): readonly FieldError[];

@@ -47,7 +47,10 @@ function addKind(router: Router<Route>, target: Target, extra: ExtraHandlers): v
   const collection = `${base}${kind.namespaced ? "/namespaces/{namespace}" : ""}/${kind.plural}`;
   const add = (method: string, path: string, handler: ResourceHandler | undefined): void => {
     if (handler === undefined) return;
-    router.add(method, path, (context, params) => handler(target, context, params));
+    router.add(method, path, (context, params) => {
+      if (kind.deprecation !== undefined) context.warnings.push(kind.deprecation);
+      return handler(target, context, params);
+    });
   };
   add("GET", collection, allowed(kind, "list", listObjects));
   add("POST", collection, allowed(kind, "create", isReview(kind) ? createReview(answerer(kind, extra)) : createObject));

@@ -63,9 +63,10 @@ export function patchObject(part?: Part): ResourceHandler {
     const expected = expectedOf(target);
     const sent = await readPatch(context, type);
     const warn = warningsTo(context);
+    const before = context.warnings.length;
     const decode = (value: unknown): ApiObject => {
       // The patch may be tried again on a newer object: what the last try found is what counts.
-      context.warnings.length = 0;
+      context.warnings.length = before;
       return decodePatched(value, sent.duplicates, expected, fieldValidation, context.warnings);
     };
     const scope = scopeOf(target, context, params);
