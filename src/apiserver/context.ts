@@ -27,3 +27,16 @@ export function userOf(context: RequestContext): UserInfo {
   if (context.user === undefined) throw unauthorized();
   return context.user;
 }
+
+/** The same request from somebody else. Keeps the signal lazy, which spreading would not. */
+export function withUser(context: RequestContext, user: RequestContext["user"]): RequestContext {
+  return {
+    request: context.request,
+    info: context.info,
+    user,
+    warnings: context.warnings,
+    get signal() {
+      return context.signal;
+    },
+  };
+}

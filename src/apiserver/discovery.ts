@@ -85,6 +85,12 @@ export class Discovery {
     });
   }
 
+  /** Whether the group is announced in another spelling as well, and before this one. */
+  #isSecondSpelling(name: string): boolean {
+    const other = kubernetesGroup(name);
+    return other !== name && this.#versions.some(({ group }) => group === other);
+  }
+
   #put(path: string, value: object): void {
     this.#documents.set(path, documentOf(value));
   }
@@ -93,7 +99,9 @@ export class Discovery {
     const groups = [...new Set(this.#versions.map(({ group }) => group))].filter(belongs);
     const items = groups.map((name) => ({
       metadata: { ...(name === "" ? {} : { name }), creationTimestamp: null },
-      versions: this.#versions.filter(({ group }) => group === name).map(aggregatedVersion),
+      versions: this.#versions
+        .filter(({ group }) => group === name)
+        .map((served) => aggregatedVersion(served, this.#isSecondSpelling(name))),
     }));
     const head = { kind: "APIGroupDiscoveryList", apiVersion: "apidiscovery.k8s.io/v2", metadata: {}, items };
     const body = Buffer.from(`${JSON.stringify(head)}\n`);
@@ -122,7 +130,8 @@ function documentOf(value: object): Document {
 function versionsOf(scheme: Scheme, aliases: boolean): readonly ServedVersion[] {
   const versions = new Map<string, { group: string; version: string; kinds: Kind[] }>();
   for (const kind of scheme.kinds()) {
-    for (const group of spellings(kind.group, aliases)) {
+    // Kubernetes' spelling first: clients that know its groups by name do more for them than for strange ones.
+    for (const group of spellings(kind.group, aliases).toReversed()) {
       const key = formatApiVersion(group, kind.version);
       let served = versions.get(key);
       if (served === undefined) {
@@ -180,15 +189,16 @@ function storageVersionHash(kind: Kind, spelling: string): string {
   return createHash("sha256").update(text).digest().subarray(0, 8).toString("base64");
 }
 
-function aggregatedVersion({ group, version, kinds }: ServedVersion) {
+/** Of two spellings one has the short names and categories: kubectl warns of short names that stand for two resources. */
+function aggregatedVersion({ group, version, kinds }: ServedVersion, isSecondSpelling: boolean) {
   const resources = kinds.map((kind) => ({
     resource: kind.plural,
     responseKind: { group, version, kind: kind.kind },
     scope: kind.namespaced ? "Namespaced" : "Cluster",
     singularResource: kind.singular,
     verbs: [...kind.verbs].sort(),
-    ...(kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
-    ...(kind.categories.length === 0 ? {} : { categories: kind.categories }),
+    ...(isSecondSpelling || kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
+    ...(isSecondSpelling || kind.categories.length === 0 ? {} : { categories: kind.categories }),
     ...(kind.subresources.length === 0
       ? {}
       : {

@@ -73,3 +73,30 @@ t.test("nobody gives what they do not have", async (t) => {
   const same = { metadata: { name: "same" }, ...manager };
   t.equal((await api.ask(`POST ${SHOP}/roles`, { body: same, user: "eve" })).status, 201);
 });
+
+t.test("a request goes on as somebody else where its sender may impersonate them", async (t) => {
+  await using api = await server();
+  const who = async (headers: Readonly<Record<string, string>>, user = "admin") => {
+    const path = "POST /apis/authentication.k8s.io/v1/selfsubjectreviews";
+    const { status, json } = await api.ask(path, { body: {}, headers, user });
+    return status === 201 ? json.status.userInfo : json;
+  };
+  t.same(await who({ "impersonate-user": "eve" }), { username: "eve", groups: ["system:authenticated"] });
+  t.same(await who({ "impersonate-user": "eve", "impersonate-group": "a, b", "impersonate-extra-x%2Fy": "1" }), {
+    username: "eve",
+    groups: ["a", "b", "system:authenticated"],
+    extra: { "x/y": ["1"] },
+  });
+  t.same((await who({ "impersonate-user": "system:serviceaccount:shop:till" })).groups, [
+    "system:serviceaccounts",
+    "system:serviceaccounts:shop",
+    "system:authenticated",
+  ]);
+  t.match(await who({ "impersonate-user": "admin" }, "eve"), {
+    code: 403,
+    message:
+      'users "admin" is forbidden: User "eve" cannot impersonate resource "users" in API group "" at the cluster scope',
+  });
+  t.match(await who({ "impersonate-group": "system:masters" }), { code: 500 });
+  t.equal((await api.ask("GET /api/v1/pods", { headers: { "impersonate-user": "eve" } })).status, 403);
+});

@@ -38,6 +38,7 @@ import { authorization } from "./stages/authorization.ts";
 import { crossOrigin } from "./stages/cors.ts";
 import { deadline } from "./stages/deadline.ts";
 import { failures } from "./stages/failures.ts";
+import { impersonation } from "./stages/impersonation.ts";
 import { receive } from "./stages/receive.ts";
 import { strictTransportSecurity } from "./stages/transport-security.ts";
 import { storedPolicy } from "./stored-policy.ts";
@@ -213,6 +214,7 @@ function handlerOf(config: ApiServerConfig, stages: Stages, endpoint: Respond): 
       failures(log.child("http")),
       deadline(clock, config.limits.requestTimeoutMs),
       authentication(identities.authenticate),
+      impersonation(authorizer),
       authorization(authorizer),
     ],
     endpoint,

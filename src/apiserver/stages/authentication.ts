@@ -1,6 +1,6 @@
 import { unauthorized } from "../../api/status.ts";
 import type { Authenticator } from "../../auth/user.ts";
-import type { RequestContext, Stage } from "../context.ts";
+import { type Stage, withUser } from "../context.ts";
 
 /** Says who asks, or answers 401. */
 export function authentication(authenticate: Authenticator): Stage {
@@ -14,18 +14,5 @@ export function authentication(authenticate: Authenticator): Stage {
     });
     if (user === undefined) throw unauthorized();
     return await next(withUser(context, user));
-  };
-}
-
-/** Keeps the signal lazy, which spreading would not. */
-function withUser(context: RequestContext, user: RequestContext["user"]): RequestContext {
-  return {
-    request: context.request,
-    info: context.info,
-    user,
-    warnings: context.warnings,
-    get signal() {
-      return context.signal;
-    },
   };
 }
