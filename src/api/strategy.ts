@@ -46,5 +46,5 @@ export function nothingButStatus<T extends WithStatus>(next: T, previous: T): T 
 /** The `status` subresource; `part` says more than that nothing else changes. */
 export function statusSubresource<T extends WithStatus>(kind: string, part?: Partial<Part<T>>): Subresource<T> {
   const verbs = ["get", "patch", "update"] as const;
-  return { name: "status", kind, verbs, part: { prepareForUpdate: onlyStatus, ...part } };
+  return { name: "status", kind, verbs, part: { prepareForUpdate: onlyStatus, resetFields: [["spec"]], ...part } };
 }

@@ -17,7 +17,8 @@ export class Registries implements AsyncDisposable {
     const key = kind as unknown as Kind;
     let registry = this.#registries.get(key);
     if (registry === undefined) {
-      registry = new Registry(key, this.deps);
+      const versions = () => this.scheme.kinds().filter(({ storageName }) => storageName === key.storageName);
+      registry = new Registry(key, this.deps, versions);
       this.#registries.set(key, registry);
     }
     return registry as unknown as Registry<T>;

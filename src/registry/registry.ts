@@ -55,10 +55,13 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
   readonly kind: Kind<T>;
   readonly objects: ObjectStore<T>;
   readonly deps: RegistryDeps;
+  /** All versions in which its objects are served, in any order. */
+  readonly versions: () => readonly Kind[];
   #cache: WatchCache<T> | undefined;
 
-  constructor(kind: Kind<T>, deps: RegistryDeps) {
+  constructor(kind: Kind<T>, deps: RegistryDeps, versions?: () => readonly Kind[]) {
     this.kind = kind;
+    this.versions = versions ?? (() => [kind as unknown as Kind]);
     this.deps = deps;
     this.objects = new ObjectStore({ store: deps.store, kind, prefix: deps.prefix, mediaType: deps.mediaType });
   }

@@ -1,0 +1,225 @@
+/** Who manages which fields, kept up with every write that is no apply. */
+import type { ApiObject } from "../api/kind.ts";
+import type { ManagedFieldsEntry } from "../api/meta/object-meta.ts";
+import { formatApiVersion } from "../api/scheme.ts";
+import { difference, type FieldSet, isEmptySet, noFields, setOf, union } from "../schema/apply/field-set.ts";
+import { jsonForm } from "../schema/apply/json-form.ts";
+import { type Change, type Managers, managersAfterUpdate } from "../schema/apply/managers.ts";
+import { fieldElement } from "../schema/apply/path-element.ts";
+import { IdentityError } from "../schema/apply/shape.ts";
+import { deepEqual } from "../schema/equal.ts";
+import {
+  identityOf,
+  type Manager,
+  type Operation,
+  readManagers,
+  secondsOf,
+  versionOf,
+  withFields,
+  writeManagers,
+} from "./managed-fields.ts";
+import { objectVersions } from "./object-versions.ts";
+import type { Registry, Scope } from "./registry.ts";
+
+/** Who writes, and through what. */
+export interface Writer {
+  /** Nobody keeps book where it is absent. */
+  readonly fieldManager?: string | undefined;
+  /** Through which subresource; none when absent. */
+  readonly subresource?: string | undefined;
+}
+
+/** Entries for updates that one object has; the oldest are put together beyond that. */
+const UPDATERS_MAX = 10;
+const ANCIENT = "ancient-changes";
+/** The manager of what the writing one changes, until it is added to what it managed before. */
+const CURRENT = "current";
+
+const SYSTEM_MEMBERS = [
+  "name",
+  "namespace",
+  "creationTimestamp",
+  "selfLink",
+  "uid",
+  "clusterName",
+  "generation",
+  "managedFields",
+  "resourceVersion",
+];
+
+/** What nobody manages: it is the system's. */
+const systemFields = setOf(
+  [fieldElement("apiVersion")],
+  [fieldElement("kind")],
+  [fieldElement("metadata")],
+  ...SYSTEM_MEMBERS.map((name) => [fieldElement("metadata"), fieldElement(name)]),
+);
+
+/**
+ * `next` with its book of who manages what brought up to date; `previous` is undefined for a new object. An object that
+ * has no book gets none by an update.
+ */
+export function tracked<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  next: T,
+  previous: T | undefined,
+  writer: Writer,
+): T {
+  const { fieldManager, subresource = "" } = writer;
+  if (fieldManager === undefined) return next;
+  const managers = managersBefore(next, previous, subresource);
+  if (managers.size === 0 && previous !== undefined) return withEntries(next, undefined);
+  try {
+    const live = previous ?? ({} as T);
+    const after = afterUpdate(registry, scope, managers, live, next, fieldManager, subresource);
+    return withEntries(next, writeManagers(after));
+  } catch (error) {
+    // What cannot be told apart is not managed; validation has its own word on it.
+    if (error instanceof IdentityError) return withEntries(next, undefined);
+    throw error;
+  }
+}
+
+/**
+ * A client may send the book changed, or reset it by an empty list or a single empty entry. One that does not send it,
+ * or sends one that cannot be read, leaves it as it is.
+ */
+function managersBefore(next: ApiObject, previous: ApiObject | undefined, subresource: string): Managers<Manager> {
+  const sent = next.metadata?.managedFields;
+  const live = previous?.metadata?.managedFields;
+  if (subresource === "" && sent !== undefined) {
+    if (sent.length === 0 || (sent.length === 1 && isEmptyEntry(sent[0]!))) return new Map();
+    const managers = readManagers(withKnown(sent, live));
+    if (managers !== undefined && managers.size > 0) return managers;
+  }
+  return readManagers(live) ?? new Map();
+}
+
+function isEmptyEntry(entry: ManagedFieldsEntry): boolean {
+  return Object.values(entry).every((value) => value === undefined || value === "");
+}
+
+/** Entries that were sent back as they are stored are read but once. */
+function withKnown(
+  sent: readonly ManagedFieldsEntry[],
+  live: readonly ManagedFieldsEntry[] = [],
+): readonly ManagedFieldsEntry[] {
+  return sent.map((entry, place) => {
+    const same = live[place];
+    return same !== undefined && deepEqual(entry, same) ? same : entry;
+  });
+}
+
+export function withEntries<T extends ApiObject>(object: T, entries: readonly ManagedFieldsEntry[] | undefined): T {
+  const { managedFields: _, ...metadata } = object.metadata ?? {};
+  return { ...object, metadata: entries === undefined ? metadata : { ...metadata, managedFields: entries } };
+}
+
+/** The managers of `live` once `next` has replaced it by `name`'s hand. */
+export function afterUpdate<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  managers: Managers<Manager>,
+  live: T,
+  next: T,
+  name: string,
+  subresource: string,
+): Managers<Manager> {
+  const manager = managerOf(registry, scope, "Update", name, subresource);
+  const change = { ...changeOf(registry, managers, live, manager), name: CURRENT };
+  const after = new Map(managersAfterUpdate(change, formOf(registry, next)));
+  const fields = managedFields(after.get(CURRENT)?.fields ?? noFields);
+  after.delete(CURRENT);
+  if (!isEmptySet(fields)) {
+    const identity = identityOf(manager);
+    const own = union(fields, after.get(identity)?.fields ?? noFields);
+    after.set(identity, { ...manager, fields: own, time: registry.timestamp() });
+  }
+  return capped(after);
+}
+
+/** Without what is the system's. */
+export function managedFields(fields: FieldSet): FieldSet {
+  return difference(fields, systemFields);
+}
+
+export function managerOf<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  operation: Operation,
+  name: string,
+  subresource: string,
+): Manager {
+  const apiVersion = formatApiVersion(scope.group, registry.kind.version);
+  return {
+    manager: name === "" ? "unknown" : name,
+    operation,
+    apiVersion,
+    version: versionOf(apiVersion),
+    applied: operation === "Apply",
+    subresource,
+    fields: noFields,
+    time: undefined,
+  };
+}
+
+export function changeOf<T extends ApiObject>(
+  registry: Registry<T>,
+  managers: Managers<Manager>,
+  live: T,
+  manager: Manager,
+): Change<Manager> {
+  return {
+    versions: objectVersions(registry, manager.subresource),
+    live: formOf(registry, live),
+    managers,
+    name: identityOf(manager),
+    manager,
+    withFields,
+  };
+}
+
+/** The object as its fields are counted: in JSON's form, without its own book. */
+export function formOf<T extends ApiObject>(registry: Registry<T>, object: T): unknown {
+  return jsonForm(registry.kind.schema, object.metadata?.managedFields ? withEntries(object, undefined) : object);
+}
+
+/** The oldest updaters of a version become one when there are too many. */
+function capped(managers: Managers<Manager>): Managers<Manager> {
+  const updaters = [...managers].filter(([, manager]) => !manager.applied);
+  if (updaters.length <= UPDATERS_MAX) return managers;
+  updaters.sort(([a, one], [b, other]) => secondsOf(one) - secondsOf(other) || (a < b ? -1 : 1));
+  const result = new Map(managers);
+  const first = new Map<string, string>();
+  let left = updaters.length;
+  for (const [identity, manager] of updaters) {
+    if (left <= UPDATERS_MAX) break;
+    const ancient = { ...manager, manager: ANCIENT, subresource: "" };
+    const bucket = identityOf(ancient);
+    const earlier = first.get(manager.version);
+    if (earlier === undefined) {
+      first.set(manager.version, identity);
+      continue;
+    }
+    const collected = result.get(bucket) ?? result.get(earlier)!;
+    if (!result.has(bucket)) result.delete(earlier);
+    result.delete(identity);
+    result.set(bucket, { ...withFields(ancient, union(manager.fields, collected.fields)), time: manager.time });
+    left--;
+  }
+  return result;
+}
+
+/** When only times differ, nothing happened: the object stays what it was. */
+export function withOldTimes<T extends ApiObject>(next: T, previous: T): T {
+  const now = next.metadata?.managedFields ?? [];
+  const old = previous.metadata?.managedFields ?? [];
+  if (now.length === 0 || now.length !== old.length) return next;
+  if (!now.every((entry, place) => deepEqual({ ...entry, time: undefined }, { ...old[place], time: undefined }))) {
+    return next;
+  }
+  const { metadata: nextMetadata, ...rest } = withEntries(next, old);
+  const { metadata, ...previousRest } = previous;
+  return deepEqual(nextMetadata, metadata) && deepEqual(rest, previousRest) ? withEntries(next, old) : next;
+}

@@ -1,0 +1,110 @@
+/** `metadata.managedFields` as managers and the fields of each, and back. */
+import type { ManagedFieldsEntry } from "../api/meta/object-meta.ts";
+import { parseApiVersion, svcGroup } from "../api/scheme.ts";
+import { canonical, type FieldSet } from "../schema/apply/field-set.ts";
+import type { Managed, Managers } from "../schema/apply/managers.ts";
+import { parseFields } from "../schema/apply/parse-fields.ts";
+
+export type Operation = "Apply" | "Update";
+
+/** One manager of an object: who it is, and what it manages. */
+export interface Manager extends Managed {
+  readonly manager: string;
+  readonly operation: Operation;
+  /** In the spelling of the request; `version` is the same for both spellings of a group. */
+  readonly apiVersion: string;
+  readonly subresource: string;
+  readonly time: string | undefined;
+  /** The entry that this was read from, and still is. */
+  readonly entry?: ManagedFieldsEntry;
+}
+
+/** A version under one name, however its group is spelled. */
+export function versionOf(apiVersion: string): string {
+  const parsed = parseApiVersion(apiVersion);
+  return parsed === undefined ? apiVersion : `${svcGroup(parsed.group)}/${parsed.version}`;
+}
+
+/** What two entries of one manager agree in: an applier is the same in every version. */
+export function identityOf(manager: Omit<Manager, "fields" | "time" | "entry" | "applied">): string {
+  const { manager: name, operation, version, subresource } = manager;
+  return JSON.stringify({ manager: name, operation, version: operation === "Apply" ? "" : version, subresource });
+}
+
+export function withFields(manager: Manager, fields: FieldSet): Manager {
+  const { entry: _, ...rest } = manager;
+  return { ...rest, fields };
+}
+
+/** Undefined when one of the entries cannot be read. */
+export function readManagers(entries: readonly ManagedFieldsEntry[] = []): Managers<Manager> | undefined {
+  const managers = new Map<string, Manager>();
+  for (const entry of entries) {
+    const manager = readManager(entry);
+    if (manager === undefined) return undefined;
+    managers.set(identityOf(manager), manager);
+  }
+  return managers;
+}
+
+function readManager(entry: ManagedFieldsEntry): Manager | undefined {
+  const { manager = "", operation, apiVersion = "", fieldsType, fieldsV1, subresource = "", time } = entry;
+  if (operation !== "Apply" && operation !== "Update") return undefined;
+  if (apiVersion === "" || fieldsType !== "FieldsV1") return undefined;
+  const version = versionOf(apiVersion);
+  try {
+    const fields = parseFields(fieldsV1);
+    return {
+      manager,
+      operation,
+      apiVersion,
+      version,
+      applied: operation === "Apply",
+      fields,
+      subresource,
+      time,
+      entry,
+    };
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** Oldest first, updates after applies. Entries that are as they were are the same. */
+export function writeManagers(managers: Managers<Manager>): readonly ManagedFieldsEntry[] | undefined {
+  if (managers.size === 0) return undefined;
+  return [...managers.values()].sort(inOrder).map(writeManager);
+}
+
+function writeManager({ manager, operation, apiVersion, time, fields, subresource, entry }: Manager) {
+  if (entry !== undefined && entry.time === time && entry.apiVersion === apiVersion) return entry;
+  return {
+    ...(manager === "" ? {} : { manager }),
+    operation,
+    apiVersion,
+    ...(time === undefined ? {} : { time }),
+    fieldsType: "FieldsV1",
+    fieldsV1: canonical(fields),
+    ...(subresource === "" ? {} : { subresource }),
+  };
+}
+
+function inOrder(a: Manager, b: Manager): number {
+  return (
+    compare(a.operation, b.operation) ||
+    secondsOf(a) - secondsOf(b) ||
+    compare(a.manager, b.manager) ||
+    compare(a.apiVersion, b.apiVersion) ||
+    compare(a.subresource, b.subresource)
+  );
+}
+
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+export function secondsOf({ time }: Manager): number {
+  return time === undefined ? 0 : Math.floor(Date.parse(time) / 1000);
+}

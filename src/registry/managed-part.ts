@@ -1,0 +1,38 @@
+import type { Kind, Part } from "../api/kind.ts";
+import { setOf } from "../schema/apply/field-set.ts";
+import { type FieldFilter, only, without } from "../schema/apply/filter.ts";
+import { fieldElement } from "../schema/apply/path-element.ts";
+
+const filters = new WeakMap<Kind, Map<string, FieldFilter>>();
+
+/** Which fields a write to the object, or to one of its subresources, can manage. */
+export function managedBy(kind: Kind, subresource: string): FieldFilter {
+  let filtersOfKind = filters.get(kind);
+  if (filtersOfKind === undefined) {
+    filtersOfKind = new Map();
+    filters.set(kind, filtersOfKind);
+  }
+  let filter = filtersOfKind.get(subresource);
+  if (filter === undefined) {
+    filter = filterOf(kind, subresource);
+    filtersOfKind.set(subresource, filter);
+  }
+  return filter;
+}
+
+function filterOf(kind: Kind, subresource: string): FieldFilter {
+  if (subresource === "") return withoutPaths(hasStatus(kind) ? [["status"]] : []);
+  const part = kind.subresources.find(({ name }) => name === subresource)?.part as Part | undefined;
+  if (part?.managed !== undefined) return only(...part.managed);
+  return withoutPaths(part?.resetFields ?? []);
+}
+
+/** What has a status subresource has its status written there alone. */
+function hasStatus(kind: Kind): boolean {
+  return kind.subresources.some(({ name, part }) => name === "status" && part !== undefined);
+}
+
+function withoutPaths(paths: readonly (readonly string[])[]): FieldFilter {
+  if (paths.length === 0) return (fields) => fields;
+  return without(setOf(...paths.map((path) => path.map(fieldElement))));
+}

@@ -1,0 +1,47 @@
+/** The versions in which the objects of a registry can be read, for those who manage their fields. */
+import type { ApiObject, Kind } from "../api/kind.ts";
+import { svcGroup } from "../api/scheme.ts";
+import type { FieldSet } from "../schema/apply/field-set.ts";
+import { jsonForm } from "../schema/apply/json-form.ts";
+import type { Versions } from "../schema/apply/managers.ts";
+import { type Shape, shapeOf } from "../schema/apply/shape.ts";
+import { decode } from "../schema/decode.ts";
+import { applyDefaults } from "../schema/default.ts";
+import { managedBy } from "./managed-part.ts";
+import type { Registry } from "./registry.ts";
+
+/** `subresource` says through which of them a write goes: each leaves some fields as they are. */
+export function objectVersions<T extends ApiObject>(registry: Registry<T>, subresource: string): Versions {
+  return new ObjectVersions(registry.versions(), subresource);
+}
+
+class ObjectVersions implements Versions {
+  readonly #kinds: ReadonlyMap<string, Kind>;
+  readonly #subresource: string;
+
+  constructor(kinds: readonly Kind[], subresource: string) {
+    this.#kinds = new Map(kinds.map((kind) => [`${svcGroup(kind.group)}/${kind.version}`, kind]));
+    this.#subresource = subresource;
+  }
+
+  shapeOf(version: string): Shape | undefined {
+    const kind = this.#kinds.get(version);
+    return kind && shapeOf(kind.schema);
+  }
+
+  convert(value: unknown, from: string, to: string): unknown {
+    if (from === to) return value ?? {};
+    const source = this.#kinds.get(from);
+    const target = this.#kinds.get(to);
+    if (source === undefined || target === undefined) throw new Error(`Cannot convert from ${from} to ${to}`);
+    const object = decode(source.schema, value ?? {}).value as ApiObject;
+    const stored = source.conversion?.toStored(object) ?? object;
+    const converted = target.conversion?.fromStored(stored) ?? stored;
+    return jsonForm(target.schema, applyDefaults(target.schema, converted));
+  }
+
+  filter(version: string, fields: FieldSet): FieldSet {
+    const kind = this.#kinds.get(version);
+    return kind === undefined ? fields : managedBy(kind, this.#subresource)(fields);
+  }
+}

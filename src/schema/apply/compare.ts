@@ -1,0 +1,197 @@
+import { deepEqual } from "../equal.ts";
+import { isPlainObject } from "../plain.ts";
+import {
+  belowOf,
+  childrenOf,
+  type FieldSet,
+  isEmptySet,
+  LEAF,
+  type MutableFieldSet,
+  noFields,
+  SELF,
+  union,
+} from "./field-set.ts";
+import { type ItemsShape, type MembersShape, resolved, type Shape } from "./shape.ts";
+
+/** What became of the fields of a value. No field is in more than one of the sets. */
+export interface Comparison {
+  readonly removed: FieldSet;
+  /** There before and after, and different. */
+  readonly modified: FieldSet;
+  readonly added: FieldSet;
+}
+
+/**
+ * Compares two values of one shape; undefined is no value, null is one. Throws an `IdentityError` where items of a list
+ * cannot be told apart.
+ */
+export function compare(shape: Shape, before: unknown, after: unknown): Comparison {
+  const sets: Sets = { removed: undefined, modified: undefined, added: undefined };
+  compareInto(sets, shape, before, after);
+  const { removed = noFields, modified = noFields, added = noFields } = sets;
+  return { removed: childrenOf(removed), modified: childrenOf(modified), added: childrenOf(added) };
+}
+
+/** What was found below one element, as it stands in a set under it: undefined is nothing, `LEAF` the element itself. */
+interface Sets {
+  removed: FieldSet | undefined;
+  modified: FieldSet | undefined;
+  added: FieldSet | undefined;
+}
+
+function compareInto(sets: Sets, shape: Shape, before: unknown, after: unknown): void {
+  if (before === after) return;
+  // Null takes the form of the other value.
+  const was = resolved(shape, before ?? after);
+  const is = resolved(shape, after ?? before);
+  if (after === undefined) visit(sets, was, before, after);
+  else if (before === undefined || was === is) visit(sets, is, before, after);
+  else {
+    visit(sets, was, before, after);
+    visit(sets, is, before, after);
+  }
+}
+
+function visit(sets: Sets, shape: Exclude<Shape, { form: "deduced" }>, before: unknown, after: unknown): void {
+  switch (shape.form) {
+    case "members":
+      if (isFilledMap(before) || isFilledMap(after)) {
+        members(sets, shape, before, after);
+        break;
+      }
+      leaf(sets, before, after);
+      return;
+    case "items":
+      if (shape.elementOf !== undefined && (isFilledList(before) || isFilledList(after))) {
+        items(sets, shape, shape.elementOf, before, after);
+        break;
+      }
+      leaf(sets, before, after);
+      return;
+    default:
+      leaf(sets, before, after);
+      return;
+  }
+  // A container that comes or goes is a field as well.
+  if (before === undefined) sets.added = itself(sets.added);
+  else if (after === undefined) sets.removed = itself(sets.removed);
+}
+
+function leaf(sets: Sets, before: unknown, after: unknown): void {
+  if (before === undefined) sets.added = itself(sets.added);
+  else if (after === undefined) sets.removed = itself(sets.removed);
+  else if (!deepEqual(before, after)) sets.modified = itself(sets.modified);
+}
+
+function itself(below: FieldSet | undefined): FieldSet {
+  return below === undefined ? LEAF : belowOf(true, childrenOf(below))!;
+}
+
+function isFilledMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (!isPlainObject(value)) return false;
+  for (const _ in value) return true;
+  return false;
+}
+
+function isFilledList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value) && value.length > 0;
+}
+
+const NOTHING: Readonly<Record<string, unknown>> = {};
+
+function members(sets: Sets, { declared, rest }: MembersShape, before: unknown, after: unknown): void {
+  const old = isPlainObject(before) ? before : NOTHING;
+  const now = isPlainObject(after) ? after : NOTHING;
+  const found = new Found();
+  for (const name in old) {
+    if (old[name] === undefined || old[name] === now[name]) continue;
+    const shape = declared.get(name) ?? rest;
+    if (shape !== undefined)
+      found.under(`f:${name}`, shape, old[name], Object.hasOwn(now, name) ? now[name] : undefined);
+  }
+  for (const name in now) {
+    if (now[name] === undefined || (Object.hasOwn(old, name) && old[name] !== undefined)) continue;
+    const shape = declared.get(name) ?? rest;
+    if (shape !== undefined) found.under(`f:${name}`, shape, undefined, now[name]);
+  }
+  found.addTo(sets);
+}
+
+function items(
+  sets: Sets,
+  shape: ItemsShape,
+  elementOf: (item: unknown) => string,
+  before: unknown,
+  after: unknown,
+): void {
+  const old = byElement(elementOf, before);
+  const now = byElement(elementOf, after);
+  const found = new Found();
+  for (const [element, were] of old) found.items(element, shape.items, were, now.get(element) ?? []);
+  for (const [element, are] of now) if (!old.has(element)) found.items(element, shape.items, [], are);
+  found.addTo(sets);
+}
+
+function byElement(elementOf: (item: unknown) => string, value: unknown): ReadonlyMap<string, readonly unknown[]> {
+  const found = new Map<string, unknown[]>();
+  if (!Array.isArray(value)) return found;
+  for (const item of value) {
+    const element = elementOf(item);
+    const same = found.get(element);
+    if (same === undefined) found.set(element, [item]);
+    else same.push(item);
+  }
+  return found;
+}
+
+/** The sets of a container, gathered from what stands under its elements. */
+class Found {
+  #removed: MutableFieldSet | undefined;
+  #modified: MutableFieldSet | undefined;
+  #added: MutableFieldSet | undefined;
+
+  under(element: string, shape: Shape, before: unknown, after: unknown): void {
+    const sets: Sets = { removed: undefined, modified: undefined, added: undefined };
+    compareInto(sets, shape, before, after);
+    this.#put(element, sets);
+  }
+
+  /** Items that share an identity are compared as one value, and are a field of their own beside the single item's. */
+  items(element: string, shape: Shape, before: readonly unknown[], after: readonly unknown[]): void {
+    const sets: Sets = { removed: undefined, modified: undefined, added: undefined };
+    if (before.length <= 1 && after.length <= 1) compareInto(sets, shape, before[0], after[0]);
+    else if (before.length > 1 && after.length > 1) {
+      if (!deepEqual(before, after)) sets.modified = LEAF;
+    } else if (before.length > 1) {
+      if (after.length > 0) compareInto(sets, shape, undefined, after[0]);
+      sets.removed = itself(sets.removed);
+    } else {
+      if (before.length > 0) compareInto(sets, shape, before[0], undefined);
+      sets.added = itself(sets.added);
+    }
+    this.#put(element, sets);
+  }
+
+  #put(element: string, { removed, modified, added }: Sets): void {
+    if (removed !== undefined) this.#removed = put(this.#removed, element, removed);
+    if (modified !== undefined) this.#modified = put(this.#modified, element, modified);
+    if (added !== undefined) this.#added = put(this.#added, element, added);
+  }
+
+  addTo(sets: Sets): void {
+    sets.removed = joined(sets.removed, this.#removed);
+    sets.modified = joined(sets.modified, this.#modified);
+    sets.added = joined(sets.added, this.#added);
+  }
+}
+
+function put(set: MutableFieldSet = {}, element: string, below: FieldSet): MutableFieldSet {
+  set[element] = below;
+  return set;
+}
+
+function joined(below: FieldSet | undefined, found: FieldSet | undefined): FieldSet | undefined {
+  if (found === undefined) return below;
+  if (below === undefined) return found;
+  return isEmptySet(below) ? { [SELF]: LEAF, ...found } : union(below, found);
+}

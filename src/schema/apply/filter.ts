@@ -1,0 +1,41 @@
+import {
+  belowOf,
+  childrenOf,
+  type FieldSet,
+  isMember,
+  type MutableFieldSet,
+  recursiveDifference,
+  SELF,
+} from "./field-set.ts";
+import { fieldElement } from "./path-element.ts";
+
+/** Which fields a write can manage. */
+export type FieldFilter = (fields: FieldSet) => FieldSet;
+
+/** All but these and what lies below them. */
+export function without(fields: FieldSet): FieldFilter {
+  return (set) => recursiveDifference(set, fields);
+}
+
+/** Steps of a path; `*` is any item. */
+export type Pattern = readonly string[];
+
+/** These, and what lies below them; what leads to them as well. */
+export function only(...patterns: readonly Pattern[]): FieldFilter {
+  const steps = patterns.map((pattern) => pattern.map((step) => (step === "*" ? step : fieldElement(step))));
+  return (set) => matching(set, steps);
+}
+
+function matching(set: FieldSet, patterns: readonly Pattern[]): FieldSet {
+  const result: MutableFieldSet = {};
+  for (const element in set) {
+    if (element === SELF) continue;
+    const fitting = patterns.filter(([step]) => step === "*" || step === element).map(([, ...rest]) => rest);
+    if (fitting.length === 0) continue;
+    const below = set[element]!;
+    const whole = fitting.some((rest) => rest.length === 0);
+    const left = whole ? below : belowOf(isMember(below), matching(childrenOf(below), fitting));
+    if (left !== undefined) result[element] = left;
+  }
+  return result;
+}

@@ -1,0 +1,218 @@
+/**
+ * Who manages which fields of an object, kept true through updates and applies: an update takes over what it changes,
+ * an apply what it names; an apply that would change what another manages is a conflict unless it is forced.
+ */
+import { deepEqual } from "../equal.ts";
+import { type Comparison, compare } from "./compare.ts";
+import { difference, type FieldSet, intersection, isEmptySet, noFields, pathsOf, union } from "./field-set.ts";
+import { merge } from "./merge.ts";
+import { withNamedMembers } from "./named-members.ts";
+import { reconcile } from "./reconcile.ts";
+import { removeItems } from "./remove.ts";
+import type { Shape } from "./shape.ts";
+import { toFieldSet } from "./to-field-set.ts";
+
+/** The fields of one manager, as they are called in one version of the object. */
+export interface Managed {
+  readonly version: string;
+  readonly applied: boolean;
+  readonly fields: FieldSet;
+}
+
+export type Managers<M extends Managed = Managed> = ReadonlyMap<string, M>;
+
+/** The versions in which an object can be looked at. */
+export interface Versions {
+  /** Undefined for a version that is no longer served: whoever manages fields in it is forgotten. */
+  shapeOf(version: string): Shape | undefined;
+  convert(value: unknown, from: string, to: string): unknown;
+  /** Leaves out the fields that a write cannot change, and so cannot manage. */
+  filter(version: string, fields: FieldSet): FieldSet;
+}
+
+export interface Conflict {
+  readonly manager: string;
+  readonly path: readonly string[];
+}
+
+export class ConflictError extends Error {
+  readonly conflicts: readonly Conflict[];
+
+  constructor(conflicts: readonly Conflict[]) {
+    super(`${conflicts.length} fields have other managers`);
+    this.conflicts = conflicts;
+  }
+}
+
+/** Makes a new `M` of an old one that has other fields now. */
+type With<M> = (managed: M, fields: FieldSet) => M;
+
+export interface Change<M extends Managed> {
+  readonly versions: Versions;
+  /** Both in the version of `manager.version`. */
+  readonly live: unknown;
+  readonly managers: Managers<M>;
+  /** Under which name, and with nothing managed yet. */
+  readonly name: string;
+  readonly manager: M;
+  readonly withFields: With<M>;
+}
+
+/** Who manages what once `next` has replaced `live`. */
+export function managersAfterUpdate<M extends Managed>(change: Change<M>, next: unknown): Managers<M> {
+  const { versions, live, manager, name, withFields } = change;
+  const { version } = manager;
+  const reconciled = reconciledManagers(change);
+  const { managers, comparison } = settled(change, reconciled, live, next, true);
+  const own = managers.get(name)?.fields ?? noFields;
+  const { removed, modified, added } = comparison;
+  const fields = versions.filter(version, union(union(difference(own, removed), modified), added));
+  const result = new Map(managers);
+  if (isEmptySet(fields)) result.delete(name);
+  else result.set(name, withFields(manager, fields));
+  return result;
+}
+
+export interface Applied<M extends Managed> {
+  /** Undefined when the object stays as it is. */
+  readonly value: unknown;
+  readonly managers: Managers<M>;
+}
+
+/**
+ * The object with `configuration` applied, and who manages what then. What the manager applied the last time, does not
+ * apply now and nobody else manages is removed. Throws a `ConflictError` unless `force` is true.
+ */
+export function apply<M extends Managed>(change: Change<M>, configuration: unknown, force: boolean): Applied<M> {
+  const { versions, live, manager, name, withFields } = change;
+  const { version } = manager;
+  const shape = servedShape(versions, version);
+  const managers = new Map(reconciledManagers(change));
+  const last = managers.get(name);
+  const fields = versions.filter(version, toFieldSet(shape, configuration));
+  managers.set(name, withFields(manager, fields));
+  const merged = merge(shape, live, configuration);
+  const value = pruned(versions, merged, managers, name, last);
+  const after = settled(change, managers, live, value, force);
+  return { value: deepEqual(live, value) ? undefined : value, managers: after.managers };
+}
+
+function servedShape(versions: Versions, version: string): Shape {
+  const shape = versions.shapeOf(version);
+  if (shape === undefined) throw new Error(`Cannot apply in version ${version}: it is not served`);
+  return shape;
+}
+
+function reconciledManagers<M extends Managed>({ versions, managers, withFields }: Change<M>): Managers<M> {
+  const result = new Map<string, M>();
+  for (const [name, managed] of managers) {
+    const shape = versions.shapeOf(managed.version);
+    if (shape === undefined) continue;
+    const fields = reconcile(shape, managed.fields);
+    result.set(name, fields === managed.fields ? managed : withFields(managed, fields));
+  }
+  return result;
+}
+
+/** Takes from the managers what the change from `live` to `next` takes from them. Throws a `ConflictError`. */
+function settled<M extends Managed>(
+  { versions, name: own, manager, withFields }: Change<M>,
+  managers: Managers<M>,
+  live: unknown,
+  next: unknown,
+  force: boolean,
+): { readonly managers: Managers<M>; readonly comparison: Comparison } {
+  const { version } = manager;
+  const comparisons = new Map<string, Comparison>();
+  const comparisonIn = (wanted: string): Comparison => {
+    let comparison = comparisons.get(wanted);
+    if (comparison === undefined) {
+      comparison = comparedIn(versions, wanted, version, live, next);
+      comparisons.set(wanted, comparison);
+    }
+    return comparison;
+  };
+  const comparison = comparisonIn(version);
+  const result = new Map<string, M>();
+  const conflicts: Conflict[] = [];
+  for (const [name, managed] of managers) {
+    if (name === own) {
+      if (!isEmptySet(managed.fields)) result.set(name, managed);
+      continue;
+    }
+    const { removed, modified, added } = comparisonIn(managed.version);
+    const lost = union(intersection(managed.fields, modified), intersection(managed.fields, added));
+    if (!force) for (const path of pathsOf(lost)) conflicts.push({ manager: name, path });
+    const fields = difference(difference(managed.fields, lost), removed);
+    if (isEmptySet(fields)) continue;
+    result.set(name, fields === managed.fields ? managed : withFields(managed, fields));
+  }
+  if (conflicts.length > 0) throw new ConflictError(conflicts);
+  return { managers: result, comparison };
+}
+
+function comparedIn(versions: Versions, version: string, from: string, live: unknown, next: unknown): Comparison {
+  const shape = servedShape(versions, version);
+  const old = versions.convert(live, from, version);
+  const { removed, modified, added } = compare(shape, old, versions.convert(next, from, version));
+  return {
+    removed: versions.filter(version, removed),
+    modified: versions.filter(version, modified),
+    added: versions.filter(version, added),
+  };
+}
+
+/** Removes what `name` applied the last time and nobody applies or manages now. */
+function pruned<M extends Managed>(
+  versions: Versions,
+  merged: unknown,
+  managers: Managers<M>,
+  name: string,
+  last: M | undefined,
+): unknown {
+  if (last === undefined || isEmptySet(last.fields)) return merged;
+  const { fields, version } = managers.get(name)!;
+  // All of it is applied again.
+  if (last.version === version && isEmptySet(difference(last.fields, fields))) return merged;
+  const shape = versions.shapeOf(last.version);
+  if (shape === undefined) return merged;
+  const converted = versions.convert(merged, version, last.version);
+  const bare = removeItems(shape, converted, withNamedMembers(shape, last.fields));
+  const owned = withOwnedItems(versions, converted, bare, last.version, managers);
+  const complete = withDanglingItems(shape, converted, owned, last.fields);
+  return versions.convert(complete, last.version, version);
+}
+
+/** Adds back what was removed and somebody manages, the version that it was removed in first. */
+function withOwnedItems<M extends Managed>(
+  versions: Versions,
+  merged: unknown,
+  bare: unknown,
+  version: string,
+  managers: Managers<M>,
+): unknown {
+  const byVersion = new Map<string, FieldSet>([[version, noFields]]);
+  for (const managed of managers.values()) {
+    byVersion.set(managed.version, union(byVersion.get(managed.version) ?? noFields, managed.fields));
+  }
+  let result = bare;
+  for (const [other, fields] of byVersion) {
+    const shape = versions.shapeOf(other);
+    if (shape === undefined) continue;
+    const whole = versions.convert(merged, version, other);
+    const left = versions.convert(result, version, other);
+    const wanted = union(namedFields(shape, left), withNamedMembers(shape, fields));
+    result = versions.convert(removeItems(shape, whole, difference(namedFields(shape, whole), wanted)), other, version);
+  }
+  return result;
+}
+
+function namedFields(shape: Shape, value: unknown): FieldSet {
+  return withNamedMembers(shape, toFieldSet(shape, value));
+}
+
+/** Adds back what the manager did not apply the last time: it is nobody's, or an updater's. */
+function withDanglingItems(shape: Shape, merged: unknown, left: unknown, last: FieldSet): unknown {
+  const removed = difference(namedFields(shape, merged), namedFields(shape, left));
+  return removeItems(shape, merged, intersection(removed, withNamedMembers(shape, last)));
+}

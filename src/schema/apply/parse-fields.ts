@@ -1,0 +1,42 @@
+import { isPlainObject } from "../plain.ts";
+import { canonical, type FieldSet, isEmptySet, LEAF, type MutableFieldSet, SELF } from "./field-set.ts";
+import { canonicalElement } from "./path-element.ts";
+
+/** Sets that have been read once: those of stored objects are read with every write. */
+const known = new WeakMap<object, FieldSet>();
+
+/**
+ * FieldsV1 that somebody else wrote, as a set. Elements of kinds unknown here are dropped. Throws a `SyntaxError` for
+ * what is none.
+ */
+export function parseFields(fields: unknown): FieldSet {
+  if (fields === null || fields === undefined) return LEAF;
+  if (!isPlainObject(fields)) throw new SyntaxError("fields are an object");
+  let set = known.get(fields);
+  if (set === undefined) {
+    set = canonical(parsed(fields));
+    known.set(fields, set);
+    known.set(set, set);
+  }
+  return set;
+}
+
+function parsed(fields: Readonly<Record<string, unknown>>): FieldSet {
+  let changed = false;
+  const result: MutableFieldSet = {};
+  for (const text of Object.keys(fields)) {
+    const element = text === SELF ? SELF : canonicalElement(text);
+    const below = fields[text];
+    const next = element === SELF || below === null ? LEAF : below;
+    if (!isPlainObject(next)) throw new SyntaxError(`${text} leads to no object`);
+    const set = isEmptySet(next as FieldSet) ? LEAF : parsed(next);
+    if (element === undefined) changed = true;
+    else result[element] = isOnlySelf(set) ? LEAF : set;
+    if (element !== text || result[element] !== below) changed = true;
+  }
+  return changed ? result : (fields as FieldSet);
+}
+
+function isOnlySelf(set: FieldSet): boolean {
+  return set[SELF] !== undefined && Object.keys(set).length === 1;
+}

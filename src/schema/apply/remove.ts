@@ -1,0 +1,69 @@
+import { isPlainObject, setMember } from "../plain.ts";
+import { type FieldSet, isMember } from "./field-set.ts";
+import { deduced, type ItemsShape, type MembersShape, resolved, type Shape } from "./shape.ts";
+
+/** The value without the fields of the set. A container that loses all it had becomes null. */
+export function removeItems(shape: Shape, value: unknown, fields: FieldSet): unknown {
+  return walk(shape, value, fields, false);
+}
+
+/** Only the fields of the set. */
+export function extractItems(shape: Shape, value: unknown, fields: FieldSet): unknown {
+  return walk(shape, value, fields, true);
+}
+
+function walk(shape: Shape, value: unknown, fields: FieldSet, extract: boolean): unknown {
+  const form = resolved(shape, value);
+  switch (form.form) {
+    case "members":
+      return isPlainObject(value) ? members(form, value, fields, extract) : null;
+    case "items":
+      return Array.isArray(value) ? items(form, value, fields, extract) : null;
+    case "atomic":
+      return extract ? value : null;
+    default:
+      return value;
+  }
+}
+
+function members(
+  { declared, rest }: MembersShape,
+  value: Readonly<Record<string, unknown>>,
+  fields: FieldSet,
+  extract: boolean,
+): unknown {
+  const result: Record<string, unknown> = {};
+  let kept = false;
+  let changed = false;
+  for (const name of Object.keys(value)) {
+    const member = value[name];
+    if (member === undefined) continue;
+    const shape = declared.get(name) ?? rest;
+    const next = one(shape, member, fields[`f:${name}`], extract);
+    if (next !== member) changed = true;
+    if (next === undefined) continue;
+    setMember(result, name, next);
+    kept = true;
+  }
+  if (!kept) return null;
+  return changed ? result : value;
+}
+
+function items(shape: ItemsShape, value: readonly unknown[], fields: FieldSet, extract: boolean): unknown {
+  const { elementOf } = shape;
+  if (elementOf === undefined) return extract ? value : null;
+  const result: unknown[] = [];
+  for (const item of value) {
+    const next = one(shape.items, item, fields[elementOf(item)], extract);
+    if (next !== undefined) result.push(next);
+  }
+  if (result.length === 0) return null;
+  return result.length === value.length && result.every((item, place) => item === value[place]) ? value : result;
+}
+
+/** Undefined when nothing of it is left. `below` is what the set says of it. */
+function one(shape: Shape | undefined, value: unknown, below: FieldSet | undefined, extract: boolean): unknown {
+  if (below === undefined) return extract ? undefined : value;
+  if (isMember(below) && !extract) return undefined;
+  return walk(shape ?? deduced, value, below, extract);
+}
