@@ -119,6 +119,8 @@ export interface Strategy<T> {
   readonly allowUnconditionalUpdate?: boolean;
   /** Seconds of grace a delete grants; undefined means the object goes at once (everything but Pods). */
   gracePeriodSeconds?(object: T, requested: number | undefined): number | undefined;
+  /** Puts back what the stored form cannot say: kind and apiVersion of objects within have no protobuf form. */
+  restore?(object: T): T;
   /** Seconds after which the store forgets the object (Events). */
   ttlSeconds?(object: T): number | undefined;
 }

@@ -153,6 +153,12 @@ t.test("decode() reports wrong types in Go's words", async (t) => {
   t.match(decode(spec, { since: "yesterday" }).errors[0]?.message, /^parsing time "yesterday" as /);
 });
 
+t.test("decode() leaves out an empty struct that is no pointer, which Go cannot tell from an absent one", async (t) => {
+  const empty = object("t/v1.Empty", { name: optional(1, string) });
+  const holder = object("t/v1.Holder", { value: optional(1, empty), pointed: pointer(2, empty) });
+  t.same(decode(holder, { value: { name: "" }, pointed: {} }).value, { pointed: {} });
+});
+
 t.test("decode() tells an absent required pointer from its zero", async (t) => {
   const part = object("t/v1.Part", { selector: requiredPointer(1, map(string)) });
   t.same(decode(part, {}).value, {});

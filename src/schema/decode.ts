@@ -274,6 +274,7 @@ export function isEmpty(member: Member, value: unknown): boolean {
     case "list":
       return (value as readonly unknown[]).length === 0;
     case "map":
+    case "object":
       return Object.keys(value as object).length === 0;
     default:
       return false;

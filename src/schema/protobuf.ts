@@ -272,6 +272,7 @@ function fieldDecoder(name: string, field: Field, syntax: ObjectSchema["syntax"]
   switch (schema.type) {
     case "object": {
       const decode = messageDecoderOf(schema);
+      const member = { name, field, schema };
       return (reader, type, end, target, depth) => {
         expect(type, wireBytes, name);
         const stop = reader.delimited(end);
@@ -279,6 +280,7 @@ function fieldDecoder(name: string, field: Field, syntax: ObjectSchema["syntax"]
         if (field.inline !== true) target[name] ??= {};
         const into = field.inline === true ? target : (target[name] as Record<string, unknown>);
         decode(reader, stop, into, depth + 1);
+        if (syntax === "proto2" && field.inline !== true && isEmpty(member, into)) delete target[name];
       };
     }
     case "list":

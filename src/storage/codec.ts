@@ -51,7 +51,7 @@ function plainCodec<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMediaT
     decode: (bytes) => {
       const value = MAGICS.has(magicOf(bytes)) ? fromEnvelope(kind, bytes) : fromText(kind, bytes);
       const { kind: _kind, apiVersion: _apiVersion, ...object } = value;
-      return object as T;
+      return kind.strategy.restore?.(object as T) ?? (object as T);
     },
   };
 }
