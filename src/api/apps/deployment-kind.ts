@@ -1,7 +1,159 @@
-import { ageColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind } from "../kind.ts";
-import { keepStatus, statusSubresource } from "../strategy.ts";
-import { type Deployment, deployment } from "./deployment.ts";
+import { deepEqual } from "../../schema/equal.ts";
+import { type FieldError, forbiddenField, invalidField, notSupported } from "../../schema/field-error.ts";
+import { ageColumn, column, nameColumn, wideColumn } from "../columns.ts";
+import { validatePodTemplateSpec } from "../core/pod-template-validation.ts";
+import { allVerbs, type Kind, type Strategy } from "../kind.ts";
+import { neverDecremented, nonNegative, nonNegativeMembers } from "../meta/bounds.ts";
+import { validateImmutableField } from "../meta/immutable.ts";
+import { amountOf, atMostHundredPercent, validateIntOrPercent } from "../meta/int-or-percent.ts";
+import { labelSelectorText } from "../meta/selector-text.ts";
+import { keepStatus, nextGeneration, onlyStatus, statusSubresource } from "../strategy.ts";
+import {
+  type Deployment,
+  type DeploymentSpec,
+  type DeploymentStatus,
+  type DeploymentStrategy,
+  deployment,
+  type RollingUpdateDeployment,
+} from "./deployment.ts";
+import { containerColumns } from "./pod-controller-columns.ts";
+import {
+  podNameWarnings,
+  prepareForCreate,
+  specOf,
+  templateDefaults,
+  templateWarnings,
+} from "./pod-controller-strategy.ts";
+import { isReadable, validateKeptRunning, validateSelected, validateSelector } from "./pod-controller-validation.ts";
+
+const REPLICAS = 1;
+const REVISIONS_KEPT = 10;
+const PROGRESS_SECONDS = 600;
+/** Of the pods may be missing, and as many too many, while new ones replace old ones. */
+const SHARE = "25%";
+
+function setDefaults(object: Deployment): Deployment {
+  const spec = specOf(object);
+  return {
+    ...object,
+    spec: {
+      ...spec,
+      replicas: spec.replicas ?? REPLICAS,
+      template: templateDefaults(spec.template),
+      strategy: strategyDefaults(spec.strategy ?? {}),
+      revisionHistoryLimit: spec.revisionHistoryLimit ?? REVISIONS_KEPT,
+      progressDeadlineSeconds: spec.progressDeadlineSeconds ?? PROGRESS_SECONDS,
+    },
+  };
+}
+
+function strategyDefaults(strategy: DeploymentStrategy): DeploymentStrategy {
+  const type = strategy.type || "RollingUpdate";
+  if (type !== "RollingUpdate") return strategy;
+  const { maxUnavailable = SHARE, maxSurge = SHARE } = strategy.rollingUpdate ?? {};
+  return { ...strategy, type, rollingUpdate: { maxUnavailable, maxSurge } };
+}
+
+function validateSpec(spec: DeploymentSpec): readonly FieldError[] {
+  return [
+    ...nonNegative(spec.replicas, "spec.replicas"),
+    ...validateSelector(spec.selector, "spec.selector", "deployment"),
+    ...(isReadable(spec.selector)
+      ? [
+          ...validateSelected(spec.selector, spec.template, "spec.template"),
+          ...validatePodTemplateSpec(spec.template, "spec.template"),
+          ...validateKeptRunning(spec.template, "spec.template", "ReplicaSet"),
+        ]
+      : [invalidField("spec.selector", spec.selector, "invalid label selector")]),
+    ...validateStrategy(spec.strategy ?? {}),
+    ...nonNegativeMembers(spec, "spec", ["minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"]),
+    ...validateDeadline(spec),
+  ];
+}
+
+function validateDeadline({ progressDeadlineSeconds, minReadySeconds = 0 }: DeploymentSpec): readonly FieldError[] {
+  if (progressDeadlineSeconds === undefined || progressDeadlineSeconds > minReadySeconds) return [];
+  return [
+    invalidField("spec.progressDeadlineSeconds", progressDeadlineSeconds, "must be greater than minReadySeconds"),
+  ];
+}
+
+function validateStrategy(strategy: DeploymentStrategy): readonly FieldError[] {
+  switch (strategy.type) {
+    case "Recreate": {
+      const detail = "may not be specified when strategy `type` is 'Recreate'";
+      return strategy.rollingUpdate === undefined ? [] : [forbiddenField("spec.strategy.rollingUpdate", detail)];
+    }
+    case "RollingUpdate":
+      return validateRollingUpdate(strategy.rollingUpdate ?? {}, "spec.strategy.rollingUpdate");
+    default:
+      return [notSupported("spec.strategy", strategy, ["Recreate", "RollingUpdate"])];
+  }
+}
+
+function validateRollingUpdate(
+  { maxUnavailable, maxSurge }: RollingUpdateDeployment,
+  path: string,
+): readonly FieldError[] {
+  const stuck = amountOf(maxUnavailable) === 0 && amountOf(maxSurge) === 0;
+  return [
+    ...validateIntOrPercent(maxUnavailable, `${path}.maxUnavailable`),
+    ...validateIntOrPercent(maxSurge, `${path}.maxSurge`),
+    ...(stuck ? [invalidField(`${path}.maxUnavailable`, maxUnavailable, "may not be 0 when `maxSurge` is 0")] : []),
+    ...atMostHundredPercent(maxUnavailable, `${path}.maxUnavailable`),
+  ];
+}
+
+function validateStatus(next: Deployment, previous: Deployment): readonly FieldError[] {
+  const status: DeploymentStatus = next.status ?? {};
+  const { replicas = 0, readyReplicas = 0, availableReplicas = 0 } = status;
+  const all = ["updatedReplicas", "readyReplicas", "availableReplicas"] as const;
+  return [
+    ...nonNegativeMembers(status, "status", [
+      "observedGeneration",
+      "replicas",
+      "updatedReplicas",
+      "readyReplicas",
+      "availableReplicas",
+      "unavailableReplicas",
+      "terminatingReplicas",
+      "collisionCount",
+    ]),
+    ...all
+      .filter((name) => (status[name] ?? 0) > replicas)
+      .map((name) => invalidField(`status.${name}`, status[name], "cannot be greater than status.replicas")),
+    ...(availableReplicas > readyReplicas
+      ? [invalidField("status.availableReplicas", availableReplicas, "cannot be greater than readyReplicas")]
+      : []),
+    ...neverDecremented(status.collisionCount, previous.status?.collisionCount, "status.collisionCount"),
+  ];
+}
+
+/** Annotations count too: `kubectl rollout` keeps notes in them. */
+function prepareForUpdate(next: Deployment, previous: Deployment): Deployment {
+  const same =
+    deepEqual(next.spec, previous.spec) && deepEqual(next.metadata?.annotations, previous.metadata?.annotations);
+  return nextGeneration(keepStatus(next, previous), previous, !same);
+}
+
+function prepareForStatusUpdate(next: Deployment, previous: Deployment): Deployment {
+  const { labels: _, ...metadata } = next.metadata ?? {};
+  const labels = previous.metadata?.labels;
+  return onlyStatus({ ...next, metadata: labels === undefined ? metadata : { ...metadata, labels } }, previous);
+}
+
+const strategy: Strategy<Deployment> = {
+  setDefaults,
+  prepareForCreate,
+  prepareForUpdate,
+  validate: (object) => (object.spec === undefined ? [] : validateSpec(object.spec)),
+  validateUpdate: (next, previous) =>
+    validateImmutableField(next.spec?.selector, previous.spec?.selector, "spec.selector"),
+  warnings: (object, previous) => [
+    ...(previous === undefined ? podNameWarnings(object) : []),
+    ...templateWarnings(object, previous, object.spec?.template, "spec.template"),
+  ],
+};
 
 export const deploymentKind: Kind<Deployment> = {
   group: "apps",
@@ -14,10 +166,24 @@ export const deploymentKind: Kind<Deployment> = {
   categories: ["all"],
   namespaced: true,
   verbs: allVerbs,
-  subresources: [statusSubresource("Deployment")],
+  subresources: [
+    statusSubresource("Deployment", { prepareForUpdate: prepareForStatusUpdate, validateUpdate: validateStatus }),
+  ],
   storageName: "deployments",
   schema: deployment,
-  columns: [nameColumn, ageColumn],
+  columns: [
+    nameColumn,
+    column(
+      "Ready",
+      ({ spec, status }) => `${status?.readyReplicas ?? 0}/${spec?.replicas ?? 0}`,
+      "Pods that are ready, of those wanted.",
+    ),
+    column("Up-to-date", ({ status }) => status?.updatedReplicas ?? 0, "Pods of the present template."),
+    column("Available", ({ status }) => status?.availableReplicas ?? 0, "Pods ready for minReadySeconds or longer."),
+    ageColumn,
+    ...containerColumns<Deployment>((object) => object.spec?.template),
+    wideColumn("Selector", (object) => labelSelectorText(object.spec?.selector), "Which pods belong to it."),
+  ],
   selectableFields: {},
-  strategy: { prepareForUpdate: keepStatus },
+  strategy,
 };

@@ -1,7 +1,56 @@
-import { ageColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind } from "../kind.ts";
-import { keepStatus, statusSubresource } from "../strategy.ts";
-import { type ReplicaSet, replicaSet } from "./replica-set.ts";
+import { type FieldError, invalidField } from "../../schema/field-error.ts";
+import { ageColumn, integerColumn, nameColumn, wideColumn } from "../columns.ts";
+import { validatePodTemplateSpec } from "../core/pod-template-validation.ts";
+import { allVerbs, type Kind, type Strategy } from "../kind.ts";
+import { nonNegativeMembers } from "../meta/bounds.ts";
+import { validateImmutableField } from "../meta/immutable.ts";
+import { labelSelectorText } from "../meta/selector-text.ts";
+import { statusSubresource } from "../strategy.ts";
+import { containerColumns } from "./pod-controller-columns.ts";
+import {
+  podNameWarnings,
+  prepareForCreate,
+  prepareForUpdate,
+  specOf,
+  templateDefaults,
+  templateWarnings,
+} from "./pod-controller-strategy.ts";
+import { isReadable, validateKeptRunning, validateSelected, validateSelector } from "./pod-controller-validation.ts";
+import { type ReplicaSet, type ReplicaSetSpec, replicaSet } from "./replica-set.ts";
+import { validateReplicaStatus } from "./replica-status-validation.ts";
+
+function setDefaults(object: ReplicaSet): ReplicaSet {
+  const spec = specOf(object);
+  return { ...object, spec: { ...spec, replicas: spec.replicas ?? 1, template: templateDefaults(spec.template) } };
+}
+
+function validateSpec(spec: ReplicaSetSpec): readonly FieldError[] {
+  const { selector, template = {} } = spec;
+  return [
+    ...nonNegativeMembers(spec, "spec", ["replicas", "minReadySeconds"]),
+    ...validateSelector(selector, "spec.selector", "deployment"),
+    ...(isReadable(selector)
+      ? [
+          ...validateSelected(selector, template, "spec.template"),
+          ...validatePodTemplateSpec(template, "spec.template"),
+          ...validateKeptRunning(template, "spec.template", "ReplicaSet"),
+        ]
+      : [invalidField("spec.selector", selector, "invalid label selector")]),
+  ];
+}
+
+const strategy: Strategy<ReplicaSet> = {
+  setDefaults,
+  prepareForCreate,
+  prepareForUpdate,
+  validate: (object) => (object.spec === undefined ? [] : validateSpec(object.spec)),
+  validateUpdate: (next, previous) =>
+    validateImmutableField(next.spec?.selector, previous.spec?.selector, "spec.selector"),
+  warnings: (object, previous) => [
+    ...(previous === undefined ? podNameWarnings(object) : []),
+    ...templateWarnings(object, previous, object.spec?.template, "spec.template"),
+  ],
+};
 
 export const replicaSetKind: Kind<ReplicaSet> = {
   group: "apps",
@@ -14,10 +63,18 @@ export const replicaSetKind: Kind<ReplicaSet> = {
   categories: ["all"],
   namespaced: true,
   verbs: allVerbs,
-  subresources: [statusSubresource("ReplicaSet")],
+  subresources: [statusSubresource("ReplicaSet", { validateUpdate: (next) => validateReplicaStatus(next.status) })],
   storageName: "replicasets",
   schema: replicaSet,
-  columns: [nameColumn, ageColumn],
+  columns: [
+    nameColumn,
+    integerColumn("Desired", ({ spec }) => spec?.replicas ?? 0, "Pods wanted."),
+    integerColumn("Current", ({ status }) => status?.replicas ?? 0, "Pods there are."),
+    integerColumn("Ready", ({ status }) => status?.readyReplicas ?? 0, "Pods that are ready."),
+    ageColumn,
+    ...containerColumns<ReplicaSet>((object) => object.spec?.template),
+    wideColumn("Selector", (object) => labelSelectorText(object.spec?.selector), "Which pods belong to it."),
+  ],
   selectableFields: {},
-  strategy: { prepareForUpdate: keepStatus },
+  strategy,
 };

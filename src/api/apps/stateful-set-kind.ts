@@ -1,7 +1,109 @@
-import { ageColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind } from "../kind.ts";
-import { keepStatus, statusSubresource } from "../strategy.ts";
-import { type StatefulSet, statefulSet } from "./stateful-set.ts";
+import { ageColumn, column, nameColumn } from "../columns.ts";
+import type { PersistentVolumeClaim } from "../core/persistent-volume-claim.ts";
+import { setPersistentVolumeClaimDefaults } from "../core/persistent-volume-claim-defaults.ts";
+import { persistentVolumeClaimSpecWarnings } from "../core/persistent-volume-claim-warnings.ts";
+import type { PodSpec } from "../core/pod.ts";
+import type { PodTemplateSpec } from "../core/pod-template.ts";
+import { allVerbs, type Kind, type Strategy } from "../kind.ts";
+import { dns1123Label } from "../meta/names.ts";
+import { statusSubresource } from "../strategy.ts";
+import { containerColumns } from "./pod-controller-columns.ts";
+import {
+  prepareForCreate,
+  prepareForUpdate,
+  specOf,
+  templateDefaults,
+  templateWarnings,
+} from "./pod-controller-strategy.ts";
+import { type StatefulSet, type StatefulSetUpdateStrategy, statefulSet } from "./stateful-set.ts";
+import {
+  validateStatefulSet,
+  validateStatefulSetStatus,
+  validateStatefulSetUpdate,
+} from "./stateful-set-validation.ts";
+
+function setDefaults(object: StatefulSet): StatefulSet {
+  const spec = specOf(object);
+  const { whenDeleted, whenScaled } = spec.persistentVolumeClaimRetentionPolicy ?? {};
+  return {
+    ...object,
+    spec: {
+      ...spec,
+      ...(spec.volumeClaimTemplates === undefined
+        ? {}
+        : { volumeClaimTemplates: spec.volumeClaimTemplates.map(setPersistentVolumeClaimDefaults).map(identified) }),
+      replicas: spec.replicas ?? 1,
+      template: withoutEmptyContainers(templateDefaults(spec.template)),
+      podManagementPolicy: spec.podManagementPolicy || "OrderedReady",
+      updateStrategy: updateStrategyDefaults(spec.updateStrategy ?? {}),
+      revisionHistoryLimit: spec.revisionHistoryLimit ?? 10,
+      persistentVolumeClaimRetentionPolicy: {
+        whenDeleted: whenDeleted || "Retain",
+        whenScaled: whenScaled || "Retain",
+      },
+    },
+  };
+}
+
+/** Templates of claims are whole objects: they say what they are. */
+function identified(claim: PersistentVolumeClaim): PersistentVolumeClaim {
+  return { ...claim, kind: "PersistentVolumeClaim", apiVersion: "v1" };
+}
+
+/** The pods of a set may be without containers, as nobody checks them before they are made; Go writes null for none. */
+function withoutEmptyContainers(template: PodTemplateSpec): PodTemplateSpec {
+  if (template.spec?.containers?.length !== 0) return template;
+  const { containers: _, ...spec } = template.spec;
+  return { ...template, spec: spec as PodSpec };
+}
+
+function restore(object: StatefulSet): StatefulSet {
+  if (object.spec === undefined) return object;
+  const { volumeClaimTemplates: claims, template, ...spec } = object.spec;
+  const claimed = claims === undefined ? {} : { volumeClaimTemplates: claims.map(identified) };
+  return { ...object, spec: { ...spec, ...claimed, template: withoutEmptyContainers(template) } };
+}
+
+/** Whoever names the type, and no more, gets no partition. */
+function updateStrategyDefaults(strategy: StatefulSetUpdateStrategy): StatefulSetUpdateStrategy {
+  const { type, rollingUpdate = type ? undefined : {} } = strategy;
+  if ((type || "RollingUpdate") !== "RollingUpdate") return strategy;
+  if (rollingUpdate === undefined) return { ...strategy, type: "RollingUpdate" };
+  return { type: "RollingUpdate", rollingUpdate: { ...rollingUpdate, partition: rollingUpdate.partition ?? 0 } };
+}
+
+/** The feature of more than one missing pod is off: its member goes, unless the set had it. */
+function withoutGated(next: StatefulSet, previous: StatefulSet | undefined): StatefulSet {
+  const rollingUpdate = next.spec?.updateStrategy?.rollingUpdate;
+  if (next.spec === undefined || rollingUpdate?.maxUnavailable === undefined) return next;
+  if (previous?.spec?.updateStrategy?.rollingUpdate?.maxUnavailable !== undefined) return next;
+  const { maxUnavailable: _, ...rest } = rollingUpdate;
+  return { ...next, spec: { ...next.spec, updateStrategy: { ...next.spec.updateStrategy, rollingUpdate: rest } } };
+}
+
+const NEGATIVE_LIMIT =
+  "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended";
+
+function warnings(object: StatefulSet, previous: StatefulSet | undefined): readonly string[] {
+  const { template, volumeClaimTemplates = [], revisionHistoryLimit = 0 } = object.spec ?? {};
+  return [
+    ...templateWarnings(object, previous, template, "spec.template"),
+    ...volumeClaimTemplates.flatMap((claim, i) =>
+      persistentVolumeClaimSpecWarnings(claim.spec ?? {}, `spec.volumeClaimTemplates[${i}]`),
+    ),
+    ...(revisionHistoryLimit < 0 ? [NEGATIVE_LIMIT] : []),
+  ];
+}
+
+const strategy: Strategy<StatefulSet> = {
+  setDefaults,
+  prepareForCreate: (object) => prepareForCreate(withoutGated(object, undefined)),
+  prepareForUpdate: (next, previous) => prepareForUpdate(withoutGated(next, previous), previous),
+  validate: validateStatefulSet,
+  validateUpdate: validateStatefulSetUpdate,
+  warnings,
+  restore,
+};
 
 export const statefulSetKind: Kind<StatefulSet> = {
   group: "apps",
@@ -14,10 +116,20 @@ export const statefulSetKind: Kind<StatefulSet> = {
   categories: ["all"],
   namespaced: true,
   verbs: allVerbs,
-  subresources: [statusSubresource("StatefulSet")],
+  subresources: [statusSubresource("StatefulSet", { validateUpdate: validateStatefulSetStatus })],
   storageName: "statefulsets",
   schema: statefulSet,
-  columns: [nameColumn, ageColumn],
+  columns: [
+    nameColumn,
+    column(
+      "Ready",
+      ({ spec, status }) => `${status?.readyReplicas ?? 0}/${spec?.replicas ?? 0}`,
+      "Pods that are ready, of those wanted.",
+    ),
+    ageColumn,
+    ...containerColumns<StatefulSet>((object) => object.spec?.template),
+  ],
   selectableFields: {},
-  strategy: { prepareForUpdate: keepStatus },
+  nameForm: dns1123Label,
+  strategy,
 };

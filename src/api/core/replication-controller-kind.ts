@@ -1,7 +1,75 @@
-import { ageColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind } from "../kind.ts";
-import { keepStatus, statusSubresource } from "../strategy.ts";
-import { type ReplicationController, replicationController } from "./replication-controller.ts";
+import { type FieldError, requiredField } from "../../schema/field-error.ts";
+import { containerColumns } from "../apps/pod-controller-columns.ts";
+import {
+  podNameWarnings,
+  prepareForCreate,
+  prepareForUpdate,
+  specOf,
+  templateDefaults,
+  templateWarnings,
+} from "../apps/pod-controller-strategy.ts";
+import { validateKeptRunning, validateSelected } from "../apps/pod-controller-validation.ts";
+import { validateReplicaStatus } from "../apps/replica-status-validation.ts";
+import { ageColumn, integerColumn, nameColumn, wideColumn } from "../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../kind.ts";
+import { nonNegativeMembers } from "../meta/bounds.ts";
+import { labelsText } from "../meta/selector-text.ts";
+import { statusSubresource } from "../strategy.ts";
+import { validatePodTemplateSpec } from "./pod-template-validation.ts";
+import {
+  type ReplicationController,
+  type ReplicationControllerSpec,
+  replicationController,
+} from "./replication-controller.ts";
+
+type Labels = Readonly<Record<string, string>>;
+
+const isEmpty = (labels: Labels | undefined): boolean => Object.keys(labels ?? {}).length === 0;
+
+/** The labels of the template are taken for the selector and for the controller itself, where these have none. */
+function setDefaults(object: ReplicationController): ReplicationController {
+  const spec = specOf(object);
+  const labels = spec.template?.metadata?.labels;
+  const named = labels === undefined || !isEmpty(object.metadata?.labels);
+  const selected = labels === undefined || !isEmpty(spec.selector);
+  return {
+    ...object,
+    ...(named ? {} : { metadata: { ...object.metadata, labels } }),
+    spec: {
+      ...spec,
+      replicas: spec.replicas ?? 1,
+      ...(selected ? {} : { selector: labels }),
+      ...(spec.template === undefined ? {} : { template: templateDefaults(spec.template) }),
+    },
+  };
+}
+
+function validateSpec(spec: ReplicationControllerSpec): readonly FieldError[] {
+  const { selector, template } = spec;
+  return [
+    ...nonNegativeMembers(spec, "spec", ["minReadySeconds"]),
+    ...(isEmpty(selector) ? [requiredField("spec.selector")] : []),
+    ...nonNegativeMembers(spec, "spec", ["replicas"]),
+    ...(template === undefined
+      ? [requiredField("spec.template")]
+      : [
+          ...validateSelected({ matchLabels: selector }, template, "spec.template"),
+          ...validatePodTemplateSpec(template, "spec.template"),
+          ...validateKeptRunning(template, "spec.template", "ReplicationController"),
+        ]),
+  ];
+}
+
+const strategy: Strategy<ReplicationController> = {
+  setDefaults,
+  prepareForCreate,
+  prepareForUpdate,
+  validate: (object) => (object.spec === undefined ? [] : validateSpec(object.spec)),
+  warnings: (object, previous) => [
+    ...(previous === undefined ? podNameWarnings(object) : []),
+    ...templateWarnings(object, previous, object.spec?.template, "spec.template"),
+  ],
+};
 
 export const replicationControllerKind: Kind<ReplicationController> = {
   group: "",
@@ -14,10 +82,20 @@ export const replicationControllerKind: Kind<ReplicationController> = {
   categories: ["all"],
   namespaced: true,
   verbs: allVerbs,
-  subresources: [statusSubresource("ReplicationController")],
+  subresources: [
+    statusSubresource("ReplicationController", { validateUpdate: (next) => validateReplicaStatus(next.status) }),
+  ],
   storageName: "controllers",
   schema: replicationController,
-  columns: [nameColumn, ageColumn],
-  selectableFields: {},
-  strategy: { prepareForUpdate: keepStatus },
+  columns: [
+    nameColumn,
+    integerColumn("Desired", ({ spec }) => spec?.replicas ?? 0, "Pods wanted."),
+    integerColumn("Current", ({ status }) => status?.replicas ?? 0, "Pods there are."),
+    integerColumn("Ready", ({ status }) => status?.readyReplicas ?? 0, "Pods that are ready."),
+    ageColumn,
+    ...containerColumns<ReplicationController>((object) => object.spec?.template),
+    wideColumn("Selector", (object) => labelsText(object.spec?.selector), "Which pods belong to it."),
+  ],
+  selectableFields: { "status.replicas": (object) => String(object.status?.replicas ?? 0) },
+  strategy,
 };

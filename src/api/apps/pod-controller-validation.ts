@@ -1,0 +1,67 @@
+/** What the kinds that keep pods running ask of their selector and of their template alike. */
+import {
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  notSupported,
+  requiredField,
+} from "../../schema/field-error.ts";
+import { child } from "../../schema/field-path.ts";
+import type { PodTemplateSpec } from "../core/pod-template.ts";
+import type { LabelSelector } from "../meta/label-selector.ts";
+import { validateLabelSelector } from "../meta/label-selector-validation.ts";
+import { matchesLabels, requirementsOf } from "../meta/selector.ts";
+
+type Labels = Readonly<Record<string, string>> | undefined;
+
+/** A selector must be there, and select by something. */
+export function validateSelector(
+  selector: LabelSelector | undefined,
+  path: string,
+  controller: "deployment" | "statefulset",
+): readonly FieldError[] {
+  if (selector === undefined) return [requiredField(path)];
+  const empty = isEmptySelector(selector);
+  return [
+    ...validateLabelSelector(selector, path),
+    ...(empty ? [invalidField(path, selector, `empty selector is invalid for ${controller}`)] : []),
+  ];
+}
+
+export function isEmptySelector({ matchLabels, matchExpressions }: LabelSelector): boolean {
+  return Object.keys(matchLabels ?? {}).length + (matchExpressions ?? []).length === 0;
+}
+
+/** Rules that a selector breaks leave nothing to match by. */
+export function isReadable(selector: LabelSelector | undefined): boolean {
+  return validateLabelSelector(selector, "").length === 0;
+}
+
+/** An absent selector selects nothing, an empty one everything. */
+export function selects(selector: LabelSelector | undefined, labels: Labels): boolean {
+  return selector !== undefined && matchesLabels(requirementsOf(selector), labels);
+}
+
+/** A controller must find the pods it makes. `path` is that of the template. */
+export function validateSelected(
+  selector: LabelSelector | undefined,
+  template: PodTemplateSpec,
+  path: string,
+): readonly FieldError[] {
+  const labels = template.metadata?.labels;
+  if (selects(selector, labels)) return [];
+  const field = child(path, "metadata.labels");
+  return [invalidField(field, labels ?? {}, "`selector` does not match template `labels`")];
+}
+
+/** Pods that are to run for ever: they are restarted, and no deadline ends them. */
+export function validateKeptRunning(template: PodTemplateSpec, path: string, kind: string): readonly FieldError[] {
+  const { restartPolicy = "Always", activeDeadlineSeconds } = template.spec ?? {};
+  const at = child(path, "spec");
+  return [
+    ...(restartPolicy === "Always" ? [] : [notSupported(child(at, "restartPolicy"), restartPolicy, ["Always"])]),
+    ...(activeDeadlineSeconds === undefined
+      ? []
+      : [forbiddenField(child(at, "activeDeadlineSeconds"), `activeDeadlineSeconds in ${kind} is not Supported`)]),
+  ];
+}

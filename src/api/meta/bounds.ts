@@ -1,0 +1,27 @@
+/** Numbers that have a least value. */
+import { type FieldError, invalidField } from "../../schema/field-error.ts";
+import { child } from "../../schema/field-path.ts";
+
+/** An absent number is fine. */
+export function nonNegative(value: number | undefined, field: string): readonly FieldError[] {
+  return value === undefined || value >= 0 ? [] : [invalidField(field, value, "must be greater than or equal to 0")];
+}
+
+/** Checks the named members of `object`, which stands at `path`, in that order. */
+export function nonNegativeMembers<T extends object>(
+  object: T,
+  path: string,
+  names: readonly (keyof T & string)[],
+): readonly FieldError[] {
+  return names.flatMap((name) => nonNegative(object[name] as number | undefined, child(path, name)));
+}
+
+/** A counter that only goes up, such as `status.collisionCount`; an absent one counts nothing. */
+export function neverDecremented(
+  next: number | undefined,
+  previous: number | undefined,
+  field: string,
+): readonly FieldError[] {
+  if (previous === undefined || (next !== undefined && next >= previous)) return [];
+  return [invalidField(field, next ?? 0, "cannot be decremented")];
+}
