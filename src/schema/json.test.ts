@@ -113,14 +113,14 @@ const outer = object("t/v1.Outer", {
   zero: pointer(13, int32),
 });
 
-t.test("encodeJson() follows Go in what it writes for empty members", async (t) => {
+t.test("encodeJson() writes for empty members what Go writes of an object that was stored", async (t) => {
   t.equal(
     stringify(outer, {}),
     '{"inner":{"must":0},"items":null,"kept":null,"created":null,"always":"","amount":"0","target":0}',
   );
   t.equal(
     stringify(outer, { maybe: {}, items: [], kept: [], gone: [], labels: {}, on: false, zero: 0, deleted: undefined }),
-    '{"inner":{"must":0},"maybe":{"must":0},"items":[],"kept":[],"created":null,"always":"","amount":"0","target":0,"zero":0}',
+    '{"inner":{"must":0},"maybe":{"must":0},"items":null,"kept":null,"created":null,"always":"","amount":"0","target":0,"zero":0}',
   );
 });
 

@@ -223,10 +223,19 @@ function slotOf(member: Member): Slot {
   return {
     name: member.name,
     prefix: `${JSON.stringify(member.name)}:`,
-    write: writerOf(member.schema),
+    write: isNothingWhenEmpty(member) ? orNull(writerOf(member.schema)) : writerOf(member.schema),
     always: isWrittenEmpty(member),
     absent: absentText(member),
   };
+}
+
+/** Protobuf cannot tell an empty list from none: what went through a store with an empty list comes out with none. */
+function isNothingWhenEmpty({ field, schema }: Member): boolean {
+  return schema.type === "list" && field.number !== 0 && field.presence !== "pointer";
+}
+
+function orNull(write: Writer): Writer {
+  return (items: never) => ((items as readonly unknown[]).length === 0 ? "null" : write(items));
 }
 
 /** Whether an empty value of the member is written. */

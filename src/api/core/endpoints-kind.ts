@@ -1,6 +1,35 @@
-import { ageColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind } from "../kind.ts";
-import { type Endpoints, endpoints } from "./endpoints.ts";
+import { ageColumn, column, nameColumn } from "../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../kind.ts";
+import { listText } from "../meta/list-text.ts";
+import { type EndpointSubset, type Endpoints, endpoints } from "./endpoints.ts";
+import { endpointsWarnings, validateEndpoints } from "./endpoints-validation.ts";
+
+function setDefaults(object: Endpoints): Endpoints {
+  if (object.subsets === undefined) return object;
+  return { ...object, subsets: object.subsets.map(withProtocols) };
+}
+
+function withProtocols(subset: EndpointSubset): EndpointSubset {
+  if (subset.ports === undefined) return subset;
+  return { ...subset, ports: subset.ports.map((port) => ({ ...port, protocol: port.protocol || "TCP" })) };
+}
+
+const strategy: Strategy<Endpoints> = {
+  setDefaults,
+  validate: validateEndpoints,
+  warnings: endpointsWarnings,
+};
+
+/** `10.0.0.1:80,10.0.0.2:80`; addresses alone where there are no ports. */
+function endpointsText({ subsets = [] }: Endpoints): string {
+  if (subsets.length === 0) return "<none>";
+  const all = subsets.flatMap(({ addresses = [], ports = [] }) =>
+    ports.length === 0
+      ? addresses.map(({ ip }) => ip)
+      : ports.flatMap(({ port }) => addresses.map(({ ip }) => `${ip.includes(":") ? `[${ip}]` : ip}:${port}`)),
+  );
+  return listText(all);
+}
 
 export const endpointsKind: Kind<Endpoints> = {
   group: "",
@@ -16,7 +45,8 @@ export const endpointsKind: Kind<Endpoints> = {
   subresources: [],
   storageName: "services/endpoints",
   schema: endpoints,
-  columns: [nameColumn, ageColumn],
+  deprecation: "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+  columns: [nameColumn, column("Endpoints", endpointsText, "Addresses and ports that are ready."), ageColumn],
   selectableFields: {},
-  strategy: {},
+  strategy,
 };

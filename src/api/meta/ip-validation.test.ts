@@ -7,6 +7,7 @@ import {
   validateIp,
   validateLegacyCidr,
   validateLegacyIp,
+  validateNonSpecialIp,
 } from "./ip-validation.ts";
 
 t.test("validateIp() demands the standard form, validateLegacyIp() any", async (t) => {
@@ -35,6 +36,28 @@ t.test("validateCidr() demands that no bit stands behind the prefix", async (t) 
   for (const [text, problem, legacy] of cases) {
     t.same(validateCidr(text, "p")[0]?.detail, problem, text);
     t.equal(validateLegacyCidr(text, "p").length === 0, legacy, text);
+  }
+});
+
+t.test("validateNonSpecialIp() refuses what means another host everywhere", async (t) => {
+  const cases: readonly (readonly [text: string, problem: RegExp | undefined])[] = [
+    ["10.0.0.1", undefined],
+    ["2001:db8::1", undefined],
+    ["0.0.0.0", /unspecified/],
+    ["::", /unspecified/],
+    ["127.9.9.9", /loopback/],
+    ["::1", /loopback/],
+    ["169.254.1.1", /link-local range/],
+    ["fe80::1", /link-local range/],
+    ["224.0.0.9", /link-local multicast/],
+    ["ff12::1", /link-local multicast/],
+    ["224.0.1.1", undefined],
+    ["x", /must be a valid IP address/],
+  ];
+  for (const [text, problem] of cases) {
+    const [error] = validateNonSpecialIp(text, "p");
+    if (problem === undefined) t.equal(error, undefined, text);
+    else t.match(error?.detail, problem, text);
   }
 });
 

@@ -3,7 +3,7 @@
  * on taking what they took, with a warning that names the form to use.
  */
 import { type FieldError, invalidField } from "../../schema/field-error.ts";
-import { bitsOf, type Cidr, formatCidr, formatIp, type Ip, parseCidr, parseIp } from "./ip.ts";
+import { bitsOf, type Cidr, contains, formatCidr, formatIp, type Ip, parseCidr, parseIp } from "./ip.ts";
 
 const NO_IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 const NO_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
@@ -22,6 +22,32 @@ export function validateIp(text: string, path: string): readonly FieldError[] {
 
 export function validateLegacyIp(text: string, path: string): readonly FieldError[] {
   return parseIp(text) === undefined ? [invalidField(path, text, NO_IP)] : [];
+}
+
+/** Addresses that no endpoint can have: every host means another by them. */
+const SPECIAL: readonly (readonly [problem: string, ...blocks: readonly Cidr[]])[] = [
+  ["may not be unspecified (0.0.0.0 or ::)", block("0.0.0.0/32"), block("::/128")],
+  ["may not be in the loopback range (127.0.0.0/8, ::1/128)", block("127.0.0.0/8"), block("::1/128")],
+  ["may not be in the link-local range (169.254.0.0/16, fe80::/10)", block("169.254.0.0/16"), block("fe80::/10")],
+  [
+    "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)",
+    block("224.0.0.0/24"),
+    // The flags of a multicast address may be any.
+    ...Array.from({ length: 16 }, (_, flags) => block(`ff${flags.toString(16)}2::/16`)),
+  ],
+];
+
+function block(text: string): Cidr {
+  return parseCidr(text)!;
+}
+
+/** For text that `validateIp` or `validateLegacyIp` looks at as well: what it says of bad text is said twice. */
+export function validateNonSpecialIp(text: string, path: string): readonly FieldError[] {
+  const ip = parseIp(text);
+  if (ip === undefined) return [invalidField(path, text, "must be a valid IP address")];
+  return SPECIAL.filter(([, ...blocks]) => blocks.some((one) => contains(one, ip))).map(([problem]) =>
+    invalidField(path, text, problem),
+  );
 }
 
 export function validateCidr(text: string, path: string): readonly FieldError[] {

@@ -1,6 +1,38 @@
-import { ageColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind } from "../kind.ts";
-import { type NetworkPolicy, networkPolicy } from "./network-policy.ts";
+import { deepEqual } from "../../schema/equal.ts";
+import { ageColumn, column, nameColumn } from "../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../kind.ts";
+import { labelSelectorText } from "../meta/selector-text.ts";
+import { firstGeneration, nextGeneration } from "../strategy.ts";
+import { type NetworkPolicy, type NetworkPolicyPort, networkPolicy } from "./network-policy.ts";
+import { networkPolicyWarnings, validateNetworkPolicy } from "./network-policy-validation.ts";
+
+/** A policy that says nothing of its directions is about ingress, and about egress when it has rules for it. */
+function setDefaults(object: NetworkPolicy): NetworkPolicy {
+  const { spec } = object;
+  if (spec === undefined) return { ...object, spec: { podSelector: {}, policyTypes: ["Ingress"] } };
+  const { ingress, egress, policyTypes } = spec;
+  const filled = {
+    ...spec,
+    ...(ingress === undefined ? {} : { ingress: ingress.map(withProtocols) }),
+    ...(egress === undefined ? {} : { egress: egress.map(withProtocols) }),
+  };
+  if ((policyTypes ?? []).length > 0) return { ...object, spec: filled };
+  const types = (egress ?? []).length > 0 ? (["Ingress", "Egress"] as const) : (["Ingress"] as const);
+  return { ...object, spec: { ...filled, policyTypes: types } };
+}
+
+function withProtocols<R extends { readonly ports?: readonly NetworkPolicyPort[] | undefined }>(rule: R): R {
+  if (rule.ports === undefined) return rule;
+  return { ...rule, ports: rule.ports.map((port) => ({ ...port, protocol: port.protocol ?? "TCP" })) };
+}
+
+const strategy: Strategy<NetworkPolicy> = {
+  setDefaults,
+  prepareForCreate: firstGeneration,
+  prepareForUpdate: (next, previous) => nextGeneration(next, previous, !deepEqual(next.spec, previous.spec)),
+  validate: validateNetworkPolicy,
+  warnings: networkPolicyWarnings,
+};
 
 export const networkPolicyKind: Kind<NetworkPolicy> = {
   group: "networking.svc.io",
@@ -16,7 +48,11 @@ export const networkPolicyKind: Kind<NetworkPolicy> = {
   subresources: [],
   storageName: "networkpolicies",
   schema: networkPolicy,
-  columns: [nameColumn, ageColumn],
+  columns: [
+    nameColumn,
+    column("Pod-Selector", ({ spec }) => labelSelectorText(spec?.podSelector), "The pods that the policy is about."),
+    ageColumn,
+  ],
   selectableFields: {},
-  strategy: {},
+  strategy,
 };

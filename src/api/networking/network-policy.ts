@@ -1,11 +1,21 @@
-import { int32, intOrString, list, object, oneOf, optional, pointer, required, string } from "../../schema/define.ts";
+import {
+  int32,
+  intOrString,
+  list,
+  object,
+  optional,
+  pointer,
+  published,
+  required,
+  string,
+} from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
 import { labelSelector } from "../meta/label-selector.ts";
 import { objectMeta } from "../meta/object-meta.ts";
 import { typeMeta } from "../meta/type-meta.ts";
 
 export const networkPolicyPort = object("networking/v1.NetworkPolicyPort", {
-  protocol: pointer(1, oneOf("TCP", "UDP", "SCTP")),
+  protocol: pointer(1, published("TCP", "UDP", "SCTP")),
   port: pointer(2, intOrString),
   endPort: pointer(3, int32),
 });
@@ -40,7 +50,7 @@ export const networkPolicySpec = object("networking/v1.NetworkPolicySpec", {
   podSelector: required(1, labelSelector),
   ingress: optional(2, list(networkPolicyIngressRule)),
   egress: optional(3, list(networkPolicyEgressRule)),
-  policyTypes: optional(4, list(oneOf("Ingress", "Egress"))),
+  policyTypes: optional(4, list(published("Ingress", "Egress"))),
 });
 export type NetworkPolicySpec = Infer<typeof networkPolicySpec>;
 
