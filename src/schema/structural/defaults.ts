@@ -1,0 +1,107 @@
+/** Defaults must be what they are given for: pruned, valid, and fit for the metadata they may stand in. */
+import { decode } from "../decode.ts";
+import { type FieldError, invalidField, renderFieldError } from "../field-error.ts";
+import { child, key } from "../field-path.ts";
+import type { Schema } from "../schema.ts";
+import { validate } from "../validate.ts";
+import { type ConvertOptions, convertPart } from "./convert.ts";
+import { itemsOf, type JsonSchemaProps, propertiesOf } from "./json-schema-props.ts";
+
+export interface DefaultsOptions extends ConvertOptions {
+  /** Defaults that hold members their schema does not know are refused; true when absent. */
+  readonly requirePruned?: boolean;
+  /** What the schema cannot say of a value: whole resources inside it, its rules' expressions. */
+  readonly examine?: (schema: Schema, value: unknown, field: string) => readonly FieldError[];
+}
+
+/** Values under additional properties have no defaults of their own, and are not looked at. */
+export function findBadDefaults(root: JsonSchemaProps, path: string, options: DefaultsOptions): readonly FieldError[] {
+  return inPart(root, path, options, undefined);
+}
+
+/** Builds the resource around a value that stands in its `apiVersion`, `kind` or `metadata`. */
+interface Surroundings {
+  readonly schema: JsonSchemaProps;
+  readonly around: (value: unknown) => unknown;
+}
+
+const resourceMembers = new Set(["apiVersion", "kind", "metadata"]);
+
+function inPart(
+  props: JsonSchemaProps,
+  path: string,
+  options: DefaultsOptions,
+  inside: Surroundings | undefined,
+): readonly FieldError[] {
+  const embedded = props["x-kubernetes-embedded-resource"] === true;
+  const surroundings = embedded ? undefined : inside;
+  const items = itemsOf(props);
+  return [
+    ...checkDefault(props, child(path, "default"), options, surroundings),
+    ...(items === undefined
+      ? []
+      : inPart(
+          items,
+          child(path, "items"),
+          options,
+          within(surroundings, (item) => [item]),
+        )),
+    ...propertiesOf(props).flatMap(([name, property]) => {
+      const member = (value: unknown): unknown => ({ [name]: value });
+      const next =
+        embedded && resourceMembers.has(name)
+          ? { schema: props, around: (value: unknown) => ({ ...anyResource, [name]: value }) }
+          : within(surroundings, member);
+      return inPart(property, key(child(path, "properties"), name), options, next);
+    }),
+  ];
+}
+
+const anyResource = { apiVersion: "validation/v1", kind: "Validation" };
+
+function within(surroundings: Surroundings | undefined, wrap: (value: unknown) => unknown): Surroundings | undefined {
+  if (surroundings === undefined) return undefined;
+  return { schema: surroundings.schema, around: (value) => surroundings.around(wrap(value)) };
+}
+
+function checkDefault(
+  props: JsonSchemaProps,
+  field: string,
+  options: DefaultsOptions,
+  surroundings: Surroundings | undefined,
+): readonly FieldError[] {
+  const value = props.default;
+  if (value === undefined) return [];
+  const schema = convertPart(props, options);
+  const found =
+    surroundings === undefined
+      ? checkFree(schema, value, field, options)
+      : checkInResource(surroundings, value, field, options);
+  const errors = found.length > 0 ? found : validate(schema, value, field);
+  return errors.length > 0 ? errors : (options.examine?.(schema, value, field) ?? []);
+}
+
+function checkFree(
+  schema: Schema,
+  value: unknown,
+  field: string,
+  { requirePruned = true }: DefaultsOptions,
+): readonly FieldError[] {
+  const { unknown, errors } = decode(schema, value);
+  const [first] = errors;
+  if (first !== undefined) return [invalidField(field, value, first.message)];
+  return unknown.length > 0 && requirePruned ? [invalidField(field, value, "must not have unknown fields")] : [];
+}
+
+function checkInResource(
+  { schema, around }: Surroundings,
+  value: unknown,
+  field: string,
+  options: DefaultsOptions,
+): readonly FieldError[] {
+  const resource = convertPart(schema, options);
+  const { value: read, errors } = decode(resource, around(value));
+  const found = options.examine?.(resource, read, "") ?? [];
+  const why = errors[0]?.message ?? found.map((error) => `${error.field}: ${renderFieldError(error)}`).join(", ");
+  return why === "" ? [] : [invalidField(field, value, `must result in valid metadata: ${why}`)];
+}

@@ -1,0 +1,214 @@
+/**
+ * What makes a schema structural: every part says its type, and says nothing of the form of values inside junctions
+ * (`allOf`, `anyOf`, `oneOf`, `not`). Only then can a server prune, default and merge without trying alternatives.
+ */
+import { type FieldError, forbiddenField, invalidField, renderFieldError, requiredField } from "../field-error.ts";
+import { child, index, key } from "../field-path.ts";
+import { compilePattern } from "../pattern.ts";
+import { findIncomplete } from "./completeness.ts";
+import { itemsOf, type JsonSchemaProps, propertiesOf, propertyOf, valuesOf } from "./json-schema-props.ts";
+
+type Level = "root" | "item" | "field";
+
+/** In the alphabetical order of their texts, as Kubernetes reports them. */
+export function findUnstructural(root: JsonSchemaProps, path: string): readonly FieldError[] {
+  const errors = [...findInPart(root, "root", path), ...findIncomplete(root, path)];
+  const texts = new Map(errors.map((error) => [error, `${error.field}: ${renderFieldError(error)}`]));
+  return errors.sort((a, b) => ((texts.get(a) ?? "") < (texts.get(b) ?? "") ? -1 : 1));
+}
+
+function findInPart(props: JsonSchemaProps, level: Level, path: string): readonly FieldError[] {
+  const items = itemsOf(props);
+  const values = valuesOf(props);
+  return [
+    ...(props.type === "array" && props.items === undefined
+      ? [requiredField(child(path, "items"), "must be specified")]
+      : []),
+    ...(items === undefined ? [] : findInPart(items, "item", child(path, "items"))),
+    ...propertiesOf(props).flatMap(([name, property]) =>
+      findInPart(property, "field", key(child(path, "properties"), name)),
+    ),
+    ...(props.additionalProperties !== undefined && level === "root"
+      ? [forbiddenField(child(path, "additionalProperties"), "must not be used at the root")]
+      : []),
+    ...(values === undefined ? [] : findInPart(values, "field", child(path, "additionalProperties"))),
+    ...checkExtensions(props, path),
+    ...checkJunctions(props, level, path),
+    ...checkType(props, level, path),
+    ...checkResource(props, level, path),
+  ];
+}
+
+function checkExtensions(props: JsonSchemaProps, path: string): readonly FieldError[] {
+  if (props["x-kubernetes-int-or-string"] !== true) return [];
+  const clashing = ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"] as const;
+  return clashing
+    .filter((name) => props[name] === true)
+    .map((name) => invalidField(child(path, name), true, "must be false if x-kubernetes-int-or-string is true"));
+}
+
+const levelWords: Readonly<Record<Level, string>> = {
+  root: "must not be empty at the root",
+  item: "must not be empty for specified array items",
+  field: "must not be empty for specified object fields",
+};
+
+function checkType(props: JsonSchemaProps, level: Level, path: string): readonly FieldError[] {
+  const field = child(path, "type");
+  const type = props.type ?? "";
+  const errors: FieldError[] = [];
+  if (props["x-kubernetes-embedded-resource"] === true && type !== "object") {
+    const why = "must be object if x-kubernetes-embedded-resource is true";
+    errors.push(type === "" ? requiredField(field, why) : invalidField(field, type, why));
+  } else if (
+    type === "" &&
+    props["x-kubernetes-int-or-string"] !== true &&
+    props["x-kubernetes-preserve-unknown-fields"] !== true
+  ) {
+    errors.push(requiredField(field, levelWords[level]));
+  }
+  if (level === "root" && type !== "" && type !== "object") {
+    errors.push(invalidField(field, type, "must be object at the root"));
+  }
+  return errors;
+}
+
+/** A whole resource, at the root or embedded: its three members are as they are everywhere. */
+function checkResource(props: JsonSchemaProps, level: Level, path: string): readonly FieldError[] {
+  const embedded = props["x-kubernetes-embedded-resource"] === true;
+  const resource = level === "root" || embedded;
+  const errors: FieldError[] = [];
+  if (embedded && props.additionalProperties !== undefined) {
+    const why = "must not be used if x-kubernetes-embedded-resource is set";
+    errors.push(forbiddenField(child(path, "additionalProperties"), why));
+  }
+  for (const name of ["kind", "apiVersion"]) {
+    const type = propertyOf(props, name)?.type ?? "";
+    if (!resource || propertyOf(props, name) === undefined || type === "string") continue;
+    errors.push(invalidField(child(key(child(path, "properties"), name), "type"), type, "must be string"));
+  }
+  const metadata = propertyOf(props, "metadata");
+  if (metadata !== undefined && resource) {
+    errors.push(...checkMetadata(metadata, level, key(child(path, "properties"), "metadata")));
+  }
+  const unknown = props["x-kubernetes-preserve-unknown-fields"] === true;
+  if (embedded && !unknown && propertiesOf(props).length === 0) {
+    const why =
+      "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields";
+    errors.push(requiredField(child(path, "properties"), why));
+  }
+  return errors;
+}
+
+const nameable = new Set(["name", "generateName"]);
+
+function checkMetadata(metadata: JsonSchemaProps, level: Level, path: string): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  if (metadata.type !== "object") errors.push(invalidField(child(path, "type"), metadata.type ?? "", "must be object"));
+  if (level !== "root") return errors;
+  const { type: _, default: __, properties = {}, ...rest } = metadata;
+  const more = Object.entries(rest).some(([, value]) => value !== undefined && value !== false && value !== "");
+  if (more || Object.keys(properties).some((name) => !nameable.has(name))) {
+    const why = "must not specify anything other than name and generateName, but metadata is implicitly specified";
+    errors.push(forbiddenField(path, why));
+  }
+  return errors;
+}
+
+/** The junctions of a part: inside them nothing may be said that belongs outside. */
+function checkJunctions(props: JsonSchemaProps, level: Level, path: string): readonly FieldError[] {
+  const first = props.allOf?.[0];
+  return checkValueRules(props, level, path, {
+    anyOf: isIntOrString(props.anyOf),
+    firstAllOf: first !== undefined && isIntOrString(first.anyOf),
+  });
+}
+
+/** `anyOf: [{type: integer}, {type: string}]` may be said twice: client libraries of old know it only so. */
+function isIntOrString(anyOf: readonly JsonSchemaProps[] | undefined): boolean {
+  return anyOf?.length === 2 && ["integer", "string"].every((type, place) => isOnlyType(anyOf[place], type));
+}
+
+function isOnlyType(props: JsonSchemaProps | undefined, type: string): boolean {
+  const said = Object.entries(props ?? {}).filter(([, value]) => value !== undefined);
+  return said.length === 1 && props?.type === type;
+}
+
+interface Exceptions {
+  readonly anyOf?: boolean;
+  /** The `anyOf` of the first of `allOf`. */
+  readonly firstAllOf?: boolean;
+}
+
+function checkValueRules(
+  props: JsonSchemaProps,
+  level: Level,
+  path: string,
+  { anyOf = false, firstAllOf = false }: Exceptions,
+): readonly FieldError[] {
+  const each = (name: "allOf" | "anyOf" | "oneOf", excepted = false): readonly FieldError[] =>
+    (props[name] ?? []).flatMap((nested, place) =>
+      checkNested(nested, level, index(child(path, name), place), { anyOf: excepted && place === 0 }),
+    );
+  return [
+    ...(anyOf ? [] : each("anyOf")),
+    ...each("allOf", firstAllOf),
+    ...each("oneOf"),
+    ...(props.not === undefined ? [] : checkNested(props.not, level, child(path, "not"), {})),
+    ...checkPattern(props.pattern, child(path, "pattern")),
+  ];
+}
+
+function checkPattern(pattern: string | undefined, field: string): readonly FieldError[] {
+  if (pattern === undefined || pattern === "") return [];
+  try {
+    compilePattern(pattern);
+    return [];
+  } catch (error) {
+    const why = `must be a valid regular expression, but isn't: ${(error as Error).message}`;
+    return [invalidField(field, pattern, why)];
+  }
+}
+
+/** What a schema inside a junction must not say, and Kubernetes' word for not saying it. */
+const forbidden = {
+  type: "must be empty to be structural",
+  additionalProperties: "must be undefined to be structural",
+  default: "must be undefined to be structural",
+  title: "must be empty to be structural",
+  description: "must be empty to be structural",
+  nullable: "must be false to be structural",
+  "x-kubernetes-preserve-unknown-fields": "must be false to be structural",
+  "x-kubernetes-embedded-resource": "must be false to be structural",
+  "x-kubernetes-int-or-string": "must be false to be structural",
+  "x-kubernetes-list-map-keys": "must be empty to be structural",
+  "x-kubernetes-list-type": "must be undefined to be structural",
+  "x-kubernetes-map-type": "must be undefined to be structural",
+  "x-kubernetes-validations": "must be empty to be structural",
+} as const;
+
+function checkNested(
+  props: JsonSchemaProps,
+  level: Level,
+  path: string,
+  exceptions: Exceptions,
+): readonly FieldError[] {
+  const items = itemsOf(props);
+  const said = Object.entries(forbidden).filter(([name]) => isSaid(name, props[name as keyof JsonSchemaProps]));
+  return [
+    ...checkValueRules(props, level, path, exceptions),
+    ...(items === undefined ? [] : checkNested(items, level, child(path, "items"), {})),
+    ...propertiesOf(props).flatMap(([name, property]) =>
+      checkNested(property, "field", key(child(path, "properties"), name), {}),
+    ),
+    ...said.map(([name, why]) => forbiddenField(child(path, name), why)),
+    ...(propertyOf(props, "metadata") === undefined
+      ? []
+      : [forbiddenField(key(child(path, "properties"), "metadata"), "must not be specified in a nested context")]),
+  ];
+}
+
+function isSaid(name: string, value: unknown): boolean {
+  if (value === undefined || value === "" || (Array.isArray(value) && value.length === 0)) return false;
+  return value !== false || name === "additionalProperties" || name === "default";
+}

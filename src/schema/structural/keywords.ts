@@ -1,0 +1,177 @@
+/** What a CustomResourceDefinition's schema may say at all, keyword by keyword, structural or not. */
+import { type FieldError, forbiddenField, invalidField, notSupported, requiredField } from "../field-error.ts";
+import { child, index, key } from "../field-path.ts";
+import { itemsOf, type JsonSchemaProps, propertiesOf, valuesOf } from "./json-schema-props.ts";
+import { checkListType, findBadKeys, findOpenSetItems } from "./list-keywords.ts";
+import { checkValidations } from "./validation-keywords.ts";
+
+export interface KeywordOptions {
+  /** Looks at the expressions of a part whose keywords, and those of all its parts, are in order. */
+  readonly expressions?: Expressions;
+  readonly requireValidTypes?: boolean;
+  readonly requireAtomicSetItems?: boolean;
+  readonly requireMapKeys?: boolean;
+}
+
+/** Follows the walk, since what a rule may cost depends on the lists around it. */
+export interface Expressions {
+  check(props: JsonSchemaProps, path: string, uncorrelatable: string | undefined): readonly FieldError[];
+  /** For a part below: a property, all values of a map, all items of a list. */
+  enter(props: JsonSchemaProps, step: ExpressionStep): Expressions;
+}
+
+export type ExpressionStep = { readonly property: string } | "values" | "items";
+
+interface Place {
+  /** Why no default may stand here. */
+  readonly noDefaults?: string;
+  readonly insideMetadata?: boolean;
+  /** The list or map around this place whose members cannot be told from update to update. */
+  readonly uncorrelatable?: string;
+  readonly expressions?: Expressions | undefined;
+}
+
+export function findBadKeywords(root: JsonSchemaProps, path: string, options: KeywordOptions): readonly FieldError[] {
+  const walker = new Walker(options);
+  walker.walk(root, path, { expressions: options.expressions }, true);
+  return [...walker.schemaErrors, ...walker.expressionErrors];
+}
+
+const types = ["array", "boolean", "integer", "number", "object", "string"] as const;
+const knownTypes = new Set<string>(types);
+const resourceMembers = new Set(["apiVersion", "kind", "metadata"]);
+
+class Walker {
+  readonly schemaErrors: FieldError[] = [];
+  readonly expressionErrors: FieldError[] = [];
+  readonly #options: KeywordOptions;
+
+  constructor(options: KeywordOptions) {
+    this.#options = options;
+  }
+
+  walk(props: JsonSchemaProps, path: string, place: Place, root = false): void {
+    const before = this.schemaErrors.length;
+    this.schemaErrors.push(...checkPart(props, path, place, this.#options));
+    this.#walkMembers(props, path, place, root);
+    this.#walkJunctions(props, path, place);
+    this.#walkItems(props, path, place);
+    this.schemaErrors.push(...checkMarkers(props, path, this.#options), ...checkValidations(props, path));
+    const rules = props["x-kubernetes-validations"] ?? [];
+    if (rules.length === 0 || this.schemaErrors.length > before || place.expressions === undefined) return;
+    this.expressionErrors.push(...place.expressions.check(props, path, place.uncorrelatable));
+  }
+
+  #walkMembers(props: JsonSchemaProps, path: string, place: Place, root: boolean): void {
+    const values = valuesOf(props);
+    if (values !== undefined) {
+      const noDefaults = "inside additionalProperties applying to object metadata";
+      const expressions = place.expressions?.enter(values, "values");
+      const next = place.insideMetadata === true ? { ...place, noDefaults, expressions } : { ...place, expressions };
+      this.walk(values, child(path, "additionalProperties"), next);
+    }
+    const resource = root || props["x-kubernetes-embedded-resource"] === true;
+    for (const [name, property] of propertiesOf(props)) {
+      const inMetadata = resource && resourceMembers.has(name);
+      this.walk(property, key(child(path, "properties"), name), {
+        ...place,
+        ...(props["x-kubernetes-map-type"] === "atomic" ? { uncorrelatable: path } : {}),
+        ...(inMetadata ? { insideMetadata: true } : {}),
+        ...(inMetadata && root ? { noDefaults: `in top-level ${name}` } : {}),
+        expressions: place.expressions?.enter(property, { property: name }),
+      });
+    }
+  }
+
+  #walkJunctions(props: JsonSchemaProps, path: string, place: Place): void {
+    const inside = { ...place, expressions: undefined };
+    if (props.not !== undefined) this.walk(props.not, child(path, "not"), inside);
+    for (const name of ["allOf", "oneOf", "anyOf"] as const) {
+      for (const [i, nested] of (props[name] ?? []).entries()) this.walk(nested, index(child(path, name), i), inside);
+    }
+    for (const [name, nested] of Object.entries(props.definitions ?? {})) {
+      this.walk(nested, key(child(path, "definitions"), name), inside);
+    }
+    for (const [name, nested] of Object.entries(props.dependencies ?? {})) {
+      if (Array.isArray(nested)) continue;
+      this.walk(nested as JsonSchemaProps, key(child(path, "dependencies"), name), inside);
+    }
+  }
+
+  #walkItems(props: JsonSchemaProps, path: string, place: Place): void {
+    const next = props["x-kubernetes-list-type"] === "map" ? place : { ...place, uncorrelatable: path };
+    const items = itemsOf(props);
+    if (items !== undefined) {
+      this.walk(items, child(path, "items"), { ...next, expressions: place.expressions?.enter(items, "items") });
+    }
+    for (const [i, nested] of (Array.isArray(props.items) ? props.items : []).entries()) {
+      this.walk(nested, index(child(path, "items"), i), { ...next, expressions: undefined });
+    }
+  }
+}
+
+const unsupported = ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] as const;
+
+function checkPart(
+  props: JsonSchemaProps,
+  path: string,
+  place: Place,
+  { requireValidTypes = true }: KeywordOptions,
+): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  const forbid = (name: string, why: string): void => {
+    errors.push(forbiddenField(child(path, name), why));
+  };
+  const { type = "" } = props;
+  if (requireValidTypes && type !== "" && !knownTypes.has(type)) {
+    errors.push(notSupported(child(path, "type"), type, types));
+  }
+  if (props.default !== undefined && place.noDefaults !== undefined) {
+    forbid("default", `must not be set ${place.noDefaults}`);
+  }
+  for (const name of unsupported) if (isSaid(props[name])) forbid(name, `${name} is not supported`);
+  if (type === "null") forbid("type", "type cannot be set to null, use nullable as an alternative");
+  if (Array.isArray(props.items)) forbid("items", "items must be a schema object and not an array");
+  if (place.insideMetadata === true && props["x-kubernetes-embedded-resource"] === true) {
+    forbid("x-kubernetes-embedded-resource", "must not be used inside of resource meta");
+  }
+  if (props.uniqueItems === true) {
+    forbid("uniqueItems", "uniqueItems cannot be set to true since the runtime complexity becomes quadratic");
+  }
+  const { additionalProperties } = props;
+  if (propertiesOf(props).length > 0 && additionalProperties !== undefined && additionalProperties !== true) {
+    forbid("additionalProperties", "additionalProperties and properties are mutual exclusive");
+  }
+  return errors;
+}
+
+function isSaid(value: unknown): boolean {
+  if (value === undefined || value === "") return false;
+  return typeof value !== "object" || value === null || Object.keys(value).length > 0;
+}
+
+function checkMarkers(props: JsonSchemaProps, path: string, options: KeywordOptions): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  if (props["x-kubernetes-preserve-unknown-fields"] === false) {
+    const field = child(path, "x-kubernetes-preserve-unknown-fields");
+    errors.push(invalidField(field, false, "must be true or undefined"));
+  }
+  const mapType = props["x-kubernetes-map-type"];
+  if (mapType !== undefined && props.type !== "object") {
+    errors.push(mistyped(props, path, "must be object if x-kubernetes-map-type is specified"));
+  }
+  if (mapType !== undefined && mapType !== "atomic" && mapType !== "granular") {
+    errors.push(notSupported(child(path, "x-kubernetes-map-type"), mapType, ["atomic", "granular"]));
+  }
+  if (props["x-kubernetes-list-type"] !== undefined && props.type !== "array") {
+    errors.push(mistyped(props, path, "must be array if x-kubernetes-list-type is specified"));
+  } else if (options.requireAtomicSetItems !== false) errors.push(...findOpenSetItems(props, path));
+  errors.push(...checkListType(props, path));
+  if (options.requireMapKeys !== false) errors.push(...findBadKeys(props, path));
+  return errors;
+}
+
+function mistyped(props: JsonSchemaProps, path: string, why: string): FieldError {
+  const field = child(path, "type");
+  return (props.type ?? "") === "" ? requiredField(field, why) : invalidField(field, props.type, why);
+}

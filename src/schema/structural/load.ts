@@ -1,0 +1,50 @@
+/**
+ * Loads the schema of a CustomResourceDefinition:
+ *
+ *     const { schema, errors } = load(version.schema.openAPIV3Schema, { name: "example.com/v1.Widget", metadata });
+ *     if (schema === undefined) throw new Error(errors.map(renderFieldError).join("; "));
+ *
+ * The checks stand apart: `invariants.ts` (is it structural?), `defaults.ts`, `keywords.ts` (is it supported?).
+ */
+import type { FieldError } from "../field-error.ts";
+import type { ObjectSchema } from "../schema.ts";
+import { convertResource } from "./convert.ts";
+import { type DefaultsOptions, findBadDefaults } from "./defaults.ts";
+import { findUnstructural } from "./invariants.ts";
+import type { JsonSchemaProps } from "./json-schema-props.ts";
+import { findBadKeywords, type KeywordOptions } from "./keywords.ts";
+
+export interface LoadOptions extends DefaultsOptions, KeywordOptions {
+  /** The field that holds the schema, for errors: `spec.validation.openAPIV3Schema`. */
+  readonly path?: string;
+  /** Schemas of old may say less than a structural one must; false lets them. */
+  readonly requireStructural?: boolean;
+}
+
+export type Loaded =
+  | { readonly schema: ObjectSchema; readonly errors?: undefined }
+  | { readonly schema?: undefined; readonly errors: readonly FieldError[] };
+
+export function load(props: JsonSchemaProps, options: LoadOptions): Loaded {
+  const errors = findSchemaErrors(props, options);
+  return errors.length > 0 ? { errors } : { schema: convertResource(props, options) };
+}
+
+/** What Kubernetes says of a schema, in its order. Expressions are looked at only where everything else is right. */
+export function findSchemaErrors(props: JsonSchemaProps, options: LoadOptions): readonly FieldError[] {
+  const { path = "openAPIV3Schema", requireStructural = true } = options;
+  if (!requireStructural) return findBadKeywords(props, path, withoutExpressions(options));
+  const unstructural = findUnstructural(props, path);
+  // Looked at even where it is no schema of ours: the one message that helps may be there.
+  const errors = unstructural.length > 0 ? unstructural : findBadDefaults(asResource(props), path, options);
+  return [...errors, ...findBadKeywords(props, path, errors.length > 0 ? withoutExpressions(options) : options)];
+}
+
+function asResource(props: JsonSchemaProps): JsonSchemaProps {
+  return { ...props, "x-kubernetes-embedded-resource": true };
+}
+
+function withoutExpressions(options: KeywordOptions): KeywordOptions {
+  const { expressions: _, ...rest } = options;
+  return rest;
+}

@@ -1,0 +1,62 @@
+/** Paths by which definitions point at a field: `.spec.size`, `.labels['app']`. Lists cannot be entered. */
+import { isPlainObject } from "../plain.ts";
+import { type JsonSchemaProps, propertyOf, valuesOf } from "./json-schema-props.ts";
+
+export type PropertyPath =
+  | {
+      readonly steps: readonly string[];
+      /** Of the field pointed at. */
+      readonly schema: JsonSchemaProps;
+      readonly problem?: undefined;
+    }
+  | { readonly problem: string };
+
+export interface PropertyPathOptions {
+  /** `['name']` besides `.name`. */
+  readonly brackets?: boolean;
+}
+
+/** Follows a path from a schema; `problem` says why it leads nowhere. */
+export function followPath(path: string, root: JsonSchemaProps, options: PropertyPathOptions = {}): PropertyPath {
+  const tokens = path.match(/[.[\]]|'(?:[^'\\]|\\.)*'?|[^.[\]']+/gs) ?? [];
+  const steps: string[] = [];
+  let schema = root;
+  for (let at = 0; at < tokens.length; ) {
+    const read = readStep(tokens, at, options.brackets !== false);
+    if (typeof read === "string") return { problem: read };
+    const next = enter(schema, read.name);
+    if (next === undefined) return { problem: "does not refer to a valid field" };
+    steps.push(read.name);
+    schema = next;
+    at += read.length;
+  }
+  return { steps, schema };
+}
+
+interface Step {
+  readonly name: string;
+  /** How many tokens it takes. */
+  readonly length: number;
+}
+
+function readStep(tokens: readonly string[], at: number, brackets: boolean): Step | string {
+  const opener = tokens[at] ?? "";
+  const name = tokens[at + 1];
+  if (opener === "[" && !brackets) return "array notation is not allowed";
+  if (opener !== "." && opener !== "[") return `expected [ or . but got: ${opener}`;
+  if (name === undefined) return "unexpected end of JSON path";
+  if (opener === ".") return { name, length: 2 };
+  if (!/^'.*'$/s.test(name) || name.length < 2) return `expected single quoted string but got ${name}`;
+  const closer = tokens[at + 2];
+  if (closer === undefined) return "unexpected end of JSON path";
+  return closer === "]" ? { name: unquoted(name), length: 3 } : `expected ] but got ${closer}`;
+}
+
+function unquoted(text: string): string {
+  return text.slice(1, -1).replace(/\\(['\\])/g, "$1");
+}
+
+/** Members of a map are all of one schema. */
+function enter(schema: JsonSchemaProps, name: string): JsonSchemaProps | undefined {
+  return isPlainObject(schema.properties) ? propertyOf(schema, name) : valuesOf(schema);
+}
