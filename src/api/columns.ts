@@ -35,3 +35,17 @@ export function wideColumn<T>(name: string, cell: Cell<T>, description = ""): Co
 export function integerColumn<T>(name: string, cell: (object: T) => number, description = ""): Column<T> {
   return { name, type: "integer", priority: 0, description, cell };
 }
+
+/** A column that says yes or no. */
+export function booleanColumn<T>(name: string, cell: (object: T) => boolean, description = ""): Column<T> {
+  return { name, type: "boolean", priority: 0, description, cell };
+}
+
+/** What kinds without columns of their own show beside the name. */
+export const createdAtColumn: Column<ApiObject> = {
+  name: "Created At",
+  type: "date",
+  priority: 0,
+  description: "When the object was created.",
+  cell: (object) => object.metadata?.creationTimestamp ?? "<unknown>",
+};

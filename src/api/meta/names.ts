@@ -3,12 +3,20 @@
  * the messages of what is wrong; an empty list means the text is good.
  */
 
+import { type FieldError, invalidField } from "../../schema/field-error.ts";
+
 type Check = (text: string) => readonly string[];
+
+/** What is wrong with the text at `path`, as errors. */
+export function validateName(path: string, text: string, form: Check): readonly FieldError[] {
+  return form(text).map((problem) => invalidField(path, text, problem));
+}
 
 const DNS1123_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const DNS1123_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const DNS1035_LABEL = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 const WILDCARD_SUBDOMAIN = /^\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const LOOSE_SUBDOMAIN = /^[a-z0-9_]([-_a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*$/;
 const QUALIFIED_NAME = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
 const LABEL_VALUE = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/;
 const CONFIG_MAP_KEY = /^[-._a-zA-Z0-9]+$/;
@@ -26,6 +34,8 @@ const DNS1035_FORM =
   "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 const WILDCARD_FORM =
   "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const LOOSE_SUBDOMAIN_FORM =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9_]([-_a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')";
 const QUALIFIED_FORM =
   "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 const LABEL_VALUE_FORM =
@@ -62,6 +72,10 @@ export const dns1035Label: Check = (text) => matching(text, DNS1035_LABEL, LABEL
 /** `*.example.com` */
 export const wildcardSubdomain: Check = (text) =>
   matching(text, WILDCARD_SUBDOMAIN, SUBDOMAIN_MAX_BYTES, WILDCARD_FORM);
+
+/** Where DNS is searched: underscores are in use there. */
+export const looseSubdomain: Check = (text) =>
+  matching(text, LOOSE_SUBDOMAIN, SUBDOMAIN_MAX_BYTES, LOOSE_SUBDOMAIN_FORM);
 
 /** Label keys, finalizers, resource names: an optional DNS subdomain and a slash, then a name. */
 export const qualifiedName: Check = (text) => {
