@@ -1,0 +1,306 @@
+/**
+ * CBOR as Kubernetes uses it: the JSON form of a value in fewer bytes. Text is written as byte strings, bytes as byte
+ * strings that are tagged to become base64, members in the order of their encoded names, everything as short as it can
+ * be (RFC 8949, 4.2.1): equal values have equal bytes. Reading takes every well-formed way to write the same, and
+ * refuses what JSON has no form for.
+ */
+import { Buffer } from "node:buffer";
+import { CborWriter } from "./cbor-writer.ts";
+import { stringify } from "./json.ts";
+import { memberOf } from "./members.ts";
+import { setMember } from "./plain.ts";
+import type { ObjectSchema, Schema } from "./schema.ts";
+import { formatInstant, parseInstant } from "./time.ts";
+
+export class CborError extends Error {
+  override readonly name = "CborError";
+}
+
+/** As deep as Kubernetes reads. */
+export const cborDepthMax = 64;
+/** Marks the bytes as CBOR (tag 55799). */
+const SELF_DESCRIBED = Buffer.from([0xd9, 0xd9, 0xf7]);
+
+/** The members that JSON would have. */
+export function encodeCbor(schema: ObjectSchema, value: unknown): Buffer {
+  return Buffer.concat([SELF_DESCRIBED, encodeItem(JSON.parse(stringify(schema, value)), schema)]);
+}
+
+/** Any JSON value, marked as CBOR. Throws a `CborError` for what JSON has no form for. */
+export function encodeCborValue(value: unknown): Buffer {
+  return Buffer.concat([SELF_DESCRIBED, encodeItem(value, undefined)]);
+}
+
+function encodeItem(value: unknown, schema: Schema | undefined): Buffer {
+  const writer = new CborWriter();
+  write(writer, value, schema);
+  return writer.take();
+}
+
+function write(writer: CborWriter, value: unknown, schema: Schema | undefined): void {
+  switch (typeof value) {
+    case "string":
+      if (schema?.type === "bytes") writer.base64(value);
+      else writer.text(value);
+      return;
+    case "number":
+      if (!Number.isFinite(value)) throw new CborError(`${value} has no JSON form`);
+      // Numbers that are not known to be whole stay real ones, whatever their value.
+      if (Number.isSafeInteger(value) && schema?.type !== "number") writer.integer(value);
+      else writer.real(value);
+      return;
+    case "bigint":
+      writer.integer(value);
+      return;
+    case "boolean":
+      writer.simple(value);
+      return;
+    case "object":
+      if (value === null) writer.simple(null);
+      else if (value instanceof Uint8Array) writer.bytes(value);
+      else if (Array.isArray(value)) writeList(writer, value, schema?.type === "list" ? schema.items : undefined);
+      else writeMembers(writer, value as Readonly<Record<string, unknown>>, schema);
+      return;
+    default:
+      throw new CborError(`A ${typeof value} has no JSON form`);
+  }
+}
+
+function writeList(writer: CborWriter, items: readonly unknown[], schema: Schema | undefined): void {
+  writer.list(items.length);
+  for (const item of items) write(writer, item, schema);
+}
+
+function writeMembers(writer: CborWriter, value: Readonly<Record<string, unknown>>, schema: Schema | undefined): void {
+  const members = Object.keys(value)
+    .filter((name) => value[name] !== undefined)
+    .map((name) => ({ name, encoded: encodeItem(name, undefined) }))
+    .sort((a, b) => Buffer.compare(a.encoded, b.encoded));
+  writer.map(members.length);
+  for (const { name, encoded } of members) {
+    writer.raw(encoded);
+    write(writer, value[name], memberSchema(schema, name));
+  }
+}
+
+function memberSchema(schema: Schema | undefined, name: string): Schema | undefined {
+  if (schema?.type === "object") return memberOf(schema, name)?.schema;
+  return schema?.type === "map" ? schema.values : undefined;
+}
+
+/**
+ * The JSON value that the bytes stand for; `decode` makes an object of it. The mark in front may be missing. Throws a
+ * `CborError` when the bytes are no CBOR, name a member twice, hold text that is not UTF-8, a number or a value that
+ * JSON has no form for, nest too deeply, or go on behind the value.
+ */
+export function decodeCbor(bytes: Uint8Array): unknown {
+  const reader = new CborReader(bytes);
+  const value = reader.value(0);
+  reader.end();
+  return value;
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const BREAK = 0xff;
+const INDEFINITE = 31;
+/** How the content of a tag is to be spelled in text (RFC 8949, 3.4.5.2). */
+const laterEncodings: ReadonlyMap<number, BufferEncoding> = new Map([
+  [21, "base64url"],
+  [22, "base64"],
+  [23, "hex"],
+] as const);
+
+class CborReader {
+  readonly #bytes: Buffer;
+  #at = 0;
+  /** What the tags around the current value say of byte strings in it. */
+  #encoding: BufferEncoding | undefined;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  end(): void {
+    if (this.#at < this.#bytes.length) throw new CborError(`${this.#bytes.length - this.#at} bytes behind the value`);
+  }
+
+  value(depth: number): unknown {
+    if (depth > cborDepthMax) throw new CborError(`nested deeper than ${cborDepthMax} levels`);
+    const start = this.#at;
+    const head = this.#byte();
+    const information = head & 0x1f;
+    switch (head >> 5) {
+      case 0:
+        return this.#integer(information, false);
+      case 1:
+        return this.#integer(information, true);
+      case 2:
+        return this.#byteString(information);
+      case 3:
+        return this.#text(this.#chunks(3, information));
+      case 4:
+        return this.#list(information, depth);
+      case 5:
+        return this.#map(information, depth);
+      case 6:
+        return this.#tagged(this.#count(information), depth);
+      default:
+        return this.#simple(information, start);
+    }
+  }
+
+  #byte(): number {
+    const byte = this.#bytes[this.#at];
+    if (byte === undefined) throw new CborError("unexpected end");
+    this.#at++;
+    return byte;
+  }
+
+  #take(size: number): Buffer {
+    if (size > this.#bytes.length - this.#at) throw new CborError("unexpected end");
+    this.#at += size;
+    return this.#bytes.subarray(this.#at - size, this.#at);
+  }
+
+  /** The argument of a head. */
+  #argument(information: number): bigint {
+    if (information < 24) return BigInt(information);
+    if (information > 27) throw new CborError(`additional information ${information} is not defined here`);
+    const argument = this.#take(2 ** (information - 24));
+    return BigInt(`0x${argument.toString("hex")}`);
+  }
+
+  /** An argument that counts something in these bytes, or names a tag. */
+  #count(information: number): number {
+    return Number(this.#argument(information));
+  }
+
+  #integer(information: number, negative: boolean): number {
+    const argument = this.#argument(information);
+    if (argument > 0x7fff_ffff_ffff_ffffn) throw new CborError("an integer does not fit into 64 bits");
+    return Number(negative ? -1n - argument : argument);
+  }
+
+  #byteString(information: number): string {
+    const bytes = this.#chunks(2, information);
+    return this.#encoding === undefined ? this.#text(bytes) : bytes.toString(this.#encoding);
+  }
+
+  #text(bytes: Buffer): string {
+    try {
+      return utf8.decode(bytes);
+    } catch (cause) {
+      throw new CborError("text is not valid UTF-8", { cause });
+    }
+  }
+
+  /** A string in one piece, or in several pieces of the same type. */
+  #chunks(type: number, information: number): Buffer {
+    if (information !== INDEFINITE) return this.#take(this.#count(information));
+    const chunks: Buffer[] = [];
+    for (let head = this.#byte(); head !== BREAK; head = this.#byte()) {
+      if (head >> 5 !== type) throw new CborError("a piece of a string is of another type");
+      const chunk = this.#take(this.#count(head & 0x1f));
+      // Text may not be cut within a character.
+      if (type === 3) this.#text(chunk);
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
+  }
+
+  #list(information: number, depth: number): unknown[] {
+    const items: unknown[] = [];
+    this.#each(information, () => items.push(this.value(depth + 1)));
+    return items;
+  }
+
+  #map(information: number, depth: number): Record<string, unknown> {
+    const members: Record<string, unknown> = {};
+    this.#each(information, () => {
+      const name = this.#name(depth);
+      if (Object.hasOwn(members, name)) throw new CborError(`the member ${JSON.stringify(name)} comes twice`);
+      setMember(members, name, this.value(depth + 1));
+    });
+    return members;
+  }
+
+  /** What the tags around a map say is of its values, not of its names. */
+  #name(depth: number): string {
+    const encoding = this.#encoding;
+    this.#encoding = undefined;
+    const name = this.value(depth + 1);
+    this.#encoding = encoding;
+    if (typeof name !== "string") throw new CborError("the name of a member is no text");
+    return name;
+  }
+
+  #each(information: number, read: () => void): void {
+    if (information === INDEFINITE) {
+      for (; this.#bytes[this.#at] !== BREAK; read());
+      this.#at++;
+      return;
+    }
+    const count = this.#count(information);
+    // Each item takes a byte at least: no number makes us wait for what cannot come.
+    if (count > this.#bytes.length - this.#at) throw new CborError("unexpected end");
+    for (let place = 0; place < count; place++) read();
+  }
+
+  #tagged(tag: number, depth: number): unknown {
+    if (tag === 2 || tag === 3) throw new CborError("numbers of any size have no form here");
+    const around = this.#encoding;
+    this.#encoding = laterEncodings.get(tag) ?? around;
+    const content = this.value(depth + 1);
+    this.#encoding = around;
+    if (tag === 0) return this.#time(typeof content === "string" ? content : "");
+    return tag === 1 ? this.#epoch(content) : content;
+  }
+
+  #time(text: string): string {
+    if (parseInstant(text) === undefined) throw new CborError(`${JSON.stringify(text)} is no time`);
+    return text;
+  }
+
+  #epoch(seconds: unknown): string {
+    // Years outside 0–9999 cannot be written as RFC 3339.
+    if (typeof seconds !== "number" || seconds < -62167219200 || seconds >= 253402300800) {
+      throw new CborError(`${JSON.stringify(seconds)} is no time`);
+    }
+    const whole = Math.floor(seconds);
+    const nanos = Math.round((seconds - whole) * 1e6) * 1000;
+    return formatInstant({ seconds: whole, nanos: Math.min(nanos, 999_999_000) }, nanos !== 0);
+  }
+
+  #simple(information: number, start: number): boolean | null | number {
+    switch (information) {
+      case 20:
+        return false;
+      case 21:
+        return true;
+      case 22:
+        return null;
+      case 25:
+        return real(half(this.#take(2).readUInt16BE()));
+      case 26:
+        return real(this.#take(4).readFloatBE());
+      case 27:
+        return real(this.#take(8).readDoubleBE());
+      default:
+        throw new CborError(`byte ${this.#bytes[start]} stands for nothing here`);
+    }
+  }
+}
+
+function real(value: number): number {
+  if (!Number.isFinite(value)) throw new CborError(`${value} has no JSON form`);
+  return value;
+}
+
+/** A real number of sixteen bits: sign, five bits of exponent, ten of fraction. */
+function half(bits: number): number {
+  const exponent = (bits >> 10) & 0x1f;
+  const fraction = bits & 0x3ff;
+  const sign = bits & 0x8000 ? -1 : 1;
+  if (exponent === 0x1f) return fraction === 0 ? sign * Number.POSITIVE_INFINITY : Number.NaN;
+  return sign * (exponent === 0 ? fraction * 2 ** -24 : (1 + fraction / 1024) * 2 ** (exponent - 15));
+}
