@@ -72,6 +72,17 @@ export interface Subresource<T extends ApiObject = ApiObject> {
   readonly verbs: readonly Verb[];
   /** Present where a write through the subresource is an update of the object itself, of which it may change a part. */
   readonly part?: Part<T>;
+  /** Present where the subresource shows the object as one of another kind, and takes changes in that form. */
+  readonly view?: View<T>;
+}
+
+/** A Deployment as its Scale. */
+export interface View<T extends ApiObject = ApiObject> {
+  /** What is shown: its names, schema, columns and rules. It is no resource of its own. */
+  readonly kind: Kind;
+  of(object: T): ApiObject;
+  /** The object with what `shown` has changed. */
+  changed(object: T, shown: ApiObject): T;
 }
 
 /** What an update through a subresource may change: `status`, `finalize`, `approval`, `ephemeralcontainers`, … */

@@ -1,5 +1,5 @@
 import type { Operation } from "rfc6902";
-import type { ApiObject } from "../api/kind.ts";
+import type { ApiObject, Kind } from "../api/kind.ts";
 import { formatApiVersion } from "../api/scheme.ts";
 import { badRequest, conflict } from "../api/status.ts";
 import { parseJson, stringify } from "../schema/json.ts";
@@ -31,8 +31,8 @@ export async function patch<T extends ApiObject>(
 ): Promise<T> {
   const { part } = options;
   const next = (previous: T): T => {
-    const patched = options.decode(applied(registry, scope, previous, patch));
-    const object = inNamespace(registry, scope, named(patched, name));
+    const decoded = options.decode(patched(registry.kind, scope.group, previous, patch));
+    const object = inNamespace(registry, scope, named(decoded, name));
     const { uid } = metadataOf(object);
     if (uid && uid !== metadataOf(previous).uid) {
       const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadataOf(previous).uid}`;
@@ -45,9 +45,9 @@ export async function patch<T extends ApiObject>(
   return await change(registry, scope, name, next, options);
 }
 
-function applied<T extends ApiObject>(registry: Registry<T>, scope: Scope, previous: T, patch: Patch): unknown {
-  const { kind } = registry;
-  const typed = { ...previous, kind: kind.kind, apiVersion: formatApiVersion(scope.group, kind.version) };
+/** The JSON that a patch makes of an object, which is spelled in `group`. Throws a 400 for a patch that does not fit. */
+export function patched<T extends ApiObject>(kind: Kind<T>, group: string, previous: T, patch: Patch): unknown {
+  const typed = { ...previous, kind: kind.kind, apiVersion: formatApiVersion(group, kind.version) };
   const current = parseJson(Buffer.from(stringify(kind.schema, typed))).value;
   switch (patch.type) {
     case "json":
@@ -55,15 +55,15 @@ function applied<T extends ApiObject>(registry: Registry<T>, scope: Scope, previ
     case "merge":
       return mergePatch(current, patch.value);
     case "strategic":
-      return strategically(registry, current, patch.value);
+      return strategically(kind, current, patch.value);
     default:
       return patch satisfies never;
   }
 }
 
-function strategically<T extends ApiObject>(registry: Registry<T>, current: unknown, patch: unknown): unknown {
+function strategically(kind: Kind, current: unknown, patch: unknown): unknown {
   try {
-    return strategicMerge(registry.kind.schema, current, patch);
+    return strategicMerge(kind.schema, current, patch);
   } catch (error) {
     if (error instanceof PatchError) throw badRequest(error.message);
     throw error;

@@ -1,5 +1,6 @@
 import { deepEqual } from "../../schema/equal.ts";
 import { type FieldError, forbiddenField, invalidField, notSupported } from "../../schema/field-error.ts";
+import { scaleSubresource } from "../autoscaling/scale-kind.ts";
 import { ageColumn, column, nameColumn, wideColumn } from "../columns.ts";
 import { validatePodTemplateSpec } from "../core/pod-template-validation.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
@@ -167,6 +168,7 @@ export const deploymentKind: Kind<Deployment> = {
   namespaced: true,
   verbs: allVerbs,
   subresources: [
+    scaleSubresource(({ spec }) => spec?.selector),
     statusSubresource("Deployment", { prepareForUpdate: prepareForStatusUpdate, validateUpdate: validateStatus }),
   ],
   storageName: "deployments",

@@ -1,4 +1,5 @@
 import { type FieldError, invalidField } from "../../schema/field-error.ts";
+import { scaleSubresource } from "../autoscaling/scale-kind.ts";
 import { ageColumn, integerColumn, nameColumn, wideColumn } from "../columns.ts";
 import { validatePodTemplateSpec } from "../core/pod-template-validation.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
@@ -63,7 +64,10 @@ export const replicaSetKind: Kind<ReplicaSet> = {
   categories: ["all"],
   namespaced: true,
   verbs: allVerbs,
-  subresources: [statusSubresource("ReplicaSet", { validateUpdate: (next) => validateReplicaStatus(next.status) })],
+  subresources: [
+    scaleSubresource(({ spec }) => spec?.selector),
+    statusSubresource("ReplicaSet", { validateUpdate: (next) => validateReplicaStatus(next.status) }),
+  ],
   storageName: "replicasets",
   schema: replicaSet,
   columns: [

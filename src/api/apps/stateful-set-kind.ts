@@ -1,3 +1,4 @@
+import { scaleSubresource } from "../autoscaling/scale-kind.ts";
 import { ageColumn, column, nameColumn } from "../columns.ts";
 import type { PersistentVolumeClaim } from "../core/persistent-volume-claim.ts";
 import { setPersistentVolumeClaimDefaults } from "../core/persistent-volume-claim-defaults.ts";
@@ -116,7 +117,10 @@ export const statefulSetKind: Kind<StatefulSet> = {
   categories: ["all"],
   namespaced: true,
   verbs: allVerbs,
-  subresources: [statusSubresource("StatefulSet", { validateUpdate: validateStatefulSetStatus })],
+  subresources: [
+    scaleSubresource(({ spec }) => spec?.selector),
+    statusSubresource("StatefulSet", { validateUpdate: validateStatefulSetStatus }),
+  ],
   storageName: "statefulsets",
   schema: statefulSet,
   columns: [

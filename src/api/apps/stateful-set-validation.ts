@@ -1,4 +1,4 @@
-/** Rules of Kubernetes 1.33 for StatefulSets. The pods and the claims of their templates are checked when they are made. */
+/** Rules of Kubernetes 1.33 for StatefulSets. Pods and claims of their templates are checked when they are made. */
 import { deepEqual } from "../../schema/equal.ts";
 import { type FieldError, forbiddenField, invalidField, notSupported } from "../../schema/field-error.ts";
 import { neverDecremented, nonNegative, nonNegativeMembers } from "../meta/bounds.ts";

@@ -10,6 +10,7 @@ import {
 } from "../apps/pod-controller-strategy.ts";
 import { validateKeptRunning, validateSelected } from "../apps/pod-controller-validation.ts";
 import { validateReplicaStatus } from "../apps/replica-status-validation.ts";
+import { scaleSubresource } from "../autoscaling/scale-kind.ts";
 import { ageColumn, integerColumn, nameColumn, wideColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { nonNegativeMembers } from "../meta/bounds.ts";
@@ -83,6 +84,7 @@ export const replicationControllerKind: Kind<ReplicationController> = {
   namespaced: true,
   verbs: allVerbs,
   subresources: [
+    scaleSubresource(({ spec }) => ({ matchLabels: spec?.selector })),
     statusSubresource("ReplicationController", { validateUpdate: (next) => validateReplicaStatus(next.status) }),
   ],
   storageName: "controllers",

@@ -10,6 +10,7 @@ import { getObject, listObjects } from "./read.ts";
 import { type AnswerReview, createReview } from "./review.ts";
 import { bindPod } from "./subresources.ts";
 import type { ResourceHandler, ResourceSettings, Target } from "./target.ts";
+import { getView, patchViewed, updateViewed } from "./view.ts";
 import { createObject, deleteObject, deleteObjects, patchObject, updateObject } from "./write.ts";
 
 export type Route = (context: RequestContext, params: Readonly<Record<string, string>>) => Promise<HttpResponse>;
@@ -93,10 +94,13 @@ function allowed<T extends ApiObject>(
 }
 
 /** Throws for a subresource that a kind declares and nobody serves. */
-function subresourceHandler({ name, part }: Subresource, verb: Verb, extra: ExtraHandlers): ResourceHandler {
+function subresourceHandler({ name, part, view }: Subresource, verb: Verb, extra: ExtraHandlers): ResourceHandler {
   if (part !== undefined && verb === "get") return getObject;
   if (part !== undefined && verb === "update") return updateObject(part);
   if (part !== undefined && verb === "patch") return patchObject(part);
+  if (view !== undefined && verb === "get") return getView(view);
+  if (view !== undefined && verb === "update") return updateViewed(view);
+  if (view !== undefined && verb === "patch") return patchViewed(view);
   switch (`${verb} ${name}`) {
     case "create binding":
       return bindPod;

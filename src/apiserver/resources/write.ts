@@ -36,7 +36,7 @@ function admissionOf({ kind, settings }: Target) {
 }
 
 /** The same warning twice is sent once. */
-function warningsTo({ warnings }: RequestContext): (texts: readonly string[]) => void {
+export function warningsTo({ warnings }: RequestContext): (texts: readonly string[]) => void {
   return (texts) => {
     warnings.push(...texts);
   };
@@ -93,7 +93,7 @@ interface SentPatch {
   readonly duplicates: readonly string[];
 }
 
-async function readPatch(context: RequestContext, type: Patch["type"]): Promise<SentPatch> {
+export async function readPatch(context: RequestContext, type: Patch["type"]): Promise<SentPatch> {
   const bytes = await readBody(context.request, BODY_BYTES_MAX);
   let parsed: ReturnType<typeof parseJson>;
   try {
@@ -112,7 +112,7 @@ async function readPatch(context: RequestContext, type: Patch["type"]): Promise<
   return { patch: { type, value }, duplicates };
 }
 
-function patchType(header = ""): Patch["type"] {
+export function patchType(header = ""): Patch["type"] {
   const type = parseMediaType(header)?.type ?? "";
   if (Object.hasOwn(PATCH_TYPES, type)) return PATCH_TYPES[type as keyof typeof PATCH_TYPES];
   if (type === "application/apply-patch+yaml") {

@@ -1,0 +1,60 @@
+/** Subresources that show an object as one of another kind: `deployments/web/scale`. */
+import type { ApiObject, View } from "../../api/kind.ts";
+import { get } from "../../registry/get.ts";
+import type { Patch } from "../../registry/patch.ts";
+import { patchView, updateView } from "../../registry/view.ts";
+import { decodePatched, readObject } from "./body.ts";
+import { writeQuery } from "./query.ts";
+import { writtenResponse } from "./respond.ts";
+import { answeringOf, expectedOf, type ResourceHandler, scopeOf, type Target } from "./target.ts";
+import { patchType, readPatch, warningsTo } from "./write.ts";
+
+/** The route as bodies and answers see it: of the kind shown. */
+function shownBy(target: Target, { kind }: View): Target {
+  return { ...target, kind, group: kind.group };
+}
+
+export function getView(view: View): ResourceHandler {
+  return async (target, context, params) => {
+    const answering = answeringOf(shownBy(target, view), context, "object");
+    const version = context.info.query.get("resourceVersion") ?? undefined;
+    const { object } = await get(target.registry, scopeOf(target, context, params), params.name ?? "", version);
+    return writtenResponse(200, view.kind, view.of(object), answering);
+  };
+}
+
+export function updateViewed(view: View): ResourceHandler {
+  return async (target, context, params) => {
+    const { dryRun, fieldValidation } = writeQuery("UpdateOptions", context.info.query);
+    const shown = shownBy(target, view);
+    const answering = answeringOf(shown, context, "object");
+    const sent = await readObject(context, expectedOf(shown), fieldValidation);
+    const options = { dryRun, view, warn: warningsTo(context) };
+    const object = await updateView(
+      target.registry,
+      scopeOf(target, context, params),
+      params.name ?? "",
+      sent,
+      options,
+    );
+    return writtenResponse(200, view.kind, object, answering);
+  };
+}
+
+export function patchViewed(view: View): ResourceHandler {
+  return async (target, context, params) => {
+    const type = patchType(context.request.headers["content-type"]);
+    const { dryRun, fieldValidation } = writeQuery("PatchOptions", context.info.query);
+    const shown = shownBy(target, view);
+    const answering = answeringOf(shown, context, "object");
+    const sent = await readPatch(context, type as Patch["type"]);
+    const decode = (value: unknown): ApiObject => {
+      context.warnings.length = 0;
+      return decodePatched(value, sent.duplicates, expectedOf(shown), fieldValidation, context.warnings);
+    };
+    const options = { dryRun, view, decode, warn: warningsTo(context) };
+    const scope = scopeOf(target, context, params);
+    const object = await patchView(target.registry, scope, params.name ?? "", sent.patch, options);
+    return writtenResponse(200, view.kind, object, answering);
+  };
+}

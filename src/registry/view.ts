@@ -1,0 +1,80 @@
+/** Objects read and written in the form of another kind: a Deployment as its Scale. */
+import type { ApiObject, View } from "../api/kind.ts";
+import { badRequest, conflict, invalid } from "../api/status.ts";
+import { renderFieldError } from "../schema/field-error.ts";
+import { change } from "./change.ts";
+import { type Patch, patched } from "./patch.ts";
+import type { Registry, Scope } from "./registry.ts";
+import { named, type UpdateOptions } from "./update.ts";
+import { metadataOf, updated } from "./write.ts";
+
+export interface ViewOptions<T extends ApiObject> extends Omit<UpdateOptions<T>, "part"> {
+  readonly view: View<T>;
+}
+
+export interface PatchViewOptions<T extends ApiObject> extends ViewOptions<T> {
+  /** From patched JSON to an object of the kind shown. */
+  readonly decode: (value: unknown) => ApiObject;
+}
+
+/** Resolves with the object as it is shown after the update. */
+export async function updateView<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  name: string,
+  sent: ApiObject,
+  options: ViewOptions<T>,
+): Promise<ApiObject> {
+  return await changeView(registry, scope, name, () => sent, options);
+}
+
+export async function patchView<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  name: string,
+  patch: Patch,
+  options: PatchViewOptions<T>,
+): Promise<ApiObject> {
+  const { kind } = options.view;
+  const next = (shown: ApiObject): ApiObject => options.decode(patched(kind, kind.group, shown, patch));
+  return await changeView(registry, scope, name, next, options);
+}
+
+async function changeView<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  name: string,
+  wanted: (shown: ApiObject) => ApiObject,
+  options: ViewOptions<T>,
+): Promise<ApiObject> {
+  const { view } = options;
+  const next = (previous: T): T => {
+    const shown = checked(registry, scope, name, named(wanted(view.of(previous)), name), previous, view);
+    const object = updated(registry, scope, view.changed(previous, shown), previous, undefined);
+    options.warn?.(registry.kind.strategy.warnings?.(object, previous) ?? []);
+    return object;
+  };
+  return view.of(await change(registry, scope, name, next, options));
+}
+
+/** Throws 400, 409 or 422 for what cannot stand for the object. */
+function checked<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  name: string,
+  shown: ApiObject,
+  previous: T,
+  { kind }: View<T>,
+): ApiObject {
+  const { namespace, uid } = metadataOf(shown);
+  if (namespace && namespace !== metadataOf(previous).namespace) {
+    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+  }
+  const errors = kind.strategy.validate?.(shown) ?? [];
+  if (errors.length > 0) throw invalid({ group: kind.group, resource: kind.kind, name }, errors, renderFieldError);
+  if (uid && uid !== metadataOf(previous).uid) {
+    const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadataOf(previous).uid}`;
+    throw conflict(registry.subject(scope, name), why);
+  }
+  return shown;
+}
