@@ -1,5 +1,6 @@
 /** JSON in both directions: strict parsing, and writing a value by its schema as Go's encoder would. */
 import { Buffer } from "node:buffer";
+import { canonicalJson } from "./canonical-json.ts";
 import { depthMax } from "./decode.ts";
 import { scanJson, tooDeep } from "./json-scan.ts";
 import { type Member, membersOf } from "./members.ts";
@@ -124,13 +125,21 @@ function writerOf(schema: Schema): Writer {
 function bareWriterOf(schema: ObjectSchema): ObjectWriter {
   let writer = bareWriters.get(schema);
   if (writer === undefined) {
-    writer = objectWriter(schema, (member) => member.name !== "kind" && member.name !== "apiVersion");
+    writer =
+      schema.unstructured === true
+        ? bareJson
+        : objectWriter(schema, (member) => member.name !== "kind" && member.name !== "apiVersion");
     bareWriters.set(schema, writer);
   }
   return writer;
 }
 
+function bareJson({ kind: _, apiVersion: __, ...members }: Readonly<Record<string, unknown>>): string {
+  return canonicalJson(members);
+}
+
 function compile(schema: Schema): Writer {
+  if (schema.unstructured === true) return canonicalJson;
   switch (schema.type) {
     case "object":
       return objectWriter(schema, () => true);
@@ -151,6 +160,12 @@ function compile(schema: Schema): Writer {
       return quoted;
     case "boolean":
       return (value: boolean) => (value ? "true" : "false");
+    case "either":
+      return (value: unknown) => {
+        if (typeof value === "boolean") return String(value);
+        const form = Array.isArray(value) ? schema.list : schema.object;
+        return form === undefined ? "null" : writerOf(form.schema() as Schema)(value as never);
+      };
     case "special":
       return (value: string | number) => (typeof value === "string" ? quoted(value) : String(value));
     default:

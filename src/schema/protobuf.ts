@@ -5,6 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { depthMax, isEmpty, zeroOf } from "./decode.ts";
+import { eitherMessageOf, fromEitherMessage, toEitherMessage } from "./either.ts";
 import { setMember } from "./plain.ts";
 import { specialDecoder, specialEncoder } from "./protobuf-special.ts";
 import { type Field, type Infer, type ListSchema, type ObjectSchema, type Schema, schemaOf } from "./schema.ts";
@@ -198,6 +199,14 @@ function valueEncoder(schema: Schema): Encoder {
         writer.uint32(writer.length - before);
       };
     }
+    case "either": {
+      const encode = encoderOf(eitherMessageOf(schema));
+      return (writer, value: unknown) => {
+        const before = writer.length;
+        encode(writer, toEitherMessage(value));
+        writer.uint32(writer.length - before);
+      };
+    }
     default:
       throw new TypeError(`a ${schema.type} cannot stand inside a list or a map of a message`);
   }
@@ -385,6 +394,14 @@ function valueDecoder(schema: Schema): Decoder {
         const message: { items?: readonly unknown[] } = {};
         decode(reader, reader.delimited(end), message, depth + 1);
         return message.items ?? [];
+      };
+    }
+    case "either": {
+      const decode = messageDecoderOf(eitherMessageOf(schema));
+      return (reader, end, depth) => {
+        const message: Record<string, unknown> = {};
+        decode(reader, reader.delimited(end), message, depth + 1);
+        return fromEitherMessage(schema, message);
       };
     }
     default:

@@ -1,0 +1,26 @@
+/** What a conversion webhook is asked, and what it answers. */
+import { list, object, pointer, rawExtension, required, string } from "../../schema/define.ts";
+import type { Infer } from "../../schema/schema.ts";
+import { statusAnswer } from "../meta/answers.ts";
+import { typeMeta } from "../meta/type-meta.ts";
+
+export const conversionRequest = object("apiextensions/v1.ConversionRequest", {
+  uid: required(1, string),
+  desiredAPIVersion: required(2, string),
+  objects: required(3, list(rawExtension)),
+});
+export type ConversionRequest = Infer<typeof conversionRequest>;
+
+export const conversionResponse = object("apiextensions/v1.ConversionResponse", {
+  uid: required(1, string),
+  convertedObjects: required(2, list(rawExtension)),
+  result: required(3, statusAnswer),
+});
+export type ConversionResponse = Infer<typeof conversionResponse>;
+
+export const conversionReview = object("apiextensions/v1.ConversionReview", {
+  ...typeMeta,
+  request: pointer(1, conversionRequest),
+  response: pointer(2, conversionResponse),
+});
+export type ConversionReview = Infer<typeof conversionReview>;
