@@ -10,7 +10,6 @@ export interface Quantity {
 }
 
 const unit = 1_000_000_000n;
-const largest = (2n ** 63n - 1n) * unit;
 const decimalPowers: Readonly<Record<string, number>> = {
   n: -9,
   u: -6,
@@ -31,7 +30,7 @@ const shape = /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*)([-+]?\d*)$/;
 export const quantityHint =
   "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
-/** Undefined when the text is no quantity. Finer than a nano rounds away from zero; beyond 2^63-1 is 2^63-1. */
+/** Undefined when the text is no quantity. Finer than a nano rounds away from zero. */
 export function parseQuantityText(text: string): Quantity | undefined {
   // Longer digits than any amount needs would only make the arithmetic slow.
   if (text.length > 256) return undefined;
@@ -42,9 +41,8 @@ export function parseQuantityText(text: string): Quantity | undefined {
   const scale = suffixScale(letters, exponent);
   if (scale === undefined) return undefined;
   const magnitude = scaled(BigInt(`${whole}${fraction}` || "0"), fraction.length, scale);
-  const capped = magnitude > largest ? largest : magnitude;
-  const format = scale.format === "BinarySI" && capped < unit ? "DecimalSI" : scale.format;
-  return { nanos: sign === "-" ? -capped : capped, format };
+  const format = scale.format === "BinarySI" && magnitude < unit ? "DecimalSI" : scale.format;
+  return { nanos: sign === "-" ? -magnitude : magnitude, format };
 }
 
 interface Scale {

@@ -2,22 +2,20 @@
 import type { PersistentVolume, PersistentVolumeSpec } from "./persistent-volume.ts";
 
 export function setPersistentVolumeDefaults(volume: PersistentVolume): PersistentVolume {
-  const spec = volume.spec ?? {};
+  const spec = setPersistentVolumeSpecDefaults(volume.spec ?? {});
   return {
     ...volume,
     spec: {
-      ...setPersistentVolumeSpecDefaults(spec),
+      ...spec,
       persistentVolumeReclaimPolicy: spec.persistentVolumeReclaimPolicy || "Retain",
+      volumeMode: spec.volumeMode ?? "Filesystem",
     },
     status: { ...volume.status, phase: volume.status?.phase || "Pending" },
   };
 }
 
+/** What a spec gets wherever it stands. */
 export function setPersistentVolumeSpecDefaults(spec: PersistentVolumeSpec): PersistentVolumeSpec {
-  const { hostPath, volumeMode = "Filesystem" } = spec;
-  return {
-    ...spec,
-    volumeMode,
-    ...(hostPath === undefined ? {} : { hostPath: { ...hostPath, type: hostPath.type ?? "" } }),
-  };
+  const { hostPath } = spec;
+  return hostPath === undefined ? spec : { ...spec, hostPath: { ...hostPath, type: hostPath.type ?? "" } };
 }

@@ -33,10 +33,13 @@ function ceilDivide(value: bigint, divisor: bigint): bigint {
   return value > 0n && value % divisor !== 0n ? truncated + 1n : truncated;
 }
 
-/** Whether an amount has parts of a unit, thousandths at least: bytes must not. */
+/**
+ * Whether an amount has parts of a unit, thousandths at least: bytes must not. As in Go, thousandths are counted in 64
+ * bits, so that a number too great for that counts as broken.
+ */
 export function isFractional(text: string | undefined): boolean {
-  const quantity = text === undefined ? undefined : parseQuantity(text);
-  return quantity !== undefined && quantityMilliValue(quantity) % 1000 !== 0;
+  const nanos = text === undefined ? 0n : (parseQuantityText(text)?.nanos ?? 0n);
+  return BigInt.asIntN(64, ceilDivide(nanos, UNIT / 1000n)) % 1000n !== 0n;
 }
 
 /** The amount in nanos; text that is no quantity counts as nothing. */

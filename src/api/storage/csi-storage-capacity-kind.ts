@@ -1,6 +1,49 @@
-import { ageColumn, nameColumn } from "../columns.ts";
+import { deepEqual } from "../../schema/equal.ts";
+import { type FieldError, invalidField } from "../../schema/field-error.ts";
+import { child, index, key } from "../../schema/field-path.ts";
+import { column, nameColumn } from "../columns.ts";
+import { renamedLabel } from "../core/renamed-labels.ts";
 import { allVerbs, type Kind } from "../kind.ts";
+import { validateLabelSelector } from "../meta/label-selector-validation.ts";
+import { dns1123Subdomain, validateName } from "../meta/names.ts";
+import { compareAmounts } from "../meta/quantity.ts";
 import { type CSIStorageCapacity, csiStorageCapacity } from "./csi-storage-capacity.ts";
+
+function validate(object: CSIStorageCapacity, previous?: CSIStorageCapacity): readonly FieldError[] {
+  const allowBadValues = validateLabelSelector(previous?.nodeTopology, "").length > 0;
+  return [
+    ...validateLabelSelector(object.nodeTopology, "nodeTopology", { allowBadValues }),
+    ...validateName("storageClassName", object.storageClassName, dns1123Subdomain),
+    ...validateCapacity(object.capacity),
+  ];
+}
+
+function validateCapacity(amount: string | undefined): readonly FieldError[] {
+  if (amount === undefined || compareAmounts(amount, "0") >= 0) return [];
+  return [invalidField("capacity", amount, "must be greater than or equal to 0")];
+}
+
+/** What is asked of the driver is settled; only its answers change. */
+function validateUpdate(next: CSIStorageCapacity, previous: CSIStorageCapacity): readonly FieldError[] {
+  return (["nodeTopology", "storageClassName"] as const)
+    .filter((field) => !deepEqual(next[field], previous[field]))
+    .map((field) => invalidField(field, next[field], "field is immutable"));
+}
+
+function warnings({ nodeTopology }: CSIStorageCapacity): readonly string[] {
+  const { matchExpressions = [], matchLabels = {} } = nodeTopology ?? {};
+  const labels = [
+    ...matchExpressions.map((expression, i) => ({
+      label: expression.key,
+      at: child(index("nodeTopology.matchExpressions", i), "key"),
+    })),
+    ...Object.keys(matchLabels).map((label) => ({ label, at: key("nodeTopology.matchLabels", label) })),
+  ];
+  return labels.flatMap(({ label, at }) => {
+    const renamed = renamedLabel(label);
+    return renamed === undefined ? [] : [`${at}: ${renamed}`];
+  });
+}
 
 export const csiStorageCapacityKind: Kind<CSIStorageCapacity> = {
   group: "storage.svc.io",
@@ -16,7 +59,11 @@ export const csiStorageCapacityKind: Kind<CSIStorageCapacity> = {
   subresources: [],
   storageName: "csistoragecapacities",
   schema: csiStorageCapacity,
-  columns: [nameColumn, ageColumn],
+  columns: [
+    nameColumn,
+    column("StorageClassName", (object) => object.storageClassName, "The class the space is for."),
+    column("Capacity", (object) => object.capacity ?? "<unset>", "How much space there is."),
+  ],
   selectableFields: {},
-  strategy: {},
+  strategy: { allowUnconditionalUpdate: false, validate, validateUpdate, warnings },
 };

@@ -1,7 +1,29 @@
-import { ageColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind } from "../kind.ts";
-import { keepStatus, statusSubresource } from "../strategy.ts";
+import { ageColumn, booleanColumn, column, nameColumn } from "../columns.ts";
+import { setPersistentVolumeSpecDefaults } from "../core/persistent-volume-defaults.ts";
+import { allVerbs, type Kind, type Strategy } from "../kind.ts";
+import { dropStatus, keepStatus, nothingButStatus, statusSubresource } from "../strategy.ts";
 import { type VolumeAttachment, volumeAttachment } from "./volume-attachment.ts";
+import {
+  validateVolumeAttachment,
+  validateVolumeAttachmentStatusUpdate,
+  validateVolumeAttachmentUpdate,
+} from "./volume-attachment-validation.ts";
+
+function setDefaults(object: VolumeAttachment): VolumeAttachment {
+  const { source } = object.spec;
+  if (source.inlineVolumeSpec === undefined) return object;
+  const inlineVolumeSpec = setPersistentVolumeSpecDefaults(source.inlineVolumeSpec);
+  return { ...object, spec: { ...object.spec, source: { ...source, inlineVolumeSpec } } };
+}
+
+const strategy: Strategy<VolumeAttachment> = {
+  allowUnconditionalUpdate: false,
+  setDefaults,
+  prepareForCreate: dropStatus,
+  prepareForUpdate: keepStatus,
+  validate: validateVolumeAttachment,
+  validateUpdate: validateVolumeAttachmentUpdate,
+};
 
 export const volumeAttachmentKind: Kind<VolumeAttachment> = {
   group: "storage.svc.io",
@@ -14,10 +36,22 @@ export const volumeAttachmentKind: Kind<VolumeAttachment> = {
   categories: [],
   namespaced: false,
   verbs: allVerbs,
-  subresources: [statusSubresource("VolumeAttachment")],
+  subresources: [
+    statusSubresource("VolumeAttachment", {
+      prepareForUpdate: nothingButStatus,
+      validateUpdate: validateVolumeAttachmentStatusUpdate,
+    }),
+  ],
   storageName: "volumeattachments",
   schema: volumeAttachment,
-  columns: [nameColumn, ageColumn],
+  columns: [
+    nameColumn,
+    { ...column("Attacher", (object) => object.spec.attacher, "The driver that attaches."), format: "name" },
+    column("PV", (object) => object.spec.source.persistentVolumeName ?? "", "The volume."),
+    column("Node", (object) => object.spec.nodeName, "Where it is attached."),
+    booleanColumn("Attached", (object) => object.status?.attached ?? false, "Whether it is attached by now."),
+    ageColumn,
+  ],
   selectableFields: {},
-  strategy: { prepareForUpdate: keepStatus },
+  strategy,
 };
