@@ -29,6 +29,8 @@ t.test("requestInfo() reads what a request asks for", async (t) => {
       "a b",
       "",
     ],
+    ["GET /api/v1/watch/pods", "watch", "", "", "pods", "", ""],
+    ["GET /api/v1/watch/namespaces/x/pods/web", "watch", "", "x", "pods", "web", ""],
     ["HEAD /api/v1/nodes/n1", "get", "", "", "nodes", "n1", ""],
   ] as const) {
     t.match(
@@ -43,6 +45,12 @@ t.test("requestInfo() leaves paths alone that name no resource", async (t) => {
   for (const line of ["GET /", "GET /api", "GET /api/v1", "GET /apis/apps/v1", "GET /healthz/x", "GET /apis"]) {
     t.match(info(line), { isResourceRequest: false, verb: "get", resource: "" }, line);
   }
+});
+
+t.test("requestInfo() turns old paths of watches into queries", async (t) => {
+  const { query } = info("GET /api/v1/watch/namespaces/x/pods/web?fieldSelector=spec.nodeName%3Dn");
+  t.equal(query.get("watch"), "true");
+  t.equal(query.get("fieldSelector"), "metadata.name=web,spec.nodeName=n");
 });
 
 t.test("isLongRunning() knows requests that may last", async (t) => {

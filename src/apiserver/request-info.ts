@@ -55,7 +55,9 @@ export function requestInfo(request: Pick<HttpRequest, "method" | "path" | "quer
   return { ...other, isResourceRequest: true, group, version, ...resourceInfo(request.method, parts, query) };
 }
 
-function resourceInfo(method: string, parts: readonly string[], query: URLSearchParams) {
+function resourceInfo(method: string, path: readonly string[], query: URLSearchParams) {
+  const old = method === "GET" && path[0] === "watch" && path.length > 1;
+  const parts = old ? path.slice(1) : path;
   let rest = parts;
   let namespace = "";
   if (parts[0] === "namespaces" && parts.length > 1) {
@@ -64,11 +66,20 @@ function resourceInfo(method: string, parts: readonly string[], query: URLSearch
   }
   const [resource = "", name = "", subresource = ""] = rest;
   const verb = VERBS[method] ?? "";
-  if (name !== "") return { verb, namespace, resource, name, subresource };
+  if (old) askForWatch(query, name);
+  else if (name !== "") return { verb, namespace, resource, name, subresource };
   if (verb === "delete") return { verb: "deletecollection", namespace, resource, name, subresource };
   if (verb !== "get") return { verb, namespace, resource, name, subresource };
   const only = nameSelected(query.get("fieldSelector") ?? "");
   return { verb: isTrue(query.get("watch")) ? "watch" : "list", namespace, resource, name: only, subresource };
+}
+
+/** `/api/v1/watch/pods/web` asks in its path for what lists are asked for in their query. */
+function askForWatch(query: URLSearchParams, name: string): void {
+  query.set("watch", "true");
+  if (name === "") return;
+  const selector = query.get("fieldSelector") ?? "";
+  query.set("fieldSelector", `metadata.name=${name}${selector === "" ? "" : `,${selector}`}`);
 }
 
 /** `metadata.name=x` makes a list a request for one object, in the eyes of authorization. */

@@ -191,6 +191,18 @@ t.test("the server streams changes, a line each, until the time the client gave"
   ]);
 });
 
+t.test("the server knows the old paths of watches", async (t) => {
+  await using server = await testServer();
+  for (const name of ["one", "two"]) {
+    await server.ask(`POST ${MAPS}`, { body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name } } });
+  }
+  const old = MAPS.replace("/api/v1/", "/api/v1/watch/");
+  const all = await lines(await server.open(`GET ${old}`), 2);
+  t.match(all, [{ type: "ADDED" }, { type: "ADDED" }]);
+  const [event] = await lines(await server.open(`GET ${old}/two`), 1);
+  t.match(event, { type: "ADDED", object: { metadata: { name: "two" } } });
+});
+
 t.test("the server ends watches when it stops, and says when one is too old", async (t) => {
   await using server = await testServer();
   await server.ask(`GET ${MAPS}`);

@@ -62,6 +62,10 @@ function addKind(router: Router<Route>, target: Target, extra: ExtraHandlers): v
   add("PUT", one, allowed(kind, "update", updateObject()));
   add("PATCH", one, allowed(kind, "patch", patchObject()));
   add("DELETE", one, allowed(kind, "delete", deleteObject));
+  const watchList = allowed(kind, "watch", listObjects);
+  add("GET", collection.replace(base, `${base}/watch`), watchList);
+  add("GET", one.replace(base, `${base}/watch`), watchList);
+  if (kind.namespaced) add("GET", `${base}/watch/${kind.plural}`, watchList);
   for (const subresource of kind.subresources) {
     for (const verb of subresource.verbs) {
       add(METHODS[verb] ?? verb, `${one}/${subresource.name}`, subresourceHandler(subresource, verb, extra));
