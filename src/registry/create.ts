@@ -46,8 +46,8 @@ async function prepared<T extends ApiObject>(
   const named = withMetadata(sent, chosenName(registry, sent));
   const filled = defaulted(registry, inNamespace(registry, scope, named));
   const admitted = ((await options.admit?.(scope, filled)) as T | undefined) ?? filled;
-  const ready = strategy.prepareForCreate?.(admitted, registry.timestamp()) ?? admitted;
-  const object = withMetadata(ready, systemMetadata(registry, ready));
+  const identified = withMetadata(admitted, systemMetadata(registry, admitted));
+  const object = strategy.prepareForCreate?.(identified, registry.timestamp()) ?? identified;
   checkNew(registry, scope, object);
   await options.confirm?.(scope, object, undefined);
   options.warn?.(strategy.warnings?.(object, undefined) ?? []);
