@@ -1,28 +1,28 @@
 /**
  * Expressions of the Common Expression Language as Kubernetes 1.33 uses them.
  *
- *     const env = environment({ variables: { self: typeOf(schema)! } });
- *     const { program, errors } = compile("self.replicas <= self.maxReplicas", env, { result: boolType });
- *     if (errors !== undefined) throw new Error(renderErrors(errors));
+ *     const names = environment({ variables: { self: typeOf(schema)! } });
+ *     const { program, errors } = compile("self.replicas <= self.maxReplicas", names, { result: boolType });
+ *     if (errors !== undefined) throw new Error(renderErrors(errors, source));
  *     const outcome = program.evaluate({ self: nativeOf(schema, object) }, { budget: PER_CALL_COST_MAX });
  *
- * `typeOf` is in declare.ts, `nativeOf` in native.ts, limits in limits.ts.
+ * `environment` is in environment.ts, `typeOf` in declare.ts, `nativeOf` in native.ts, limits in limits.ts.
  */
-import type { Type } from "./types.ts";
-import type { Value } from "./value.ts";
-
-export interface EnvironmentOptions {
-  /** What an expression may name, with its type. */
-  readonly variables: Readonly<Record<string, Type>>;
-}
-
-/** Names, functions and macros that expressions know. Made once, used for many expressions. */
-export interface Environment {
-  readonly variables: ReadonlyMap<string, Type>;
-}
+import { type Checked, check } from "./checker.ts";
+import type { Environment } from "./environment.ts";
+import { type CostEstimate, estimateCost } from "./estimate.ts";
+import { executable } from "./evaluate.ts";
+import { CostExceeded, Frame, type Run } from "./frame.ts";
+import { PER_CALL_COST_MAX } from "./limits.ts";
+import { checkLiterals } from "./literals.ts";
+import { parse } from "./parser.ts";
+import type { CelError } from "./source.ts";
+import { type Type, typeText } from "./types.ts";
+import { sameType } from "./unify.ts";
+import { Failure, type Value } from "./value.ts";
 
 export interface CompileOptions {
-  /** What the expression must give: another type is an error. `dyn` fits every type, at load. */
+  /** What the expression must give. `dyn` and unbound types do not fit: what they give is known too late. */
   readonly result?: Type;
 }
 
@@ -30,20 +30,14 @@ export type Compiled =
   | { readonly program: Program; readonly errors?: undefined }
   | { readonly program?: undefined; readonly errors: readonly CelError[] };
 
-/** A mistake in an expression. Lines count from 1; columns from 0, in characters. */
-export interface CelError {
-  readonly message: string;
-  readonly line: number;
-  readonly column: number;
-}
-
 export interface Program {
   readonly source: string;
   readonly resultType: Type;
+  /** Worked out when it is first asked for. */
   readonly estimate: CostEstimate;
   /** Whether the expression names the variable (`oldSelf`). */
   readonly uses: (variable: string) => boolean;
-  /** Never throws: whatever goes wrong is in `error`. Variables may be functions, called when they are first needed. */
+  /** Whatever goes wrong is in `error`. Variables may be functions, called when they are first needed. */
   readonly evaluate: (variables: Variables, options?: EvaluateOptions) => Outcome;
 }
 
@@ -64,24 +58,49 @@ export interface EvaluationError {
   readonly costExceeded: boolean;
 }
 
-/** Known before anything is evaluated; `max` may be `Infinity`. */
-export interface CostEstimate {
-  readonly min: number;
-  readonly max: number;
-  /** The lists, maps and strings without a bound that the cost grows with, dearest first: `self.items`. */
-  readonly unbounded: readonly UnboundedPart[];
-}
-
-export interface UnboundedPart {
-  /** `self.spec.items`, `self.names[*]`, `self.labels.*`. */
-  readonly path: string;
-  readonly bound: "maxItems" | "maxLength" | "maxProperties";
-}
-
 /** Parses and checks. All mistakes that can be found at once are reported, at most 100. */
-export declare function compile(source: string, environment: Environment, options?: CompileOptions): Compiled;
+export function compile(source: string, names: Environment, options: CompileOptions = {}): Compiled {
+  const parsed = parse(source);
+  if (parsed.errors !== undefined) return parsed;
+  const result = check(parsed.expr, source, names);
+  if (result.errors !== undefined) return result;
+  const { checked } = result;
+  const mistakes = checkLiterals(checked, source);
+  if (mistakes.length > 0) return { errors: mistakes };
+  const resultType = checked.typeOf(checked.expr);
+  if (options.result !== undefined && !sameType(options.result, resultType)) {
+    const message = `must evaluate to ${typeText(options.result)}`;
+    return { errors: [{ message, line: 1, column: 0 }] };
+  }
+  return { program: programOf(source, checked, resultType) };
+}
 
-export declare function environment(options: EnvironmentOptions): Environment;
+function programOf(source: string, checked: Checked, resultType: Type): Program {
+  const { run, variables, slots } = executable(checked);
+  let estimate: CostEstimate | undefined;
+  return {
+    source,
+    resultType,
+    get estimate() {
+      estimate ??= estimateCost(checked);
+      return estimate;
+    },
+    uses: (variable) => variables.includes(variable),
+    evaluate: (values, { budget = PER_CALL_COST_MAX } = {}) => {
+      const held = new Array<Value | undefined | (() => Value)>(slots);
+      for (let i = 0; i < variables.length; i++) held[i] = values[variables[i]!];
+      return evaluate(run, new Frame(held, budget));
+    },
+  };
+}
 
-/** All errors as cel-go prints them, each with its line and a mark below it. */
-export declare function renderErrors(errors: readonly CelError[], source: string): string;
+function evaluate(run: Run, frame: Frame): Outcome {
+  try {
+    return { value: run(frame), cost: frame.spent };
+  } catch (error) {
+    const costExceeded = error instanceof CostExceeded;
+    // Texts and numbers beyond what the engine holds; whatever else is thrown is a mistake of ours.
+    if (!costExceeded && !(error instanceof Failure) && !(error instanceof RangeError)) throw error;
+    return { error: { message: error.message, costExceeded }, cost: frame.spent };
+  }
+}

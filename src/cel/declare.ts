@@ -1,11 +1,204 @@
-/** The type of an expression's variable, read from its schema. */
-import type { Schema } from "../schema/schema.ts";
-import type { Type } from "./types.ts";
+/** The type of an expression's variable, read from its schema, with all that bounds the size of its values. */
+import { membersOf } from "../schema/members.ts";
+import type { ListSchema, MapSchema, ObjectSchema, Schema, StringSchema } from "../schema/schema.ts";
+import { escapeName } from "./escape.ts";
+import { REQUEST_BYTES_MAX } from "./limits.ts";
+import { type Bounds, listType, mapType, type ObjectType, type Type } from "./types.ts";
 
 export interface TypeOfOptions {
   /** The schema is that of a whole resource: `apiVersion`, `kind`, `metadata.name` and `.generateName` are there. */
   readonly resourceRoot?: boolean;
 }
 
-/** Undefined when expressions must not see the value: its fields are unknown. */
-export declare function typeOf(schema: Schema, options?: TypeOfOptions): Type | undefined;
+/** Fewest bytes in JSON: `0`, `true`, `""`, `[]`, `{}`. */
+const sizes = { number: 1, boolean: 4, text: 2, list: 2, object: 2, dateTime: 21, date: 12, duration: 3 };
+/** What is no text, list or map takes no reading. */
+const scalar: Bounds = { maxElements: 0 };
+const TEXT_MAX = REQUEST_BYTES_MAX - 2;
+/** With its quotes. */
+const TIME_TEXT_MAX = 32;
+const DATE_TEXT_MAX = 12;
+const BYTES_PER_CHARACTER = 4;
+
+const plainString: Type = { kind: "string", minSize: sizes.text, maxElements: TEXT_MAX, unbounded: "maxLength" };
+const keyString: Type = { kind: "string", minSize: sizes.text, ...scalar };
+
+const cache = new WeakMap<Schema, Type | undefined>();
+const rootCache = new WeakMap<ObjectSchema, ObjectType>();
+
+/** Undefined when expressions must not see the value: nothing is known of it. One schema has one type. */
+export function typeOf(schema: Schema, options: TypeOfOptions = {}): Type | undefined {
+  if (schema.type === "object" && (options.resourceRoot === true || schema.embeddedResource === true)) {
+    return resourceType(schema);
+  }
+  if (!cache.has(schema)) cache.set(schema, declare(schema));
+  return cache.get(schema);
+}
+
+function declare(schema: Schema): Type | undefined {
+  switch (schema.type) {
+    case "string":
+      return textType(schema);
+    case "enum":
+      return plainString;
+    case "integer":
+      return { kind: "int", minSize: sizes.number, ...scalar };
+    case "number":
+      return { kind: "double", minSize: sizes.number, ...scalar };
+    case "boolean":
+      return { kind: "bool", minSize: sizes.boolean, ...scalar };
+    case "bytes":
+      return { kind: "bytes", minSize: sizes.text, ...lengthBounds(schema, 1) };
+    case "special":
+      return specialType(schema);
+    case "raw":
+      // Objects of which no member is known; JSON of any form has no type.
+      return schema.format === "json" ? undefined : emptyObject(schema.format);
+    case "list":
+      return declareList(schema);
+    case "map":
+      return declareMap(schema);
+    case "object":
+      return declareObject(schema);
+    case "either":
+      return undefined;
+    default:
+      return schema satisfies never;
+  }
+}
+
+function textType(schema: StringSchema): Type {
+  switch (schema.rules?.format) {
+    case "byte":
+      return { kind: "bytes", minSize: sizes.text, ...lengthBounds(schema, 1) };
+    case "duration":
+      return { kind: "duration", minSize: sizes.duration, maxElements: TIME_TEXT_MAX };
+    case "date":
+      return { kind: "timestamp", minSize: sizes.date, maxElements: DATE_TEXT_MAX };
+    case "date-time":
+      return { kind: "timestamp", minSize: sizes.dateTime, maxElements: TIME_TEXT_MAX };
+    default:
+      return { kind: "string", minSize: sizes.text, ...textBounds(schema) };
+  }
+}
+
+function textBounds(schema: StringSchema): Bounds {
+  const values = schema.rules?.enum ?? schema.values;
+  if (schema.rules?.maxLength === undefined && values !== undefined && values.length > 0) {
+    const lengths = values.map((value) => (typeof value === "string" ? Buffer.byteLength(value) : 0));
+    return { maxElements: Math.max(...lengths) };
+  }
+  return lengthBounds(schema, BYTES_PER_CHARACTER);
+}
+
+/** `maxLength` counts characters, costs count bytes. */
+function lengthBounds({ rules }: Schema, bytesPerUnit: number): Bounds {
+  if (rules?.maxLength === undefined) return { maxElements: TEXT_MAX, unbounded: "maxLength" };
+  return { maxElements: Math.max(0, rules.maxLength) * bytesPerUnit };
+}
+
+function specialType(schema: Schema & { type: "special" }): Type {
+  switch (schema.format) {
+    case "time":
+    case "microTime":
+      return { kind: "timestamp", minSize: sizes.dateTime, maxElements: TIME_TEXT_MAX };
+    case "intOrString":
+      return { kind: "dyn", minSize: sizes.number, ...lengthBounds(schema, BYTES_PER_CHARACTER) };
+    case "duration":
+    case "quantity":
+      return { kind: "string", minSize: sizes.text, ...lengthBounds(schema, BYTES_PER_CHARACTER) };
+    default:
+      return schema.format satisfies never;
+  }
+}
+
+function declareList(schema: ListSchema): Type | undefined {
+  const element = typeOf(schema.items);
+  if (element === undefined) return undefined;
+  const max = schema.rules?.maxItems;
+  if (max !== undefined) return listType(element, { minSize: sizes.list, maxElements: Math.max(0, max) });
+  // Brackets around all, a comma behind each.
+  const maxElements = Math.floor((REQUEST_BYTES_MAX - 2) / ((element.minSize ?? 0) + 1));
+  return listType(element, { minSize: sizes.list, maxElements, unbounded: "maxItems" });
+}
+
+function declareMap(schema: MapSchema): Type | undefined {
+  const value = typeOf(schema.values);
+  if (value === undefined) return undefined;
+  const max = schema.rules?.maxProperties;
+  if (max !== undefined) return mapType(keyString, value, { minSize: sizes.object, maxElements: Math.max(0, max) });
+  // Braces around all; for each a key of two bytes with its quotes, colon and comma.
+  const maxElements = Math.floor((REQUEST_BYTES_MAX - 2) / ((value.minSize ?? 0) + 6));
+  return mapType(keyString, value, { minSize: sizes.object, maxElements, unbounded: "maxProperties" });
+}
+
+function declareObject(schema: ObjectSchema): ObjectType {
+  const names = new Map<string, Schema>();
+  for (const { name, schema: member } of membersOf(schema)) {
+    const escaped = escapeName(name);
+    if (escaped !== undefined) names.set(escaped, member);
+  }
+  return {
+    kind: "object",
+    name: schema.name,
+    ...scalar,
+    // Types of members are looked at when they are asked for: schemas may hold themselves.
+    field: (name) => {
+      const member = names.get(name);
+      return member === undefined ? undefined : typeOf(member);
+    },
+    fieldNames: () => [...names.keys()],
+    get minSize() {
+      return objectSize(schema);
+    },
+  };
+}
+
+const measuring = new Set<ObjectSchema>();
+
+/** Braces, and all that must be there and is not filled in by the server: quotes, colon, comma, value. */
+function objectSize(schema: ObjectSchema): number {
+  // An object that must hold one of its own kind has no smallest form.
+  if (measuring.has(schema)) return sizes.object;
+  measuring.add(schema);
+  let size = sizes.object;
+  for (const { name, field, schema: member } of membersOf(schema)) {
+    const required = field.presence === "required" || schema.rules?.required?.includes(name) === true;
+    if (!required || field.default !== undefined || typeOf(member) === undefined) continue;
+    size += name.length + (typeOf(member)?.minSize ?? 0) + 4;
+  }
+  measuring.delete(schema);
+  return size;
+}
+
+function emptyObject(name: string): ObjectType {
+  return { kind: "object", name, minSize: sizes.object, ...scalar, field: () => undefined, fieldNames: () => [] };
+}
+
+const plainMetadata: ObjectType = {
+  ...emptyObject("metadata"),
+  field: (name) => (name === "name" || name === "generateName" ? plainString : undefined),
+  fieldNames: () => ["name", "generateName"],
+};
+
+/** Custom resources show expressions no more of their metadata than the name. */
+function resourceType(schema: ObjectSchema): ObjectType {
+  let type = rootCache.get(schema);
+  if (type === undefined) {
+    type = withResourceMembers(declareObject(schema));
+    rootCache.set(schema, type);
+  }
+  return type;
+}
+
+function withResourceMembers(type: ObjectType): ObjectType {
+  const metadata = type.field("metadata");
+  const whole = metadata?.kind === "object" && metadata.field("generateName") !== undefined;
+  const added: Readonly<Record<string, Type>> = { apiVersion: plainString, kind: plainString, metadata: plainMetadata };
+  if (whole && type.field("apiVersion") !== undefined) return type;
+  return {
+    ...type,
+    field: (name) => (Object.hasOwn(added, name) ? added[name] : type.field(name)),
+    fieldNames: () => [...new Set([...type.fieldNames(), ...Object.keys(added)])],
+  };
+}

@@ -1,6 +1,255 @@
-/** JSON values as values of expressions, converted when an expression reaches them. */
-import type { Schema } from "../schema/schema.ts";
-import type { Value } from "./value.ts";
+/** JSON values as values of expressions: views, converted where an expression looks. */
+import { deepEqual } from "../schema/equal.ts";
+import { memberOf } from "../schema/members.ts";
+import { isPlainObject } from "../schema/plain.ts";
+import type { ListSchema, ObjectSchema, Schema, StringSchema } from "../schema/schema.ts";
+import { parseDuration } from "../schema/time.ts";
+import { typeOf } from "./declare.ts";
+import { unescapeName } from "./escape.ts";
+import { Duration, Timestamp } from "./time-value.ts";
+import { dynType, type Type } from "./types.ts";
+import { equal, fail, List, MapValue, type Value } from "./value.ts";
 
-/** A view of `value`: nothing is copied until it is read. A value that does not fit its schema fails when it is read. */
-export declare function nativeOf(schema: Schema, value: unknown): Value;
+type Json = Readonly<Record<string, unknown>>;
+
+/** What does not fit its schema fails when it is looked at. */
+export function nativeOf(schema: Schema, value: unknown): Value {
+  if (value === null || value === undefined) {
+    return schema.nullable === true ? null : fail("invalid data, got null for schema with nullable=false");
+  }
+  switch (schema.type) {
+    case "string":
+      return textOf(schema, value);
+    case "enum":
+      return asText(value);
+    case "integer":
+      return integerOf(value);
+    case "number":
+      return typeof value === "number" ? value : mismatch("float", value);
+    case "boolean":
+      return typeof value === "boolean" ? value : mismatch("bool", value);
+    case "bytes":
+      return value instanceof Uint8Array ? value : bytesOf(asText(value));
+    case "special":
+      return specialOf(schema.format, value);
+    case "raw":
+    case "either":
+      return dynamicOf(value);
+    case "list":
+      return listOf(schema, value);
+    case "map":
+      return isPlainObject(value) ? new JsonMap(value, () => schema.values) : mismatch("a map", value);
+    case "object":
+      return isPlainObject(value) ? new JsonObject(value, schema) : mismatch("a map", value);
+    default:
+      return schema satisfies never;
+  }
+}
+
+/** JSON of which no schema is known. Whole numbers are ints. */
+export function dynamicOf(value: unknown): Value {
+  if (value === null || value === undefined) return null;
+  if (typeof value === "string" || typeof value === "boolean" || typeof value === "bigint") return value;
+  if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : value;
+  if (Array.isArray(value)) return new JsonList(value, dynamicOf);
+  return isPlainObject(value) ? new JsonMap(value, () => undefined) : fail("unsupported value");
+}
+
+function convert(schema: Schema | undefined, value: unknown): Value {
+  return schema === undefined ? dynamicOf(value) : nativeOf(schema, value);
+}
+
+function mismatch(expected: string, value: unknown): never {
+  const found = Array.isArray(value) ? "array" : typeof value;
+  return fail(`invalid data, expected ${expected}, got ${found}`);
+}
+
+function asText(value: unknown): string {
+  return typeof value === "string" ? value : mismatch("string", value);
+}
+
+function integerOf(value: unknown): bigint {
+  if (typeof value === "bigint") return value;
+  return typeof value === "number" && Number.isInteger(value) ? BigInt(value) : mismatch("int", value);
+}
+
+function textOf(schema: StringSchema, value: unknown): Value {
+  const text = asText(value);
+  switch (schema.rules?.format) {
+    case "byte":
+      return bytesOf(text);
+    case "duration": {
+      const nanos = parseDuration(text);
+      return nanos === undefined ? fail(`Invalid duration ${text}`) : new Duration(nanos);
+    }
+    case "date":
+      return Timestamp.parse(`${text}T00:00:00Z`) ?? fail(`Invalid date formatted string ${text}`);
+    case "date-time":
+      return timestampOf(text);
+    default:
+      return text;
+  }
+}
+
+function bytesOf(text: string): Uint8Array {
+  return Buffer.from(text, "base64");
+}
+
+function timestampOf(text: string): Timestamp {
+  return Timestamp.parse(text) ?? fail(`Invalid date-time formatted string ${text}`);
+}
+
+function specialOf(format: "time" | "microTime" | "duration" | "quantity" | "intOrString", value: unknown): Value {
+  if (format === "time" || format === "microTime") return timestampOf(asText(value));
+  if (typeof value === "string") return value;
+  if (format === "intOrString" && typeof value === "number" && Number.isInteger(value)) return BigInt(value);
+  return format === "quantity" && typeof value === "number" ? String(value) : mismatch("string", value);
+}
+
+/** A map of JSON: members are converted as they are reached, and not kept. */
+class JsonMap extends MapValue {
+  readonly type: Type = { kind: "map", key: { kind: "string" }, value: dynType };
+  readonly json: Json;
+  readonly #schemaOf: (name: string) => Schema | undefined;
+
+  constructor(json: Json, schemaOf: (name: string) => Schema | undefined) {
+    super();
+    this.json = json;
+    this.#schemaOf = schemaOf;
+  }
+
+  get size(): number {
+    return Object.keys(this.json).length;
+  }
+
+  get(key: Value): Value | undefined {
+    if (typeof key !== "string" || !Object.hasOwn(this.json, key)) return undefined;
+    return convert(this.#schemaOf(key), this.json[key]);
+  }
+
+  override has(key: Value): boolean {
+    return typeof key === "string" && Object.hasOwn(this.json, key);
+  }
+
+  keys(): Iterable<Value> {
+    return Object.keys(this.json);
+  }
+}
+
+/** An object with known members: a null is none, and names may be escaped. */
+class JsonObject extends MapValue {
+  readonly json: Json;
+  readonly #schema: ObjectSchema;
+
+  constructor(json: Json, schema: ObjectSchema) {
+    super();
+    this.json = json;
+    this.#schema = schema;
+  }
+
+  get type(): Type {
+    return typeOf(this.#schema) ?? dynType;
+  }
+
+  get size(): number {
+    return Object.keys(this.json).length;
+  }
+
+  get(key: Value): Value | undefined {
+    const name = this.#nameOf(key);
+    return name === undefined ? undefined : convert(this.#schemaOf(name), this.json[name]);
+  }
+
+  override has(key: Value): boolean {
+    return this.#nameOf(key) !== undefined;
+  }
+
+  keys(): Iterable<Value> {
+    return Object.keys(this.json);
+  }
+
+  /** Members that no schema knows are compared as they are. */
+  override equals(other: MapValue): boolean {
+    if (!(other instanceof JsonObject)) return super.equals(other);
+    if (this.size !== other.size) return false;
+    return Object.keys(this.json).every((name) => {
+      if (memberOf(this.#schema, name) === undefined) return deepEqual(this.json[name], other.json[name]);
+      const [mine, theirs] = [this.get(name), other.get(name)];
+      if (mine === undefined || theirs === undefined) return mine === theirs;
+      return equal(mine, theirs);
+    });
+  }
+
+  /** The plain name of a member that is there. */
+  #nameOf(key: Value): string | undefined {
+    const name = typeof key === "string" ? unescapeName(key) : undefined;
+    if (name === undefined || !Object.hasOwn(this.json, name)) return undefined;
+    const value = this.json[name];
+    return value === null || value === undefined ? undefined : name;
+  }
+
+  #schemaOf(name: string): Schema | undefined {
+    return memberOf(this.#schema, name)?.schema;
+  }
+}
+
+function listOf(schema: ListSchema, value: unknown): Value {
+  if (!Array.isArray(value)) return mismatch("an array", value);
+  const item = (each: unknown): Value => nativeOf(schema.items, each);
+  if (schema.listType === "atomic") return new JsonList(value, item);
+  const keys = schema.listType === "map" ? (schema.mapKeys ?? []) : undefined;
+  return new KeyedList(value, item, (each) => identityOf(each, keys));
+}
+
+class JsonList extends List {
+  readonly json: readonly unknown[];
+  readonly convert: (item: unknown) => Value;
+
+  constructor(json: readonly unknown[], convert: (item: unknown) => Value) {
+    super();
+    this.json = json;
+    this.convert = convert;
+  }
+
+  get size(): number {
+    return this.json.length;
+  }
+
+  at(place: number): Value {
+    return this.convert(this.json[place]);
+  }
+}
+
+/** What tells an item of a set from others, or one of a keyed list. */
+function identityOf(item: unknown, keys: readonly string[] | undefined): string {
+  if (keys === undefined) return JSON.stringify(item);
+  return JSON.stringify(isPlainObject(item) ? keys.map((key) => item[key] ?? null) : item);
+}
+
+/** A set or a list with keys: order says nothing, and `+` merges. */
+class KeyedList extends JsonList {
+  readonly #identityOf: (item: unknown) => string;
+
+  constructor(json: readonly unknown[], convert: (item: unknown) => Value, identityOf: (item: unknown) => string) {
+    super(json, convert);
+    this.#identityOf = identityOf;
+  }
+
+  override equals(other: List): boolean {
+    if (this.size !== other.size) return false;
+    if (!(other instanceof JsonList)) return super.equals(other);
+    const mine = new Map(this.json.map((item) => [this.#identityOf(item), item]));
+    return other.json.every((item) => {
+      const identity = this.#identityOf(item);
+      return mine.has(identity) && equal(this.convert(mine.get(identity)), other.convert(item));
+    });
+  }
+
+  /** Items of the second take the place of those with the same key; new ones come last. */
+  override concat(other: List): List {
+    if (!(other instanceof JsonList)) return super.concat(other);
+    const merged = new Map(this.json.map((item) => [this.#identityOf(item), item]));
+    for (const item of other.json) merged.set(this.#identityOf(item), item);
+    return new KeyedList([...merged.values()], this.convert, this.#identityOf);
+  }
+}

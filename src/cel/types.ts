@@ -6,6 +6,8 @@ export type Type = SimpleType | TextType | ListType | MapType | ObjectType | Opa
 export interface Bounds {
   /** Characters of a string, bytes, items of a list, entries of a map: at most this many. */
   readonly maxElements?: number;
+  /** `maxElements` follows from the size of requests only; this would bound it. */
+  readonly unbounded?: "maxItems" | "maxLength" | "maxProperties";
   /** The fewest bytes a value takes in JSON. */
   readonly minSize?: number;
 }
@@ -29,7 +31,7 @@ export interface MapType extends Bounds {
   readonly value: Type;
 }
 
-/** A value with known members; two object types are the same when they have the same name. */
+/** A value with known members. Two object types are the same when they are one. */
 export interface ObjectType extends Bounds {
   readonly kind: "object";
   readonly name: string;

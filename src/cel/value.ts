@@ -1,14 +1,343 @@
-/** Values of expressions. */
+/** Values of expressions: what each type is held as, and when two of them are equal. */
+import { dynType, type Type, typeText } from "./types.ts";
 
 /**
  * | type | held as |
  * |---|---|
- * | int | `bigint`: exact in 64 bits, and no slower than numbers where expressions spend their time |
+ * | int | `bigint`: exact in 64 bits, and as quick as numbers where expressions spend their time |
  * | uint | `Uint` |
  * | double | `number` |
  * | string, bool, null | as in JSON |
  * | bytes | `Uint8Array` |
- * | list, map, object | `List`, `MapValue`, both lazy over JSON |
- * | timestamp, duration, type, optional, and types of libraries | a class each |
+ * | list | `List`, lazy over JSON |
+ * | map, object | `MapValue`, lazy over JSON |
+ * | timestamp, duration, type, optional, types of libraries | an `Opaque` each |
  */
-export type Value = bigint | number | string | boolean | null | Uint8Array | object;
+export type Value = bigint | number | string | boolean | null | Uint8Array | Uint | List | MapValue | Opaque;
+
+/** Why an expression has no value. Not an `Error`: it is made often (`a || b`), and where in our code says nothing. */
+export class Failure {
+  readonly message: string;
+
+  constructor(message: string) {
+    this.message = message;
+  }
+}
+
+export function fail(message: string): never {
+  throw new Failure(message);
+}
+
+export class Uint {
+  readonly value: bigint;
+
+  constructor(value: bigint) {
+    this.value = value;
+  }
+}
+
+/** A value of a type with members of its own: equal to what says so itself. */
+export abstract class Opaque {
+  abstract readonly type: Type;
+  abstract equals(other: Value): boolean;
+  /** Its size for costs; 1 unless it has parts. */
+  costSize(): number {
+    return 1;
+  }
+}
+
+export class TypeValue extends Opaque {
+  readonly of: Type;
+  readonly type: Type = { kind: "type" };
+
+  constructor(of: Type) {
+    super();
+    this.of = of;
+  }
+
+  get name(): string {
+    return runtimeName(this.of);
+  }
+
+  override equals(other: Value): boolean {
+    return other instanceof TypeValue && other.name === this.name;
+  }
+}
+
+/** The name of a type as values have it, without parameters. */
+function runtimeName(type: Type): string {
+  switch (type.kind) {
+    case "null":
+      return "null_type";
+    case "timestamp":
+      return "google.protobuf.Timestamp";
+    case "duration":
+      return "google.protobuf.Duration";
+    case "opaque":
+      return type.name;
+    case "list":
+    case "map":
+    case "type":
+      return type.kind;
+    default:
+      return typeText(type);
+  }
+}
+
+export class Optional extends Opaque {
+  static readonly none = new Optional(undefined);
+  readonly type: Type = { kind: "opaque", name: "optional_type", parameters: [dynType] };
+  readonly value: Value | undefined;
+
+  private constructor(value: Value | undefined) {
+    super();
+    this.value = value;
+  }
+
+  static of(value: Value): Optional {
+    return new Optional(value);
+  }
+
+  override equals(other: Value): boolean {
+    if (!(other instanceof Optional)) return false;
+    if (this.value === undefined || other.value === undefined) return this.value === other.value;
+    return equal(this.value, other.value);
+  }
+
+  override costSize(): number {
+    return this.value === undefined ? 1 : sizeForCost(this.value);
+  }
+}
+
+export abstract class List implements Iterable<Value> {
+  abstract readonly size: number;
+  /** Within 0 and size. */
+  abstract at(place: number): Value;
+
+  *[Symbol.iterator](): Iterator<Value> {
+    for (let place = 0; place < this.size; place++) yield this.at(place);
+  }
+
+  /** Lists of JSON know more: sets and keyed lists are equal in any order. */
+  equals(other: List): boolean {
+    if (this.size !== other.size) return false;
+    for (let place = 0; place < this.size; place++) {
+      if (!equal(this.at(place), other.at(place))) return false;
+    }
+    return true;
+  }
+
+  concat(other: List): List {
+    if (other.size === 0) return this;
+    return this.size === 0 ? other : new ConcatList(this, other);
+  }
+}
+
+export class ArrayList extends List {
+  readonly items: readonly Value[];
+
+  constructor(items: readonly Value[]) {
+    super();
+    this.items = items;
+  }
+
+  get size(): number {
+    return this.items.length;
+  }
+
+  at(place: number): Value {
+    return this.items[place]!;
+  }
+}
+
+/** More items than any request has. */
+const LIST_SIZE_MAX = 2 ** 24;
+
+/** `a + a + a` copies nothing: short expressions could otherwise fill the memory. */
+class ConcatList extends List {
+  readonly size: number;
+  readonly #first: List;
+  readonly #second: List;
+
+  constructor(first: List, second: List) {
+    super();
+    this.size = first.size + second.size;
+    if (this.size > LIST_SIZE_MAX) fail(`list too long: ${this.size} items`);
+    this.#first = first;
+    this.#second = second;
+  }
+
+  at(place: number): Value {
+    const { size } = this.#first;
+    return place < size ? this.#first.at(place) : this.#second.at(place - size);
+  }
+
+  override *[Symbol.iterator](): Iterator<Value> {
+    yield* this.#first;
+    yield* this.#second;
+  }
+}
+
+export abstract class MapValue {
+  abstract readonly size: number;
+  /** What `type()` says: a map, or the type of an object. */
+  abstract readonly type: Type;
+  abstract get(key: Value): Value | undefined;
+  abstract keys(): Iterable<Value>;
+
+  has(key: Value): boolean {
+    return this.get(key) !== undefined;
+  }
+
+  /** A member by its name; for objects it may have been escaped. */
+  member(name: string): Value | undefined {
+    return this.get(name);
+  }
+
+  hasMember(name: string): boolean {
+    return this.has(name);
+  }
+
+  equals(other: MapValue): boolean {
+    if (this.size !== other.size) return false;
+    for (const key of this.keys()) {
+      const theirs = other.get(key);
+      if (theirs === undefined || !equal(this.get(key)!, theirs)) return false;
+    }
+    return true;
+  }
+}
+
+const plainMap: Type = { kind: "map", key: dynType, value: dynType };
+
+type Entry = readonly [Value, Value];
+
+export class EntryMap extends MapValue {
+  readonly type = plainMap;
+  readonly #entries: Map<unknown, Entry>;
+
+  private constructor(entries: Map<unknown, Entry>) {
+    super();
+    this.#entries = entries;
+  }
+
+  static readonly empty = new EntryMap(new Map());
+
+  /** Fails when a key comes twice, or is of a type that is none. */
+  static of(entries: Iterable<Entry>): EntryMap {
+    const byKey = new Map<unknown, Entry>();
+    for (const entry of entries) insertEntry(byKey, entry);
+    return new EntryMap(byKey);
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(key: Value): Value | undefined {
+    return this.#entries.get(mapKey(key))?.[1];
+  }
+
+  *keys(): Iterable<Value> {
+    for (const [key] of this.#entries.values()) yield key;
+  }
+}
+
+function insertEntry(entries: Map<unknown, Entry>, entry: Entry): void {
+  const [key] = entry;
+  if (typeof key !== "string" && typeof key !== "bigint" && typeof key !== "boolean" && !(key instanceof Uint)) {
+    fail("unsupported key type");
+  }
+  const held = mapKey(key);
+  if (entries.has(held)) fail(`Failed with repeated key: ${displayKey(key)}`);
+  entries.set(held, entry);
+}
+
+function displayKey(key: Value): string {
+  return key instanceof Uint ? String(key.value) : String(key);
+}
+
+/** Keys that are equal are held alike: 1, 1u and 1.0. Undefined for what is no key. */
+function mapKey(key: Value): string | bigint | boolean | undefined {
+  if (typeof key === "string" || typeof key === "bigint" || typeof key === "boolean") return key;
+  if (key instanceof Uint) return key.value;
+  return typeof key === "number" && Number.isInteger(key) ? BigInt(key) : undefined;
+}
+
+/** Equality of all values: numbers by what they are worth, whatever their type; different types are never equal. */
+export function equal(a: Value, b: Value): boolean {
+  if (isNumeric(a) && isNumeric(b)) return compareNumbers(a, b) === 0;
+  if (a === b) return true;
+  if (a === null || b === null || typeof a !== "object" || typeof b !== "object") return false;
+  if (a instanceof List) return b instanceof List && (b.equals === List.prototype.equals ? a.equals(b) : b.equals(a));
+  if (a instanceof MapValue) return b instanceof MapValue && a.equals(b);
+  if (a instanceof Uint8Array) return b instanceof Uint8Array && compareBytes(a, b) === 0;
+  if (a instanceof Opaque) return a.equals(b);
+  return false;
+}
+
+export function isNumeric(value: Value): value is bigint | number | Uint {
+  return typeof value === "bigint" || typeof value === "number" || value instanceof Uint;
+}
+
+/** -1, 0 or 1; NaN when one of them is NaN. Exact across types: JavaScript compares a bigint with a number so. */
+export function compareNumbers(a: bigint | number | Uint, b: bigint | number | Uint): number {
+  const left = a instanceof Uint ? a.value : a;
+  const right = b instanceof Uint ? b.value : b;
+  if (left < right) return -1;
+  if (left > right) return 1;
+  // biome-ignore lint/suspicious/noDoubleEquals: a bigint and a number of one worth are equal
+  return left == right ? 0 : Number.NaN;
+}
+
+/** By characters, as Go compares; JavaScript's `<` would put those beyond the first plane too low. */
+export function compareStrings(a: string, b: string): number {
+  if (a === b) return 0;
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    const left = a.charCodeAt(i);
+    const right = b.charCodeAt(i);
+    if (left === right) continue;
+    const surrogates = isSurrogate(left) === isSurrogate(right);
+    return (surrogates ? left < right : isSurrogate(right)) ? -1 : 1;
+  }
+  return a.length < b.length ? -1 : 1;
+}
+
+function isSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit < 0xe000;
+}
+
+export function compareBytes(a: Uint8Array, b: Uint8Array): number {
+  return Buffer.compare(a, b);
+}
+
+/** How many parts a value has, for costs: characters, bytes, items, entries; 1 for all that has none. */
+export function sizeForCost(value: Value): number {
+  // UTF-16 units are at least as many as characters: never too cheap, and known at once.
+  if (typeof value === "string") return value.length;
+  if (value === null || typeof value !== "object") return 1;
+  if (value instanceof List || value instanceof MapValue) return value.size;
+  if (value instanceof Uint8Array) return value.length;
+  return value instanceof Opaque ? value.costSize() : 1;
+}
+
+/** The type of a value: what `type(x)` gives. */
+export function typeOfValue(value: Value): Type {
+  switch (typeof value) {
+    case "bigint":
+      return { kind: "int" };
+    case "number":
+      return { kind: "double" };
+    case "string":
+      return { kind: "string" };
+    case "boolean":
+      return { kind: "bool" };
+    default:
+  }
+  if (value === null) return { kind: "null" };
+  if (value instanceof Uint) return { kind: "uint" };
+  if (value instanceof Uint8Array) return { kind: "bytes" };
+  if (value instanceof List) return { kind: "list", element: dynType };
+  return value.type;
+}

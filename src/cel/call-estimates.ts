@@ -1,0 +1,232 @@
+/** What calls can cost, and how large their results can become, from the sizes of their arguments. */
+import type { Expr } from "./ast.ts";
+import { CHECK_COST, LIST_COST, OBJECT_COST, REGEX, TRAVERSAL } from "./costs.ts";
+import { add, fixed, multiply, type Range, scale, unknownRange } from "./range.ts";
+import type { Type } from "./types.ts";
+
+export interface EstimatedArg {
+  readonly type: Type;
+  readonly expr: Expr;
+  readonly size: Range | undefined;
+  /** Of an item of a list, when the list comes from a schema. */
+  readonly elementSize: () => Range;
+}
+
+export interface CallEstimate {
+  readonly cost: Range;
+  readonly size?: Range;
+}
+
+interface Call {
+  readonly id: string;
+  readonly target: EstimatedArg | undefined;
+  readonly args: readonly EstimatedArg[];
+}
+
+type Estimate = (call: Call) => CallEstimate | undefined;
+
+export function callEstimate(
+  name: string,
+  id: string,
+  target: EstimatedArg | undefined,
+  args: readonly EstimatedArg[],
+): CallEstimate {
+  const call = { id, target, args };
+  return byFunction[name]?.(call) ?? byOverload[id]?.(call) ?? { cost: fixed(1) };
+}
+
+function sizeOf(arg: EstimatedArg | undefined): Range {
+  return arg?.size ?? unknownRange;
+}
+
+/** Reading an argument once, or several times. */
+function reading(place: number, times = 1): Estimate {
+  return ({ args }) => ({ cost: scale(sizeOf(args[place]), times * TRAVERSAL) });
+}
+
+/** Reading the text that a function is called on, which gives a text no longer than it. */
+const readingTarget: Estimate = ({ target }) => {
+  const size = sizeOf(target);
+  return { cost: scale(size, TRAVERSAL), size };
+};
+
+const overItems: Estimate = ({ target }) => {
+  if (target?.type.kind !== "list") return { cost: scale(sizeOf(target), TRAVERSAL) };
+  const { kind } = target.type.element;
+  const texts = kind === "string" || kind === "bytes";
+  const each = texts ? add(fixed(1), scale(target.elementSize(), TRAVERSAL)) : fixed(1);
+  return { cost: multiply(sizeOf(target), each) };
+};
+
+const selector: Estimate = ({ args }) => {
+  const length = sizeOf(args[0]);
+  const requirements = scale(scale(length, 0.5), LIST_COST + OBJECT_COST);
+  return { cost: add(add(fixed(LIST_COST), scale(length, TRAVERSAL)), requirements) };
+};
+
+const matching: Estimate = ({ target, args }) => {
+  const text = scale(add(sizeOf(target), fixed(1)), TRAVERSAL);
+  return { cost: multiply(text, scale(sizeOf(args[0]), REGEX)) };
+};
+
+const finding: Estimate = (call) => {
+  return { cost: matching(call)!.cost, size: { min: 0, max: sizeOf(call.target).max } };
+};
+
+const replacing: Estimate = ({ target, args }) => {
+  const text = sizeOf(target);
+  const [old, by] = [sizeOf(args[0]), sizeOf(args[1])];
+  const longest = replaced(text.max, old.min, by.max <= old.min);
+  const shortest = replaced(text.min, old.max, old.max <= by.min);
+  const size = {
+    min: multiply(fixed(shortest.times), by).min + shortest.kept,
+    max: multiply(fixed(longest.times), by).max + longest.kept,
+  };
+  return { cost: scale(text, 2 * TRAVERSAL), size };
+};
+
+/** How often something is replaced, and how much of the text is kept besides. */
+function replaced(text: number, old: number, unchanged: boolean): { readonly times: number; readonly kept: number } {
+  if (old === 0) return { times: text + 1, kept: text };
+  return unchanged ? { times: 0, kept: text } : { times: Math.ceil(text / old), kept: 0 };
+}
+
+const splitting: Estimate = ({ target, args }) => {
+  const size = sizeOf(target);
+  const limit = args[1]?.expr;
+  const most = limit?.kind === "literal" && typeof limit.value === "bigint" ? Number(limit.value) : size.max;
+  return { cost: scale(size, 2 * TRAVERSAL), size: { min: 0, max: most < 0 ? size.max : most } };
+};
+
+const joining: Estimate = ({ target, args }) => {
+  const list = sizeOf(target);
+  let size = multiply(list, target?.elementSize() ?? unknownRange);
+  const separators = { min: Math.max(0, list.min - 1), max: Math.max(0, list.max - 1) };
+  if (args.length > 0) size = add(size, multiply(sizeOf(args[0]), separators));
+  return { cost: scale(size, TRAVERSAL), size };
+};
+
+/** An address has 4 or 16 bytes. */
+const addressSize: Range = { min: 4, max: 16 };
+
+const containsAddress: Estimate = ({ id, args }) => {
+  const compared = scale(add(addressSize, addressSize), TRAVERSAL);
+  const parsed = id === "cidr_contains_ip_string" ? scale(sizeOf(args[0]), TRAVERSAL) : fixed(0);
+  return { cost: add(compared, parsed) };
+};
+
+const containsBlock: Estimate = ({ id, args }) => {
+  const compared = scale(add(addressSize, addressSize), TRAVERSAL);
+  const masked = add(scale(addressSize, TRAVERSAL), fixed(1));
+  const parsed = id === "cidr_contains_cidr_string" ? scale(sizeOf(args[0]), TRAVERSAL) : fixed(0);
+  return { cost: add(add(compared, masked), parsed) };
+};
+
+/** The longest of the named formats' patterns. */
+const FORMAT_LENGTH = 128;
+
+const validating: Estimate = ({ args }) => {
+  return { cost: scale(scale(sizeOf(args[0]), TRAVERSAL), FORMAT_LENGTH * REGEX) };
+};
+
+const escaping: Estimate = ({ args }) => {
+  const size = sizeOf(args[0]);
+  return { cost: scale(size, TRAVERSAL), size };
+};
+
+/** Values of libraries are compared at once. */
+const equality: Estimate = ({ args }) => {
+  const [a, b] = args;
+  if (a?.type.kind === "opaque" && b?.type.kind === "opaque" && a.type.name.includes(".")) return { cost: fixed(1) };
+  return undefined;
+};
+
+const byFunction: Readonly<Record<string, Estimate>> = {
+  check: () => ({ cost: fixed(CHECK_COST) }),
+  fieldSelector: selector,
+  labelSelector: selector,
+  isSorted: overItems,
+  sum: overItems,
+  max: overItems,
+  min: overItems,
+  indexOf: overItems,
+  lastIndexOf: overItems,
+  url: escaping,
+  lowerAscii: readingTarget,
+  upperAscii: readingTarget,
+  substring: readingTarget,
+  trim: readingTarget,
+  replace: replacing,
+  split: splitting,
+  join: joining,
+  find: finding,
+  findAll: finding,
+  cidr: reading(0),
+  isIP: reading(0),
+  isCIDR: reading(0),
+  ip: (call) => (call.id === "cidr_ip" ? { cost: fixed(1) } : reading(0)(call)),
+  "ip.isCanonical": reading(0, 2),
+  containsIP: containsAddress,
+  containsCIDR: containsBlock,
+  quantity: reading(0),
+  isQuantity: reading(0),
+  semver: reading(0),
+  isSemver: reading(0),
+  validate: validating,
+  "_==_": equality,
+};
+
+const joinedText: Estimate = ({ args }) => {
+  const size = add(sizeOf(args[0]), sizeOf(args[1]));
+  return { cost: scale(size, TRAVERSAL), size };
+};
+
+/** Comparing two values reads the shorter one, at most. */
+const comparing: Estimate = ({ args }) => {
+  const max = Math.min(sizeOf(args[0]).max, sizeOf(args[1]).max);
+  return { cost: scale({ min: max > 0 ? 1 : 0, max }, TRAVERSAL) };
+};
+
+function sets(times: number): Estimate {
+  return ({ args }) => ({ cost: add(scale(multiply(sizeOf(args[0]), sizeOf(args[1])), times), fixed(1)) });
+}
+
+const byOverload: Readonly<Record<string, Estimate>> = {
+  string_format: ({ target }) => ({ cost: scale(sizeOf(target), TRAVERSAL) }),
+  string_to_bytes: ({ args }) => {
+    const size = sizeOf(args[0]);
+    // A character has at most 4 bytes.
+    return { cost: scale(size, TRAVERSAL), size: { min: size.min, max: size.max * 4 } };
+  },
+  bytes_to_string: ({ args }) => {
+    const size = sizeOf(args[0]);
+    return { cost: scale(size, TRAVERSAL), size: { min: Math.floor(size.min / 4), max: size.max } };
+  },
+  strings_quote: ({ args }) => {
+    const size = sizeOf(args[0]);
+    return { cost: scale(size, TRAVERSAL), size: { min: size.min + 2, max: size.max * 2 + 2 } };
+  },
+  starts_with_string: reading(0),
+  ends_with_string: reading(0),
+  in_list: ({ args }) => ({ cost: sizeOf(args[1]) }),
+  matches_string: matching,
+  contains_string: ({ target, args }) => {
+    return { cost: multiply(scale(sizeOf(target), TRAVERSAL), scale(sizeOf(args[0]), TRAVERSAL)) };
+  },
+  add_string: joinedText,
+  add_bytes: joinedText,
+  add_list: ({ args }) => ({ cost: fixed(1), size: add(sizeOf(args[0]), sizeOf(args[1])) }),
+  equals: comparing,
+  not_equals: comparing,
+  less_string: comparing,
+  less_equals_string: comparing,
+  greater_string: comparing,
+  greater_equals_string: comparing,
+  less_bytes: comparing,
+  less_equals_bytes: comparing,
+  greater_bytes: comparing,
+  greater_equals_bytes: comparing,
+  list_sets_contains_list: sets(1),
+  list_sets_intersects_list: sets(1),
+  list_sets_equivalent_list: sets(2),
+};

@@ -1,0 +1,137 @@
+/** What calls cost when they are evaluated: cel-go's figures and those of Kubernetes' libraries. All others cost 1. */
+import { List, MapValue, sizeForCost, type Value } from "./value.ts";
+
+export interface CallCost {
+  /** Known before the call, so that a call beyond the budget is never made. */
+  readonly before?: (args: readonly Value[]) => number;
+  /** Known when the result is there. */
+  readonly after?: (result: Value) => number;
+}
+
+/** Reading a text once costs a tenth of its length. */
+export const TRAVERSAL = 0.1;
+/** A regular expression's length counts a quarter: about four characters make one step of the match. */
+export const REGEX = 0.25;
+/** Two checks by the authorizer fit into the budget of one evaluation. */
+export const CHECK_COST = 350_000;
+export const LIST_COST = 10;
+export const MAP_COST = 30;
+export const OBJECT_COST = 40;
+
+function size(args: readonly Value[], place: number): number {
+  return sizeForCost(args[place] ?? null);
+}
+
+function traversed(place: number, times = 1): CallCost {
+  return { before: (args) => Math.ceil(size(args, place) * times * TRAVERSAL) };
+}
+
+const matching: CallCost = {
+  before: (args) => Math.ceil((1 + size(args, 0)) * TRAVERSAL) * Math.ceil(size(args, 1) * REGEX),
+};
+const smaller: CallCost = { before: (args) => Math.ceil(Math.min(size(args, 0), size(args, 1)) * TRAVERSAL) };
+const together: CallCost = { before: (args) => Math.ceil((size(args, 0) + size(args, 1)) * TRAVERSAL) };
+const whole: CallCost = { before: (args) => traversal(args[0] ?? null) };
+/** Half as many requirements as characters, each with its values. */
+const selector: CallCost = {
+  before: (args) => {
+    const length = size(args, 1);
+    return LIST_COST + Math.ceil(length * TRAVERSAL) + Math.ceil(length / 2) * (LIST_COST + OBJECT_COST);
+  },
+};
+
+const byFunction: Readonly<Record<string, CallCost>> = {
+  check: { before: () => CHECK_COST },
+  fieldSelector: selector,
+  labelSelector: selector,
+  isSorted: whole,
+  sum: whole,
+  max: whole,
+  min: whole,
+  indexOf: whole,
+  lastIndexOf: whole,
+  url: traversed(0),
+  lowerAscii: traversed(0),
+  upperAscii: traversed(0),
+  substring: traversed(0),
+  trim: traversed(0),
+  replace: traversed(0, 2),
+  split: traversed(0, 2),
+  join: { after: (result) => Math.ceil(sizeForCost(result) * 2 * TRAVERSAL) },
+  find: matching,
+  findAll: matching,
+  matches: matching,
+  cidr: traversed(0),
+  isIP: traversed(0),
+  isCIDR: traversed(0),
+  "ip.isCanonical": traversed(0, 2),
+  quantity: traversed(0),
+  isQuantity: traversed(0),
+  semver: traversed(0),
+  isSemver: traversed(0),
+  "jsonpatch.escapeKey": traversed(0),
+};
+
+const byOverload: Readonly<Record<string, CallCost>> = {
+  string_to_ip: traversed(0),
+  cidr_contains_ip_ip: traversed(0, 2),
+  cidr_contains_ip_string: {
+    before: (args) => Math.ceil(size(args, 0) * 2 * TRAVERSAL) + Math.ceil(size(args, 1) * TRAVERSAL),
+  },
+  cidr_contains_cidr: {
+    before: (args) => Math.ceil(size(args, 0) * 2 * TRAVERSAL) + Math.ceil(size(args, 0) * TRAVERSAL) + 1,
+  },
+  cidr_contains_cidr_string: {
+    before: (args) => {
+      const network = size(args, 0);
+      const parsed = Math.ceil(size(args, 1) * TRAVERSAL);
+      return Math.ceil(network * 2 * TRAVERSAL) + Math.ceil(network * TRAVERSAL) + 1 + parsed;
+    },
+  },
+  "format-validate": {
+    before: (args) => Math.ceil((1 + size(args, 1)) * TRAVERSAL) * Math.ceil(size(args, 0) * REGEX),
+  },
+  starts_with_string: traversed(0),
+  ends_with_string: traversed(0),
+  string_to_bytes: traversed(0),
+  bytes_to_string: traversed(0),
+  string_format: traversed(0),
+  strings_quote: traversed(0),
+  list_sets_contains_list: { before: (args) => 1 + size(args, 0) * size(args, 1) },
+  list_sets_intersects_list: { before: (args) => 1 + size(args, 0) * size(args, 1) },
+  list_sets_equivalent_list: { before: (args) => 1 + 2 * size(args, 0) * size(args, 1) },
+  in_list: { before: (args) => size(args, 1) },
+  less_string: smaller,
+  less_equals_string: smaller,
+  greater_string: smaller,
+  greater_equals_string: smaller,
+  less_bytes: smaller,
+  less_equals_bytes: smaller,
+  greater_bytes: smaller,
+  greater_equals_bytes: smaller,
+  add_string: together,
+  add_bytes: together,
+  contains_string: {
+    before: (args) => Math.ceil(size(args, 0) * TRAVERSAL) * Math.ceil(size(args, 1) * TRAVERSAL),
+  },
+};
+
+/** Undefined for what costs 1. */
+export function runtimeCost(name: string, overload: string): CallCost | undefined {
+  return byFunction[name] ?? byOverload[overload];
+}
+
+/** Going through all of a value; texts a tenth of their length. */
+function traversal(value: Value): number {
+  if (typeof value === "string" || value instanceof Uint8Array) return Math.floor(sizeForCost(value) * TRAVERSAL);
+  let cost = 0;
+  if (value instanceof List) {
+    for (const item of value) cost += traversal(item);
+    return cost;
+  }
+  if (value instanceof MapValue) {
+    for (const key of value.keys()) cost += traversal(key) + traversal(value.get(key) ?? null);
+    return cost;
+  }
+  return 1;
+}

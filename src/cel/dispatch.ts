@@ -1,0 +1,57 @@
+/** Which signature of a function the values of a call fit. */
+import type { Overload } from "./function.ts";
+import type { Type } from "./types.ts";
+import { fail, List, MapValue, Opaque, Uint, type Value } from "./value.ts";
+
+type Guard = (value: Value) => boolean;
+
+/** Calls the one overload that the arguments fit. Types known at load may still be wrong: null fits many. */
+export function dispatch(overloads: readonly Overload[]): (args: readonly Value[]) => Overload {
+  const candidates = overloads.map((overload) => ({ overload, guards: overload.parameters.map(guardOf) }));
+  const [only] = candidates;
+  if (only !== undefined && candidates.length === 1) {
+    return (args) => (fits(only.guards, args) ? only.overload : noOverload());
+  }
+  return (args) => candidates.find(({ guards }) => fits(guards, args))?.overload ?? noOverload();
+}
+
+function noOverload(): never {
+  return fail("no such overload");
+}
+
+function fits(guards: readonly Guard[], args: readonly Value[]): boolean {
+  for (let i = 0; i < guards.length; i++) if (!guards[i]!(args[i]!)) return false;
+  return true;
+}
+
+function guardOf(type: Type): Guard {
+  switch (type.kind) {
+    case "int":
+      return (value) => typeof value === "bigint";
+    case "double":
+      return (value) => typeof value === "number";
+    case "string":
+      return (value) => typeof value === "string";
+    case "bool":
+      return (value) => typeof value === "boolean";
+    case "uint":
+      return (value) => value instanceof Uint;
+    case "bytes":
+      return (value) => value instanceof Uint8Array;
+    case "null":
+      return (value) => value === null;
+    case "list":
+      return (value) => value instanceof List;
+    case "map":
+    case "object":
+      return (value) => value instanceof MapValue;
+    case "timestamp":
+    case "duration":
+    case "type":
+      return (value) => value instanceof Opaque && value.type.kind === type.kind;
+    case "opaque":
+      return (value) => value instanceof Opaque && value.type.kind === "opaque" && value.type.name === type.name;
+    default:
+      return () => true;
+  }
+}

@@ -1,0 +1,368 @@
+/**
+ * What an expression can cost at most, known before it is evaluated: each part's cost from the sizes its values can
+ * have, which schemas bound (declare.ts). The figures are cel-go's and Kubernetes', so that a rule is accepted here when
+ * it is accepted there.
+ */
+import { ACCUMULATOR, type Call, type Comprehension, type Expr } from "./ast.ts";
+import { callEstimate, type EstimatedArg } from "./call-estimates.ts";
+import type { Checked } from "./checker.ts";
+import { LIST_COST, MAP_COST, OBJECT_COST } from "./costs.ts";
+import { add, fixed, multiply, type Range, union, unknownRange } from "./range.ts";
+import { characters } from "./source.ts";
+import { isOptional, type Type } from "./types.ts";
+
+/** Known before anything is evaluated; `max` may be `Infinity`. */
+export interface CostEstimate {
+  readonly min: number;
+  readonly max: number;
+  /** The lists, maps and strings without a bound of their own that the cost grows with, dearest first. */
+  readonly unbounded: readonly UnboundedPart[];
+}
+
+export interface UnboundedPart {
+  /** `self.spec.items`, `self.names[*]`, `self.labels.*`. */
+  readonly path: string;
+  readonly bound: "maxItems" | "maxLength" | "maxProperties";
+}
+
+/** A part of a schema that a value comes from. */
+export interface Origin {
+  readonly path: string;
+  readonly type: Type;
+}
+
+/** Sizes of the parts of a list or map written in the expression, or made by it. */
+interface EntrySize {
+  readonly kind: "list" | "map";
+  readonly key: Range;
+  readonly value: Range;
+}
+
+interface Local {
+  readonly name: string;
+  readonly origin: Origin | undefined;
+  readonly size: Range | undefined;
+  readonly entry: EntrySize | undefined;
+}
+
+export function estimateCost(checked: Checked): CostEstimate {
+  const estimator = new Estimator(checked);
+  const { min, max } = estimator.cost(checked.expr);
+  // What matters is how much cheaper the expression would be with a bound, so each is tried.
+  const parts = [...estimator.unbounded.values()].slice(0, UNBOUNDED_MAX);
+  const ranked = parts
+    .map((part) => ({ part, bounded: new Estimator(checked, part.path).cost(checked.expr).max }))
+    .filter(({ bounded }) => bounded < max)
+    .sort((a, b) => a.bounded - b.bounded);
+  return { min, max, unbounded: ranked.map(({ part }) => part) };
+}
+
+/** How many parts of a schema are tried. */
+const UNBOUNDED_MAX = 16;
+
+class Estimator {
+  readonly unbounded = new Map<string, UnboundedPart>();
+  readonly #checked: Checked;
+  /** This one part counts as if it were bounded. */
+  readonly #bounded: string | undefined;
+  readonly #costs = new Map<Expr, Range>();
+  readonly #sizes = new Map<Expr, Range>();
+  readonly #entries = new Map<Expr, EntrySize>();
+  readonly #origins = new Map<Expr, Origin>();
+  readonly #locals: Local[] = [];
+
+  constructor(checked: Checked, bounded?: string) {
+    this.#checked = checked;
+    this.#bounded = bounded;
+  }
+
+  cost(expr: Expr): Range {
+    let cost = this.#costs.get(expr);
+    if (cost === undefined) {
+      cost = this.#costOf(expr);
+      // Within loops that shadow each other a part may mean two things; a part is only shared by one macro.
+      this.#costs.set(expr, cost);
+    }
+    return cost;
+  }
+
+  #costOf(expr: Expr): Range {
+    switch (expr.kind) {
+      case "literal":
+        return fixed(0);
+      case "identifier":
+        this.#setOrigin(expr, this.#named(expr.name));
+        return fixed(1);
+      case "select":
+        return this.#select(expr);
+      case "call":
+        return this.#call(expr);
+      case "list":
+        return this.#list(expr);
+      case "map":
+        return this.#map(expr);
+      case "object":
+        return this.#sum(expr.fields.map(({ value }) => value)).plus(OBJECT_COST);
+      case "comprehension":
+        return this.#comprehension(expr);
+      default:
+        return expr satisfies never;
+    }
+  }
+
+  #sum(exprs: readonly Expr[]): { plus: (cost: number) => Range } {
+    const sum = exprs.reduce((total, expr) => add(total, this.cost(expr)), fixed(0));
+    return { plus: (cost) => add(sum, fixed(cost)) };
+  }
+
+  #named(name: string): Origin | undefined {
+    const local = this.#locals.findLast((each) => each.name === name);
+    if (local !== undefined) return local.origin;
+    const type = this.#checked.variableType(name);
+    return type === undefined ? undefined : { path: name, type };
+  }
+
+  #select(expr: Expr & { kind: "select" }): Range {
+    if (this.#checked.meaningOf(expr) !== undefined) return fixed(1);
+    const operand = this.cost(expr.operand);
+    if (expr.test) return operand;
+    this.#setOrigin(expr, member(this.#originOf(expr.operand), expr.field));
+    const { kind } = this.#checked.typeOf(expr.operand);
+    return kind === "map" || kind === "object" ? add(operand, fixed(1)) : operand;
+  }
+
+  #call(expr: Call): Range {
+    const meaning = this.#checked.meaningOf(expr);
+    if (meaning?.kind !== "function") return fixed(0);
+    if (meaning.name === "dyn") {
+      const [arg] = expr.args;
+      const cost = this.cost(arg!);
+      this.#copySizes(expr, arg!);
+      return add(cost, fixed(1));
+    }
+    const argCosts = expr.args.map((arg) => this.cost(arg));
+    const target = meaning.target ? expr.target : undefined;
+    const targetCost = target === undefined ? fixed(0) : this.cost(target);
+    const estimate = this.#overloads(expr, target, argCosts);
+    this.#reached(
+      expr,
+      meaning.overloads.map(({ id }) => id),
+    );
+    if (estimate.size !== undefined && !this.#sizes.has(expr)) this.#sizes.set(expr, estimate.size);
+    return add(targetCost, estimate.cost);
+  }
+
+  /** What any of the functions that a call may mean costs. */
+  #overloads(expr: Call, target: Expr | undefined, argCosts: readonly Range[]): { cost: Range; size?: Range } {
+    const meaning = this.#checked.meaningOf(expr);
+    if (meaning?.kind !== "function") return { cost: fixed(0) };
+    const described = expr.args.map((arg) => this.#describe(arg));
+    const whole = target === undefined ? undefined : this.#describe(target);
+    const argSum = argCosts.reduce(add, fixed(0));
+    if (meaning.name === "_&&_" || meaning.name === "_||_") {
+      const [left = fixed(0), right = fixed(0)] = argCosts;
+      return { cost: { min: left.min, max: left.max + right.max } };
+    }
+    if (meaning.name === "_?_:_") return this.#conditional(expr, argCosts);
+    if (meaning.name === "_+_") this.#joinEntries(expr);
+    let cost: Range | undefined;
+    let size: Range | undefined;
+    const ids = meaning.overloads.length === 0 ? [meaning.name] : meaning.overloads.map(({ id }) => id);
+    for (const id of ids) {
+      const estimate = callEstimate(meaning.name, id, whole, described);
+      cost = cost === undefined ? estimate.cost : union(cost, estimate.cost);
+      if (estimate.size !== undefined) size = size === undefined ? estimate.size : union(size, estimate.size);
+    }
+    return { cost: add(cost ?? fixed(1), argSum), ...(size && { size }) };
+  }
+
+  #conditional(expr: Call, argCosts: readonly Range[]): { cost: Range; size?: Range } {
+    const [condition = fixed(0), yes = fixed(0), no = fixed(0)] = argCosts;
+    const [, first, second] = expr.args;
+    const [a, b] = [this.#entryOf(first!), this.#entryOf(second!)];
+    if (a !== undefined && b !== undefined) this.#entries.set(expr, joined(a, b));
+    const size = union(this.#sizeOrUnknown(first!), this.#sizeOrUnknown(second!));
+    return { cost: add(condition, union(yes, no)), size };
+  }
+
+  #joinEntries(expr: Call): void {
+    const [first, second] = expr.args;
+    const [a, b] = [this.#entryOf(first!), this.#entryOf(second!)];
+    if (a !== undefined && b !== undefined) this.#entries.set(expr, joined(a, b));
+  }
+
+  /** What `a[i]` reaches. */
+  #reached(expr: Call, ids: readonly string[]): void {
+    const [container] = expr.args;
+    for (const id of ids) {
+      if (id !== "index_list" && id !== "index_map") continue;
+      const size = this.#entryOf(container!)?.value;
+      if (size !== undefined) this.#sizes.set(expr, size);
+      this.#setOrigin(expr, items(this.#originOf(container!)));
+    }
+  }
+
+  #describe(expr: Expr): EstimatedArg {
+    const type = this.#checked.typeOf(expr);
+    const origin = this.#originOf(expr);
+    const element = items(origin);
+    return {
+      type,
+      expr,
+      size: this.#sizeOf(expr),
+      elementSize: () => (element === undefined ? unknownRange : (this.#originSize(element) ?? unknownRange)),
+    };
+  }
+
+  #list(expr: Expr & { kind: "list" }): Range {
+    const cost = this.#sum(expr.elements).plus(LIST_COST);
+    const value = this.#unionOf(expr.elements);
+    this.#entries.set(expr, { kind: "list", key: fixed(1), value });
+    return cost;
+  }
+
+  #map(expr: Expr & { kind: "map" }): Range {
+    const cost = this.#sum(expr.entries.flatMap(({ key, value }) => [key, value])).plus(MAP_COST);
+    const key = this.#unionOf(expr.entries.map((entry) => entry.key));
+    const value = this.#unionOf(expr.entries.map((entry) => entry.value));
+    this.#entries.set(expr, { kind: "map", key, value });
+    return cost;
+  }
+
+  #unionOf(exprs: readonly Expr[]): Range {
+    const sizes = exprs.map((expr) => this.#sizeOrUnknown(expr));
+    return sizes.length === 0 ? fixed(0) : sizes.reduce(union);
+  }
+
+  #comprehension(expr: Comprehension): Range {
+    const start = add(this.cost(expr.range), this.cost(expr.init));
+    const before = this.#locals.length;
+    const bound = expr.loop.kind === "bind" ? expr.loop.name : ACCUMULATOR;
+    this.#locals.push({
+      name: bound,
+      origin: this.#originOf(expr.init),
+      size: this.#sizeOf(expr.init),
+      entry: this.#entryOf(expr.init),
+    });
+    if (expr.loop.kind === "bind") {
+      const cost = add(start, this.cost(expr.result));
+      this.#locals.length = before;
+      this.#copySizes(expr, expr.result);
+      return cost;
+    }
+    const inner = this.#locals.length;
+    this.#pushLoopVariables(expr);
+    const each = add(this.cost(expr.condition), this.cost(expr.step));
+    this.#locals.length = inner;
+    const result = this.cost(expr.result);
+    this.#locals.length = before;
+    const count = this.#sizeOrUnknown(expr.range);
+    this.#setLoopSizes(expr, count);
+    return add(add(start, result), multiply(count, each));
+  }
+
+  #pushLoopVariables(expr: Comprehension): void {
+    const origin = this.#originOf(expr.range);
+    const entry = this.#entryOf(expr.range);
+    const isList = (entry?.kind ?? this.#checked.typeOf(expr.range).kind) === "list";
+    const keyed: Local = {
+      name: expr.variable,
+      origin: isList ? undefined : keys(origin),
+      size: entry?.key,
+      entry: undefined,
+    };
+    const valued: Local = { name: expr.variable, origin: items(origin), size: entry?.value, entry: undefined };
+    if (expr.variable2 === undefined) this.#locals.push(isList ? valued : keyed);
+    else this.#locals.push(keyed, { ...valued, name: expr.variable2 });
+  }
+
+  #setLoopSizes(expr: Comprehension, count: Range): void {
+    if (expr.init.kind === "literal") {
+      this.#sizes.set(expr, fixed(1));
+      return;
+    }
+    this.#sizes.set(expr, count);
+    const entry = this.#entryOf(expr.step);
+    if (entry !== undefined) this.#entries.set(expr, entry);
+  }
+
+  #copySizes(to: Expr, from: Expr): void {
+    const size = this.#sizeOf(from);
+    const entry = this.#entryOf(from);
+    if (size !== undefined) this.#sizes.set(to, size);
+    if (entry !== undefined) this.#entries.set(to, entry);
+  }
+
+  #setOrigin(expr: Expr, origin: Origin | undefined): void {
+    if (origin !== undefined) this.#origins.set(expr, origin);
+  }
+
+  #originOf(expr: Expr): Origin | undefined {
+    if (expr.kind === "identifier") return this.#named(expr.name);
+    return this.#origins.get(expr);
+  }
+
+  #entryOf(expr: Expr): EntrySize | undefined {
+    const known = this.#entries.get(expr);
+    if (known !== undefined || expr.kind !== "identifier") return known;
+    return this.#locals.findLast(({ name }) => name === expr.name)?.entry;
+  }
+
+  #sizeOrUnknown(expr: Expr): Range {
+    return this.#sizeOf(expr) ?? unknownRange;
+  }
+
+  #sizeOf(expr: Expr): Range | undefined {
+    const known = this.#sizes.get(expr) ?? writtenSize(expr);
+    if (known !== undefined) return known;
+    const origin = this.#originOf(expr);
+    const declared = origin === undefined ? undefined : this.#originSize(origin);
+    if (declared !== undefined) return declared;
+    if (isScalar(this.#checked.typeOf(expr))) return fixed(1);
+    if (expr.kind !== "identifier") return undefined;
+    return this.#locals.findLast(({ name }) => name === expr.name)?.size;
+  }
+
+  /** What the schema says of its size. */
+  #originSize({ path, type }: Origin): Range | undefined {
+    if (type.maxElements === undefined) return undefined;
+    if (type.unbounded === undefined) return { min: 0, max: type.maxElements };
+    if (path === this.#bounded) return { min: 0, max: 1 };
+    this.unbounded.set(path, { path, bound: type.unbounded });
+    return { min: 0, max: type.maxElements };
+  }
+}
+
+function joined(a: EntrySize, b: EntrySize): EntrySize {
+  return { kind: a.kind, key: union(a.key, b.key), value: union(a.value, b.value) };
+}
+
+function member(origin: Origin | undefined, name: string): Origin | undefined {
+  if (origin?.type.kind === "map") return { path: `${origin.path}.*`, type: origin.type.value };
+  const type = origin?.type.kind === "object" ? origin.type.field(name) : undefined;
+  return type === undefined ? undefined : { path: `${origin!.path}.${name}`, type };
+}
+
+function items(origin: Origin | undefined): Origin | undefined {
+  if (origin?.type.kind === "list") return { path: `${origin.path}[*]`, type: origin.type.element };
+  if (origin?.type.kind === "map") return { path: `${origin.path}.*`, type: origin.type.value };
+  return undefined;
+}
+
+function keys(origin: Origin | undefined): Origin | undefined {
+  return origin?.type.kind === "map" ? { path: `${origin.path}.*`, type: origin.type.key } : undefined;
+}
+
+/** Of what stands in the expression itself. */
+function writtenSize(expr: Expr): Range | undefined {
+  if (expr.kind === "list") return fixed(expr.elements.length);
+  if (expr.kind === "map") return fixed(expr.entries.length);
+  if (expr.kind !== "literal") return undefined;
+  if (typeof expr.value === "string") return fixed(characters(expr.value));
+  return fixed(expr.value instanceof Uint8Array ? expr.value.length : 1);
+}
+
+function isScalar(type: Type): boolean {
+  if (isOptional(type)) return isScalar(type.parameters[0]!);
+  return ["bool", "double", "duration", "int", "timestamp", "uint"].includes(type.kind);
+}

@@ -1,0 +1,404 @@
+/**
+ * A checked expression as closures, one for each part. What each part costs follows cel-go's interpreter: a name or a
+ * step into a value 1, a new list 10, a new map 30, a call 1 unless costs.ts says otherwise; constants, `&&`, `||` and
+ * `?:` themselves nothing.
+ */
+import type { Call, Comprehension, Expr, Identifier, ListLiteral, MapLiteral, ObjectLiteral, Select } from "./ast.ts";
+import type { Checked } from "./checker.ts";
+import { LIST_COST, MAP_COST, OBJECT_COST, runtimeCost, TRAVERSAL } from "./costs.ts";
+import { dispatch } from "./dispatch.ts";
+import { type Frame, type Run, read } from "./frame.ts";
+import { type LoopParts, runLoop } from "./loops.ts";
+import { elementOf, hasMember, memberOf, optionalElement, optionalMember } from "./member.ts";
+import { ArrayList, EntryMap, equal, Failure, fail, List, Optional, sizeForCost, Uint, type Value } from "./value.ts";
+
+export interface Executable {
+  readonly run: Run;
+  /** Variables in the order of their slots, which come first. */
+  readonly variables: readonly string[];
+  readonly slots: number;
+}
+
+const conversions: ReadonlySet<string> = new Set(
+  "bool bytes double duration dyn int string timestamp type uint".split(" "),
+);
+
+export function executable(checked: Checked): Executable {
+  const builder = new Builder(checked);
+  const run = builder.build(checked.expr);
+  return { run, variables: [...builder.variables.keys()], slots: builder.slots };
+}
+
+class Builder {
+  readonly variables = new Map<string, number>();
+  readonly #checked: Checked;
+  readonly #constants = new Map<Expr, Value | undefined>();
+  readonly #locals: (readonly [string, number])[] = [];
+  #localSlots = 0;
+
+  constructor(checked: Checked) {
+    this.#checked = checked;
+    // Variables have the first slots, so they are counted before any local one is.
+    for (const meaning of checked.meanings()) {
+      if (meaning.kind !== "variable" || meaning.local || this.variables.has(meaning.name)) continue;
+      this.variables.set(meaning.name, this.variables.size);
+    }
+  }
+
+  get slots(): number {
+    return this.variables.size + this.#localSlots;
+  }
+
+  /** `free` for the branches of a conditional, whose first name costs nothing. */
+  build(expr: Expr, free = false): Run {
+    const constant = this.#constant(expr);
+    if (constant !== undefined) return () => constant;
+    switch (expr.kind) {
+      case "literal":
+        return fail("literals are constants");
+      case "identifier":
+        return this.#name(expr, expr.name, free);
+      case "select":
+        return this.#select(expr, free);
+      case "call":
+        return this.#call(expr, free);
+      case "list":
+        return this.#list(expr);
+      case "map":
+        return this.#map(expr);
+      case "object":
+        return this.#object(expr);
+      case "comprehension":
+        return this.#loop(expr);
+      default:
+        return expr satisfies never;
+    }
+  }
+
+  #name(expr: Identifier | Select, name: string, free: boolean): Run {
+    const meaning = this.#checked.meaningOf(expr);
+    if (meaning?.kind !== "variable") return () => fail(`undeclared reference to '${name}'`);
+    const get = read(this.#slotOf(meaning.name, meaning.local), meaning.name);
+    if (free) return get;
+    return (frame) => {
+      frame.charge(1);
+      return get(frame);
+    };
+  }
+
+  #slotOf(name: string, local: boolean): number {
+    const slot = local ? this.#locals.findLast(([each]) => each === name)?.[1] : this.variables.get(name);
+    return slot ?? fail(`undeclared reference to '${name}'`);
+  }
+
+  #select(expr: Select, free: boolean): Run {
+    if (this.#checked.meaningOf(expr) !== undefined) return this.#name(expr, expr.field, free);
+    const { operand, cost } = this.#operand(expr.operand, free);
+    const { field } = expr;
+    if (expr.test) {
+      return (frame) => {
+        const value = operand(frame);
+        if (cost > 1) frame.charge(cost - 1);
+        return hasMember(value, field);
+      };
+    }
+    return (frame) => {
+      const value = operand(frame);
+      frame.charge(cost);
+      return memberOf(value, field);
+    };
+  }
+
+  /** What a step into a value starts from; the first step into what is computed costs one more. */
+  #operand(expr: Expr, free: boolean): { operand: Run; cost: number } {
+    const reached = this.#isReached(expr);
+    return { operand: this.build(expr, reached && free), cost: reached || free ? 1 : 2 };
+  }
+
+  /** Names and steps into values, which cel-go calls attributes. */
+  #isReached(expr: Expr): boolean {
+    if (this.#constant(expr) !== undefined) return false;
+    if (expr.kind === "identifier") return true;
+    if (expr.kind === "select") return !expr.test;
+    return expr.kind === "call" && ["_[_]", "_[?_]", "_?._", "_?_:_"].includes(expr.name);
+  }
+
+  #call(expr: Call, free: boolean): Run {
+    const [first, second, third] = expr.args;
+    switch (expr.name) {
+      case "_&&_":
+        return this.#logic(this.build(first!), this.build(second!), false);
+      case "_||_":
+        return this.#logic(this.build(first!), this.build(second!), true);
+      case "_?_:_":
+        return conditional(this.build(first!), this.build(second!, true), this.build(third!, true));
+      case "_[_]":
+        return this.#index(expr, free, elementOf);
+      case "_[?_]":
+        return this.#index(expr, free, optionalElement);
+      case "_?._":
+        return this.#index(expr, free, (value, name) => optionalMember(value, name as string));
+      case "_==_":
+        return this.#equality(first!, second!, true);
+      case "_!=_":
+        return this.#equality(first!, second!, false);
+      default:
+        return this.#otherwise(expr) ?? this.#function(expr);
+    }
+  }
+
+  /** Either side may decide alone, even when the other fails. */
+  #logic(left: Run, right: Run, decisive: boolean): Run {
+    return (frame) => {
+      const first = attempt(left, frame);
+      if (first === decisive) return decisive;
+      const second = attempt(right, frame);
+      if (second === decisive) return decisive;
+      if (first instanceof Failure) throw first;
+      if (second instanceof Failure) throw second;
+      return !decisive;
+    };
+  }
+
+  #index(expr: Call, free: boolean, step: (value: Value, index: Value) => Value): Run {
+    const [target, key] = expr.args;
+    const { operand, cost } = this.#operand(target!, free);
+    const index = this.build(key!, this.#isReached(key!));
+    return (frame) => {
+      const value = operand(frame);
+      const at = index(frame);
+      frame.charge(cost);
+      return step(value, at);
+    };
+  }
+
+  #equality(first: Expr, second: Expr, wanted: boolean): Run {
+    const left = this.build(first);
+    const right = this.build(second);
+    return (frame) => {
+      const a = left(frame);
+      const b = right(frame);
+      frame.charge(Math.ceil(Math.min(sizeForCost(a), sizeForCost(b)) * TRAVERSAL));
+      return equal(a, b) === wanted;
+    };
+  }
+
+  /** `a.or(b)` and `a.orValue(b)` look at `b` only when `a` is nothing. */
+  #otherwise(expr: Call): Run | undefined {
+    const meaning = this.#checked.meaningOf(expr);
+    if (meaning?.kind !== "function" || !meaning.target || (expr.name !== "or" && expr.name !== "orValue")) {
+      return undefined;
+    }
+    const target = this.build(expr.target!);
+    const other = this.build(expr.args[0]!);
+    const whole = expr.name === "or";
+    return (frame) => {
+      const value = target(frame);
+      if (!(value instanceof Optional)) return fail("no such overload");
+      if (value.value !== undefined) return whole ? value : value.value;
+      const fallback = other(frame);
+      return whole && !(fallback instanceof Optional) ? fail("no such overload") : fallback;
+    };
+  }
+
+  #function(expr: Call): Run {
+    const meaning = this.#checked.meaningOf(expr);
+    if (meaning?.kind !== "function") return () => fail(`undeclared reference to '${expr.name}'`);
+    const membership = meaning.name === "@in" ? this.#constantMembership(expr) : undefined;
+    if (membership !== undefined) return membership;
+    const args = (meaning.target ? [expr.target!, ...expr.args] : expr.args).map((arg) => this.build(arg));
+    const choose = dispatch(meaning.overloads);
+    const costs = new Map(meaning.overloads.map(({ id }) => [id, runtimeCost(meaning.name, id)]));
+    return (frame) => {
+      const values = args.map((arg) => arg(frame));
+      const overload = choose(values);
+      const cost = costs.get(overload.id);
+      if (cost?.before !== undefined) frame.charge(cost.before(values));
+      else if (cost === undefined) frame.charge(1);
+      const result = (overload.call as (...args: readonly Value[]) => Value)(...values);
+      if (cost?.after !== undefined) frame.charge(cost.after(result));
+      return result;
+    };
+  }
+
+  /** `x in ["a", "b"]`: looked up at once, and free. */
+  #constantMembership(expr: Call): Run | undefined {
+    const [item, list] = expr.args;
+    const values = this.#constant(list!);
+    if (!(values instanceof List)) return undefined;
+    const texts = new Set<Value>();
+    for (const value of values) {
+      if (typeof value !== "string") return undefined;
+      texts.add(value);
+    }
+    const run = this.build(item!);
+    return (frame) => texts.has(run(frame));
+  }
+
+  #list(expr: ListLiteral): Run {
+    const elements = expr.elements.map((element) => this.build(element));
+    const { optional } = expr;
+    return (frame) => {
+      const items: Value[] = [];
+      elements.forEach((element, place) => {
+        const value = element(frame);
+        if (!optional.has(place)) items.push(value);
+        else if (!(value instanceof Optional)) fail("cannot initialize optional list element from non-optional value");
+        else if (value.value !== undefined) items.push(value.value);
+      });
+      frame.charge(LIST_COST);
+      return new ArrayList(items);
+    };
+  }
+
+  #map(expr: MapLiteral): Run {
+    const entries = expr.entries.map(({ key, value, optional }) => ({
+      key: this.build(key),
+      value: this.build(value),
+      optional,
+    }));
+    return (frame) => {
+      const built: (readonly [Value, Value])[] = [];
+      for (const { key, value, optional } of entries) {
+        const name = key(frame);
+        const held = value(frame);
+        if (!optional) built.push([name, held]);
+        else if (!(held instanceof Optional)) fail("cannot initialize optional entry from non-optional value");
+        else if (held.value !== undefined) built.push([name, held.value]);
+      }
+      frame.charge(MAP_COST);
+      return EntryMap.of(built);
+    };
+  }
+
+  #object(expr: ObjectLiteral): Run {
+    const fields = expr.fields.map(({ name, value, optional }) => ({ name, value: this.build(value), optional }));
+    return (frame) => {
+      const built: (readonly [Value, Value])[] = [];
+      for (const { name, value, optional } of fields) {
+        const held = value(frame);
+        if (!optional) built.push([name, held]);
+        else if (held instanceof Optional && held.value !== undefined) built.push([name, held.value]);
+      }
+      frame.charge(OBJECT_COST);
+      return EntryMap.of(built);
+    };
+  }
+
+  #loop(expr: Comprehension): Run {
+    const { loop } = expr;
+    const range = this.build(expr.range);
+    const before = this.#locals.length;
+    if (loop.kind === "bind") {
+      const value = this.build(expr.init);
+      const slot = this.#local(loop.name);
+      const result = this.build(expr.result);
+      this.#locals.length = before;
+      return (frame) => {
+        frame.set(slot, () => value(frame));
+        return result(frame);
+      };
+    }
+    const slot = this.#local(expr.variable);
+    const slot2 = expr.variable2 === undefined ? undefined : this.#local(expr.variable2);
+    const parts: LoopParts = {
+      kind: loop.kind,
+      slot,
+      slot2,
+      ...("predicate" in loop
+        ? { body: this.build(loop.predicate) }
+        : {
+            body: this.build(loop.transform),
+            bodyIsConstant: this.#constant(loop.transform) !== undefined,
+            ...(loop.filter && { filter: this.build(loop.filter) }),
+          }),
+    };
+    this.#locals.length = before;
+    return runLoop(range, parts);
+  }
+
+  #local(name: string): number {
+    const slot = this.variables.size + this.#localSlots++;
+    this.#locals.push([name, slot]);
+    return slot;
+  }
+
+  /** Literals, lists and maps of constants, and conversions of them: known at load, and free. */
+  #constant(expr: Expr): Value | undefined {
+    if (this.#constants.has(expr)) return this.#constants.get(expr);
+    const value = this.#fold(expr);
+    this.#constants.set(expr, value);
+    return value;
+  }
+
+  #fold(expr: Expr): Value | undefined {
+    switch (expr.kind) {
+      case "literal":
+        return expr.unsigned === true ? new Uint(expr.value as bigint) : expr.value;
+      case "identifier":
+      case "select": {
+        const meaning = this.#checked.meaningOf(expr);
+        return meaning?.kind === "constant" ? meaning.value : undefined;
+      }
+      case "list": {
+        if (expr.optional.size > 0) return undefined;
+        const items = expr.elements.map((element) => this.#constant(element));
+        return items.every((item) => item !== undefined) ? new ArrayList(items) : undefined;
+      }
+      case "map":
+        return this.#foldMap(expr);
+      case "call":
+        return this.#foldConversion(expr);
+      default:
+        return undefined;
+    }
+  }
+
+  #foldMap(expr: MapLiteral): Value | undefined {
+    const entries: (readonly [Value, Value])[] = [];
+    for (const { key, value, optional } of expr.entries) {
+      const [name, held] = [this.#constant(key), this.#constant(value)];
+      if (optional || name === undefined || held === undefined) return undefined;
+      entries.push([name, held]);
+    }
+    return succeed(() => EntryMap.of(entries));
+  }
+
+  #foldConversion(expr: Call): Value | undefined {
+    const [only] = expr.args;
+    const meaning = this.#checked.meaningOf(expr);
+    if (expr.target !== undefined || expr.args.length !== 1 || !conversions.has(expr.name)) return undefined;
+    const value = this.#constant(only!);
+    if (value === undefined || meaning?.kind !== "function") return undefined;
+    return succeed(() => (dispatch(meaning.overloads)([value]).call as (value: Value) => Value)(value));
+  }
+}
+
+function conditional(condition: Run, yes: Run, no: Run): Run {
+  return (frame) => {
+    const decided = condition(frame);
+    if (decided === true) return yes(frame);
+    return decided === false ? no(frame) : fail("no such overload");
+  };
+}
+
+/** The truth value, or why there is none. */
+function attempt(run: Run, frame: Frame): boolean | Failure {
+  try {
+    const value = run(frame);
+    return typeof value === "boolean" ? value : new Failure("no such overload");
+  } catch (error) {
+    if (error instanceof Failure) return error;
+    throw error;
+  }
+}
+
+/** What fails at load is left to fail when it is evaluated. */
+function succeed(make: () => Value): Value | undefined {
+  try {
+    return make();
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,47 @@
+/** What one evaluation holds: its variables, and what it has spent. */
+import { fail, type Value } from "./value.ts";
+
+/** The budget is used up: ends the evaluation wherever it is, and no `||` makes up for it. */
+export class CostExceeded {
+  readonly message = "operation cancelled: actual cost limit exceeded";
+}
+
+/** A part of an expression, ready to be evaluated. Throws a `Failure` or `CostExceeded`. */
+export type Run = (frame: Frame) => Value;
+
+export class Frame {
+  spent = 0;
+  readonly #budget: number;
+  readonly #slots: (Value | undefined | (() => Value))[];
+
+  constructor(slots: (Value | undefined | (() => Value))[], budget: number) {
+    this.#slots = slots;
+    this.#budget = budget;
+  }
+
+  charge(cost: number): void {
+    this.spent += cost;
+    if (this.spent > this.#budget) throw new CostExceeded();
+  }
+
+  get(slot: number): Value | undefined {
+    const held = this.#slots[slot];
+    if (typeof held !== "function") return held;
+    const value = held();
+    this.#slots[slot] = value;
+    return value;
+  }
+
+  set(slot: number, value: Value | (() => Value)): void {
+    this.#slots[slot] = value;
+  }
+}
+
+/** Reads a variable, or says that it was not given. */
+export function read(slot: number, name: string): Run {
+  return (frame) => frame.get(slot) ?? missing(frame.get(slot), name);
+}
+
+function missing(value: Value | undefined, name: string): Value {
+  return value === undefined ? fail(`no such attribute(s): ${name}`) : value;
+}

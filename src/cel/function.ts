@@ -1,0 +1,51 @@
+/** What a function is: its signatures, and for each what it does. */
+import type { Type } from "./types.ts";
+import type { Value } from "./value.ts";
+
+export interface Overload {
+  /** As cel-go names it (`string_size`, `index_list`): costs are given by these names. */
+  readonly id: string;
+  /** Called on a value: `x.f(y)`; the value is the first parameter. */
+  readonly member: boolean;
+  readonly parameters: readonly Type[];
+  readonly result: Type;
+  /** Throws a `Failure` when there is no result. */
+  readonly call: (...args: never[]) => Value;
+}
+
+export interface FunctionDeclaration {
+  readonly name: string;
+  readonly overloads: readonly Overload[];
+}
+
+/** A set of functions, and names of constants and types, that expressions may use. */
+export interface Library {
+  readonly functions: readonly FunctionDeclaration[];
+  readonly constants?: Readonly<Record<string, { readonly type: Type; readonly value: Value }>>;
+}
+
+type Call = Overload["call"];
+
+/** `f(a, b)`. */
+export function overload(id: string, parameters: readonly Type[], result: Type, call: Call): Overload {
+  return { id, member: false, parameters, result, call };
+}
+
+/** `a.f(b)`. */
+export function method(id: string, parameters: readonly Type[], result: Type, call: Call): Overload {
+  return { id, member: true, parameters, result, call };
+}
+
+export function functionOf(name: string, ...overloads: readonly Overload[]): FunctionDeclaration {
+  return { name, overloads };
+}
+
+/** Functions of several libraries under one name become one function with all their overloads. */
+export function mergeFunctions(libraries: readonly Library[]): ReadonlyMap<string, FunctionDeclaration> {
+  const merged = new Map<string, FunctionDeclaration>();
+  for (const declared of libraries.flatMap(({ functions }) => functions)) {
+    const before = merged.get(declared.name)?.overloads ?? [];
+    merged.set(declared.name, { name: declared.name, overloads: [...before, ...declared.overloads] });
+  }
+  return merged;
+}

@@ -1,0 +1,18 @@
+/** What maps that loops build are typed by; the loops themselves are run by the evaluator. */
+import { functionOf, type Library, overload } from "../function.ts";
+import { mapType, parameter } from "../types.ts";
+import { fail } from "../value.ts";
+
+const k = parameter("K");
+const v = parameter("V");
+const map = mapType(k, v);
+
+export const loops: Library = {
+  functions: [
+    functionOf(
+      "cel.@mapInsert",
+      overload("@mapInsert_map_key_value", [map, k, v], map, () => fail("no such overload")),
+      overload("@mapInsert_map_map", [map, map], map, () => fail("no such overload")),
+    ),
+  ],
+};

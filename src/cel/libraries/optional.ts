@@ -1,0 +1,60 @@
+/** Values that may be missing: `optional.of(x)`, `a.?b`, `.orValue(y)`. */
+import { functionOf, type Library, method, overload } from "../function.ts";
+import { Duration, Timestamp } from "../time-value.ts";
+import { boolType, optionalType, parameter } from "../types.ts";
+import { fail, isNumeric, List, MapValue, Optional, Uint, type Value } from "../value.ts";
+
+const v = parameter("V");
+const optionalV = optionalType(v);
+
+/** What a type starts with: 0, "", an empty list, null. */
+function isZero(value: Value): boolean {
+  if (value === null || value === "" || value === false) return true;
+  if (isNumeric(value)) return Number(value instanceof Uint ? value.value : value) === 0;
+  if (value instanceof Uint8Array) return value.length === 0;
+  if (value instanceof List || value instanceof MapValue) return value.size === 0;
+  if (value instanceof Optional) return value.value === undefined || isZero(value.value);
+  if (value instanceof Duration) return value.nanos === 0n;
+  // Go's zero time is the first instant of the year 1.
+  return value instanceof Timestamp && value.seconds === -62_135_596_800n;
+}
+
+export const optional: Library = {
+  functions: [
+    functionOf(
+      "optional.of",
+      overload("optional_of", [v], optionalV, (value: Value) => Optional.of(value)),
+    ),
+    functionOf(
+      "optional.ofNonZeroValue",
+      overload("optional_ofNonZeroValue", [v], optionalV, (value: Value) => {
+        return isZero(value) ? Optional.none : Optional.of(value);
+      }),
+    ),
+    functionOf(
+      "optional.none",
+      overload("optional_none", [], optionalV, () => Optional.none),
+    ),
+    functionOf(
+      "value",
+      method("optional_value", [optionalV], v, (held: Optional) => held.value ?? absent(held.value)),
+    ),
+    functionOf(
+      "hasValue",
+      method("optional_hasValue", [optionalV], boolType, (held: Optional) => held.value !== undefined),
+    ),
+    // The evaluator looks at the second only when the first is nothing; here for their types.
+    functionOf(
+      "or",
+      method("optional_or_optional", [optionalV, optionalV], optionalV, () => fail("no such overload")),
+    ),
+    functionOf(
+      "orValue",
+      method("optional_orValue_value", [optionalV, v], v, () => fail("no such overload")),
+    ),
+  ],
+};
+
+function absent(value: Value | undefined): Value {
+  return value === undefined ? fail("optional.none() dereference") : value;
+}

@@ -1,0 +1,177 @@
+/** Texts by characters: places, parts, replacing, splitting, joining, and `format`. */
+import { type FunctionDeclaration, functionOf, type Library, method, overload } from "../function.ts";
+import { dynType, intType, listType, stringType, type Type } from "../types.ts";
+import { ArrayList, fail, type List } from "../value.ts";
+import { formatText } from "./text-format.ts";
+
+const ascii = /^[\0-\x7f]*$/;
+
+/** Places in texts are those of characters. In plain ASCII, which most are, every unit is one. */
+function lettersOf(text: string): string | readonly string[] {
+  return ascii.test(text) ? text : [...text];
+}
+
+function slice(letters: string | readonly string[], from: number, to?: number): string {
+  return typeof letters === "string" ? letters.slice(from, to) : letters.slice(from, to).join("");
+}
+
+function within(place: bigint, length: number): number {
+  return place < 0n || place > BigInt(length) ? fail(`index out of range: ${place}`) : Number(place);
+}
+
+function charAt(text: string, place: bigint): string {
+  const letters = lettersOf(text);
+  const at = within(place, letters.length);
+  return letters[at] ?? "";
+}
+
+function indexOf(text: string, part: string, from = 0n): bigint {
+  if (part === "") return from;
+  if (from < 0n) return fail(`index out of range: ${from}`);
+  const letters = lettersOf(text);
+  if (from >= BigInt(letters.length)) return -1n;
+  if (typeof letters === "string") return BigInt(text.indexOf(part, Number(from)));
+  const skipped = letters.slice(0, Number(from)).join("").length;
+  return characterPlace(text, text.indexOf(part, skipped));
+}
+
+function lastIndexOf(text: string, part: string, from?: bigint): bigint {
+  const letters = lettersOf(text);
+  if (part === "") return from ?? BigInt(letters.length);
+  if (from !== undefined && from < 0n) return fail(`index out of range: ${from}`);
+  if (from !== undefined && from >= BigInt(letters.length)) return -1n;
+  if (from === undefined) return characterPlace(text, text.lastIndexOf(part));
+  const skipped = slice(letters, 0, Number(from)).length;
+  return characterPlace(text, text.lastIndexOf(part, skipped));
+}
+
+function characterPlace(text: string, unit: number): bigint {
+  return unit < 0 ? -1n : BigInt(lettersOf(text.slice(0, unit)).length);
+}
+
+function substring(text: string, from: bigint, to?: bigint): string {
+  const letters = lettersOf(text);
+  if (to !== undefined && from > to) return fail(`invalid substring range. start: ${from}, end: ${to}`);
+  const start = within(from, letters.length);
+  return slice(letters, start, to === undefined ? undefined : within(to, letters.length));
+}
+
+function lowerAscii(text: string): string {
+  return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}
+
+function upperAscii(text: string): string {
+  return text.replace(/[a-z]+/g, (letters) => letters.toUpperCase());
+}
+
+const RESULT_LENGTH_MAX = 2 ** 26;
+
+/** Up to `limit` times, all when it is negative. An empty text is found before, between and after all characters. */
+function replace(text: string, old: string, by: string, limit = -1n): string {
+  const most = limit < 0n ? Number.POSITIVE_INFINITY : Number(limit);
+  const pieces = old === "" ? ["", ...text, ""] : text.split(old);
+  const times = Math.min(pieces.length - 1, most);
+  if (text.length + times * by.length > RESULT_LENGTH_MAX) return fail("text too long");
+  const rest = pieces.slice(times);
+  const joined = [...pieces.slice(0, times), ""].join(by);
+  return joined + rest.join(old);
+}
+
+/** At most `limit` parts, the last with all that is left; none for 0, all for less. */
+function split(text: string, separator: string, limit = -1n): List {
+  if (limit === 0n) return new ArrayList([]);
+  const parts = separator === "" ? [...text] : text.split(separator);
+  const most = limit < 0n || limit > BigInt(parts.length) ? parts.length : Number(limit);
+  if (most === parts.length) return new ArrayList(parts);
+  return new ArrayList([...parts.slice(0, most - 1), parts.slice(most - 1).join(separator)]);
+}
+
+function join(list: List, separator = ""): string {
+  const parts: string[] = [];
+  let length = 0;
+  for (const item of list) {
+    if (typeof item !== "string") return fail("join: invalid input");
+    length += item.length + separator.length;
+    if (length > RESULT_LENGTH_MAX) return fail("text too long");
+    parts.push(item);
+  }
+  return parts.join(separator);
+}
+
+const quoted: Readonly<Record<string, string>> = {
+  "\x07": "\\a",
+  "\b": "\\b",
+  "\f": "\\f",
+  "\n": "\\n",
+  "\r": "\\r",
+  "\t": "\\t",
+  "\v": "\\v",
+  "\\": "\\\\",
+  '"': '\\"',
+};
+
+function quote(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is escaped
+  return `"${text.toWellFormed().replace(/[\x07\b\f\n\r\t\v\\"]/g, (letter) => quoted[letter]!)}"`;
+}
+
+// Go's white space, which is Unicode's.
+const space = String.raw`[\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+`;
+const outer = new RegExp(`^${space}|${space}$`, "g");
+
+const strings1 = [stringType];
+const strings2 = [stringType, stringType];
+const strings3 = [stringType, stringType, stringType];
+
+function textFunction(name: string, id: string, call: (text: string) => string): FunctionDeclaration {
+  return functionOf(name, method(id, strings1, stringType, call));
+}
+
+/** A function with and without a last argument, which is an int. */
+function withLimit(
+  name: string,
+  id: string,
+  parameters: readonly Type[],
+  result: Type,
+  call: (...args: never[]) => string | bigint | List,
+): FunctionDeclaration {
+  return functionOf(
+    name,
+    method(id, parameters, result, call),
+    method(`${id}_int`, [...parameters, intType], result, call),
+  );
+}
+
+export const strings: Library = {
+  functions: [
+    functionOf("charAt", method("string_char_at_int", [stringType, intType], stringType, charAt)),
+    withLimit("indexOf", "string_index_of_string", strings2, intType, indexOf),
+    withLimit("lastIndexOf", "string_last_index_of_string", strings2, intType, lastIndexOf),
+    textFunction("lowerAscii", "string_lower_ascii", lowerAscii),
+    textFunction("upperAscii", "string_upper_ascii", upperAscii),
+    withLimit("replace", "string_replace_string_string", strings3, stringType, replace),
+    withLimit("split", "string_split_string", strings2, listType(stringType), split),
+    withLimit("substring", "string_substring_int", [stringType, intType], stringType, substring),
+    textFunction("trim", "string_trim", (text) => text.replace(outer, "")),
+    functionOf("format", method("string_format", [stringType, listType(dynType)], stringType, formatText)),
+    functionOf("strings.quote", overload("strings_quote", strings1, stringType, quote)),
+    functionOf(
+      "join",
+      method("list_join", [listType(stringType)], stringType, join),
+      method("list_join_string", [listType(stringType), stringType], stringType, join),
+    ),
+  ],
+};
+
+function member(name: string, id: string, test: (text: string, part: string) => boolean): FunctionDeclaration {
+  return functionOf(name, method(id, strings2, { kind: "bool" }, test));
+}
+
+/** What every version of the language has. */
+export const basicStrings: Library = {
+  functions: [
+    member("contains", "contains_string", (text, part) => text.includes(part)),
+    member("startsWith", "starts_with_string", (text, part) => text.startsWith(part)),
+    member("endsWith", "ends_with_string", (text, part) => text.endsWith(part)),
+  ],
+};

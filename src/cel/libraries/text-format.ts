@@ -1,0 +1,141 @@
+/** `"%s has %d".format([a, b])`, as cel-go prints it for American readers. */
+import { Duration, Timestamp } from "../time-value.ts";
+import { fail, type List, List as ListClass, MapValue, TypeValue, Uint, type Value } from "../value.ts";
+import { doubleText } from "./conversion.ts";
+
+const clause = /%(?:%|(?:\.(\d*))?(.)|$)/gsu;
+const PRECISION_MAX = 1000;
+
+export function formatText(pattern: string, args: List): string {
+  let place = 0;
+  const text = pattern.replaceAll(clause, (whole, precision: string | undefined, letter: string | undefined) => {
+    if (whole === "%%") return "%";
+    if (letter === undefined) return fail("unexpected end of string");
+    if (place >= args.size) return fail(`index ${place} out of range`);
+    const value = args.at(place++);
+    if (precision !== undefined && letter !== "f" && letter !== "e") {
+      return fail(`unrecognized formatting clause "${letter}"`);
+    }
+    return formatted(letter, value, precision === undefined || precision === "" ? 6 : digitsOf(precision));
+  });
+  return place < args.size ? fail(`too many arguments supplied to string.format (expected ${place})`) : text;
+}
+
+function digitsOf(precision: string): number {
+  const digits = Number(precision);
+  return digits > PRECISION_MAX ? fail(`precision too large: ${precision}`) : digits;
+}
+
+function formatted(letter: string, value: Value, precision: number): string {
+  switch (letter) {
+    case "s":
+      return shown(value);
+    case "d":
+      return whole(value) ?? shownDouble(value) ?? fail(mismatch("decimal clause can only be used on integers", value));
+    case "f":
+      return number("fixed-point", value, (size) => fixed(size, precision));
+    case "e":
+      return number("scientific", value, (size) => scientific(size, precision));
+    case "b":
+      return typeof value === "boolean" ? (value ? "1" : "0") : radix("binary", value, 2);
+    case "o":
+      return radix("octal", value, 8);
+    case "x":
+      return hex(value);
+    case "X":
+      return hex(value).toUpperCase();
+    default:
+      return fail(`unrecognized formatting clause "${letter}"`);
+  }
+}
+
+function mismatch(what: string, value: Value): string {
+  return `error during formatting: ${what}, was given ${typeName(value)}`;
+}
+
+function typeName(value: Value): string {
+  if (value === null) return "null_type";
+  if (value instanceof ListClass) return "list";
+  return value instanceof MapValue ? "map" : typeof value;
+}
+
+function whole(value: Value): string | undefined {
+  if (typeof value === "bigint") return String(value);
+  return value instanceof Uint ? String(value.value) : undefined;
+}
+
+/** Only for what is not finite: other doubles are no integers. */
+function shownDouble(value: Value): string | undefined {
+  return typeof value === "number" && !Number.isFinite(value) ? infinite(value) : undefined;
+}
+
+function infinite(value: number): string {
+  if (Number.isNaN(value)) return "NaN";
+  return value > 0 ? "Infinity" : "-Infinity";
+}
+
+/** Names of what is not finite may be given as texts, as JSON has to. */
+function number(clause: string, value: Value, print: (size: number) => string): string {
+  if (value === "NaN" || value === "Infinity" || value === "-Infinity") return value;
+  const size = typeof value === "bigint" ? Number(value) : value instanceof Uint ? Number(value.value) : value;
+  if (typeof size !== "number") return fail(mismatch(`${clause} clause can only be used on doubles`, value));
+  return Number.isFinite(size) ? print(size) : infinite(size);
+}
+
+function fixed(size: number, precision: number): string {
+  // JavaScript knows up to 100 digits, and turns to exponents at 10^21.
+  if (Math.abs(size) >= 1e21)
+    return precision === 0 ? String(BigInt(size)) : `${BigInt(size)}.${"0".repeat(precision)}`;
+  return precision <= 100 ? size.toFixed(precision) : size.toFixed(100).padEnd(precision - 100, "0");
+}
+
+function scientific(size: number, precision: number): string {
+  const [mantissa = "", exponent = "+0"] = size.toExponential(Math.min(precision, 100)).split("e");
+  const digits = exponent.slice(1);
+  return `${mantissa}e${exponent[0]}${digits.padStart(2, "0")}`;
+}
+
+function radix(clause: string, value: Value, base: number): string {
+  if (typeof value === "bigint") return value.toString(base);
+  if (value instanceof Uint) return value.value.toString(base);
+  return fail(mismatch(`${clause} clause can only be used on integers`, value));
+}
+
+function hex(value: Value): string {
+  if (typeof value === "string") return Buffer.from(value).toString("hex");
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("hex");
+  return radix("hex", value, 16);
+}
+
+function shown(value: Value): string {
+  if (value === null) return "null";
+  if (typeof value === "string") return value;
+  if (typeof value === "boolean" || typeof value === "bigint") return String(value);
+  if (typeof value === "number") return Number.isFinite(value) ? doubleText(value) : infinite(value);
+  if (value instanceof Uint) return String(value.value);
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("utf8");
+  if (value instanceof Timestamp || value instanceof Duration) return value.text();
+  if (value instanceof TypeValue) return value.name;
+  if (value instanceof ListClass) return `[${[...value].map(inside).join(", ")}]`;
+  if (value instanceof MapValue) return mapText(value);
+  return fail(mismatch("string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists", value));
+}
+
+function mapText(map: MapValue): string {
+  const entries = [...map.keys()].map((key) => [inside(key), inside(map.get(key)!)] as const);
+  return `{${entries
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, value]) => `${key}: ${value}`)
+    .join(", ")}}`;
+}
+
+/** Within lists and maps values stand as expressions would write them. */
+function inside(value: Value): string {
+  if (typeof value === "string") return JSON.stringify(value);
+  if (typeof value === "number" && Number.isFinite(value)) return doubleText(value);
+  if (typeof value === "number") return `"${infinite(value)}"`;
+  if (value instanceof Uint8Array) return `b${JSON.stringify(Buffer.from(value).toString("utf8"))}`;
+  if (value instanceof Timestamp) return `timestamp("${value.text()}")`;
+  if (value instanceof Duration) return `duration("${value.text()}")`;
+  return shown(value);
+}

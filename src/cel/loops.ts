@@ -1,0 +1,139 @@
+/** Macros that loop, run as loops. Each charges what the general form (ast.ts) would cost in cel-go. */
+import type { Frame, Run } from "./frame.ts";
+import { ArrayList, EntryMap, Failure, fail, List, MapValue, type Value } from "./value.ts";
+
+export interface LoopParts {
+  readonly kind: "all" | "exists" | "existsOne" | "list" | "map" | "entries";
+  readonly slot: number;
+  readonly slot2: number | undefined;
+  /** The predicate, or what each item becomes. */
+  readonly body: Run;
+  readonly bodyIsConstant?: boolean;
+  readonly filter?: Run;
+}
+
+export function runLoop(range: Run, parts: LoopParts): Run {
+  switch (parts.kind) {
+    case "all":
+      return quantifier(range, parts, false, 2);
+    case "exists":
+      return quantifier(range, parts, true, 3);
+    case "existsOne":
+      return existsOne(range, parts);
+    case "list":
+      return gatherList(range, parts);
+    case "map":
+    case "entries":
+      return gatherMap(range, parts);
+    default:
+      return parts.kind satisfies never;
+  }
+}
+
+/**
+ * Stops at the first item that decides. Items that fail are forgiven when another decides. `conditionCost` is that of
+ * asking, before each item, whether it is decided.
+ */
+function quantifier(range: Run, parts: LoopParts, decisive: boolean, conditionCost: number): Run {
+  const { body } = parts;
+  return (frame) => {
+    let failure: Failure | undefined;
+    let decided = false;
+    forEach(range(frame), parts, frame, () => {
+      frame.charge(conditionCost);
+      if (decided) return false;
+      frame.charge(1);
+      try {
+        const value = body(frame);
+        if (value === decisive) decided = true;
+        else if (typeof value !== "boolean") failure ??= new Failure("no such overload");
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error;
+        failure ??= error;
+      }
+      return true;
+    });
+    frame.charge(1);
+    if (decided) return decisive;
+    if (failure !== undefined) throw failure;
+    return !decisive;
+  };
+}
+
+function existsOne(range: Run, parts: LoopParts): Run {
+  const { body } = parts;
+  return (frame) => {
+    let count = 0;
+    forEach(range(frame), parts, frame, () => {
+      if (truth(body(frame))) {
+        frame.charge(2);
+        count++;
+      }
+      return true;
+    });
+    frame.charge(2);
+    return count === 1;
+  };
+}
+
+function gatherList(range: Run, parts: LoopParts): Run {
+  const { body, filter } = parts;
+  // The list so far, a list of the new item, and their sum; a constant item's list is a constant.
+  const cost = parts.bodyIsConstant === true ? 2 : 12;
+  return (frame) => {
+    const items: Value[] = [];
+    forEach(range(frame), parts, frame, () => {
+      if (filter !== undefined && !truth(filter(frame))) return true;
+      const value = body(frame);
+      frame.charge(cost);
+      items.push(value);
+      return true;
+    });
+    frame.charge(1);
+    return new ArrayList(items);
+  };
+}
+
+function gatherMap(range: Run, parts: LoopParts): Run {
+  const { body, filter, slot } = parts;
+  const whole = parts.kind === "entries";
+  return (frame) => {
+    const entries: (readonly [Value, Value])[] = [];
+    forEach(range(frame), parts, frame, () => {
+      if (filter !== undefined && !truth(filter(frame))) return true;
+      const value = body(frame);
+      frame.charge(whole ? 2 : 3);
+      if (!whole) entries.push([frame.get(slot)!, value]);
+      else if (value instanceof MapValue) for (const key of value.keys()) entries.push([key, value.get(key)!]);
+      else fail("no such overload");
+      return true;
+    });
+    frame.charge(1);
+    return EntryMap.of(entries);
+  };
+}
+
+/** Until `step` says false. With one variable lists give their items, maps their keys; with two, places and items. */
+function forEach(range: Value, parts: LoopParts, frame: Frame, step: () => boolean): void {
+  const { slot, slot2 } = parts;
+  if (range instanceof List) {
+    let place = 0n;
+    for (const item of range) {
+      frame.set(slot, slot2 === undefined ? item : place++);
+      if (slot2 !== undefined) frame.set(slot2, item);
+      if (!step()) return;
+    }
+  } else if (range instanceof MapValue) {
+    for (const key of range.keys()) {
+      frame.set(slot, key);
+      if (slot2 !== undefined) frame.set(slot2, range.get(key)!);
+      if (!step()) return;
+    }
+  } else {
+    fail("no such overload");
+  }
+}
+
+function truth(value: Value): boolean {
+  return typeof value === "boolean" ? value : fail("no such overload");
+}

@@ -1,0 +1,201 @@
+/** Calls that are written shorter than they are: they become other trees before anything else looks at them. */
+import { ACCUMULATOR, type Call, type Comprehension, call, type Expr, identifier, type Loop, literal } from "./ast.ts";
+import { SyntaxMistake } from "./lexer.ts";
+
+interface MacroCall {
+  readonly offset: number;
+  readonly name: string;
+  readonly target?: Expr;
+  readonly args: readonly Expr[];
+}
+
+type Expand = (macro: MacroCall) => Expr;
+
+const quantifiers = { all: "all", exists: "exists", exists_one: "existsOne", existsOne: "existsOne" } as const;
+type Quantifier = keyof typeof quantifiers;
+
+/** By name, number of arguments, and whether it is called on a value. */
+const macros: ReadonlyMap<string, Expand> = new Map<string, Expand>([
+  ["has/1", expandHas],
+  ...(Object.keys(quantifiers) as Quantifier[]).flatMap((name): [string, Expand][] => [
+    [`.${name}/2`, expandQuantifier],
+    [`.${name}/3`, expandQuantifier],
+  ]),
+  [".map/2", expandList],
+  [".map/3", expandList],
+  [".filter/2", expandFilter],
+  [".transformList/3", expandList2],
+  [".transformList/4", expandList2],
+  [".transformMap/3", expandMap],
+  [".transformMap/4", expandMap],
+  [".transformMapEntry/3", expandMap],
+  [".transformMapEntry/4", expandMap],
+  [".optMap/2", expandOptional],
+  [".optFlatMap/2", expandOptional],
+]);
+
+function keyOf(name: string, args: number, member: boolean): string {
+  return `${member ? "." : ""}${name}/${args}`;
+}
+
+export function isMacro(name: string, args: number, member: boolean): boolean {
+  return macros.has(keyOf(name, args, member));
+}
+
+/** The tree that a macro stands for, or what is wrong with its arguments. */
+export function expandMacro(macro: MacroCall): Expr | SyntaxMistake {
+  const expand = macros.get(keyOf(macro.name, macro.args.length, macro.target !== undefined))!;
+  try {
+    return expand(macro);
+  } catch (error) {
+    if (error instanceof SyntaxMistake) return error;
+    throw error;
+  }
+}
+
+function expandHas({ offset, args }: MacroCall): Expr {
+  const [arg] = args;
+  if (arg?.kind !== "select" || arg.test) {
+    throw new SyntaxMistake("invalid argument to has() macro", arg?.offset ?? offset);
+  }
+  return { ...arg, offset, test: true };
+}
+
+function expandQuantifier(macro: MacroCall): Expr {
+  const { offset, args } = macro;
+  const two = args.length === 3;
+  const names = two ? variables(macro) : { variable: variable(args[0]!, "argument must be a simple name") };
+  const predicate = args.at(-1)!;
+  const kind = quantifiers[macro.name as Quantifier];
+  const loop: Loop = { kind, predicate };
+  const accumulator = identifier(offset, ACCUMULATOR);
+  if (kind === "existsOne") {
+    const more = call(offset, "_+_", [accumulator, literal(offset, 1n)]);
+    return comprehension(macro, names, loop, {
+      init: literal(offset, 0n),
+      step: call(offset, "_?_:_", [predicate, more, accumulator]),
+      result: call(offset, "_==_", [accumulator, literal(offset, 1n)]),
+    });
+  }
+  const undecided = kind === "all" ? accumulator : call(offset, "!_", [accumulator]);
+  return comprehension(macro, names, loop, {
+    init: literal(offset, kind === "all"),
+    condition: call(offset, "@not_strictly_false", [undecided]),
+    step: call(offset, kind === "all" ? "_&&_" : "_||_", [accumulator, predicate]),
+  });
+}
+
+function expandList(macro: MacroCall): Expr {
+  const name = variable(macro.args[0]!, "argument is not an identifier");
+  return gather(macro, { variable: name }, macro.args.slice(1));
+}
+
+function expandFilter(macro: MacroCall): Expr {
+  const [item, filter] = macro.args;
+  const name = variable(item!, "argument is not an identifier");
+  return gather(macro, { variable: name }, [filter!, item!]);
+}
+
+function expandList2(macro: MacroCall): Expr {
+  return gather(macro, variables(macro), macro.args.slice(2));
+}
+
+function gather(macro: MacroCall, names: Names, [filter, transform]: readonly Expr[]): Expr {
+  const { offset } = macro;
+  const accumulator = identifier(offset, ACCUMULATOR);
+  const item = transform ?? filter!;
+  const list: Expr = { kind: "list", offset, elements: [item], optional: new Set() };
+  const more = call(offset, "_+_", [accumulator, list]);
+  const loop: Loop = { kind: "list", transform: item, ...(transform && { filter: filter! }) };
+  return comprehension(macro, names, loop, {
+    init: { kind: "list", offset, elements: [], optional: new Set() },
+    step: transform === undefined ? more : call(offset, "_?_:_", [filter!, more, accumulator]),
+  });
+}
+
+function expandMap(macro: MacroCall): Expr {
+  const { offset } = macro;
+  const names = variables(macro);
+  const transform = macro.args.at(-1)!;
+  const filter = macro.args.length === 4 ? macro.args[2]! : undefined;
+  const accumulator = identifier(offset, ACCUMULATOR);
+  const entries = macro.name === "transformMapEntry";
+  const entry = entries ? [transform] : [identifier(offset, names.variable), transform];
+  const more = call(offset, "cel.@mapInsert", [accumulator, ...entry]);
+  const loop: Loop = { kind: entries ? "entries" : "map", transform, ...(filter && { filter }) };
+  return comprehension(macro, names, loop, {
+    init: { kind: "map", offset, entries: [] },
+    step: filter === undefined ? more : call(offset, "_?_:_", [filter, more, accumulator]),
+  });
+}
+
+/** `x.optMap(v, e)`: nothing of nothing, else `e` with `v` standing for the value inside. */
+function expandOptional(macro: MacroCall): Expr {
+  const { offset, name, args } = macro;
+  const target = macro.target!;
+  const variable = args[0]!;
+  if (variable.kind !== "identifier") {
+    throw new SyntaxMistake(`${name}() variable name must be a simple identifier`, variable.offset);
+  }
+  const value = call(offset, "value", [], target);
+  const bound: Comprehension = {
+    kind: "comprehension",
+    offset,
+    range: { kind: "list", offset, elements: [], optional: new Set() },
+    variable: "#unused",
+    init: value,
+    condition: literal(offset, false),
+    step: identifier(offset, variable.name),
+    result: args[1]!,
+    loop: { kind: "bind", name: variable.name },
+  };
+  const some = name === "optMap" ? call(offset, "optional.of", [bound]) : bound;
+  return call(offset, "_?_:_", [call(offset, "hasValue", [], target), some, call(offset, "optional.none", [])]);
+}
+
+interface Names {
+  readonly variable: string;
+  readonly variable2?: string;
+}
+
+function variables(macro: MacroCall): Names {
+  const [first, second] = macro.args;
+  const names = {
+    variable: variable(first!, "argument must be a simple name"),
+    variable2: variable(second!, "argument must be a simple name"),
+  };
+  if (names.variable === names.variable2) {
+    throw new SyntaxMistake(`duplicate variable name: ${names.variable}`, second!.offset);
+  }
+  return names;
+}
+
+function variable(expr: Expr, otherwise: string): string {
+  if (expr.kind !== "identifier" || expr.name.startsWith(".")) throw new SyntaxMistake(otherwise, expr.offset);
+  // cel-go's name for what loops gather their result in; not to be taken, so that rules stay portable.
+  if (expr.name === "__result__") {
+    throw new SyntaxMistake("iteration variable overwrites accumulator variable", expr.offset);
+  }
+  return expr.name;
+}
+
+interface Body {
+  readonly init: Expr;
+  readonly condition?: Call;
+  readonly step: Expr;
+  readonly result?: Expr;
+}
+
+function comprehension(macro: MacroCall, names: Names, loop: Loop, body: Body): Comprehension {
+  return {
+    kind: "comprehension",
+    offset: macro.offset,
+    range: macro.target!,
+    ...names,
+    init: body.init,
+    condition: body.condition ?? literal(macro.offset, true),
+    step: body.step,
+    result: body.result ?? identifier(macro.offset, ACCUMULATOR),
+    loop,
+  };
+}

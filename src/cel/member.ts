@@ -1,0 +1,63 @@
+/** Reaching into values: `a.b`, `a[i]`, `has(a.b)`, and their optional forms. */
+import { fail, List, MapValue, Optional, Uint, type Value } from "./value.ts";
+
+export function memberOf(value: Value, name: string): Value {
+  if (value instanceof MapValue) return value.member(name) ?? found(value.member(name), `no such key: ${name}`);
+  if (value instanceof Optional) return optionalMember(value, name);
+  return fail(`no such overload`);
+}
+
+export function hasMember(value: Value, name: string): boolean {
+  if (value instanceof MapValue) return value.hasMember(name);
+  if (value instanceof Optional) return value.value !== undefined && hasMember(value.value, name);
+  return fail("no such overload");
+}
+
+/** `a.?b`: what is not there is nothing rather than a failure. */
+export function optionalMember(value: Value, name: string): Optional {
+  if (value instanceof Optional) return value.value === undefined ? value : optionalMember(value.value, name);
+  if (!(value instanceof MapValue)) return fail("no such overload");
+  const member = value.member(name);
+  return member === undefined ? Optional.none : Optional.of(member);
+}
+
+export function elementOf(value: Value, index: Value): Value {
+  if (value instanceof List) {
+    const place = placeIn(index);
+    if (place < 0 || place >= value.size) return fail(`index out of bounds: ${shownIndex(index)}`);
+    return value.at(place);
+  }
+  if (value instanceof MapValue)
+    return value.get(index) ?? found(value.get(index), `no such key: ${shownIndex(index)}`);
+  if (value instanceof Optional) return optionalElement(value, index);
+  return fail("no such overload");
+}
+
+/** `a[?i]`. */
+export function optionalElement(value: Value, index: Value): Optional {
+  if (value instanceof Optional) return value.value === undefined ? value : optionalElement(value.value, index);
+  if (value instanceof List) {
+    const place = placeIn(index);
+    return place >= 0 && place < value.size ? Optional.of(value.at(place)) : Optional.none;
+  }
+  if (!(value instanceof MapValue)) return fail("no such overload");
+  const member = value.get(index);
+  return member === undefined ? Optional.none : Optional.of(member);
+}
+
+/** Null is a value: only `undefined` says that there is none. */
+function found(value: Value | undefined, otherwise: string): Value {
+  return value === undefined ? fail(otherwise) : value;
+}
+
+/** Whole numbers of any type are places; one that no list has is -1. */
+function placeIn(index: Value): number {
+  const number = index instanceof Uint ? Number(index.value) : typeof index === "bigint" ? Number(index) : index;
+  if (typeof number !== "number") return fail("no such overload");
+  if (!Number.isInteger(number)) return fail(`unsupported index value: ${number}`);
+  return number;
+}
+
+function shownIndex(index: Value): string {
+  return index instanceof Uint ? String(index.value) : String(index);
+}

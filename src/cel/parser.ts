@@ -1,0 +1,394 @@
+/** From the text of an expression to its tree. Recursive descent, one function for each rule of the grammar. */
+import {
+  call,
+  children,
+  type Expr,
+  identifier,
+  type Literal,
+  literal,
+  type MapEntry,
+  type ObjectField,
+} from "./ast.ts";
+import { SyntaxMistake, type Token, tokenize } from "./lexer.ts";
+import { NESTING_MAX, SOURCE_LENGTH_MAX } from "./limits.ts";
+import { expandMacro, isMacro } from "./macros.ts";
+import { type CelError, characters, locate } from "./source.ts";
+
+export type Parsed =
+  | { readonly expr: Expr; readonly errors?: undefined }
+  | { readonly expr?: undefined; readonly errors: readonly CelError[] };
+
+/** Reserved words, names of no variable; as names of members they are allowed. */
+export const reservedNames: ReadonlySet<string> = new Set(
+  "as break const continue else for function if import let loop package namespace return var void while".split(" "),
+);
+
+const startsOperand = ["[", "{", "(", ".", "-", "!", "true", "false", "null"];
+const literalKinds = ["NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER"];
+const operandStart: ReadonlySet<string> = new Set([...startsOperand, ...literalKinds]);
+const expectedOperand = `{${[...startsOperand.map((word) => `'${word}'`), ...literalKinds].join(", ")}}`;
+const relations: ReadonlySet<string> = new Set(["<", "<=", ">=", ">", "==", "!=", "in"]);
+const sums: ReadonlySet<string> = new Set(["+", "-"]);
+const products: ReadonlySet<string> = new Set(["*", "/", "%"]);
+/** Macros make one level of what is written up to this many levels of tree. */
+const MACRO_LEVELS = 4;
+const INT_MAX = 2n ** 63n - 1n;
+const UINT_MAX = 2n ** 64n - 1n;
+
+/** Parses and expands macros. The first mistake of form ends it; mistakes in macros and names are gathered. */
+export function parse(source: string): Parsed {
+  const length = characters(source);
+  if (length > SOURCE_LENGTH_MAX) {
+    const message = `expression code point size exceeds limit: size: ${length}, limit ${SOURCE_LENGTH_MAX}`;
+    return { errors: [{ message, line: -1, column: -1 }] };
+  }
+  const mistakes: SyntaxMistake[] = [];
+  try {
+    const expr = new Parser(tokenize(source), mistakes).whole();
+    if (mistakes.length === 0) return { expr };
+  } catch (error) {
+    if (!(error instanceof SyntaxMistake)) throw error;
+    mistakes.push(error);
+  }
+  return { errors: mistakes.slice(0, 100).map(({ message, offset }) => locate(source, offset, message)) };
+}
+
+class Parser {
+  readonly #tokens: readonly Token[];
+  readonly #mistakes: SyntaxMistake[];
+  readonly #heights = new WeakMap<Expr, number>();
+  #at = 0;
+  #depth = 0;
+
+  constructor(tokens: readonly Token[], mistakes: SyntaxMistake[]) {
+    this.#tokens = tokens;
+    this.#mistakes = mistakes;
+  }
+
+  whole(): Expr {
+    const expr = this.#expr();
+    if (this.#peek().kind !== "<EOF>") this.#unexpected("<EOF>", this.#next().kind === "<EOF>");
+    return expr;
+  }
+
+  #expr(): Expr {
+    this.#depth++;
+    if (this.#depth > NESTING_MAX) this.#tooDeep();
+    const condition = this.#or();
+    const question = this.#take("?");
+    const expr = question === undefined ? condition : this.#conditional(condition, question);
+    this.#depth--;
+    return expr;
+  }
+
+  #conditional(condition: Expr, question: Token): Expr {
+    const yes = this.#or();
+    this.#expect(":");
+    const no = this.#expr();
+    return this.#node(call(question.offset, "_?_:_", [condition, yes, no]));
+  }
+
+  #or(): Expr {
+    return this.#logic("||", () => this.#logic("&&", () => this.#relation()));
+  }
+
+  /** Long chains become balanced trees: they are evaluated in the same order, but not as deeply. */
+  #logic(operator: "||" | "&&", operand: () => Expr): Expr {
+    const terms = [operand()];
+    const places: number[] = [];
+    for (let token = this.#take(operator); token !== undefined; token = this.#take(operator)) {
+      places.push(token.offset);
+      terms.push(operand());
+    }
+    const tree = (low: number, high: number): Expr => {
+      const middle = Math.floor((low + high + 1) / 2);
+      const left = middle === low ? terms[middle]! : tree(low, middle - 1);
+      const right = middle === high ? terms[middle + 1]! : tree(middle + 1, high);
+      return this.#node(call(places[middle]!, `_${operator}_`, [left, right]));
+    };
+    return places.length === 0 ? terms[0]! : tree(0, places.length - 1);
+  }
+
+  #relation(): Expr {
+    return this.#chain(relations, () => this.#sum());
+  }
+
+  #sum(): Expr {
+    return this.#chain(sums, () => this.#chain(products, () => this.#unary()));
+  }
+
+  #chain(operators: ReadonlySet<string>, operand: () => Expr): Expr {
+    let left = operand();
+    while (operators.has(this.#peek().kind)) {
+      const { kind, offset } = this.#advance();
+      const name = kind === "in" ? "@in" : `_${kind}_`;
+      left = this.#node(call(offset, name, [left, operand()]));
+    }
+    return left;
+  }
+
+  #unary(): Expr {
+    const first = this.#peek();
+    if (first.kind !== "!" && first.kind !== "-") return this.#member();
+    // A minus before a number belongs to it: the smallest int has no positive counterpart.
+    if (first.kind === "-" && /^NUM_(?:INT|FLOAT)$/.test(this.#next().kind)) return this.#member();
+    let count = 0;
+    while (this.#take(first.kind) !== undefined) count++;
+    const operand = this.#member();
+    const name = first.kind === "!" ? "!_" : "-_";
+    return count % 2 === 0 ? operand : this.#node(call(first.offset, name, [operand]));
+  }
+
+  #member(): Expr {
+    let expr = this.#primary();
+    for (;;) {
+      const dot = this.#take(".");
+      if (dot !== undefined) {
+        expr = this.#node(this.#afterDot(expr, dot));
+        continue;
+      }
+      const bracket = this.#take("[");
+      if (bracket === undefined) return expr;
+      const name = this.#take("?") === undefined ? "_[_]" : "_[?_]";
+      const index = this.#expr();
+      this.#expect("]");
+      expr = this.#node(call(bracket.offset, name, [expr, index]));
+    }
+  }
+
+  #afterDot(operand: Expr, dot: Token): Expr {
+    const optional = this.#take("?") !== undefined;
+    const name = this.#peek();
+    if (name.kind === "ESC_IDENTIFIER") this.#mistake("unsupported syntax: '`'", name.offset);
+    else if (name.kind !== "IDENTIFIER") this.#noMember(name, optional);
+    this.#advance();
+    const open = optional ? undefined : this.#take("(");
+    if (open !== undefined) return this.#call(open, name.text, operand);
+    if (optional) return call(dot.offset, "_?._", [operand, literal(name.offset, name.text)]);
+    return { kind: "select", offset: dot.offset, operand, field: name.text, test: false };
+  }
+
+  #noMember(token: Token, optional: boolean): never {
+    if (["true", "false", "null", "in"].includes(token.kind)) this.#unexpected("IDENTIFIER", false);
+    const seen = optional ? `.?${token.text}` : `.${token.text}`;
+    throw new SyntaxMistake(`Syntax error: no viable alternative at input '${seen}'`, token.offset);
+  }
+
+  #call(open: Token, name: string, target?: Expr): Expr {
+    const args = this.#list(")", () => this.#expr(), false);
+    if (isMacro(name, args.length, target !== undefined)) {
+      const expanded = expandMacro({ offset: open.offset, name, args, ...(target && { target }) });
+      if (!(expanded instanceof SyntaxMistake)) return expanded;
+      this.#mistakes.push(expanded);
+      return literal(open.offset, null);
+    }
+    return call(open.offset, name, args, target);
+  }
+
+  #primary(): Expr {
+    const token = this.#peek();
+    switch (token.kind) {
+      case "(": {
+        this.#advance();
+        const expr = this.#expr();
+        this.#expect(")");
+        return expr;
+      }
+      case "[":
+        return this.#listLiteral();
+      case "{":
+        return this.#mapLiteral();
+      case ".":
+      case "IDENTIFIER":
+        return this.#named();
+      default:
+        return this.#literal();
+    }
+  }
+
+  /** A variable, a function call, or an object `a.b.C{field: value}`. */
+  #named(): Expr {
+    const start = this.#peek();
+    const dot = this.#take(".") === undefined ? "" : ".";
+    const token = this.#peek();
+    if (token.kind !== "IDENTIFIER") this.#noMember(token, false);
+    this.#advance();
+    const object = this.#objectLiteral(`${dot}${token.text}`);
+    if (object !== undefined) return object;
+    if (reservedNames.has(token.text)) {
+      this.#mistake(`reserved identifier: ${token.text}`, start.offset);
+      return literal(start.offset, null);
+    }
+    const open = this.#take("(");
+    if (open !== undefined) return this.#node(this.#call(open, `${dot}${token.text}`));
+    return identifier(token.offset, `${dot}${token.text}`);
+  }
+
+  #objectLiteral(first: string): Expr | undefined {
+    let name = first;
+    let ahead = this.#at;
+    while (this.#tokens[ahead]?.kind === "." && this.#tokens[ahead + 1]?.kind === "IDENTIFIER") {
+      name += `.${this.#tokens[ahead + 1]!.text}`;
+      ahead += 2;
+    }
+    const open = this.#tokens[ahead];
+    if (open?.kind !== "{") return undefined;
+    this.#at = ahead + 1;
+    const fields = this.#list("}", () => this.#objectField(), true);
+    return this.#node({ kind: "object", offset: open.offset, type: name, fields });
+  }
+
+  #objectField(): ObjectField {
+    const optional = this.#take("?") !== undefined;
+    const name = this.#peek();
+    if (name.kind !== "IDENTIFIER" && name.kind !== "ESC_IDENTIFIER") {
+      this.#unexpected("{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}", false);
+    }
+    this.#advance();
+    const { offset } = this.#expect(":");
+    return { offset, name: name.text, value: this.#expr(), optional };
+  }
+
+  #listLiteral(): Expr {
+    const { offset } = this.#advance();
+    const optional = new Set<number>();
+    let place = 0;
+    const element = (): Expr => {
+      if (this.#take("?") !== undefined) optional.add(place);
+      place++;
+      return this.#expr();
+    };
+    return this.#node({ kind: "list", offset, elements: this.#list("]", element, true), optional });
+  }
+
+  #mapLiteral(): Expr {
+    const { offset } = this.#advance();
+    const entry = (): MapEntry => {
+      const optional = this.#take("?") !== undefined;
+      const key = this.#expr();
+      this.#expect(":");
+      return { key, value: this.#expr(), optional };
+    };
+    return this.#node({ kind: "map", offset, entries: this.#list("}", entry, true) });
+  }
+
+  #literal(): Expr {
+    const minus = this.#peek().kind === "-" ? this.#advance() : undefined;
+    const token = this.#peek();
+    const offset = minus?.offset ?? token.offset;
+    const value = this.#constant(token, minus !== undefined, offset);
+    if (value === undefined) this.#unexpected(expectedOperand, operandStart.has(this.#next().kind));
+    this.#advance();
+    return value;
+  }
+
+  #constant(token: Token, negative: boolean, offset: number): Literal | undefined {
+    switch (token.kind) {
+      case "NUM_INT":
+        return literal(offset, this.#int(token, negative));
+      case "NUM_UINT":
+        return { ...literal(offset, this.#uint(token)), unsigned: true };
+      case "NUM_FLOAT":
+        return literal(offset, this.#double(token, negative));
+      case "STRING":
+      case "BYTES":
+        return literal(offset, token.value!);
+      case "true":
+      case "false":
+        return literal(offset, token.kind === "true");
+      case "null":
+        return literal(offset, null);
+      default:
+        return undefined;
+    }
+  }
+
+  #int(token: Token, negative: boolean): bigint {
+    const size = BigInt(token.text);
+    const value = negative ? -size : size;
+    if (value > INT_MAX || value < -INT_MAX - 1n) this.#mistake("invalid int literal", token.offset);
+    return value;
+  }
+
+  #uint(token: Token): bigint {
+    const value = BigInt(token.text.slice(0, -1));
+    if (value > UINT_MAX) this.#mistake("invalid uint literal", token.offset);
+    return value;
+  }
+
+  #double(token: Token, negative: boolean): number {
+    const value = Number(token.text);
+    if (!Number.isFinite(value)) this.#mistake("invalid double literal", token.offset);
+    return negative ? -value : value;
+  }
+
+  /** What stands between brackets, with commas; the opening bracket is behind us. */
+  #list<T>(close: string, item: () => T, trailingComma: boolean): T[] {
+    const items: T[] = [];
+    while (this.#take(close) === undefined) {
+      if (trailingComma && items.length === 0 && this.#take(",") !== undefined) {
+        this.#expect(close);
+        return items;
+      }
+      items.push(item());
+      if (this.#take(",") === undefined) {
+        this.#expect(close);
+        return items;
+      }
+      if (this.#peek().kind === close && !trailingComma) this.#unexpected(expectedOperand, false);
+    }
+    return items;
+  }
+
+  /** Every new node passes here: trees are only as deep as they can be walked. */
+  #node(expr: Expr): Expr {
+    if (this.#heightOf(expr) > MACRO_LEVELS * NESTING_MAX) this.#tooDeep();
+    return expr;
+  }
+
+  #heightOf(expr: Expr): number {
+    let height = this.#heights.get(expr);
+    if (height === undefined) {
+      height = 1 + Math.max(0, ...children(expr).map((child) => this.#heightOf(child)));
+      this.#heights.set(expr, height);
+    }
+    return height;
+  }
+
+  #tooDeep(): never {
+    throw new SyntaxMistake(`expression recursion limit exceeded: ${NESTING_MAX}`, this.#peek().offset);
+  }
+
+  #peek(): Token {
+    return this.#tokens[this.#at]!;
+  }
+
+  #next(): Token {
+    return this.#tokens[this.#at + 1] ?? this.#peek();
+  }
+
+  #advance(): Token {
+    const token = this.#peek();
+    if (token.kind !== "<EOF>") this.#at++;
+    return token;
+  }
+
+  #take(kind: string): Token | undefined {
+    return this.#peek().kind === kind ? this.#advance() : undefined;
+  }
+
+  #expect(kind: string): Token {
+    return this.#take(kind) ?? this.#unexpected(`'${kind}'`, this.#next().kind === kind);
+  }
+
+  /** `extraneous` when all would be well without this one word. */
+  #unexpected(expected: string, extraneous: boolean): never {
+    const { text, offset } = this.#peek();
+    const kind = extraneous && text !== "<EOF>" ? "extraneous" : "mismatched";
+    throw new SyntaxMistake(`Syntax error: ${kind} input '${text}' expecting ${expected}`, offset);
+  }
+
+  #mistake(message: string, offset: number): void {
+    this.#mistakes.push(new SyntaxMistake(message, offset));
+  }
+}

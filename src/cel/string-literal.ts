@@ -1,0 +1,124 @@
+/** Texts and bytes as expressions write them: quotes of one or three, raw ones, escapes. */
+
+export interface StringLiteral {
+  readonly value: string | Uint8Array;
+  /** Behind the closing quote. */
+  readonly end: number;
+}
+
+const simpleEscapes: Readonly<Record<string, string>> = {
+  a: "\x07",
+  b: "\b",
+  f: "\f",
+  n: "\n",
+  r: "\r",
+  t: "\t",
+  v: "\v",
+  '"': '"',
+  "'": "'",
+  "\\": "\\",
+  "?": "?",
+  "`": "`",
+};
+const numericEscape = /\\(?:[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2}))/y;
+
+/** The literal that begins at `offset` with `start` (prefix and quotes), or what is wrong with it. */
+export function stringLiteral(source: string, offset: number, start: string): StringLiteral | string {
+  const quotes = /["']+$/.exec(start)?.[0] ?? '"';
+  const prefix = start.slice(0, -quotes.length).toLowerCase();
+  const from = offset + start.length;
+  const close = closing(source, from, quotes, prefix.includes("r"));
+  if (close < 0) return `Syntax error: token recognition error at: '${source.slice(offset, lineEnd(source, offset))}'`;
+  const end = close + quotes.length;
+  const raw = source.slice(from, close);
+  // Line ends of multi-line texts are the same whoever saved the file.
+  const body = quotes.length === 3 || raw.includes("\r") ? raw.replaceAll(/\r\n?/g, "\n") : raw;
+  const bytes = prefix.includes("b");
+  if (prefix.includes("r") || !body.includes("\\")) {
+    return { value: bytes ? new TextEncoder().encode(body) : body, end };
+  }
+  const value = bytes ? unescapeBytes(body) : unescapeText(body);
+  return value === undefined ? "Syntax error: unable to unescape string" : { value, end };
+}
+
+/** The place of the closing quotes; -1 when there is none, or an escape that does not exist. */
+function closing(source: string, from: number, quotes: string, raw: boolean): number {
+  let at = from;
+  while (at < source.length) {
+    if (source.startsWith(quotes, at)) return at;
+    const letter = source[at];
+    if (quotes.length === 1 && (letter === "\n" || letter === "\r")) return -1;
+    if (letter !== "\\" || raw) {
+      at++;
+      continue;
+    }
+    const length = escapeLength(source, at);
+    if (length === 0) return -1;
+    at += length;
+  }
+  return -1;
+}
+
+function escapeLength(source: string, at: number): number {
+  if (simpleEscapes[source[at + 1] ?? ""] !== undefined) return 2;
+  numericEscape.lastIndex = at;
+  return numericEscape.exec(source)?.[0].length ?? 0;
+}
+
+function lineEnd(source: string, offset: number): number {
+  const end = source.indexOf("\n", offset);
+  return end < 0 ? source.length : end;
+}
+
+interface Escape {
+  readonly length: number;
+  readonly code: number;
+  /** `\u` and `\U`: a character rather than a byte. */
+  readonly character: boolean;
+}
+
+function escapeAt(body: string, at: number): Escape {
+  const simple = simpleEscapes[body[at + 1] ?? ""];
+  if (simple !== undefined) return { length: 2, code: simple.charCodeAt(0), character: false };
+  numericEscape.lastIndex = at;
+  const [text = "", hex, short, long, octal] = numericEscape.exec(body) ?? [];
+  const digits = hex ?? short ?? long;
+  const code = digits === undefined ? Number.parseInt(octal ?? "0", 8) : Number.parseInt(digits, 16);
+  return { length: text.length, code, character: short !== undefined || long !== undefined };
+}
+
+function unescapeText(body: string): string | undefined {
+  let text = "";
+  let at = 0;
+  while (at < body.length) {
+    if (body[at] !== "\\") {
+      text += body[at++];
+      continue;
+    }
+    const { length, code } = escapeAt(body, at);
+    if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return undefined;
+    text += String.fromCodePoint(code);
+    at += length;
+  }
+  return text;
+}
+
+function unescapeBytes(body: string): Uint8Array | undefined {
+  const bytes: number[] = [];
+  const encoder = new TextEncoder();
+  let at = 0;
+  while (at < body.length) {
+    if (body[at] !== "\\") {
+      const letter = String.fromCodePoint(body.codePointAt(at) ?? 0);
+      bytes.push(...encoder.encode(letter));
+      at += letter.length;
+      continue;
+    }
+    const { length, code, character } = escapeAt(body, at);
+    // Bytes have no characters: `\u` has no meaning in them.
+    if (character) return undefined;
+    bytes.push(code);
+    at += length;
+  }
+  return Uint8Array.from(bytes);
+}

@@ -1,0 +1,195 @@
+/** Which types fit where, and what the parameters of a function's signature stand for. */
+import { dynType, errorType, isOptional, listType, mapType, opaqueType, type Type, typeType } from "./types.ts";
+
+export function isDyn(type: Type): boolean {
+  return type.kind === "dyn" || type.kind === "error";
+}
+
+/** The same type, whatever the bounds. */
+export function sameType(a: Type, b: Type): boolean {
+  if (a === b) return true;
+  switch (a.kind) {
+    case "list":
+      return b.kind === "list" && sameType(a.element, b.element);
+    case "map":
+      return b.kind === "map" && sameType(a.key, b.key) && sameType(a.value, b.value);
+    case "object":
+      // One schema has one type, and schemas without a name may differ.
+      return false;
+    case "parameter":
+      return b.kind === "parameter" && a.name === b.name;
+    case "opaque":
+      return b.kind === "opaque" && a.name === b.name && samePairs(a.parameters, b.parameters);
+    case "type":
+      return (
+        b.kind === "type" && (a.of === undefined ? b.of === undefined : b.of !== undefined && sameType(a.of, b.of))
+      );
+    default:
+      return a.kind === b.kind;
+  }
+}
+
+function samePairs(a: readonly Type[], b: readonly Type[]): boolean {
+  return a.length === b.length && a.every((type, i) => sameType(type, b[i]!));
+}
+
+/** The type inside an optional one. */
+export function unwrapOptional(type: Type): Type | undefined {
+  return isOptional(type) ? (type.parameters[0] ?? dynType) : undefined;
+}
+
+/**
+ * Bindings of type parameters, gathered while an expression is checked. A trial that fails leaves nothing behind:
+ * what it bound is undone.
+ */
+export class Bindings {
+  readonly #bound = new Map<string, Type>();
+  #trail: (readonly [string, Type | undefined])[] = [];
+  #fresh = 0;
+
+  fresh(): Type {
+    return { kind: "parameter", name: `_var${this.#fresh++}` };
+  }
+
+  /** Whether each of `from` fits the one of `to` in its place; if so, what their parameters stand for is kept. */
+  assignableAll(from: readonly Type[], to: readonly Type[]): boolean {
+    if (from.length !== to.length) return false;
+    this.#trail = [];
+    if (from.every((type, i) => this.#assignable(type, to[i]!))) return true;
+    for (const [name, type] of this.#trail.reverse()) {
+      if (type === undefined) this.#bound.delete(name);
+      else this.#bound.set(name, type);
+    }
+    return false;
+  }
+
+  assignable(from: Type, to: Type): boolean {
+    return this.assignableAll([from], [to]);
+  }
+
+  /** The type with its parameters replaced by what they stand for; unknown ones become dyn at the end. */
+  resolve(type: Type, unknownIsDyn = false): Type {
+    switch (type.kind) {
+      case "parameter": {
+        const bound = this.#bound.get(type.name);
+        if (bound !== undefined) return this.resolve(bound, unknownIsDyn);
+        return unknownIsDyn ? dynType : type;
+      }
+      case "list": {
+        const element = this.resolve(type.element, unknownIsDyn);
+        return element === type.element ? type : listType(element);
+      }
+      case "map": {
+        const key = this.resolve(type.key, unknownIsDyn);
+        const value = this.resolve(type.value, unknownIsDyn);
+        return key === type.key && value === type.value ? type : mapType(key, value);
+      }
+      case "opaque": {
+        if (type.parameters.length === 0) return type;
+        return opaqueType(type.name, ...type.parameters.map((each) => this.resolve(each, unknownIsDyn)));
+      }
+      case "type":
+        return type.of === undefined ? type : typeType(this.resolve(type.of, unknownIsDyn));
+      default:
+        return type;
+    }
+  }
+
+  #bind(name: string, type: Type): void {
+    this.#trail.push([name, this.#bound.get(name)]);
+    this.#bound.set(name, type);
+  }
+
+  #assignable(from: Type, to: Type): boolean {
+    if (to.kind === "parameter") {
+      const fits = this.#substitutes(from, to);
+      if (fits !== "unbound") return fits;
+    }
+    if (from.kind === "parameter") return this.#substitutes(to, from) === true;
+    if (isDyn(from) || isDyn(to)) return true;
+    if (from.kind === "null") return nullable(to);
+    if (to.kind === "null") return nullable(from);
+    switch (from.kind) {
+      case "type":
+        return to.kind === "type";
+      case "list":
+        return to.kind === "list" && this.#assignable(from.element, to.element);
+      case "map":
+        return to.kind === "map" && this.#assignable(from.key, to.key) && this.#assignable(from.value, to.value);
+      case "opaque": {
+        if (to.kind !== "opaque" || to.name !== from.name || to.parameters.length !== from.parameters.length) {
+          return false;
+        }
+        return from.parameters.every((type, i) => this.#assignable(type, to.parameters[i]!));
+      }
+      default:
+        return sameType(from, to);
+    }
+  }
+
+  /** Whether the parameter may stand for `type`; `unbound` when it may not and stands for nothing yet. */
+  #substitutes(type: Type, parameter: Type & { kind: "parameter" }): boolean | "unbound" {
+    if (sameType(type, parameter)) return true;
+    const bound = this.#bound.get(parameter.name);
+    if (bound === undefined) {
+      if (this.#occurs(parameter, type)) return "unbound";
+      this.#bind(parameter.name, type);
+      return true;
+    }
+    if (sameType(type, bound)) return true;
+    if (!this.#assignable(type, bound)) return false;
+    const general = mostGeneral(type, bound);
+    if (!this.#occurs(parameter, general)) this.#bind(parameter.name, general);
+    return true;
+  }
+
+  #occurs(parameter: Type, within: Type): boolean {
+    if (sameType(parameter, within)) return true;
+    switch (within.kind) {
+      case "parameter": {
+        const bound = this.#bound.get(within.name);
+        return bound !== undefined && this.#occurs(parameter, bound);
+      }
+      case "list":
+        return this.#occurs(parameter, within.element);
+      case "map":
+        return this.#occurs(parameter, within.key) || this.#occurs(parameter, within.value);
+      case "opaque":
+        return within.parameters.some((type) => this.#occurs(parameter, type));
+      case "type":
+        return within.of !== undefined && this.#occurs(parameter, within.of);
+      default:
+        return false;
+    }
+  }
+}
+
+/** Types that may be null although they do not say so, as messages can. */
+function nullable(type: Type): boolean {
+  return ["null", "opaque", "object", "timestamp", "duration"].includes(type.kind);
+}
+
+/** The wider of two types of which one fits the other. */
+export function mostGeneral(a: Type, b: Type): Type {
+  return atMostAsSpecific(a, b) ? a : b;
+}
+
+function atMostAsSpecific(a: Type, b: Type): boolean {
+  if (a.kind === "dyn" || a.kind === "parameter") return true;
+  if (b.kind === "dyn" || b.kind === "parameter") return false;
+  if (a === errorType || a.kind !== b.kind) return false;
+  switch (a.kind) {
+    case "list":
+      return b.kind === "list" && atMostAsSpecific(a.element, b.element);
+    case "map":
+      return b.kind === "map" && atMostAsSpecific(a.key, b.key) && atMostAsSpecific(a.value, b.value);
+    case "opaque": {
+      if (b.kind !== "opaque" || a.name !== b.name || a.parameters.length !== b.parameters.length) return false;
+      return a.parameters.every((type, i) => atMostAsSpecific(type, b.parameters[i]!));
+    }
+    case "type":
+      return true;
+    default:
+      return sameType(a, b);
+  }
+}
