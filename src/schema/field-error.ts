@@ -40,6 +40,14 @@ export function invalidField(field: string, badValue: unknown, detail: string): 
   return { type: "FieldValueInvalid", field, badValue, detail };
 }
 
+/** Stands for a value that is not shown: what is wrong is how members go together. */
+const omitted = Symbol("omitted");
+
+/** Members that do not go together; none of them is wrong by itself, and none is shown. */
+export function invalidTogether(field: string, detail: string): FieldError {
+  return { type: "FieldValueInvalid", field, badValue: omitted, detail };
+}
+
 /** The supported values are listed in the order given. */
 export function notSupported(field: string, badValue: unknown, supported: readonly string[]): FieldError {
   const quoted = supported.map((value) => JSON.stringify(value));
@@ -91,7 +99,7 @@ function valueText(error: FieldError): string {
     case "FieldValueTooMany":
       return error.badValue === undefined ? "" : printed(error.badValue);
     default:
-      return printed(error.badValue);
+      return error.badValue === omitted ? "" : printed(error.badValue);
   }
 }
 
