@@ -30,7 +30,13 @@ t.test("timeOf() and microTimeOf() write milliseconds as the API writes times", 
 t.test("parseInstant() refuses days and hours that do not exist", async (t) => {
   const bad = ["", "now", "2026-01-02", "2026-01-02 03:04:05Z", "2026-01-02T03:04:05", "2023-02-29T00:00:00Z"];
   const worse = ["2026-13-01T00:00:00Z", "2026-00-01T00:00:00Z", "2026-04-31T00:00:00Z", "2026-01-01T24:00:00Z"];
-  for (const text of [...bad, ...worse, "2026-01-01T00:60:00Z", "2026-01-01T00:00:00+25:00"]) {
+  for (const text of [
+    ...bad,
+    ...worse,
+    "2026-01-01T00:60:00Z",
+    "2026-01-01T00:00:00+25:00",
+    "0000-01-01T00:00:00+01:00",
+  ]) {
     t.equal(parseInstant(text), undefined, text);
   }
 });

@@ -11,6 +11,42 @@ export interface Instant {
 
 /** Undefined when the text is no RFC 3339 time or names a day that does not exist. */
 export function parseInstant(text: string): Instant | undefined {
+  const seconds = text.length === 20 && canonicalTime.test(text) ? canonicalSeconds(text) : undefined;
+  return seconds === undefined ? parseAny(text) : { seconds, nanos: 0 };
+}
+
+/** The seconds of a time in canonical form, which is what objects hold: several times faster than a `Date`. */
+function canonicalSeconds(text: string): number {
+  const year = twoDigits(text, 0) * 100 + twoDigits(text, 2);
+  const days = daysBefore(year, twoDigits(text, 5), twoDigits(text, 8));
+  return days * 86_400 + twoDigits(text, 11) * 3600 + twoDigits(text, 14) * 60 + twoDigits(text, 17);
+}
+
+/** The years 0 to 9999. */
+const EARLIEST = -62_167_219_200;
+const LATEST = 253_402_300_799;
+
+function twoDigits(text: string, at: number): number {
+  return text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 528;
+}
+
+const SHIFT_DAYS = 719_468;
+const ERA_DAYS = 146_097;
+
+/**
+ * Days from 1970 to a day of the Gregorian calendar. Years begin in March, so that the leap day is their last; 400 of
+ * them make an era.
+ */
+function daysBefore(year: number, month: number, day: number): number {
+  const shifted = month <= 2 ? year - 1 : year;
+  const era = Math.floor(shifted / 400);
+  const yearOfEra = shifted - era * 400;
+  const dayOfYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1;
+  const dayOfEra = yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear;
+  return era * ERA_DAYS + dayOfEra - SHIFT_DAYS;
+}
+
+function parseAny(text: string): Instant | undefined {
   const parts = rfc3339.exec(text);
   if (parts === null) return undefined;
   const numbers = parts.slice(1, 7).map(Number);
@@ -24,7 +60,9 @@ export function parseInstant(text: string): Instant | undefined {
   date.setUTCFullYear(year, month - 1, day);
   date.setUTCHours(hour, minute, second);
   const offset = (parts[9] === "-" ? 1 : -1) * offsetMinutes * 60;
-  return { seconds: date.getTime() / 1000 + offset, nanos };
+  const seconds = date.getTime() / 1000 + offset;
+  // In UTC the year may lie outside those that four digits can name.
+  return seconds < EARLIEST || seconds > LATEST ? undefined : { seconds, nanos };
 }
 
 function daysIn(year: number, month: number): number {
@@ -34,9 +72,30 @@ function daysIn(year: number, month: number): number {
 
 /** `2006-01-02T15:04:05Z`, and with six decimals when `micro`. Years outside 0–9999 have no such text. */
 export function formatInstant(instant: Instant, micro: boolean): string {
-  const text = new Date(instant.seconds * 1000).toISOString().slice(0, 19);
+  const seconds = Math.floor(instant.seconds);
+  const days = Math.floor(seconds / 86_400);
+  const rest = seconds - days * 86_400;
+  const time = `${pairs[Math.floor(rest / 3600)]}:${pairs[Math.floor(rest / 60) % 60]}:${pairs[rest % 60]}`;
+  const text = `${dayText(days)}T${time}`;
   if (!micro) return `${text}Z`;
   return `${text}.${String(Math.trunc(instant.nanos / 1000)).padStart(6, "0")}Z`;
+}
+
+const pairs: readonly string[] = Array.from({ length: 100 }, (_, number) => String(number).padStart(2, "0"));
+
+/** `2006-01-02`, the inverse of `daysBefore`. */
+function dayText(days: number): string {
+  const shifted = days + SHIFT_DAYS;
+  const era = Math.floor(shifted / ERA_DAYS);
+  const dayOfEra = shifted - era * ERA_DAYS;
+  const leaps = Math.floor(dayOfEra / 1460) - Math.floor(dayOfEra / 36_524) + Math.floor(dayOfEra / 146_096);
+  const yearOfEra = Math.floor((dayOfEra - leaps) / 365);
+  const dayOfYear = dayOfEra - (yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
+  const fromMarch = Math.floor((5 * dayOfYear + 2) / 153);
+  const month = fromMarch < 10 ? fromMarch + 3 : fromMarch - 9;
+  const year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0);
+  const day = dayOfYear - Math.floor((153 * fromMarch + 2) / 5) + 1;
+  return `${pairs[Math.floor(year / 100)]}${pairs[year % 100]}-${pairs[month]}-${pairs[day]}`;
 }
 
 /** A moment in milliseconds since 1970 as `metav1.Time` has it: UTC, the seconds rounded down. */
