@@ -1,6 +1,6 @@
-import { ageColumn, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind } from "../kind.ts";
 import { pathSegment } from "../meta/names.ts";
+import { bindingColumns, bindingStrategy } from "./bindings.ts";
 import { type ClusterRoleBinding, clusterRoleBinding } from "./cluster-role-binding.ts";
 
 export const clusterRoleBindingKind: Kind<ClusterRoleBinding> = {
@@ -17,8 +17,8 @@ export const clusterRoleBindingKind: Kind<ClusterRoleBinding> = {
   subresources: [],
   storageName: "clusterrolebindings",
   schema: clusterRoleBinding,
-  columns: [nameColumn, ageColumn],
+  columns: bindingColumns,
   selectableFields: {},
-  strategy: {},
+  strategy: bindingStrategy(["ClusterRole"], false),
   nameForm: pathSegment,
 };

@@ -1,7 +1,34 @@
-import { ageColumn, nameColumn } from "../columns.ts";
+import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
+import { index } from "../../schema/field-path.ts";
+import { createdAtColumn, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind } from "../kind.ts";
+import { validateLabelSelector } from "../meta/label-selector-validation.ts";
 import { pathSegment } from "../meta/names.ts";
 import { type ClusterRole, clusterRole } from "./cluster-role.ts";
+import { validatePolicyRules } from "./policy-rule-validation.ts";
+
+const SELECTORS = "aggregationRule.clusterRoleSelectors";
+
+function validate({ rules = [], aggregationRule }: ClusterRole, previous?: ClusterRole): readonly FieldError[] {
+  const errors = [...validatePolicyRules(rules, false)];
+  if (aggregationRule === undefined) return errors;
+  const { clusterRoleSelectors: selectors = [] } = aggregationRule;
+  if (selectors.length === 0) {
+    const detail = "at least one clusterRoleSelector required if aggregationRule is non-nil";
+    errors.push(requiredField(SELECTORS, detail));
+  }
+  // Values that are no labels stay where they were stored before they were looked at.
+  const before = previous?.aggregationRule?.clusterRoleSelectors ?? [];
+  const allowBadValues = before.some((selector) => validateLabelSelector(selector, "").length > 0);
+  for (const [i, selector] of selectors.entries()) {
+    const at = index(SELECTORS, i);
+    errors.push(...validateLabelSelector(selector, at, { allowBadValues }));
+    if (validateLabelSelector(selector, at).length > 0) {
+      errors.push(invalidField(at, undefined, "invalid label selector."));
+    }
+  }
+  return errors;
+}
 
 export const clusterRoleKind: Kind<ClusterRole> = {
   group: "rbac.authorization.svc.io",
@@ -17,8 +44,8 @@ export const clusterRoleKind: Kind<ClusterRole> = {
   subresources: [],
   storageName: "clusterroles",
   schema: clusterRole,
-  columns: [nameColumn, ageColumn],
+  columns: [nameColumn, createdAtColumn],
   selectableFields: {},
-  strategy: {},
+  strategy: { validate },
   nameForm: pathSegment,
 };

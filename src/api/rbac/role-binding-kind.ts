@@ -1,6 +1,6 @@
-import { ageColumn, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind } from "../kind.ts";
 import { pathSegment } from "../meta/names.ts";
+import { bindingColumns, bindingStrategy } from "./bindings.ts";
 import { type RoleBinding, roleBinding } from "./role-binding.ts";
 
 export const roleBindingKind: Kind<RoleBinding> = {
@@ -17,8 +17,8 @@ export const roleBindingKind: Kind<RoleBinding> = {
   subresources: [],
   storageName: "rolebindings",
   schema: roleBinding,
-  columns: [nameColumn, ageColumn],
+  columns: bindingColumns,
   selectableFields: {},
-  strategy: {},
+  strategy: bindingStrategy(["Role", "ClusterRole"], true),
   nameForm: pathSegment,
 };

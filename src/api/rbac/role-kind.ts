@@ -1,6 +1,7 @@
-import { ageColumn, nameColumn } from "../columns.ts";
+import { createdAtColumn, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind } from "../kind.ts";
 import { pathSegment } from "../meta/names.ts";
+import { validatePolicyRules } from "./policy-rule-validation.ts";
 import { type Role, role } from "./role.ts";
 
 export const roleKind: Kind<Role> = {
@@ -17,8 +18,8 @@ export const roleKind: Kind<Role> = {
   subresources: [],
   storageName: "roles",
   schema: role,
-  columns: [nameColumn, ageColumn],
+  columns: [nameColumn, createdAtColumn],
   selectableFields: {},
-  strategy: {},
+  strategy: { validate: ({ rules = [] }) => validatePolicyRules(rules, true) },
   nameForm: pathSegment,
 };

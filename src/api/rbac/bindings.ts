@@ -1,0 +1,92 @@
+/** What the bindings of a namespace and those of the cluster have in common. */
+import { deepEqual } from "../../schema/equal.ts";
+import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/field-error.ts";
+import { child, index } from "../../schema/field-path.ts";
+import { ageColumn, column, nameColumn, wideColumn } from "../columns.ts";
+import type { ApiObject, Column, Strategy } from "../kind.ts";
+import { dns1123Subdomain, pathSegment, validateName } from "../meta/names.ts";
+import { svcGroup } from "../scheme.ts";
+import type { RoleRef, Subject } from "./rules.ts";
+
+interface Binding extends ApiObject {
+  readonly subjects?: readonly Subject[] | undefined;
+  readonly roleRef: RoleRef;
+}
+
+const GROUP = "rbac.authorization.k8s.io";
+const SUBJECT_KINDS = ["ServiceAccount", "User", "Group"];
+
+/** Accounts are of the core group; users and groups are this group's, which may be written in either spelling. */
+function withGroup(subject: Subject): Subject {
+  if (subject.apiGroup || (subject.kind !== "User" && subject.kind !== "Group")) return subject;
+  return { ...subject, apiGroup: GROUP };
+}
+
+function isGroup(group: string | undefined): boolean {
+  return svcGroup(group ?? "") === svcGroup(GROUP);
+}
+
+function validateRoleRef({ apiGroup, kind, name }: RoleRef, roles: readonly string[]): readonly FieldError[] {
+  return [
+    ...(isGroup(apiGroup) ? [] : [notSupported("roleRef.apiGroup", apiGroup, [GROUP])]),
+    ...(roles.includes(kind) ? [] : [notSupported("roleRef.kind", kind, roles)]),
+    ...(name === "" ? [requiredField("roleRef.name")] : validateName("roleRef.name", name, pathSegment)),
+  ];
+}
+
+function validateSubject(subject: Subject, path: string, namespaced: boolean): readonly FieldError[] {
+  const { kind, name, apiGroup = "", namespace = "" } = subject;
+  const [at, group] = [child(path, "name"), child(path, "apiGroup")];
+  const errors: FieldError[] = name === "" ? [requiredField(at)] : [];
+  if (!SUBJECT_KINDS.includes(kind)) return [...errors, notSupported(child(path, "kind"), kind, SUBJECT_KINDS)];
+  if (kind !== "ServiceAccount")
+    return isGroup(apiGroup) ? errors : [...errors, notSupported(group, apiGroup, [GROUP])];
+  return [
+    ...errors,
+    ...(name === "" ? [] : validateName(at, name, dns1123Subdomain)),
+    ...(apiGroup === "" ? [] : [notSupported(group, apiGroup, [""])]),
+    ...(namespaced || namespace !== "" ? [] : [requiredField(child(path, "namespace"))]),
+  ];
+}
+
+/** `roles` are the kinds of role that may be bound. */
+export function bindingStrategy<T extends Binding>(roles: readonly string[], namespaced: boolean): Strategy<T> {
+  return {
+    setDefaults: (object) => ({
+      ...object,
+      roleRef: { ...object.roleRef, apiGroup: object.roleRef.apiGroup || GROUP },
+      ...(object.subjects === undefined ? {} : { subjects: object.subjects.map(withGroup) }),
+    }),
+    validate: ({ roleRef, subjects = [] }) => [
+      ...validateRoleRef(roleRef, roles),
+      ...subjects.flatMap((subject, i) => validateSubject(subject, index("subjects", i), namespaced)),
+    ],
+    // Who may write a binding has been checked against its role: another role is another binding.
+    validateUpdate: (next, previous) =>
+      deepEqual(next.roleRef, previous.roleRef) ? [] : [invalidField("roleRef", next.roleRef, "cannot change roleRef")],
+  };
+}
+
+function subjectsOf({ subjects = [] }: Binding, kind: string): readonly Subject[] {
+  return subjects.filter((subject) => subject.kind === kind);
+}
+
+export const bindingColumns: readonly Column<Binding>[] = [
+  nameColumn,
+  column("Role", ({ roleRef }) => `${roleRef.kind}/${roleRef.name}`, "What is granted."),
+  ageColumn,
+  wideColumn("Users", (object) => namesOf(subjectsOf(object, "User")), "The users it is granted to."),
+  wideColumn("Groups", (object) => namesOf(subjectsOf(object, "Group")), "The groups it is granted to."),
+  wideColumn(
+    "ServiceAccounts",
+    (object) =>
+      subjectsOf(object, "ServiceAccount")
+        .map(({ namespace = "", name }) => `${namespace}/${name}`)
+        .join(", "),
+    "The accounts it is granted to.",
+  ),
+];
+
+function namesOf(subjects: readonly Subject[]): string {
+  return subjects.map(({ name }) => name).join(", ");
+}
