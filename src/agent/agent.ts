@@ -6,12 +6,13 @@ import { createEventRecorder, type EventRecorder } from "../client/event-recorde
 import { loadKubeconfig } from "../client/kubeconfig.ts";
 import { networkTransport } from "../client/transport.ts";
 import type { Clock } from "../std/clock.ts";
+import { hostAddress } from "../std/host-addresses.ts";
 import type { Logger } from "../std/log.ts";
 import { systemRandom } from "../std/random.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import { limitedTransport } from "./limited-transport.ts";
 import { type NodeCapacity, nodeCapacity } from "./node/capacity.ts";
-import { defaultAddress, type MachineInfo, readMachine, readUsage, swapDevices, usesCgroupV1 } from "./node/machine.ts";
+import { type MachineInfo, readMachine, readUsage, swapDevices, usesCgroupV1 } from "./node/machine.ts";
 import { NodeKeeper } from "./node/node-keeper.ts";
 import { machineLabels, nodeStatus } from "./node/node-status.ts";
 import { ObjectReader } from "./objects.ts";
@@ -62,7 +63,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   await mkdir(podsDir(config), { recursive: true, mode: 0o750 });
   await mkdir(config.podLogsDir, { recursive: true, mode: 0o755 });
   const machine = await readMachine();
-  const ips = config.node.ips.length > 0 ? config.node.ips : [await defaultAddress()];
+  const ips = config.node.ips.length > 0 ? config.node.ips : [await hostAddress()];
   const capacity = nodeCapacity(machine, await readUsage(config.rootDir), config.node);
   const cri = deps.runtime ?? stack.use(createCriClient({ ...criOptions(config), clock: deps.clock }));
   const isOne = deps.runtime !== undefined || config.runtime.imageEndpoint === config.runtime.endpoint;

@@ -67,7 +67,7 @@ function detailsOf(subject: Subject): StatusDetails {
   return {
     ...(subject.name === "" ? {} : { name: subject.name }),
     ...(subject.group === "" ? {} : { group: subject.group }),
-    kind: subject.resource,
+    ...(subject.resource === "" ? {} : { kind: subject.resource }),
   };
 }
 

@@ -9,11 +9,12 @@ import type {
 } from "../api/authorization/access-review.ts";
 import type { SelfSubjectRulesReview } from "../api/authorization/self-subject-rules-review.ts";
 import type { ApiObject } from "../api/kind.ts";
+import { kubernetesGroup, svcGroup } from "../api/scheme.ts";
 import { badRequest, StatusError } from "../api/status.ts";
 import type { Attributes, Authenticator, Authorizer, UserInfo } from "../auth/user.ts";
 import { timeOf } from "../schema/time.ts";
 import type { Clock } from "../std/clock.ts";
-import { userOf } from "./context.ts";
+import { type RequestContext, userOf } from "./context.ts";
 import type { AnswerReview } from "./resources/review.ts";
 import { selectedFields, selectedLabels } from "./review-selectors.ts";
 
@@ -39,11 +40,16 @@ export function reviews({ authenticate, authorizer, clock }: ReviewDeps): Readon
     async SelfSubjectRulesReview(context, object) {
       const { namespace = "" } = (object as SelfSubjectRulesReview).spec ?? {};
       if (namespace === "") throw badRequest("no namespace on request");
-      return answered(object, rulesOf(authorizer, userOf(context), namespace));
+      // The question is not repeated, as in Kubernetes.
+      return {
+        metadata: {},
+        spec: {},
+        status: rulesOf(authorizer, userOf(context), namespace, spellingOf(context)),
+      } as ApiObject;
     },
-    async SelfSubjectReview(context, object) {
-      const metadata = { ...object.metadata, creationTimestamp: timeOf(clock.now()) };
-      return answered({ ...object, metadata }, { userInfo: infoOf(userOf(context)) }) satisfies SelfSubjectReview;
+    async SelfSubjectReview(context) {
+      const metadata = { creationTimestamp: timeOf(clock.now()) };
+      return { metadata, status: { userInfo: infoOf(userOf(context)) } } satisfies SelfSubjectReview;
     },
     async TokenReview(_context, object) {
       const { token = "", audiences = [] } = (object as TokenReview).spec ?? {};
@@ -109,12 +115,22 @@ function infoOf({ name, uid, groups, extra }: UserInfo) {
   };
 }
 
-function rulesOf(authorizer: Authorizer, user: UserInfo, namespace: string) {
+type Spelling = (group: string) => string;
+
+/** Groups are named as the question names its own. */
+function spellingOf({ info }: RequestContext): Spelling {
+  return info.group === kubernetesGroup(info.group) ? kubernetesGroup : svcGroup;
+}
+
+function rulesOf(authorizer: Authorizer, user: UserInfo, namespace: string, spelling: Spelling) {
   const { rules, incomplete, error } = authorizer.rulesFor?.(user, namespace) ?? { rules: [], incomplete: true };
   const forPaths = rules.filter((rule) => (rule.nonResourceURLs ?? []).length > 0);
   const forResources = rules.filter((rule) => (rule.nonResourceURLs ?? []).length === 0);
   return {
-    resourceRules: forResources.map(({ nonResourceURLs: _, ...rule }) => rule),
+    resourceRules: forResources.map(({ nonResourceURLs: _, ...rule }) => ({
+      ...rule,
+      ...(rule.apiGroups === undefined ? {} : { apiGroups: rule.apiGroups.map(spelling) }),
+    })),
     nonResourceRules: forPaths.map(({ verbs, nonResourceURLs }) => ({ verbs, nonResourceURLs })),
     incomplete,
     ...(error === undefined ? {} : { evaluationError: error }),

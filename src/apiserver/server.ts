@@ -15,6 +15,7 @@ import { namespaceLifecycle } from "../registry/namespaces.ts";
 import { podAdmission } from "../registry/pod-admission.ts";
 import { Registries } from "../registry/registries.ts";
 import type { Clock } from "../std/clock.ts";
+import { hostAddress } from "../std/host-addresses.ts";
 import type { Logger } from "../std/log.ts";
 import { type RandomSource, systemRandom } from "../std/random.ts";
 import { withTimeout } from "../std/with-timeout.ts";
@@ -76,10 +77,11 @@ export async function startApiServer(config: ApiServerConfig, deps: ApiServerDep
   const { limits, serving } = config;
   const certificate = await servingCertificate(serving, config.bindAddress, clock, log);
   const address = { host: config.bindAddress, port: config.securePort };
+  const ownAddress = isEverywhere(config.bindAddress) ? await hostAddress() : undefined;
   const parts = await assemble(
     config,
     deps,
-    () => `${bracketed(serving.advertisedHost ?? address.host)}:${address.port}`,
+    () => `${bracketed(serving.advertisedHost ?? ownAddress ?? address.host)}:${address.port}`,
   );
   let listener: Listener;
   try {

@@ -1,6 +1,6 @@
 /** What this machine is and has, from /proc, /sys and the file systems. */
 import { readdir, readFile, statfs } from "node:fs/promises";
-import { arch, availableParallelism, networkInterfaces, release } from "node:os";
+import { arch, availableParallelism, release } from "node:os";
 
 export interface MachineInfo {
   readonly machineId: string;
@@ -73,20 +73,6 @@ export async function usesCgroupV1(): Promise<boolean> {
   return !mounts
     .split("\n")
     .some((line) => line.split(" ")[1] === "/sys/fs/cgroup" && line.split(" ")[2] === "cgroup2");
-}
-
-/** The address of the interface of the default route; else any that is not the loopback's. */
-export async function defaultAddress(): Promise<string> {
-  const routes = (await text("/proc/net/route")).split("\n").slice(1);
-  const device = routes.map((line) => line.split("\t")).find((fields) => fields[1] === "00000000")?.[0];
-  const all = networkInterfaces();
-  const ordered = [
-    ...(device === undefined ? [] : (all[device] ?? [])),
-    ...Object.values(all).flatMap((each) => each ?? []),
-  ];
-  const usable = ordered.filter((each) => !each.internal && !each.address.startsWith("fe80:"));
-  const found = usable.find((each) => each.family === "IPv4") ?? usable[0];
-  return found?.address ?? "127.0.0.1";
 }
 
 async function hugePages(): Promise<Readonly<Record<string, number>>> {

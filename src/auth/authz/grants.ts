@@ -43,17 +43,20 @@ export class Grants implements RuleSource {
     for (const group of user.groups) yield* bySubject.get(groupKey(group)) ?? [];
   }
 
-  /** A role that is missing grants nothing, until somebody makes it. */
+  /** A role that is missing grants nothing, until somebody makes it; whoever is refused is told. */
   #bind(namespace: string, subjects: readonly Subject[], roleRef: RoleRef, binding: string): void {
     const isLocal = roleRef.kind === "Role" && namespace !== CLUSTER;
     const rules = isLocal ? this.#roles.get(`${namespace}/${roleRef.name}`) : this.#clusterRoles.get(roleRef.name);
-    if (rules === undefined) return;
-    const role = isLocal ? `Role "${roleRef.name}"` : `ClusterRole "${roleRef.name}"`;
+    const kind = isLocal ? "Role" : "ClusterRole";
     for (const subject of subjects) {
       const key = keyOf(subject, namespace);
       if (key === undefined) continue;
       const bySubject = getOrSet(this.#bySubject, namespace, () => new Map());
-      getOrSet(bySubject, key, () => []).push({ rules, by: `${binding} of ${role} to ${described(subject)}` });
+      const grant: Grant =
+        rules === undefined
+          ? { rules: [], by: "", missing: `${kind.toLowerCase()}.${roleRef.apiGroup} "${roleRef.name}"` }
+          : { rules, by: `${binding} of ${kind} "${roleRef.name}" to ${described(subject)}` };
+      getOrSet(bySubject, key, () => []).push(grant);
     }
   }
 }

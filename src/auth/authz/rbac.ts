@@ -8,6 +8,8 @@ export interface Grant {
   readonly rules: readonly PolicyRule[];
   /** `ClusterRoleBinding "x" of ClusterRole "y" to Group "z"` */
   readonly by: string;
+  /** What the binding refers to, and there is not. */
+  readonly missing?: string;
 }
 
 /** Where rules come from. */
@@ -19,17 +21,28 @@ export interface RuleSource {
 export function rbacAuthorizer(source: RuleSource): Authorizer {
   return {
     async authorize(attributes) {
-      for (const { rules, by } of source.grantsFor(attributes.user, attributes.namespace)) {
+      const missing: string[] = [];
+      for (const { rules, by, missing: role } of source.grantsFor(attributes.user, attributes.namespace)) {
+        if (role !== undefined) missing.push(`${role} not found`);
         if (rules.some((rule) => ruleAllows(rule, attributes))) {
           return { decision: "allow", reason: `RBAC: allowed by ${by}` };
         }
       }
-      return { decision: "no-opinion", reason: "" };
+      return { decision: "no-opinion", reason: missing.length === 0 ? "" : `RBAC: ${aggregate(missing)}` };
     },
     rulesFor(user, namespace) {
-      return { rules: [...source.grantsFor(user, namespace)].flatMap((grant) => grant.rules), incomplete: false };
+      const grants = [...source.grantsFor(user, namespace)];
+      const missing = grants.flatMap(({ missing: role }) => (role === undefined ? [] : `${role} not found`));
+      const rules = grants.flatMap((grant) => grant.rules);
+      return { rules, incomplete: missing.length > 0, error: missing.length === 0 ? undefined : aggregate(missing) };
     },
   };
+}
+
+/** As Go prints several errors as one: each once. */
+function aggregate(errors: readonly string[]): string {
+  const unique = [...new Set(errors)];
+  return unique.length === 1 ? unique[0]! : `[${unique.join(", ")}]`;
 }
 
 export function ruleAllows(rule: PolicyRule, attributes: Attributes): boolean {

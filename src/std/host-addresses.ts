@@ -1,0 +1,35 @@
+/** The addresses of this host. */
+import { readFile } from "node:fs/promises";
+import { networkInterfaces } from "node:os";
+
+type Interfaces = ReturnType<typeof networkInterfaces>;
+
+/** Bridges and links that container engines make: their addresses are not the host's. */
+const containerInterface = /^(?:svc[0-9]|svc-|cni[0-9]|docker[0-9]|br-|veth|virbr|flannel|cali)/;
+
+/** Every address but loopback and link-local ones, the default route's interface first, IPv4 before IPv6. */
+export function hostAddresses(interfaces: Interfaces, routes: string | undefined): readonly string[] {
+  const preferred = defaultInterface(routes ?? "");
+  const found = Object.entries(interfaces)
+    .filter(([name]) => !containerInterface.test(name))
+    .flatMap(([name, addresses]) => (addresses ?? []).map((entry) => ({ name, ...entry })))
+    .filter(({ internal, address }) => !internal && !/^(?:169\.254\.|fe80:)/i.test(address));
+  const rank = (entry: (typeof found)[number]): number =>
+    (entry.name === preferred ? 0 : 1) + (entry.family === "IPv4" ? 0 : 2);
+  return found.sort((a, b) => rank(a) - rank(b)).map(({ address }) => address);
+}
+
+/** The address by which others reach this host; loopback when it has no other. */
+export async function hostAddress(): Promise<string> {
+  const routes = await readFile("/proc/net/route", "utf8").catch(() => undefined);
+  return hostAddresses(networkInterfaces(), routes)[0] ?? "127.0.0.1";
+}
+
+/** The interface of the default route in `/proc/net/route`. */
+function defaultInterface(routes: string): string | undefined {
+  for (const line of routes.split("\n").slice(1)) {
+    const [name, destination] = line.split("\t");
+    if (destination === "00000000") return name;
+  }
+  return undefined;
+}
