@@ -19,8 +19,6 @@ t.test("requestInfo() reads what a request asks for", async (t) => {
     ["DELETE /api/v1/namespaces/x/pods", "deletecollection", "", "x", "pods", "", ""],
     ["DELETE /api/v1/namespaces/x/pods/web", "delete", "", "x", "pods", "web", ""],
     ["GET /api/v1/namespaces/x", "get", "", "x", "namespaces", "x", ""],
-    ["GET /api/v1/watch/pods", "watch", "", "", "pods", "", ""],
-    ["GET /api/v1/watch/namespaces/x/pods/a", "watch", "", "x", "pods", "a", ""],
     ["PUT /api/v1/namespaces/x/finalize", "update", "", "x", "namespaces", "x", "finalize"],
     [
       "PATCH /apis/coordination.k8s.io/v1/namespaces/x/leases/a%20b",

@@ -52,17 +52,7 @@ export function requestInfo(request: Pick<HttpRequest, "method" | "path" | "quer
   if ((prefix !== "api" && prefix !== "apis") || group === undefined || version === undefined || parts.length === 0) {
     return other;
   }
-  const resource = parts[0] === "watch" ? watchInfo : resourceInfo;
-  return { ...other, isResourceRequest: true, group, version, ...resource(request.method, parts, query) };
-}
-
-/** `/api/v1/watch/pods`: how watches were asked for once, and are still understood. Adds to the query what it means. */
-function watchInfo(method: string, parts: readonly string[], query: URLSearchParams) {
-  const { verb, name, ...info } = resourceInfo(method, parts.slice(1), query);
-  if (verb !== "get" && verb !== "list" && verb !== "watch") return { ...info, verb, name };
-  query.set("watch", "true");
-  if (verb === "get") query.set("fieldSelector", `metadata.name=${name}`);
-  return { ...info, verb: "watch", name };
+  return { ...other, isResourceRequest: true, group, version, ...resourceInfo(request.method, parts, query) };
 }
 
 function resourceInfo(method: string, path: readonly string[], query: URLSearchParams) {

@@ -58,9 +58,6 @@ function addKind(router: Router<Route>, target: Target, extra: ExtraHandlers): v
   add("DELETE", collection, allowed(kind, "deletecollection", deleteObjects));
   if (kind.namespaced) add("GET", `${base}/${kind.plural}`, allowed(kind, "list", listObjects));
   const one = `${collection}/{name}`;
-  for (const path of new Set([`${base}/${kind.plural}`, collection, one])) {
-    add("GET", path.replace(base, `${base}/watch`), allowed(kind, "watch", listObjects));
-  }
   add("GET", one, allowed(kind, "get", getObject));
   add("PUT", one, allowed(kind, "update", updateObject()));
   add("PATCH", one, allowed(kind, "patch", patchObject()));
