@@ -44,7 +44,8 @@ export class StatusError extends Error {
       metadata: {},
       status: "Failure",
       message,
-      reason,
+      // Failures that nobody foresaw have none.
+      ...(reason === "" ? {} : { reason }),
       ...(options?.details === undefined ? {} : { details: options.details }),
       code,
     };

@@ -1,6 +1,7 @@
 import type { ApiObject } from "../api/kind.ts";
 import { alreadyExists, badRequest, StatusError } from "../api/status.ts";
 import { suffix, uuid } from "../std/random.ts";
+import { tracked, type Writer } from "./field-tracking.ts";
 import type { Registry, Scope, WriteOptions } from "./registry.ts";
 import { checkNew, defaulted, inNamespace, metadataOf, withMetadata } from "./write.ts";
 
@@ -12,7 +13,7 @@ const GENERATE_ATTEMPTS = 8;
 /** Called with the object about to be written; throws to forbid it, or resolves with what is to be written instead. */
 export type Admit = (scope: Scope, object: ApiObject) => Promise<ApiObject | undefined>;
 
-export interface CreateOptions extends WriteOptions {
+export interface CreateOptions extends WriteOptions, Writer {
   readonly admit?: Admit | undefined;
 }
 
@@ -24,6 +25,26 @@ export async function create<T extends ApiObject>(
   options: CreateOptions = {},
 ): Promise<T> {
   if (metadataOf(sent).resourceVersion) throw badRequest("resourceVersion should not be set on objects to be created");
+  return await createAny(registry, scope, sent, options);
+}
+
+/** The same for an object that an apply made: its book is kept already. */
+export async function createApplied<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  applied: T,
+  options: CreateOptions = {},
+): Promise<T> {
+  const { resourceVersion: _, ...metadata } = metadataOf(applied);
+  return await createAny(registry, scope, withMetadata(applied, metadata), { ...options, fieldManager: undefined });
+}
+
+async function createAny<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  sent: T,
+  options: CreateOptions,
+): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     const object = await prepared(registry, scope, sent, options);
     const name = metadataOf(object).name ?? "";
@@ -44,7 +65,8 @@ async function prepared<T extends ApiObject>(
 ): Promise<T> {
   const { strategy } = registry.kind;
   const named = withMetadata(sent, chosenName(registry, sent));
-  const filled = defaulted(registry, inNamespace(registry, scope, named));
+  const complete = defaulted(registry, inNamespace(registry, scope, named));
+  const filled = tracked(registry, scope, complete, undefined, options);
   const admitted = ((await options.admit?.(scope, filled)) as T | undefined) ?? filled;
   const identified = withMetadata(admitted, systemMetadata(registry, admitted));
   const object = strategy.prepareForCreate?.(identified, registry.timestamp()) ?? identified;
@@ -62,7 +84,7 @@ function chosenName<T extends ApiObject>(registry: Registry<T>, sent: T) {
 }
 
 function systemMetadata<T extends ApiObject>(registry: Registry<T>, object: T) {
-  const { deletionTimestamp, deletionGracePeriodSeconds, selfLink, managedFields, ...metadata } = metadataOf(object);
+  const { deletionTimestamp, deletionGracePeriodSeconds, selfLink, ...metadata } = metadataOf(object);
   return { ...metadata, uid: uuid(registry.deps.random), creationTimestamp: registry.timestamp() };
 }
 

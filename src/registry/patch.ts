@@ -6,6 +6,7 @@ import { parseJson, stringify } from "../schema/json.ts";
 import { mergePatch } from "../schema/merge-patch.ts";
 import { PatchError, strategicMerge } from "../schema/strategic-merge.ts";
 import { change } from "./change.ts";
+import { tracked, withOldTimes } from "./field-tracking.ts";
 import { jsonPatch } from "./json-patch.ts";
 import type { Registry, Scope } from "./registry.ts";
 import { named, type UpdateOptions } from "./update.ts";
@@ -38,7 +39,8 @@ export async function patch<T extends ApiObject>(
       const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadataOf(previous).uid}`;
       throw conflict(registry.subject(scope, name), why);
     }
-    const next = updated(registry, scope, defaulted(registry, object), previous, part);
+    const booked = tracked(registry, scope, defaulted(registry, object), previous, options);
+    const next = withOldTimes(updated(registry, scope, booked, previous, part), previous);
     options.warn?.((part ?? registry.kind.strategy).warnings?.(next, previous) ?? []);
     return next;
   };

@@ -3,6 +3,7 @@ import { badRequest, invalid, notFound, StatusError } from "../api/status.ts";
 import { invalidField, renderFieldError } from "../schema/field-error.ts";
 import { change } from "./change.ts";
 import { type CreateOptions, create } from "./create.ts";
+import { tracked, withOldTimes } from "./field-tracking.ts";
 import type { Registry, Scope } from "./registry.ts";
 import { defaulted, inNamespace, metadataOf, updated } from "./write.ts";
 
@@ -34,7 +35,8 @@ export async function update<T extends ApiObject>(
   const filled = defaulted(registry, object);
   const next = (previous: T): T => {
     if (!resourceVersion && strategy.allowUnconditionalUpdate === false) throw mustNameVersion(registry, scope, name);
-    const next = updated(registry, scope, filled, previous, part);
+    const booked = tracked(registry, scope, filled, previous, options);
+    const next = withOldTimes(updated(registry, scope, booked, previous, part), previous);
     options.warn?.((part ?? strategy).warnings?.(next, previous) ?? []);
     return next;
   };

@@ -10,18 +10,21 @@ import {
   invalidField,
   notSupported,
   renderFieldError,
+  requiredField,
   tooLong,
 } from "../../schema/field-error.ts";
 import { isTrue } from "../request-info.ts";
+import { FIELD_MANAGER_MAX_BYTES } from "./field-manager.ts";
 
 /** The spelling in which options are named in errors. */
 const OPTIONS_GROUP = "meta.k8s.io";
-const FIELD_MANAGER_MAX_BYTES = 128;
 
 export type FieldValidation = "Ignore" | "Warn" | "Strict";
 
 export interface WriteQuery {
   readonly dryRun: boolean;
+  /** Empty where the client leaves it to the server. */
+  readonly fieldManager: string;
   readonly fieldValidation: FieldValidation;
 }
 
@@ -30,16 +33,33 @@ export function writeQuery(
   kind: "CreateOptions" | "UpdateOptions" | "PatchOptions",
   query: URLSearchParams,
 ): WriteQuery {
-  const fieldValidation = query.get("fieldValidation") ?? "";
-  const errors = [...dryRunErrors(query.getAll("dryRun")), ...managerErrors(query.get("fieldManager") ?? "")];
-  if (!["", "Ignore", "Warn", "Strict"].includes(fieldValidation)) {
-    errors.push(notSupported("fieldValidation", fieldValidation, ["", "Ignore", "Strict", "Warn"]));
-  }
+  const errors: FieldError[] = [];
   if (kind === "PatchOptions" && query.has("force")) {
     errors.push(forbiddenField("force", "may not be specified for non-apply patch"));
   }
+  return checkedWrite(kind, query, errors);
+}
+
+export interface ApplyQuery extends WriteQuery {
+  readonly force: boolean;
+}
+
+export function applyQuery(query: URLSearchParams): ApplyQuery {
+  const missing = (query.get("fieldManager") ?? "") === "";
+  const errors = missing ? [requiredField("fieldManager", "is required for apply patch")] : [];
+  return { ...checkedWrite("PatchOptions", query, errors), force: isTrue(query.get("force")) };
+}
+
+function checkedWrite(kind: string, query: URLSearchParams, found: readonly FieldError[]): WriteQuery {
+  const fieldValidation = query.get("fieldValidation") ?? "";
+  const fieldManager = query.get("fieldManager") ?? "";
+  const errors = [...found, ...managerErrors(fieldManager), ...dryRunErrors(query.getAll("dryRun"))];
+  if (!["", "Ignore", "Warn", "Strict"].includes(fieldValidation)) {
+    errors.push(notSupported("fieldValidation", fieldValidation, ["", "Ignore", "Strict", "Warn"]));
+  }
   refuse(kind, errors);
   return {
+    fieldManager,
     dryRun: query.getAll("dryRun").length > 0,
     fieldValidation: (fieldValidation || "Warn") as FieldValidation,
   };

@@ -1,5 +1,6 @@
 import type { Operation } from "rfc6902";
 import type { Namespace } from "../../api/core/namespace.ts";
+import { answersDeleted } from "../../api/deleted-answer.ts";
 import type { ApiObject, Part } from "../../api/kind.ts";
 import { deleteOptions as deleteOptionsSchema, type DeleteOptions as SentOptions } from "../../api/meta/options.ts";
 import { badRequest, StatusError } from "../../api/status.ts";
@@ -15,17 +16,19 @@ import { update } from "../../registry/update.ts";
 import { parseJson } from "../../schema/json.ts";
 import type { RequestContext } from "../context.ts";
 import { deletedResponse } from "../status-response.ts";
+import { APPLY_TYPE, applyObject } from "./apply.ts";
 import { BODY_BYTES_MAX, decodePatched, goSyntax, readObject, readOptional } from "./body.ts";
+import { writerOf } from "./field-manager.ts";
 import { deleteOptions, listQuery, writeQuery } from "./query.ts";
 import { listResponse, writtenResponse } from "./respond.ts";
 import { answeringOf, expectedOf, type ResourceHandler, scopeOf, type Target } from "./target.ts";
 
 export const createObject: ResourceHandler = async (target, context, params) => {
-  const { dryRun, fieldValidation } = writeQuery("CreateOptions", context.info.query);
+  const { dryRun, fieldManager, fieldValidation } = writeQuery("CreateOptions", context.info.query);
   const answering = answeringOf(target, context, "object");
   const sent = await readObject(context, expectedOf(target), fieldValidation);
   const warn = warningsTo(context);
-  const options = { dryRun, warn, ...admissionOf(target) };
+  const options = { dryRun, warn, ...writerOf(context, fieldManager), ...admissionOf(target) };
   const object = await create(target.registry, scopeOf(target, context, params), sent, options);
   return writtenResponse(201, target.kind, object, answering);
 };
@@ -45,20 +48,22 @@ export function warningsTo({ warnings }: RequestContext): (texts: readonly strin
 /** PUT of an object, or of a part of it. */
 export function updateObject(part?: Part): ResourceHandler {
   return async (target, context, params) => {
-    const { dryRun, fieldValidation } = writeQuery("UpdateOptions", context.info.query);
+    const { dryRun, fieldManager, fieldValidation } = writeQuery("UpdateOptions", context.info.query);
     const answering = answeringOf(target, context, "object");
     const sent = await readObject(context, expectedOf(target), fieldValidation);
     const warn = warningsTo(context);
-    const options = { dryRun, part, warn, ...admissionOf(target) };
+    const options = { dryRun, part, warn, ...writerOf(context, fieldManager), ...admissionOf(target) };
     const result = await update(target.registry, scopeOf(target, context, params), params.name ?? "", sent, options);
     return writtenResponse(result.created ? 201 : 200, target.kind, result.object, answering);
   };
 }
 
 export function patchObject(part?: Part): ResourceHandler {
+  const apply = applyObject(part);
   return async (target, context, params) => {
     const type = patchType(context.request.headers["content-type"]);
-    const { dryRun, fieldValidation } = writeQuery("PatchOptions", context.info.query);
+    if (type === "apply") return await apply(target, context, params);
+    const { dryRun, fieldManager, fieldValidation } = writeQuery("PatchOptions", context.info.query);
     const answering = answeringOf(target, context, "object");
     const expected = expectedOf(target);
     const sent = await readPatch(context, type);
@@ -75,6 +80,7 @@ export function patchObject(part?: Part): ResourceHandler {
       part,
       decode,
       warn,
+      ...writerOf(context, fieldManager),
       ...admissionOf(target),
     });
     return writtenResponse(200, target.kind, object, answering);
@@ -112,14 +118,10 @@ export async function readPatch(context: RequestContext, type: Patch["type"]): P
   return { patch: { type, value }, duplicates };
 }
 
-export function patchType(header = ""): Patch["type"] {
+export function patchType(header = ""): Patch["type"] | "apply" {
   const type = parseMediaType(header)?.type ?? "";
   if (Object.hasOwn(PATCH_TYPES, type)) return PATCH_TYPES[type as keyof typeof PATCH_TYPES];
-  if (type === "application/apply-patch+yaml") {
-    const accepted = Object.keys(PATCH_TYPES).join(", ");
-    const message = `server-side apply is not served: the patch types accepted are ${accepted}`;
-    throw new StatusError(415, "UnsupportedMediaType", message);
-  }
+  if (type === APPLY_TYPE) return "apply";
   throw new StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", { details: {} });
 }
 
@@ -152,16 +154,12 @@ export const deleteObject: ResourceHandler = async (target, context, params) => 
   const { object, gone } = await removeOne(target, context, params, name, options);
   // Whoever says that dependents go too is told that this has not happened yet.
   const accepted = !gone && options.orphanDependents === false;
-  if (!gone || isPod(target)) return writtenResponse(accepted ? 202 : 200, target.kind, object, answering);
+  if (!gone || answersDeleted(target.kind))
+    return writtenResponse(accepted ? 202 : 200, target.kind, object, answering);
   const uid = object.metadata?.uid ?? "";
   const group = target.group === "" ? {} : { group: target.group };
   return deletedResponse({ name, ...group, kind: target.kind.plural, uid }, context);
 };
-
-/** Kubernetes answers the delete of a pod with the pod, whether it is gone or not. */
-function isPod({ kind }: Target): boolean {
-  return kind.group === "" && kind.kind === "Pod";
-}
 
 async function removeOne(
   target: Target,

@@ -11,7 +11,8 @@ export type Shape = ScalarShape | AtomicShape | MembersShape | ItemsShape | Dedu
 
 export interface ScalarShape {
   readonly form: "scalar";
-  readonly type: "string" | "numeric" | "boolean" | "untyped";
+  /** `any` are values of every form that are one field whatever they hold. */
+  readonly type: "string" | "numeric" | "boolean" | "untyped" | "any";
 }
 
 /** A map or list that is one field. */
@@ -45,6 +46,7 @@ export interface DeducedShape {
 export class IdentityError extends Error {}
 
 export const scalar: ScalarShape = { form: "scalar", type: "untyped" };
+const anything: ScalarShape = { form: "scalar", type: "any" };
 export const deduced: DeducedShape = { form: "deduced" };
 export const deducedMembers: MembersShape = { form: "members", declared: new Map(), rest: deduced };
 const deducedItems: ItemsShape = { form: "items", items: deduced, elementOf: undefined };
@@ -79,8 +81,9 @@ function make(schema: Schema): Shape {
       return schema.listType === "atomic" ? { form: "atomic", container: "list", content } : content;
     }
     case "raw":
+      return schema.format === "json" && schema.unstructured !== true ? anything : deduced;
     case "either":
-      return deduced;
+      return anything;
     case "integer":
     case "number":
       return { form: "scalar", type: "numeric" };

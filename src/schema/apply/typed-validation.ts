@@ -102,7 +102,7 @@ function scalar(type: string, value: unknown, path: string, findings: string[]):
     case "boolean":
       if (typeof value !== "boolean") findings.push(found(path, `expected boolean, got ${goValue(value)}`));
       break;
-    default:
+    case "untyped":
       if (typeof value === "object") findings.push(found(path, `expected any scalar, got ${goValue(value)}`));
   }
 }

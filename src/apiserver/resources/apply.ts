@@ -1,0 +1,93 @@
+/** PATCH with `application/apply-patch+yaml`: the body is a configuration, in YAML or JSON. */
+import type { Part } from "../../api/kind.ts";
+import { badRequest } from "../../api/status.ts";
+import { readBody } from "../../http/body.ts";
+import { apply, type Configuration } from "../../registry/apply.ts";
+import { parseJson } from "../../schema/json.ts";
+import { isPlainObject } from "../../schema/plain.ts";
+import { parseYaml } from "../../schema/yaml.ts";
+import type { RequestContext } from "../context.ts";
+import { BODY_BYTES_MAX } from "./body.ts";
+import { writerOf } from "./field-manager.ts";
+import { applyQuery, type FieldValidation } from "./query.ts";
+import { writtenResponse } from "./respond.ts";
+import { answeringOf, type ResourceHandler, scopeOf } from "./target.ts";
+
+export const APPLY_TYPE = "application/apply-patch+yaml";
+
+export function applyObject(part?: Part): ResourceHandler {
+  return async (target, context, params) => {
+    const { dryRun, force, fieldManager, fieldValidation } = applyQuery(context.info.query);
+    const answering = answeringOf(target, context, "object");
+    const { value, duplicates } = readConfiguration(await readBody(context.request, BODY_BYTES_MAX));
+    const { kind, settings } = target;
+    const warn = (texts: readonly string[]): void => {
+      context.warnings.push(...texts);
+    };
+    const options = {
+      dryRun,
+      force,
+      part,
+      warn,
+      ...writerOf(context, fieldManager),
+      fieldManager,
+      admit: settings.admit(kind),
+      confirm: settings.confirm(kind),
+      checked: () => reportDuplicates(duplicates, fieldValidation, context),
+    };
+    const scope = scopeOf(target, context, params);
+    const { object, created } = await apply(target.registry, scope, params.name ?? "", value, options);
+    return writtenResponse(created ? 201 : 200, kind, object, answering);
+  };
+}
+
+interface Read {
+  readonly value: Configuration;
+  /** What a strict reader of YAML says of members that are named twice. */
+  readonly duplicates: readonly string[];
+}
+
+const OPENING_BRACE = 0x7b;
+
+function readConfiguration(bytes: Buffer): Read {
+  if (bytes[0] === OPENING_BRACE) {
+    try {
+      const { value, duplicates } = parseJson(bytes);
+      if (duplicates.length === 0) return { value: configurationOf(value), duplicates };
+    } catch (error) {
+      // What is no JSON may still be YAML.
+      if (!(error instanceof SyntaxError)) throw error;
+    }
+  }
+  try {
+    // Further documents are not looked at, as in Kubernetes.
+    const [document] = parseYaml(bytes.toString("utf8"));
+    const duplicates = (document?.duplicates ?? []).map((path) => duplicate(path, document?.line(path)));
+    return { value: configurationOf(document?.value), duplicates };
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw badRequest(`error decoding YAML: error converting YAML to JSON: ${error.message}`);
+  }
+}
+
+function configurationOf(value: unknown): Configuration {
+  if (value === undefined || value === null) return {};
+  if (isPlainObject(value)) return value;
+  const type = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
+  const why = `json: cannot unmarshal ${type} into Go value of type map[string]interface {}`;
+  throw badRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${why}`);
+}
+
+function duplicate(path: string, line = 0): string {
+  const [name] = /[^.[\]]*\]?$/.exec(path) ?? [""];
+  return `line ${line}: key ${JSON.stringify(name.replace("]", ""))} already set in map`;
+}
+
+function reportDuplicates(duplicates: readonly string[], validation: FieldValidation, context: RequestContext): void {
+  if (duplicates.length === 0 || validation === "Ignore") return;
+  if (validation === "Strict") {
+    const lines = duplicates.map((text) => `\n  ${text}`).join("");
+    throw badRequest(`error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:${lines}`);
+  }
+  context.warnings.push(...duplicates);
+}

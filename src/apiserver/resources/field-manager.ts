@@ -1,0 +1,24 @@
+import type { Writer } from "../../registry/field-tracking.ts";
+import type { RequestContext } from "../context.ts";
+
+/** As for managers that clients name themselves. */
+export const FIELD_MANAGER_MAX_BYTES = 128;
+const UNPRINTABLE = /[\p{C}\p{Z}]/u;
+
+/** Who writes: the manager that the client names, or else its program (`kubectl` of `kubectl/v1.33.1 (linux/amd64)`). */
+export function writerOf(context: RequestContext, fieldManager: string): Writer {
+  const { subresource } = context.info;
+  return { fieldManager: fieldManager || programOf(context.request.headers["user-agent"]), subresource };
+}
+
+function programOf(agent: string | undefined): string {
+  let program = "";
+  let bytes = 0;
+  for (const character of (agent ?? "").split("/")[0]!) {
+    if (character !== " " && UNPRINTABLE.test(character)) continue;
+    bytes += Buffer.byteLength(character);
+    if (bytes > FIELD_MANAGER_MAX_BYTES) break;
+    program += character;
+  }
+  return program;
+}

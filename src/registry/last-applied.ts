@@ -1,0 +1,61 @@
+/** The annotation in which `kubectl apply` without the server's help keeps what it applied. */
+import type { ApiObject } from "../api/kind.ts";
+import { validateAnnotations } from "../api/meta/object-meta-validation.ts";
+import { compare } from "../schema/apply/compare.ts";
+import { difference, type FieldSet } from "../schema/apply/field-set.ts";
+import { IdentityError, type Shape } from "../schema/apply/shape.ts";
+import { toFieldSet } from "../schema/apply/to-field-set.ts";
+import { checkShape, ShapeError } from "../schema/apply/typed-validation.ts";
+import { isPlainObject } from "../schema/plain.ts";
+
+const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+/** The manager for which the annotation is kept: whoever does not want it takes another name. */
+export const KUBECTL = "kubectl";
+
+/** The object with `configuration` in its annotation, when it has one. */
+export function withLastApplied<T extends ApiObject>(object: T, configuration: Readonly<Record<string, unknown>>): T {
+  const { annotations } = object.metadata ?? {};
+  if (!annotations?.[LAST_APPLIED]) return object;
+  const { [LAST_APPLIED]: _, ...others } = annotations;
+  const next = { ...others, [LAST_APPLIED]: `${JSON.stringify(sorted(withoutLastApplied(configuration)))}\n` };
+  const fits = validateAnnotations(next).length === 0;
+  return { ...object, metadata: { ...object.metadata, annotations: fits ? next : others } };
+}
+
+function withoutLastApplied(configuration: Readonly<Record<string, unknown>>): unknown {
+  const { metadata } = configuration;
+  if (!isPlainObject(metadata) || !isPlainObject(metadata.annotations)) return configuration;
+  const { [LAST_APPLIED]: _, ...annotations } = metadata.annotations;
+  return { ...configuration, metadata: { ...metadata, annotations } };
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isPlainObject(value)) return value;
+  const entries = Object.entries(value).map(([name, member]) => [name, sorted(member)] as const);
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/**
+ * The fields that `kubectl apply` set and nobody changed since: they are the applier's own, whoever the book says
+ * manages them. Undefined when the annotation says nothing of this version.
+ */
+export function lastAppliedFields(
+  shape: Shape,
+  live: unknown,
+  annotations: Readonly<Record<string, string>> | undefined,
+  apiVersion: string,
+): FieldSet | undefined {
+  const text = annotations?.[LAST_APPLIED];
+  if (!text) return undefined;
+  try {
+    const applied: unknown = JSON.parse(text);
+    if (!isPlainObject(applied) || applied.apiVersion !== apiVersion) return undefined;
+    checkShape(shape, applied);
+    const { modified, added, removed } = compare(shape, applied, live);
+    return difference(difference(difference(toFieldSet(shape, applied), modified), added), removed);
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof ShapeError || error instanceof IdentityError) return undefined;
+    throw error;
+  }
+}
