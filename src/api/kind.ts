@@ -124,6 +124,10 @@ export interface Strategy<T> {
   validateUpdate?(next: T, previous: T): readonly FieldError[];
   /** What a client is told although nothing is wrong: deprecated, pointless members. Updates have a `previous`. */
   warnings?(object: T, previous: T | undefined): readonly string[];
+  /** Those about members of a new object that `prepareForCreate` changes. They come first. */
+  warningsOfSent?(object: T): readonly string[];
+  /** Members that a client cannot change, and so cannot manage; the status where it has a subresource, when absent. */
+  readonly resetFields?: readonly (readonly string[])[];
   /** PUT to a name that does not exist creates it (Event, Lease, Node in Kubernetes 1.33: see facts). */
   readonly allowCreateOnUpdate?: boolean;
   /** PUT without a resourceVersion overwrites; true when absent. */
@@ -132,6 +136,8 @@ export interface Strategy<T> {
   gracePeriodSeconds?(object: T, requested: number | undefined): number | undefined;
   /** Puts back what the stored form cannot say: kind and apiVersion of objects within have no protobuf form. */
   restore?(object: T): T;
+  /** Why the object may not be deleted; undefined when it may. */
+  refuseDelete?(object: T): string | undefined;
   /** Seconds after which the store forgets the object (Events). */
   ttlSeconds?(object: T): number | undefined;
 }

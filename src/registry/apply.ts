@@ -122,7 +122,7 @@ function managersOf<T extends ApiObject>(
   const managers = readManagers(metadataOf(live).managedFields);
   if (managers === undefined) throw new StatusError(500, "", "failed to decode managed fields");
   if (managers.size > 0) return managers;
-  return afterUpdate(registry, scope, managers, {} as T, live, BEFORE_FIRST, subresource);
+  return afterUpdate(registry, scope, managers, {} as T, live, { fieldManager: BEFORE_FIRST, subresource });
 }
 
 /** `value` is undefined when the object stays as it is. */

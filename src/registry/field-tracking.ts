@@ -27,6 +27,8 @@ export interface Writer {
   readonly fieldManager?: string | undefined;
   /** Through which subresource; none when absent. */
   readonly subresource?: string | undefined;
+  /** No time is noted, as Kubernetes notes none of who scales. */
+  readonly untimed?: boolean | undefined;
 }
 
 /** Entries for updates that one object has; the oldest are put together beyond that. */
@@ -66,13 +68,12 @@ export function tracked<T extends ApiObject>(
   previous: T | undefined,
   writer: Writer,
 ): T {
-  const { fieldManager, subresource = "" } = writer;
-  if (fieldManager === undefined) return next;
-  const managers = managersBefore(next, previous, subresource);
+  if (writer.fieldManager === undefined) return next;
+  const managers = managersBefore(next, previous, writer.subresource ?? "");
   if (managers.size === 0 && previous !== undefined) return withEntries(next, undefined);
   try {
     const live = previous ?? ({} as T);
-    const after = afterUpdate(registry, scope, managers, live, next, fieldManager, subresource);
+    const after = afterUpdate(registry, scope, managers, live, next, writer);
     return withEntries(next, writeManagers(after));
   } catch (error) {
     // What cannot be told apart is not managed; validation has its own word on it.
@@ -116,25 +117,25 @@ export function withEntries<T extends ApiObject>(object: T, entries: readonly Ma
   return { ...object, metadata: entries === undefined ? metadata : { ...metadata, managedFields: entries } };
 }
 
-/** The managers of `live` once `next` has replaced it by `name`'s hand. */
+/** The managers of `live` once `next` has replaced it. */
 export function afterUpdate<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   managers: Managers<Manager>,
   live: T,
   next: T,
-  name: string,
-  subresource: string,
+  { fieldManager = "", subresource = "", untimed = false }: Writer,
 ): Managers<Manager> {
-  const manager = managerOf(registry, scope, "Update", name, subresource);
+  const manager = managerOf(registry, scope, "Update", fieldManager, subresource);
   const change = { ...changeOf(registry, managers, live, manager), name: CURRENT };
   const after = new Map(managersAfterUpdate(change, formOf(registry, next)));
   const fields = managedFields(after.get(CURRENT)?.fields ?? noFields);
   after.delete(CURRENT);
   if (!isEmptySet(fields)) {
     const identity = identityOf(manager);
-    const own = union(fields, after.get(identity)?.fields ?? noFields);
-    after.set(identity, { ...manager, fields: own, time: registry.timestamp() });
+    const before = after.get(identity);
+    const own = union(fields, before?.fields ?? noFields);
+    after.set(identity, { ...manager, fields: own, time: untimed ? before?.time : registry.timestamp() });
   }
   return capped(after);
 }

@@ -21,7 +21,7 @@ export function managedBy(kind: Kind, subresource: string): FieldFilter {
 }
 
 function filterOf(kind: Kind, subresource: string): FieldFilter {
-  if (subresource === "") return withoutPaths(hasStatus(kind) ? [["status"]] : []);
+  if (subresource === "") return withoutPaths(kind.strategy.resetFields ?? (hasStatus(kind) ? [["status"]] : []));
   const part = kind.subresources.find(({ name }) => name === subresource)?.part as Part | undefined;
   if (part?.managed !== undefined) return only(...part.managed);
   return withoutPaths(part?.resetFields ?? []);

@@ -3,6 +3,7 @@ import type { ApiObject, View } from "../api/kind.ts";
 import { badRequest, conflict, invalid } from "../api/status.ts";
 import { renderFieldError } from "../schema/field-error.ts";
 import { change } from "./change.ts";
+import { tracked } from "./field-tracking.ts";
 import { type Patch, patched } from "./patch.ts";
 import type { Registry, Scope } from "./registry.ts";
 import { named, type UpdateOptions } from "./update.ts";
@@ -50,7 +51,8 @@ async function changeView<T extends ApiObject>(
   const { view } = options;
   const next = (previous: T): T => {
     const shown = checked(registry, scope, name, named(wanted(view.of(previous)), name), previous, view);
-    const object = updated(registry, scope, view.changed(previous, shown), previous, undefined);
+    const booked = tracked(registry, scope, view.changed(previous, shown), previous, { ...options, untimed: true });
+    const object = updated(registry, scope, booked, previous, undefined);
     options.warn?.(registry.kind.strategy.warnings?.(object, previous) ?? []);
     return object;
   };

@@ -169,7 +169,11 @@ export const deploymentKind: Kind<Deployment> = {
   verbs: allVerbs,
   subresources: [
     scaleSubresource(({ spec }) => spec?.selector),
-    statusSubresource("Deployment", { prepareForUpdate: prepareForStatusUpdate, validateUpdate: validateStatus }),
+    statusSubresource("Deployment", {
+      prepareForUpdate: prepareForStatusUpdate,
+      validateUpdate: validateStatus,
+      resetFields: [["spec"], ["metadata", "labels"]],
+    }),
   ],
   storageName: "deployments",
   schema: deployment,

@@ -14,10 +14,10 @@ export const certificateSigningRequestKind: Kind<CertificateSigningRequest> = {
   categories: [],
   namespaced: false,
   verbs: allVerbs,
-  subresources: [statusSubresource("CertificateSigningRequest")],
+  subresources: [statusSubresource("CertificateSigningRequest", { resetFields: [["spec"], ["status", "conditions"]] })],
   storageName: "certificatesigningrequests",
   schema: certificateSigningRequest,
   columns: [nameColumn, ageColumn],
   selectableFields: {},
-  strategy: { prepareForUpdate: keepStatus },
+  strategy: { prepareForUpdate: keepStatus, resetFields: [["spec"], ["status"]] },
 };

@@ -14,7 +14,7 @@ export const flowSchemaKind: Kind<FlowSchema> = {
   categories: [],
   namespaced: false,
   verbs: allVerbs,
-  subresources: [statusSubresource("FlowSchema")],
+  subresources: [statusSubresource("FlowSchema", { resetFields: [["metadata"], ["spec"]] })],
   storageName: "flowschemas",
   schema: flowSchema,
   columns: [nameColumn, ageColumn],

@@ -14,7 +14,7 @@ export const priorityLevelConfigurationKind: Kind<PriorityLevelConfiguration> = 
   categories: [],
   namespaced: false,
   verbs: allVerbs,
-  subresources: [statusSubresource("PriorityLevelConfiguration")],
+  subresources: [statusSubresource("PriorityLevelConfiguration", { resetFields: [["metadata"], ["spec"]] })],
   storageName: "prioritylevelconfigurations",
   schema: priorityLevelConfiguration,
   columns: [nameColumn, ageColumn],

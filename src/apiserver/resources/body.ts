@@ -167,7 +167,15 @@ function decodeObject<T>(parsed: Parsed, expected: Expected, validation: FieldVa
     }
     warnings.push(...findings);
   }
-  return withoutIdentity(value as ApiObject) as T;
+  return resetting(parsed.value, withoutIdentity(value as ApiObject)) as T;
+}
+
+/** An empty list of managers is not the same as none: it asks that they be forgotten. */
+function resetting(sent: unknown, object: ApiObject): ApiObject {
+  const { metadata } = (sent ?? {}) as { readonly metadata?: { readonly managedFields?: unknown } | null };
+  const managers = metadata?.managedFields;
+  if (!Array.isArray(managers) || managers.length > 0) return object;
+  return { ...object, metadata: { ...object.metadata, managedFields: [] } };
 }
 
 function fromProtobuf<T extends ApiObject>(bytes: Buffer, expected: Expected): T {

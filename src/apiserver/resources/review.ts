@@ -1,9 +1,11 @@
 import type { ApiObject } from "../../api/kind.ts";
 import { invalid } from "../../api/status.ts";
+import { tracked } from "../../registry/field-tracking.ts";
 import { defaulted, inNamespace } from "../../registry/write.ts";
 import { renderFieldError } from "../../schema/field-error.ts";
 import type { RequestContext } from "../context.ts";
 import { readObject } from "./body.ts";
+import { writerOf } from "./field-manager.ts";
 import { writeQuery } from "./query.ts";
 import { writtenResponse } from "./respond.ts";
 import { answeringOf, expectedOf, type ResourceHandler, scopeOf } from "./target.ts";
@@ -14,13 +16,15 @@ export type AnswerReview = (context: RequestContext, question: ApiObject) => Pro
 /** POST of an object that is a question. Nothing is stored. */
 export function createReview(answer: AnswerReview): ResourceHandler {
   return async (target, context, params) => {
-    const { fieldValidation } = writeQuery("CreateOptions", context.info.query);
+    const { fieldManager, fieldValidation } = writeQuery("CreateOptions", context.info.query);
     const answering = answeringOf(target, context, "object");
     const sent = await readObject(context, expectedOf(target), fieldValidation);
     const question = defaulted(target.registry, inNamespace(target.registry, scopeOf(target, context, params), sent));
     const errors = target.kind.strategy.validate?.(question) ?? [];
     // Questions have no names, and Kubernetes does not name their kind either.
     if (errors.length > 0) throw invalid({ group: target.group, resource: "", name: "" }, errors, renderFieldError);
-    return writtenResponse(201, target.kind, await answer(context, question), answering);
+    const scope = scopeOf(target, context, params);
+    const booked = tracked(target.registry, scope, question, undefined, writerOf(context, fieldManager));
+    return writtenResponse(201, target.kind, await answer(context, booked), answering);
   };
 }

@@ -4,6 +4,7 @@ import { get } from "../../registry/get.ts";
 import type { Patch } from "../../registry/patch.ts";
 import { patchView, updateView } from "../../registry/view.ts";
 import { decodePatched, readObject } from "./body.ts";
+import { writerOf } from "./field-manager.ts";
 import { writeQuery } from "./query.ts";
 import { writtenResponse } from "./respond.ts";
 import { answeringOf, expectedOf, type ResourceHandler, scopeOf, type Target } from "./target.ts";
@@ -25,11 +26,11 @@ export function getView(view: View): ResourceHandler {
 
 export function updateViewed(view: View): ResourceHandler {
   return async (target, context, params) => {
-    const { dryRun, fieldValidation } = writeQuery("UpdateOptions", context.info.query);
+    const { dryRun, fieldManager, fieldValidation } = writeQuery("UpdateOptions", context.info.query);
     const shown = shownBy(target, view);
     const answering = answeringOf(shown, context, "object");
     const sent = await readObject(context, expectedOf(shown), fieldValidation);
-    const options = { dryRun, view, warn: warningsTo(context) };
+    const options = { dryRun, view, warn: warningsTo(context), ...writerOf(context, fieldManager) };
     const object = await updateView(
       target.registry,
       scopeOf(target, context, params),
@@ -44,7 +45,7 @@ export function updateViewed(view: View): ResourceHandler {
 export function patchViewed(view: View): ResourceHandler {
   return async (target, context, params) => {
     const type = patchType(context.request.headers["content-type"]);
-    const { dryRun, fieldValidation } = writeQuery("PatchOptions", context.info.query);
+    const { dryRun, fieldManager, fieldValidation } = writeQuery("PatchOptions", context.info.query);
     const shown = shownBy(target, view);
     const answering = answeringOf(shown, context, "object");
     const sent = await readPatch(context, type as Patch["type"]);
@@ -52,7 +53,7 @@ export function patchViewed(view: View): ResourceHandler {
       context.warnings.length = 0;
       return decodePatched(value, sent.duplicates, expectedOf(shown), fieldValidation, context.warnings);
     };
-    const options = { dryRun, view, decode, warn: warningsTo(context) };
+    const options = { dryRun, view, decode, warn: warningsTo(context), ...writerOf(context, fieldManager) };
     const scope = scopeOf(target, context, params);
     const object = await patchView(target.registry, scope, params.name ?? "", sent.patch, options);
     return writtenResponse(200, view.kind, object, answering);
