@@ -1,6 +1,10 @@
 /** What must exist before the first client comes. */
 import type { Namespace } from "../api/core/namespace.ts";
 import { namespaceKind } from "../api/core/namespace-kind.ts";
+import type { ApiObject } from "../api/kind.ts";
+import type { PriorityClass } from "../api/scheduling/priority-class.ts";
+import { priorityClassKind } from "../api/scheduling/priority-class-kind.ts";
+import { systemPriorityClasses } from "../api/scheduling/system-priority-classes.ts";
 import { StatusError } from "../api/status.ts";
 import { MASTERS } from "../auth/user.ts";
 import { create } from "../registry/create.ts";
@@ -14,18 +18,29 @@ export const SYSTEM_NAMESPACES = ["default", "kube-node-lease", "kube-public", "
 export async function bootstrap(registries: Registries, signal: AbortSignal): Promise<void> {
   await bootstrapNamespaces(registries.of(namespaceKind), signal);
   await bootstrapRbac(registries, signal);
+  await bootstrapPriorityClasses(registries.of(priorityClassKind), signal);
 }
 
 async function bootstrapNamespaces(namespaces: Registry<Namespace>, signal: AbortSignal): Promise<void> {
-  const cache = await namespaces.fresh({ signal });
+  for (const name of SYSTEM_NAMESPACES) await createMissing(namespaces, { metadata: { name } }, signal);
+}
+
+async function bootstrapPriorityClasses(classes: Registry<PriorityClass>, signal: AbortSignal): Promise<void> {
+  for (const systemClass of systemPriorityClasses) await createMissing(classes, systemClass, signal);
+}
+
+async function createMissing<T extends ApiObject>(
+  registry: Registry<T>,
+  object: T,
+  signal: AbortSignal,
+): Promise<void> {
+  const cache = await registry.fresh({ signal });
+  if (cache.get(registry.objects.key(undefined, object.metadata?.name ?? "")) !== undefined) return;
   const user = { name: "system:apiserver", uid: "", groups: [MASTERS], extra: {} };
-  for (const name of SYSTEM_NAMESPACES) {
-    if (cache.get(namespaces.objects.key(undefined, name)) !== undefined) continue;
-    try {
-      await create(namespaces, { namespace: "", group: "", user, signal }, { metadata: { name } });
-    } catch (error) {
-      // Another server over the same store was faster.
-      if (!(error instanceof StatusError) || error.status.reason !== "AlreadyExists") throw error;
-    }
+  try {
+    await create(registry, { namespace: "", group: registry.kind.group, user, signal }, object);
+  } catch (error) {
+    // Another server over the same store was faster.
+    if (!(error instanceof StatusError) || error.status.reason !== "AlreadyExists") throw error;
   }
 }

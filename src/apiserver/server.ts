@@ -3,6 +3,7 @@ import { builtinScheme } from "../api/builtin.ts";
 import { namespaceKind } from "../api/core/namespace-kind.ts";
 import { nodeKind } from "../api/core/node-kind.ts";
 import { podKind } from "../api/core/pod-kind.ts";
+import { priorityClassKind } from "../api/scheduling/priority-class-kind.ts";
 import type { Kind } from "../api/kind.ts";
 import { authorizerFor } from "../auth/authz/modes.ts";
 import { createNodeGraph } from "../auth/authz/node-graph.ts";
@@ -26,6 +27,7 @@ import { bootstrap } from "./bootstrap.ts";
 import type { ApiServerConfig } from "./config.ts";
 import { chain, type Respond } from "./context.ts";
 import { startEmbedded } from "./embedded.ts";
+import { oneDefaultPriorityClass } from "./default-priority-class.ts";
 import { escalationCheck } from "./escalation.ts";
 import { type Identities, identitiesOf } from "./identities.ts";
 import { feedNodeGraph } from "./node-graph-feed.ts";
@@ -245,6 +247,8 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
   const { clock, random, registries, readiness, agents, identities, authorizer, address, stopping } = behind;
   const namespaces = registries.of(namespaceKind);
   const admitPod = podAdmission(config.pods);
+  const escalation = escalationCheck(authorizer, registries);
+  const oneDefault = oneDefaultPriorityClass(registries);
   const admit = (kind: Kind): Admit => {
     const inNamespace = namespaceLifecycle(namespaces, kind);
     if (kind.plural !== podKind.plural || kind.group !== podKind.group) return inNamespace;
@@ -260,7 +264,7 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
       watchList: config.watchList,
       stopping,
       admit,
-      confirm: escalationCheck(authorizer, registries),
+      confirm: (kind) => (kind === priorityClassKind ? oneDefault : escalation(kind)),
     },
     readiness,
     aliases: config.groupAliases,

@@ -1,5 +1,5 @@
 import type { ApiObject } from "../api/kind.ts";
-import { conflict, notFound, StatusError } from "../api/status.ts";
+import { conflict, forbidden, notFound, StatusError } from "../api/status.ts";
 import { timeOf } from "../schema/time.ts";
 import { waitsForNamespace } from "./change.ts";
 import { get } from "./get.ts";
@@ -33,6 +33,8 @@ export async function remove<T extends ApiObject>(
   options: DeleteOptions = {},
 ): Promise<DeleteResult<T>> {
   const { object } = await get(registry, scope, name);
+  const refused = registry.kind.strategy.refuseDelete?.(object);
+  if (refused !== undefined) throw forbidden(registry.subject(scope, name), refused);
   return await removeObject(registry, scope, object, options);
 }
 

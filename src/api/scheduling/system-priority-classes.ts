@@ -1,0 +1,37 @@
+/** The two classes that every cluster has. Pods of theirs are the last to go. */
+import type { PriorityClass } from "./priority-class.ts";
+
+export const SYSTEM_PREFIX = "system-";
+
+export const systemPriorityClasses: readonly PriorityClass[] = [
+  {
+    metadata: { name: "system-node-critical" },
+    value: 2_000_001_000,
+    description: "Used for system critical pods that must not be moved from their current node.",
+    preemptionPolicy: "PreemptLowerPriority",
+  },
+  {
+    metadata: { name: "system-cluster-critical" },
+    value: 2_000_000_000,
+    description:
+      "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+    preemptionPolicy: "PreemptLowerPriority",
+  },
+];
+
+function systemClassOf({ metadata }: PriorityClass): PriorityClass | undefined {
+  return systemPriorityClasses.find((known) => known.metadata?.name === metadata?.name);
+}
+
+export function isSystemClass(object: PriorityClass): boolean {
+  return systemClassOf(object) !== undefined;
+}
+
+/** Why a class may not have the name of a system's; undefined when it is one. */
+export function systemClassProblem(object: PriorityClass): string | undefined {
+  const name = object.metadata?.name ?? "";
+  const known = systemClassOf(object);
+  if (known === undefined) return `${name} is not a known system priority class`;
+  if (object.value !== known.value) return `value of ${name} PriorityClass must be ${known.value}`;
+  return object.globalDefault === true ? `globalDefault of ${name} PriorityClass must be false` : undefined;
+}
