@@ -25,7 +25,7 @@ export function specOf<S extends object>(object: { readonly spec?: S | undefined
 }
 
 export function templateDefaults(template: PodTemplateSpec | undefined): PodTemplateSpec {
-  return { ...setPodTemplateDefaults(template ?? {}), metadata: template?.metadata ?? {} };
+  return setPodTemplateDefaults(template ?? {});
 }
 
 /** Names of controllers become part of the names and host names of their pods. */

@@ -1,7 +1,52 @@
-import { ageColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind } from "../kind.ts";
-import { keepStatus, statusSubresource } from "../strategy.ts";
+import { containerColumns } from "../apps/pod-controller-columns.ts";
+import { podNameWarnings, prepareForCreate, prepareForUpdate } from "../apps/pod-controller-strategy.ts";
+import { ageColumn, column, nameColumn, wideColumn } from "../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../kind.ts";
+import { humanDuration } from "../meta/human-duration.ts";
+import { labelSelectorText } from "../meta/selector-text.ts";
+import { statusSubresource } from "../strategy.ts";
 import { type Job, job } from "./job.ts";
+import { labelledAsTemplate, setJobDefaults } from "./job-defaults.ts";
+import { withGeneratedSelector } from "./job-selector.ts";
+import { hasCondition, validateJobStatus } from "./job-status-validation.ts";
+import { validateJobUpdate } from "./job-update-validation.ts";
+import { validateJob } from "./job-validation.ts";
+import { jobWarnings } from "./job-warnings.ts";
+
+const strategy: Strategy<Job> = {
+  setDefaults: setJobDefaults,
+  prepareForCreate: (object) => labelledAsTemplate(withGeneratedSelector(prepareForCreate(object))),
+  prepareForUpdate,
+  validate: validateJob,
+  validateUpdate: validateJobUpdate,
+  warnings: (object, previous) => [
+    ...(previous === undefined ? podNameWarnings(object) : []),
+    ...jobWarnings(object, previous, object.spec, "spec"),
+  ],
+};
+
+function statusOf(object: Job): string {
+  for (const type of ["Complete", "Failed"] as const) if (hasCondition(object, type)) return type;
+  if (object.metadata?.deletionTimestamp !== undefined) return "Terminating";
+  const said = (["Suspended", "FailureTarget", "SuccessCriteriaMet"] as const).find((type) =>
+    hasCondition(object, type),
+  );
+  return said ?? "Running";
+}
+
+/** Without a number of completions the first pod that succeeds ends the job. */
+function completionsOf({ spec, status }: Job): string {
+  const { completions, parallelism = 0 } = spec ?? {};
+  const succeeded = status?.succeeded ?? 0;
+  if (completions !== undefined) return `${succeeded}/${completions}`;
+  return parallelism > 1 ? `${succeeded}/1 of ${parallelism}` : `${succeeded}/1`;
+}
+
+function durationOf({ status }: Job, now: number): string {
+  const { startTime, completionTime } = status ?? {};
+  if (startTime === undefined) return "";
+  return humanDuration((completionTime === undefined ? now : Date.parse(completionTime)) - Date.parse(startTime));
+}
 
 export const jobKind: Kind<Job> = {
   group: "batch",
@@ -14,10 +59,18 @@ export const jobKind: Kind<Job> = {
   categories: ["all"],
   namespaced: true,
   verbs: allVerbs,
-  subresources: [statusSubresource("Job")],
+  subresources: [statusSubresource("Job", { validateUpdate: validateJobStatus })],
   storageName: "jobs",
   schema: job,
-  columns: [nameColumn, ageColumn],
-  selectableFields: {},
-  strategy: { prepareForUpdate: keepStatus },
+  columns: [
+    nameColumn,
+    column("Status", statusOf, "Where the job is, in one word."),
+    column("Completions", completionsOf, "Pods that succeeded, of those wanted."),
+    column("Duration", durationOf, "How long it has been running, or ran."),
+    ageColumn,
+    ...containerColumns<Job>((object) => object.spec?.template),
+    wideColumn("Selector", (object) => labelSelectorText(object.spec?.selector), "Which pods belong to it."),
+  ],
+  selectableFields: { "status.successful": (object) => String(object.status?.succeeded ?? 0) },
+  strategy,
 };

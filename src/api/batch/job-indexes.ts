@@ -1,0 +1,58 @@
+/** Sets of completion indexes as jobs write them: `1,3-5,7`. */
+
+export interface Interval {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** The reason why a text is no set of indexes, in Kubernetes' words. */
+export class IndexesError extends Error {}
+
+/** In rising order. Throws an `IndexesError` for text of another form and for indexes that are not below `completions`. */
+export function parseIndexes(text: string, completions: number): readonly Interval[] {
+  if (text === "") return [];
+  const intervals: Interval[] = [];
+  for (const part of text.split(",")) {
+    const interval = parseInterval(part, completions);
+    const before = intervals.at(-1)?.last;
+    if (before !== undefined && before >= interval.first) throw notIncreasing(before, interval.first);
+    intervals.push(interval);
+  }
+  return intervals;
+}
+
+export function countIndexes(intervals: readonly Interval[]): number {
+  return intervals.reduce((sum, { first, last }) => sum + last - first + 1, 0);
+}
+
+/** Undefined where the two have nothing in common. */
+export function firstShared(a: readonly Interval[], b: readonly Interval[]): number | undefined {
+  for (const one of a) {
+    const other = b.find(({ first, last }) => first <= one.last && one.first <= last);
+    if (other !== undefined) return Math.max(one.first, other.first);
+  }
+  return undefined;
+}
+
+function parseInterval(text: string, completions: number): Interval {
+  const limits = text.split("-");
+  if (limits.length > 2) {
+    const rule = "an index interval can have at most two parts separated by '-'";
+    throw new IndexesError(`the fragment ${JSON.stringify(text)} violates the requirement that ${rule}`);
+  }
+  const [first = 0, last = first] = limits.map((limit) => parseIndex(limit, completions));
+  if (limits.length === 2 && first >= last) throw notIncreasing(first, last);
+  return { first, last };
+}
+
+function parseIndex(text: string, completions: number): number {
+  const quoted = JSON.stringify(text);
+  if (!/^[-+]?\d+$/.test(text)) throw new IndexesError(`cannot convert string to integer for index: ${quoted}`);
+  const index = Number(text);
+  if (index >= completions) throw new IndexesError(`too large index: ${quoted}`);
+  return index;
+}
+
+function notIncreasing(previous: number, current: number): IndexesError {
+  return new IndexesError(`non-increasing order, previous: ${previous}, current: ${current}`);
+}

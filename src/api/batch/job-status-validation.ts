@@ -1,0 +1,232 @@
+/**
+ * What the status of a job may become. Rules about members that an update leaves alone are not asked: a status that was
+ * wrong before may be mended bit by bit, and the controller may lag behind a change of the spec.
+ */
+import { deepEqual } from "../../schema/equal.ts";
+import {
+  duplicateField,
+  type FieldError,
+  invalidField,
+  invalidTogether,
+  requiredField,
+} from "../../schema/field-error.ts";
+import { nonNegativeMembers } from "../meta/bounds.ts";
+import type { Job, JobStatus } from "./job.ts";
+import { firstShared, parseIndexes } from "./job-indexes.ts";
+import { indexesProblem } from "./job-policy-validation.ts";
+
+type ConditionType = "Complete" | "Failed" | "FailureTarget" | "SuccessCriteriaMet";
+
+export function hasCondition(object: Job, type: ConditionType | "Suspended"): boolean {
+  return (
+    object.status?.conditions?.some((condition) => condition.type === type && condition.status === "True") === true
+  );
+}
+
+function isFinished(object: Job): boolean {
+  return hasCondition(object, "Complete") || hasCondition(object, "Failed");
+}
+
+function wrongConditions(detail: string): FieldError {
+  return invalidTogether("status.conditions", detail);
+}
+
+export function validateJobStatus(next: Job, previous: Job): readonly FieldError[] {
+  const status: JobStatus = next.status ?? {};
+  const change = new StatusChange(next, previous);
+  return [
+    ...nonNegativeMembers(status, "status", ["active", "succeeded", "failed", "ready", "terminating"]),
+    ...validateUncounted(status),
+    ...validateConditions(next, change),
+    ...validateTimes(next, change),
+    ...validateFinished(next, change),
+    ...validateIndexSets(next, change),
+    ...validateReady(status, change),
+    ...validateHistory(next, previous),
+  ];
+}
+
+/** Which members of the status an update changes. */
+class StatusChange {
+  readonly #next: Job;
+  readonly #previous: Job;
+
+  constructor(next: Job, previous: Job) {
+    this.#next = next;
+    this.#previous = previous;
+  }
+
+  of(...names: readonly (keyof JobStatus)[]): boolean {
+    const [next, previous]: readonly JobStatus[] = [this.#next.status ?? {}, this.#previous.status ?? {}];
+    return names.some((name) => !deepEqual(next?.[name], previous?.[name]));
+  }
+
+  ofCondition(...types: readonly ConditionType[]): boolean {
+    return types.some((type) => hasCondition(this.#next, type) !== hasCondition(this.#previous, type));
+  }
+
+  ofFinish(): boolean {
+    return isFinished(this.#next) !== isFinished(this.#previous);
+  }
+}
+
+function validateUncounted({ uncountedTerminatedPods }: JobStatus): readonly FieldError[] {
+  const seen = new Set<string>();
+  return (["succeeded", "failed"] as const).flatMap((list) =>
+    (uncountedTerminatedPods?.[list] ?? []).flatMap((uid, i) => {
+      const field = `status.uncountedTerminatedPods.${list}[${i}]`;
+      if (uid === "") return [invalidField(field, uid, "must not be empty")];
+      if (seen.has(uid)) return [duplicateField(field, uid)];
+      seen.add(uid);
+      return [];
+    }),
+  );
+}
+
+function validateConditions(next: Job, change: StatusChange): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  const is = (type: ConditionType): boolean => hasCondition(next, type);
+  const refuse = (wrong: boolean, detail: string): void => {
+    if (wrong) errors.push(wrongConditions(detail));
+  };
+  if (change.ofCondition("Complete", "Failed")) {
+    refuse(is("Complete") && is("Failed"), "cannot set Complete=True and Failed=true conditions");
+  }
+  if (change.ofCondition("Complete", "FailureTarget")) {
+    refuse(is("Complete") && is("FailureTarget"), "cannot set Complete=True and FailureTarget=true conditions");
+  }
+  if (change.ofCondition("Failed", "FailureTarget")) {
+    const detail = "cannot set Failed=True condition without the FailureTarget=true condition";
+    refuse(is("Failed") && !is("FailureTarget"), detail);
+  }
+  if (change.ofCondition("Complete", "SuccessCriteriaMet")) {
+    const detail = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition";
+    refuse(is("Complete") && !is("SuccessCriteriaMet"), detail);
+  }
+  const policy = next.spec?.successPolicy !== undefined;
+  const unmet = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True";
+  refuse(policy && is("Complete") && !is("SuccessCriteriaMet"), unmet);
+  refuse(is("Failed") && is("SuccessCriteriaMet"), "cannot set Failed=True and SuccessCriteriaMet=True");
+  refuse(is("FailureTarget") && is("SuccessCriteriaMet"), "cannot set FailureTarget=True and SuccessCriteriaMet=True");
+  return errors;
+}
+
+function validateTimes(next: Job, change: StatusChange): readonly FieldError[] {
+  const { startTime, completionTime } = next.status ?? {};
+  const errors: FieldError[] = [];
+  const at = "status.completionTime";
+  const complete = hasCondition(next, "Complete");
+  if (change.of("completionTime") || change.ofCondition("Complete")) {
+    if (completionTime !== undefined && !complete) {
+      const detail = "cannot set completionTime when there is no Complete=True condition";
+      errors.push(invalidField(at, completionTime, detail));
+    }
+    if (completionTime === undefined && complete) {
+      errors.push(requiredField(at, "completionTime is required for Complete jobs"));
+    }
+  }
+  if (change.of("startTime", "completionTime") && startTime !== undefined && completionTime !== undefined) {
+    if (Date.parse(completionTime) < Date.parse(startTime)) {
+      errors.push(invalidField(at, completionTime, "completionTime cannot be set before startTime"));
+    }
+  }
+  return errors;
+}
+
+function validateFinished(next: Job, change: StatusChange): readonly FieldError[] {
+  if (!isFinished(next)) return [];
+  const { active = 0, startTime, uncountedTerminatedPods: uncounted, terminating = 0 } = next.status ?? {};
+  const changed = (...names: readonly (keyof JobStatus)[]): boolean => change.ofFinish() || change.of(...names);
+  const left = (uncounted?.succeeded ?? []).length + (uncounted?.failed ?? []).length;
+  const errors: FieldError[] = [];
+  if (changed("active") && active > 0) {
+    errors.push(invalidField("status.active", active, "active>0 is invalid for finished job"));
+  }
+  if (changed("startTime") && startTime === undefined) {
+    errors.push(requiredField("status.startTime", "startTime is required for finished job"));
+  }
+  if (changed("uncountedTerminatedPods") && left > 0) {
+    const detail = "uncountedTerminatedPods needs to be empty for finished job";
+    errors.push(invalidField("status.uncountedTerminatedPods", uncounted, detail));
+  }
+  if (changed("terminating") && terminating > 0) {
+    errors.push(invalidField("status.terminating", terminating, "terminating>0 is invalid for finished job"));
+  }
+  return errors;
+}
+
+function validateIndexSets({ spec, status }: Job, change: StatusChange): readonly FieldError[] {
+  const { completions, completionMode, backoffLimitPerIndex } = spec ?? {};
+  const { completedIndexes = "", failedIndexes } = status ?? {};
+  const [completedAt, failedAt] = ["status.completedIndexes", "status.failedIndexes"];
+  const errors: FieldError[] = [];
+  const parsing = (text: string, field: string): void => {
+    const problem = completions === undefined ? undefined : indexesProblem(text, completions);
+    const name = field.slice("status.".length);
+    if (problem !== undefined) errors.push(invalidField(field, text, `error parsing ${name}: ${problem}`));
+  };
+  if (change.of("completedIndexes")) parsing(completedIndexes, completedAt);
+  if (change.of("failedIndexes") && backoffLimitPerIndex !== undefined && failedIndexes !== undefined) {
+    parsing(failedIndexes, failedAt);
+  }
+  if (change.of("completedIndexes") && completedIndexes !== "" && completionMode !== "Indexed") {
+    const detail = "cannot set non-empty completedIndexes when non-indexed completion mode";
+    errors.push(invalidField(completedAt, completedIndexes, detail));
+  }
+  if (change.of("failedIndexes") && backoffLimitPerIndex === undefined && failedIndexes !== undefined) {
+    const detail = "cannot set non-null failedIndexes when backoffLimitPerIndex is null";
+    errors.push(invalidField(failedAt, failedIndexes, detail));
+  }
+  if (change.of("completedIndexes", "failedIndexes") && completions !== undefined && failedIndexes !== undefined) {
+    const shared = overlap(completedIndexes, failedIndexes, completions);
+    if (shared !== undefined) {
+      const detail = `failedIndexes and completedIndexes overlap at index: ${shared}`;
+      errors.push(invalidField(failedAt, failedIndexes, detail));
+    }
+  }
+  return errors;
+}
+
+/** Texts that cannot be read are told of elsewhere. */
+function overlap(completed: string, failed: string, completions: number): number | undefined {
+  const unreadable = [completed, failed].some((text) => indexesProblem(text, completions) !== undefined);
+  return unreadable ? undefined : firstShared(parseIndexes(failed, completions), parseIndexes(completed, completions));
+}
+
+function validateReady({ ready, active = 0 }: JobStatus, change: StatusChange): readonly FieldError[] {
+  if (!change.of("ready", "active") || ready === undefined || ready <= active) return [];
+  return [invalidField("status.ready", ready, "cannot set more ready pods than active")];
+}
+
+/** What has come to its end does not come back. */
+function validateHistory(next: Job, previous: Job): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  const [status, old]: readonly [JobStatus, JobStatus] = [next.status ?? {}, previous.status ?? {}];
+  for (const type of ["Failed", "Complete", "FailureTarget"] as const) {
+    if (hasCondition(previous, type) && !hasCondition(next, type)) {
+      errors.push(wrongConditions(`cannot disable the terminal ${type}=True condition`));
+    }
+  }
+  const elastic = next.spec?.completionMode === "Indexed" && next.spec.completions === next.spec.parallelism;
+  for (const name of ["failed", "succeeded"] as const) {
+    const fewer = (status[name] ?? 0) < (old[name] ?? 0);
+    // An indexed job that is made smaller forgets pods that succeeded.
+    if (!fewer || (name === "succeeded" && elastic)) continue;
+    errors.push(invalidField(`status.${name}`, status[name] ?? 0, `cannot decrease the ${name} counter`));
+  }
+  const moved = old.completionTime !== undefined && status.completionTime !== old.completionTime;
+  if (moved && status.completionTime !== undefined) {
+    errors.push(invalidField("status.completionTime", status.completionTime, "completionTime cannot be mutated"));
+  }
+  if (old.startTime !== undefined && old.startTime !== status.startTime && next.spec?.suspend !== true) {
+    errors.push(requiredField("status.startTime", "startTime cannot be removed for unsuspended job"));
+  }
+  if (hasCondition(previous, "SuccessCriteriaMet") && !hasCondition(next, "SuccessCriteriaMet")) {
+    errors.push(wrongConditions("cannot disable the SuccessCriteriaMet=True condition"));
+  }
+  const late = hasCondition(previous, "Complete") && !hasCondition(previous, "SuccessCriteriaMet");
+  if (late && hasCondition(next, "SuccessCriteriaMet")) {
+    errors.push(wrongConditions("cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"));
+  }
+  return errors;
+}
