@@ -33,8 +33,8 @@ function brokenUrl(text: string, authority: string): string | undefined {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   if (/[\x00-\x1f\x7f]/.test(text)) return `parse ${quoted}: net/url: invalid control character in URL`;
   if (text.startsWith(":")) return `parse ${quoted}: missing protocol scheme`;
-  const escape = /%(?![0-9a-fA-F]{2}).{0,2}/s.exec(text);
-  if (escape !== null) return `parse ${quoted}: invalid URL escape ${JSON.stringify(escape[0])}`;
+  const escaped = /%(?![0-9a-fA-F]{2}).{0,2}/s.exec(text);
+  if (escaped !== null) return `parse ${quoted}: invalid URL escape ${JSON.stringify(escaped[0])}`;
   const host = authority.slice(authority.lastIndexOf("@") + 1);
   const bad = /[ <>"]/.exec(host);
   if (bad !== null) return `parse ${quoted}: invalid character ${JSON.stringify(bad[0])} in host name`;

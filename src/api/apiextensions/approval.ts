@@ -1,0 +1,47 @@
+/** Groups of Kubernetes' community, in which only reviewed definitions should stand: an annotation says so. */
+import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
+import { key } from "../../schema/field-path.ts";
+import type { CustomResourceDefinition } from "./custom-resource-definition.ts";
+
+export const APPROVED_ANNOTATION = "api-approved.kubernetes.io";
+
+const PROTECTED = /(?:^|\.)(?:k8s\.io|kubernetes\.io|svc\.io)$/;
+const FORM = "see https://github.com/kubernetes/enhancements/pull/1111";
+
+export type ApprovalState = "approved" | "bypassed" | "missing" | "invalid";
+
+export interface Approval {
+  readonly state: ApprovalState;
+  readonly reason: string;
+}
+
+export function isProtected(group: string): boolean {
+  return PROTECTED.test(group);
+}
+
+export function approvalOf(object: CustomResourceDefinition): Approval {
+  const text = object.metadata?.annotations?.[APPROVED_ANNOTATION] ?? "";
+  const annotation = JSON.stringify(APPROVED_ANNOTATION);
+  if (text === "") {
+    return { state: "missing", reason: `protected groups must have approval annotation ${annotation}, ${FORM}` };
+  }
+  if (text.startsWith("unapproved")) return { state: "bypassed", reason: `not approved: ${JSON.stringify(text)}` };
+  if (/^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]+[^\s]*$/i.test(text))
+    return { state: "approved", reason: `approved in ${text}` };
+  const reason = `protected groups must have approval annotation ${annotation} with either a URL or a reason starting with "unapproved", ${FORM}`;
+  return { state: "invalid", reason };
+}
+
+/** An update that leaves the annotation as good or bad as it was is none of its business. */
+export function validateApproval(
+  object: CustomResourceDefinition,
+  previous: CustomResourceDefinition | undefined,
+): readonly FieldError[] {
+  if (!isProtected(object.spec.group)) return [];
+  const { state, reason } = approvalOf(object);
+  if (previous !== undefined && approvalOf(previous).state === state) return [];
+  const field = key("metadata.annotations", APPROVED_ANNOTATION);
+  if (state === "missing") return [requiredField(field, reason)];
+  if (state !== "invalid") return [];
+  return [invalidField(field, object.metadata?.annotations?.[APPROVED_ANNOTATION], reason)];
+}

@@ -1,0 +1,82 @@
+/** How objects go from version to version: not at all, or through a webhook. */
+import {
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  notSupported,
+  requiredField,
+} from "../../schema/field-error.ts";
+import { child, index } from "../../schema/field-path.ts";
+import { dns1035Label } from "../meta/names.ts";
+import { validateCaBundle, validateWebhookService, validateWebhookUrl } from "../meta/webhook-client-validation.ts";
+import type { CustomResourceConversion, WebhookClientConfig } from "./custom-resource-definition.ts";
+
+/** Versions of ConversionReview that a server can send. */
+const reviewVersions = ["v1", "v1beta1"];
+
+export interface ConversionOptions {
+  /** One of the webhook's versions must be one that a server can send; true when absent. */
+  readonly requireReviewVersion?: boolean;
+  /** Before a definition is in use, its bundle may be what something else replaces later. */
+  readonly anyCaBundle?: boolean;
+}
+
+/** In the fields of old, in which the members of `webhook` stand in `conversion` itself. */
+export function validateConversion(
+  conversion: CustomResourceConversion | undefined,
+  path: string,
+  options: ConversionOptions,
+): readonly FieldError[] {
+  if (conversion === undefined) return [];
+  const { strategy, webhook } = conversion;
+  const versions = webhook?.conversionReviewVersions ?? [];
+  const client = webhook?.clientConfig;
+  const clientField = child(path, "webhookClientConfig");
+  const versionsField = child(path, "conversionReviewVersions");
+  const errors = [...checkStrategy(strategy, child(path, "strategy"))];
+  if (strategy === "Webhook") {
+    if (client === undefined) errors.push(requiredField(clientField, "required when strategy is set to Webhook"));
+    else errors.push(...checkClient(client, clientField, options));
+    errors.push(...checkVersions(versions, versionsField, options));
+    return errors;
+  }
+  const why = "should not be set when strategy is not set to Webhook";
+  if (client !== undefined) errors.push(forbiddenField(clientField, why));
+  if (versions.length > 0) errors.push(forbiddenField(versionsField, why));
+  return errors;
+}
+
+function checkStrategy(strategy: string, field: string): readonly FieldError[] {
+  if (strategy === "") return [requiredField(field)];
+  return strategy === "None" || strategy === "Webhook" ? [] : [notSupported(field, strategy, ["None", "Webhook"])];
+}
+
+function checkClient(client: WebhookClientConfig, field: string, options: ConversionOptions): readonly FieldError[] {
+  const { url, service, caBundle = "" } = client;
+  const errors: FieldError[] = [];
+  if ((url === undefined) === (service === undefined)) {
+    errors.push(requiredField(field, "exactly one of url or service is required"));
+  } else if (url !== undefined) errors.push(...validateWebhookUrl(url, child(field, "url")));
+  else if (service !== undefined) errors.push(...validateWebhookService(service, child(field, "service")));
+  const judged = caBundle !== "" && options.anyCaBundle !== true;
+  return judged ? [...errors, ...validateCaBundle(caBundle, child(field, "caBundle"))] : errors;
+}
+
+function checkVersions(
+  versions: readonly string[],
+  field: string,
+  { requireReviewVersion = true }: ConversionOptions,
+): readonly FieldError[] {
+  if (versions.length === 0) return [requiredField(field)];
+  const errors = versions.flatMap((version, i) =>
+    versions.indexOf(version) < i
+      ? [invalidField(index(field, i), version, "duplicate version")]
+      : dns1035Label(version).map((problem) => invalidField(index(field, i), version, problem)),
+  );
+  if (!requireReviewVersion || knowsReview(versions)) return errors;
+  return [...errors, invalidField(field, versions, `must include at least one of ${reviewVersions.join(", ")}`)];
+}
+
+export function knowsReview(versions: readonly string[]): boolean {
+  return versions.some((version) => reviewVersions.includes(version));
+}

@@ -1,0 +1,82 @@
+import { deepEqual } from "../../schema/equal.ts";
+import { nameColumn } from "../columns.ts";
+import { allVerbs, type Column, type Kind, type Strategy } from "../kind.ts";
+import { firstGeneration, keepStatus, nextGeneration, statusSubresource } from "../strategy.ts";
+import {
+  type CustomResourceDefinition,
+  type CustomResourceDefinitionSpec,
+  customResourceDefinition,
+} from "./custom-resource-definition.ts";
+import { validateDefinition, validateStatus } from "./definition-validation.ts";
+
+const HTTPS = 443;
+
+function setDefaults(object: CustomResourceDefinition): CustomResourceDefinition {
+  return withStoredVersion({ ...object, spec: defaultedSpec(object.spec) }, "if none");
+}
+
+function defaultedSpec(spec: CustomResourceDefinitionSpec): CustomResourceDefinitionSpec {
+  const { names } = spec;
+  const singular = names.singular || names.kind.toLowerCase();
+  const listKind = names.listKind || (names.kind === "" ? "" : `${names.kind}List`);
+  return {
+    ...spec,
+    names: { ...names, ...(singular === "" ? {} : { singular }), ...(listKind === "" ? {} : { listKind }) },
+    conversion: defaultedConversion(spec.conversion),
+  };
+}
+
+type Conversion = NonNullable<CustomResourceDefinitionSpec["conversion"]>;
+
+function defaultedConversion(conversion: Conversion = { strategy: "None" }): Conversion {
+  const { webhook } = conversion;
+  const service = webhook?.clientConfig?.service;
+  if (webhook === undefined || service === undefined || service.port !== undefined) return conversion;
+  const clientConfig = { ...webhook.clientConfig, service: { ...service, port: HTTPS } };
+  return { ...conversion, webhook: { ...webhook, clientConfig } };
+}
+
+/** The version that objects are stored in from now on is one that they may be stored in. */
+function withStoredVersion(object: CustomResourceDefinition, when: "always" | "if none"): CustomResourceDefinition {
+  const stored = object.status?.storedVersions ?? [];
+  const storage = object.spec.versions.find((version) => version.storage)?.name;
+  if (storage === undefined || stored.includes(storage) || (when === "if none" && stored.length > 0)) return object;
+  return { ...object, status: { ...object.status, storedVersions: [...stored, storage] } };
+}
+
+const strategy: Strategy<CustomResourceDefinition> = {
+  setDefaults,
+  prepareForCreate: ({ status: _, ...object }) => firstGeneration(withStoredVersion(object, "always")),
+  prepareForUpdate: (next, previous) => {
+    const kept = withStoredVersion(keepStatus(next, previous), "always");
+    return nextGeneration(kept, previous, !deepEqual(next.spec, previous.spec));
+  },
+  validate: validateDefinition,
+};
+
+const createdAtColumn: Column<CustomResourceDefinition> = {
+  name: "Created At",
+  type: "date",
+  priority: 0,
+  description: "When the definition was made.",
+  cell: (object) => object.metadata?.creationTimestamp ?? null,
+};
+
+export const customResourceDefinitionKind: Kind<CustomResourceDefinition> = {
+  group: "apiextensions.svc.io",
+  version: "v1",
+  kind: "CustomResourceDefinition",
+  listKind: "CustomResourceDefinitionList",
+  plural: "customresourcedefinitions",
+  singular: "customresourcedefinition",
+  shortNames: ["crd", "crds"],
+  categories: ["api-extensions"],
+  namespaced: false,
+  verbs: allVerbs,
+  subresources: [statusSubresource("CustomResourceDefinition", { validateUpdate: validateStatus })],
+  storageName: "apiextensions.k8s.io/customresourcedefinitions",
+  schema: customResourceDefinition,
+  columns: [nameColumn, createdAtColumn],
+  selectableFields: {},
+  strategy,
+};

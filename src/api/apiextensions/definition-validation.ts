@@ -1,0 +1,299 @@
+/** Everything Kubernetes 1.33 asks of a CustomResourceDefinition, in its order and words. */
+
+import { deepEqual } from "../../schema/equal.ts";
+import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/field-error.ts";
+import { child, index } from "../../schema/field-path.ts";
+import { validateImmutableField } from "../meta/immutable.ts";
+import { dns1035Label, dns1123Subdomain } from "../meta/names.ts";
+import { validateCaBundle } from "../meta/webhook-client-validation.ts";
+import { validateApproval } from "./approval.ts";
+import { type ConversionOptions, knowsReview, validateConversion } from "./conversion-validation.ts";
+import type {
+  CustomResourceDefinition,
+  CustomResourceDefinitionNames,
+  CustomResourceDefinitionSpec,
+} from "./custom-resource-definition.ts";
+import { type DefinitionView, hasStatus, viewOf } from "./definition-view.ts";
+import {
+  allRequirements,
+  hasDefaults,
+  hasExtensions,
+  requirementsSince,
+  type SchemaRequirements,
+} from "./requirements.ts";
+import { type SchemaOptions, validateSchema } from "./schema-validation.ts";
+import {
+  validateColumns,
+  validateDeprecation,
+  validateSelectableFields,
+  validateSubresources,
+} from "./version-validation.ts";
+
+export function validateDefinition(
+  object: CustomResourceDefinition,
+  previous?: CustomResourceDefinition,
+): readonly FieldError[] {
+  return [
+    ...(previous === undefined ? validateName(object) : []),
+    ...validateSpec(object.spec, previous),
+    ...(previous === undefined ? [] : validateSpecUpdate(object.spec, previous)),
+    ...validateStatus(object),
+    ...validateStoredVersions(object),
+    ...validateApproval(object, previous),
+    ...validatePreservation(object.spec, previous?.spec),
+  ];
+}
+
+/** Of what a definition says of itself in its status, the names only. */
+export function validateStatus(object: CustomResourceDefinition): readonly FieldError[] {
+  const names = object.status?.acceptedNames;
+  return names === undefined ? [] : validateNames(names, "status.acceptedNames");
+}
+
+function validateName({ metadata = {}, spec }: CustomResourceDefinition): readonly FieldError[] {
+  const wanted = `${spec.names.plural}.${spec.group}`;
+  return (["generateName", "name"] as const).flatMap((member) => {
+    const name = metadata[member] ?? "";
+    if (name === "" || name === wanted) return [];
+    return [invalidField(`metadata.${member}`, name, 'must be spec.names.plural+"."+spec.group')];
+  });
+}
+
+function validateSpec(
+  spec: CustomResourceDefinitionSpec,
+  previous: CustomResourceDefinition | undefined,
+): readonly FieldError[] {
+  const view = viewOf(spec);
+  const requirements = requirementsOf(spec, previous?.spec);
+  return [
+    ...validateGroup(spec.group),
+    ...validateScope(spec.scope),
+    ...validatePresence(spec, previous?.spec),
+    ...validateVersions(spec, view, requirements, previous?.spec),
+    ...validateRequiredNames(spec.names),
+    ...validateNames(spec.names, "spec.names"),
+    ...validateShared(spec, view, requirements, previous?.spec),
+    ...validateConversions(spec, previous),
+  ];
+}
+
+function validateGroup(group: string): readonly FieldError[] {
+  if (group === "") return [requiredField("spec.group")];
+  const problems = dns1123Subdomain(group);
+  if (problems.length > 0) return [invalidField("spec.group", group, problems.join(","))];
+  return group.includes(".") ? [] : [invalidField("spec.group", group, "should be a domain with at least one dot")];
+}
+
+function validateScope(scope: string): readonly FieldError[] {
+  if (scope === "") return [requiredField("spec.scope")];
+  const scopes = ["Cluster", "Namespaced"];
+  return scopes.includes(scope) ? [] : [notSupported("spec.scope", scope, scopes)];
+}
+
+function schemasOf(spec: CustomResourceDefinitionSpec): readonly NonNullable<SchemaOf>[] {
+  return spec.versions.flatMap(({ schema }) => schema?.openAPIV3Schema ?? []);
+}
+type SchemaOf = NonNullable<CustomResourceDefinitionSpec["versions"][number]["schema"]>["openAPIV3Schema"];
+
+/** What would be pruned, defaulted or marked must be structural, whatever was stored before. */
+function requirementsOf(
+  spec: CustomResourceDefinitionSpec,
+  previous: CustomResourceDefinitionSpec | undefined,
+): SchemaRequirements {
+  const requirements = previous === undefined ? allRequirements : requirementsSince(previous);
+  const prunes = spec.preserveUnknownFields !== true;
+  const needed = prunes || schemasOf(spec).some((schema) => hasDefaults(schema) || hasExtensions(schema));
+  return needed ? { ...requirements, requireStructural: true } : requirements;
+}
+
+function validatePresence(
+  spec: CustomResourceDefinitionSpec,
+  previous: CustomResourceDefinitionSpec | undefined,
+): readonly FieldError[] {
+  const prunes = spec.preserveUnknownFields !== true;
+  const wanted =
+    previous === undefined || previous.versions.every(({ schema }) => schema?.openAPIV3Schema !== undefined);
+  const errors = spec.versions.flatMap(({ served, schema }, i) => {
+    const field = `${index("spec.versions", i)}.schema.openAPIV3Schema`;
+    if (schema?.openAPIV3Schema !== undefined) return [];
+    if (wanted) return [requiredField(field, "schemas are required")];
+    return served && prunes ? [requiredField(field, "because otherwise all fields are pruned")] : [];
+  });
+  if (prunes || !schemasOf(spec).some(hasDefaults)) return errors;
+  const why = "must be false in order to use defaults in the schema";
+  return [...errors, invalidField("spec.preserveUnknownFields", true, why)];
+}
+
+function validateVersions(
+  spec: CustomResourceDefinitionSpec,
+  { shared, versions }: DefinitionView,
+  requirements: SchemaRequirements,
+  previous: CustomResourceDefinitionSpec | undefined,
+): readonly FieldError[] {
+  const errors = versions.flatMap(({ version, schema, subresources, columns, selectableFields }, i) => {
+    const path = index("spec.versions", i);
+    const options = { ...requirements, status: hasStatus(subresources ?? shared.subresources) };
+    const absent = "selectableFields may only be set when versions.schema is included";
+    return [
+      ...named(child(path, "name"), version.name),
+      ...validateDeprecation(version, path),
+      ...validateSchema(schema, child(path, "schema"), withUnchanged(options, version.name, spec, previous)),
+      ...validateSubresources(subresources, child(path, "subresources")),
+      ...validateColumns(columns, child(path, "additionalPrinterColumns")),
+      ...validateSelectableFields(selectableFields, schema ?? shared.schema, child(path, "selectableFields"), absent),
+    ];
+  });
+  const names = versions.map(({ version }) => version.name);
+  if (new Set(names).size < names.length) {
+    errors.push(invalidField("spec.versions", spec.versions, "must contain unique version names"));
+  }
+  if (versions.filter(({ version }) => version.storage).length !== 1) {
+    const why = "must have exactly one version marked as storage version";
+    errors.push(invalidField("spec.versions", spec.versions, why));
+  }
+  const [first = ""] = names;
+  return first === "" ? errors : [...errors, ...named("spec.version", first)];
+}
+
+function named(field: string, name: string): readonly FieldError[] {
+  const problems = dns1035Label(name);
+  return problems.length === 0 ? [] : [invalidField(field, name, problems.join(","))];
+}
+
+/** Whether the schema of a version is the one that is stored. */
+function withUnchanged(
+  options: SchemaOptions,
+  name: string,
+  spec: CustomResourceDefinitionSpec,
+  previous: CustomResourceDefinitionSpec | undefined,
+): SchemaOptions {
+  return { ...options, unchanged: isUnchanged(name, spec, previous) };
+}
+
+function isUnchanged(
+  name: string,
+  spec: CustomResourceDefinitionSpec,
+  previous: CustomResourceDefinitionSpec | undefined,
+): boolean {
+  const stored = previous?.versions.find((version) => version.name === name);
+  const next = spec.versions.find((version) => version.name === name);
+  return stored !== undefined && deepEqual(stored.schema, next?.schema);
+}
+
+function validateRequiredNames(names: CustomResourceDefinitionNames): readonly FieldError[] {
+  const required = ["plural", "singular", "kind", "listKind"] as const;
+  return required.filter((name) => (names[name] ?? "") === "").map((name) => requiredField(`spec.names.${name}`));
+}
+
+function validateNames(names: CustomResourceDefinitionNames, path: string): readonly FieldError[] {
+  const { plural, singular = "", kind, listKind = "", shortNames = [], categories = [] } = names;
+  return [
+    ...(plural === "" ? [] : named(child(path, "plural"), plural)),
+    ...(singular === "" ? [] : named(child(path, "singular"), singular)),
+    ...namedInAnyCase(child(path, "kind"), kind),
+    ...namedInAnyCase(child(path, "listKind"), listKind),
+    ...shortNames.flatMap((name, i) => named(index(child(path, "shortNames"), i), name)),
+    ...(kind !== "" && kind === listKind
+      ? [invalidField(child(path, "listKind"), listKind, "kind and listKind may not be the same")]
+      : []),
+    ...categories.flatMap((name, i) => named(index(child(path, "categories"), i), name)),
+  ];
+}
+
+function namedInAnyCase(field: string, name: string): readonly FieldError[] {
+  const problems = name === "" ? [] : dns1035Label(name.toLowerCase());
+  if (problems.length === 0) return [];
+  return [invalidField(field, name, `may have mixed case, but should otherwise match: ${problems.join(",")}`)];
+}
+
+/** What all versions have in common. */
+function validateShared(
+  spec: CustomResourceDefinitionSpec,
+  { shared, versions }: DefinitionView,
+  requirements: SchemaRequirements,
+  previous: CustomResourceDefinitionSpec | undefined,
+): readonly FieldError[] {
+  const status = [shared, ...versions].some(({ subresources }) => hasStatus(subresources));
+  const unchanged = versions.every(({ version }) => isUnchanged(version.name, spec, previous));
+  const absent = "selectableFields may only be set when validations.schema is included";
+  return [
+    ...validateSchema(shared.schema, "spec.validation", { ...requirements, status, unchanged }),
+    ...validateSubresources(shared.subresources, "spec.subresources"),
+    ...validateColumns(shared.columns, "spec.additionalPrinterColumns"),
+    ...validateSelectableFields(shared.selectableFields, shared.schema, "spec.selectableFields", absent),
+  ];
+}
+
+function validateConversions(
+  spec: CustomResourceDefinitionSpec,
+  previous: CustomResourceDefinition | undefined,
+): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  if (spec.conversion !== undefined && spec.conversion.strategy !== "None" && spec.preserveUnknownFields === true) {
+    const why = "must be None if spec.preserveUnknownFields is true";
+    errors.push(invalidField("spec.conversion.strategy", spec.conversion.strategy, why));
+  }
+  return [...errors, ...validateConversion(spec.conversion, "spec.conversion", conversionOptions(previous))];
+}
+
+function conversionOptions(previous: CustomResourceDefinition | undefined): ConversionOptions {
+  const webhook = previous?.spec.conversion?.webhook;
+  const versions = webhook?.conversionReviewVersions ?? [];
+  const bundle = webhook?.clientConfig?.caBundle ?? "";
+  return {
+    requireReviewVersion: versions.length === 0 || knowsReview(versions),
+    anyCaBundle:
+      previous === undefined || !isEstablished(previous) || (bundle !== "" && validateCaBundle(bundle, "").length > 0),
+  };
+}
+
+/** Said so, or not yet said to be otherwise: a definition is judged as in use until it is known not to be. */
+function isEstablished(object: CustomResourceDefinition): boolean {
+  const condition = object.status?.conditions?.find(({ type }) => type === "Established");
+  return condition === undefined || condition.status === "True";
+}
+
+function validateSpecUpdate(
+  spec: CustomResourceDefinitionSpec,
+  previous: CustomResourceDefinition,
+): readonly FieldError[] {
+  const { scope, names, group } = previous.spec;
+  const inUse = isEstablished(previous)
+    ? [
+        ...validateImmutableField(spec.scope, scope, "spec.scope"),
+        ...validateImmutableField(spec.names.kind, names.kind, "spec.names.kind"),
+      ]
+    : [];
+  return [
+    ...inUse,
+    ...validateImmutableField(spec.group, group, "spec.group"),
+    ...validateImmutableField(spec.names.plural, names.plural, "spec.names.plural"),
+  ];
+}
+
+function validateStoredVersions({ spec, status }: CustomResourceDefinition): readonly FieldError[] {
+  const path = "status.storedVersions";
+  const stored = status?.storedVersions ?? [];
+  if (stored.length === 0) return [invalidField(path, stored, "must have at least one stored version")];
+  const missing = spec.versions.filter(({ name, storage }) => storage && !stored.includes(name));
+  const names = new Set(spec.versions.map(({ name }) => name));
+  return [
+    ...missing.map(({ name }) => invalidField(path, stored, `must have the storage version ${name}`)),
+    ...stored.flatMap((name, i) => (names.has(name) ? [] : [invalidField(index(path, i), name, whyStored(name))])),
+  ];
+}
+
+function whyStored(name: string): string {
+  const until = `until a storage migration ensures no data remains persisted in ${name}`;
+  return `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions ${until} and removes ${name} from status.storedVersions`;
+}
+
+/** Once a way to keep what no schema knows; nothing new may use it. */
+function validatePreservation(
+  spec: CustomResourceDefinitionSpec,
+  previous: CustomResourceDefinitionSpec | undefined,
+): readonly FieldError[] {
+  if (spec.preserveUnknownFields !== true || previous?.preserveUnknownFields === true) return [];
+  const why = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+  return [invalidField("spec.preserveUnknownFields", true, why)];
+}

@@ -1,0 +1,53 @@
+/**
+ * A definition as Kubernetes judges it: what all versions have in common stands at the top, under the names it had when
+ * there was but one version. Errors name these fields.
+ */
+import { deepEqual } from "../../schema/equal.ts";
+import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";
+import type {
+  CustomResourceColumnDefinition,
+  CustomResourceDefinitionSpec,
+  CustomResourceDefinitionVersion,
+  CustomResourceSubresources,
+  SelectableField,
+} from "./custom-resource-definition.ts";
+
+/** What versions may differ in. Undefined where it stands elsewhere, or nowhere. */
+export interface VersionParts {
+  readonly schema?: JsonSchemaProps | undefined;
+  readonly subresources?: CustomResourceSubresources | undefined;
+  readonly columns?: readonly CustomResourceColumnDefinition[] | undefined;
+  readonly selectableFields?: readonly SelectableField[] | undefined;
+}
+
+export interface DefinitionView {
+  readonly shared: VersionParts;
+  readonly versions: readonly (VersionParts & { readonly version: CustomResourceDefinitionVersion })[];
+}
+
+const parts = ["schema", "subresources", "columns", "selectableFields"] as const;
+
+export function viewOf({ versions }: CustomResourceDefinitionSpec): DefinitionView {
+  const all = versions.map((version) => ({ version, ...partsOf(version) }));
+  const [first] = all;
+  if (first === undefined) return { shared: {}, versions: [] };
+  const common = parts.filter((part) => all.every((one) => deepEqual(one[part], first[part])));
+  return {
+    shared: Object.fromEntries(common.map((part) => [part, first[part]])),
+    versions: all.map((one) => ({ ...one, ...Object.fromEntries(common.map((part) => [part, undefined])) })),
+  };
+}
+
+/** All that a version has, wherever it stands in the view. */
+export function partsOf(version: CustomResourceDefinitionVersion): VersionParts {
+  return {
+    schema: version.schema?.openAPIV3Schema,
+    subresources: version.subresources,
+    columns: version.additionalPrinterColumns,
+    selectableFields: version.selectableFields,
+  };
+}
+
+export function hasStatus(subresources: CustomResourceSubresources | undefined): boolean {
+  return subresources?.status !== undefined;
+}

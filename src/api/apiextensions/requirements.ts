@@ -1,0 +1,74 @@
+/**
+ * What is asked of a definition's schemas. Rules have come over time, and a definition stored before one of them may be
+ * updated without obeying it, as long as it did not obey it before.
+ */
+import { findBadDefaults } from "../../schema/structural/defaults.ts";
+import { findUnstructural } from "../../schema/structural/invariants.ts";
+import { itemsOf, type JsonSchemaProps, valuesOf } from "../../schema/structural/json-schema-props.ts";
+import { findBadKeys, findOpenSetItems } from "../../schema/structural/list-keywords.ts";
+import { objectMeta } from "../meta/object-meta.ts";
+import type { CustomResourceDefinitionSpec } from "./custom-resource-definition.ts";
+
+export interface SchemaRequirements {
+  readonly requireStructural: boolean;
+  readonly requirePruned: boolean;
+  readonly requireValidTypes: boolean;
+  readonly requireAtomicSetItems: boolean;
+  readonly requireMapKeys: boolean;
+}
+
+export const allRequirements: SchemaRequirements = {
+  requireStructural: true,
+  requirePruned: true,
+  requireValidTypes: true,
+  requireAtomicSetItems: true,
+  requireMapKeys: true,
+};
+
+/** What may be asked of an update, judged by what was stored. */
+export function requirementsSince(previous: CustomResourceDefinitionSpec): SchemaRequirements {
+  const roots = previous.versions.flatMap(({ schema }) => schema?.openAPIV3Schema ?? []);
+  const holds = (finds: (props: JsonSchemaProps) => boolean): boolean => !roots.some((root) => somePart(root, finds));
+  const structural = !roots.some((root) => findUnstructural(root, "").length > 0);
+  return {
+    requireStructural: structural,
+    requirePruned: structural && !roots.some(hasUnprunedDefaults),
+    requireValidTypes: holds(({ type = "" }) => type !== "" && !knownTypes.has(type)),
+    requireAtomicSetItems: holds((props) => findOpenSetItems(props, "").length > 0),
+    requireMapKeys: holds((props) => findBadKeys(props, "").length > 0),
+  };
+}
+
+const knownTypes = new Set(["array", "boolean", "integer", "number", "object", "string"]);
+
+function hasUnprunedDefaults(root: JsonSchemaProps): boolean {
+  const errors = findBadDefaults(root, "", { name: "", metadata: objectMeta });
+  return errors.some(({ detail }) => detail === "must not have unknown fields");
+}
+
+export function hasDefaults(root: JsonSchemaProps): boolean {
+  return somePart(root, (props) => props.default !== undefined);
+}
+
+/** Members that only structural schemas understand. */
+export function hasExtensions(root: JsonSchemaProps): boolean {
+  return somePart(root, (props) =>
+    Object.entries(props).some(
+      ([name, value]) => name.startsWith("x-kubernetes-") && value !== undefined && value !== false,
+    ),
+  );
+}
+
+/** Whether a schema, or any below it, is found. */
+function somePart(props: JsonSchemaProps, finds: (props: JsonSchemaProps) => boolean): boolean {
+  if (finds(props)) return true;
+  const lists = [props.allOf, props.anyOf, props.oneOf, Array.isArray(props.items) ? props.items : undefined];
+  const maps = [props.properties, props.definitions, props.patternProperties];
+  return [
+    itemsOf(props),
+    valuesOf(props),
+    props.not,
+    ...lists.flatMap((list) => list ?? []),
+    ...maps.flatMap((map) => Object.values(map ?? {})),
+  ].some((part) => part !== undefined && somePart(part, finds));
+}

@@ -1,0 +1,75 @@
+/** The schema of a version: what may stand at its root, what the loader says of it, what its rules cost. */
+import { type FieldError, forbiddenField, invalidField } from "../../schema/field-error.ts";
+import { child } from "../../schema/field-path.ts";
+import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";
+import { findSchemaErrors } from "../../schema/structural/load.ts";
+import { objectMeta } from "../meta/object-meta.ts";
+import type { SchemaRequirements } from "./requirements.ts";
+
+export interface SchemaOptions extends SchemaRequirements {
+  /** The status is served and validated apart, so nothing at the root may speak of it. */
+  readonly status: boolean;
+  /** What rules that stand unchanged in a stored definition cost is not held against them. */
+  readonly unchanged?: boolean;
+}
+
+export function validateSchema(
+  schema: JsonSchemaProps | undefined,
+  path: string,
+  options: SchemaOptions,
+): readonly FieldError[] {
+  if (schema === undefined) return [];
+  const field = child(path, "openAPIV3Schema");
+  const errors = options.status ? [...checkRoot(schema, field)] : [];
+  if (schema.nullable === true)
+    errors.push(forbiddenField(child(field, "nullable"), "nullable cannot be true at the root"));
+  errors.push(...findSchemaErrors(schema, { ...options, name: "resource", metadata: objectMeta, path: field }));
+  return errors;
+}
+
+/** As Kubernetes' fields are named; their JSON names are derived. */
+const rootFields = [
+  "Description",
+  "Type",
+  "Format",
+  "Title",
+  "Maximum",
+  "ExclusiveMaximum",
+  "Minimum",
+  "ExclusiveMinimum",
+  "MaxLength",
+  "MinLength",
+  "Pattern",
+  "MaxItems",
+  "MinItems",
+  "UniqueItems",
+  "MultipleOf",
+  "Required",
+  "Items",
+  "Properties",
+  "ExternalDocs",
+  "Example",
+  "XPreserveUnknownFields",
+  "XValidations",
+];
+const rootMembers = new Set([
+  ...rootFields.map((name) => `${name.charAt(0).toLowerCase()}${name.slice(1)}`),
+  "x-kubernetes-preserve-unknown-fields",
+  "x-kubernetes-validations",
+]);
+
+/** Kubernetes stops at the first, in the order of its own fields. */
+function checkRoot(schema: JsonSchemaProps, field: string): readonly FieldError[] {
+  const enabled = "if the status subresource is enabled";
+  const { type = "" } = schema;
+  if (type !== "" && type !== "object") {
+    const why = `only "object" is allowed as the type at the root of the schema ${enabled}`;
+    return [invalidField(child(field, "type"), type, why)];
+  }
+  const other = Object.entries(schema).some(
+    ([name, value]) => value !== undefined && value !== false && value !== "" && !rootMembers.has(name),
+  );
+  if (!other) return [];
+  const why = `only [${rootFields.join(" ")}] fields are allowed at the root of the schema ${enabled}`;
+  return [invalidField(field, schema, why)];
+}
