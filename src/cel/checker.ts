@@ -45,6 +45,8 @@ export interface Names {
   readonly constants: ReadonlyMap<string, { readonly type: Type; readonly value: Value }>;
   /** Items of one literal may have several types: it is then one of dyn. */
   readonly mixedLiterals: boolean;
+  /** What does not fit is left to fail when it is evaluated. */
+  readonly unchecked: boolean;
 }
 
 /** What a name or a call turned out to mean. */
@@ -245,8 +247,21 @@ class Checker {
 
   #noOverload(expr: Call, name: string, types: readonly Type[], target: boolean): Type {
     const texts = types.map((type) => typeText(this.#bindings.resolve(type, true)));
+    if (this.#names.unchecked) {
+      this.meanings.set(expr, {
+        kind: "function",
+        name,
+        overloads: this.#sameStyle(name, target, types.length),
+        target,
+      });
+    }
     const signature = target ? `${texts[0]}.(${texts.slice(1).join(", ")})` : `(${texts.join(", ")})`;
     return this.#fail(expr.offset, `found no matching overload for '${name}' applied to '${signature}'`);
+  }
+
+  #sameStyle(name: string, member: boolean, count: number): readonly Overload[] {
+    const overloads = this.#names.functions.get(name)?.overloads ?? [];
+    return overloads.filter((overload) => overload.member === member && overload.parameters.length === count);
   }
 
   #logic(expr: Call, overloads: readonly Overload[]): Type {
@@ -388,6 +403,7 @@ class Checker {
   }
 
   #fail(offset: number, message: string): Type {
+    if (this.#names.unchecked) return dynType;
     this.mistakes.push({ offset, message });
     return errorType;
   }

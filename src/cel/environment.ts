@@ -34,6 +34,8 @@ export interface EnvironmentOptions {
   readonly libraries?: readonly Library[];
   /** Lists and maps may be written with items of several types, as Kubernetes does not allow. */
   readonly mixedLiterals?: boolean;
+  /** Types are not insisted on: what does not fit fails when it is evaluated. */
+  readonly unchecked?: boolean;
 }
 
 /** Names, functions and macros that expressions know. Made once, used for many expressions. */
@@ -42,6 +44,7 @@ export interface Environment {
   readonly functions: ReadonlyMap<string, FunctionDeclaration>;
   readonly constants: ReadonlyMap<string, { readonly type: Type; readonly value: Value }>;
   readonly mixedLiterals: boolean;
+  readonly unchecked: boolean;
 }
 
 const known = mergeFunctions(standardLibraries);
@@ -54,5 +57,6 @@ export function environment(options: EnvironmentOptions): Environment {
     functions: more.length === 0 ? known : mergeFunctions([...standardLibraries, ...more]),
     constants: new Map([...constants, ...more.flatMap((library) => Object.entries(library.constants ?? {}))]),
     mixedLiterals: options.mixedLiterals ?? false,
+    unchecked: options.unchecked ?? false,
   };
 }

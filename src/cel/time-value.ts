@@ -115,11 +115,15 @@ function offsetSeconds(zone: string, seconds: number): number {
     const size = (Number(fixed[2]) * 60 + Number(fixed[3])) * 60;
     return fixed[1] === "-" ? -size : size;
   }
-  const parts: Record<string, number> = {};
-  for (const { type, value } of formatIn(zone).formatToParts(seconds * 1000)) parts[type] = Number(value);
+  const parts = new Map(
+    formatIn(zone)
+      .formatToParts(seconds * 1000)
+      .map(({ type, value }) => [type, Number(value)]),
+  );
+  const part = (name: string): number => parts.get(name as Intl.DateTimeFormatPartTypes) ?? 0;
   const local = new Date(0);
-  local.setUTCFullYear(parts["year"]!, parts["month"]! - 1, parts["day"]!);
-  local.setUTCHours(parts["hour"]!, parts["minute"]!, parts["second"]!);
+  local.setUTCFullYear(part("year"), part("month") - 1, part("day"));
+  local.setUTCHours(part("hour"), part("minute"), part("second"));
   return local.getTime() / 1000 - seconds;
 }
 

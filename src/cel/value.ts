@@ -280,14 +280,17 @@ export function isNumeric(value: Value): value is bigint | number | Uint {
   return typeof value === "bigint" || typeof value === "number" || value instanceof Uint;
 }
 
-/** -1, 0 or 1; NaN when one of them is NaN. Exact across types: JavaScript compares a bigint with a number so. */
+/** -1, 0 or 1; NaN when one of them is NaN. Beside a double an integer is taken for the nearest double. */
 export function compareNumbers(a: bigint | number | Uint, b: bigint | number | Uint): number {
-  const left = a instanceof Uint ? a.value : a;
-  const right = b instanceof Uint ? b.value : b;
+  let left = a instanceof Uint ? a.value : a;
+  let right = b instanceof Uint ? b.value : b;
+  if (typeof left !== typeof right) {
+    left = Number(left);
+    right = Number(right);
+  }
   if (left < right) return -1;
   if (left > right) return 1;
-  // biome-ignore lint/suspicious/noDoubleEquals: a bigint and a number of one worth are equal
-  return left == right ? 0 : Number.NaN;
+  return left === right ? 0 : Number.NaN;
 }
 
 /** By characters, as Go compares; JavaScript's `<` would put those beyond the first plane too low. */

@@ -76,24 +76,33 @@ function infinite(value: number): string {
 
 /** Names of what is not finite may be given as texts, as JSON has to. */
 function number(clause: string, value: Value, print: (size: number) => string): string {
-  if (value === "NaN" || value === "Infinity" || value === "-Infinity") return value;
+  if (value === "NaN" || value === "Infinity" || value === "-Infinity") return endless(Number(value));
   const size = typeof value === "bigint" ? Number(value) : value instanceof Uint ? Number(value.value) : value;
   if (typeof size !== "number") return fail(mismatch(`${clause} clause can only be used on doubles`, value));
-  return Number.isFinite(size) ? print(size) : infinite(size);
+  return Number.isFinite(size) ? print(size) : endless(size);
+}
+
+function endless(size: number): string {
+  if (Number.isNaN(size)) return "NaN";
+  return size > 0 ? "∞" : "-∞";
 }
 
 function fixed(size: number, precision: number): string {
   // JavaScript knows up to 100 digits, and turns to exponents at 10^21.
   if (Math.abs(size) >= 1e21)
     return precision === 0 ? String(BigInt(size)) : `${BigInt(size)}.${"0".repeat(precision)}`;
-  return precision <= 100 ? size.toFixed(precision) : size.toFixed(100).padEnd(precision - 100, "0");
+  return precision <= 100 ? size.toFixed(precision) : size.toFixed(100) + "0".repeat(precision - 100);
 }
 
+/** `1.052033 × 10⁰³`, with narrow spaces that do not break. */
 function scientific(size: number, precision: number): string {
   const [mantissa = "", exponent = "+0"] = size.toExponential(Math.min(precision, 100)).split("e");
-  const digits = exponent.slice(1);
-  return `${mantissa}e${exponent[0]}${digits.padStart(2, "0")}`;
+  const digits = exponent.slice(1).padStart(2, "0");
+  const raised = [...digits].map((digit) => superscripts[Number(digit)]).join("");
+  return `${mantissa}\u202f×\u202f10${exponent.startsWith("-") ? "⁻" : ""}${raised}`;
 }
+
+const superscripts = ["⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"];
 
 function radix(clause: string, value: Value, base: number): string {
   if (typeof value === "bigint") return value.toString(base);
@@ -125,14 +134,14 @@ function mapText(map: MapValue): string {
   const entries = [...map.keys()].map((key) => [inside(key), inside(map.get(key)!)] as const);
   return `{${entries
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, value]) => `${key}: ${value}`)
+    .map(([key, value]) => `${key}:${value}`)
     .join(", ")}}`;
 }
 
 /** Within lists and maps values stand as expressions would write them. */
 function inside(value: Value): string {
   if (typeof value === "string") return JSON.stringify(value);
-  if (typeof value === "number" && Number.isFinite(value)) return doubleText(value);
+  if (typeof value === "number" && Number.isFinite(value)) return value.toFixed(6);
   if (typeof value === "number") return `"${infinite(value)}"`;
   if (value instanceof Uint8Array) return `b${JSON.stringify(Buffer.from(value).toString("utf8"))}`;
   if (value instanceof Timestamp) return `timestamp("${value.text()}")`;

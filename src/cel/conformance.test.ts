@@ -1,0 +1,259 @@
+/**
+ * The published cases of the expression language, run as Kubernetes has it. Cases that Kubernetes leaves out stand in
+ * testdata/cel-left-out.json with the reason; the list may only shrink.
+ */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import t from "tap";
+import { compile, type Outcome } from "./cel.ts";
+import { environment } from "./environment.ts";
+import { parseTextproto, type TextMessage, type TextValue } from "./textproto.ts";
+import { Duration, Timestamp } from "./time-value.ts";
+import {
+  boolType,
+  bytesType,
+  doubleType,
+  durationType,
+  dynType,
+  intType,
+  listType,
+  mapType,
+  nullType,
+  opaqueType,
+  stringType,
+  type Type,
+  timestampType,
+  typeText,
+  typeType,
+  uintType,
+} from "./types.ts";
+import { ArrayList, EntryMap, equal, Optional, TypeValue, typeOfValue, Uint, type Value } from "./value.ts";
+
+const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../shared", import.meta.url));
+const folder = join(shared, "oracles/cel-spec");
+const leftOutPath = fileURLToPath(new URL("../../testdata/cel-left-out.json", import.meta.url));
+
+/** Whole files of what Kubernetes has no part of. */
+const leftOutFiles: Readonly<Record<string, string>> = {
+  bindings_ext: "cel.bind is not enabled",
+  block_ext: "cel.block is not enabled",
+  encoders_ext: "base64.encode and base64.decode are not enabled",
+  enums: "protobuf enums as types do not exist in Kubernetes' schemas",
+  math_ext: "the math library is not enabled",
+  proto2: "there are no protobuf messages in expressions",
+  proto2_ext: "there are no protobuf messages in expressions",
+  proto3: "there are no protobuf messages in expressions",
+  wrappers: "there are no protobuf messages in expressions",
+  dynamic: "there are no protobuf messages in expressions",
+};
+
+interface Case {
+  readonly id: string;
+  readonly test: TextMessage;
+}
+
+function readCases(): readonly Case[] {
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".textproto") && !Object.hasOwn(leftOutFiles, name.replace(".textproto", "")))
+    .flatMap((name) => {
+      const file = parseTextproto(readFileSync(join(folder, name), "utf8"));
+      return messages(file, "section").flatMap((section) =>
+        messages(section, "test").map((test) => ({
+          id: `${name.replace(".textproto", "")}/${text(section, "name")}/${text(test, "name")}`,
+          test,
+        })),
+      );
+    });
+}
+
+function messages(message: TextMessage | undefined, name: string): readonly TextMessage[] {
+  return (message?.get(name) ?? []).filter((value) => value instanceof Map);
+}
+
+function message(parent: TextMessage | undefined, name: string): TextMessage | undefined {
+  return messages(parent, name)[0];
+}
+
+function text(parent: TextMessage | undefined, name: string): string {
+  return asText(parent?.get(name)?.[0]);
+}
+
+function asText(value: TextValue | undefined): string {
+  if (value instanceof Uint8Array) return new TextDecoder("utf-8", { ignoreBOM: true }).decode(value);
+  return typeof value === "string" ? value : "";
+}
+
+function doubleOf(word: string): number {
+  const special: Readonly<Record<string, number>> = { inf: Infinity, "-inf": -Infinity, infinity: Infinity, nan: NaN };
+  return special[word.toLowerCase()] ?? special[word.toLowerCase().replace("infinity", "inf")] ?? Number(word);
+}
+
+class Unsupported extends Error {}
+
+function valueOf(parent: TextMessage): Value {
+  const [[kind, [raw]]] = [...parent] as [[string, TextValue[]]];
+  const inner = raw instanceof Map ? raw : new Map();
+  switch (kind) {
+    case "null_value":
+      return null;
+    case "bool_value":
+      return asText(raw) === "true";
+    case "int64_value":
+      return BigInt(asText(raw).replace(/^-(0x.*)/, "$1")) * (/^-0x/.test(asText(raw)) ? -1n : 1n);
+    case "uint64_value":
+      return new Uint(BigInt(asText(raw)));
+    case "double_value":
+      return doubleOf(asText(raw));
+    case "string_value":
+      return asText(raw);
+    case "bytes_value":
+      return raw as Uint8Array;
+    case "list_value":
+      return new ArrayList(messages(inner, "values").map(valueOf));
+    case "map_value":
+      return EntryMap.of(
+        messages(inner, "entries").map((entry) => [valueOf(message(entry, "key")!), valueOf(message(entry, "value")!)]),
+      );
+    case "type_value":
+      return new TypeValue(typeNamed(asText(raw)));
+    case "object_value":
+      return objectOf(inner);
+    default:
+      throw new Unsupported(kind);
+  }
+}
+
+function objectOf(any: TextMessage): Value {
+  const [[name, [body]]] = [...any] as [[string, TextValue[]]];
+  const fields = body as TextMessage;
+  const nanos = BigInt(text(fields, "seconds") || "0") * 1_000_000_000n + BigInt(text(fields, "nanos") || "0");
+  if (name.endsWith("google.protobuf.Timestamp")) return new Timestamp(nanos);
+  if (name.endsWith("google.protobuf.Duration")) return new Duration(nanos);
+  throw new Unsupported(name);
+}
+
+function typeNamed(name: string): Type {
+  const value = environment({ variables: {} }).constants.get(name)?.value;
+  if (value instanceof TypeValue) return value.of;
+  throw new Unsupported(name);
+}
+
+const primitives: Readonly<Record<string, Type>> = {
+  BOOL: boolType,
+  INT64: intType,
+  UINT64: uintType,
+  DOUBLE: doubleType,
+  STRING: stringType,
+  BYTES: bytesType,
+};
+
+function typeFrom(parent: TextMessage | undefined): Type {
+  const [[kind, [raw]]] = [...parent!] as [[string, TextValue[]]];
+  const inner = raw instanceof Map ? (raw as TextMessage) : undefined;
+  switch (kind) {
+    case "primitive":
+      return primitives[asText(raw)]!;
+    case "dyn":
+      return dynType;
+    case "null":
+      return nullType;
+    case "list_type":
+      return listType(typeFrom(message(inner, "elem_type")));
+    case "map_type":
+      return mapType(typeFrom(message(inner, "key_type")), typeFrom(message(inner, "value_type")));
+    case "type":
+      return inner?.size ? typeType(typeFrom(inner)) : typeType();
+    case "well_known":
+      if (asText(raw) === "TIMESTAMP") return timestampType;
+      if (asText(raw) === "DURATION") return durationType;
+      throw new Unsupported(asText(raw));
+    case "message_type":
+      if (asText(raw) === "google.protobuf.Duration") return durationType;
+      if (asText(raw) === "google.protobuf.Timestamp") return timestampType;
+      throw new Unsupported(asText(raw));
+    case "abstract_type":
+      return opaqueType(text(inner, "name"), ...messages(inner, "parameter_types").map(typeFrom));
+    default:
+      throw new Unsupported(`${kind} ${asText(raw)}`);
+  }
+}
+
+/** What differs, or nothing. */
+function run(test: TextMessage): string | undefined {
+  const variables: Record<string, Type> = {};
+  for (const declared of messages(test, "type_env")) {
+    const ident = message(declared, "ident");
+    if (ident === undefined) throw new Unsupported("function declarations");
+    variables[text(declared, "name")] = typeFrom(message(ident, "type"));
+  }
+  const names = environment({ variables, mixedLiterals: true, unchecked: text(test, "disable_check") === "true" });
+  const compiled = compile(text(test, "expr"), names);
+  const failing = test.has("eval_error") || test.has("any_eval_errors");
+  if (compiled.errors !== undefined) return failing ? undefined : `does not compile: ${compiled.errors[0]?.message}`;
+  const typed = message(test, "typed_result");
+  if (typed !== undefined) {
+    const expected = typeText(typeFrom(message(typed, "deduced_type")));
+    const actual = typeText(compiled.program.resultType);
+    if (expected !== actual) return `has type ${actual}, not ${expected}`;
+    if (text(test, "check_only") === "true") return undefined;
+  }
+  const values: Record<string, Value> = {};
+  for (const bound of messages(test, "bindings")) {
+    values[text(bound, "key")] = valueOf(message(message(bound, "value"), "value")!);
+  }
+  return compared(compiled.program.evaluate(values), failing, message(test, "value") ?? message(typed, "result"));
+}
+
+function compared(outcome: Outcome, failing: boolean, expected: TextMessage | undefined): string | undefined {
+  if (outcome.error !== undefined) return failing ? undefined : `fails: ${outcome.error.message}`;
+  const value = unwrapped(outcome.value);
+  if (failing) return `gives ${shown(value)} instead of failing`;
+  const wanted = expected === undefined ? true : valueOf(expected);
+  const same = typeText(typeOfValue(value)) === typeText(typeOfValue(wanted)) && sameValue(value, wanted);
+  return same ? undefined : `gives ${shown(value)}, not ${shown(wanted)}`;
+}
+
+function sameValue(a: Value, b: Value): boolean {
+  return typeof a === "number" && typeof b === "number" ? Object.is(a, b) || a === b : equal(a, b);
+}
+
+function unwrapped(value: Value): Value {
+  return value instanceof Optional && value.value !== undefined ? value.value : value;
+}
+
+function shown(value: Value): string {
+  return typeof value === "bigint" ? `${value}n` : `${typeText(typeOfValue(value))} ${String(value)}`;
+}
+
+function judged(test: TextMessage): string | undefined {
+  try {
+    return run(test);
+  } catch (error) {
+    if (error instanceof Unsupported) return `needs ${error.message}`;
+    throw error;
+  }
+}
+
+t.test("compile() and evaluate() agree with the published cases of the language", (t) => {
+  if (!existsSync(folder)) {
+    t.comment("the published cases are not here");
+    t.end();
+    return;
+  }
+  const leftOut = JSON.parse(readFileSync(leftOutPath, "utf8")) as Readonly<Record<string, string>>;
+  const cases = readCases();
+  const differing = new Map<string, string>();
+  for (const { id, test } of cases) {
+    const difference = judged(test);
+    if (difference !== undefined) differing.set(id, difference);
+  }
+  if (process.env.SVC_RECORD === "1") {
+    const kept = [...differing].map(([id, difference]) => [id, leftOut[id] ?? difference]);
+    writeFileSync(leftOutPath, `${JSON.stringify(Object.fromEntries(kept), undefined, 2)}\n`);
+  }
+  for (const [id, difference] of differing) if (!Object.hasOwn(leftOut, id)) t.fail(`${id}: ${difference}`);
+  for (const id of Object.keys(leftOut)) t.ok(differing.has(id), `${id} is left out, but agrees`);
+  t.comment(`${cases.length - differing.size} of ${cases.length} cases agree`);
+  t.end();
+});
