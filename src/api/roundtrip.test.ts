@@ -4,7 +4,7 @@ import t, { type Test } from "tap";
 import { decodeCbor, encodeCbor } from "../schema/cbor.ts";
 import { decode } from "../schema/decode.ts";
 import { decodeEnvelope, encodeEnvelope } from "../schema/envelope.ts";
-import { encodeJson, parseJson } from "../schema/json.ts";
+import { encodeJson, parseJson, stringify } from "../schema/json.ts";
 import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
 import { encodeYaml, parseYaml } from "../schema/yaml.ts";
@@ -98,7 +98,8 @@ function roundTrip(t: Test, schema: ObjectSchema, path: string): void {
   t.equal(encodeJson(schema, decode(schema, document?.value).value).toString(), compact, "JSON from YAML");
 
   const cbor = encodeCbor(schema, value);
-  t.equal(encodeJson(schema, decode(schema, decodeCbor(cbor)).value).toString(), compact, "JSON from CBOR");
+  // Members of raw values have no order but CBOR's.
+  t.same(JSON.parse(stringify(schema, decode(schema, decodeCbor(cbor)).value)), JSON.parse(compact), "JSON from CBOR");
 }
 
 /** The older objects themselves are not kept: what was made of them must stay as it is, and read the same as JSON. */

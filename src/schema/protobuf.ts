@@ -9,7 +9,17 @@ import { eitherMessageOf, fromEitherMessage, toEitherMessage } from "./either.ts
 import { setMember } from "./plain.ts";
 import { specialDecoder, specialEncoder } from "./protobuf-special.ts";
 import { type Field, type Infer, type ListSchema, type ObjectSchema, type Schema, schemaOf } from "./schema.ts";
-import { ProtobufError, Reader, ReverseWriter, wireBytes, wireFixed32, wireFixed64, wireVarint } from "./wire.ts";
+import { type VisitMembers, type Visitor, visitMembers } from "./visit-members.ts";
+import {
+  ProtobufError,
+  Reader,
+  ReverseWriter,
+  tagOf,
+  wireBytes,
+  wireFixed32,
+  wireFixed64,
+  wireVarint,
+} from "./wire.ts";
 
 export function encodeProtobuf(schema: ObjectSchema, value: unknown): Uint8Array {
   const writer = new ReverseWriter();
@@ -35,47 +45,79 @@ function encoderOf(schema: ObjectSchema): MessageEncoder {
   let encoder = encoders.get(schema);
   if (encoder === undefined) {
     // Registered before its fields are compiled, so that recursive messages come to an end.
-    let fields: readonly FieldEncoder[] | undefined;
+    let visit: VisitMembers<ReverseWriter> | undefined;
     encoder = (writer, value) => {
-      fields ??= fieldEncoders(schema);
-      for (const encode of fields) encode(writer, value as Readonly<Record<string, unknown>>);
+      visit ??= visitMembers(fieldEncoders(schema));
+      visit(writer, value as Readonly<Record<string, unknown>>);
     };
     encoders.set(schema, encoder);
   }
   return encoder;
 }
 
-type FieldEncoder = (writer: ReverseWriter, message: Readonly<Record<string, unknown>>) => void;
-
 /** Highest number first: the writer goes backwards. */
-function fieldEncoders(schema: ObjectSchema): readonly FieldEncoder[] {
+function fieldEncoders(schema: ObjectSchema): readonly Visitor<ReverseWriter>[] {
   return Object.entries(schema.fields)
     .filter(([, field]) => field.number > 0)
     .sort(([, a], [, b]) => b.number - a.number)
     .map(([name, field]) => fieldEncoder(name, field, schema.syntax));
 }
 
-function fieldEncoder(name: string, field: Field, syntax: ObjectSchema["syntax"]): FieldEncoder {
+function fieldEncoder(name: string, field: Field, syntax: ObjectSchema["syntax"]): Visitor<ReverseWriter> {
   const schema = schemaOf(field);
   const { number } = field;
   if (field.inline === true && schema.type === "object") {
     const encode = encoderOf(schema);
-    return (writer, message) => writeMessage(writer, number, encode, message);
+    const tag = tagOf(number, wireBytes);
+    return { name: undefined, always: true, visit: (writer, message) => writeMessage(writer, tag, encode, message) };
   }
-  if (schema.type === "list") return listEncoder(name, number, schema.items, syntax);
-  if (schema.type === "map") return mapEncoder(name, number, schema.values);
-  const encode = valueEncoder(schema);
-  const type = wireTypeOf(schema);
-  const byPointer = field.presence === "pointer" || field.nilable === true;
-  const fallback = syntax === "proto2" && !byPointer ? absentValue(schema) : undefined;
-  const omitZero = syntax === "proto3" && field.presence !== "pointer" && field.oneOf === undefined;
-  const zero = omitZero && schema.type !== "object" ? zeroOf(schema) : undefined;
-  return (writer, message) => {
-    const value = message[name] ?? fallback;
-    if (value === undefined || value === null || (omitZero && isZero(value, zero))) return;
-    encode(writer, value as never);
-    writer.tag(number, type);
+  if (schema.type === "list") return { name, always: false, visit: listEncoder(number, schema.items, syntax) };
+  if (schema.type === "map") return { name, always: false, visit: mapEncoder(number, schema.values) };
+  const write = taggedEncoder(schema, tagOf(number, wireTypeOf(schema)));
+  if (field.presence === "pointer") return { name, always: false, visit: write };
+  if (syntax === "proto2") return writesAlways(name, write, absentValue(schema));
+  if (field.oneOf !== undefined || schema.type === "object") return { name, always: false, visit: write };
+  const zero = zeroOf(schema);
+  return { name, always: false, visit: (writer, value) => isZero(value, zero) || write(writer, value) };
+}
+
+function taggedEncoder(schema: Schema, tag: number): MessageEncoder {
+  if (schema.type === "string") {
+    return (writer, value) => {
+      writer.string(value as string);
+      writer.uint32(tag);
+    };
+  }
+  const encode = valueEncoder(schema) as MessageEncoder;
+  return (writer, value) => {
+    encode(writer, value);
+    writer.uint32(tag);
   };
+}
+
+/** What stands for an absent value is the same bytes each time. */
+function writesAlways(name: string, write: MessageEncoder, absent: unknown): Visitor<ReverseWriter> {
+  if (absent === undefined) return { name, always: false, visit: write };
+  // Encoded at the first use: a recursive type cannot be while it is being compiled.
+  let bytes: Uint8Array | undefined;
+  const writeAbsent = (writer: ReverseWriter): void => {
+    bytes ??= bytesOf(write, absent);
+    writer.raw(bytes);
+  };
+  return {
+    name,
+    always: true,
+    visit(writer, value) {
+      if (value === undefined) writeAbsent(writer);
+      else write(writer, value);
+    },
+  };
+}
+
+function bytesOf(write: MessageEncoder, value: unknown): Uint8Array {
+  const writer = new ReverseWriter();
+  write(writer, value);
+  return writer.take();
 }
 
 function isZero(value: unknown, zero: unknown): boolean {
@@ -95,48 +137,49 @@ function absentValue(schema: Schema): unknown {
   }
 }
 
-function writeMessage(writer: ReverseWriter, number: number, encode: MessageEncoder, message: unknown): void {
+function writeMessage(writer: ReverseWriter, tag: number, encode: MessageEncoder, message: unknown): void {
   const before = writer.length;
   encode(writer, message);
   writer.uint32(writer.length - before);
-  writer.tag(number, wireBytes);
+  writer.uint32(tag);
 }
 
-function listEncoder(name: string, number: number, items: Schema, syntax: ObjectSchema["syntax"]): FieldEncoder {
+function listEncoder(number: number, items: Schema, syntax: ObjectSchema["syntax"]): MessageEncoder {
   const encode = valueEncoder(items);
-  const type = wireTypeOf(items);
-  const packed = syntax === "proto3" && type !== wireBytes;
-  return (writer, message) => {
-    const list = message[name] as readonly never[] | undefined;
-    if (list === undefined || list === null || list.length === 0) return;
+  const packed = syntax === "proto3" && wireTypeOf(items) !== wireBytes;
+  const tag = tagOf(number, packed ? wireBytes : wireTypeOf(items));
+  return (writer, value) => {
+    const list = value as readonly never[];
+    if (list.length === 0) return;
     const before = writer.length;
     for (let place = list.length - 1; place >= 0; place--) {
       encode(writer, list[place] as never);
-      if (!packed) writer.tag(number, type);
+      if (!packed) writer.uint32(tag);
     }
     if (packed) {
       writer.uint32(writer.length - before);
-      writer.tag(number, wireBytes);
+      writer.uint32(tag);
     }
   };
 }
 
-function mapEncoder(name: string, number: number, values: Schema): FieldEncoder {
+function mapEncoder(number: number, values: Schema): MessageEncoder {
   const encode = valueEncoder(values);
-  const type = wireTypeOf(values);
-  return (writer, message) => {
-    const map = message[name] as Readonly<Record<string, never>> | undefined;
-    if (map === undefined || map === null) return;
+  const tag = tagOf(number, wireBytes);
+  const nameTag = tagOf(1, wireBytes);
+  const valueTag = tagOf(2, wireTypeOf(values));
+  return (writer, value) => {
+    const map = value as Readonly<Record<string, never>>;
     for (const member of Object.keys(map).sort().reverse()) {
-      const value = map[member];
-      if (value === undefined) continue;
+      const each = map[member];
+      if (each === undefined) continue;
       const before = writer.length;
-      encode(writer, value);
-      writer.tag(2, type);
+      encode(writer, each);
+      writer.uint32(valueTag);
       writer.string(member);
-      writer.tag(1, wireBytes);
+      writer.uint32(nameTag);
       writer.uint32(writer.length - before);
-      writer.tag(number, wireBytes);
+      writer.uint32(tag);
     }
   };
 }

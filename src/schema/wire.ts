@@ -6,11 +6,22 @@ export const wireFixed64 = 1;
 export const wireBytes = 2;
 export const wireFixed32 = 5;
 
+export function tagOf(field: number, type: number): number {
+  return ((field << 3) | type) >>> 0;
+}
+
 export class ProtobufError extends Error {
   override readonly name = "ProtobufError";
 }
 
+/** What `write` and `toString` come down to, without their looking at their arguments. */
+interface Utf8Buffer extends Buffer {
+  utf8Write(text: string, offset: number, length: number): number;
+  utf8Slice(start: number, end: number): string;
+}
+
 const FIRST_BYTES = 4096;
+const NOTHING = Buffer.alloc(0);
 /** Room that one large object made a writer need is not kept. */
 const SPARE_BYTES_MAX = 64 * 1024;
 /**
@@ -40,9 +51,10 @@ export class ReverseWriter {
 
   /** The bytes so far, as a copy; the writer is then empty again. */
   take(): Buffer {
-    const taken = Buffer.from(this.#bytes.subarray(this.#start));
+    const taken = Buffer.allocUnsafe(this.length);
+    this.#bytes.copy(taken, 0, this.#start);
     if (this.#bytes.length <= SPARE_BYTES_MAX) spare = this.#bytes;
-    this.#bytes = Buffer.alloc(0);
+    this.#bytes = NOTHING;
     this.#start = 0;
     return taken;
   }
@@ -61,12 +73,17 @@ export class ReverseWriter {
   }
 
   tag(field: number, type: number): void {
-    this.uint32(((field << 3) | type) >>> 0);
+    this.uint32(tagOf(field, type));
   }
 
   /** A varint of a whole number from 0 to 2^32-1. */
   uint32(value: number): void {
-    const size = value < 0x80 ? 1 : value < 0x4000 ? 2 : value < 0x200000 ? 3 : value < 0x10000000 ? 4 : 5;
+    if (value < 0x80) {
+      const at = this.#reserve(1);
+      this.#bytes[at] = value;
+      return;
+    }
+    const size = value < 0x4000 ? 2 : value < 0x200000 ? 3 : value < 0x10000000 ? 4 : 5;
     let at = this.#reserve(size);
     let rest = value;
     while (rest > 0x7f) {
@@ -107,26 +124,28 @@ export class ReverseWriter {
 
   /** Text with its length before it. */
   string(value: string): void {
-    if (value.length < 40 && this.#ascii(value)) return;
+    if (value.length < 32 && this.#ascii(value)) return;
     const size = Buffer.byteLength(value, "utf8");
     const at = this.#reserve(size);
-    this.#bytes.write(value, at, size, "utf8");
+    (this.#bytes as Utf8Buffer).utf8Write(value, at, size);
     this.uint32(size);
   }
 
   /** Short plain text is written faster byte by byte than by a call into the runtime. */
   #ascii(value: string): boolean {
     const size = value.length;
-    const at = this.#reserve(size);
+    // The length, which is one byte, goes before the text.
+    const at = this.#reserve(size + 1);
+    const bytes = this.#bytes;
     for (let place = 0; place < size; place++) {
       const code = value.charCodeAt(place);
       if (code > 0x7f) {
-        this.#start += size;
+        this.#start += size + 1;
         return false;
       }
-      this.#bytes[at + place] = code;
+      bytes[at + 1 + place] = code;
     }
-    this.uint32(size);
+    bytes[at] = size;
     return true;
   }
 
@@ -138,8 +157,14 @@ export class ReverseWriter {
 
   /** Bytes as they are. */
   raw(value: Uint8Array): void {
-    const at = this.#reserve(value.length);
-    this.#bytes.set(value, at);
+    const size = value.length;
+    const at = this.#reserve(size);
+    const bytes = this.#bytes;
+    if (size === 2) {
+      bytes[at] = value[0] ?? 0;
+      bytes[at + 1] = value[1] ?? 0;
+    } else if (size > 24) bytes.set(value, at);
+    else for (let place = 0; place < size; place++) bytes[at + place] = value[place] ?? 0;
   }
 }
 
@@ -201,7 +226,7 @@ export class Reader {
 
   string(end: number): string {
     const stop = this.delimited(end);
-    const text = this.#bytes.toString("utf8", this.position, stop);
+    const text = (this.#bytes as Utf8Buffer).utf8Slice(this.position, stop);
     this.position = stop;
     return text;
   }
