@@ -39,6 +39,8 @@ export interface Kind<T extends ApiObject = ApiObject> {
    * What the name must look like; a lower-case DNS subdomain when absent. Returns what is wrong, in Kubernetes' words.
    */
   readonly nameForm?: (name: string) => readonly string[];
+  /** Whether finalizers may be any qualified name; of most kinds they must have a domain, or be Kubernetes' own. */
+  readonly anyFinalizer?: boolean;
   /** Said with every answer: that the kind is on its way out, and what to use instead. */
   readonly deprecation?: string;
   /** Set where the store holds another version of the kind. */

@@ -70,7 +70,7 @@ export function updated<T extends ApiObject>(
   const rules = part ?? strategy;
   const next = rules.prepareForUpdate?.(kept, previous, registry.timestamp()) ?? kept;
   refuse(registry, scope, next, [
-    ...validateObjectMetaUpdate(next, previous),
+    ...validateObjectMetaUpdate(next, previous, registry.kind),
     ...validate(schema, next),
     ...(part === undefined ? (strategy.validate?.(next, previous) ?? []) : []),
     ...(rules.validateUpdate?.(next, previous) ?? []),

@@ -3,7 +3,7 @@ import { deepEqual } from "../../schema/equal.ts";
 import { type FieldError, forbiddenField, invalidField, requiredField, tooLong } from "../../schema/field-error.ts";
 import { index } from "../../schema/field-path.ts";
 import type { ApiObject, Kind } from "../kind.ts";
-import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from "./names.ts";
+import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName, validateName } from "./names.ts";
 import type { ObjectMeta } from "./object-meta.ts";
 
 /** Keys and values of all annotations together, in bytes. */
@@ -23,7 +23,7 @@ export function validateObjectMeta(meta: ObjectMeta, kind: Kind): readonly Field
     ...validateLabels(meta.labels),
     ...validateAnnotations(meta.annotations),
     ...validateOwners(meta.ownerReferences),
-    ...validateFinalizers(meta.finalizers ?? []),
+    ...validateFinalizers(meta.finalizers ?? [], kind),
   ];
 }
 
@@ -37,11 +37,13 @@ export function validateFinalizer(finalizer: string, path: string, unknownPath =
   return known ? problems : [...problems, invalidField(unknownPath, finalizer, UNKNOWN_FINALIZER)];
 }
 
-function validateFinalizers(finalizers: readonly string[]): readonly FieldError[] {
+function validateFinalizers(finalizers: readonly string[], { anyFinalizer = false }: Kind): readonly FieldError[] {
   const path = "metadata.finalizers";
   const both = finalizers.includes("orphan") && finalizers.includes("foregroundDeletion");
   return [
-    ...finalizers.flatMap((finalizer, i) => validateFinalizer(finalizer, path, index(path, i))),
+    ...finalizers.flatMap((finalizer, i) =>
+      anyFinalizer ? validateName(path, finalizer, qualifiedName) : validateFinalizer(finalizer, path, index(path, i)),
+    ),
     ...(both ? [invalidField(path, finalizers, "finalizer orphan and foregroundDeletion cannot be both set")] : []),
   ];
 }
@@ -105,7 +107,7 @@ function validateOwners(owners: Owners): readonly FieldError[] {
 }
 
 /** What of `metadata` no update may change, and the rules for what it may. */
-export function validateObjectMetaUpdate(next: ApiObject, previous: ApiObject): readonly FieldError[] {
+export function validateObjectMetaUpdate(next: ApiObject, previous: ApiObject, kind: Kind): readonly FieldError[] {
   const errors: FieldError[] = [];
   const immutable = "field is immutable";
   const fields = [
@@ -134,6 +136,6 @@ export function validateObjectMetaUpdate(next: ApiObject, previous: ApiObject): 
     ...validateLabels(labels),
     ...validateAnnotations(annotations),
     ...validateOwners(ownerReferences),
-    ...validateFinalizers(finalizers),
+    ...validateFinalizers(finalizers, kind),
   ];
 }
