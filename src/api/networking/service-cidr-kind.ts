@@ -1,8 +1,8 @@
 import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
 import { index } from "../../schema/field-path.ts";
+import { parseCidr } from "../../std/ip.ts";
 import { ageColumn, column, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
-import { parseCidr } from "../meta/ip.ts";
 import { validateCidr } from "../meta/ip-validation.ts";
 import { dropStatus, keepStatus, nothingButStatus, statusSubresource } from "../strategy.ts";
 import { type ServiceCIDR, serviceCIDR } from "./service-cidr.ts";
