@@ -1,7 +1,7 @@
 /**
  * Expressions of the Common Expression Language as Kubernetes 1.33 uses them.
  *
- *     const names = environment({ variables: { self: typeOf(schema)! } });
+ *     const names = environment({ variables: { self: typeOf(schema)! }, nameForms });
  *     const { program, errors } = compile("self.replicas <= self.maxReplicas", names, { result: boolType });
  *     if (errors !== undefined) throw new Error(renderErrors(errors, source));
  *     const outcome = program.evaluate({ self: nativeOf(schema, object) }, { budget: PER_CALL_COST_MAX });

@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import t from "tap";
 import { compile, type Outcome } from "./cel.ts";
 import { environment } from "./environment.ts";
+import { nameForms } from "./name-forms-harness.ts";
 import { parseTextproto, type TextMessage, type TextValue } from "./textproto.ts";
 import { Duration, Timestamp } from "./time-value.ts";
 import {
@@ -91,7 +92,7 @@ function doubleOf(word: string): number {
 
 class Unsupported extends Error {}
 
-function valueOf(parent: TextMessage): Value {
+function celValueOf(parent: TextMessage): Value {
   const [[kind, [raw]]] = [...parent] as [[string, TextValue[]]];
   const inner = raw instanceof Map ? raw : new Map();
   switch (kind) {
@@ -110,10 +111,13 @@ function valueOf(parent: TextMessage): Value {
     case "bytes_value":
       return raw as Uint8Array;
     case "list_value":
-      return new ArrayList(messages(inner, "values").map(valueOf));
+      return new ArrayList(messages(inner, "values").map(celValueOf));
     case "map_value":
       return EntryMap.of(
-        messages(inner, "entries").map((entry) => [valueOf(message(entry, "key")!), valueOf(message(entry, "value")!)]),
+        messages(inner, "entries").map((entry) => [
+          celValueOf(message(entry, "key")!),
+          celValueOf(message(entry, "value")!),
+        ]),
       );
     case "type_value":
       return new TypeValue(typeNamed(asText(raw)));
@@ -134,7 +138,7 @@ function objectOf(any: TextMessage): Value {
 }
 
 function typeNamed(name: string): Type {
-  const value = environment({ variables: {} }).constants.get(name)?.value;
+  const value = environment({ variables: {}, nameForms }).constants.get(name)?.value;
   if (value instanceof TypeValue) return value.of;
   throw new Unsupported(name);
 }
@@ -187,7 +191,12 @@ function run(test: TextMessage): string | undefined {
     if (ident === undefined) throw new Unsupported("function declarations");
     variables[text(declared, "name")] = typeFrom(message(ident, "type"));
   }
-  const names = environment({ variables, mixedLiterals: true, unchecked: text(test, "disable_check") === "true" });
+  const names = environment({
+    variables,
+    nameForms,
+    mixedLiterals: true,
+    unchecked: text(test, "disable_check") === "true",
+  });
   const compiled = compile(text(test, "expr"), names);
   const failing = test.has("eval_error") || test.has("any_eval_errors");
   if (compiled.errors !== undefined) return failing ? undefined : `does not compile: ${compiled.errors[0]?.message}`;
@@ -200,7 +209,7 @@ function run(test: TextMessage): string | undefined {
   }
   const values: Record<string, Value> = {};
   for (const bound of messages(test, "bindings")) {
-    values[text(bound, "key")] = valueOf(message(message(bound, "value"), "value")!);
+    values[text(bound, "key")] = celValueOf(message(message(bound, "value"), "value")!);
   }
   return compared(compiled.program.evaluate(values), failing, message(test, "value") ?? message(typed, "result"));
 }
@@ -209,7 +218,7 @@ function compared(outcome: Outcome, failing: boolean, expected: TextMessage | un
   if (outcome.error !== undefined) return failing ? undefined : `fails: ${outcome.error.message}`;
   const value = unwrapped(outcome.value);
   if (failing) return `gives ${shown(value)} instead of failing`;
-  const wanted = expected === undefined ? true : valueOf(expected);
+  const wanted = expected === undefined ? true : celValueOf(expected);
   const same = typeText(typeOfValue(value)) === typeText(typeOfValue(wanted)) && sameValue(value, wanted);
   return same ? undefined : `gives ${shown(value)}, not ${shown(wanted)}`;
 }

@@ -1,19 +1,25 @@
 /** Kubernetes 1.33's functions, and what an expression's surroundings add to them. */
 import { type FunctionDeclaration, type Library, mergeFunctions } from "./function.ts";
 import { arithmetic } from "./libraries/arithmetic.ts";
+import { authorizer } from "./libraries/authorizer.ts";
 import { comparison } from "./libraries/comparison.ts";
 import { conversion } from "./libraries/conversion.ts";
+import { formats, type NameForms } from "./libraries/formats.ts";
+import { cidr, ip } from "./libraries/ip.ts";
 import { lists, sets } from "./libraries/lists.ts";
 import { loops } from "./libraries/loops.ts";
 import { optional } from "./libraries/optional.ts";
+import { quantity } from "./libraries/quantity.ts";
 import { regex } from "./libraries/regex.ts";
+import { semver } from "./libraries/semver.ts";
 import { basicStrings, strings } from "./libraries/strings.ts";
 import { time } from "./libraries/time.ts";
+import { url } from "./libraries/url.ts";
 import type { Type } from "./types.ts";
 import type { Value } from "./value.ts";
 
 /** In this order overloads of one name are tried. */
-export const standardLibraries: readonly Library[] = [
+const standardLibraries: readonly Library[] = [
   arithmetic,
   comparison,
   conversion,
@@ -25,13 +31,22 @@ export const standardLibraries: readonly Library[] = [
   lists,
   strings,
   sets,
+  url,
+  ip,
+  cidr,
+  quantity,
 ];
+
+/** What a version adds is known to expressions stored before, so that a cluster can go back one version. */
+const librariesOfThisVersion: readonly Library[] = [semver];
 
 export interface EnvironmentOptions {
   /** What an expression may name, with its type. */
   readonly variables: Readonly<Record<string, Type>>;
-  /** Besides Kubernetes' own. */
-  readonly libraries?: readonly Library[];
+  /** The forms of names, for `format` and `authorizer`. */
+  readonly nameForms: NameForms;
+  /** The expressions were accepted before: they may use what this version added (`semver`). */
+  readonly stored?: boolean;
   /** Lists and maps may be written with items of several types, as Kubernetes does not allow. */
   readonly mixedLiterals?: boolean;
   /** Types are not insisted on: what does not fit fails when it is evaluated. */
@@ -47,16 +62,29 @@ export interface Environment {
   readonly unchecked: boolean;
 }
 
-const known = mergeFunctions(standardLibraries);
-const constants = new Map(standardLibraries.flatMap((library) => Object.entries(library.constants ?? {})));
+interface Functions {
+  readonly functions: Environment["functions"];
+  readonly constants: Environment["constants"];
+}
+
+const prepared = new WeakMap<NameForms, { readonly fresh: Functions; readonly stored: Functions }>();
 
 export function environment(options: EnvironmentOptions): Environment {
-  const more = options.libraries ?? [];
+  let both = prepared.get(options.nameForms);
+  if (both === undefined) {
+    const libraries = [...standardLibraries, formats(options.nameForms), authorizer(options.nameForms)];
+    both = { fresh: functionsOf(libraries), stored: functionsOf([...libraries, ...librariesOfThisVersion]) };
+    prepared.set(options.nameForms, both);
+  }
   return {
+    ...(options.stored === true ? both.stored : both.fresh),
     variables: new Map(Object.entries(options.variables)),
-    functions: more.length === 0 ? known : mergeFunctions([...standardLibraries, ...more]),
-    constants: new Map([...constants, ...more.flatMap((library) => Object.entries(library.constants ?? {}))]),
     mixedLiterals: options.mixedLiterals ?? false,
     unchecked: options.unchecked ?? false,
   };
+}
+
+function functionsOf(libraries: readonly Library[]): Functions {
+  const constants = libraries.flatMap((library) => Object.entries(library.constants ?? {}));
+  return { functions: mergeFunctions(libraries), constants: new Map(constants) };
 }

@@ -82,12 +82,12 @@ class Reader {
 }
 
 const plainEscapes: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, a: 7, b: 8, f: 12, v: 11 };
-const escape = /\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{1,3})|([\s\S]))|([^\\]+)/gy;
+const escaped = /\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{1,3})|([\s\S]))|([^\\]+)/gy;
 
 function unquote(word: string): Uint8Array {
   const encoder = new TextEncoder();
   const bytes: number[] = [];
-  for (const [, hex, short, long, octal, letter, plain] of word.slice(1, -1).matchAll(escape)) {
+  for (const [, hex, short, long, octal, letter, plain] of word.slice(1, -1).matchAll(escaped)) {
     const code = short ?? long;
     if (plain !== undefined) bytes.push(...encoder.encode(plain));
     else if (hex !== undefined) bytes.push(Number.parseInt(hex, 16));

@@ -1,0 +1,106 @@
+/** `format.dns1123Label().validate(name)`: nothing when the text has the form, else what is wrong with it. */
+import { formatOf } from "../../schema/formats.ts";
+import { functionOf, type Library, method, overload } from "../function.ts";
+import { listType, opaqueType, optionalType, stringType, type Type } from "../types.ts";
+import { ArrayList, Opaque, Optional, type Value } from "../value.ts";
+import { checkRequestUri } from "./go-url.ts";
+
+/** What is wrong with a text; nothing when it has the form. */
+export type NameForm = (text: string) => readonly string[];
+
+/** The forms of names, which only the kinds know. */
+export interface NameForms {
+  readonly dns1123Label: NameForm;
+  readonly dns1123Subdomain: NameForm;
+  readonly dns1035Label: NameForm;
+  readonly qualifiedName: NameForm;
+  readonly labelValue: NameForm;
+}
+
+const formatType = opaqueType("kubernetes.NamedFormat");
+
+class Format extends Opaque {
+  readonly type: Type = formatType;
+  readonly name: string;
+  readonly validate: NameForm;
+  readonly #patternLength: number;
+
+  constructor(name: string, patternLength: number, validate: NameForm) {
+    super();
+    this.name = name;
+    this.validate = validate;
+    this.#patternLength = patternLength;
+  }
+
+  override equals(other: Value): boolean {
+    return other instanceof Format && other.name === this.name;
+  }
+
+  /** That of its pattern, as costs count it. */
+  override costSize(): number {
+    return this.#patternLength;
+  }
+}
+
+/** What a name will begin with: it may end in a dash. */
+function prefixOf(form: NameForm): NameForm {
+  return (text) => form(text.length > 1 && text.endsWith("-") ? `${text.slice(0, -1)}a` : text);
+}
+
+function known(format: string, message: string): NameForm {
+  const valid = formatOf(format);
+  return (text) => (valid?.(text) === true ? [] : [message]);
+}
+
+function uri(text: string): readonly string[] {
+  const wrong = checkRequestUri(text);
+  return wrong === undefined ? [] : [wrong];
+}
+
+export function formats(names: NameForms): Library {
+  const all: readonly (readonly [string, Format])[] = [
+    ["dns1123Label", new Format("DNS1123Label", 30, names.dns1123Label)],
+    ["dns1123Subdomain", new Format("DNS1123Subdomain", 60, names.dns1123Subdomain)],
+    ["dns1035Label", new Format("DNS1035Label", 30, names.dns1035Label)],
+    ["qualifiedName", new Format("QualifiedName", 60, names.qualifiedName)],
+    ["dns1123LabelPrefix", new Format("DNS1123LabelPrefix", 30, prefixOf(names.dns1123Label))],
+    ["dns1123SubdomainPrefix", new Format("DNS1123SubdomainPrefix", 60, prefixOf(names.dns1123Subdomain))],
+    ["dns1035LabelPrefix", new Format("DNS1035LabelPrefix", 30, prefixOf(names.dns1035Label))],
+    ["labelValue", new Format("LabelValue", 40, names.labelValue)],
+    ["uri", new Format("URI", 1200, uri)],
+    ["uuid", new Format("uuid", 80, known("uuid", "does not match the UUID format"))],
+    ["byte", new Format("byte", 88, known("byte", "invalid base64"))],
+    ["date", new Format("date", 96, known("date", "invalid date"))],
+    ["datetime", new Format("datetime", 96, known("datetime", "invalid datetime"))],
+  ];
+  const byName = new Map(all);
+  return {
+    functions: [
+      functionOf(
+        "validate",
+        method(
+          "format-validate",
+          [formatType, stringType],
+          optionalType(listType(stringType)),
+          (format: Format, text: string) => {
+            const wrong = format.validate(text);
+            return wrong.length === 0 ? Optional.none : Optional.of(new ArrayList(wrong));
+          },
+        ),
+      ),
+      functionOf(
+        "format.named",
+        overload("format-named", [stringType], optionalType(formatType), (name: string) => {
+          const format = byName.get(name);
+          return format === undefined ? Optional.none : Optional.of(format);
+        }),
+      ),
+      ...all.map(([name, format]) =>
+        functionOf(
+          `format.${name}`,
+          overload(`format.${name}`, [], formatType, () => format),
+        ),
+      ),
+    ],
+  };
+}

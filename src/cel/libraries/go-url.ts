@@ -1,0 +1,138 @@
+/** URLs as Go's `net/url` reads them: absolute ones, or absolute paths. Messages are Go's. */
+
+export interface GoUrl {
+  readonly scheme: string;
+  /** `user:secret` as it stands; empty when there is none. */
+  readonly user: string;
+  readonly host: string;
+  /** As written, with its escapes. */
+  readonly path: string;
+  readonly query: string;
+  readonly fragment: string;
+}
+
+/** What is wrong with the text as the target of a request; undefined when nothing is. */
+export function checkRequestUri(text: string): string | undefined {
+  const parsed = parse(text, true);
+  return typeof parsed === "string" ? `parse ${JSON.stringify(text)}: ${parsed}` : undefined;
+}
+
+/** Only for what `checkRequestUri` found nothing wrong with. */
+export function parseUrl(text: string): GoUrl {
+  const hash = text.indexOf("#");
+  const parsed = parse(hash < 0 ? text : text.slice(0, hash), true);
+  if (typeof parsed === "string") return { scheme: "", user: "", host: "", path: text, query: "", fragment: "" };
+  return { ...parsed, fragment: hash < 0 ? "" : text.slice(hash + 1) };
+}
+
+/** Control characters, as in texts that were cut at the wrong place. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused
+const control = /[\0-\x1f\x7f]/;
+
+function parse(text: string, request: boolean): GoUrl | string {
+  if (control.test(text)) return "net/url: invalid control character in URL";
+  if (text === "") return "empty url";
+  const empty = { scheme: "", user: "", host: "", path: text, query: "", fragment: "" };
+  if (text === "*") return empty;
+  const scheme = schemeOf(text);
+  if (scheme === undefined) return "missing protocol scheme";
+  const behind = scheme === "" ? text : text.slice(scheme.length + 1);
+  const mark = behind.indexOf("?");
+  const query = mark < 0 ? "" : behind.slice(mark + 1);
+  const rest = mark < 0 ? behind : behind.slice(0, mark);
+  const url = { ...empty, scheme: scheme.toLowerCase(), path: rest, query };
+  if (!rest.startsWith("/")) {
+    // `mailto:somebody`: opaque, and of no use to a path.
+    if (scheme !== "") return { ...url, path: "" };
+    return request ? "invalid URI for request" : url;
+  }
+  if (scheme === "" || !rest.startsWith("//")) return badEscape(rest) ?? url;
+  const slash = rest.indexOf("/", 2);
+  const authority = slash < 0 ? rest.slice(2) : rest.slice(2, slash);
+  const path = slash < 0 ? "" : rest.slice(slash);
+  return withAuthority(url, authority, path);
+}
+
+/** Empty when there is none, undefined when the text begins with a colon. */
+function schemeOf(text: string): string | undefined {
+  if (text.startsWith(":")) return undefined;
+  return /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(text)?.[1] ?? "";
+}
+
+function withAuthority(url: GoUrl, authority: string, path: string): GoUrl | string {
+  const at = authority.lastIndexOf("@");
+  const user = at < 0 ? "" : authority.slice(0, at);
+  if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(user)) return "net/url: invalid userinfo";
+  const host = authority.slice(at + 1);
+  return badHost(host) ?? badEscape(path) ?? { ...url, user, host, path };
+}
+
+function badHost(host: string): string | undefined {
+  if (host.startsWith("[")) {
+    const close = host.lastIndexOf("]");
+    if (close < 0) return "missing ']' in host";
+    return badPort(host.slice(close + 1)) ?? badHostLetter(host.slice(0, close + 1));
+  }
+  const colon = host.lastIndexOf(":");
+  return (colon < 0 ? undefined : badPort(host.slice(colon))) ?? badHostLetter(host);
+}
+
+function badPort(port: string): string | undefined {
+  return /^(?::\d*)?$/.test(port) ? undefined : `invalid port ${JSON.stringify(port)} after host`;
+}
+
+function badHostLetter(host: string): string | undefined {
+  const letter = /[^A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"%\u0080-\u{10ffff}]/u.exec(host)?.[0];
+  if (letter !== undefined) return `invalid character ${JSON.stringify(letter)} in host name`;
+  return badEscape(host);
+}
+
+function badEscape(text: string): string | undefined {
+  const broken = /%(?![0-9A-Fa-f]{2}).{0,2}/s.exec(text)?.[0];
+  return broken === undefined ? undefined : `invalid URL escape ${JSON.stringify(broken)}`;
+}
+
+/** Without the brackets of IPv6 and without the port. */
+export function hostname({ host }: GoUrl): string {
+  const plain = host.replace(/:\d*$/, "");
+  return plain.startsWith("[") && plain.endsWith("]") ? plain.slice(1, -1) : plain;
+}
+
+export function port({ host }: GoUrl): string {
+  return /:(\d*)$/.exec(host)?.[1] ?? "";
+}
+
+/** The path as it can be sent: what is escaped already stays so. */
+export function escapedPath({ path }: GoUrl): string {
+  if (/^[A-Za-z0-9\-_.~!$&'()*+,;=:@[\]/%]*$/.test(path)) return path;
+  const plain = unescaped(path, false) ?? path;
+  return Buffer.from(plain)
+    .toString("latin1")
+    .replaceAll(/[^A-Za-z0-9\-_.~$&+,/:;=@]/g, (byte) => {
+      return `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
+    });
+}
+
+/** Parameters with their values, in order; what cannot be read is left out. */
+export function queryOf({ query }: GoUrl): ReadonlyMap<string, readonly string[]> {
+  const values = new Map<string, string[]>();
+  for (const pair of query.split("&")) {
+    if (pair === "" || pair.includes(";")) continue;
+    const equals = pair.indexOf("=");
+    const key = unescaped(equals < 0 ? pair : pair.slice(0, equals), true);
+    const value = unescaped(equals < 0 ? "" : pair.slice(equals + 1), true);
+    if (key === undefined || value === undefined) continue;
+    values.set(key, [...(values.get(key) ?? []), value]);
+  }
+  return values;
+}
+
+function unescaped(text: string, plusIsSpace: boolean): string | undefined {
+  const spaced = plusIsSpace ? text.replaceAll("+", " ") : text;
+  if (!spaced.includes("%")) return spaced;
+  if (badEscape(spaced) !== undefined) return undefined;
+  const bytes = Buffer.from(spaced)
+    .toString("latin1")
+    .replaceAll(/%([0-9A-Fa-f]{2})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)));
+  return Buffer.from(bytes, "latin1").toString("utf8");
+}
