@@ -8,7 +8,7 @@ import { IdentityError, shapeOf } from "../schema/apply/shape.ts";
 import { checkShape, ShapeError } from "../schema/apply/typed-validation.ts";
 import { decode } from "../schema/decode.ts";
 import { isPlainObject } from "../schema/plain.ts";
-import { change } from "./change.ts";
+import { change, type Next } from "./change.ts";
 import { createApplied } from "./create.ts";
 import {
   afterUpdate,
@@ -50,9 +50,9 @@ export async function apply<T extends ApiObject>(
   options: ApplyOptions<T>,
 ): Promise<UpdateResult<T>> {
   const { part } = options;
-  const next = (previous: T): T => {
+  const next: Next<T> = async (previous, allocate) => {
     const object = applied(registry, scope, name, configuration, previous, options);
-    const next = withOldTimes(updated(registry, scope, object, previous, part), previous);
+    const next = withOldTimes(await updated(registry, scope, object, previous, part, allocate), previous);
     options.warn?.((part ?? registry.kind.strategy).warnings?.(next, previous) ?? []);
     return next;
   };

@@ -2,6 +2,7 @@
 import type { ApiObject } from "../api/kind.ts";
 import { notFound } from "../api/status.ts";
 import type { Preconditions } from "../storage/object-store.ts";
+import { type Allocate, allocating } from "./allocation.ts";
 import type { Registry, Scope, WriteOptions } from "./registry.ts";
 import { metadataOf } from "./write.ts";
 
@@ -18,6 +19,9 @@ class Leaving<T> extends Error {
   }
 }
 
+/** The object that an attempt wants written; `allocate` is there for kinds whose objects hold what no two may have. */
+export type Next<T extends ApiObject> = (previous: T, allocate: Allocate<T> | undefined) => T | Promise<T>;
+
 /**
  * Resolves with the object as written. `next` may be called again when another write came between. An object under
  * deletion that loses its last finalizer, or whose grace ends, is removed.
@@ -26,20 +30,32 @@ export async function change<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   name: string,
-  next: (previous: T) => T,
+  next: Next<T>,
   options: ChangeOptions = {},
+): Promise<T> {
+  const holding = { allocator: registry.allocator, scope, dryRun: options.dryRun === true };
+  return await allocating(holding, async (allocate) => await attempt(registry, scope, name, next, allocate, options));
+}
+
+async function attempt<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  name: string,
+  next: Next<T>,
+  allocate: Allocate<T> | undefined,
+  options: ChangeOptions,
 ): Promise<T> {
   const key = registry.key(scope, name);
   const subject = registry.subject(scope, name);
   const cached = (await registry.fresh(scope)).get(key);
   if (options.dryRun === true) {
     if (cached === undefined) throw notFound(subject);
-    const object = next(cached.object);
+    const object = await next(cached.object, allocate);
     await options.confirm?.(scope, object, cached.object);
     return object;
   }
   const mutate = async (previous: T): Promise<T> => {
-    const object = next(previous);
+    const object = await next(previous, allocate);
     await options.confirm?.(scope, object, previous);
     if (isDone(object, previous)) throw new Leaving(object);
     return object;
@@ -51,7 +67,9 @@ export async function change<T extends ApiObject>(
     } catch (error) {
       if (!(error instanceof Leaving)) throw error;
       const gone = await leave(registry, key, error.object as T, subject);
-      if (gone !== undefined) return gone;
+      if (gone === undefined) continue;
+      await registry.allocator?.release(scope, gone);
+      return gone;
     }
   }
 }

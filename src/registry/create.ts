@@ -1,6 +1,7 @@
 import type { ApiObject } from "../api/kind.ts";
 import { alreadyExists, badRequest, StatusError } from "../api/status.ts";
 import { suffix, uuid } from "../std/random.ts";
+import { type Allocate, allocating } from "./allocation.ts";
 import { tracked, type Writer } from "./field-tracking.ts";
 import type { Registry, Scope, WriteOptions } from "./registry.ts";
 import { checkNew, defaulted, inNamespace, metadataOf, withMetadata } from "./write.ts";
@@ -45,11 +46,13 @@ async function createAny<T extends ApiObject>(
   sent: T,
   options: CreateOptions,
 ): Promise<T> {
+  const holding = { allocator: registry.allocator, scope, dryRun: options.dryRun === true };
   for (let attempt = 1; ; attempt++) {
-    const object = await prepared(registry, scope, sent, options);
-    const name = metadataOf(object).name ?? "";
     try {
-      return await store(registry, scope, object, name, options);
+      return await allocating(holding, async (allocate) => {
+        const object = await prepared(registry, scope, sent, options, allocate);
+        return await store(registry, scope, object, metadataOf(object).name ?? "", options);
+      });
     } catch (error) {
       const taken = error instanceof StatusError && error.status.reason === "AlreadyExists";
       if (!taken || metadataOf(sent).name || attempt === GENERATE_ATTEMPTS) throw error;
@@ -62,13 +65,15 @@ async function prepared<T extends ApiObject>(
   scope: Scope,
   sent: T,
   options: CreateOptions,
+  allocate: Allocate<T> | undefined,
 ): Promise<T> {
   const { strategy } = registry.kind;
   const named = withMetadata(sent, chosenName(registry, sent));
   const complete = defaulted(registry, inNamespace(registry, scope, named));
   const filled = tracked(registry, scope, complete, undefined, options);
   const admitted = ((await options.admit?.(scope, filled)) as T | undefined) ?? filled;
-  const identified = withMetadata(admitted, systemMetadata(registry, admitted));
+  const given = (await allocate?.(admitted, undefined)) ?? admitted;
+  const identified = withMetadata(given, systemMetadata(registry, given));
   const object = strategy.prepareForCreate?.(identified, registry.timestamp()) ?? identified;
   checkNew(registry, scope, object);
   await options.confirm?.(scope, object, undefined);

@@ -60,6 +60,7 @@ export async function removeObject<T extends ApiObject>(
           : await registry.objects.guaranteedUpdate(key, unlessChanged(current, step.object), { subject });
       if (!step.gone) return { object: marked, gone: false };
       await registry.objects.delete(key, { subject, check: unlessChanged(marked, undefined) });
+      await registry.allocator?.release(scope, marked);
       return { object: marked, gone: true };
     } catch (error) {
       if (!(error instanceof Changed)) throw error;

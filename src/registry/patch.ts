@@ -5,7 +5,7 @@ import { badRequest, conflict } from "../api/status.ts";
 import { parseJson, stringify } from "../schema/json.ts";
 import { mergePatch } from "../schema/merge-patch.ts";
 import { PatchError, strategicMerge } from "../schema/strategic-merge.ts";
-import { change } from "./change.ts";
+import { change, type Next } from "./change.ts";
 import { tracked, withOldTimes } from "./field-tracking.ts";
 import { jsonPatch } from "./json-patch.ts";
 import type { Registry, Scope } from "./registry.ts";
@@ -31,7 +31,7 @@ export async function patch<T extends ApiObject>(
   options: PatchOptions<T>,
 ): Promise<T> {
   const { part } = options;
-  const next = (previous: T): T => {
+  const next: Next<T> = async (previous, allocate) => {
     const decoded = options.decode(patched(registry.kind, scope.group, previous, patch));
     const object = inNamespace(registry, scope, named(decoded, name));
     const { uid } = metadataOf(object);
@@ -40,7 +40,7 @@ export async function patch<T extends ApiObject>(
       throw conflict(registry.subject(scope, name), why);
     }
     const booked = tracked(registry, scope, defaulted(registry, object), previous, options);
-    const next = withOldTimes(updated(registry, scope, booked, previous, part), previous);
+    const next = withOldTimes(await updated(registry, scope, booked, previous, part, allocate), previous);
     options.warn?.((part ?? registry.kind.strategy).warnings?.(next, previous) ?? []);
     return next;
   };

@@ -12,6 +12,7 @@ import { ObjectStore } from "../storage/object-store.ts";
 import type { Store } from "../storage/store.ts";
 import { WatchCache } from "../storage/watch/cache.ts";
 import type { IndexFunctions } from "../storage/watch/indexes.ts";
+import type { Allocator } from "./allocation.ts";
 
 export interface RegistryDeps {
   readonly store: Store;
@@ -55,6 +56,8 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
   readonly kind: Kind<T>;
   readonly objects: ObjectStore<T>;
   readonly deps: RegistryDeps;
+  /** Set where objects hold what no two may have. */
+  allocator: Allocator<T> | undefined;
   /** All versions in which its objects are served, in any order. */
   readonly versions: () => readonly Kind[];
   #cache: WatchCache<T> | undefined;

@@ -1,7 +1,7 @@
 import type { ApiObject, Part } from "../api/kind.ts";
 import { badRequest, invalid, notFound, StatusError } from "../api/status.ts";
 import { invalidField, renderFieldError } from "../schema/field-error.ts";
-import { change } from "./change.ts";
+import { change, type Next } from "./change.ts";
 import { type CreateOptions, create } from "./create.ts";
 import { tracked, withOldTimes } from "./field-tracking.ts";
 import type { Registry, Scope } from "./registry.ts";
@@ -33,10 +33,10 @@ export async function update<T extends ApiObject>(
     throw mustNameVersion(registry, scope, name);
   }
   const filled = defaulted(registry, object);
-  const next = (previous: T): T => {
+  const next: Next<T> = async (previous, allocate) => {
     if (!resourceVersion && strategy.allowUnconditionalUpdate === false) throw mustNameVersion(registry, scope, name);
     const booked = tracked(registry, scope, filled, previous, options);
-    const next = withOldTimes(updated(registry, scope, booked, previous, part), previous);
+    const next = withOldTimes(await updated(registry, scope, booked, previous, part, allocate), previous);
     options.warn?.((part ?? strategy).warnings?.(next, previous) ?? []);
     return next;
   };

@@ -2,7 +2,7 @@
 import type { ApiObject, View } from "../api/kind.ts";
 import { badRequest, conflict, invalid } from "../api/status.ts";
 import { renderFieldError } from "../schema/field-error.ts";
-import { change } from "./change.ts";
+import { change, type Next } from "./change.ts";
 import { tracked } from "./field-tracking.ts";
 import { type Patch, patched } from "./patch.ts";
 import type { Registry, Scope } from "./registry.ts";
@@ -49,10 +49,10 @@ async function changeView<T extends ApiObject>(
   options: ViewOptions<T>,
 ): Promise<ApiObject> {
   const { view } = options;
-  const next = (previous: T): T => {
+  const next: Next<T> = async (previous, allocate) => {
     const shown = checked(registry, scope, name, named(wanted(view.of(previous)), name), previous, view);
     const booked = tracked(registry, scope, view.changed(previous, shown), previous, { ...options, untimed: true });
-    const object = updated(registry, scope, booked, previous, undefined);
+    const object = await updated(registry, scope, booked, previous, undefined, allocate);
     options.warn?.(registry.kind.strategy.warnings?.(object, previous) ?? []);
     return object;
   };

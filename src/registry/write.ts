@@ -6,6 +6,7 @@ import { badRequest, conflict, invalid } from "../api/status.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { type FieldError, renderFieldError } from "../schema/field-error.ts";
 import { validate } from "../schema/validate.ts";
+import type { Allocate } from "./allocation.ts";
 import type { Registry, Scope } from "./registry.ts";
 
 export function metadataOf(object: ApiObject): ObjectMeta {
@@ -52,13 +53,14 @@ export function checkNew<T extends ApiObject>(registry: Registry<T>, scope: Scop
  * The object an update makes of `previous` and what the client sent: the system's members kept, the strategy's word
  * heard, checked. `part` is what a subresource may change; without it, the object. Throws 400, 409 or 422.
  */
-export function updated<T extends ApiObject>(
+export async function updated<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   sent: T,
   previous: T,
   part: Part<T> | undefined,
-): T {
+  allocate: Allocate<T> | undefined,
+): Promise<T> {
   const { strategy, schema } = registry.kind;
   const name = metadataOf(previous).name ?? "";
   const version = metadataOf(sent).resourceVersion;
@@ -66,7 +68,8 @@ export function updated<T extends ApiObject>(
     const why = "the object has been modified; please apply your changes to the latest version and try again";
     throw conflict(registry.subject(scope, name), why);
   }
-  const kept = withMetadata(sent, keptMetadata(metadataOf(sent), metadataOf(previous)));
+  const given = part === undefined ? ((await allocate?.(sent, previous)) ?? sent) : sent;
+  const kept = withMetadata(given, keptMetadata(metadataOf(given), metadataOf(previous)));
   const rules = part ?? strategy;
   const next = rules.prepareForUpdate?.(kept, previous, registry.timestamp()) ?? kept;
   refuse(registry, scope, next, [
