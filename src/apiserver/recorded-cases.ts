@@ -164,7 +164,10 @@ function differences({ kind, expect }: RecordedCase, answer: Answer, before: Jso
   if (expect.code < 300 && !deepEqual(warnings, expect.warnings ?? [])) {
     found.push(`warnings ${JSON.stringify(warnings)}, not ${JSON.stringify(expect.warnings ?? [])}`);
   }
-  if (expect.object !== undefined) found.push(...changes(withoutVolatile(expect.object), withoutVolatile(sent ?? {})));
+  if (expect.object !== undefined) {
+    found.push(...changes(withoutVolatile(expect.object), withoutVolatile(sent ?? {})));
+    found.push(...changes(bookOf(expect.object), bookOf(sent)));
+  }
   if (expect.diff !== undefined && before !== undefined && sent !== undefined) {
     const all = changesBetween(withoutVolatile(before), withoutVolatile(sent), "");
     const made = STATUS_LEFT_OUT.has(kind) ? all.filter(({ path }) => !/^\/status(?:\/|$)/.test(path)) : all;
@@ -205,7 +208,13 @@ function warningsOf(answer: Answer): readonly string[] {
   );
 }
 
-/** Members that no two servers share are masked on both sides; who manages what is compared elsewhere. */
+/** Who manages what, times masked. */
+function bookOf(object: Json | undefined): Json {
+  const { managedFields } = (object?.metadata ?? {}) as Json;
+  return { managedFields: masked(managedFields) };
+}
+
+/** Members that no two servers share are masked on both sides. */
 function withoutVolatile(object: Json): Json {
   const { resourceVersion: _, managedFields: __, ...metadata } = (object.metadata ?? {}) as Json;
   return masked({ ...object, metadata }) as Json;

@@ -131,7 +131,8 @@ function prepareUpdate(next: DaemonSet, previous: DaemonSet): DaemonSet {
 }
 
 const strategy: Strategy<DaemonSet> = {
-  setDefaults,
+  // Whoever writes the object writes the annotation, whether it is sent or not.
+  setDefaults: (object) => withTemplateGeneration(setDefaults(object), templateGeneration(object)),
   prepareForCreate: (object) =>
     withTemplateGeneration(prepareForCreate(object), Math.max(1, templateGeneration(object))),
   prepareForUpdate: prepareUpdate,

@@ -121,7 +121,10 @@ function object(schema: ObjectSchema): MembersShape {
       declared.set("kind", { form: "scalar", type: "string" });
       declared.set("metadata", deduced);
     }
-    for (const { name, schema: member } of membersOf(schema)) declared.set(name, shapeOf(member));
+    for (const { name, field, schema: member } of membersOf(schema)) {
+      const shape = shapeOf(member);
+      declared.set(name, field.granular === true && shape.form === "atomic" ? shape.content : shape);
+    }
     return declared;
   });
 }
