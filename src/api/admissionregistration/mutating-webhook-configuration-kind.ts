@@ -1,6 +1,23 @@
-import { ageColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind } from "../kind.ts";
+import { deepEqual } from "../../schema/equal.ts";
+import { ageColumn, integerColumn, nameColumn } from "../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../kind.ts";
+import { firstGeneration, nextGeneration } from "../strategy.ts";
 import { type MutatingWebhookConfiguration, mutatingWebhookConfiguration } from "./webhook-configuration.ts";
+import { validateWebhooks, webhookDefaults } from "./webhook-configuration-validation.ts";
+
+const strategy: Strategy<MutatingWebhookConfiguration> = {
+  setDefaults: (object) => {
+    if (object.webhooks === undefined) return object;
+    const webhooks = object.webhooks.map((webhook) => ({
+      ...webhookDefaults(webhook),
+      reinvocationPolicy: webhook.reinvocationPolicy ?? "Never",
+    }));
+    return { ...object, webhooks };
+  },
+  prepareForCreate: firstGeneration,
+  prepareForUpdate: (next, previous) => nextGeneration(next, previous, !deepEqual(next.webhooks, previous.webhooks)),
+  validate: (object, previous) => validateWebhooks(object.webhooks, previous?.webhooks),
+};
 
 export const mutatingWebhookConfigurationKind: Kind<MutatingWebhookConfiguration> = {
   group: "admissionregistration.svc.io",
@@ -16,7 +33,11 @@ export const mutatingWebhookConfigurationKind: Kind<MutatingWebhookConfiguration
   subresources: [],
   storageName: "mutatingwebhookconfigurations",
   schema: mutatingWebhookConfiguration,
-  columns: [nameColumn, ageColumn],
+  columns: [
+    nameColumn,
+    integerColumn("Webhooks", (object) => (object.webhooks ?? []).length, "How many webhooks it has."),
+    ageColumn,
+  ],
   selectableFields: {},
-  strategy: {},
+  strategy,
 };

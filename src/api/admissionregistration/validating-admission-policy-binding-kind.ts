@@ -1,9 +1,89 @@
-import { ageColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind } from "../kind.ts";
+import { deepEqual } from "../../schema/equal.ts";
 import {
+  duplicateField,
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  notSupported,
+  requiredField,
+} from "../../schema/field-error.ts";
+import { index } from "../../schema/field-path.ts";
+import { ageColumn, column, nameColumn } from "../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../kind.ts";
+import { validateLabelSelector } from "../meta/label-selector-validation.ts";
+import { dns1123Subdomain, pathSegment } from "../meta/names.ts";
+import { firstGeneration, nextGeneration } from "../strategy.ts";
+import { validateMatchResources } from "./rules-validation.ts";
+import {
+  type ParamRef,
   type ValidatingAdmissionPolicyBinding,
   validatingAdmissionPolicyBinding,
 } from "./validating-admission-policy.ts";
+import { matchDefaults } from "./validating-admission-policy-kind.ts";
+
+const ACTIONS = ["Audit", "Deny", "Warn"];
+const NOT_FOUND_ACTIONS = ["Deny", "Allow"];
+
+function validate({ spec = {} }: ValidatingAdmissionPolicyBinding): readonly FieldError[] {
+  const { policyName = "", paramRef, matchResources, validationActions = [] } = spec;
+  return [
+    ...(policyName === ""
+      ? [requiredField("spec.policyName")]
+      : dns1123Subdomain(policyName).map((problem) => invalidField("spec.policyName", policyName, problem))),
+    ...(paramRef === undefined ? [] : validateParamRef(paramRef, "spec.paramRef")),
+    ...validateMatchResources(matchResources, "spec.matchResources"),
+    ...validateActions(validationActions, "spec.validationActions"),
+  ];
+}
+
+function validateParamRef(ref: ParamRef, path: string): readonly FieldError[] {
+  const { name = "", selector, parameterNotFoundAction } = ref;
+  const both = name !== "" && selector !== undefined;
+  const neither = name === "" && selector === undefined;
+  const at = `${path}.parameterNotFoundAction`;
+  const exclusive = "name and selector are mutually exclusive";
+  return [
+    ...(name === "" ? [] : pathSegment(name).map((problem) => invalidField(`${path}.name`, name, problem))),
+    ...(both ? [forbiddenField(`${path}.name`, exclusive)] : []),
+    ...(neither ? [requiredField(path, "one of name or selector must be specified")] : []),
+    ...validateLabelSelector(selector, `${path}.selector`),
+    ...(both ? [forbiddenField(`${path}.selector`, exclusive)] : []),
+    ...(parameterNotFoundAction === undefined || parameterNotFoundAction === ""
+      ? [requiredField(at)]
+      : NOT_FOUND_ACTIONS.includes(parameterNotFoundAction)
+        ? []
+        : [notSupported(at, parameterNotFoundAction, NOT_FOUND_ACTIONS)]),
+  ];
+}
+
+function validateActions(actions: readonly string[], path: string): readonly FieldError[] {
+  if (actions.length === 0) return [requiredField(path, "at least one validation action is required")];
+  const seen = new Set<string>();
+  const errors = actions.flatMap((action, i) => {
+    const twice = seen.has(action);
+    seen.add(action);
+    return [
+      ...(ACTIONS.includes(action) ? [] : [notSupported(index(path, i), action, ACTIONS)]),
+      ...(twice ? [duplicateField(index(path, i), action)] : []),
+    ];
+  });
+  if (!seen.has("Deny") || !seen.has("Warn")) return errors;
+  const detail =
+    "must not contain both Deny and Warn (repeating the same validation failure information in the API response and " +
+    "headers serves no purpose)";
+  return [...errors, invalidField(path, actions, detail)];
+}
+
+const strategy: Strategy<ValidatingAdmissionPolicyBinding> = {
+  setDefaults: (object) => {
+    const { matchResources } = object.spec ?? {};
+    if (matchResources === undefined) return object;
+    return { ...object, spec: { ...object.spec, matchResources: matchDefaults(matchResources) } };
+  },
+  prepareForCreate: firstGeneration,
+  prepareForUpdate: (next, previous) => nextGeneration(next, previous, !deepEqual(next.spec, previous.spec)),
+  validate,
+};
 
 export const validatingAdmissionPolicyBindingKind: Kind<ValidatingAdmissionPolicyBinding> = {
   group: "admissionregistration.svc.io",
@@ -19,7 +99,18 @@ export const validatingAdmissionPolicyBindingKind: Kind<ValidatingAdmissionPolic
   subresources: [],
   storageName: "validatingadmissionpolicybindings",
   schema: validatingAdmissionPolicyBinding,
-  columns: [nameColumn, ageColumn],
+  columns: [
+    nameColumn,
+    column("PolicyName", (object) => object.spec?.policyName ?? ""),
+    column("ParamRef", ({ spec }) => paramRefText(spec?.paramRef)),
+    ageColumn,
+  ],
   selectableFields: {},
-  strategy: {},
+  strategy,
 };
+
+function paramRefText(ref: ParamRef | undefined): string {
+  if (ref === undefined) return "<unset>";
+  const { namespace = "", name = "*" } = ref;
+  return namespace === "" ? name : `${namespace}/${name}`;
+}

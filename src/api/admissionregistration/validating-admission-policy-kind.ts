@@ -1,7 +1,37 @@
-import { ageColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind } from "../kind.ts";
-import { keepStatus, statusSubresource } from "../strategy.ts";
+import { deepEqual } from "../../schema/equal.ts";
+import { ageColumn, column, integerColumn, nameColumn } from "../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../kind.ts";
+import { validateConditions } from "../meta/condition-validation.ts";
+import { dropStatus, firstGeneration, keepStatus, nextGeneration, statusSubresource } from "../strategy.ts";
+import type { MatchResources } from "./rules.ts";
+import { ruleDefaults } from "./rules-validation.ts";
 import { type ValidatingAdmissionPolicy, validatingAdmissionPolicy } from "./validating-admission-policy.ts";
+import { validatePolicy } from "./validating-admission-policy-validation.ts";
+
+export function matchDefaults(match: MatchResources): MatchResources {
+  return {
+    ...match,
+    namespaceSelector: match.namespaceSelector ?? {},
+    objectSelector: match.objectSelector ?? {},
+    matchPolicy: match.matchPolicy ?? "Equivalent",
+    ...(match.resourceRules === undefined ? {} : { resourceRules: match.resourceRules.map(ruleDefaults) }),
+    ...(match.excludeResourceRules === undefined
+      ? {}
+      : { excludeResourceRules: match.excludeResourceRules.map(ruleDefaults) }),
+  };
+}
+
+const strategy: Strategy<ValidatingAdmissionPolicy> = {
+  setDefaults: (object) => {
+    const { matchConstraints, failurePolicy = "Fail" } = object.spec ?? {};
+    const match = matchConstraints === undefined ? {} : { matchConstraints: matchDefaults(matchConstraints) };
+    return { ...object, spec: { ...object.spec, failurePolicy, ...match } };
+  },
+  prepareForCreate: (object) => firstGeneration(dropStatus(object)),
+  prepareForUpdate: (next, previous) =>
+    nextGeneration(keepStatus(next, previous), previous, !deepEqual(next.spec, previous.spec)),
+  validate: validatePolicy,
+};
 
 export const validatingAdmissionPolicyKind: Kind<ValidatingAdmissionPolicy> = {
   group: "admissionregistration.svc.io",
@@ -14,10 +44,22 @@ export const validatingAdmissionPolicyKind: Kind<ValidatingAdmissionPolicy> = {
   categories: ["api-extensions"],
   namespaced: false,
   verbs: allVerbs,
-  subresources: [statusSubresource("ValidatingAdmissionPolicy")],
+  subresources: [
+    statusSubresource("ValidatingAdmissionPolicy", {
+      validateUpdate: (next) => validateConditions(next.status?.conditions, "status.conditions"),
+    }),
+  ],
   storageName: "validatingadmissionpolicies",
   schema: validatingAdmissionPolicy,
-  columns: [nameColumn, ageColumn],
+  columns: [
+    nameColumn,
+    integerColumn("Validations", (object) => (object.spec?.validations ?? []).length, "How many rules it has."),
+    column("ParamKind", ({ spec }) => {
+      const { apiVersion = "", kind = "" } = spec?.paramKind ?? {};
+      return spec?.paramKind === undefined ? "<unset>" : `${apiVersion}/${kind}`;
+    }),
+    ageColumn,
+  ],
   selectableFields: {},
-  strategy: { prepareForUpdate: keepStatus },
+  strategy,
 };

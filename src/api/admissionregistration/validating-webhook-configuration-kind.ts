@@ -1,6 +1,17 @@
-import { ageColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind } from "../kind.ts";
+import { deepEqual } from "../../schema/equal.ts";
+import { ageColumn, integerColumn, nameColumn } from "../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../kind.ts";
+import { firstGeneration, nextGeneration } from "../strategy.ts";
 import { type ValidatingWebhookConfiguration, validatingWebhookConfiguration } from "./webhook-configuration.ts";
+import { validateWebhooks, webhookDefaults } from "./webhook-configuration-validation.ts";
+
+const strategy: Strategy<ValidatingWebhookConfiguration> = {
+  setDefaults: (object) =>
+    object.webhooks === undefined ? object : { ...object, webhooks: object.webhooks.map(webhookDefaults) },
+  prepareForCreate: firstGeneration,
+  prepareForUpdate: (next, previous) => nextGeneration(next, previous, !deepEqual(next.webhooks, previous.webhooks)),
+  validate: (object, previous) => validateWebhooks(object.webhooks, previous?.webhooks),
+};
 
 export const validatingWebhookConfigurationKind: Kind<ValidatingWebhookConfiguration> = {
   group: "admissionregistration.svc.io",
@@ -16,7 +27,11 @@ export const validatingWebhookConfigurationKind: Kind<ValidatingWebhookConfigura
   subresources: [],
   storageName: "validatingwebhookconfigurations",
   schema: validatingWebhookConfiguration,
-  columns: [nameColumn, ageColumn],
+  columns: [
+    nameColumn,
+    integerColumn("Webhooks", (object) => (object.webhooks ?? []).length, "How many webhooks it has."),
+    ageColumn,
+  ],
   selectableFields: {},
-  strategy: {},
+  strategy,
 };

@@ -1,0 +1,119 @@
+/** What expressions of webhooks and admission policies may speak of, and how mistakes in them are reported. */
+import { type Compiled, compile } from "../../cel/cel.ts";
+import { type Environment, environment } from "../../cel/environment.ts";
+import { renderErrors } from "../../cel/source.ts";
+import {
+  boolType,
+  dynType,
+  listType,
+  mapType,
+  type ObjectType,
+  objectType,
+  stringType,
+  type Type,
+  timestampType,
+  typeText,
+} from "../../cel/types.ts";
+import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
+
+const groupVersion = { group: stringType, version: stringType };
+const kindType = objectType("kubernetes.GroupVersionKind", { ...groupVersion, kind: stringType });
+const resourceType = objectType("kubernetes.GroupVersionResource", { ...groupVersion, resource: stringType });
+const userInfoType = objectType("kubernetes.UserInfo", {
+  username: stringType,
+  uid: stringType,
+  groups: listType(stringType),
+  extra: mapType(stringType, listType(stringType)),
+});
+
+const requestType = objectType("kubernetes.AdmissionRequest", {
+  kind: kindType,
+  resource: resourceType,
+  subResource: stringType,
+  requestKind: kindType,
+  requestResource: resourceType,
+  requestSubResource: stringType,
+  name: stringType,
+  namespace: stringType,
+  operation: stringType,
+  userInfo: userInfoType,
+  dryRun: boolType,
+  options: dynType,
+});
+
+const namespaceType = objectType("kubernetes.Namespace", {
+  metadata: objectType("kubernetes.NamespaceMetadata", {
+    name: stringType,
+    generateName: stringType,
+    namespace: stringType,
+    labels: mapType(stringType, stringType),
+    annotations: mapType(stringType, stringType),
+    UID: stringType,
+    creationTimestamp: timestampType,
+    deletionGracePeriodSeconds: { kind: "int" },
+    deletionTimestamp: timestampType,
+    generation: { kind: "int" },
+    resourceVersion: stringType,
+    finalizers: listType(stringType),
+  }),
+  spec: objectType("kubernetes.NamespaceSpec", { finalizers: listType(stringType) }),
+  status: objectType("kubernetes.NamespaceStatus", { phase: stringType }),
+});
+
+/** What the object of a request is cannot be known before there is one. */
+const admissionVariables = {
+  object: dynType,
+  oldObject: dynType,
+  request: requestType,
+  namespaceObject: namespaceType,
+} as const;
+
+export interface AdmissionNames {
+  /** A policy with a `paramKind` has parameters. */
+  readonly params?: boolean;
+  /** The variables of a policy, with the types of those compiled so far. */
+  readonly variables?: ObjectType | undefined;
+}
+
+const environments = new Map<boolean, Environment>();
+
+export function admissionEnvironment({ params = false, variables }: AdmissionNames = {}): Environment {
+  const names = { ...admissionVariables, ...(params ? { params: dynType } : {}) };
+  if (variables !== undefined) return environment({ variables: { ...names, variables } });
+  let known = environments.get(params);
+  if (known === undefined) {
+    known = environment({ variables: names });
+    environments.set(params, known);
+  }
+  return known;
+}
+
+/** `missing` is what to say of an expression that is empty. */
+export function validateExpression(
+  source: string,
+  names: Environment,
+  results: readonly Type[],
+  path: string,
+  missing = "",
+): readonly FieldError[] {
+  const text = source.trim();
+  if (text === "") return [requiredField(path, missing)];
+  return expressionErrors(compile(text, names), text, results, path);
+}
+
+export function expressionErrors(
+  compiled: Compiled,
+  source: string,
+  results: readonly Type[] | undefined,
+  path: string,
+): readonly FieldError[] {
+  if (compiled.errors !== undefined) {
+    return [invalidField(path, source, `compilation failed: ${renderErrors(compiled.errors, source)}`)];
+  }
+  const { resultType } = compiled.program;
+  if (results === undefined || results.some((type) => type.kind === resultType.kind || resultType.kind === "dyn")) {
+    return [];
+  }
+  const wanted = results.length === 1 ? typeText(results[0]!) : `one of [${results.map(typeText).join(" ")}]`;
+  return [invalidField(path, source, `must evaluate to ${wanted} but got ${typeText(resultType)}`)];
+}

@@ -1,0 +1,145 @@
+/** Rules for what requests a webhook or policy is about: operations, resources, conditions, selectors. */
+import type { Environment } from "../../cel/environment.ts";
+import { boolType } from "../../cel/types.ts";
+import {
+  duplicateField,
+  type FieldError,
+  invalidField,
+  notSupported,
+  requiredField,
+  tooMany,
+} from "../../schema/field-error.ts";
+import { child, index } from "../../schema/field-path.ts";
+import { validateLabelSelector } from "../meta/label-selector-validation.ts";
+import { pathSegment, qualifiedName } from "../meta/names.ts";
+import { validateExpression } from "./expressions.ts";
+import type { MatchCondition, MatchResources, NamedRuleWithOperations, RuleWithOperations } from "./rules.ts";
+
+const OPERATIONS = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
+const SCOPES = ["*", "Cluster", "Namespaced"];
+export const MATCH_POLICIES = ["Equivalent", "Exact"];
+export const FAILURE_POLICIES = ["Fail", "Ignore"];
+const CONDITIONS_MAX = 64;
+
+export function validateRuleWithOperations(rule: RuleWithOperations, path: string): readonly FieldError[] {
+  const operations = rule.operations ?? [];
+  const at = child(path, "operations");
+  return [
+    ...validateList(operations, at, "operations"),
+    ...operations.flatMap((operation, i) => validateChoice(operation, OPERATIONS, index(at, i))),
+    ...validateList(rule.apiGroups ?? [], child(path, "apiGroups"), "API groups"),
+    ...validateList(rule.apiVersions ?? [], child(path, "apiVersions"), "API versions"),
+    ...validatePresent(rule.apiVersions ?? [], child(path, "apiVersions")),
+    ...validateResources(rule.resources ?? [], child(path, "resources")),
+    ...validateChoice(rule.scope, SCOPES, child(path, "scope")),
+  ];
+}
+
+/** An absent value is fine; an empty one is none of those there are. */
+export function validateChoice(
+  value: string | undefined,
+  choices: readonly string[],
+  path: string,
+): readonly FieldError[] {
+  return value === undefined || choices.includes(value) ? [] : [notSupported(path, value, choices)];
+}
+
+/** Something must be there, and nothing beside `*`. */
+function validateList(values: readonly string[], path: string, what: string): readonly FieldError[] {
+  if (values.length === 0) return [requiredField(path)];
+  const both = values.length > 1 && values.includes("*");
+  return both ? [invalidField(path, values, `if '*' is present, must not specify other ${what}`)] : [];
+}
+
+function validatePresent(values: readonly string[], path: string): readonly FieldError[] {
+  return values.flatMap((value, i) => (value === "" ? [requiredField(index(path, i))] : []));
+}
+
+/** `pods`, `pods/status`, with `*` for either part; none may be there twice by way of a `*`. */
+function validateResources(resources: readonly string[], path: string): readonly FieldError[] {
+  if (resources.length === 0) return [requiredField(path)];
+  const errors: FieldError[] = [...validatePresent(resources, path)];
+  const allOf = new Set<string>();
+  const ofAll = new Set<string>();
+  for (const [i, resource] of resources.entries()) {
+    const slash = resource.indexOf("/");
+    if (slash < 0) continue;
+    const [whole, part] = [resource.slice(0, slash), resource.slice(slash + 1)];
+    const refuse = (wider: string): void => {
+      errors.push(invalidField(index(path, i), resource, `if '${wider}' is present, must not specify ${resource}`));
+    };
+    if (allOf.has(whole)) refuse(`${whole}/*`);
+    if (ofAll.has(part)) refuse(`*/${part}`);
+    if (part === "*") allOf.add(whole);
+    if (whole === "*") ofAll.add(part);
+  }
+  if (resources.length > 1 && resources.includes("*/*")) {
+    errors.push(invalidField(path, resources, "if '*/*' is present, must not specify other resources"));
+  }
+  const plain = resources.some((resource) => resource !== "" && resource !== "*" && !resource.includes("/"));
+  if (resources.includes("*") && plain) {
+    const detail = "if '*' is present, must not specify other resources without subresources";
+    errors.push(invalidField(path, resources, detail));
+  }
+  return errors;
+}
+
+export function validateMatchConditions(
+  conditions: readonly MatchCondition[],
+  names: Environment,
+  path: string,
+): readonly FieldError[] {
+  if (conditions.length > CONDITIONS_MAX) return [tooMany(path, conditions.length, CONDITIONS_MAX)];
+  const seen = new Set<string>();
+  return conditions.flatMap(({ name, expression }, i) => {
+    const at = index(path, i);
+    const twice = name !== "" && seen.has(name);
+    seen.add(name);
+    return [
+      ...validateExpression(expression, names, [boolType], child(at, "expression")),
+      ...(name === ""
+        ? [requiredField(child(at, "name"))]
+        : qualifiedName(name).map((problem) => invalidField(child(at, "name"), name, problem))),
+      ...(twice ? [duplicateField(child(at, "name"), name)] : []),
+    ];
+  });
+}
+
+/** An absent value is fine. */
+export function validateMatchResources(match: MatchResources | undefined, path: string): readonly FieldError[] {
+  if (match === undefined) return [];
+  const { namespaceSelector, objectSelector, matchPolicy } = match;
+  const named = (rules: readonly NamedRuleWithOperations[] = [], at: string): readonly FieldError[] =>
+    rules.flatMap((rule, i) => validateNamedRule(rule, index(at, i)));
+  return [
+    ...validateSelector(namespaceSelector, child(path, "namespaceSelector")),
+    ...validateSelector(objectSelector, child(path, "objectSelector")),
+    ...named(match.resourceRules, child(path, "resourceRules")),
+    ...named(match.excludeResourceRules, child(path, "excludeResourceRules")),
+    ...(matchPolicy === undefined ? [requiredField(child(path, "matchPolicy"))] : []),
+    ...validateChoice(matchPolicy, MATCH_POLICIES, child(path, "matchPolicy")),
+  ];
+}
+
+function validateSelector(selector: MatchResources["objectSelector"], path: string): readonly FieldError[] {
+  return selector === undefined ? [requiredField(path)] : validateLabelSelector(selector, path);
+}
+
+function validateNamedRule(rule: NamedRuleWithOperations, path: string): readonly FieldError[] {
+  const seen = new Set<string>();
+  const at = child(path, "resourceNames");
+  const names = (rule.resourceNames ?? []).flatMap((name, i) => {
+    const twice = seen.has(name);
+    seen.add(name);
+    return [
+      ...pathSegment(name).map((problem) => invalidField(index(at, i), name, problem)),
+      ...(twice ? [duplicateField(index(at, i), name)] : []),
+    ];
+  });
+  return [...names, ...validateRuleWithOperations(rule, path)];
+}
+
+/** Rules apply to objects of either scope unless they say which. */
+export function ruleDefaults<T extends RuleWithOperations>(rule: T): T {
+  return rule.scope === undefined ? { ...rule, scope: "*" } : rule;
+}

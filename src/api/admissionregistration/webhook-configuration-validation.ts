@@ -1,0 +1,155 @@
+import {
+  duplicateField,
+  type FieldError,
+  invalidField,
+  notSupported,
+  requiredField,
+} from "../../schema/field-error.ts";
+import { child, index } from "../../schema/field-path.ts";
+import { validateLabelSelector } from "../meta/label-selector-validation.ts";
+import { dns1035Label, dns1123Subdomain } from "../meta/names.ts";
+import { validateWebhookService, validateWebhookUrl } from "../meta/webhook-client-validation.ts";
+import { admissionEnvironment } from "./expressions.ts";
+import {
+  FAILURE_POLICIES,
+  MATCH_POLICIES,
+  ruleDefaults,
+  validateChoice,
+  validateMatchConditions,
+  validateRuleWithOperations,
+} from "./rules-validation.ts";
+import type { MutatingWebhook, ValidatingWebhook, WebhookClientConfig } from "./webhook-configuration.ts";
+
+type Webhook = ValidatingWebhook | MutatingWebhook;
+
+const HARMLESS = ["None", "NoneOnDryRun"];
+const SIDE_EFFECTS = ["None", "NoneOnDryRun", "Some", "Unknown"];
+const REINVOCATION_POLICIES = ["IfNeeded", "Never"];
+const VERSIONS = ["v1", "v1beta1"];
+const SECONDS_MAX = 30;
+const SECONDS = 10;
+const SEGMENTS_MIN = 3;
+
+export function webhookDefaults<T extends Webhook>(webhook: T): T {
+  const { service } = webhook.clientConfig ?? {};
+  return {
+    ...webhook,
+    failurePolicy: webhook.failurePolicy ?? "Fail",
+    matchPolicy: webhook.matchPolicy ?? "Equivalent",
+    namespaceSelector: webhook.namespaceSelector ?? {},
+    objectSelector: webhook.objectSelector ?? {},
+    timeoutSeconds: webhook.timeoutSeconds ?? SECONDS,
+    ...(webhook.rules === undefined ? {} : { rules: webhook.rules.map(ruleDefaults) }),
+    ...(service === undefined
+      ? {}
+      : { clientConfig: { ...webhook.clientConfig, service: { ...service, port: service.port ?? 443 } } }),
+  };
+}
+
+/** What an update need not mend, because all that was stored had it already. */
+interface Spared {
+  readonly sideEffects: boolean;
+  readonly versions: boolean;
+  readonly names: boolean;
+  readonly conditions: boolean;
+}
+
+export function validateWebhooks(
+  webhooks: readonly Webhook[] = [],
+  previous: readonly Webhook[] | undefined,
+): readonly FieldError[] {
+  const spared = sparedBy(previous, webhooks);
+  const names = new Set<string>();
+  return webhooks.flatMap((webhook, i) => {
+    const path = index("webhooks", i);
+    const twice = names.has(webhook.name) && !spared.names;
+    names.add(webhook.name);
+    return [
+      ...validateWebhook(webhook, spared, path),
+      ...validateVersions(webhook.admissionReviewVersions ?? [], spared, child(path, "admissionReviewVersions")),
+      ...(twice ? [duplicateField(child(path, "name"), webhook.name)] : []),
+    ];
+  });
+}
+
+function sparedBy(previous: readonly Webhook[] | undefined, next: readonly Webhook[]): Spared {
+  if (previous === undefined) return { sideEffects: false, versions: false, names: false, conditions: false };
+  const conditionsOf = (webhooks: readonly Webhook[]) => JSON.stringify(webhooks.map((hook) => hook.matchConditions));
+  return {
+    sideEffects: previous.some(({ sideEffects }) => sideEffects === undefined || !HARMLESS.includes(sideEffects)),
+    versions: previous.some(({ admissionReviewVersions = [] }) => !admissionReviewVersions.some(isKnownVersion)),
+    names: new Set(previous.map(({ name }) => name)).size < previous.length,
+    conditions: conditionsOf(previous) === conditionsOf(next),
+  };
+}
+
+function isKnownVersion(version: string): boolean {
+  return VERSIONS.includes(version);
+}
+
+function validateWebhook(webhook: Webhook, spared: Spared, path: string): readonly FieldError[] {
+  const { sideEffects, timeoutSeconds } = webhook;
+  const allowed = spared.sideEffects ? SIDE_EFFECTS : HARMLESS;
+  const late = timeoutSeconds !== undefined && (timeoutSeconds < 1 || timeoutSeconds > SECONDS_MAX);
+  const at = (member: string): string => child(path, member);
+  return [
+    ...validateName(webhook.name, at("name")),
+    ...(webhook.rules ?? []).flatMap((rule, i) => validateRuleWithOperations(rule, index(at("rules"), i))),
+    ...validateChoice(webhook.failurePolicy, FAILURE_POLICIES, at("failurePolicy")),
+    ...validateChoice(webhook.matchPolicy, MATCH_POLICIES, at("matchPolicy")),
+    ...(sideEffects === undefined
+      ? [requiredField(at("sideEffects"), `must specify one of ${HARMLESS.join(", ")}`)]
+      : allowed.includes(sideEffects)
+        ? []
+        : [notSupported(at("sideEffects"), sideEffects, allowed)]),
+    ...(late
+      ? [
+          invalidField(
+            at("timeoutSeconds"),
+            timeoutSeconds,
+            `the timeout value must be between 1 and ${SECONDS_MAX} seconds`,
+          ),
+        ]
+      : []),
+    ...validateLabelSelector(webhook.namespaceSelector, at("namespaceSelector")),
+    ...validateLabelSelector(webhook.objectSelector, at("objectSelector")),
+    ...("reinvocationPolicy" in webhook
+      ? validateChoice(webhook.reinvocationPolicy, REINVOCATION_POLICIES, at("reinvocationPolicy"))
+      : []),
+    ...validateClient(webhook.clientConfig ?? {}, at("clientConfig")),
+    ...(spared.conditions
+      ? []
+      : validateMatchConditions(webhook.matchConditions ?? [], admissionEnvironment(), at("matchConditions"))),
+  ];
+}
+
+/** `policy.example.com` */
+function validateName(name: string, path: string): readonly FieldError[] {
+  if (name === "") return [requiredField(path)];
+  const problems = dns1123Subdomain(name);
+  if (problems.length > 0) return [invalidField(path, name, problems.join(","))];
+  if (name.split(".").length >= SEGMENTS_MIN) return [];
+  return [invalidField(path, name, "should be a domain with at least three segments separated by dots")];
+}
+
+function validateClient({ url, service }: Partial<WebhookClientConfig>, path: string): readonly FieldError[] {
+  if ((url === undefined) === (service === undefined)) {
+    return [requiredField(path, "exactly one of url or service is required")];
+  }
+  if (url !== undefined) return validateWebhookUrl(url, child(path, "url"));
+  // Kubernetes says of the name what is true of the namespace here, and the other way round.
+  const { name, namespace } = service!;
+  return validateWebhookService({ ...service!, name: namespace, namespace: name }, child(path, "service"));
+}
+
+function validateVersions(versions: readonly string[], spared: Spared, path: string): readonly FieldError[] {
+  if (versions.length === 0) return [requiredField(path, `must specify one of ${VERSIONS.join(", ")}`)];
+  const seen = new Set<string>();
+  const errors = versions.flatMap((version, i) => {
+    if (seen.has(version)) return [invalidField(index(path, i), version, "duplicate version")];
+    seen.add(version);
+    return dns1035Label(version).map((problem) => invalidField(index(path, i), version, problem));
+  });
+  if (spared.versions || versions.some(isKnownVersion)) return errors;
+  return [...errors, invalidField(path, versions, `must include at least one of ${VERSIONS.join(", ")}`)];
+}
