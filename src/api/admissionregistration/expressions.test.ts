@@ -3,7 +3,10 @@ import { boolType, stringType } from "../../cel/types.ts";
 import { admissionEnvironment, validateExpression } from "./expressions.ts";
 
 const check = (source: string, params = false) =>
-  validateExpression(source, admissionEnvironment({ params }), [boolType], "f").map(({ type, detail }) => [type, detail]);
+  validateExpression(source, admissionEnvironment({ params }), [boolType], "f").map(({ type, detail }) => [
+    type,
+    detail,
+  ]);
 
 t.test("validateExpression() knows what a request has", async (t) => {
   for (const source of [

@@ -83,6 +83,7 @@ const strategy: Strategy<ValidatingAdmissionPolicyBinding> = {
   prepareForCreate: firstGeneration,
   prepareForUpdate: (next, previous) => nextGeneration(next, previous, !deepEqual(next.spec, previous.spec)),
   validate,
+  allowUnconditionalUpdate: false,
 };
 
 export const validatingAdmissionPolicyBindingKind: Kind<ValidatingAdmissionPolicyBinding> = {

@@ -2,7 +2,14 @@ import { deepEqual } from "../../schema/equal.ts";
 import { ageColumn, column, integerColumn, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { validateConditions } from "../meta/condition-validation.ts";
-import { dropStatus, firstGeneration, keepStatus, nextGeneration, statusSubresource } from "../strategy.ts";
+import {
+  dropStatus,
+  firstGeneration,
+  keepStatus,
+  nextGeneration,
+  nothingButStatus,
+  statusSubresource,
+} from "../strategy.ts";
 import type { MatchResources } from "./rules.ts";
 import { ruleDefaults } from "./rules-validation.ts";
 import { type ValidatingAdmissionPolicy, validatingAdmissionPolicy } from "./validating-admission-policy.ts";
@@ -31,6 +38,7 @@ const strategy: Strategy<ValidatingAdmissionPolicy> = {
   prepareForUpdate: (next, previous) =>
     nextGeneration(keepStatus(next, previous), previous, !deepEqual(next.spec, previous.spec)),
   validate: validatePolicy,
+  allowUnconditionalUpdate: false,
 };
 
 export const validatingAdmissionPolicyKind: Kind<ValidatingAdmissionPolicy> = {
@@ -46,6 +54,7 @@ export const validatingAdmissionPolicyKind: Kind<ValidatingAdmissionPolicy> = {
   verbs: allVerbs,
   subresources: [
     statusSubresource("ValidatingAdmissionPolicy", {
+      prepareForUpdate: nothingButStatus,
       validateUpdate: (next) => validateConditions(next.status?.conditions, "status.conditions"),
     }),
   ],

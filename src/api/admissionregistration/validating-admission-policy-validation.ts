@@ -1,5 +1,5 @@
 import { type Compiled, compile } from "../../cel/cel.ts";
-import { boolType, dynType, errorType, nullType, type ObjectType, stringType, type Type } from "../../cel/types.ts";
+import { boolType, errorType, nullType, type ObjectType, stringType, type Type } from "../../cel/types.ts";
 import { duplicateField, type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { dns1035Label, qualifiedName } from "../meta/names.ts";
@@ -122,7 +122,7 @@ class PolicyVariables {
     if (expression.trim() === "") return [requiredField(path, NOT_SPECIFIED)];
     const compiled: Compiled = compile(expression, this.environment);
     // What cannot be compiled is told of here, and not again wherever it is used.
-    this.#types.set(name, compiled.program?.resultType ?? errorType ?? dynType);
+    this.#types.set(name, compiled.program?.resultType ?? errorType);
     return expressionErrors(compiled, expression, undefined, path);
   }
 }
@@ -168,7 +168,7 @@ function validateAnnotations(
       const twice = seen.has(key);
       seen.add(key);
       // Annotations carry the name of the policy in front.
-      const full = policy === "" ? key : `${policy}/${key}`;
+      const full = `${policy}/${key}`;
       return [
         ...qualifiedName(full).map((problem) => invalidField(child(at, "key"), full, problem)),
         ...validateValue(valueExpression, variables, child(at, "valueExpression")),
