@@ -3,8 +3,9 @@ import { builtinScheme } from "../api/builtin.ts";
 import { namespaceKind } from "../api/core/namespace-kind.ts";
 import { nodeKind } from "../api/core/node-kind.ts";
 import { podKind } from "../api/core/pod-kind.ts";
-import { priorityClassKind } from "../api/scheduling/priority-class-kind.ts";
 import type { Kind } from "../api/kind.ts";
+import { podDisruptionBudgetKind } from "../api/policy/pod-disruption-budget-kind.ts";
+import { priorityClassKind } from "../api/scheduling/priority-class-kind.ts";
 import { authorizerFor } from "../auth/authz/modes.ts";
 import { createNodeGraph } from "../auth/authz/node-graph.ts";
 import type { Authorizer, UserInfo } from "../auth/user.ts";
@@ -13,7 +14,8 @@ import { compression } from "../http/respond.ts";
 import { type Listener, listen } from "../http/server.ts";
 import type { Admit } from "../registry/create.ts";
 import { namespaceLifecycle } from "../registry/namespaces.ts";
-import { podAdmission } from "../registry/pod-admission.ts";
+import { podAdmission, podChangeAdmission } from "../registry/pod-admission.ts";
+import { storedPodClasses } from "../registry/pod-classes.ts";
 import { Registries } from "../registry/registries.ts";
 import type { Clock } from "../std/clock.ts";
 import { hostAddress } from "../std/host-addresses.ts";
@@ -26,13 +28,14 @@ import { AgentConnections } from "./agents.ts";
 import { bootstrap } from "./bootstrap.ts";
 import type { ApiServerConfig } from "./config.ts";
 import { chain, type Respond } from "./context.ts";
-import { startEmbedded } from "./embedded.ts";
 import { oneDefaultPriorityClass } from "./default-priority-class.ts";
+import { startEmbedded } from "./embedded.ts";
 import { escalationCheck } from "./escalation.ts";
 import { type Identities, identitiesOf } from "./identities.ts";
 import { feedNodeGraph } from "./node-graph-feed.ts";
 import { podLog } from "./pod-log.ts";
 import { Readiness } from "./readiness.ts";
+import { evictPod } from "./resources/subresources.ts";
 import { reviews } from "./reviews.ts";
 import { routing } from "./routing.ts";
 import { servingCertificate } from "./serving-certificate.ts";
@@ -158,6 +161,7 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
     log: log.child("registry"),
     eventTtlSeconds: Math.ceil(storage.eventTtlMs / 1000),
     garbageCollector: config.garbageCollector,
+    admitChange: podChangeAdmission(config.pods),
   });
   const policy = storedPolicy(registries);
   const authorizer = authorizerFor(config.authorizationModes, { graph, rules: policy });
@@ -246,7 +250,7 @@ interface Behind extends Pick<ApiServerDeps, "clock"> {
 function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
   const { clock, random, registries, readiness, agents, identities, authorizer, address, stopping } = behind;
   const namespaces = registries.of(namespaceKind);
-  const admitPod = podAdmission(config.pods);
+  const admitPod = podAdmission(config.pods, storedPodClasses(registries));
   const escalation = escalationCheck(authorizer, registries);
   const oneDefault = oneDefaultPriorityClass(registries);
   const admit = (kind: Kind): Admit => {
@@ -271,6 +275,7 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
     gitVersion: config.gitVersion,
     address,
     extra: {
+      evictPod: evictPod(registries.of(podDisruptionBudgetKind)),
       podLog: podLog(registries.of(nodeKind), agents),
       reviews: reviews({ authenticate: identities.authenticate, authorizer, clock }),
     },

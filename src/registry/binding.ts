@@ -1,6 +1,6 @@
 import type { Binding } from "../api/core/binding.ts";
 import type { Pod } from "../api/core/pod.ts";
-import { conflict, invalid } from "../api/status.ts";
+import { conflict, StatusError } from "../api/status.ts";
 import { type FieldError, notSupported, renderFieldError, requiredField } from "../schema/field-error.ts";
 import { change } from "./change.ts";
 import type { Registry, Scope, WriteOptions } from "./registry.ts";
@@ -16,7 +16,9 @@ export async function bind(
 ): Promise<void> {
   const errors = validate(binding);
   if (errors.length > 0) {
-    throw invalid({ group: scope.group, resource: "Binding", name }, errors, renderFieldError);
+    // Kubernetes has not foreseen that anybody would send these.
+    const texts = errors.map((error) => `${error.field}: ${renderFieldError(error)}`);
+    throw new StatusError(500, "", texts.length === 1 ? `${texts[0]}` : `[${texts.join(", ")}]`);
   }
   const { uid, resourceVersion } = metadataOf(binding);
   const preconditions =

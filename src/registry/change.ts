@@ -50,6 +50,7 @@ async function attempt<T extends ApiObject>(
   const cached = (await registry.fresh(scope)).get(key);
   if (options.dryRun === true) {
     if (cached === undefined) throw notFound(subject);
+    registry.objects.checkPreconditions(key, cached.object, { ...options, subject });
     const object = await next(cached.object, allocate);
     await options.confirm?.(scope, object, cached.object);
     return object;

@@ -74,6 +74,7 @@ async function prepared<T extends ApiObject>(
   const admitted = ((await options.admit?.(scope, filled)) as T | undefined) ?? filled;
   const given = (await allocate?.(admitted, undefined)) ?? admitted;
   const identified = withMetadata(given, systemMetadata(registry, given));
+  options.warn?.(strategy.warningsOfSent?.(identified) ?? []);
   const object = strategy.prepareForCreate?.(identified, registry.timestamp()) ?? identified;
   checkNew(registry, scope, object);
   await options.confirm?.(scope, object, undefined);

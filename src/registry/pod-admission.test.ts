@@ -1,11 +1,26 @@
 import t from "tap";
-import type { Pod } from "../api/core/pod.ts";
+import type { Pod, PodSpec } from "../api/core/pod.ts";
+import { podKind } from "../api/core/pod-kind.ts";
+import type { ApiObject, Kind } from "../api/kind.ts";
+import type { RuntimeClass } from "../api/node/runtime-class.ts";
+import type { PriorityClass } from "../api/scheduling/priority-class.ts";
 import { StatusError } from "../api/status.ts";
-import { podAdmission } from "./pod-admission.ts";
+import { type PodClasses, podAdmission, podChangeAdmission } from "./pod-admission.ts";
 
 type Scope = Parameters<ReturnType<typeof podAdmission>>[0];
 const scope = { group: "", namespace: "default" } as Scope;
-const admit = podAdmission({ allowPrivileged: false, notReadySeconds: 300, unreachableSeconds: 60 });
+const slow: PriorityClass = { metadata: { name: "slow" }, value: -5, preemptionPolicy: "Never" };
+const heavy: RuntimeClass = { metadata: { name: "heavy" }, handler: "vm", overhead: { podFixed: { cpu: "1" } } };
+const classes: PodClasses = {
+  priority: { find: async (name) => (name === "slow" ? slow : undefined), list: async () => [slow] },
+  runtime: { find: async (name) => (name === "heavy" ? heavy : undefined) },
+};
+const admit = podAdmission({ allowPrivileged: false, notReadySeconds: 300, unreachableSeconds: 60 }, classes);
+
+async function refusal(spec: Partial<PodSpec>): Promise<unknown> {
+  const pod: Pod = { metadata: { name: "web" }, spec: { containers: [], ...spec } };
+  return await admit(scope, pod).catch((error: unknown) => (error instanceof StatusError ? error.message : error));
+}
 
 t.test("podAdmission() lets a pod stay a while on a node in trouble, unless the pod says itself", async (t) => {
   const plain: Pod = { spec: { containers: [] } };
@@ -15,7 +30,7 @@ t.test("podAdmission() lets a pod stay a while on a node in trouble, unless the 
     { key: "node.kubernetes.io/unreachable", operator: "Exists", effect: "NoExecute", tolerationSeconds: 60 },
   ]);
   const tolerant: Pod = { spec: { containers: [], tolerations: [{ operator: "Exists" }] } };
-  t.equal(await admit(scope, tolerant), undefined, "nothing to add");
+  t.same(((await admit(scope, tolerant)) as Pod).spec?.tolerations, tolerant.spec?.tolerations, "nothing to add");
 });
 
 t.test("podAdmission() refuses privileged containers where the operator does not allow them", async (t) => {
@@ -28,6 +43,32 @@ t.test("podAdmission() refuses privileged containers where the operator does not
     refused.status.details?.causes?.map((cause) => cause.field),
     ["spec.containers[0].securityContext.privileged", "spec.initContainers[0].securityContext.privileged"],
   );
-  const lenient = podAdmission({ allowPrivileged: true, notReadySeconds: 300, unreachableSeconds: 300 });
+  const lenient = podAdmission({ allowPrivileged: true, notReadySeconds: 300, unreachableSeconds: 300 }, classes);
   t.ok(await lenient(scope, pod));
+});
+
+t.test("podAdmission() ranks a pod by its priority class", async (t) => {
+  const ranked = (await admit(scope, { spec: { containers: [], priorityClassName: "slow" } } as Pod)) as Pod;
+  t.match(ranked.spec, { priority: -5, preemptionPolicy: "Never" });
+  const plain = (await admit(scope, { spec: { containers: [] } } as Pod)) as Pod;
+  t.match(plain.spec, { priority: 0, preemptionPolicy: "PreemptLowerPriority" });
+  t.match(await refusal({ priorityClassName: "none" }), /no PriorityClass with name none was found/);
+  t.match(await refusal({ priority: 7 }), /priority \(7\) must not be provided .* computed 0 from/);
+});
+
+t.test("podAdmission() takes a pod's overhead from the class of its runtime", async (t) => {
+  const pod = (await admit(scope, { spec: { containers: [], runtimeClassName: "heavy" } } as Pod)) as Pod;
+  t.same(pod.spec?.overhead, { cpu: "1" });
+  t.match(await refusal({ runtimeClassName: "none" }), /RuntimeClass "none" not found/);
+  t.match(await refusal({ overhead: { cpu: "1" } }), /without corresponding RuntimeClass/);
+  t.match(await refusal({ runtimeClassName: "heavy", overhead: { cpu: "2" } }), /doesn't match RuntimeClass/);
+});
+
+t.test("podChangeAdmission() fills in again what a change took away", async (t) => {
+  const change = podChangeAdmission({ allowPrivileged: true, notReadySeconds: 300, unreachableSeconds: 60 });
+  const previous: Pod = { spec: { containers: [], priority: 3 } };
+  const next: Pod = { spec: { containers: [] } };
+  const admitted = change(podKind as unknown as Kind, next as ApiObject, previous as ApiObject) as Pod;
+  t.equal(admitted.spec?.priority, 3);
+  t.equal(admitted.spec?.tolerations?.length, 2);
 });

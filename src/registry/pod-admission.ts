@@ -1,9 +1,16 @@
-/** What is done to pods, or demanded of them, when they are created. */
+/**
+ * What is done to pods, or demanded of them, before they are created or changed: privileges, priority, the class of
+ * their runtime, how long they stay on a node in trouble.
+ */
 import type { Container } from "../api/core/container.ts";
 import type { Pod, PodSpec } from "../api/core/pod.ts";
+import { podKind } from "../api/core/pod-kind.ts";
 import { invalid } from "../api/status.ts";
 import { type FieldError, forbiddenField, renderFieldError } from "../schema/field-error.ts";
 import type { Admit } from "./create.ts";
+import { keepPriority, type PriorityClasses, withPriority } from "./pod-priority.ts";
+import { type RuntimeClasses, withRuntimeClass } from "./pod-runtime-class.ts";
+import type { AdmitChange, Scope } from "./registry.ts";
 
 export interface PodAdmission {
   readonly allowPrivileged: boolean;
@@ -12,34 +19,62 @@ export interface PodAdmission {
   readonly unreachableSeconds: number;
 }
 
-export function podAdmission(settings: PodAdmission): Admit {
-  const tolerated = [
+/** What new pods are looked up in. */
+export interface PodClasses {
+  readonly priority: PriorityClasses;
+  readonly runtime: RuntimeClasses;
+}
+
+/** Resolves with the pod as it is to be written. Throws 403 or 422. */
+export function podAdmission(settings: PodAdmission, classes: PodClasses): Admit {
+  return async (scope, object) => {
+    const pod = object as Pod;
+    if (pod.spec === undefined) return undefined;
+    refusePrivileged(settings, scope, pod, pod.spec);
+    const ranked = await withPriority(pod.spec, scope, pod, classes.priority);
+    const tolerant = withTolerations(ranked, settings);
+    const spec = await withRuntimeClass(tolerant, scope, pod, classes.runtime);
+    return { ...pod, spec };
+  };
+}
+
+/** What a client took away of a pod that was filled in when the pod was made is filled in again. */
+export function podChangeAdmission(settings: PodAdmission): AdmitChange {
+  return (kind, next, previous) => {
+    if (kind.plural !== podKind.plural || kind.group !== podKind.group) return next;
+    const { spec } = next as Pod;
+    const { spec: old } = previous as Pod;
+    if (spec === undefined || old === undefined) return next;
+    return { ...next, spec: withTolerations(keepPriority(spec, old), settings) } as Pod;
+  };
+}
+
+function withTolerations(spec: PodSpec, settings: PodAdmission): PodSpec {
+  const wanted = [
     ["node.kubernetes.io/not-ready", settings.notReadySeconds],
     ["node.kubernetes.io/unreachable", settings.unreachableSeconds],
   ] as const;
-  return async (scope, object) => {
-    const pod = object as Pod;
-    const spec = pod.spec;
-    if (spec === undefined) return undefined;
-    const errors = settings.allowPrivileged ? [] : privileged(spec);
-    if (errors.length > 0) {
-      const subject = { group: scope.group, resource: "Pod", name: pod.metadata?.name ?? "" };
-      throw invalid(subject, errors, renderFieldError);
-    }
-    const missing = tolerated.filter(([key]) => !tolerates(spec, key));
-    if (missing.length === 0) return undefined;
-    const added = missing.map(([key, tolerationSeconds]) => ({
-      key,
-      operator: "Exists" as const,
-      effect: "NoExecute" as const,
-      tolerationSeconds,
-    }));
-    return { ...pod, spec: { ...spec, tolerations: [...(spec.tolerations ?? []), ...added] } };
-  };
+  const missing = wanted.filter(([key]) => !tolerates(spec, key));
+  if (missing.length === 0) return spec;
+  const added = missing.map(([key, tolerationSeconds]) => ({
+    key,
+    operator: "Exists" as const,
+    effect: "NoExecute" as const,
+    tolerationSeconds,
+  }));
+  return { ...spec, tolerations: [...(spec.tolerations ?? []), ...added] };
 }
 
 function tolerates({ tolerations = [] }: PodSpec, key: string): boolean {
   return tolerations.some((each) => (each.key === key || !each.key) && (each.effect === "NoExecute" || !each.effect));
+}
+
+function refusePrivileged(settings: PodAdmission, scope: Scope, pod: Pod, spec: PodSpec): void {
+  if (settings.allowPrivileged) return;
+  const errors = privileged(spec);
+  if (errors.length === 0) return;
+  const subject = { group: scope.group, resource: "Pod", name: pod.metadata?.name ?? "" };
+  throw invalid(subject, errors, renderFieldError);
 }
 
 function privileged(spec: PodSpec): readonly FieldError[] {

@@ -1,5 +1,5 @@
 /** What all writes share: defaults, the system's own metadata, validation. */
-import type { ApiObject, Part } from "../api/kind.ts";
+import type { ApiObject, Kind, Part } from "../api/kind.ts";
 import type { ObjectMeta } from "../api/meta/object-meta.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "../api/meta/object-meta-validation.ts";
 import { badRequest, conflict, invalid } from "../api/status.ts";
@@ -71,7 +71,8 @@ export async function updated<T extends ApiObject>(
   const given = part === undefined ? ((await allocate?.(sent, previous)) ?? sent) : sent;
   const kept = withMetadata(given, keptMetadata(metadataOf(given), metadataOf(previous)));
   const rules = part ?? strategy;
-  const next = rules.prepareForUpdate?.(kept, previous, registry.timestamp()) ?? kept;
+  const admitted = part === undefined ? admittedChange(registry, kept, previous) : kept;
+  const next = rules.prepareForUpdate?.(admitted, previous, registry.timestamp()) ?? admitted;
   refuse(registry, scope, next, [
     ...validateObjectMetaUpdate(next, previous, registry.kind),
     ...validate(schema, next),
@@ -79,6 +80,11 @@ export async function updated<T extends ApiObject>(
     ...(rules.validateUpdate?.(next, previous) ?? []),
   ]);
   return next;
+}
+
+function admittedChange<T extends ApiObject>(registry: Registry<T>, next: T, previous: T): T {
+  const { admitChange } = registry.deps;
+  return admitChange === undefined ? next : (admitChange(registry.kind as unknown as Kind, next, previous) as T);
 }
 
 /** What an update cannot change, or need not repeat. */

@@ -156,7 +156,7 @@ export class ObjectStore<T extends ApiObject> {
       state ??= this.#state(await this.#store.get(key));
       if (state === undefined) throw notFound(this.#subject(key, options));
       try {
-        this.#checkPreconditions(key, state.object, options);
+        this.checkPreconditions(key, state.object, options);
         return await write(state);
       } catch (error) {
         // A refusal of a state that may be stale is no answer yet.
@@ -171,7 +171,7 @@ export class ObjectStore<T extends ApiObject> {
     return item && { object: this.decode(item), revision: item.modified, bytes: item.value };
   }
 
-  #checkPreconditions(key: string, object: T, options: ObjectUpdateOptions<T>): void {
+  checkPreconditions(key: string, object: T, options: ObjectUpdateOptions<T>): void {
     const { uid, resourceVersion } = options.preconditions ?? {};
     const actual = object.metadata;
     const fail = (what: string, wanted: string, found: string | undefined): never => {

@@ -1,4 +1,4 @@
-/** Rules of Kubernetes 1.33 for one container of a pod; types, enums and presence are the schema's business. */
+/** Rules for the containers of a pod: what all have in common, and what each sort may or must not have. */
 import {
   duplicateField,
   type FieldError,
@@ -8,311 +8,218 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/field-error.ts";
-import { child, index, key } from "../../schema/field-path.ts";
-import {
-  configMapKey,
-  dns1123Label,
-  dns1123Subdomain,
-  environmentName,
-  portName,
-  portNumber,
-  qualifiedName,
-} from "../meta/names.ts";
-import { compareQuantities, parseQuantity } from "../meta/quantity.ts";
-import type { Container } from "./container.ts";
-import type { Probe } from "./probe.ts";
+import { child, index } from "../../schema/field-path.ts";
+import { dns1123Label, portName, portNumber, validateName } from "../meta/names.ts";
+import type { Container, ContainerPort, EphemeralContainer } from "./container.ts";
+import { validateEnv, validateEnvFrom } from "./env-validation.ts";
+import type { PodSpec } from "./pod.ts";
 import { validateHandler, validateProbe } from "./probe-validation.ts";
-
-type Lifecycle = NonNullable<Container["lifecycle"]>;
+import { validateContainerResources, validateResizePolicy } from "./resource-validation.ts";
+import { validateSecurityContext } from "./security-context-validation.ts";
+import type { Volume } from "./volume.ts";
+import { validateDevices, validateMounts } from "./volume-mount-validation.ts";
 
 /** What a container's rules need to know of the pod around it. */
 export interface PodSurroundings {
-  readonly volumes: ReadonlySet<string>;
-  readonly hostNetwork: boolean;
+  readonly volumes: ReadonlyMap<string, Volume>;
   readonly gracePeriodSeconds: number;
+  readonly restartPolicy: string;
+  /** Whether containers have the node's users. */
+  readonly hostUsers: boolean;
 }
 
-export type ContainerRole = "main" | "init" | "sidecar";
+/** All containers of a pod. `path` is the path of the spec. */
+export function validateContainers(spec: PodSpec, path: string, pod: PodSurroundings): readonly FieldError[] {
+  return [
+    ...validateMainContainers(spec.containers, child(path, "containers"), pod),
+    ...validateInitContainers(spec, child(path, "initContainers"), pod),
+    ...validateEphemeralContainers(spec, child(path, "ephemeralContainers"), pod),
+  ];
+}
 
-export function validateContainer(
-  container: Container,
+function validateMainContainers(
+  containers: readonly Container[],
   path: string,
-  role: ContainerRole,
   pod: PodSurroundings,
 ): readonly FieldError[] {
+  if (containers.length === 0) return [requiredField(path)];
+  const names = new Set<string>();
   return [
-    ...nameAndImage(container, path),
-    ...restartPolicy(container, path, role),
-    ...(container.ports ?? []).flatMap((port, i) => validatePort(port, index(child(path, "ports"), i), pod)),
-    ...duplicatePortNames(container, child(path, "ports")),
-    ...(container.env ?? []).flatMap((variable, i) => validateEnv(variable, index(child(path, "env"), i))),
-    ...(container.envFrom ?? []).flatMap((source, i) => validateEnvFrom(source, child(path, "envFrom"), i)),
-    ...validateMounts(container, path, pod),
-    ...validateProbes(container, path, role),
-    ...validateLifecycle(container, path, role, pod),
-    ...validateResources(container.resources, child(path, "resources")),
-    ...validateSecurity(container, child(path, "securityContext")),
+    ...containers.flatMap((container, i) => {
+      const at = index(path, i);
+      const forbidden = forbiddenField(child(at, "restartPolicy"), "may not be set for non-init containers");
+      return [
+        ...validateContainer(container, at, pod),
+        ...validateUnique(container.name, child(at, "name"), names),
+        ...validateRunning(container, at, pod),
+        ...(container.restartPolicy === undefined ? [] : [forbidden]),
+      ];
+    }),
+    ...validateHostPorts(containers, path),
   ];
 }
 
-function nameAndImage(container: Container, path: string): FieldError[] {
-  const errors: FieldError[] = [];
-  const { name, image = "" } = container;
-  if (!name) errors.push(requiredField(child(path, "name")));
-  else errors.push(...dns1123Label(name).map((problem) => invalidField(child(path, "name"), name, problem)));
-  if (image === "") errors.push(requiredField(child(path, "image")));
-  else if (image !== image.trim()) {
-    errors.push(invalidField(child(path, "image"), image, "must not have leading or trailing whitespace"));
-  }
-  return errors;
+function validateInitContainers(spec: PodSpec, path: string, pod: PodSurroundings): readonly FieldError[] {
+  const names = new Set(spec.containers.map(({ name }) => name));
+  return (spec.initContainers ?? []).flatMap((container, i) => {
+    const at = index(path, i);
+    const { restartPolicy } = container;
+    const supported = restartPolicy === undefined || restartPolicy === "Always";
+    return [
+      ...validateContainer(container, at, pod),
+      ...(supported ? [] : [notSupported(child(at, "restartPolicy"), restartPolicy, ["Always"])]),
+      ...validateUnique(container.name, child(at, "name"), names),
+      // They run one by one; Kubernetes counts each as the first.
+      ...validateHostPorts([container], path),
+      ...(restartPolicy === "Always"
+        ? validateRunning(container, at, pod)
+        : forbidMembers(container, at, RUNNING, "may not be set for init containers without restartPolicy=Always")),
+    ];
+  });
 }
 
-function restartPolicy(container: Container, path: string, role: ContainerRole): FieldError[] {
-  const policy = container.restartPolicy;
-  if (policy === undefined) return [];
-  const field = child(path, "restartPolicy");
-  if (role === "main") return [forbiddenField(field, "may not be set for non-init containers")];
-  return policy === "Always" ? [] : [notSupported(field, policy, ["Always"])];
-}
+/** What only containers have that go on running. */
+const RUNNING = ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] as const;
 
-type Port = NonNullable<Container["ports"]>[number];
+/** What the services of a pod have, which those who come to look must not. */
+const SERVICE = ["ports", "resources", "resizePolicy", "restartPolicy", ...RUNNING] as const;
 
-function validatePort(port: Port, path: string, pod: PodSurroundings): FieldError[] {
-  const errors: FieldError[] = [];
-  const { name = "", containerPort, hostPort = 0 } = port;
-  if (name !== "") {
-    errors.push(...portName(name).map((problem) => invalidField(child(path, "name"), name, problem)));
-  }
-  if (!containerPort) errors.push(requiredField(child(path, "containerPort")));
-  else {
-    const field = child(path, "containerPort");
-    errors.push(...portNumber(containerPort).map((problem) => invalidField(field, containerPort, problem)));
-  }
-  if (hostPort !== 0) {
-    const field = child(path, "hostPort");
-    errors.push(...portNumber(hostPort).map((problem) => invalidField(field, hostPort, problem)));
-    if (pod.hostNetwork && hostPort !== containerPort) {
-      errors.push(invalidField(field, hostPort, "must match `containerPort` when `hostNetwork` is true"));
-    }
-  }
-  return errors;
-}
-
-function duplicatePortNames(container: Container, path: string): FieldError[] {
-  const seen = new Set<string>();
-  const errors: FieldError[] = [];
-  for (const [i, { name = "" }] of (container.ports ?? []).entries()) {
-    if (name === "") continue;
-    if (seen.has(name)) errors.push(duplicateField(child(index(path, i), "name"), name));
-    seen.add(name);
-  }
-  return errors;
-}
-
-type EnvVar = NonNullable<Container["env"]>[number];
-const ENV_SOURCES = ["fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef"] as const;
-
-function validateEnv(variable: EnvVar, path: string): FieldError[] {
-  const errors: FieldError[] = [];
-  const { name, value = "", valueFrom } = variable;
-  if (!name) errors.push(requiredField(child(path, "name")));
-  else errors.push(...environmentName(name).map((problem) => invalidField(child(path, "name"), name, problem)));
-  if (valueFrom === undefined) return errors;
-  const from = child(path, "valueFrom");
-  const given = ENV_SOURCES.filter((source) => valueFrom[source] !== undefined);
-  if (given.length === 0) {
-    errors.push(
-      invalidField(
-        from,
-        "",
-        "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`",
+function validateEphemeralContainers(spec: PodSpec, path: string, pod: PodSurroundings): readonly FieldError[] {
+  const others = new Set([...spec.containers, ...(spec.initContainers ?? [])].map(({ name }) => name));
+  const names = new Set(others);
+  const detail = "cannot be set for an Ephemeral Container";
+  return (spec.ephemeralContainers ?? []).flatMap((container: EphemeralContainer, i) => {
+    const at = index(path, i);
+    const { targetContainerName: target = "", volumeMounts = [] } = container;
+    return [
+      ...validateContainer(container, at, pod),
+      ...validateImageSpaces(container, at),
+      ...validateUnique(container.name, child(at, "name"), names),
+      ...(target === "" || others.has(target) ? [] : [notFoundField(child(at, "targetContainerName"), target)]),
+      ...forbidMembers(container, at, SERVICE, detail),
+      ...volumeMounts.flatMap((mount, place) =>
+        forbidMembers(mount, index(child(at, "volumeMounts"), place), ["subPath", "subPathExpr"], detail),
       ),
-    );
-  } else if (value !== "") {
-    errors.push(invalidField(from, "", "may not be specified when `value` is not empty"));
-  } else if (given.length > 1) {
-    errors.push(invalidField(from, "", "may not have more than one field specified at a time"));
-  }
-  for (const source of ["configMapKeyRef", "secretKeyRef"] as const) {
-    const reference = valueFrom[source];
-    if (reference !== undefined) errors.push(...validateKeyReference(reference, child(from, source)));
-  }
-  if (valueFrom.fieldRef !== undefined && !valueFrom.fieldRef.fieldPath) {
-    errors.push(requiredField(child(child(from, "fieldRef"), "fieldPath")));
-  }
-  if (valueFrom.resourceFieldRef !== undefined && !valueFrom.resourceFieldRef.resource) {
-    errors.push(requiredField(child(child(from, "resourceFieldRef"), "resource")));
-  }
-  return errors;
+    ];
+  });
 }
 
-function validateKeyReference(
-  reference: { readonly name?: string | undefined; readonly key: string },
+function validateUnique(name: string, path: string, taken: Set<string>): readonly FieldError[] {
+  const twice = taken.has(name);
+  taken.add(name);
+  return twice ? [duplicateField(path, name)] : [];
+}
+
+/** Members that are set at all: an empty list or object is not. */
+function forbidMembers<T extends object>(
+  object: T,
   path: string,
-): FieldError[] {
-  const errors: FieldError[] = [];
-  const { name = "" } = reference;
-  errors.push(...dns1123Subdomain(name).map((problem) => invalidField(child(path, "name"), name, problem)));
-  if (!reference.key) errors.push(requiredField(child(path, "key")));
-  else {
-    errors.push(
-      ...configMapKey(reference.key).map((problem) => invalidField(child(path, "key"), reference.key, problem)),
-    );
-  }
-  return errors;
+  names: readonly (keyof T & string)[],
+  detail: string,
+): readonly FieldError[] {
+  const isSet = (value: unknown): boolean =>
+    value !== undefined && value !== "" && !(Array.isArray(value) && value.length === 0);
+  return names
+    .filter((name) => isSet(object[name]) && !(name === "resources" && isEmpty(object[name])))
+    .map((name) => forbiddenField(child(path, name), detail));
 }
 
-type EnvFrom = NonNullable<Container["envFrom"]>[number];
-
-function validateEnvFrom(source: EnvFrom, list: string, position: number): FieldError[] {
-  const errors: FieldError[] = [];
-  const path = index(list, position);
-  const { prefix = "", configMapRef, secretRef } = source;
-  if (prefix !== "") {
-    errors.push(...environmentName(prefix).map((problem) => invalidField(child(path, "prefix"), prefix, problem)));
-  }
-  for (const [field, reference] of [["configMapRef", configMapRef] as const, ["secretRef", secretRef] as const]) {
-    if (reference === undefined) continue;
-    const name = child(child(path, field), "name");
-    if (!reference.name) errors.push(requiredField(name));
-    else errors.push(...dns1123Subdomain(reference.name).map((problem) => invalidField(name, reference.name, problem)));
-  }
-  if (configMapRef === undefined && secretRef === undefined) {
-    errors.push(invalidField(list, "", "must specify one of: `configMapRef` or `secretRef`"));
-  } else if (configMapRef !== undefined && secretRef !== undefined) {
-    errors.push(invalidField(list, "", "may not have more than one field specified at a time"));
-  }
-  return errors;
+function isEmpty(value: unknown): boolean {
+  return Object.values(value as object).every((list) => list === undefined || Object.keys(list as object).length === 0);
 }
 
-function validateMounts(container: Container, path: string, pod: PodSurroundings): FieldError[] {
-  const errors: FieldError[] = [];
-  const paths = new Set<string>();
-  // Kubernetes leaves the index out of the paths of these three fields.
-  const list = child(path, "volumeMounts");
-  for (const [i, mount] of (container.volumeMounts ?? []).entries()) {
-    const at = index(list, i);
-    if (!mount.name) errors.push(requiredField(child(at, "name")));
-    if (!pod.volumes.has(mount.name)) errors.push(notFoundField(child(at, "name"), mount.name));
-    if (!mount.mountPath) errors.push(requiredField(child(at, "mountPath")));
-    if (paths.has(mount.mountPath))
-      errors.push(invalidField(child(at, "mountPath"), mount.mountPath, "must be unique"));
-    paths.add(mount.mountPath);
-    errors.push(...validateSubPath(mount.subPath ?? "", child(list, "subPath")));
-    errors.push(...validateSubPath(mount.subPathExpr ?? "", child(list, "subPathExpr")));
-    if (mount.subPath && mount.subPathExpr) {
-      errors.push(
-        invalidField(child(at, "subPathExpr"), mount.subPathExpr, "subPathExpr and subPath are mutually exclusive"),
-      );
-    }
-    if (mount.mountPropagation === "Bidirectional" && container.securityContext?.privileged !== true) {
-      const detail = "Bidirectional mount propagation is available only to privileged containers";
-      errors.push(forbiddenField(child(list, "mountPropagation"), detail));
-    }
-  }
-  return errors;
-}
+const MESSAGE_POLICIES = ["FallbackToLogsOnError", "File"];
+const PULL_POLICIES = ["Always", "IfNotPresent", "Never"];
 
-function validateSubPath(subPath: string, path: string): FieldError[] {
-  if (subPath === "") return [];
-  if (subPath.startsWith("/")) return [invalidField(path, subPath, "must be a relative path")];
-  return subPath.split("/").includes("..") ? [invalidField(path, subPath, "must not contain '..'")] : [];
-}
-
-function validateProbes(container: Container, path: string, role: ContainerRole): FieldError[] {
-  const errors: FieldError[] = [];
-  const probes: readonly (readonly [string, Probe | undefined])[] = [
-    ["livenessProbe", container.livenessProbe],
-    ["readinessProbe", container.readinessProbe],
-    ["startupProbe", container.startupProbe],
-  ];
-  for (const [name, probe] of probes) {
-    if (probe === undefined) continue;
-    const at = child(path, name);
-    if (role === "init") {
-      errors.push(forbiddenField(at, "may not be set for init containers without restartPolicy=Always"));
-      continue;
-    }
-    errors.push(...validateProbe(probe, at));
-    if (name !== "readinessProbe" && probe.successThreshold !== undefined && probe.successThreshold !== 1) {
-      errors.push(invalidField(child(at, "successThreshold"), probe.successThreshold, "must be 1"));
-    }
-  }
-  return errors;
-}
-
-function validateLifecycle(
-  container: Container,
-  path: string,
-  role: ContainerRole,
-  pod: PodSurroundings,
-): FieldError[] {
-  if (container.lifecycle === undefined) return [];
-  const at = child(path, "lifecycle");
-  if (role === "init") return [forbiddenField(at, "may not be set for init containers without restartPolicy=Always")];
-  const errors: FieldError[] = [];
-  for (const hook of ["postStart", "preStop"] as const satisfies readonly (keyof Lifecycle)[]) {
-    const handler = container.lifecycle[hook];
-    if (handler !== undefined) errors.push(...validateHandler(handler, child(at, hook), pod.gracePeriodSeconds));
-  }
-  return errors;
-}
-
-const STANDARD_RESOURCES = new Set(["cpu", "memory", "ephemeral-storage"]);
-
-export function validateResources(resources: Container["resources"], path: string): readonly FieldError[] {
-  if (resources === undefined) return [];
-  const errors: FieldError[] = [];
-  for (const list of ["limits", "requests"] as const) {
-    for (const [name, amount] of Object.entries(resources[list] ?? {})) {
-      const at = key(child(path, list), name);
-      errors.push(...resourceName(name, at));
-      const quantity = parseQuantity(amount);
-      if (quantity !== undefined && quantity.nanos < 0n) {
-        errors.push(invalidField(at, amount, "must be greater than or equal to 0"));
-      }
-    }
-  }
-  for (const [name, amount] of Object.entries(resources.requests ?? {})) {
-    const limit = resources.limits?.[name];
-    const [wanted, most] = [parseQuantity(amount), limit === undefined ? undefined : parseQuantity(limit)];
-    if (wanted === undefined || most === undefined || compareQuantities(wanted, most) <= 0) continue;
-    const at = child(path, "requests");
-    errors.push(invalidField(at, amount, `must be less than or equal to ${name} limit of ${limit}`));
-  }
-  return errors;
-}
-
-function resourceName(name: string, at: string): FieldError[] {
-  const errors = qualifiedName(name).map((problem) => invalidField(at, name, problem));
-  if (errors.length > 0 || name.includes("/")) return errors;
-  if (STANDARD_RESOURCES.has(name) || name.startsWith("hugepages-")) return [];
-  const standard = name === "storage" || name === "pods";
+function validateContainer(container: Container, path: string, pod: PodSurroundings): readonly FieldError[] {
+  const { name, image = "", terminationMessagePolicy = "", imagePullPolicy = "", securityContext } = container;
+  const at = child(path, "name");
   return [
-    ...(standard ? [] : [invalidField(at, name, "must be a standard resource type or fully qualified")]),
-    invalidField(at, name, "must be a standard resource for containers"),
+    ...(name === "" ? [requiredField(at)] : validateName(at, name, dns1123Label)),
+    ...(image === "" ? [requiredField(child(path, "image"))] : []),
+    ...validateChoice(terminationMessagePolicy, child(path, "terminationMessagePolicy"), MESSAGE_POLICIES),
+    ...validatePorts(container.ports ?? [], child(path, "ports")),
+    ...validateEnv(container.env ?? [], child(path, "env")),
+    ...validateEnvFrom(container.envFrom ?? [], child(path, "envFrom")),
+    ...validateMounts(container, path, pod.volumes),
+    ...validateDevices(container, path, pod.volumes),
+    ...validateChoice(imagePullPolicy, child(path, "imagePullPolicy"), PULL_POLICIES),
+    ...validateContainerResources(container.resources ?? {}, child(path, "resources")),
+    ...validateResizePolicy(container.resizePolicy ?? [], child(path, "resizePolicy"), pod.restartPolicy),
+    ...(securityContext === undefined
+      ? []
+      : validateSecurityContext(securityContext, child(path, "securityContext"), pod.hostUsers)),
   ];
 }
 
-const MAX_ID = 2147483647;
+/** One of a closed set; there is always a default. */
+export function validateChoice(value: string, path: string, choices: readonly string[]): readonly FieldError[] {
+  if (choices.includes(value)) return [];
+  return [value === "" ? requiredField(path) : notSupported(path, value, choices)];
+}
 
-function validateSecurity(container: Container, path: string): FieldError[] {
-  const security = container.securityContext;
-  if (security === undefined) return [];
+/** Templates were never checked for this. */
+export function validateImageSpaces({ image = "" }: Container, path: string): readonly FieldError[] {
+  if (image === image.trim()) return [];
+  return [invalidField(child(path, "image"), image, "must not have leading or trailing whitespace")];
+}
+
+const PROTOCOLS = ["SCTP", "TCP", "UDP"];
+
+function validatePorts(ports: readonly ContainerPort[], path: string): readonly FieldError[] {
+  const names = new Set<string>();
+  return ports.flatMap(({ name = "", containerPort, hostPort = 0, protocol = "" }, i) => {
+    const at = index(path, i);
+    const [nameAt, portAt, hostAt] = [child(at, "name"), child(at, "containerPort"), child(at, "hostPort")];
+    const problems = name === "" ? [] : validateName(nameAt, name, portName);
+    return [
+      ...(name !== "" && problems.length === 0 ? validateUnique(name, nameAt, names) : problems),
+      ...(containerPort === 0 ? [requiredField(portAt)] : validatePort(containerPort, portAt)),
+      ...(hostPort === 0 ? [] : validatePort(hostPort, hostAt)),
+      ...validateChoice(protocol, child(at, "protocol"), PROTOCOLS),
+    ];
+  });
+}
+
+function validatePort(port: number, path: string): readonly FieldError[] {
+  return portNumber(port).map((problem) => invalidField(path, port, problem));
+}
+
+/** A port of the node can be had once. */
+function validateHostPorts(containers: readonly Container[], path: string): readonly FieldError[] {
+  const taken = new Set<string>();
+  return containers.flatMap(({ ports = [] }, i) =>
+    ports.flatMap(({ hostPort = 0, hostIP = "", protocol = "" }, place) => {
+      if (hostPort === 0) return [];
+      const at = child(index(child(index(path, i), "ports"), place), "hostPort");
+      return validateUnique(`${protocol}/${hostIP}/${hostPort}`, at, taken);
+    }),
+  );
+}
+
+/** Hooks and probes of a container that goes on running. */
+function validateRunning(container: Container, path: string, pod: PodSurroundings): readonly FieldError[] {
+  const { lifecycle, livenessProbe, readinessProbe, startupProbe } = container;
+  const [live, ready, start] = RUNNING.slice(1).map((name) => child(path, name)) as [string, string, string];
   const errors: FieldError[] = [];
-  for (const field of ["runAsUser", "runAsGroup"] as const) {
-    const id = security[field];
-    if (id !== undefined && (id < 0 || id > MAX_ID)) {
-      errors.push(invalidField(child(path, field), id, `must be between 0 and ${MAX_ID}, inclusive`));
+  for (const hook of ["postStart", "preStop"] as const) {
+    const handler = lifecycle?.[hook];
+    if (handler === undefined) continue;
+    errors.push(...validateHandler(handler, child(path, `lifecycle.${hook}`), pod.gracePeriodSeconds));
+  }
+  if (livenessProbe !== undefined) errors.push(...validateProbe(livenessProbe, live), ...once(livenessProbe, live));
+  if (readinessProbe !== undefined) {
+    errors.push(...validateProbe(readinessProbe, ready));
+    const grace = readinessProbe.terminationGracePeriodSeconds;
+    if (grace !== undefined) {
+      const at = child(ready, "terminationGracePeriodSeconds");
+      errors.push(invalidField(at, grace, "must not be set for readinessProbes"));
     }
   }
-  if (security.allowPrivilegeEscalation === false) {
-    const refused = "cannot set `allowPrivilegeEscalation` to false and";
-    if (security.privileged === true) errors.push(invalidField(path, security, `${refused} \`privileged\` to true`));
-    const added: readonly string[] = security.capabilities?.add ?? [];
-    if (added.includes("CAP_SYS_ADMIN")) {
-      errors.push(invalidField(path, security, `${refused} \`capabilities.Add\` CAP_SYS_ADMIN`));
-    }
-  }
+  if (startupProbe !== undefined) errors.push(...validateProbe(startupProbe, start), ...once(startupProbe, start));
   return errors;
+}
+
+function once({ successThreshold = 0 }: { readonly successThreshold?: number | undefined }, path: string) {
+  return successThreshold === 1 ? [] : [invalidField(child(path, "successThreshold"), successThreshold, "must be 1")];
 }

@@ -5,9 +5,9 @@ import {
   list,
   listMap,
   object,
-  oneOf,
   optional,
   pointer,
+  published,
   required,
   string,
 } from "../../schema/define.ts";
@@ -22,7 +22,7 @@ export const containerPort = object("core/v1.ContainerPort", {
   name: optional(1, string),
   hostPort: optional(2, int32),
   containerPort: required(3, int32),
-  protocol: optional(4, oneOf("TCP", "UDP", "SCTP"), { default: "TCP" }),
+  protocol: optional(4, published("TCP", "UDP", "SCTP"), { default: "TCP" }),
   hostIP: optional(5, string),
 });
 export type ContainerPort = Infer<typeof containerPort>;
@@ -69,7 +69,7 @@ export const volumeMount = object("core/v1.VolumeMount", {
   }),
   mountPath: required(3, string),
   subPath: optional(4, string),
-  mountPropagation: pointer(5, oneOf("None", "HostToContainer", "Bidirectional")),
+  mountPropagation: pointer(5, published("None", "HostToContainer", "Bidirectional")),
   subPathExpr: optional(6, string),
 });
 export type VolumeMount = Infer<typeof volumeMount>;
@@ -119,8 +119,8 @@ export const container = object("core/v1.Container", {
   startupProbe: pointer(22, probe),
   lifecycle: pointer(12, lifecycle),
   terminationMessagePath: optional(13, string),
-  terminationMessagePolicy: optional(20, oneOf("File", "FallbackToLogsOnError")),
-  imagePullPolicy: optional(14, oneOf("Always", "Never", "IfNotPresent")),
+  terminationMessagePolicy: optional(20, published("File", "FallbackToLogsOnError")),
+  imagePullPolicy: optional(14, published("Always", "Never", "IfNotPresent")),
   securityContext: pointer(15, securityContext),
   stdin: optional(16, boolean),
   stdinOnce: optional(17, boolean),
@@ -161,8 +161,8 @@ export const ephemeralContainerCommon = object("core/v1.EphemeralContainerCommon
   startupProbe: pointer(22, probe),
   lifecycle: pointer(12, lifecycle),
   terminationMessagePath: optional(13, string),
-  terminationMessagePolicy: optional(20, oneOf("File", "FallbackToLogsOnError")),
-  imagePullPolicy: optional(14, oneOf("Always", "Never", "IfNotPresent")),
+  terminationMessagePolicy: optional(20, published("File", "FallbackToLogsOnError")),
+  imagePullPolicy: optional(14, published("Always", "Never", "IfNotPresent")),
   securityContext: pointer(15, securityContext),
   stdin: optional(16, boolean),
   stdinOnce: optional(17, boolean),

@@ -3,6 +3,7 @@
  * that stand at the fields. Everything here is also done to pod templates, but for `setPodDefaults`.
  */
 import type { Container, EphemeralContainer } from "./container.ts";
+import { setPersistentVolumeClaimSpecDefaults } from "./persistent-volume-claim-defaults.ts";
 import type { Pod, PodSpec } from "./pod.ts";
 import type { HTTPGetAction, LifecycleHandler, Probe } from "./probe.ts";
 import type { Volume } from "./volume.ts";
@@ -12,8 +13,7 @@ const TOKEN_SECONDS = 3600;
 
 /** Defaults of a pod itself: those of its spec, plus what only pods get. */
 export function setPodDefaults(pod: Pod): Pod {
-  if (pod.spec === undefined) return pod;
-  const spec = setPodSpecDefaults(pod.spec);
+  const spec = setPodSpecDefaults(pod.spec ?? { containers: [] });
   const forPod = (container: Container) => withRequests(withHostPorts(container, spec.hostNetwork === true));
   return {
     ...pod,
@@ -29,8 +29,8 @@ export function setPodDefaults(pod: Pod): Pod {
 export function setPodSpecDefaults(spec: PodSpec): PodSpec {
   return {
     ...spec,
-    restartPolicy: spec.restartPolicy ?? "Always",
-    dnsPolicy: spec.dnsPolicy ?? "ClusterFirst",
+    restartPolicy: spec.restartPolicy || "Always",
+    dnsPolicy: spec.dnsPolicy || "ClusterFirst",
     securityContext: spec.securityContext ?? {},
     terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
     schedulerName: spec.schedulerName || "default-scheduler",
@@ -50,9 +50,10 @@ function setContainerDefaults<C extends Container | EphemeralContainer>(containe
   const { lifecycle } = container;
   return {
     ...container,
+    resources: container.resources ?? {},
     terminationMessagePath: container.terminationMessagePath || "/dev/termination-log",
-    terminationMessagePolicy: container.terminationMessagePolicy ?? "File",
-    imagePullPolicy: container.imagePullPolicy ?? pullPolicyOf(container.image ?? ""),
+    terminationMessagePolicy: container.terminationMessagePolicy || "File",
+    imagePullPolicy: container.imagePullPolicy || pullPolicyOf(container.image ?? ""),
     ...(container.env === undefined ? {} : { env: container.env.map(withFieldVersion) }),
     ...(container.livenessProbe === undefined ? {} : { livenessProbe: setProbeDefaults(container.livenessProbe) }),
     ...(container.readinessProbe === undefined ? {} : { readinessProbe: setProbeDefaults(container.readinessProbe) }),
@@ -92,7 +93,7 @@ function withHandlerDefaults<H extends LifecycleHandler | Probe>(handler: H): H 
   const httpGet: HTTPGetAction = {
     ...handler.httpGet,
     path: handler.httpGet.path || "/",
-    scheme: handler.httpGet.scheme ?? "HTTP",
+    scheme: handler.httpGet.scheme || "HTTP",
   };
   return { ...handler, httpGet };
 }
@@ -133,8 +134,17 @@ function setVolumeDefaults(volume: Volume): Volume {
             ...(volume.downwardAPI.items === undefined ? {} : { items: volume.downwardAPI.items.map(withItemVersion) }),
           },
         }),
+    ...(volume.ephemeral?.volumeClaimTemplate === undefined ? {} : { ephemeral: withClaimDefaults(volume.ephemeral) }),
     ...(volume.projected === undefined ? {} : { projected: setProjectedDefaults(volume.projected) }),
   };
+}
+
+type Ephemeral = NonNullable<Volume["ephemeral"]>;
+
+function withClaimDefaults(ephemeral: Ephemeral): Ephemeral {
+  const template = ephemeral.volumeClaimTemplate;
+  if (template === undefined) return ephemeral;
+  return { volumeClaimTemplate: { ...template, spec: setPersistentVolumeClaimSpecDefaults(template.spec) } };
 }
 
 function withMode<V extends { readonly defaultMode?: number | undefined }>(volume: V): V {

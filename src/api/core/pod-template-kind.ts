@@ -1,11 +1,18 @@
+import { semanticEqual } from "../../schema/semantic-equal.ts";
 import { column, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import type { Container } from "./container.ts";
-import { type PodTemplate, podTemplate } from "./pod-template.ts";
+import { type PodTemplate, podTemplate, podTemplateSpec } from "./pod-template.ts";
 import { podTemplateWarnings, setPodTemplateDefaults, validatePodTemplateSpec } from "./pod-template-validation.ts";
 
 const strategy: Strategy<PodTemplate> = {
   setDefaults: (object) => ({ ...object, template: setPodTemplateDefaults(object.template ?? {}) }),
+  prepareForUpdate: (next, previous) => {
+    const before = previous.metadata?.generation ?? 0;
+    const changed = !semanticEqual(podTemplateSpec, next.template, previous.template);
+    const generation = changed ? before + 1 : before;
+    return generation === 0 ? next : { ...next, metadata: { ...next.metadata, generation } };
+  },
   prepareForCreate: (object) => ({ ...object, metadata: { ...object.metadata, generation: 1 } }),
   validate: (object) => validatePodTemplateSpec(object.template ?? {}, "template"),
   warnings: (object) => podTemplateWarnings(object.template ?? {}, "template"),

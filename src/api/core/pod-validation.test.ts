@@ -1,15 +1,18 @@
 import t from "tap";
 import type { Container } from "./container.ts";
 import type { Pod, PodSpec } from "./pod.ts";
-import { validatePod, validatePodUpdate } from "./pod-validation.ts";
+import { setPodDefaults } from "./pod-defaults.ts";
+import { validatePodUpdate } from "./pod-update-validation.ts";
+import { validateNewPod } from "./pod-validation.ts";
 
 const container: Container = { name: "a", image: "web:1" };
 
 function problems(spec: Partial<PodSpec>): readonly string[] {
-  return validatePod({ spec: { containers: [container], ...spec } }).map((e) => `${e.type} ${e.field}`);
+  const pod = setPodDefaults({ spec: { containers: [container], ...spec } });
+  return validateNewPod(pod).map((e) => `${e.type} ${e.field}`);
 }
 
-t.test("validatePod() takes a plain pod", async (t) => {
+t.test("validateNewPod() takes a plain pod", async (t) => {
   t.same(problems({}), []);
   t.same(
     problems({
@@ -21,7 +24,7 @@ t.test("validatePod() takes a plain pod", async (t) => {
   );
 });
 
-t.test("validatePod() names each fault and its field", async (t) => {
+t.test("validateNewPod() names each fault and its field", async (t) => {
   const table: readonly (readonly [Partial<PodSpec>, readonly string[]])[] = [
     [{ containers: [] }, ["FieldValueRequired spec.containers"]],
     [{ containers: [container, container] }, ["FieldValueDuplicate spec.containers[1].name"]],
@@ -33,7 +36,7 @@ t.test("validatePod() names each fault and its field", async (t) => {
       ["FieldValueForbidden spec.containers[0].restartPolicy"],
     ],
     [
-      { containers: [{ ...container, ports: [{ containerPort: 70000 }] }] },
+      { containers: [{ ...container, ports: [{ containerPort: 70000, protocol: "TCP" }] }] },
       ["FieldValueInvalid spec.containers[0].ports[0].containerPort"],
     ],
     [
@@ -54,10 +57,12 @@ t.test("validatePod() names each fault and its field", async (t) => {
       ["FieldValueInvalid spec.containers[0].resources.requests"],
     ],
     [
-      { containers: [{ ...container, resources: { limits: { floppy: "1" } } }] },
+      { containers: [{ ...container, resources: { limits: { floppy: "1" }, requests: { floppy: "1" } } }] },
       [
         "FieldValueInvalid spec.containers[0].resources.limits[floppy]",
         "FieldValueInvalid spec.containers[0].resources.limits[floppy]",
+        "FieldValueInvalid spec.containers[0].resources.requests[floppy]",
+        "FieldValueInvalid spec.containers[0].resources.requests[floppy]",
       ],
     ],
     [
@@ -81,11 +86,13 @@ t.test("validatePod() names each fault and its field", async (t) => {
   for (const [spec, expected] of table) t.same(problems(spec), expected, expected.join(", "));
 });
 
-const pod: Pod = { spec: { containers: [container], tolerations: [{ key: "a", operator: "Exists" }] } };
+const pod: Pod = setPodDefaults({
+  spec: { containers: [container], tolerations: [{ key: "a", operator: "Exists" }] },
+});
 
 function update(spec: Partial<PodSpec>): readonly string[] {
   const next: Pod = { spec: { containers: [container], tolerations: [{ key: "a", operator: "Exists" }], ...spec } };
-  return validatePodUpdate(next, pod).map((e) => e.field);
+  return validatePodUpdate(setPodDefaults(next), pod).map((e) => e.field);
 }
 
 t.test("validatePodUpdate() lets only the few mutable fields change", async (t) => {

@@ -1,9 +1,16 @@
 /** Rules for probes and lifecycle hooks: exactly one handler, each with what it needs. */
-import { type FieldError, forbiddenField, invalidField, requiredField } from "../../schema/field-error.ts";
+import {
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  notSupported,
+  requiredField,
+} from "../../schema/field-error.ts";
 import { child } from "../../schema/field-path.ts";
 import { portName, portNumber } from "../meta/names.ts";
 import type { LifecycleHandler, Probe } from "./probe.ts";
 
+const SCHEMES = ["HTTP", "HTTPS"];
 const HEADER_NAME = /^[-A-Za-z0-9]+$/;
 const HEADER_FORM =
   "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')";
@@ -72,6 +79,8 @@ function validateHttpGet(httpGet: HttpGet, path: string): FieldError[] {
   const errors: FieldError[] = [];
   if (!httpGet.path) errors.push(requiredField(child(path, "path")));
   errors.push(...validatePortReference(httpGet.port, child(path, "port")));
+  const scheme: string = httpGet.scheme ?? "";
+  if (!SCHEMES.includes(scheme)) errors.push(notSupported(child(path, "scheme"), scheme, SCHEMES));
   for (const { name } of httpGet.httpHeaders ?? []) {
     if (!HEADER_NAME.test(name)) errors.push(invalidField(child(path, "httpHeaders"), name, HEADER_FORM));
   }

@@ -54,7 +54,7 @@ t.test("validateScheduling() names each fault of a spread", async (t) => {
   t.same(faults({ topologySpreadConstraints: [one, { ...one, maxSkew: 1, matchLabelKeys: ["a"] }] }), [
     `FieldValueInvalid ${at}[0].maxSkew`,
     `FieldValueInvalid ${at}[0].minDomains`,
-    `FieldValueDuplicate ${at}[1].{topologyKey, whenUnsatisfiable}`,
+    `FieldValueDuplicate ${at}[0].{topologyKey, whenUnsatisfiable}`,
     `FieldValueInvalid ${at}[1].minDomains`,
     `FieldValueForbidden ${at}[1].matchLabelKeys`,
   ]);

@@ -1,4 +1,4 @@
-/** Rules for the volumes of a pod: unique names, exactly one source, paths that stay inside the volume. */
+/** Rules for the volumes of a pod: unique names, exactly one source each, and what each source demands. */
 import {
   duplicateField,
   type FieldError,
@@ -7,160 +7,185 @@ import {
   requiredField,
 } from "../../schema/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
-import { dns1123Label } from "../meta/names.ts";
-import type { Volume } from "./volume.ts";
-
-const MAX_MODE = 0o777;
+import { dns1123Label, dns1123Subdomain, validateName } from "../meta/names.ts";
+import { validateAnnotations, validateLabels } from "../meta/object-meta-validation.ts";
+import { parseQuantity } from "../meta/quantity.ts";
+import { validatePersistentVolumeClaimSpec } from "./persistent-volume-claim-validation.ts";
+import type { EphemeralVolumeSource, Volume, VolumeSource } from "./volume.ts";
+import {
+  validateDescendingPath,
+  validateDownwardFile,
+  validateFiles,
+  validateMode,
+  validateProjected,
+} from "./volume-file-validation.ts";
+import {
+  oneSource,
+  requireMembers,
+  validateAzureDisk,
+  validateDriverName,
+  validateFc,
+  validateFlex,
+  validateFlocker,
+  validateHostPath,
+  validateIscsi,
+  validateIscsiLength,
+  validateNfs,
+  validateQuobyte,
+  validateStorageOS,
+} from "./volume-source-validation.ts";
 
 export interface CheckedVolumes {
   readonly errors: readonly FieldError[];
-  /** Names that mounts may refer to: those of volumes without fault. */
-  readonly names: ReadonlySet<string>;
+  /** What mounts and devices may refer to: the volumes without fault. */
+  readonly volumes: ReadonlyMap<string, Volume>;
 }
 
-export function validateVolumes(volumes: readonly Volume[], path: string): CheckedVolumes {
-  const seen = new Set<string>();
-  const names = new Set<string>();
+/** `pod` is the pod's name; empty where it is not known, as in templates. */
+export function validateVolumes(volumes: readonly Volume[], path: string, pod: string): CheckedVolumes {
+  const good = new Map<string, Volume>();
   const errors: FieldError[] = [];
+  const made = new Set(
+    volumes.filter(({ ephemeral }) => pod !== "" && ephemeral !== undefined).map(({ name }) => `${pod}-${name}`),
+  );
   for (const [i, volume] of volumes.entries()) {
     const at = index(path, i);
-    const name = child(at, "name");
-    const before = errors.length;
-    if (!volume.name) errors.push(requiredField(name));
-    else errors.push(...dns1123Label(volume.name).map((problem) => invalidField(name, volume.name, problem)));
-    if (seen.has(volume.name)) errors.push(duplicateField(name, volume.name));
-    seen.add(volume.name);
-    errors.push(...validateSource(volume, at));
-    if (errors.length === before) names.add(volume.name);
+    const found = [...validateSource(volume, at, pod), ...validateVolumeName(volume.name, child(at, "name"), good)];
+    if (found.length === 0) good.set(volume.name, volume);
+    errors.push(...found);
+    const claim = volume.persistentVolumeClaim?.claimName ?? "";
+    if (made.has(claim)) {
+      const detail = "must not reference a PVC that gets created for an ephemeral volume";
+      errors.push(invalidField(child(at, "persistentVolumeClaim.claimName"), claim, detail));
+    }
   }
-  return { errors, names };
+  return { errors, volumes: good };
 }
 
-/**
- * Members that a source must have, by source. Kubernetes names the disk of Google's cloud differently in its errors.
- */
-const requiredMembers: Readonly<Record<string, readonly string[]>> = {
-  awsElasticBlockStore: ["volumeID"],
-  azureDisk: ["diskName", "diskURI"],
-  azureFile: ["secretName", "shareName"],
-  cephfs: ["monitors"],
-  cinder: ["volumeID"],
-  csi: ["driver"],
-  ephemeral: ["volumeClaimTemplate"],
-  flexVolume: ["driver"],
-  gcePersistentDisk: ["pdName"],
-  gitRepo: ["repository"],
-  glusterfs: ["endpoints", "path"],
-  iscsi: ["targetPortal", "iqn"],
-  nfs: ["server", "path"],
-  photonPersistentDisk: ["pdID"],
-  portworxVolume: ["volumeID"],
-  quobyte: ["registry", "volume"],
-  rbd: ["monitors", "image"],
-  scaleIO: ["gateway", "system", "volumeName"],
-  storageos: ["volumeName"],
-  vsphereVolume: ["volumePath"],
-};
+function validateVolumeName(name: string, path: string, taken: ReadonlyMap<string, Volume>): readonly FieldError[] {
+  return [
+    ...(name === "" ? [requiredField(path)] : validateName(path, name, dns1123Label)),
+    ...(taken.has(name) ? [duplicateField(path, name)] : []),
+  ];
+}
+
+type Check<S> = (source: S, path: string, volume: Volume, pod: string) => readonly FieldError[];
+type Sources = { readonly [S in keyof VolumeSource]-?: Check<NonNullable<VolumeSource[S]>> };
+
+/** Disks of Google's cloud go by another name in errors. */
 const spelling: Readonly<Record<string, string>> = { gcePersistentDisk: "persistentDisk" };
 
-function validateRequired(source: string, members: Readonly<Record<string, unknown>>, path: string): FieldError[] {
-  const at = child(path, spelling[source] ?? source);
-  return (requiredMembers[source] ?? [])
-    .filter((name) => members[name] === undefined || (members[name] as { readonly length?: number }).length === 0)
-    .map((name) => requiredField(child(at, name)));
+/** Each takes the path of the source, in the order in which Kubernetes looks for them. */
+const sources: Sources = {
+  emptyDir: ({ sizeLimit }, path) => {
+    const negative = sizeLimit !== undefined && (parseQuantity(sizeLimit)?.nanos ?? 0n) < 0n;
+    const detail = "SizeLimit field must be a valid resource quantity";
+    return negative ? [forbiddenField(child(path, "sizeLimit"), detail)] : [];
+  },
+  hostPath: validateHostPath,
+  gitRepo: (source, path) => [
+    ...requireMembers(source, path, "repository"),
+    ...validateDescendingPath(source.directory ?? "", child(path, "directory")),
+  ],
+  gcePersistentDisk: (source, path) => [
+    ...requireMembers(source, path, "pdName"),
+    ...validatePartition(source.partition, child(path, "partition")),
+  ],
+  awsElasticBlockStore: (source, path) => [
+    ...requireMembers(source, path, "volumeID"),
+    ...validatePartition(source.partition, child(path, "partition")),
+  ],
+  secret: (source, path) => [
+    ...requireNamed(source.secretName, child(path, "secretName")),
+    ...validateFiles(source, path),
+  ],
+  nfs: validateNfs,
+  iscsi: (source, path, { name }) => [
+    ...validateIscsi(source, path),
+    ...validateIscsiLength(source, name, child(path.replace(/\.iscsi$/, ""), "name"), name),
+  ],
+  glusterfs: (source, path) => requireMembers(source, path, "endpoints", "path"),
+  flocker: validateFlocker,
+  persistentVolumeClaim: (source, path) => requireMembers(source, path, "claimName"),
+  rbd: (source, path) => requireMembers(source, path, "monitors", "image"),
+  cinder: (source, path) => [...requireMembers(source, path, "volumeID"), ...validateSecretRef(source, path)],
+  cephfs: (source, path) => requireMembers(source, path, "monitors"),
+  quobyte: validateQuobyte,
+  downwardAPI: ({ defaultMode, items = [] }, path) => [
+    ...validateMode(defaultMode, child(path, "defaultMode")),
+    ...items.flatMap((item) => validateDownwardFile(item, path)),
+  ],
+  fc: validateFc,
+  flexVolume: validateFlex,
+  configMap: (source, path) => [...requireNamed(source.name, child(path, "name")), ...validateFiles(source, path)],
+  azureFile: (source, path) => requireMembers(source, path, "secretName", "shareName"),
+  vsphereVolume: (source, path) => requireMembers(source, path, "volumePath"),
+  photonPersistentDisk: (source, path) => requireMembers(source, path, "pdID"),
+  portworxVolume: (source, path) => requireMembers(source, path, "volumeID"),
+  azureDisk: validateAzureDisk,
+  storageos: (source, path) => [...validateStorageOS(source, path), ...validateSecretRef(source, path)],
+  projected: validateProjected,
+  scaleIO: (source, path) => requireMembers(source, path, "gateway", "system", "volumeName"),
+  csi: ({ driver, nodePublishSecretRef }, path) => {
+    const at = child(path, "nodePublishSecretRef.name");
+    const secret = nodePublishSecretRef?.name ?? "";
+    return [
+      ...validateDriverName(driver, child(path, "driver")),
+      ...(nodePublishSecretRef === undefined ? [] : requireNamed(secret, at)),
+      ...(secret === "" ? [] : validateName(at, secret, dns1123Subdomain)),
+    ];
+  },
+  ephemeral: validateEphemeral,
+  image: ({ reference }, path) => requireNamed(reference, child(path, "reference")),
+};
+
+function validateSource(volume: Volume, path: string, pod: string): readonly FieldError[] {
+  const given = (Object.keys(sources) as (keyof VolumeSource)[]).filter((source) => volume[source] !== undefined);
+  const [first] = given;
+  if (first === undefined) return oneSource([], path);
+  // The table pairs each source with its own check, which TypeScript does not follow through a name.
+  const check = sources[first] as Check<unknown>;
+  const at = child(path, spelling[first] ?? first);
+  return [...check(volume[first], at, volume, pod), ...oneSource(given, path)];
 }
 
-function validateSource(volume: Volume, path: string): FieldError[] {
-  const sources = Object.entries(volume).filter(([field, value]) => field !== "name" && value !== undefined);
-  if (sources.length === 0) return [requiredField(path, "must specify a volume type")];
-  const errors = sources
-    .slice(1)
-    .map(([field]) => forbiddenField(child(path, field), "may not specify more than 1 volume type"));
-  const [source, members] = sources[0] ?? ["", {}];
-  errors.push(...validateRequired(source, members as Readonly<Record<string, unknown>>, path));
-  const { hostPath, secret, configMap, downwardAPI, projected, persistentVolumeClaim } = volume;
-  if (hostPath !== undefined) errors.push(...validateHostPath(hostPath.path, child(child(path, "hostPath"), "path")));
-  if (secret !== undefined) {
-    const at = child(path, "secret");
-    if (!secret.secretName) errors.push(requiredField(child(at, "secretName")));
-    errors.push(...validateFiles(secret, at));
-  }
-  if (configMap !== undefined) {
-    const at = child(path, "configMap");
-    if (!configMap.name) errors.push(requiredField(child(at, "name")));
-    errors.push(...validateFiles(configMap, at));
-  }
-  if (downwardAPI !== undefined) errors.push(...validateFiles(downwardAPI, child(path, "downwardAPI")));
-  if (projected !== undefined) errors.push(...validateProjected(projected, child(path, "projected")));
-  if (persistentVolumeClaim !== undefined && !persistentVolumeClaim.claimName) {
-    errors.push(requiredField(child(child(path, "persistentVolumeClaim"), "claimName")));
-  }
-  return errors;
+function requireNamed(name: string | undefined, path: string): readonly FieldError[] {
+  return name ? [] : [requiredField(path)];
 }
 
-function validateHostPath(hostPath: string, path: string): FieldError[] {
-  if (!hostPath) return [requiredField(path)];
-  return hostPath.split("/").includes("..") ? [invalidField(path, hostPath, "must not contain '..'")] : [];
+function validateSecretRef(
+  { secretRef }: { readonly secretRef?: { readonly name?: string | undefined } | undefined },
+  path: string,
+): readonly FieldError[] {
+  return secretRef === undefined ? [] : requireNamed(secretRef.name, child(path, "secretRef.name"));
 }
 
-interface FilesVolume {
-  readonly defaultMode?: number | undefined;
-  readonly items?: readonly FileItem[] | undefined;
+function validatePartition(partition = 0, path: string): readonly FieldError[] {
+  if (partition >= 0 && partition <= 255) return [];
+  return [invalidField(path, partition, "must be between 1 and 255, inclusive")];
 }
 
-interface FileItem {
-  readonly key?: string;
-  readonly path: string;
-  readonly mode?: number | undefined;
-}
-
-function validateFiles(volume: FilesVolume, path: string): FieldError[] {
-  const errors = validateMode(volume.defaultMode, child(path, "defaultMode"));
-  for (const [i, item] of (volume.items ?? []).entries()) {
-    // Items of the downward API have no key, and Kubernetes names their faults at the volume.
-    const at = item.key === undefined ? path : index(child(path, "items"), i);
-    if (item.key === "") errors.push(requiredField(child(at, "key")));
-    errors.push(...validateFilePath(item.path, child(at, "path")));
-    errors.push(...validateMode(item.mode, child(at, "mode")));
-  }
-  return errors;
-}
-
-function validateMode(mode: number | undefined, path: string): FieldError[] {
-  if (mode === undefined || (mode >= 0 && mode <= MAX_MODE)) return [];
-  return [invalidField(path, mode, "must be a number between 0 and 0777 (octal), both inclusive")];
-}
-
-/** A file's path inside the volume can never leave it. */
-function validateFilePath(file: string, path: string): FieldError[] {
-  if (!file) return [requiredField(path)];
-  if (file.startsWith("/")) return [invalidField(path, file, "must be a relative path")];
-  const errors: FieldError[] = [];
-  if (file.split("/").includes("..")) errors.push(invalidField(path, file, "must not contain '..'"));
-  if (file.startsWith("..") && errors.length === 0) errors.push(invalidField(path, file, "must not start with '..'"));
-  return errors;
-}
-
-type Projected = NonNullable<Volume["projected"]>;
-
-function validateProjected(projected: Projected, path: string): FieldError[] {
-  const errors = validateMode(projected.defaultMode, child(path, "defaultMode"));
-  for (const [i, source] of (projected.sources ?? []).entries()) {
-    const at = index(child(path, "sources"), i);
-    const given = Object.entries(source).filter(([, value]) => value !== undefined);
-    if (given.length > 1) {
-      errors.push(forbiddenField(at, "may not specify more than 1 volume type per source"));
-    }
-    const { secret, configMap, downwardAPI, serviceAccountToken } = source;
-    for (const [field, files] of [["secret", secret] as const, ["configMap", configMap] as const]) {
-      if (files === undefined) continue;
-      if (!files.name) errors.push(requiredField(child(child(at, field), "name")));
-      errors.push(...validateFiles(files, child(at, field)));
-    }
-    if (downwardAPI !== undefined) errors.push(...validateFiles(downwardAPI, child(at, "downwardAPI")));
-    if (serviceAccountToken !== undefined) {
-      errors.push(...validateFilePath(serviceAccountToken.path, child(path, "path")));
-    }
-  }
-  return errors;
+/** The claim will be named after pod and volume; of its metadata, only labels and annotations are the author's. */
+function validateEphemeral(
+  { volumeClaimTemplate: template }: EphemeralVolumeSource,
+  path: string,
+  volume: Volume,
+  pod: string,
+): readonly FieldError[] {
+  const at = child(path, "volumeClaimTemplate");
+  if (template === undefined) return [requiredField(at)];
+  const { annotations, labels, ...others } = template.metadata ?? {};
+  const metadata = child(at, "metadata");
+  const claim = `${pod}-${volume.name}`;
+  return [
+    ...validateAnnotations(annotations, child(metadata, "annotations")),
+    ...validateLabels(labels, child(metadata, "labels")),
+    ...Object.entries(others)
+      .filter(([, value]) => value !== undefined && value !== null && value !== "")
+      .map(([name]) => forbiddenField(child(metadata, name), "cannot be set")),
+    ...validatePersistentVolumeClaimSpec(template.spec, child(at, "spec")),
+    ...(pod === "" ? [] : dns1123Subdomain(claim)).map((problem) =>
+      invalidField(child(path.replace(/\.ephemeral$/, ""), "name"), volume.name, `PVC name "${claim}": ${problem}`),
+    ),
+  ];
 }

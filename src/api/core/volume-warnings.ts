@@ -53,11 +53,13 @@ function overlapWarnings(volume: Volume): string[] {
   if (secret !== undefined) warnings.push(...plain(secret, `Secret "${secret.secretName ?? ""}"`));
   if (downwardAPI !== undefined) warnings.push(...plain(downwardAPI, "DownwardAPI"));
   if (projected === undefined) return warnings;
-  if ((projected.sources ?? []).length === 0) {
-    return [...warnings, `volume "${name}" (Projected) has no sources provided`];
-  }
-  const found = overlaps(projectedPaths(projected.sources ?? []));
-  return found.length === 0 ? warnings : [...warnings, warn("Projected", found.join(", "))];
+  const sources = projected.sources ?? [];
+  const empty = sources.filter((source) => Object.keys(source).length === 0);
+  return [
+    ...warnings,
+    ...empty.map(() => `volume "${name}" (Projected) has no sources provided`),
+    ...overlaps(projectedPaths(sources)).map((found) => warn("Projected", found)),
+  ];
 }
 
 interface Files {
@@ -70,6 +72,7 @@ type Source = NonNullable<NonNullable<Volume["projected"]>["sources"]>[number];
 function projectedPaths(sources: readonly Source[]): readonly FilePath[] {
   let last: readonly FilePath[] = [];
   return sources.flatMap((source) => {
+    if (Object.keys(source).length === 0) return [];
     last = pathsOf(source) ?? last;
     return last;
   });
@@ -79,7 +82,7 @@ function pathsOf({ configMap, secret, downwardAPI, serviceAccountToken, clusterT
   const of = (files: Files, source: string): FilePath[] => (files.items ?? []).map(({ path }) => ({ path, source }));
   if (configMap?.items !== undefined) return of(configMap, `ConfigMap "${configMap.name ?? ""}"`);
   if (secret?.items !== undefined) return of(secret, `Secret "${secret.name ?? ""}"`);
-  if (downwardAPI?.items !== undefined) return of(downwardAPI, "DownwardAPI");
+  if (downwardAPI !== undefined) return of(downwardAPI, "DownwardAPI");
   if (serviceAccountToken !== undefined) return [{ path: serviceAccountToken.path, source: "ServiceAccountToken" }];
   if (clusterTrustBundle === undefined) return undefined;
   const { name, signerName = "", path } = clusterTrustBundle;

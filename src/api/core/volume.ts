@@ -350,7 +350,7 @@ export type EphemeralVolumeSource = Infer<typeof ephemeralVolumeSource>;
 
 export const imageVolumeSource = object("core/v1.ImageVolumeSource", {
   reference: optional(1, string),
-  pullPolicy: optional(2, oneOf("Always", "Never", "IfNotPresent")),
+  pullPolicy: optional(2, published("Always", "Never", "IfNotPresent")),
 });
 export type ImageVolumeSource = Infer<typeof imageVolumeSource>;
 

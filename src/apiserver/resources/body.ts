@@ -29,6 +29,8 @@ export interface Expected {
   readonly schema: ObjectSchema;
   /** The version named in the body does not matter. */
   readonly anyVersion?: boolean;
+  /** A version whose bodies are read as this one's. */
+  readonly olderVersion?: string;
 }
 
 interface Parsed {
@@ -144,8 +146,9 @@ function checkIdentity(value: unknown, expected: Expected): void {
   }
   if (expected.anyVersion === true || typeof apiVersion !== "string" || apiVersion === "") return;
   const named = parseApiVersion(apiVersion);
-  if (named !== undefined && svcGroup(named.group) === svcGroup(expected.group) && named.version === expected.version)
-    return;
+  if (named !== undefined && svcGroup(named.group) === svcGroup(expected.group)) {
+    if (named.version === expected.version || named.version === expected.olderVersion) return;
+  }
   const what = `${expected.kind} in version ${JSON.stringify(named?.version ?? apiVersion)}`;
   const why = `no kind ${JSON.stringify(expected.kind)} is registered for version ${JSON.stringify(apiVersion)}`;
   throw badRequest(`${what} cannot be handled as a ${expected.kind}: ${why}`);

@@ -18,6 +18,7 @@ export type Route = (context: RequestContext, params: Readonly<Record<string, st
 /** Subresources that need more than this room has: handed in by whoever owns it. */
 export interface ExtraHandlers {
   readonly podLog: ResourceHandler;
+  readonly evictPod: ResourceHandler;
   /** Who answers the kinds that are questions. */
   readonly reviews: Readonly<Record<string, AnswerReview>>;
 }
@@ -108,6 +109,8 @@ function subresourceHandler({ name, part, view }: Subresource, verb: Verb, extra
   switch (`${verb} ${name}`) {
     case "create binding":
       return bindPod;
+    case "create eviction":
+      return extra.evictPod;
     case "get log":
       return extra.podLog;
     default:

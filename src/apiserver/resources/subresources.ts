@@ -1,13 +1,34 @@
 import { type Binding, binding as bindingSchema } from "../../api/core/binding.ts";
 import type { Pod } from "../../api/core/pod.ts";
+import { type Eviction, eviction as evictionSchema } from "../../api/policy/eviction.ts";
+import type { PodDisruptionBudget } from "../../api/policy/pod-disruption-budget.ts";
 import { badRequest } from "../../api/status.ts";
 import { bind } from "../../registry/binding.ts";
+import { evict } from "../../registry/eviction.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { named } from "../../registry/update.ts";
 import { statusResponse, success } from "../status-response.ts";
 import { readObject } from "./body.ts";
-import { writeQuery } from "./query.ts";
+import { deleteOptions, writeQuery } from "./query.ts";
 import { type ResourceHandler, scopeOf } from "./target.ts";
+
+/** POST to `pods/NAME/eviction`. The body may be of the older version, which has the same members. */
+export function evictPod(budgets: Registry<PodDisruptionBudget>): ResourceHandler {
+  const body = { group: "policy", version: "v1", olderVersion: "v1beta1", kind: "Eviction", schema: evictionSchema };
+  return async (target, context, params) => {
+    const { dryRun, fieldValidation } = writeQuery("CreateOptions", context.info.query);
+    const sent = await readObject<Eviction>(context, body, fieldValidation);
+    const { preconditions, gracePeriodSeconds, propagationPolicy } = deleteOptions(
+      new URLSearchParams(),
+      sent.deleteOptions,
+    );
+    const pods = target.registry as unknown as Registry<Pod>;
+    const dry = dryRun || (sent.deleteOptions?.dryRun ?? []).length > 0;
+    const options = { dryRun: dry, gracePeriodSeconds, propagationPolicy, ...(preconditions ? { preconditions } : {}) };
+    await evict(pods, budgets, scopeOf(target, context, params), params.name ?? "", sent, options);
+    return statusResponse(success(201), context);
+  };
+}
 
 const bindingBody = { group: "", version: "v1", kind: "Binding", schema: bindingSchema };
 

@@ -1,0 +1,112 @@
+/** What a pod may not ask of the operating system it is for, nor together with the node's own namespaces. */
+import {
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  notSupported,
+  requiredField,
+} from "../../schema/field-error.ts";
+import { child } from "../../schema/field-path.ts";
+import type { PodSpec } from "./pod.ts";
+import { eachContainer } from "./pod-containers.ts";
+
+const SYSTEMS = ["linux", "windows"];
+
+/** `path` is that of the spec. */
+export function validateOs(spec: PodSpec, path: string): readonly FieldError[] {
+  const name = spec.os?.name;
+  if (name === undefined) return [];
+  if (name === "") return [requiredField(child(path, "os.name"), "cannot be empty")];
+  if (name === "linux") return validateLinux(spec, path);
+  return name === "windows" ? validateWindows(spec, path) : [notSupported(child(path, "os"), name, SYSTEMS)];
+}
+
+function validateLinux(spec: PodSpec, path: string): readonly FieldError[] {
+  const detail = "windows options cannot be set for a linux pod";
+  const places = [
+    { context: spec.securityContext, at: path },
+    ...eachContainer(spec, path).map(({ container, at }) => ({ context: container.securityContext, at })),
+  ];
+  return places
+    .filter(({ context }) => context?.windowsOptions !== undefined)
+    .map(({ at }) => forbiddenField(child(at, "securityContext.windowsOptions"), detail));
+}
+
+const WINDOWS_POD = ["hostUsers", "hostPID", "hostIPC", "shareProcessNamespace"] as const;
+const WINDOWS_POD_CONTEXT = [
+  "appArmorProfile",
+  "seLinuxOptions",
+  "seccompProfile",
+  "fsGroup",
+  "fsGroupChangePolicy",
+  "sysctls",
+  "runAsUser",
+  "runAsGroup",
+  "supplementalGroups",
+  "supplementalGroupsPolicy",
+] as const;
+const WINDOWS_CONTAINER = [
+  "appArmorProfile",
+  "seLinuxOptions",
+  "seccompProfile",
+  "capabilities",
+  "readOnlyRootFilesystem",
+  "privileged",
+  "allowPrivilegeEscalation",
+  "procMount",
+  "runAsUser",
+  "runAsGroup",
+] as const;
+
+function validateWindows(spec: PodSpec, path: string): readonly FieldError[] {
+  const forbid = <T extends object>(object: T | undefined, at: string, names: readonly (keyof T & string)[]) =>
+    names
+      .filter((name) => isSet(object?.[name]))
+      .map((name) => forbiddenField(child(at, name), "cannot be set for a windows pod"));
+  const flags = WINDOWS_POD.filter((name) => name === "hostUsers" || name === "shareProcessNamespace" || spec[name]);
+  return [
+    ...forbid(spec, path, flags),
+    ...forbid(spec.securityContext, child(path, "securityContext"), WINDOWS_POD_CONTEXT),
+    ...eachContainer(spec, path).flatMap(({ container, at }) =>
+      forbid(container.securityContext, child(at, "securityContext"), WINDOWS_CONTAINER),
+    ),
+  ];
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && !(Array.isArray(value) && value.length === 0);
+}
+
+/** Containers that are processes of a Windows node: all of a pod's or none, and on the node's network. */
+export function validateHostProcess(spec: PodSpec, path: string): readonly FieldError[] {
+  const wanted = spec.securityContext?.windowsOptions?.hostProcess;
+  const containers = eachContainer(spec, path);
+  const errors: FieldError[] = [];
+  let count = 0;
+  for (const { container, at } of containers) {
+    const own = container.securityContext?.windowsOptions?.hostProcess;
+    if (wanted !== undefined && own !== undefined && wanted !== own) {
+      const detail = `pod hostProcess value must be identical if both are specified, was ${wanted}`;
+      errors.push(invalidField(child(at, "securityContext.windowsOptions.hostProcess"), own, detail));
+    }
+    if (own ?? wanted) count += 1;
+  }
+  if (count === 0) return errors;
+  if (count !== containers.length) {
+    const detail = "If pod contains any hostProcess containers then all containers must be HostProcess containers";
+    errors.push(invalidField(path, "", detail));
+  }
+  if (spec.hostNetwork !== true) {
+    const detail = "hostNetwork must be true if pod contains any hostProcess containers";
+    errors.push(invalidField(child(path, "hostNetwork"), false, detail));
+  }
+  return errors;
+}
+
+/** Users of the pod's own go with none of the node's namespaces. */
+export function validateHostUsers(spec: PodSpec, path: string): readonly FieldError[] {
+  if (spec.hostUsers !== false) return [];
+  return (["hostNetwork", "hostPID", "hostIPC"] as const)
+    .filter((name) => spec[name] === true)
+    .map((name) => forbiddenField(child(path, name), "when `hostUsers` is false"));
+}

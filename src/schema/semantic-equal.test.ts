@@ -1,0 +1,31 @@
+import t from "tap";
+import { boolean, int32, list, map, object, optional, pointer, quantity, required, string } from "./define.ts";
+import { semanticEqual } from "./semantic-equal.ts";
+
+const part = object("t/v1.Part", { name: optional(1, string) });
+const thing = object("t/v1.Thing", {
+  name: required(1, string),
+  labels: optional(2, map(string)),
+  items: optional(3, list(part)),
+  part: optional(4, part),
+  pointed: pointer(5, part),
+  flag: pointer(6, boolean),
+  count: optional(7, int32),
+  amounts: optional(8, map(quantity)),
+});
+
+t.test("semanticEqual() takes what may be left out for its empty value", async (t) => {
+  const bare = { name: "" };
+  t.ok(semanticEqual(thing, bare, { labels: {}, items: [], part: {}, count: 0 }));
+  t.ok(semanticEqual(thing, { items: [{}] }, { items: [{ name: "" }] }));
+  t.notOk(semanticEqual(thing, bare, { pointed: {} }));
+  t.notOk(semanticEqual(thing, bare, { flag: false }));
+  t.notOk(semanticEqual(thing, bare, { items: [{}] }));
+  t.notOk(semanticEqual(thing, { labels: { a: "b" } }, { labels: { a: "c" } }));
+});
+
+t.test("semanticEqual() compares amounts", async (t) => {
+  t.ok(semanticEqual(thing, { amounts: { cpu: "1" } }, { amounts: { cpu: "1000m" } }));
+  t.notOk(semanticEqual(thing, { amounts: { cpu: "1" } }, { amounts: { cpu: "1001m" } }));
+  t.notOk(semanticEqual(thing, { amounts: { cpu: "1" } }, { amounts: { memory: "1" } }));
+});

@@ -1,0 +1,67 @@
+/**
+ * Whether two values of a schema mean the same: what JSON may leave out is the same as its empty value, and amounts are
+ * compared, not their text.
+ */
+import { deepEqual } from "./equal.ts";
+import { membersOf } from "./members.ts";
+import { parseQuantityText } from "./quantity.ts";
+import type { Field, Schema } from "./schema.ts";
+
+export function semanticEqual(schema: Schema, a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true;
+  switch (schema.type) {
+    case "object":
+      return membersOf(schema).every(({ name, field, schema: target }) =>
+        equalMembers(field, target, memberOf(a, name), memberOf(b, name)),
+      );
+    case "list":
+      return equalLists(schema.items, listOf(a), listOf(b));
+    case "map":
+      return equalMaps(schema.values, mapOf(a), mapOf(b));
+    case "special":
+      if (schema.format !== "quantity" || typeof a !== "string" || typeof b !== "string") return deepEqual(a, b);
+      return parseQuantityText(a)?.nanos === parseQuantityText(b)?.nanos;
+    case "raw":
+      return deepEqual(a, b);
+    default:
+      return (a || undefined) === (b || undefined);
+  }
+}
+
+/** Absence of a pointer is something of its own. */
+function equalMembers(field: Field, target: Schema, a: unknown, b: unknown): boolean {
+  const nilable = field.presence === "pointer" || field.nilable === true;
+  const collection = target.type === "list" || target.type === "map";
+  if (!nilable || collection) return semanticEqual(target, a, b);
+  if (a === undefined || b === undefined) return a === b;
+  return target.type === "object" || target.type === "special" ? semanticEqual(target, a, b) : deepEqual(a, b);
+}
+
+function memberOf(object: unknown, name: string): unknown {
+  const member = (object as Readonly<Record<string, unknown>> | undefined)?.[name];
+  return member === null ? undefined : member;
+}
+
+function listOf(list: unknown): readonly unknown[] {
+  return (list ?? []) as readonly unknown[];
+}
+
+function mapOf(map: unknown): Readonly<Record<string, unknown>> {
+  return (map ?? {}) as Readonly<Record<string, unknown>>;
+}
+
+function equalLists(items: Schema, a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((item, place) => semanticEqual(items, item, b[place]));
+}
+
+function equalMaps(
+  values: Schema,
+  a: Readonly<Record<string, unknown>>,
+  b: Readonly<Record<string, unknown>>,
+): boolean {
+  const names = Object.keys(a);
+  return (
+    names.length === Object.keys(b).length &&
+    names.every((name) => Object.hasOwn(b, name) && semanticEqual(values, a[name], b[name]))
+  );
+}
