@@ -1,6 +1,7 @@
 /** What expressions of webhooks and admission policies may speak of, and how mistakes in them are reported. */
 import { type Compiled, compile } from "../../cel/cel.ts";
 import { type Environment, environment } from "../../cel/environment.ts";
+import { authorizerType, resourceCheckType } from "../../cel/libraries/authorizer.ts";
 import { renderErrors } from "../../cel/source.ts";
 import {
   boolType,
@@ -15,6 +16,7 @@ import {
   typeText,
 } from "../../cel/types.ts";
 import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
+import { nameForms } from "../meta/name-forms.ts";
 
 const groupVersion = { group: stringType, version: stringType };
 const kindType = objectType("kubernetes.GroupVersionKind", { ...groupVersion, kind: stringType });
@@ -66,6 +68,8 @@ const admissionVariables = {
   oldObject: dynType,
   request: requestType,
   namespaceObject: namespaceType,
+  authorizer: authorizerType,
+  "authorizer.requestResource": resourceCheckType,
 } as const;
 
 export interface AdmissionNames {
@@ -79,10 +83,10 @@ const environments = new Map<boolean, Environment>();
 
 export function admissionEnvironment({ params = false, variables }: AdmissionNames = {}): Environment {
   const names = { ...admissionVariables, ...(params ? { params: dynType } : {}) };
-  if (variables !== undefined) return environment({ variables: { ...names, variables } });
+  if (variables !== undefined) return environment({ variables: { ...names, variables }, nameForms });
   let known = environments.get(params);
   if (known === undefined) {
-    known = environment({ variables: names });
+    known = environment({ variables: names, nameForms });
     environments.set(params, known);
   }
   return known;
