@@ -1,5 +1,9 @@
-/** One JSON line per operation of the schema engine: microseconds for a pod of about 3 KB. */
+/**
+ * Run by `make bench`: one JSON line per operation of the schema engine, with the microseconds and the bytes of heap
+ * that it takes for a pod of about 3 KB.
+ */
 import { readFileSync } from "node:fs";
+import { decodeCbor, encodeCbor } from "../schema/cbor.ts";
 import { decode } from "../schema/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { deepEqual } from "../schema/equal.ts";
@@ -10,18 +14,29 @@ import { validate } from "../schema/validate.ts";
 import { pod } from "./core/pod.ts";
 import { podKind } from "./core/pod-kind.ts";
 
+/** Given by `--expose-gc`. */
+declare const gc: (() => void) | undefined;
+
 const text = readFileSync(new URL("./pod.bench.json", import.meta.url));
 const parsed = parseJson(text).value;
 const value = applyDefaults(pod, decode(pod, parsed).value);
 const full = podKind.strategy.setDefaults?.(value) ?? value;
 const json = encodeJson(pod, full);
 const protobuf = encodeProtobuf(pod, full);
+const cbor = encodeCbor(pod, full);
+const structuredCopy = structuredClone(full);
 
 const operations: Readonly<Record<string, () => unknown>> = {
   "JSON.parse": () => JSON.parse(json.toString()),
   "JSON.stringify": () => JSON.stringify(full),
   parseJson: () => parseJson(json),
   decode: () => decode(pod, parsed),
+  "decode, default, validate": () => validate(pod, applyDefaults(pod, decode(pod, parsed).value)),
+  "the same with the kind's own rules": () => {
+    const decoded = applyDefaults(pod, decode(pod, parsed).value);
+    const object = podKind.strategy.setDefaults?.(decoded) ?? decoded;
+    return [validate(pod, object), podKind.strategy.validate?.(object)];
+  },
   applyDefaults: () => applyDefaults(pod, value),
   setDefaults: () => podKind.strategy.setDefaults?.(value),
   validate: () => validate(pod, full),
@@ -29,14 +44,15 @@ const operations: Readonly<Record<string, () => unknown>> = {
   encodeJson: () => encodeJson(pod, full, { omitTypeMeta: true }),
   encodeProtobuf: () => encodeProtobuf(pod, full),
   decodeProtobuf: () => decodeProtobuf(pod, protobuf),
+  encodeCbor: () => encodeCbor(pod, full),
+  decodeCbor: () => decodeCbor(cbor),
   deepEqual: () => deepEqual(full, structuredCopy),
   deepFreeze: () => deepFreeze(decode(pod, parsed).value),
 };
-const structuredCopy = structuredClone(full);
-
-console.log(JSON.stringify({ json: json.length, protobuf: protobuf.length }));
-for (const [name, run] of Object.entries(operations)) {
-  console.log(JSON.stringify({ operation: name, microseconds: Number(microseconds(run).toFixed(2)) }));
+console.log(JSON.stringify({ json: json.length, protobuf: protobuf.length, cbor: cbor.length }));
+for (const [operation, run] of Object.entries(operations)) {
+  const figures = { microseconds: Number(microseconds(run).toFixed(2)), bytes: Math.round(bytesOf(run)) };
+  console.log(JSON.stringify({ operation, ...figures }));
 }
 
 /** CPU time per call: the best of five rounds, after a warm-up. */
@@ -51,4 +67,13 @@ function microseconds(run: () => unknown): number {
     best = Math.min(best, (user + system) / calls);
   }
   return best;
+}
+
+/** Heap per call, as long as nothing is collected meanwhile. */
+function bytesOf(run: () => unknown): number {
+  const calls = 50;
+  gc?.();
+  const before = process.memoryUsage().heapUsed;
+  for (let call = 0; call < calls; call++) run();
+  return (process.memoryUsage().heapUsed - before) / calls;
 }

@@ -27,6 +27,7 @@ t.test("resolvePlain() takes words and numbers as YAML 1.1 does", async (t) => {
     "-": "-",
     "500m": "500m",
     ".inf": ".inf",
+    "1e999": "1e999",
     nUll: "nUll",
   };
   for (const [text, value] of Object.entries(cases)) t.strictSame(resolvePlain(text), value, JSON.stringify(text));

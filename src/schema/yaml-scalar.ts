@@ -13,8 +13,13 @@ const decimal = /^[-+]?(?:0|[1-9][\d_]*)$/;
 const based = /^([-+]?)0([xXbBoO]?)([\da-fA-F_]+)$/;
 const real = /^[-+]?(?:\.[\d_]+|\d[\d_]*(?:\.[\d_]*)?)(?:[eE][-+]?\d+)?$/;
 
-/** What an untagged plain scalar means. Infinite numbers and NaN have no JSON form and stay text. */
+/** What an untagged plain scalar means. Infinite numbers, NaN and numbers too large have no JSON form and stay text. */
 export function resolvePlain(text: string): string | number | boolean | null {
+  const value = resolve(text);
+  return typeof value === "number" && !Number.isFinite(value) ? text : value;
+}
+
+function resolve(text: string): string | number | boolean | null {
   const word = words.get(text);
   if (word !== undefined) return word;
   const first = text.charCodeAt(0);
