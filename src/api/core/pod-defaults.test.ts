@@ -15,7 +15,6 @@ t.test("setPodDefaults() fills in what Kubernetes fills in", async (t) => {
         name: "a",
         image: "web:1",
         imagePullPolicy: "IfNotPresent",
-        resources: {},
         terminationMessagePath: "/dev/termination-log",
         terminationMessagePolicy: "File",
       },

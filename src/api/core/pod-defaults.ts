@@ -50,7 +50,6 @@ function setContainerDefaults<C extends Container | EphemeralContainer>(containe
   const { lifecycle } = container;
   return {
     ...container,
-    resources: container.resources ?? {},
     terminationMessagePath: container.terminationMessagePath || "/dev/termination-log",
     terminationMessagePolicy: container.terminationMessagePolicy || "File",
     imagePullPolicy: container.imagePullPolicy || pullPolicyOf(container.image ?? ""),
