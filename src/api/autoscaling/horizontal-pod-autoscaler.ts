@@ -89,7 +89,8 @@ export type HPAScalingPolicy = Infer<typeof hpaScalingPolicy>;
 export const hpaScalingRules = object("autoscaling/v2.HPAScalingRules", {
   stabilizationWindowSeconds: pointer(3, int32),
   selectPolicy: pointer(1, string),
-  policies: optional(2, list(hpaScalingPolicy)),
+  // An empty list is refused, an absent one is filled in.
+  policies: pointer(2, list(hpaScalingPolicy)),
   tolerance: pointer(4, quantity, { featureGate: "HPAConfigurableTolerance" }),
 });
 export type HPAScalingRules = Infer<typeof hpaScalingRules>;
