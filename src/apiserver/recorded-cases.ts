@@ -175,7 +175,7 @@ function differences({ kind, expect }: RecordedCase, answer: Answer, before: Jso
     const made = STATUS_LEFT_OUT.has(kind) ? all.filter(({ path }) => !/^\/status(?:\/|$)/.test(path)) : all;
     const wanted = expect.diff.map((change) => masked(change) as Change);
     const left = wanted.filter((change) => !made.some((one) => sameChange(one, change)));
-    const surplus = made.filter((change) => !wanted.some((one) => sameChange(one, change)));
+    const surplus = made.filter((change) => !wanted.some((one) => sameChange(change, one)));
     found.push(...left.map((change) => `lacks ${JSON.stringify(change)}`));
     found.push(...surplus.map((change) => `has also ${JSON.stringify(change)}`));
   }
