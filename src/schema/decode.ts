@@ -205,12 +205,15 @@ function itemOf(schema: Schema, decode: Decoder, value: unknown, walk: Walk): un
   return schema.type === "object" ? decode({}, walk) : zeroOf(schema);
 }
 
+/** Go reads these forms by themselves: what they do not know is dropped unreported, another form leaves a list empty. */
 function either(schema: EitherSchema): Decoder {
   return (value, walk) => {
     if (value === null) return undefined;
+    const quiet = walk.report ? { ...walk, report: false } : walk;
     if (typeof value === "boolean" && schema.boolean !== undefined) return value;
-    if (Array.isArray(value) && schema.list !== undefined) return decoderOf(schema.list.schema())(value, walk);
-    return isPlainObject(value) ? decoderOf(schema.object.schema())(value, walk) : fail(walk, schema.expected);
+    if (Array.isArray(value) && schema.list !== undefined) return decoderOf(schema.list.schema())(value, quiet);
+    if (isPlainObject(value)) return decoderOf(schema.object.schema())(value, quiet);
+    return schema.list === undefined ? fail(walk, schema.expected) : [];
   };
 }
 

@@ -164,7 +164,9 @@ function compile(schema: Schema): Writer {
       return (value: unknown) => {
         if (typeof value === "boolean") return String(value);
         const form = Array.isArray(value) ? schema.list : schema.object;
-        return form === undefined ? "null" : writerOf(form.schema() as Schema)(value as never);
+        return form === undefined || (isEmptyValue(value) && Array.isArray(value))
+          ? "null"
+          : writerOf(form.schema() as Schema)(value as never);
       };
     case "special":
       return (value: string | number) => (typeof value === "string" ? quoted(value) : String(value));

@@ -143,7 +143,7 @@ export interface ListSchema extends Of<unknown>, Ruled {
 export interface EitherSchema extends Of<unknown>, Ruled {
   readonly type: "either";
   readonly name: string;
-  /** What Go says of a value of another form. */
+  /** What Go says of a value of another form, where there is no list to leave empty. */
   readonly expected: string;
   /** The number of a boolean member, which is true beside an object. */
   readonly boolean?: number;

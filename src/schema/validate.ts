@@ -55,8 +55,20 @@ function isClosedSet(schema: StringSchema): boolean {
   return schema.values !== undefined && schema.judgedByKind !== true;
 }
 
+const ownChecks = new WeakMap<Schema, Check | null>();
+
+/** What a schema asks of a value besides what it asks of its parts. */
+export function ownCheckOf(schema: Schema): Check | undefined {
+  let check = ownChecks.get(schema);
+  if (check === undefined) {
+    check = (schema.rules === undefined ? null : compileRules(schema.rules, schema.nullable === true)) ?? null;
+    ownChecks.set(schema, check);
+  }
+  return check ?? undefined;
+}
+
 function compile(schema: Schema): Check | null {
-  const own = schema.rules === undefined ? undefined : compileRules(schema.rules, schema.nullable === true);
+  const own = ownCheckOf(schema);
   const parts = partsCheck(schema);
   if (own === undefined) return parts;
   if (parts === null) return own;

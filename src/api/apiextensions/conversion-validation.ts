@@ -57,7 +57,11 @@ function checkClient(client: WebhookClientConfig, field: string, options: Conver
   if ((url === undefined) === (service === undefined)) {
     errors.push(requiredField(field, "exactly one of url or service is required"));
   } else if (url !== undefined) errors.push(...validateWebhookUrl(url, child(field, "url")));
-  else if (service !== undefined) errors.push(...validateWebhookService(service, child(field, "service")));
+  else if (service !== undefined) {
+    // Kubernetes mistakes the name for the namespace here, and the namespace for the name.
+    const { name: namespace, namespace: name } = service;
+    errors.push(...validateWebhookService({ ...service, name, namespace }, child(field, "service")));
+  }
   const judged = caBundle !== "" && options.anyCaBundle !== true;
   return judged ? [...errors, ...validateCaBundle(caBundle, child(field, "caBundle"))] : errors;
 }

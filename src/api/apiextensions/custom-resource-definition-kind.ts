@@ -52,6 +52,7 @@ const strategy: Strategy<CustomResourceDefinition> = {
     return nextGeneration(kept, previous, !deepEqual(next.spec, previous.spec));
   },
   validate: validateDefinition,
+  allowUnconditionalUpdate: false,
 };
 
 const createdAtColumn: Column<CustomResourceDefinition> = {

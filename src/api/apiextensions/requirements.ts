@@ -4,7 +4,7 @@
  */
 import { findBadDefaults } from "../../schema/structural/defaults.ts";
 import { findUnstructural } from "../../schema/structural/invariants.ts";
-import { itemsOf, type JsonSchemaProps, valuesOf } from "../../schema/structural/json-schema-props.ts";
+import { type JsonSchemaProps, somePart } from "../../schema/structural/json-schema-props.ts";
 import { findBadKeys, findOpenSetItems } from "../../schema/structural/list-keywords.ts";
 import { objectMeta } from "../meta/object-meta.ts";
 import type { CustomResourceDefinitionSpec } from "./custom-resource-definition.ts";
@@ -57,18 +57,4 @@ export function hasExtensions(root: JsonSchemaProps): boolean {
       ([name, value]) => name.startsWith("x-kubernetes-") && value !== undefined && value !== false,
     ),
   );
-}
-
-/** Whether a schema, or any below it, is found. */
-function somePart(props: JsonSchemaProps, finds: (props: JsonSchemaProps) => boolean): boolean {
-  if (finds(props)) return true;
-  const lists = [props.allOf, props.anyOf, props.oneOf, Array.isArray(props.items) ? props.items : undefined];
-  const maps = [props.properties, props.definitions, props.patternProperties];
-  return [
-    itemsOf(props),
-    valuesOf(props),
-    props.not,
-    ...lists.flatMap((list) => list ?? []),
-    ...maps.flatMap((map) => Object.values(map ?? {})),
-  ].some((part) => part !== undefined && somePart(part, finds));
 }

@@ -4,13 +4,13 @@ import { child } from "../../schema/field-path.ts";
 import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";
 import { findSchemaErrors } from "../../schema/structural/load.ts";
 import { objectMeta } from "../meta/object-meta.ts";
+import { evaluateRules } from "./evaluate-rules.ts";
 import type { SchemaRequirements } from "./requirements.ts";
+import { RuleCosts, type RuleCostsOptions } from "./rule-costs.ts";
 
-export interface SchemaOptions extends SchemaRequirements {
+export interface SchemaOptions extends SchemaRequirements, RuleCostsOptions {
   /** The status is served and validated apart, so nothing at the root may speak of it. */
   readonly status: boolean;
-  /** What rules that stand unchanged in a stored definition cost is not held against them. */
-  readonly unchanged?: boolean;
 }
 
 export function validateSchema(
@@ -23,8 +23,16 @@ export function validateSchema(
   const errors = options.status ? [...checkRoot(schema, field)] : [];
   if (schema.nullable === true)
     errors.push(forbiddenField(child(field, "nullable"), "nullable cannot be true at the root"));
-  errors.push(...findSchemaErrors(schema, { ...options, name: "resource", metadata: objectMeta, path: field }));
-  return errors;
+  const expressions = new RuleCosts(options);
+  const found = findSchemaErrors(schema, {
+    ...options,
+    name: "resource",
+    metadata: objectMeta,
+    path: field,
+    expressions,
+    examine: (part, value, at) => evaluateRules(part, value, { field: at, old: value }).errors,
+  });
+  return [...errors, ...found, ...expressions.totalErrors(field)];
 }
 
 /** As Kubernetes' fields are named; their JSON names are derived. */

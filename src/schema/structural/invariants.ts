@@ -21,7 +21,7 @@ function findInPart(props: JsonSchemaProps, level: Level, path: string): readonl
   const items = itemsOf(props);
   const values = valuesOf(props);
   return [
-    ...(props.type === "array" && props.items === undefined
+    ...(props.type === "array" && items === undefined
       ? [requiredField(child(path, "items"), "must be specified")]
       : []),
     ...(items === undefined ? [] : findInPart(items, "item", child(path, "items"))),

@@ -68,3 +68,17 @@ export function propertyOf(props: JsonSchemaProps, name: string): JsonSchemaProp
   const { properties } = props;
   return properties !== undefined && Object.hasOwn(properties, name) ? properties[name] : undefined;
 }
+
+/** Whether a schema, or any below it, is found. */
+export function somePart(props: JsonSchemaProps, finds: (props: JsonSchemaProps) => boolean): boolean {
+  if (finds(props)) return true;
+  const lists = [props.allOf, props.anyOf, props.oneOf, Array.isArray(props.items) ? props.items : undefined];
+  const maps = [props.properties, props.definitions, props.patternProperties];
+  return [
+    itemsOf(props),
+    valuesOf(props),
+    props.not,
+    ...lists.flatMap((list) => list ?? []),
+    ...maps.flatMap((map) => Object.values(map ?? {})),
+  ].some((part) => part !== undefined && somePart(part, finds));
+}

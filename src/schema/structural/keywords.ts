@@ -1,7 +1,7 @@
 /** What a CustomResourceDefinition's schema may say at all, keyword by keyword, structural or not. */
 import { type FieldError, forbiddenField, invalidField, notSupported, requiredField } from "../field-error.ts";
 import { child, index, key } from "../field-path.ts";
-import { itemsOf, type JsonSchemaProps, propertiesOf, valuesOf } from "./json-schema-props.ts";
+import { itemsOf, type JsonSchemaProps, propertiesOf, somePart, valuesOf } from "./json-schema-props.ts";
 import { checkListType, findBadKeys, findOpenSetItems } from "./list-keywords.ts";
 import { checkValidations } from "./validation-keywords.ts";
 
@@ -16,11 +16,9 @@ export interface KeywordOptions {
 /** Follows the walk, since what a rule may cost depends on the lists around it. */
 export interface Expressions {
   check(props: JsonSchemaProps, path: string, uncorrelatable: string | undefined): readonly FieldError[];
-  /** For a part below: a property, all values of a map, all items of a list. */
-  enter(props: JsonSchemaProps, step: ExpressionStep): Expressions;
+  /** For the parts below a schema. */
+  enter(props: JsonSchemaProps, path: string, into: "properties" | "values" | "items"): Expressions;
 }
-
-export type ExpressionStep = { readonly property: string } | "values" | "items";
 
 interface Place {
   /** Why no default may stand here. */
@@ -66,7 +64,7 @@ class Walker {
     const values = valuesOf(props);
     if (values !== undefined) {
       const noDefaults = "inside additionalProperties applying to object metadata";
-      const expressions = place.expressions?.enter(values, "values");
+      const expressions = place.expressions?.enter(props, path, "values");
       const next = place.insideMetadata === true ? { ...place, noDefaults, expressions } : { ...place, expressions };
       this.walk(values, child(path, "additionalProperties"), next);
     }
@@ -78,7 +76,7 @@ class Walker {
         ...(props["x-kubernetes-map-type"] === "atomic" ? { uncorrelatable: path } : {}),
         ...(inMetadata ? { insideMetadata: true } : {}),
         ...(inMetadata && root ? { noDefaults: `in top-level ${name}` } : {}),
-        expressions: place.expressions?.enter(property, { property: name }),
+        expressions: place.expressions?.enter(props, path, "properties"),
       });
     }
   }
@@ -102,7 +100,7 @@ class Walker {
     const next = props["x-kubernetes-list-type"] === "map" ? place : { ...place, uncorrelatable: path };
     const items = itemsOf(props);
     if (items !== undefined) {
-      this.walk(items, child(path, "items"), { ...next, expressions: place.expressions?.enter(items, "items") });
+      this.walk(items, child(path, "items"), { ...next, expressions: place.expressions?.enter(props, path, "items") });
     }
     for (const [i, nested] of (Array.isArray(props.items) ? props.items : []).entries()) {
       this.walk(nested, index(child(path, "items"), i), { ...next, expressions: undefined });
@@ -131,7 +129,8 @@ function checkPart(
   }
   for (const name of unsupported) if (isSaid(props[name])) forbid(name, `${name} is not supported`);
   if (type === "null") forbid("type", "type cannot be set to null, use nullable as an alternative");
-  if (Array.isArray(props.items)) forbid("items", "items must be a schema object and not an array");
+  if (Array.isArray(props.items) && props.items.length > 0)
+    forbid("items", "items must be a schema object and not an array");
   if (place.insideMetadata === true && props["x-kubernetes-embedded-resource"] === true) {
     forbid("x-kubernetes-embedded-resource", "must not be used inside of resource meta");
   }
@@ -143,6 +142,17 @@ function checkPart(
     forbid("additionalProperties", "additionalProperties and properties are mutual exclusive");
   }
   return errors;
+}
+
+/** Whether anything in the schema cannot be read as a structural one at all. */
+export function saysUnsupported(root: JsonSchemaProps): boolean {
+  return somePart(
+    root,
+    (props) =>
+      unsupported.some((name) => isSaid(props[name])) ||
+      (Array.isArray(props.items) && props.items.length > 0) ||
+      props["x-kubernetes-preserve-unknown-fields"] === false,
+  );
 }
 
 function isSaid(value: unknown): boolean {

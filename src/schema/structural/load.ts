@@ -12,7 +12,7 @@ import { convertResource } from "./convert.ts";
 import { type DefaultsOptions, findBadDefaults } from "./defaults.ts";
 import { findUnstructural } from "./invariants.ts";
 import type { JsonSchemaProps } from "./json-schema-props.ts";
-import { findBadKeywords, type KeywordOptions } from "./keywords.ts";
+import { findBadKeywords, type KeywordOptions, saysUnsupported } from "./keywords.ts";
 
 export interface LoadOptions extends DefaultsOptions, KeywordOptions {
   /** The field that holds the schema, for errors: `spec.validation.openAPIV3Schema`. */
@@ -33,7 +33,8 @@ export function load(props: JsonSchemaProps, options: LoadOptions): Loaded {
 /** What Kubernetes says of a schema, in its order. Expressions are looked at only where everything else is right. */
 export function findSchemaErrors(props: JsonSchemaProps, options: LoadOptions): readonly FieldError[] {
   const { path = "openAPIV3Schema", requireStructural = true } = options;
-  if (!requireStructural) return findBadKeywords(props, path, withoutExpressions(options));
+  // Of a schema that says what no structural schema can, only that is worth telling.
+  if (!requireStructural || saysUnsupported(props)) return findBadKeywords(props, path, withoutExpressions(options));
   const unstructural = findUnstructural(props, path);
   // Looked at even where it is no schema of ours: the one message that helps may be there.
   const errors = unstructural.length > 0 ? unstructural : findBadDefaults(asResource(props), path, options);

@@ -1,0 +1,230 @@
+/** Evaluates the rules of a custom resource: on itself, and on what it was before. */
+import type { Variables } from "../../cel/cel.ts";
+import { PER_RESOURCE_COST_MAX } from "../../cel/limits.ts";
+import { nativeOf } from "../../cel/native.ts";
+import { Optional, type Value } from "../../cel/value.ts";
+import { oldItems, oldMember } from "../../schema/correlate.ts";
+import { deepEqual } from "../../schema/equal.ts";
+import {
+  duplicateField,
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  renderFieldError,
+  requiredField,
+} from "../../schema/field-error.ts";
+import { child, index, key } from "../../schema/field-path.ts";
+import { membersOf } from "../../schema/members.ts";
+import { isPlainObject } from "../../schema/plain.ts";
+import type { ValidationRule } from "../../schema/rules.ts";
+import type { Schema } from "../../schema/schema.ts";
+import { type CompiledRule, compileRules } from "./validation-rules.ts";
+
+export interface RuleFindings {
+  readonly errors: readonly FieldError[];
+  /** What is wrong but was so before: `spec.size: Invalid value: "integer": …`. */
+  readonly warnings: readonly string[];
+}
+
+export interface EvaluateOptions {
+  /** The path of the value. */
+  readonly field?: string;
+  /** What was there before; undefined for a new value. */
+  readonly old?: unknown;
+  /** The value is a whole resource. */
+  readonly resourceRoot?: boolean;
+  /** Untouched parts keep what was wrong with them. */
+  readonly ratchet?: boolean;
+}
+
+export function evaluateRules(schema: Schema, value: unknown, options: EvaluateOptions = {}): RuleFindings {
+  const run = new Run(options.ratchet === true);
+  run.visit({ schema, value, old: options.old, field: options.field ?? "" }, options.resourceRoot === true);
+  return run;
+}
+
+interface Part {
+  readonly schema: Schema;
+  readonly value: unknown;
+  readonly old: unknown;
+  readonly field: string;
+}
+
+class Run implements RuleFindings {
+  readonly errors: FieldError[] = [];
+  readonly warnings: string[] = [];
+  readonly #ratchet: boolean;
+  #budget = PER_RESOURCE_COST_MAX;
+
+  constructor(ratchet: boolean) {
+    this.#ratchet = ratchet;
+  }
+
+  visit(part: Part, resourceRoot = false): void {
+    const { schema, value } = part;
+    if (value === null || value === undefined || this.#budget < 0 || !hasRules(schema)) return;
+    for (const rule of compiledOf(schema, resourceRoot)) {
+      this.#apply(rule, part);
+      if (this.#budget < 0) return;
+    }
+    this.#visitParts(part);
+  }
+
+  #visitParts({ schema, value, old, field }: Part): void {
+    if (schema.type === "object" && isPlainObject(value)) {
+      for (const { name, schema: member } of membersOf(schema)) {
+        if (!Object.hasOwn(value, name)) continue;
+        this.visit({
+          schema: member,
+          value: value[name],
+          old: oldMember(schema, old, name),
+          field: child(field, name),
+        });
+      }
+    } else if (schema.type === "map" && isPlainObject(value)) {
+      for (const name of Object.keys(value)) {
+        const part = { value: value[name], old: oldMember(schema, old, name), field: key(field, name) };
+        this.visit({ schema: schema.values, ...part });
+      }
+    } else if (schema.type === "list" && Array.isArray(value)) {
+      const oldOf = oldItems(schema, old);
+      for (const [place, item] of value.entries()) {
+        this.visit({ schema: schema.items, value: item, old: oldOf(item), field: index(field, place) });
+      }
+    }
+  }
+
+  #apply(compiled: CompiledRule, part: Part): void {
+    const { rule, program, usesOldSelf } = compiled;
+    const wrong = (detail: string): void =>
+      void this.errors.push(invalidField(at(part), typeName(part.schema), detail));
+    if (compiled.error !== undefined) wrong(`rule compile error: ${compiled.error}`);
+    if (program === undefined) return;
+    // Without a value before there is nothing to compare with, unless the rule says that it can do without.
+    if (usesOldSelf && isAbsent(part.old) && rule.optionalOldSelf !== true) return;
+    const variables = variablesOf(compiled, part);
+    const { value, error, cost } = program.evaluate(variables);
+    if (!this.#spend(cost, error?.costExceeded === true)) {
+      const end = "no further validation rules will be run";
+      if (error?.costExceeded === true) {
+        wrong(`'${error.message}': ${end} due to call cost exceeds limit for rule: ${ruleText(rule)}`);
+      } else wrong(`validation failed due to running out of cost budget, ${end}`);
+      return;
+    }
+    if (error !== undefined) wrong(failureText(error.message, rule));
+    else if (value !== true) this.#report(compiled, part, this.#messageOf(compiled, variables));
+  }
+
+  /** False when there is nothing left to spend. */
+  #spend(cost: number, exceeded: boolean): boolean {
+    this.#budget = exceeded || cost > this.#budget ? -1 : this.#budget - cost;
+    return this.#budget >= 0;
+  }
+
+  #messageOf({ rule, message }: CompiledRule, variables: Variables): string {
+    const outcome = message?.evaluate(variables, { budget: Math.min(this.#budget, PER_RESOURCE_COST_MAX) });
+    if (outcome === undefined) return plainMessage(rule);
+    this.#spend(outcome.cost, outcome.error?.costExceeded === true);
+    const text = typeof outcome.value === "string" ? outcome.value.trim() : "";
+    const fit = text !== "" && text.length <= MESSAGE_MAX && !/[\r\n]/.test(text);
+    return fit ? text : plainMessage(rule);
+  }
+
+  #report({ rule, usesOldSelf }: CompiledRule, part: Part, detail: string): void {
+    const error = errorFor(rule, at(part, rule.fieldPath ?? ""), typeName(part.schema), detail);
+    const untouched = !usesOldSelf && this.#ratchet && !isAbsent(part.old) && deepEqual(part.old, part.value);
+    if (untouched) this.warnings.push(`${error.field}: ${renderFieldError(error)}`);
+    else this.errors.push(error);
+  }
+}
+
+/** Longer messages tell less than the rule's own. */
+const MESSAGE_MAX = 5120;
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null;
+}
+
+function variablesOf({ rule }: CompiledRule, { schema, value, old }: Part): Variables {
+  const oldSelf = (): Value => nativeOf(schema, old);
+  if (rule.optionalOldSelf !== true) return { self: () => nativeOf(schema, value), oldSelf };
+  return {
+    self: () => nativeOf(schema, value),
+    oldSelf: () => (isAbsent(old) ? Optional.none : Optional.of(oldSelf())),
+  };
+}
+
+/** The field of a part, or of one inside it. Go's word for the root stands where there is none. */
+function at({ field }: Part, inside = ""): string {
+  // Within brackets a path needs no quotes, and no dot before them.
+  const below = inside.replace(/\['((?:[^'\\]|\\.)*)'\]/g, (_, name: string) => `[${name.replace(/\\(.)/g, "$1")}]`);
+  if (below === "") return field === "" ? "<nil>" : field;
+  return below.startsWith("[") ? `${field}${below}` : child(field, below.replace(/^\./, ""));
+}
+
+function typeName(schema: Schema): string {
+  return schema.rules?.types?.length === 1 ? (schema.rules.types[0] ?? "") : "";
+}
+
+function errorFor(rule: ValidationRule, field: string, badValue: string, detail: string): FieldError {
+  switch (rule.reason) {
+    case "FieldValueForbidden":
+      return forbiddenField(field, detail);
+    case "FieldValueRequired":
+      return requiredField(field, detail);
+    case "FieldValueDuplicate":
+      return duplicateField(field, badValue);
+    default:
+      return invalidField(field, badValue, detail);
+  }
+}
+
+function ruleText(rule: ValidationRule): string {
+  return (rule.message || rule.rule).trim();
+}
+
+function plainMessage(rule: ValidationRule): string {
+  return rule.message ? rule.message.trim() : `failed rule: ${ruleText(rule)}`;
+}
+
+function failureText(message: string, rule: ValidationRule): string {
+  if (!message.startsWith("no such overload")) return `${message} evaluating rule: ${ruleText(rule)}`;
+  const why = "call arguments did not match a supported operator, function or macro signature for rule";
+  return `'${message}': ${why}: ${ruleText(rule)}`;
+}
+
+const compiledRules = new WeakMap<Schema, readonly CompiledRule[]>();
+
+function compiledOf(schema: Schema, resourceRoot: boolean): readonly CompiledRule[] {
+  let rules = compiledRules.get(schema);
+  if (rules === undefined) {
+    rules = schema.rules?.validations === undefined ? [] : (compileRules(schema, { resourceRoot }) ?? []);
+    compiledRules.set(schema, rules);
+  }
+  return rules;
+}
+
+const ruled = new WeakMap<Schema, boolean>();
+
+/** Whether a rule stands at a schema or below it. Parts of custom resources do not contain themselves. */
+export function hasRules(schema: Schema): boolean {
+  let has = ruled.get(schema);
+  if (has === undefined) {
+    has = schema.unstructured === true && (schema.rules?.validations !== undefined || partsHaveRules(schema));
+    ruled.set(schema, has);
+  }
+  return has;
+}
+
+function partsHaveRules(schema: Schema): boolean {
+  switch (schema.type) {
+    case "object":
+      return membersOf(schema).some((member) => hasRules(member.schema));
+    case "map":
+      return hasRules(schema.values);
+    case "list":
+      return hasRules(schema.items);
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,152 @@
+/** Looks at the rules of a definition when it is written: do they compile, and what may they cost? */
+
+import { typeOf } from "../../cel/declare.ts";
+import type { UnboundedPart } from "../../cel/estimate.ts";
+import { REQUEST_BYTES_MAX, RULE_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX } from "../../cel/limits.ts";
+import { type FieldError, forbiddenField, invalidField } from "../../schema/field-error.ts";
+import { child, index } from "../../schema/field-path.ts";
+import type { Schema } from "../../schema/schema.ts";
+import { convertPart, convertResource } from "../../schema/structural/convert.ts";
+import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";
+import type { Expressions } from "../../schema/structural/keywords.ts";
+import { objectMeta } from "../meta/object-meta.ts";
+import { type CompiledRule, compileRules, type RuleOptions } from "./validation-rules.ts";
+
+export interface RuleCostsOptions extends RuleOptions {
+  /** Rules that are stored already keep what they cost. */
+  readonly unchanged?: boolean;
+}
+
+interface Cost {
+  readonly field: string;
+  readonly cost: number;
+}
+
+/** As many are named when all together cost too much. */
+const DEAREST_MAX = 4;
+
+class Total {
+  sum = 0;
+  readonly dearest: Cost[] = [];
+
+  observe(field: string, cost: number): void {
+    this.sum += cost;
+    this.dearest.push({ field, cost });
+    this.dearest.sort((a, b) => b.cost - a.cost);
+    this.dearest.length = Math.min(this.dearest.length, DEAREST_MAX);
+  }
+}
+
+interface Around {
+  readonly root: boolean;
+  /** How many values a request can hold here at most; undefined when a list or map around has no bound. */
+  readonly cardinality: number | undefined;
+  /** The lists and maps around that have none. */
+  readonly unbounded: readonly string[];
+}
+
+export class RuleCosts implements Expressions {
+  readonly #total: Total;
+  readonly #around: Around;
+  readonly #options: RuleCostsOptions;
+
+  constructor(
+    options: RuleCostsOptions,
+    around: Around = { root: true, cardinality: 1, unbounded: [] },
+    total: Total = new Total(),
+  ) {
+    this.#options = options;
+    this.#around = around;
+    this.#total = total;
+  }
+
+  enter(props: JsonSchemaProps, path: string, into: "properties" | "values" | "items"): RuleCosts {
+    const { cardinality, unbounded } = this.#around;
+    if (into === "properties") return this.#below({ root: false, cardinality, unbounded });
+    const word = into === "items" ? "maxItems" : "maxProperties";
+    const most = props[word];
+    if (most === undefined) {
+      return this.#below({ root: false, cardinality: undefined, unbounded: [...unbounded, `give ${path} a ${word}`] });
+    }
+    const product = cardinality === undefined ? undefined : cardinality * most;
+    return this.#below({ root: false, cardinality: product, unbounded });
+  }
+
+  #below(around: Around): RuleCosts {
+    return new RuleCosts(this.#options, around, this.#total);
+  }
+
+  check(props: JsonSchemaProps, path: string, uncorrelatable: string | undefined): readonly FieldError[] {
+    const options = { name: path, metadata: objectMeta };
+    const resourceRoot = this.#around.root;
+    const schema = resourceRoot ? convertResource(props, options) : convertPart(props, options);
+    const rules = compileRules(schema, { ...this.#options, resourceRoot });
+    const field = child(path, "x-kubernetes-validations");
+    if (rules === undefined) {
+      const detail = "internal error: failed to retrieve type information for x-kubernetes-validations";
+      return [{ type: "InternalError", field, detail }];
+    }
+    const each = this.#cardinalityOf(schema);
+    return rules.flatMap((rule, i) => this.#checkRule(rule, index(field, i), each, uncorrelatable));
+  }
+
+  /** Of values of which a request holds as many as it can, each takes at least a few bytes and a comma. */
+  #cardinalityOf(schema: Schema): number {
+    const { cardinality, root } = this.#around;
+    if (cardinality !== undefined) return cardinality;
+    return Math.floor(REQUEST_BYTES_MAX / ((typeOf(schema, { resourceRoot: root })?.minSize ?? 0) + 1));
+  }
+
+  #checkRule(compiled: CompiledRule, path: string, each: number, uncorrelatable: string | undefined): FieldError[] {
+    const { rule, program, message } = compiled;
+    const field = child(path, "rule");
+    const errors: FieldError[] = [];
+    if (program !== undefined) {
+      const { max, unbounded } = program.estimate;
+      errors.push(...this.#weigh(field, max * each, "estimated rule cost", unbounded));
+    }
+    if (compiled.error !== undefined) errors.push(invalidField(field, rule, compiled.error));
+    const messageField = child(path, "messageExpression");
+    if (compiled.messageError !== undefined) errors.push(invalidField(messageField, rule, compiled.messageError));
+    if (message !== undefined) {
+      const { max, unbounded } = message.estimate;
+      errors.push(...this.#weigh(messageField, max, "estimated messageExpression cost", unbounded));
+    }
+    if (program === undefined) return errors;
+    if (compiled.usesOldSelf && uncorrelatable !== undefined) {
+      const why = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${uncorrelatable}`;
+      errors.push(invalidField(field, rule.rule, why));
+    } else if (!compiled.usesOldSelf && rule.optionalOldSelf !== undefined) {
+      const why = "may not be set if oldSelf is not used in rule";
+      errors.push(invalidField(child(path, "optionalOldSelf"), rule.optionalOldSelf, why));
+    }
+    return errors;
+  }
+
+  #weigh(field: string, cost: number, what: string, parts: readonly UnboundedPart[]): readonly FieldError[] {
+    if (this.#options.unchanged === true) return [];
+    this.#total.observe(field, cost);
+    if (cost <= RULE_ESTIMATE_MAX) return [];
+    const advice = [...this.#around.unbounded, ...parts.map(({ path, bound }) => `give ${path} a ${bound}`)];
+    return [forbiddenField(field, costText(what, cost / RULE_ESTIMATE_MAX, advice))];
+  }
+
+  /** To be asked when all rules have been checked. */
+  totalErrors(field: string): readonly FieldError[] {
+    if (this.#total.sum <= SCHEMA_ESTIMATE_MAX) return [];
+    const why = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
+    const what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
+    return [
+      ...this.#total.dearest.map((one) => forbiddenField(one.field, why)),
+      forbiddenField(field, costText(what, this.#total.sum / SCHEMA_ESTIMATE_MAX, [])),
+    ];
+  }
+}
+
+function costText(what: string, factor: number, advice: readonly string[]): string {
+  // A factor that large tells of a rule that will never do without bounds; its size tells nothing more.
+  const times = factor > 100 ? "more than 100x" : `${factor.toFixed(factor < 1.5 ? 6 : 1)}x`;
+  const hint = "try simplifying the rule, or adding maxItems, maxProperties, and maxLength";
+  const text = `${what} exceeds budget by factor of ${times} (${hint} where arrays, maps, and strings are declared)`;
+  return advice.length === 0 ? text : `${text}: ${advice.join(", ")}`;
+}

@@ -1,0 +1,60 @@
+/** The expressions of `x-kubernetes-validations`, compiled against the schema they stand at. */
+import { type Compiled, compile, type Program } from "../../cel/cel.ts";
+import { typeOf } from "../../cel/declare.ts";
+import { environment } from "../../cel/environment.ts";
+import { renderErrors } from "../../cel/source.ts";
+import { optionalType, type Type } from "../../cel/types.ts";
+import type { ValidationRule } from "../../schema/rules.ts";
+import type { Schema } from "../../schema/schema.ts";
+import { nameForms } from "../meta/name-forms.ts";
+
+export interface CompiledRule {
+  readonly rule: ValidationRule;
+  /** Absent for a rule without an expression, and where `error` says why. */
+  readonly program?: Program;
+  readonly error?: string;
+  /** It speaks of the value before, and so has nothing to say of a new one. */
+  readonly usesOldSelf: boolean;
+  readonly message?: Program;
+  readonly messageError?: string;
+}
+
+export interface RuleOptions {
+  /** The schema is that of a whole resource. */
+  readonly resourceRoot?: boolean;
+  /** Whether an expression was accepted before, when it may use what is new in this version. */
+  readonly stored?: (expression: string) => boolean;
+}
+
+/** In the order of the schema. Undefined when nothing is known of its values, so that no rule can be written. */
+export function compileRules(schema: Schema, options: RuleOptions = {}): readonly CompiledRule[] | undefined {
+  const rules = schema.rules?.validations ?? [];
+  const self = typeOf(schema, { resourceRoot: options.resourceRoot === true });
+  return self === undefined ? undefined : rules.map((rule) => compileRule(rule, self, options));
+}
+
+function compileRule(rule: ValidationRule, self: Type, { stored = () => true }: RuleOptions): CompiledRule {
+  if (rule.rule.trim() === "") return { rule, usesOldSelf: false };
+  const oldSelf = rule.optionalOldSelf === true ? optionalType(self) : self;
+  const compiled = (source: string): Compiled =>
+    compile(source, environment({ variables: { self, oldSelf }, nameForms, stored: stored(source) }));
+  const { program, errors } = compiled(rule.rule);
+  if (errors !== undefined) {
+    return { rule, usesOldSelf: false, error: `compilation failed: ${renderErrors(errors, rule.rule)}` };
+  }
+  if (program.resultType.kind !== "bool") {
+    return { rule, usesOldSelf: false, error: "cel expression must evaluate to a bool" };
+  }
+  const known = { rule, program, usesOldSelf: program.uses("oldSelf") };
+  const expression = rule.messageExpression ?? "";
+  return expression === "" ? known : { ...known, ...messageOf(compiled(expression), expression) };
+}
+
+function messageOf({ program, errors }: Compiled, source: string): Pick<CompiledRule, "message" | "messageError"> {
+  if (errors !== undefined) {
+    return { messageError: `messageExpression compilation failed: ${renderErrors(errors, source)}` };
+  }
+  return program.resultType.kind === "string"
+    ? { message: program }
+    : { messageError: "messageExpression must evaluate to a string" };
+}

@@ -1,0 +1,48 @@
+/** Validation of an update: what was invalid before and has not been touched may stay. */
+import { memberPath, Report } from "./check-rules.ts";
+import { oldItems, oldMember } from "./correlate.ts";
+import { findDuplicates } from "./duplicates.ts";
+import { deepEqual } from "./equal.ts";
+import type { FieldError } from "./field-error.ts";
+import { index } from "./field-path.ts";
+import { membersOf } from "./members.ts";
+import { isPlainObject } from "./plain.ts";
+import type { Schema } from "./schema.ts";
+import { ownCheckOf, validate } from "./validate.ts";
+
+/** As `validate`, without the errors of parts that are as they were. */
+export function validateChange(schema: Schema, value: unknown, old: unknown, field = ""): readonly FieldError[] {
+  const errors = validate(schema, value, field);
+  if (errors.length === 0) return errors;
+  const report = new Report(field);
+  checkChange(schema, value, old, "", report);
+  if (findDuplicates(schema, old, field).length === 0) report.add(...findDuplicates(schema, value, field));
+  return report.errors;
+}
+
+function checkChange(schema: Schema, value: unknown, old: unknown, path: string, report: Report): void {
+  if (old !== undefined && deepEqual(value, old)) return;
+  ownCheckOf(schema)?.(value, path, report);
+  switch (schema.type) {
+    case "object":
+      if (!isPlainObject(value)) return;
+      for (const { name, schema: member } of membersOf(schema)) {
+        if (!Object.hasOwn(value, name)) continue;
+        checkChange(member, value[name], oldMember(schema, old, name), memberPath(path, name), report);
+      }
+      return;
+    case "map":
+      if (!isPlainObject(value)) return;
+      for (const name of Object.keys(value)) {
+        checkChange(schema.values, value[name], oldMember(schema, old, name), memberPath(path, name), report);
+      }
+      return;
+    case "list": {
+      if (!Array.isArray(value)) return;
+      const oldOf = oldItems(schema, old);
+      for (const [place, item] of value.entries()) {
+        checkChange(schema.items, item, oldOf(item), index(path, place), report);
+      }
+    }
+  }
+}
