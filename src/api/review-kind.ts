@@ -26,7 +26,7 @@ export function reviewKind<T extends ApiObject>({ validate, ...review }: Review<
   };
 }
 
-/** Whether objects of the kind are kept; what is not can only be created, and is answered at once. */
-export function isReview(kind: Kind): boolean {
-  return kind.storageName === "";
+/** Whether objects of the kind are kept. The others are made when they are asked for. */
+export function isKept(kind: Kind): boolean {
+  return kind.storageName !== "";
 }

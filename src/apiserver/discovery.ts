@@ -1,7 +1,7 @@
 /** Which groups, versions and resources there are, as clients ask before they ask for anything else. */
 import { createHash } from "node:crypto";
 import type { Kind } from "../api/kind.ts";
-import { isReview } from "../api/review-kind.ts";
+import { isKept } from "../api/review-kind.ts";
 import { formatApiVersion, kubernetesGroup, type Scheme } from "../api/scheme.ts";
 import type { HttpResponse } from "../http/message.ts";
 import { negotiate } from "../http/negotiate.ts";
@@ -166,7 +166,7 @@ function resourceOf(kind: Kind, group: string) {
     verbs: [...kind.verbs].sort() as string[],
     ...(kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
     ...(kind.categories.length === 0 ? {} : { categories: kind.categories }),
-    ...(isReview(kind) ? {} : { storageVersionHash: storageVersionHash(kind, group) }),
+    ...(!isKept(kind) ? {} : { storageVersionHash: storageVersionHash(kind, group) }),
   };
 }
 

@@ -40,7 +40,7 @@ export class Readiness {
     const alive: readonly HealthCheck[] = [
       { name: "ping", check: () => {} },
       { name: "log", check: () => {} },
-      { name: "kvstore", check: () => this.#askStore(this.#limits.healthTimeoutMs) },
+      { name: "kvstore", check: () => this.storeAnswers() },
     ];
     const ready: readonly HealthCheck[] = [
       ...alive.filter(({ name }) => name !== "kvstore"),
@@ -57,10 +57,15 @@ export class Readiness {
 
   /** Whether the process can still do its work: what the service manager's watchdog asks. */
   async alive(): Promise<boolean> {
-    return await this.#askStore(this.#limits.healthTimeoutMs).then(
+    return await this.storeAnswers().then(
       () => true,
       () => false,
     );
+  }
+
+  /** Rejects when the store does not answer in time. */
+  async storeAnswers(): Promise<void> {
+    await this.#askStore(this.#limits.healthTimeoutMs);
   }
 
   async #askStore(timeoutMs: number): Promise<void> {

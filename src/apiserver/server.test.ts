@@ -325,3 +325,23 @@ t.test("pods are bound by their subresource and by the older one", async (t) => 
   t.equal((await server.ask(`GET /api/v1/pods?fieldSelector=spec.nodeName=n1`)).json.items.length, 2);
   t.equal((await server.ask(`POST ${PODS}/a/binding`, { body })).status, 409);
 });
+
+t.test("component statuses are found out when they are asked for", async (t) => {
+  await using server = await testServer({ embeddedControllers: ["scheduler"] });
+  const list = await server.ask("GET /api/v1/componentstatuses");
+  t.match(list.headers.warning, /v1 ComponentStatus is deprecated/);
+  t.match(list.json, {
+    kind: "ComponentStatusList",
+    items: [
+      { metadata: { name: "controller-manager" } },
+      { metadata: { name: "etcd-0" } },
+      { conditions: [{ status: "True" }] },
+    ],
+  });
+  const one = await server.ask("GET /api/v1/componentstatuses/etcd-0", {
+    headers: { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" },
+  });
+  t.same(one.json.rows[0].cells, ["etcd-0", "Healthy", "ok", ""]);
+  const none = await server.ask("GET /api/v1/componentstatuses/nope");
+  t.match(none.json, { code: 404, message: 'componentstatus "nope" not found' });
+});

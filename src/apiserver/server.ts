@@ -26,6 +26,7 @@ import { openStore } from "../storage/open.ts";
 import type { Store } from "../storage/store.ts";
 import { AgentConnections } from "./agents.ts";
 import { bootstrap } from "./bootstrap.ts";
+import { type ComponentChecks, componentStatuses } from "./component-statuses.ts";
 import type { ApiServerConfig } from "./config.ts";
 import { chain, type Respond } from "./context.ts";
 import { oneDefaultPriorityClass } from "./default-priority-class.ts";
@@ -277,7 +278,16 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
     extra: {
       evictPod: evictPod(registries.of(podDisruptionBudgetKind)),
       podLog: podLog(registries.of(nodeKind), agents),
+      componentStatuses: componentStatuses(componentChecks(readiness, config.embeddedControllers)),
       reviews: reviews({ authenticate: identities.authenticate, authorizer, clock }),
     },
   });
+}
+
+/** Parts that run elsewhere are not known of. */
+function componentChecks(readiness: Readiness, controllers: readonly string[]): ComponentChecks {
+  const running = async (): Promise<void> => {};
+  const embedded = controllers.length === 0 ? {} : { "controller-manager": running };
+  const scheduling = controllers.includes("scheduler") || controllers.includes("*") ? { scheduler: running } : {};
+  return { "etcd-0": () => readiness.storeAnswers(), ...embedded, ...scheduling };
 }

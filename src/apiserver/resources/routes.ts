@@ -1,6 +1,6 @@
 /** Every path under which a kind is served, and what answers there. */
 import type { ApiObject, Kind, Subresource, Verb } from "../../api/kind.ts";
-import { isReview } from "../../api/review-kind.ts";
+import { isKept } from "../../api/review-kind.ts";
 import { kubernetesGroup, type Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import type { Router } from "../../http/router.ts";
@@ -19,6 +19,7 @@ export type Route = (context: RequestContext, params: Readonly<Record<string, st
 export interface ExtraHandlers {
   readonly podLog: ResourceHandler;
   readonly evictPod: ResourceHandler;
+  readonly componentStatuses: { readonly get: ResourceHandler; readonly list: ResourceHandler };
   /** Who answers the kinds that are questions. */
   readonly reviews: Readonly<Record<string, AnswerReview>>;
 }
@@ -54,8 +55,14 @@ function addKind(router: Router<Route>, target: Target, extra: ExtraHandlers): v
       return handler(target, context, params);
     });
   };
+  if (!isKept(kind)) {
+    if (kind.verbs.includes("create")) add("POST", collection, createReview(answerer(kind, extra)));
+    add("GET", collection, allowed(kind, "list", extra.componentStatuses.list));
+    add("GET", `${collection}/{name}`, allowed(kind, "get", extra.componentStatuses.get));
+    return;
+  }
   add("GET", collection, allowed(kind, "list", listObjects));
-  add("POST", collection, allowed(kind, "create", isReview(kind) ? createReview(answerer(kind, extra)) : createObject));
+  add("POST", collection, allowed(kind, "create", createObject));
   add("DELETE", collection, allowed(kind, "deletecollection", deleteObjects));
   if (kind.namespaced) add("GET", `${base}/${kind.plural}`, allowed(kind, "list", listObjects));
   const one = `${collection}/{name}`;
