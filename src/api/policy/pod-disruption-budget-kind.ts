@@ -1,7 +1,52 @@
-import { ageColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind } from "../kind.ts";
-import { keepStatus, statusSubresource } from "../strategy.ts";
-import { type PodDisruptionBudget, podDisruptionBudget } from "./pod-disruption-budget.ts";
+import { type FieldError, invalidField, notSupported } from "../../schema/field-error.ts";
+import { prepareForCreate, prepareForUpdate } from "../apps/pod-controller-strategy.ts";
+import { ageColumn, column, integerColumn, nameColumn } from "../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../kind.ts";
+import { nonNegativeMembers } from "../meta/bounds.ts";
+import { validateConditions } from "../meta/condition-validation.ts";
+import { atMostHundredPercent, validateIntOrPercent } from "../meta/int-or-percent.ts";
+import { validateLabelSelector } from "../meta/label-selector-validation.ts";
+import { pathSegment } from "../meta/names.ts";
+import { statusSubresource } from "../strategy.ts";
+import {
+  type PodDisruptionBudget,
+  type PodDisruptionBudgetSpec,
+  podDisruptionBudget,
+} from "./pod-disruption-budget.ts";
+
+const EVICTION_POLICIES = ["AlwaysAllow", "IfHealthyBudget"];
+
+function validateSpec(spec: PodDisruptionBudgetSpec, stored: PodDisruptionBudgetSpec | undefined): FieldError[] {
+  const { minAvailable, maxUnavailable, selector, unhealthyPodEvictionPolicy: policy } = spec;
+  const both = minAvailable !== undefined && maxUnavailable !== undefined;
+  // Bad values in a selector were once let in, and stay.
+  const allowBadValues = validateLabelSelector(stored?.selector, "").length > 0;
+  return [
+    ...(both ? [invalidField("spec", spec, "minAvailable and maxUnavailable cannot be both set")] : []),
+    ...validateIntOrPercent(minAvailable, "spec.minAvailable"),
+    ...atMostHundredPercent(minAvailable, "spec.minAvailable"),
+    ...validateIntOrPercent(maxUnavailable, "spec.maxUnavailable"),
+    ...atMostHundredPercent(maxUnavailable, "spec.maxUnavailable"),
+    ...validateLabelSelector(selector, "spec.selector", { allowBadValues }),
+    ...(policy !== undefined && !EVICTION_POLICIES.includes(policy)
+      ? [notSupported("spec.unhealthyPodEvictionPolicy", policy, EVICTION_POLICIES)]
+      : []),
+  ];
+}
+
+function validateStatus({ status }: PodDisruptionBudget): readonly FieldError[] {
+  if (status === undefined) return [];
+  return [
+    ...validateConditions(status.conditions, "status.conditions"),
+    ...nonNegativeMembers(status, "status", ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"]),
+  ];
+}
+
+const strategy: Strategy<PodDisruptionBudget> = {
+  prepareForCreate,
+  prepareForUpdate,
+  validate: ({ spec }, previous) => validateSpec(spec ?? {}, previous?.spec),
+};
 
 export const podDisruptionBudgetKind: Kind<PodDisruptionBudget> = {
   group: "policy",
@@ -14,10 +59,18 @@ export const podDisruptionBudgetKind: Kind<PodDisruptionBudget> = {
   categories: [],
   namespaced: true,
   verbs: allVerbs,
-  subresources: [statusSubresource("PodDisruptionBudget")],
+  subresources: [statusSubresource("PodDisruptionBudget", { validateUpdate: validateStatus })],
   storageName: "poddisruptionbudgets",
   schema: podDisruptionBudget,
-  columns: [nameColumn, ageColumn],
+  columns: [
+    nameColumn,
+    column("Min Available", ({ spec }) => String(spec?.minAvailable ?? "N/A"), "Pods that must remain."),
+    column("Max Unavailable", ({ spec }) => String(spec?.maxUnavailable ?? "N/A"), "Pods that may be missing."),
+    integerColumn("Allowed Disruptions", ({ status }) => status?.disruptionsAllowed ?? 0, "Pods that may go now."),
+    ageColumn,
+  ],
   selectableFields: {},
-  strategy: { prepareForUpdate: keepStatus },
+  nameForm: pathSegment,
+  anyFinalizer: true,
+  strategy,
 };
