@@ -1,7 +1,29 @@
-import { ageColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind } from "../kind.ts";
-import { keepStatus, statusSubresource } from "../strategy.ts";
+import { deepEqual } from "../../schema/equal.ts";
+import { ageColumn, column, nameColumn } from "../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../kind.ts";
+import {
+  dropStatus,
+  firstGeneration,
+  keepStatus,
+  nextGeneration,
+  nothingButStatus,
+  statusSubresource,
+} from "../strategy.ts";
 import { type FlowSchema, flowSchema } from "./flow-schema.ts";
+import { noSpec, validateFlowSchema } from "./flow-schema-validation.ts";
+
+const PRECEDENCE = 1000;
+
+const strategy: Strategy<FlowSchema> = {
+  setDefaults: ({ spec = noSpec, ...object }) => ({
+    ...object,
+    spec: { ...spec, matchingPrecedence: spec.matchingPrecedence || PRECEDENCE },
+  }),
+  prepareForCreate: (object) => firstGeneration(dropStatus(object)),
+  prepareForUpdate: (next, previous) =>
+    nextGeneration(keepStatus(next, previous), previous, !deepEqual(next.spec, previous.spec)),
+  validate: validateFlowSchema,
+};
 
 export const flowSchemaKind: Kind<FlowSchema> = {
   group: "flowcontrol.apiserver.svc.io",
@@ -14,10 +36,23 @@ export const flowSchemaKind: Kind<FlowSchema> = {
   categories: [],
   namespaced: false,
   verbs: allVerbs,
-  subresources: [statusSubresource("FlowSchema", { resetFields: [["metadata"], ["spec"]] })],
+  subresources: [
+    statusSubresource("FlowSchema", { prepareForUpdate: nothingButStatus, validateUpdate: validateFlowSchema }),
+  ],
   storageName: "flowschemas",
   schema: flowSchema,
-  columns: [nameColumn, ageColumn],
+  columns: [
+    nameColumn,
+    column("PriorityLevel", ({ spec }) => spec?.priorityLevelConfiguration.name ?? "", "The level of its requests."),
+    column("MatchingPrecedence", ({ spec }) => spec?.matchingPrecedence ?? 0, "The lowest that matches counts."),
+    column("DistinguisherMethod", ({ spec }) => spec?.distinguisherMethod?.type ?? "<none>"),
+    ageColumn,
+    column(
+      "MissingPL",
+      ({ status }) => status?.conditions?.find(({ type }) => type === "Dangling")?.status ?? "?",
+      "Whether there is no such priority level.",
+    ),
+  ],
   selectableFields: {},
-  strategy: { prepareForUpdate: keepStatus },
+  strategy,
 };

@@ -1,6 +1,34 @@
-import { ageColumn, nameColumn } from "../columns.ts";
+import { deepEqual } from "../../schema/equal.ts";
+import { duplicateField, type FieldError, invalidField } from "../../schema/field-error.ts";
+import { index } from "../../schema/field-path.ts";
+import { ageColumn, column, nameColumn } from "../columns.ts";
+import type { Toleration } from "../core/affinity.ts";
+import { validateContainerResources } from "../core/resource-validation.ts";
+import { validateTolerations } from "../core/toleration-validation.ts";
 import { allVerbs, type Kind } from "../kind.ts";
+import { dns1123Label, validateName } from "../meta/names.ts";
+import { validateLabels } from "../meta/object-meta-validation.ts";
 import { type RuntimeClass, runtimeClass } from "./runtime-class.ts";
+
+function validate({ handler, overhead, scheduling }: RuntimeClass): readonly FieldError[] {
+  const { nodeSelector, tolerations = [] } = scheduling ?? {};
+  return [
+    ...validateName("handler", handler, dns1123Label),
+    // What a pod costs beside its containers is judged like the limits of one.
+    ...validateContainerResources({ limits: overhead?.podFixed }, "overhead"),
+    ...validateLabels(nodeSelector, "scheduling.nodeSelector"),
+    ...validateTolerations(tolerations, "scheduling.tolerations.tolerations"),
+    ...repeatedTolerations(tolerations, "scheduling.tolerations"),
+  ];
+}
+
+/** How long one lasts does not make it another. */
+function repeatedTolerations(tolerations: readonly Toleration[], path: string): readonly FieldError[] {
+  const bare = tolerations.map(({ tolerationSeconds: _, ...rest }) => rest);
+  return bare.flatMap((one, i) =>
+    bare.slice(0, i).some((other) => deepEqual(other, one)) ? [duplicateField(index(path, i), tolerations[i])] : [],
+  );
+}
 
 export const runtimeClassKind: Kind<RuntimeClass> = {
   group: "node.svc.io",
@@ -16,7 +44,12 @@ export const runtimeClassKind: Kind<RuntimeClass> = {
   subresources: [],
   storageName: "runtimeclasses",
   schema: runtimeClass,
-  columns: [nameColumn, ageColumn],
+  columns: [nameColumn, column("Handler", ({ handler }) => handler, "What runs the pods of the class."), ageColumn],
   selectableFields: {},
-  strategy: {},
+  anyFinalizer: true,
+  strategy: {
+    validate,
+    validateUpdate: (next, previous) =>
+      next.handler === previous.handler ? [] : [invalidField("handler", next.handler, "field is immutable")],
+  },
 };

@@ -1,12 +1,12 @@
-import { list, map, object, optional, pointer, required, string } from "../../schema/define.ts";
+import { list, map, object, optional, pointer, quantity, required, string } from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
 import { toleration } from "../core/affinity.ts";
-import { resourceList } from "../core/resources.ts";
 import { objectMeta } from "../meta/object-meta.ts";
 import { typeMeta } from "../meta/type-meta.ts";
 
 export const overhead = object("node/v1.Overhead", {
-  podFixed: optional(1, resourceList),
+  // Kept to the nano: the rounding of other lists is not done here.
+  podFixed: optional(1, map(quantity)),
 });
 export type Overhead = Infer<typeof overhead>;
 

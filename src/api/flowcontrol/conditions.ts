@@ -1,0 +1,18 @@
+import { duplicateField, type FieldError, requiredField } from "../../schema/field-error.ts";
+import { child, index } from "../../schema/field-path.ts";
+
+/** Conditions of a status: each has a type, none twice. */
+export function validateConditions(
+  conditions: readonly { readonly type?: string | undefined }[],
+): readonly FieldError[] {
+  const seen = new Set<string>();
+  return conditions.flatMap(({ type = "" }, i) => {
+    const at = child(index("status.conditions", i), "type");
+    const repeated = seen.has(type);
+    seen.add(type);
+    return [
+      ...(repeated ? [duplicateField(at, type)] : []),
+      ...(type === "" ? [requiredField(at, "must not be empty")] : []),
+    ];
+  });
+}
