@@ -13,6 +13,7 @@ export interface ApiServerConfig {
   /** `--authorization-mode`, in order: `Node`, `RBAC`, … */
   readonly authorizationModes: readonly string[];
   readonly pods: PodAdmission;
+  readonly services: ServicesConfig;
   readonly storage: StorageConfig;
   readonly agents: AgentConnectionConfig;
   readonly limits: LimitsConfig;
@@ -55,6 +56,15 @@ export interface AuthenticationConfig {
   /** `token,user,uid,"group,group"` lines. */
   readonly tokenFile: string | undefined;
   readonly anonymous: boolean;
+}
+
+export interface ServicesConfig {
+  /** One block, or one of each family; the first is that of services that do not choose. */
+  readonly clusterIpRanges: readonly string[];
+  /** Both ends included. */
+  readonly nodePorts: { readonly first: number; readonly last: number };
+  /** The port on the nodes of the server's own service; 0: none. */
+  readonly ownNodePort: number;
 }
 
 export interface StorageConfig {
@@ -113,6 +123,7 @@ export const defaultConfig: ApiServerConfig = {
   authentication: { clientCaFile: undefined, tokenFile: undefined, anonymous: true },
   authorizationModes: ["AlwaysAllow"],
   pods: { allowPrivileged: true, notReadySeconds: 300, unreachableSeconds: 300 },
+  services: { clusterIpRanges: ["10.0.0.0/24"], nodePorts: { first: 30_000, last: 32_767 }, ownNodePort: 0 },
   storage: {
     url: "memory://",
     prefix: "/registry",

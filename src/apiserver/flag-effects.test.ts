@@ -451,6 +451,28 @@ const effects: Partial<Record<Name, Effect>> = {
     t.equal(await after("true"), 200, "waits for the collector");
     t.equal(await after("false"), 404, "nobody to wait for");
   },
+  "service-cluster-ip-range": async (t) => {
+    await using server = await serve({ "service-cluster-ip-range": "10.7.0.0/24,fd00:7::/112" });
+    const spec = { ipFamilyPolicy: "RequireDualStack", ports: [{ port: 80 }] };
+    const { json } = await server.ask("POST /api/v1/namespaces/default/services", { metadata: { name: "s" }, spec });
+    t.match(json.spec, { ipFamilies: ["IPv4", "IPv6"], clusterIPs: [/^10\.7\.0\./, /^fd00:7::/] });
+    const own = await server.ask("GET /api/v1/namespaces/default/services/kubernetes");
+    t.equal(own.json.spec.clusterIP, "10.7.0.1", "the server's own service has the first address");
+  },
+  "service-node-port-range": async (t) => {
+    await using server = await serve({ "service-node-port-range": "31000-31001" });
+    const spec = { type: "NodePort", ports: [{ port: 80 }] };
+    const post = async (name: string) =>
+      await server.ask("POST /api/v1/namespaces/default/services", { metadata: { name }, spec });
+    const ports = [await post("a"), await post("b")].map(({ json }) => json.spec.ports[0].nodePort);
+    t.same(ports.sort(), [31000, 31001]);
+    t.match(await post("c"), { status: 500, json: { message: /failed to allocate a nodePort: range is full/ } });
+  },
+  "svc-service-node-port": async (t) => {
+    await using server = await serve({ "svc-service-node-port": "30443" });
+    const { json } = await server.ask("GET /api/v1/namespaces/default/services/kubernetes");
+    t.match(json.spec, { type: "NodePort", ports: [{ port: 443, nodePort: 30443, targetPort: server.port }] });
+  },
   "event-ttl": async (t) => {
     await using server = await serve({ "event-ttl": "90s" });
     const involvedObject = { kind: "Pod", namespace: "default", name: "web" };

@@ -61,6 +61,11 @@ function apiserverRules(flags: ParsedFlags<ApiserverFlags>): readonly string[] {
   ) {
     problems.push("--max-requests-inflight and --max-mutating-requests-inflight: their sum must be positive");
   }
+  const { first, last } = flags["service-node-port-range"];
+  const own = flags["svc-service-node-port"];
+  if (own !== 0 && (own < first || own > last)) {
+    problems.push(`--svc-service-node-port=${own} lies outside --service-node-port-range=${first}-${last}`);
+  }
   const emulated = flags["emulated-version"].at(-1)?.replace(/^svc=/, "");
   for (const name of ["emulation-forward-compatible", "runtime-config-emulation-forward-compatible"] as const) {
     if (flags[name] && emulated === "1.33") {

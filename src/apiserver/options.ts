@@ -8,6 +8,7 @@ import type { apiserverFlags } from "./flags.ts";
 
 type Flags = ParsedFlags<typeof apiserverFlags>;
 
+const DEFAULT_RANGES = ["10.0.0.0/24"];
 const DEFAULT_STORE = "level:///var/lib/svc/kvstore";
 
 /** Throws with one sentence for what flags can say and this build cannot do. */
@@ -37,6 +38,12 @@ export function apiServerOptions(flags: Flags, gates: FeatureGates, gitVersion: 
       allowPrivileged: flags["allow-privileged"],
       notReadySeconds: flags["default-not-ready-toleration-seconds"],
       unreachableSeconds: flags["default-unreachable-toleration-seconds"],
+    },
+    services: {
+      clusterIpRanges:
+        flags["service-cluster-ip-range"].length === 0 ? DEFAULT_RANGES : flags["service-cluster-ip-range"],
+      nodePorts: flags["service-node-port-range"],
+      ownNodePort: flags["svc-service-node-port"],
     },
     storage: {
       url: storeUrl(flags["kvstore-servers"]),

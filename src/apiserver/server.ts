@@ -39,6 +39,7 @@ import { Readiness } from "./readiness.ts";
 import { evictPod } from "./resources/subresources.ts";
 import { reviews } from "./reviews.ts";
 import { routing } from "./routing.ts";
+import { type Repairing, startServices } from "./services.ts";
 import { servingCertificate } from "./serving-certificate.ts";
 import { authentication } from "./stages/authentication.ts";
 import { authorization } from "./stages/authorization.ts";
@@ -183,18 +184,24 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
   });
   const handler = handlerOf(config, { clock, log, random, identities, authorizer }, endpoint);
   const { loopbackToken } = identities;
+  const servicesDeps = { registries, log: log.child("services"), signal: stopping.signal };
   let controllers: AsyncDisposable | undefined;
+  let repairing: Repairing | undefined;
   let feeding: Promise<void> | undefined;
   const dispose = async (): Promise<void> => {
     await controllers?.[Symbol.asyncDispose]();
     stop();
     await feeding;
+    await repairing?.repaired;
     await agents[Symbol.asyncDispose]();
     await registries[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
   };
   try {
-    const started = bootstrap(registries, stopping.signal).then(() => policy.ready());
+    const started = bootstrap(registries, stopping.signal).then(async () => {
+      await policy.ready();
+      repairing = await startServices({ ...config.services, securePort: config.securePort }, servicesDeps);
+    });
     const failure = `Cannot use the store ${storage.url}: it does not answer`;
     await withTimeout(clock, storage.initializationTimeoutMs, started, failure);
     if (config.authorizationModes.includes("Node")) {

@@ -1,7 +1,49 @@
-import { ageColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind } from "../kind.ts";
-import { keepStatus, statusSubresource } from "../strategy.ts";
+import { ageColumn, column, nameColumn, wideColumn } from "../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../kind.ts";
+import { dns1035Label } from "../meta/names.ts";
+import { labelsText } from "../meta/selector-text.ts";
+import { dropStatus, keepStatus, statusSubresource } from "../strategy.ts";
 import { type Service, service } from "./service.ts";
+import { setServiceDefaults } from "./service-defaults.ts";
+import { specOf } from "./service-types.ts";
+import { withoutUselessMembers } from "./service-update.ts";
+import {
+  serviceStatusWarnings,
+  serviceWarnings,
+  validateService,
+  validateServiceStatus,
+  validateServiceUpdate,
+} from "./service-validation.ts";
+
+/** Addresses and ports are given before, by `registry/service-allocation`. */
+const strategy: Strategy<Service> = {
+  setDefaults: setServiceDefaults,
+  prepareForCreate: dropStatus,
+  prepareForUpdate: (next, previous) => withoutUselessMembers(keepStatus(next, previous), previous),
+  validate: validateService,
+  validateUpdate: validateServiceUpdate,
+  warnings: serviceWarnings,
+};
+
+function externalText(object: Service): string {
+  const { type, externalIPs = [], externalName = "" } = specOf(object);
+  const points = (object.status?.loadBalancer?.ingress ?? []).map(({ ip, hostname }) => ip || hostname || "");
+  switch (type) {
+    case "ExternalName":
+      return externalName;
+    case "LoadBalancer":
+      return [...new Set(points.filter((point) => point !== ""))].sort().concat(externalIPs).join(",") || "<pending>";
+    default:
+      return externalIPs.join(",") || "<none>";
+  }
+}
+
+function portsText(object: Service): string {
+  const ports = (specOf(object).ports ?? []).map(({ port, nodePort, protocol }) =>
+    nodePort ? `${port}:${nodePort}/${protocol}` : `${port}/${protocol}`,
+  );
+  return ports.join(",") || "<none>";
+}
 
 export const serviceKind: Kind<Service> = {
   group: "",
@@ -14,10 +56,24 @@ export const serviceKind: Kind<Service> = {
   categories: ["all"],
   namespaced: true,
   verbs: allVerbs,
-  subresources: [statusSubresource("Service")],
+  subresources: [
+    statusSubresource("Service", { validateUpdate: validateServiceStatus, warnings: serviceStatusWarnings }),
+  ],
   storageName: "services/specs",
   schema: service,
-  columns: [nameColumn, ageColumn],
-  selectableFields: {},
-  strategy: { prepareForUpdate: keepStatus },
+  nameForm: dns1035Label,
+  columns: [
+    nameColumn,
+    column("Type", (object) => specOf(object).type ?? "", "How the service is reached."),
+    column("Cluster-IP", (object) => specOf(object).clusterIPs?.[0] || "<none>", "Its first address in the cluster."),
+    column("External-IP", externalText, "Where it is reached from outside."),
+    column("Port(s)", portsText, "Ports, with those on the nodes behind a colon."),
+    ageColumn,
+    wideColumn("Selector", (object) => labelsText(specOf(object).selector), "Labels of the pods that it sends to."),
+  ],
+  selectableFields: {
+    "spec.clusterIP": (object) => specOf(object).clusterIP ?? "",
+    "spec.type": (object) => specOf(object).type ?? "",
+  },
+  strategy,
 };

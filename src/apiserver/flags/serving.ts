@@ -100,16 +100,19 @@ export const servingFlags = section("Serving, network and TLS", {
     port("int", "zero-disables"),
     0,
     "Non-zero: the API server's own service is of type NodePort on this port; zero: ClusterIP.",
+    { effective: true },
   ),
   "service-cluster-ip-range": flag(
     cidrs,
     [],
     "CIDR for service cluster IPs; must not overlap node or pod ranges; at most two (dual-stack) CIDRs.",
+    { effective: true },
   ),
   "service-node-port-range": flag(
     portRange,
     { first: 30000, last: 32767 },
     "NodePort range, inclusive at both ends; must not overlap the nodes' ephemeral range.",
+    { effective: true },
   ),
   "endpoint-reconciler-type": flag(
     oneOf("master-count", "lease", "none"),

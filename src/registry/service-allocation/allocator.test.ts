@@ -1,0 +1,143 @@
+import t from "tap";
+import type { Service, ServiceSpec } from "../../api/core/service.ts";
+import { create } from "../create.ts";
+import { remove } from "../delete.ts";
+import { refusal } from "../fixture.ts";
+import { update } from "../update.ts";
+import { type ServicesFixture, servicesFixture } from "./fixture.ts";
+
+const port = { port: 80 };
+
+async function make(f: ServicesFixture, name: string, spec: ServiceSpec, dryRun = false): Promise<Service> {
+  return await create(f.services, f.scope(), { metadata: { name }, spec: { ports: [port], ...spec } }, { dryRun });
+}
+
+async function change(f: ServicesFixture, service: Service, spec: Partial<ServiceSpec>): Promise<Service> {
+  const name = service.metadata?.name ?? "";
+  return (await update(f.services, f.scope(), name, { ...service, spec: { ...service.spec, ...spec } })).object;
+}
+
+t.test("ServiceAllocator gives each service an address of its own, and takes it back with the service", async (t) => {
+  await using f = await servicesFixture(["10.0.0.0/29"]);
+  const made = await Promise.all(["a", "b", "c", "d", "e", "f"].map(async (name) => await make(f, name, {})));
+  const ips = made.map(({ spec }) => spec?.clusterIP ?? "").sort();
+  t.same(ips, ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.5", "10.0.0.6"]);
+  t.same([...(await f.taken())].sort(), ips);
+  t.match(await refusal(make(f, "g", {})), {
+    code: 500,
+    message: "Internal error occurred: failed to allocate a serviceIP: range is full",
+  });
+  await remove(f.services, f.scope(), "c");
+  t.equal((await make(f, "g", {})).spec?.clusterIP, made[2]?.spec?.clusterIP);
+});
+
+t.test("ServiceAllocator refuses addresses in Kubernetes' words", async (t) => {
+  await using f = await servicesFixture(["10.0.0.0/24"]);
+  await make(f, "a", { clusterIP: "10.0.0.5" });
+  const cases: readonly (readonly [ip: string, why: RegExp])[] = [
+    ["10.0.0.5", /failed to allocate IP 10.0.0.5: provided IP is already allocated$/],
+    ["10.0.0.0", /\(10.0.0.0\) is not in the valid range. The range of valid IPs is 10.0.0.0\/24$/],
+    ["10.0.0.255", /is not in the valid range/],
+    ["192.168.0.1", /is not in the valid range/],
+    ["fd00::1", /IPv6 is not configured on this cluster/],
+    ["x", /must be a valid IP address/],
+  ];
+  for (const [clusterIP, message] of cases) {
+    t.match(await refusal(make(f, "b", { clusterIP })), { code: 422, message }, clusterIP);
+  }
+});
+
+t.test("ServiceAllocator takes nothing on a dry run, nor for what is refused later", async (t) => {
+  await using f = await servicesFixture(["10.0.0.0/24"]);
+  const tried = await make(f, "a", { type: "NodePort" }, true);
+  t.match(tried.spec, { clusterIP: /^10\.0\.0\./, ports: [{ nodePort: Number }] });
+  t.match(await refusal(make(f, "a", { type: "NodePort", ports: [{ port: 0, nodePort: 30_001 }] })), { code: 422 });
+  t.same(await f.taken(), []);
+  const made = await make(f, "b", { type: "NodePort", ports: [{ port: 80, nodePort: 30_001 }] });
+  t.equal(made.spec?.ports?.[0]?.nodePort, 30_001, "given back");
+});
+
+t.test("ServiceAllocator gives no port twice, whoever asks at the same time", async (t) => {
+  await using f = await servicesFixture(["10.0.0.0/24"]);
+  const both = [port, { port: 80, protocol: "UDP" } as const].map((one, i) => ({ ...one, name: `p${i}` }));
+  const made = await Promise.all(["a", "b", "c"].map(async (n) => await make(f, n, { type: "NodePort", ports: both })));
+  const pairs = made.map(({ spec }) => spec?.ports?.map(({ nodePort }) => nodePort));
+  for (const [tcp, udp] of pairs as [number, number][]) t.equal(tcp, udp, "one number for both protocols");
+  t.equal(new Set(pairs.flat()).size, 3);
+  const free = [30_000, 30_001, 30_002, 30_003].find((one) => !pairs.flat().includes(one)) ?? 0;
+  const named = { type: "NodePort", ports: [{ port: 80, nodePort: pairs[0]?.[0] ?? 0 }] } as const;
+  t.match(await refusal(make(f, "d", named)), {
+    code: 422,
+    message: /nodePort: .*provided port is already allocated$/,
+  });
+  const outside = { type: "NodePort", ports: [{ port: 80, nodePort: 80 }] } as const;
+  t.match(await refusal(make(f, "d", outside)), { message: /The range of valid ports is 30000-30003$/ });
+  const balancer = await make(f, "e", {
+    type: "LoadBalancer",
+    externalTrafficPolicy: "Local",
+    allocateLoadBalancerNodePorts: false,
+  });
+  t.match(balancer.spec, { healthCheckNodePort: free });
+  t.match(await refusal(make(f, "g", { type: "NodePort" })), {
+    code: 500,
+    message: /failed to allocate a nodePort: range is full/,
+  });
+});
+
+t.test("ServiceAllocator frees what a change of type gives up, and not before it is written", async (t) => {
+  await using f = await servicesFixture(["10.0.0.0/24"], 30_000);
+  const made = await make(f, "a", { type: "NodePort" });
+  t.match(await refusal(change(f, made, { type: "ExternalName" })), { code: 422 }, "needs a name");
+  t.same(await f.taken(), [made.spec?.clusterIP], "still taken");
+  const named = await change(f, made, { type: "ExternalName", externalName: "a.example.com" });
+  t.match(named.spec, { clusterIP: undefined, clusterIPs: undefined, ports: [{ nodePort: undefined }] });
+  t.same(await f.taken(), []);
+  t.equal((await make(f, "b", { type: "NodePort" })).spec?.ports?.[0]?.nodePort, 30_000);
+  const back = await change(f, named, { type: "ClusterIP" });
+  t.ok((await f.taken()).includes(back.spec?.clusterIP ?? ""));
+});
+
+t.test("ServiceAllocator moves services to two families and back when they say so", async (t) => {
+  await using f = await servicesFixture(["10.0.0.0/24", "fd00::/112"]);
+  const single = await make(f, "a", {});
+  t.same(single.spec?.ipFamilies, ["IPv4"]);
+  const dual = await change(f, single, { ipFamilyPolicy: "PreferDualStack" });
+  t.match(dual.spec, { ipFamilies: ["IPv4", "IPv6"], clusterIPs: [single.spec?.clusterIP, /^fd00::/] });
+  t.equal((await f.taken()).length, 2);
+  const reduced = change(f, dual, { clusterIPs: (dual.spec?.clusterIPs ?? []).slice(0, 1) });
+  t.match(await refusal(reduced), { message: /must be 'SingleStack' to release the secondary cluster IP/ });
+  const back = await change(f, dual, { ipFamilyPolicy: "SingleStack" });
+  t.same(back.spec?.clusterIPs, single.spec?.clusterIPs);
+  t.same(await f.taken(), single.spec?.clusterIPs);
+  t.match((await make(f, "b", { ipFamilyPolicy: "RequireDualStack", ipFamilies: ["IPv6"] })).spec, {
+    ipFamilies: ["IPv6", "IPv4"],
+    clusterIP: /^fd00::/,
+  });
+});
+
+t.test("ServiceAllocator leaves services alone that want no address", async (t) => {
+  await using f = await servicesFixture(["10.0.0.0/24"]);
+  t.match((await make(f, "a", { clusterIP: "None", selector: { app: "a" } })).spec, {
+    clusterIPs: ["None"],
+    ipFamilies: ["IPv4"],
+    ipFamilyPolicy: "SingleStack",
+  });
+  // Whoever publishes its endpoints may have families that the cluster has not.
+  t.match((await make(f, "b", { clusterIP: "None" })).spec, {
+    ipFamilies: ["IPv4", "IPv6"],
+    ipFamilyPolicy: "RequireDualStack",
+  });
+  t.same(await f.taken(), []);
+});
+
+t.test("ServiceAllocator keeps what an update leaves out", async (t) => {
+  await using f = await servicesFixture(["10.0.0.0/24"]);
+  const ports = [{ name: "a", port: 80 }];
+  const made = await make(f, "a", { type: "LoadBalancer", externalTrafficPolicy: "Local", ports });
+  const sent: Service = {
+    metadata: { name: "a" },
+    spec: { type: "LoadBalancer", externalTrafficPolicy: "Local", ports, externalIPs: ["203.0.113.1"] },
+  };
+  const { object } = await update(f.services, f.scope(), "a", sent);
+  t.same(object.spec, { ...made.spec, externalIPs: ["203.0.113.1"] });
+});

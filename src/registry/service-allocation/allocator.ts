@@ -1,0 +1,153 @@
+/** Gives services their addresses and their ports on the nodes: see `Allocator`. */
+import type { Service, ServiceSpec } from "../../api/core/service.ts";
+import { isHeadless, specOf } from "../../api/core/service-types.ts";
+import { withLinkedMembers } from "../../api/core/service-update.ts";
+import { invalid } from "../../api/status.ts";
+import { type FieldError, invalidField, renderFieldError } from "../../schema/field-error.ts";
+import type { IpFamily } from "../../std/ip.ts";
+import type { Logger } from "../../std/log.ts";
+import type { Allocation, Allocator } from "../allocation.ts";
+import type { Scope } from "../registry.ts";
+import { metadataOf } from "../write.ts";
+import { AddressUnavailable, type ServiceAddresses, type ServiceName } from "./addresses.ts";
+import { type ClusterFamilies, keepsPreference, withFamilies } from "./families.ts";
+import { internalError } from "./internal-error.ts";
+import type { NodePorts, PortTaking } from "./node-ports.ts";
+import { withNodePorts } from "./port-assignment.ts";
+
+export interface ServiceAllocatorParts {
+  readonly families: ClusterFamilies;
+  readonly addresses: ServiceAddresses;
+  readonly ports: NodePorts;
+  readonly log: Logger;
+}
+
+export class ServiceAllocator implements Allocator<Service> {
+  readonly #parts: ServiceAllocatorParts;
+
+  constructor(parts: ServiceAllocatorParts) {
+    this.#parts = parts;
+  }
+
+  async allocate(
+    scope: Scope,
+    next: Service,
+    previous: Service | undefined,
+    dryRun: boolean,
+  ): Promise<Allocation<Service>> {
+    const { families, ports } = this.#parts;
+    const { service, errors } = withFamilies(withLinkedMembers(next, previous), previous, families);
+    if (errors.length > 0) refuse(scope, next, errors);
+    const name = nameOf(scope, next);
+    const old = previous === undefined ? undefined : specOf(previous);
+    const plan = planOf(specOf(service), old);
+    const taken: string[] = [];
+    const giveBackAddresses = async (): Promise<void> => await this.#free(scope, name, taken.splice(0));
+    let taking: PortTaking | undefined;
+    try {
+      const addressed = await this.#withAddresses(scope, service, plan, dryRun, taken);
+      taking = await ports.take(scope, dryRun);
+      const spec = withNodePorts(specOf(addressed), old, taking, (found) => refuse(scope, next, found));
+      const started = taking;
+      return {
+        object: { ...addressed, spec },
+        keep: async (written) => {
+          started.keep(written);
+          if (!dryRun) await this.#free(scope, name, plan.release);
+        },
+        giveBack: async () => {
+          started.giveBack();
+          await giveBackAddresses();
+        },
+      };
+    } catch (error) {
+      taking?.giveBack();
+      await giveBackAddresses();
+      throw error;
+    }
+  }
+
+  async release(scope: Scope, service: Service): Promise<void> {
+    const spec = specOf(service);
+    if (!isHeadless(spec)) await this.#free(scope, nameOf(scope, service), spec.clusterIPs ?? []);
+  }
+
+  async #free(scope: Scope, name: ServiceName, ips: readonly string[]): Promise<void> {
+    const { addresses, log } = this.#parts;
+    // The client may be gone by now; the addresses are not to stay taken for that.
+    const own = { ...scope, signal: new AbortController().signal };
+    for (const ip of ips) {
+      try {
+        await addresses.release(own, name, ip);
+      } catch (error) {
+        log.error("Leaving an address taken until the next start", error, { address: ip, service: name.name });
+      }
+    }
+  }
+
+  /** Notes in `taken` what is to be given back should the write fail. */
+  async #withAddresses(
+    scope: Scope,
+    service: Service,
+    plan: AddressPlan,
+    dryRun: boolean,
+    taken: string[],
+  ): Promise<Service> {
+    if (plan.take.length === 0) return service;
+    const spec = specOf(service);
+    const clusterIPs = [...(spec.clusterIPs ?? [])];
+    for (const { at, family } of plan.take) {
+      const ip = await this.#address(scope, service, clusterIPs[at] ?? "", family, dryRun);
+      if (!dryRun) taken.push(ip);
+      clusterIPs[at] = ip;
+    }
+    return { ...service, spec: { ...spec, clusterIPs, clusterIP: clusterIPs[0] } };
+  }
+
+  /** Throws a `StatusError`. */
+  async #address(scope: Scope, service: Service, wanted: string, family: IpFamily, dryRun: boolean): Promise<string> {
+    const { addresses } = this.#parts;
+    const name = nameOf(scope, service);
+    try {
+      if (wanted === "") return await addresses.any(scope, name, family, dryRun);
+      return await addresses.one(scope, name, wanted, dryRun);
+    } catch (error) {
+      if (!(error instanceof AddressUnavailable)) throw error;
+      if (wanted === "") throw internalError(`failed to allocate a serviceIP: ${error.message}`);
+      const detail = `failed to allocate IP ${wanted}: ${error.message}`;
+      return refuse(scope, service, [invalidField("spec.clusterIPs", specOf(service).clusterIPs, detail)]);
+    }
+  }
+}
+
+/** Places in `clusterIPs` that are to be filled, and addresses that are free once the service is written. */
+interface AddressPlan {
+  readonly take: readonly { readonly at: number; readonly family: IpFamily }[];
+  readonly release: readonly string[];
+}
+
+const NOTHING: AddressPlan = { take: [], release: [] };
+
+function planOf(spec: ServiceSpec, old: ServiceSpec | undefined): AddressPlan {
+  const families = (spec.ipFamilies ?? []).map((family, at) => ({ at, family }));
+  const named = spec.type === "ExternalName";
+  if (old === undefined || old.type === "ExternalName") {
+    return named || spec.clusterIPs?.[0] === "None" ? NOTHING : { take: families, release: [] };
+  }
+  if (keepsPreference(spec, old) || isHeadless(old)) return NOTHING;
+  const held = old.clusterIPs ?? [];
+  if (named) return { take: [], release: held };
+  const before = (old.ipFamilies ?? []).length;
+  if (before === 1 && families.length === 2) return { take: families.slice(1), release: [] };
+  return { take: [], release: before === 2 && families.length === 1 ? held.slice(1) : [] };
+}
+
+function nameOf(scope: Scope, service: Service): ServiceName {
+  const { name = "", namespace = scope.namespace } = metadataOf(service);
+  return { namespace, name };
+}
+
+function refuse(scope: Scope, service: Service, errors: readonly FieldError[]): never {
+  const { name = "" } = metadataOf(service);
+  throw invalid({ group: scope.group, resource: "Service", name }, errors, renderFieldError);
+}

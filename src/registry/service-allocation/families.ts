@@ -1,0 +1,133 @@
+/** Which IP families a service is to have, by what it says and by what the cluster has. */
+import type { Service, ServiceSpec } from "../../api/core/service.ts";
+import { validateIpFields } from "../../api/core/service-ip-validation.ts";
+import { isHeadless, NO_IP, sameClusterIPs, sameTexts, specOf } from "../../api/core/service-types.ts";
+import { type FieldError, invalidField } from "../../schema/field-error.ts";
+import { index } from "../../schema/field-path.ts";
+import { type IpFamily, parseIp } from "../../std/ip.ts";
+
+/** In order; the first is what a service gets that does not choose. */
+export type ClusterFamilies = readonly [IpFamily] | readonly [IpFamily, IpFamily];
+
+export interface Families {
+  readonly service: Service;
+  /** Without any, the service has its policy and its families. */
+  readonly errors: readonly FieldError[];
+}
+
+const POLICY = "spec.ipFamilyPolicy";
+
+/**
+ * Services move between one family and two only when they are told to: by the policy, or by addresses or families that
+ * come or go together with it. `PreferDualStack` takes two where the cluster has two.
+ */
+export function withFamilies(next: Service, previous: Service | undefined, cluster: ClusterFamilies): Families {
+  const spec = specOf(next);
+  const old = previous === undefined ? undefined : specOf(previous);
+  if (spec.type === "ExternalName" || keepsPreference(spec, old)) return { service: next, errors: [] };
+  const decided: ServiceSpec = { ...spec, ipFamilyPolicy: spec.ipFamilyPolicy ?? policyOf(spec, old) };
+  const failed = (errors: readonly FieldError[]): Families => ({ service: next, errors });
+  const malformed = validateIpFields(decided, old);
+  if (malformed.length > 0) return failed(malformed);
+  const released = old === undefined ? decided : withoutSecondary(decided, old);
+  const unclear = [...(old === undefined ? [] : reductions(released, old)), ...multiples(released)];
+  const { families, errors } = inferred(released, cluster);
+  if (unclear.length + errors.length > 0) return failed([...unclear, ...errors]);
+  const known: ServiceSpec = { ...released, ...(families.length > 0 ? { ipFamilies: families } : {}) };
+  // Somebody else publishes its endpoints, which may be of families that the cluster does not have.
+  if (known.clusterIP === NO_IP && isEmpty(known.selector))
+    return { service: filled(next, known, cluster, 2), errors: [] };
+  const missing = unconfigured(known, cluster);
+  return missing.length > 0 ? failed(missing) : { service: filled(next, known, cluster, cluster.length), errors: [] };
+}
+
+function isEmpty(map: Readonly<Record<string, string>> | undefined): boolean {
+  return Object.keys(map ?? {}).length === 0;
+}
+
+/** A service that prefers two families keeps what it has, whatever has become of the cluster. */
+export function keepsPreference(spec: ServiceSpec, old: ServiceSpec | undefined): boolean {
+  if (old === undefined || spec.type !== old.type) return false;
+  const prefers =
+    spec.ipFamilyPolicy === "PreferDualStack" && (old.ipFamilyPolicy ?? "PreferDualStack") === "PreferDualStack";
+  return prefers && sameClusterIPs(spec, old) && sameTexts(spec.ipFamilies, old.ipFamilies);
+}
+
+/** The policy of a service that names none. */
+function policyOf(spec: ServiceSpec, old: ServiceSpec | undefined): NonNullable<ServiceSpec["ipFamilyPolicy"]> {
+  if (old?.ipFamilyPolicy !== undefined) return old.ipFamilyPolicy;
+  return spec.clusterIP === NO_IP && isEmpty(spec.selector) ? "RequireDualStack" : "SingleStack";
+}
+
+/** Who asks for a single family and leaves the rest as it was wants to be rid of the second. */
+function withoutSecondary(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
+  if (spec.ipFamilyPolicy !== "SingleStack") return spec;
+  const { clusterIPs = [], ipFamilies = [] } = spec;
+  return {
+    ...spec,
+    ...(sameClusterIPs(spec, old) && clusterIPs.length > 1 ? { clusterIPs: clusterIPs.slice(0, 1) } : {}),
+    ...(sameTexts(ipFamilies, old.ipFamilies) && ipFamilies.length > 1 ? { ipFamilies: ipFamilies.slice(0, 1) } : {}),
+  };
+}
+
+function reductions(spec: ServiceSpec, old: ServiceSpec): readonly FieldError[] {
+  const { ipFamilyPolicy } = spec;
+  if (ipFamilyPolicy === "SingleStack") return [];
+  const reduced = (now: readonly string[] = [], before: readonly string[] = []): boolean =>
+    now.length > 0 && now.length < before.length && sameTexts(now, before.slice(0, now.length));
+  const wrong = (what: string): FieldError =>
+    invalidField(POLICY, ipFamilyPolicy, `must be 'SingleStack' to release the secondary ${what}`);
+  return [
+    ...(reduced(spec.clusterIPs, old.clusterIPs) ? [wrong("cluster IP")] : []),
+    ...(reduced(spec.ipFamilies, old.ipFamilies) ? [wrong("IP family")] : []),
+  ];
+}
+
+function multiples({ ipFamilyPolicy, clusterIPs = [], ipFamilies = [] }: ServiceSpec): readonly FieldError[] {
+  if (ipFamilyPolicy !== "SingleStack") return [];
+  const wrong = (what: string): FieldError => {
+    const detail = `must be 'RequireDualStack' or 'PreferDualStack' when multiple ${what} are specified`;
+    return invalidField(POLICY, ipFamilyPolicy, detail);
+  };
+  return [
+    ...(clusterIPs.length === 2 ? [wrong("cluster IPs")] : []),
+    ...(ipFamilies.length === 2 ? [wrong("IP families")] : []),
+  ];
+}
+
+/** Addresses tell the families that are not named. */
+function inferred(spec: ServiceSpec, cluster: ClusterFamilies) {
+  const families: IpFamily[] = [...(spec.ipFamilies ?? [])];
+  const errors: FieldError[] = [];
+  const addresses = isHeadless(spec) ? [] : (spec.clusterIPs ?? []);
+  for (const [i, ip] of addresses.entries()) {
+    const family = parseIp(ip)?.family;
+    if (i < families.length || family === undefined) continue;
+    if (cluster.includes(family)) families.push(family);
+    else {
+      const detail = `${family} is not configured on this cluster`;
+      errors.push(invalidField(index("spec.clusterIPs", i), spec.clusterIPs, detail));
+    }
+  }
+  return { families, errors };
+}
+
+function unconfigured({ ipFamilyPolicy, ipFamilies = [] }: ServiceSpec, cluster: ClusterFamilies): FieldError[] {
+  const errors = ipFamilies.flatMap((family, i) =>
+    cluster.includes(family)
+      ? []
+      : [invalidField(index("spec.ipFamilies", i), family, "not configured on this cluster")],
+  );
+  if (ipFamilyPolicy !== "RequireDualStack" || cluster.length === 2) return errors;
+  return [invalidField(POLICY, ipFamilyPolicy, "this cluster is not configured for dual-stack services"), ...errors];
+}
+
+/** Up to `most` families: the cluster's first where none is named, the other one where the policy takes two. */
+function filled(next: Service, spec: ServiceSpec, cluster: ClusterFamilies, most: number): Service {
+  const named = spec.ipFamilies ?? [];
+  const [first] = named.length > 0 ? named : cluster;
+  const other: IpFamily = first === "IPv4" ? "IPv6" : "IPv4";
+  const single = spec.ipFamilyPolicy === "SingleStack" || named.length > 1 || most < 2;
+  const ipFamilies = single ? (named.length > 0 ? named : [first]) : [first, other];
+  return { ...next, spec: { ...spec, ipFamilies } } as Service;
+}

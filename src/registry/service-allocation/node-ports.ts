@@ -1,0 +1,126 @@
+/** Ports that services have on every node. Who has which is what the services themselves say. */
+import type { Service } from "../../api/core/service.ts";
+import { nodePortsOf, specOf } from "../../api/core/service-types.ts";
+import type { RandomSource } from "../../std/random.ts";
+import type { Revision } from "../../storage/store.ts";
+import type { Registry, Scope } from "../registry.ts";
+import { metadataOf } from "../write.ts";
+
+export interface PortRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** The lower end is left to those who ask for a port by its number, as long as there are others. */
+const STATIC_STEP = 32;
+const STATIC_MIN = 16;
+const STATIC_MAX = 128;
+
+export class NodePorts {
+  readonly #services: Registry<Service>;
+  readonly #range: PortRange;
+  readonly #random: RandomSource;
+  /** Ports of writes under way (`undefined`), and of writes that the cache may not show yet. */
+  readonly #reserved = new Map<number, Revision | undefined>();
+
+  constructor(services: Registry<Service>, range: PortRange, random: RandomSource) {
+    this.#services = services;
+    this.#range = range;
+    this.#random = random;
+  }
+
+  /** Everything that one write takes. Shows all services that were written before. */
+  async take(scope: Pick<Scope, "signal">, dryRun: boolean): Promise<PortTaking> {
+    const cache = await this.#services.fresh(scope);
+    for (const [port, revision] of this.#reserved) {
+      if (revision !== undefined && cache.shows(revision)) this.#reserved.delete(port);
+    }
+    const used = new Set(this.#reserved.keys());
+    for (const { object } of cache.list("").items) {
+      for (const port of portsOf(object)) used.add(port);
+    }
+    return new PortTaking(this.#range, this.#random, used, dryRun ? undefined : this.#reserved);
+  }
+}
+
+/** All ports of the service on the nodes. */
+function portsOf(service: Service): readonly number[] {
+  const spec = specOf(service);
+  const { healthCheckNodePort = 0 } = spec;
+  return healthCheckNodePort === 0 ? nodePortsOf(spec) : [...nodePortsOf(spec), healthCheckNodePort];
+}
+
+/** A port cannot be had; the message says why, in Kubernetes' words. */
+export class PortUnavailable extends Error {}
+
+/** Takes ports without waiting in between, so that no two writes take the same. */
+export class PortTaking {
+  readonly #range: PortRange;
+  readonly #random: RandomSource;
+  readonly #used: Set<number>;
+  readonly #reserved: Map<number, Revision | undefined> | undefined;
+  readonly #taken: number[] = [];
+
+  /** Without `reserved` nobody else hears of what is taken. */
+  constructor(
+    range: PortRange,
+    random: RandomSource,
+    used: Set<number>,
+    reserved: Map<number, Revision | undefined> | undefined,
+  ) {
+    this.#range = range;
+    this.#random = random;
+    this.#used = used;
+    this.#reserved = reserved;
+  }
+
+  /** Throws `PortUnavailable`. */
+  one(port: number): void {
+    const { first, last } = this.#range;
+    if (this.#reserved !== undefined && (port < first || port > last)) {
+      const why = `The range of valid ports is ${first}-${last}`;
+      throw new PortUnavailable(`provided port is not in the valid range. ${why}`);
+    }
+    if (this.#used.has(port)) throw new PortUnavailable("provided port is already allocated");
+    this.#mark(port);
+  }
+
+  /** Throws `PortUnavailable`. */
+  any(): number {
+    const { first, last } = this.#range;
+    const size = last - first + 1;
+    const band = Math.min(STATIC_MAX, Math.max(STATIC_MIN, Math.floor(size / STATIC_STEP)));
+    const reserved = size > STATIC_MIN ? band : 0;
+    const port = this.#free(first + reserved, last) ?? this.#free(first, first + reserved - 1);
+    if (port === undefined) throw new PortUnavailable("range is full");
+    this.#mark(port);
+    return port;
+  }
+
+  /** Walks round from anywhere between the two. */
+  #free(first: number, last: number): number | undefined {
+    const size = last - first + 1;
+    const start = Math.floor(this.#random.fraction() * size);
+    for (let step = 0; step < size; step++) {
+      const port = first + ((start + step) % size);
+      if (!this.#used.has(port)) return port;
+    }
+    return undefined;
+  }
+
+  #mark(port: number): void {
+    this.#used.add(port);
+    this.#taken.push(port);
+    this.#reserved?.set(port, undefined);
+  }
+
+  /** The service stands in the store: soon the cache shows its ports. */
+  keep(written: Service): void {
+    const revision = Number(metadataOf(written).resourceVersion) as Revision;
+    for (const port of this.#taken) this.#reserved?.set(port, revision);
+  }
+
+  giveBack(): void {
+    for (const port of this.#taken) this.#reserved?.delete(port);
+  }
+}

@@ -1,0 +1,102 @@
+/** Which ports on the nodes a service is to have. */
+import type { ServicePort, ServiceSpec } from "../../api/core/service.ts";
+import { getsNodePorts, mayHaveNodePorts, needsHealthCheck, nodePortsOf } from "../../api/core/service-types.ts";
+import { StatusError } from "../../api/status.ts";
+import { type FieldError, invalidField } from "../../schema/field-error.ts";
+import { internalError } from "./internal-error.ts";
+import { type PortTaking, PortUnavailable } from "./node-ports.ts";
+
+export type Refuse = (errors: readonly FieldError[]) => never;
+
+/** The spec with ports that were taken for it. Throws a `StatusError` or what `refuse` throws. */
+export function withNodePorts(
+  spec: ServiceSpec,
+  old: ServiceSpec | undefined,
+  taking: PortTaking,
+  refuse: Refuse,
+): ServiceSpec {
+  let ports = spec.ports ?? [];
+  if (mayHaveNodePorts(spec)) {
+    ports = old === undefined ? newPorts(spec, ports, taking, refuse) : changedPorts(spec, old, ports, taking, refuse);
+  }
+  const assigned = spec.ports === undefined ? spec : { ...spec, ports };
+  return withHealthCheck(assigned, old, taking);
+}
+
+function takeOne(port: number, i: number, taking: PortTaking, refuse: Refuse): void {
+  try {
+    taking.one(port);
+  } catch (error) {
+    if (!(error instanceof PortUnavailable)) throw error;
+    refuse([invalidField(`spec.ports[${i}].nodePort`, port, error.message)]);
+  }
+}
+
+function takeAny(taking: PortTaking): number {
+  try {
+    return taking.any();
+  } catch (error) {
+    if (!(error instanceof PortUnavailable)) throw error;
+    throw internalError(`failed to allocate a nodePort: ${error.message}`);
+  }
+}
+
+/** Ports of one number, which differ in protocol, get one number on the nodes. */
+function newPorts(
+  spec: ServiceSpec,
+  ports: readonly ServicePort[],
+  taking: PortTaking,
+  refuse: Refuse,
+): readonly ServicePort[] {
+  const given = new Map<number, number>();
+  return ports.map((port, i) => {
+    const { nodePort = 0 } = port;
+    if (nodePort === 0 && !getsNodePorts(spec)) return port;
+    const before = given.get(port.port);
+    if (before !== undefined) {
+      if (nodePort !== 0 && nodePort !== before) takeOne(nodePort, i, taking, refuse);
+      return { ...port, nodePort: nodePort || before };
+    }
+    const wanted = ports.find((other) => other.port === port.port && other.nodePort)?.nodePort;
+    if (wanted !== undefined) takeOne(wanted, i, taking, refuse);
+    const taken = wanted ?? takeAny(taking);
+    given.set(port.port, taken);
+    return { ...port, nodePort: taken };
+  });
+}
+
+function changedPorts(
+  spec: ServiceSpec,
+  old: ServiceSpec,
+  ports: readonly ServicePort[],
+  taking: PortTaking,
+  refuse: Refuse,
+): readonly ServicePort[] {
+  const held = new Set(nodePortsOf(old));
+  const pairs = new Set<string>();
+  return ports.map((port, i) => {
+    if (!port.nodePort && !getsNodePorts(spec)) return port;
+    if (port.nodePort && !held.has(port.nodePort)) takeOne(port.nodePort, i, taking, refuse);
+    const nodePort = port.nodePort || takeAny(taking);
+    held.add(nodePort);
+    const pair = `{${port.protocol} ${nodePort}}`;
+    if (pairs.has(pair)) throw new StatusError(500, "", `duplicate nodePort: ${pair}`);
+    pairs.add(pair);
+    return { ...port, nodePort };
+  });
+}
+
+/** Load balancers that send to local pods ask the nodes whether there are any. */
+function withHealthCheck(spec: ServiceSpec, old: ServiceSpec | undefined, taking: PortTaking): ServiceSpec {
+  if (!needsHealthCheck(spec) || (old !== undefined && needsHealthCheck(old))) return spec;
+  const { healthCheckNodePort: wanted } = spec;
+  try {
+    if (!wanted) return { ...spec, healthCheckNodePort: taking.any() };
+    taking.one(wanted);
+    return spec;
+  } catch (error) {
+    if (!(error instanceof PortUnavailable)) throw error;
+    const what = wanted ? `requested HealthCheck NodePort ${wanted}` : "a HealthCheck NodePort 0";
+    throw internalError(`failed to allocate ${what}: ${error.message}`);
+  }
+}

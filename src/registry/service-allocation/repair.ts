@@ -1,0 +1,76 @@
+/** What a crash between taking an address and writing its service leaves behind. */
+import type { Service } from "../../api/core/service.ts";
+import { isHeadless, specOf } from "../../api/core/service-types.ts";
+import type { IPAddress } from "../../api/networking/ip-address.ts";
+import { formatIp, parseIp } from "../../std/ip.ts";
+import type { Revision } from "../../storage/store.ts";
+import type { Registry, Scope } from "../registry.ts";
+import { metadataOf } from "../write.ts";
+import { AddressUnavailable, MANAGER, MANAGER_LABEL, type ServiceAddresses } from "./addresses.ts";
+
+export interface Repaired {
+  readonly freed: number;
+  readonly taken: number;
+}
+
+/**
+ * Frees addresses that no service has, and takes those that a service has and no object stands for; each of what was
+ * stored at `until` is looked at once. What was taken later may belong to a service that is just being written.
+ */
+export async function repairAddresses(
+  services: Registry<Service>,
+  objects: Registry<IPAddress>,
+  addresses: ServiceAddresses,
+  scope: Scope,
+  until: Revision,
+): Promise<Repaired> {
+  const [known, stored] = [await services.fresh(scope), await objects.fresh(scope)];
+  const owners = new Map<string, Service>();
+  for (const { object } of known.list(services.objects.prefix()).items) {
+    for (const ip of addressesOf(object)) owners.set(ip, object);
+  }
+  const held = stored.list(objects.objects.prefix()).items;
+  let [freed, taken] = [0, 0];
+  for (const { object, revision } of held) {
+    const { name = "", labels } = metadataOf(object);
+    const { resource, namespace = "", name: service = "" } = object.spec?.parentRef ?? {};
+    if (revision > until || labels?.[MANAGER_LABEL] !== MANAGER || resource !== "services") continue;
+    const owner = owners.get(name)?.metadata;
+    if (owner?.name === service && owner.namespace === namespace) continue;
+    await addresses.release(scope, { namespace, name: service }, name);
+    freed++;
+  }
+  const names = new Set(held.map(({ object }) => metadataOf(object).name));
+  for (const [ip, { metadata }] of owners) {
+    if (names.has(ip) && freed === 0) continue;
+    const { namespace = "", name = "" } = metadata ?? {};
+    if (await take(addresses, scope, { namespace, name }, ip)) taken++;
+  }
+  return { freed, taken };
+}
+
+/** In the form in which they name objects. */
+function addressesOf(service: Service): readonly string[] {
+  const spec = specOf(service);
+  if (isHeadless(spec)) return [];
+  return (spec.clusterIPs ?? []).flatMap((text) => {
+    const ip = parseIp(text);
+    return ip === undefined ? [] : [formatIp(ip)];
+  });
+}
+
+/** False where the address has an object already, or belongs to no block. */
+async function take(
+  addresses: ServiceAddresses,
+  scope: Scope,
+  service: { namespace: string; name: string },
+  ip: string,
+) {
+  try {
+    await addresses.one(scope, service, ip, false);
+    return true;
+  } catch (error) {
+    if (error instanceof AddressUnavailable) return false;
+    throw error;
+  }
+}
