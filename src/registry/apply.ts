@@ -10,17 +10,9 @@ import { decode } from "../schema/decode.ts";
 import { isPlainObject } from "../schema/plain.ts";
 import { change, type Next } from "./change.ts";
 import { createApplied } from "./create.ts";
-import {
-  afterUpdate,
-  changeOf,
-  formOf,
-  managedFields,
-  managerOf,
-  withEntries,
-  withOldTimes,
-} from "./field-tracking.ts";
+import { afterUpdate, changeOf, formOf, managerOf, withEntries, withOldTimes } from "./field-tracking.ts";
 import { KUBECTL, lastAppliedFields, withLastApplied } from "./last-applied.ts";
-import { identityOf, type Manager, readManagers, versionOf, withFields, writeManagers } from "./managed-fields.ts";
+import { identityOf, type Manager, readManagers, versionOf, writeManagers } from "./managed-fields.ts";
 import type { Registry, Scope } from "./registry.ts";
 import { named, type UpdateOptions, type UpdateResult } from "./update.ts";
 import { defaulted, inNamespace, metadataOf, updated } from "./write.ts";
@@ -71,7 +63,7 @@ export async function apply<T extends ApiObject>(
 }
 
 /** The object that the configuration makes of `previous`, its book brought up to date. */
-function applied<T extends ApiObject>(
+export function applied<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   name: string,
@@ -171,10 +163,7 @@ function fromForm<T extends ApiObject>(registry: Registry<T>, value: unknown): T
   return rest as T;
 }
 
-/**
- * The applier's entry gets the time of an apply that changed something, and none of what is the system's. `unchanged`
- * are the managers before one that did not.
- */
+/** The applier's entry gets the time of an apply that changed something; `unchanged` are the managers before one that did not. */
 function stamped<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
@@ -185,15 +174,8 @@ function stamped<T extends ApiObject>(
   const identity = identityOf(managerOf(registry, scope, "Apply", fieldManager, subresource));
   const own = managers.get(identity);
   if (own === undefined) return managers;
-  const fields = managedFields(own.fields);
-  const result = new Map(managers);
-  if (isEmptySet(fields)) result.delete(identity);
-  else
-    result.set(identity, {
-      ...withFields(own, fields),
-      time: unchanged ? unchanged.get(identity)?.time : registry.timestamp(),
-    });
-  return result;
+  const time = unchanged ? unchanged.get(identity)?.time : registry.timestamp();
+  return new Map(managers).set(identity, { ...own, time });
 }
 
 /** Causes by manager, then by field. */

@@ -2,10 +2,9 @@
 import type { ApiObject } from "../api/kind.ts";
 import type { ManagedFieldsEntry } from "../api/meta/object-meta.ts";
 import { formatApiVersion } from "../api/scheme.ts";
-import { difference, type FieldSet, isEmptySet, noFields, setOf, union } from "../schema/apply/field-set.ts";
+import { isEmptySet, noFields, union } from "../schema/apply/field-set.ts";
 import { jsonForm } from "../schema/apply/json-form.ts";
 import { type Change, type Managers, managersAfterUpdate } from "../schema/apply/managers.ts";
-import { fieldElement } from "../schema/apply/path-element.ts";
 import { IdentityError } from "../schema/apply/shape.ts";
 import { deepEqual } from "../schema/equal.ts";
 import {
@@ -36,26 +35,6 @@ const UPDATERS_MAX = 10;
 const ANCIENT = "ancient-changes";
 /** The manager of what the writing one changes, until it is added to what it managed before. */
 const CURRENT = "current";
-
-const SYSTEM_MEMBERS = [
-  "name",
-  "namespace",
-  "creationTimestamp",
-  "selfLink",
-  "uid",
-  "clusterName",
-  "generation",
-  "managedFields",
-  "resourceVersion",
-];
-
-/** What nobody manages: it is the system's. */
-const systemFields = setOf(
-  [fieldElement("apiVersion")],
-  [fieldElement("kind")],
-  [fieldElement("metadata")],
-  ...SYSTEM_MEMBERS.map((name) => [fieldElement("metadata"), fieldElement(name)]),
-);
 
 /**
  * `next` with its book of who manages what brought up to date; `previous` is undefined for a new object. An object that
@@ -129,7 +108,7 @@ export function afterUpdate<T extends ApiObject>(
   const manager = managerOf(registry, scope, "Update", fieldManager, subresource);
   const change = { ...changeOf(registry, managers, live, manager), name: CURRENT };
   const after = new Map(managersAfterUpdate(change, formOf(registry, next)));
-  const fields = managedFields(after.get(CURRENT)?.fields ?? noFields);
+  const fields = after.get(CURRENT)?.fields ?? noFields;
   after.delete(CURRENT);
   if (!isEmptySet(fields)) {
     const identity = identityOf(manager);
@@ -138,11 +117,6 @@ export function afterUpdate<T extends ApiObject>(
     after.set(identity, { ...manager, fields: own, time: untimed ? before?.time : registry.timestamp() });
   }
   return capped(after);
-}
-
-/** Without what is the system's. */
-export function managedFields(fields: FieldSet): FieldSet {
-  return difference(fields, systemFields);
 }
 
 export function managerOf<T extends ApiObject>(

@@ -1,9 +1,33 @@
 import type { Kind, Part } from "../api/kind.ts";
-import { setOf } from "../schema/apply/field-set.ts";
+import { difference, type FieldSet, setOf } from "../schema/apply/field-set.ts";
 import { type FieldFilter, only, without } from "../schema/apply/filter.ts";
 import { fieldElement } from "../schema/apply/path-element.ts";
 
 const filters = new WeakMap<Kind, Map<string, FieldFilter>>();
+
+const SYSTEM_MEMBERS = [
+  "name",
+  "namespace",
+  "creationTimestamp",
+  "selfLink",
+  "uid",
+  "clusterName",
+  "generation",
+  "managedFields",
+  "resourceVersion",
+];
+
+/** What nobody manages: it is the system's. */
+const systemFields = setOf(
+  [fieldElement("apiVersion")],
+  [fieldElement("kind")],
+  [fieldElement("metadata")],
+  ...SYSTEM_MEMBERS.map((name) => [fieldElement("metadata"), fieldElement(name)]),
+);
+
+export function withoutSystemFields(fields: FieldSet): FieldSet {
+  return difference(fields, systemFields);
+}
 
 /** Which fields a write to the object, or to one of its subresources, can manage. */
 export function managedBy(kind: Kind, subresource: string): FieldFilter {

@@ -7,7 +7,7 @@ import type { Versions } from "../schema/apply/managers.ts";
 import { type Shape, shapeOf } from "../schema/apply/shape.ts";
 import { decode } from "../schema/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
-import { managedBy } from "./managed-part.ts";
+import { managedBy, withoutSystemFields } from "./managed-part.ts";
 import type { Registry } from "./registry.ts";
 
 /** `subresource` says through which of them a write goes: each leaves some fields as they are. */
@@ -38,6 +38,10 @@ class ObjectVersions implements Versions {
     const stored = source.conversion?.toStored(object) ?? object;
     const converted = target.conversion?.fromStored(stored) ?? stored;
     return jsonForm(target.schema, applyDefaults(target.schema, converted));
+  }
+
+  withoutSystem(fields: FieldSet): FieldSet {
+    return withoutSystemFields(fields);
   }
 
   filter(version: string, fields: FieldSet): FieldSet {

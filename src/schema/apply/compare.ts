@@ -11,6 +11,7 @@ import {
   SELF,
   union,
 } from "./field-set.ts";
+import { fieldElement } from "./path-element.ts";
 import { type ItemsShape, type MembersShape, resolved, type Shape } from "./shape.ts";
 
 /** What became of the fields of a value. No field is in more than one of the sets. */
@@ -106,13 +107,12 @@ function members(sets: Sets, { declared, rest }: MembersShape, before: unknown, 
   for (const name in old) {
     if (old[name] === undefined || old[name] === now[name]) continue;
     const shape = declared.get(name) ?? rest;
-    if (shape !== undefined)
-      found.under(`f:${name}`, shape, old[name], Object.hasOwn(now, name) ? now[name] : undefined);
+    if (shape !== undefined) found.member(name, shape, old[name], Object.hasOwn(now, name) ? now[name] : undefined);
   }
   for (const name in now) {
     if (now[name] === undefined || (Object.hasOwn(old, name) && old[name] !== undefined)) continue;
     const shape = declared.get(name) ?? rest;
-    if (shape !== undefined) found.under(`f:${name}`, shape, undefined, now[name]);
+    if (shape !== undefined) found.member(name, shape, undefined, now[name]);
   }
   found.addTo(sets);
 }
@@ -150,10 +150,12 @@ class Found {
   #modified: MutableFieldSet | undefined;
   #added: MutableFieldSet | undefined;
 
-  under(element: string, shape: Shape, before: unknown, after: unknown): void {
+  member(name: string, shape: Shape, before: unknown, after: unknown): void {
     const sets: Sets = { removed: undefined, modified: undefined, added: undefined };
     compareInto(sets, shape, before, after);
-    this.#put(element, sets);
+    if (sets.removed !== undefined || sets.modified !== undefined || sets.added !== undefined) {
+      this.#put(fieldElement(name), sets);
+    }
   }
 
   /** Items that share an identity are compared as one value, and are a field of their own beside the single item's. */

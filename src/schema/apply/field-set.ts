@@ -174,19 +174,39 @@ export function* pathsOf(set: FieldSet, prefix: readonly string[] = []): Generat
   for (const element of elements) yield* pathsOf(set[element]!, [...prefix, element]);
 }
 
-const canonicalSets = new WeakSet<FieldSet>();
-
-/** The set with its elements in the order in which Kubernetes writes them. */
+/** The set with its elements in the order in which Kubernetes writes them; itself when they are. */
 export function canonical(set: FieldSet): FieldSet {
-  if (canonicalSets.has(set)) return set;
   const elements = Object.keys(set);
-  if (elements.length > 1 && !isSorted(elements)) elements.sort(compareElements);
-  const result: MutableFieldSet = {};
+  let result: MutableFieldSet | undefined;
+  if (elements.length > 1 && !isSorted(elements)) {
+    elements.sort(compareElements);
+    result = {};
+  }
   for (const element of elements) {
     const below = set[element]!;
-    result[element] = isEmptySet(below) ? LEAF : canonical(below);
+    const next = isEmptySet(below) ? below : canonical(below);
+    if (result === undefined && next !== below) result = before(set, element);
+    if (result !== undefined) result[element] = next;
   }
-  canonicalSets.add(result);
+  return result ?? set;
+}
+
+/** The elements in front of one. */
+function before(set: FieldSet, end: string): MutableFieldSet {
+  const result: MutableFieldSet = {};
+  for (const element in set) {
+    if (element === end) break;
+    result[element] = set[element]!;
+  }
+  return result;
+}
+
+/** The same for a set of which all that lies below is in order. */
+export function canonicalMembers(set: FieldSet): FieldSet {
+  const elements = Object.keys(set);
+  if (elements.length < 2 || isSorted(elements)) return set;
+  const result: MutableFieldSet = {};
+  for (const element of elements.sort(compareElements)) result[element] = set[element]!;
   return result;
 }
 

@@ -116,6 +116,7 @@ export class Story {
       shapeOf: (version) => (served.includes(version) ? shape : undefined),
       convert: (value) => value ?? {},
       filter,
+      withoutSystem: (fields) => fields,
     };
   }
 

@@ -7,6 +7,7 @@ import { type Comparison, compare } from "./compare.ts";
 import { difference, type FieldSet, intersection, isEmptySet, noFields, pathsOf, union } from "./field-set.ts";
 import { merge } from "./merge.ts";
 import { withNamedMembers } from "./named-members.ts";
+import { shared } from "./parse-fields.ts";
 import { reconcile } from "./reconcile.ts";
 import { removeItems } from "./remove.ts";
 import type { Shape } from "./shape.ts";
@@ -28,6 +29,8 @@ export interface Versions {
   convert(value: unknown, from: string, to: string): unknown;
   /** Leaves out the fields that a write cannot change, and so cannot manage. */
   filter(version: string, fields: FieldSet): FieldSet;
+  /** Leaves out the fields that are nobody's, though everybody writes them: names, versions. */
+  withoutSystem(fields: FieldSet): FieldSet;
 }
 
 export interface Conflict {
@@ -66,7 +69,8 @@ export function managersAfterUpdate<M extends Managed>(change: Change<M>, next: 
   const { managers, comparison } = settled(change, reconciled, live, next, true);
   const own = managers.get(name)?.fields ?? noFields;
   const { removed, modified, added } = comparison;
-  const fields = versions.filter(version, union(union(difference(own, removed), modified), added));
+  const changed = union(union(difference(own, removed), modified), added);
+  const fields = versions.withoutSystem(versions.filter(version, changed));
   const result = new Map(managers);
   if (isEmptySet(fields)) result.delete(name);
   else result.set(name, withFields(manager, fields));
@@ -89,12 +93,17 @@ export function apply<M extends Managed>(change: Change<M>, configuration: unkno
   const shape = servedShape(versions, version);
   const managers = new Map(reconciledManagers(change));
   const last = managers.get(name);
-  const fields = versions.filter(version, toFieldSet(shape, configuration));
-  managers.set(name, withFields(manager, fields));
+  const named = versions.filter(version, toFieldSet(shape, configuration));
+  const fields = shared(versions.withoutSystem(named));
+  managers.set(name, withFields(manager, named));
   const merged = merge(shape, live, configuration);
-  const value = pruned(versions, merged, managers, name, last);
-  const after = settled(change, managers, live, value, force);
-  return { value: deepEqual(live, value) ? undefined : value, managers: after.managers };
+  // Nothing goes where all that was applied is applied again.
+  const again = last?.version === version && last.fields === fields;
+  const value = again ? merged : pruned(versions, merged, managers, name, last);
+  const after = new Map(settled(change, managers, live, value, force).managers);
+  if (isEmptySet(fields)) after.delete(name);
+  else after.set(name, withFields(manager, fields));
+  return { value: deepEqual(live, value) ? undefined : value, managers: after };
 }
 
 function servedShape(versions: Versions, version: string): Shape {

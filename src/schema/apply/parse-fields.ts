@@ -1,9 +1,13 @@
+import { deepFreeze } from "../freeze.ts";
 import { isPlainObject } from "../plain.ts";
 import { canonical, type FieldSet, isEmptySet, LEAF, type MutableFieldSet, SELF } from "./field-set.ts";
 import { canonicalElement } from "./path-element.ts";
 
-/** Sets that have been read once: those of stored objects are read with every write. */
-const known = new WeakMap<object, FieldSet>();
+/** Sets that were met lately, by their text: many objects have the same, and every write reads those of one. */
+const known = new Map<string, FieldSet>();
+const KNOWN_MAX = 500;
+/** Larger sets are not worth the memory. */
+const KNOWN_LENGTH_MAX = 8192;
 
 /**
  * FieldsV1 that somebody else wrote, as a set. Elements of kinds unknown here are dropped. Throws a `SyntaxError` for
@@ -12,12 +16,21 @@ const known = new WeakMap<object, FieldSet>();
 export function parseFields(fields: unknown): FieldSet {
   if (fields === null || fields === undefined) return LEAF;
   if (!isPlainObject(fields)) throw new SyntaxError("fields are an object");
-  let set = known.get(fields);
-  if (set === undefined) {
-    set = canonical(parsed(fields));
-    known.set(fields, set);
-    known.set(set, set);
-  }
+  const text = JSON.stringify(fields);
+  return known.get(text) ?? remember(text, canonical(parsed(fields)));
+}
+
+/** One and the same object for equal sets, as far as it is remembered. Takes a canonical set. */
+export function shared(set: FieldSet): FieldSet {
+  const text = JSON.stringify(set);
+  return known.get(text) ?? remember(text, set);
+}
+
+function remember(text: string, set: FieldSet): FieldSet {
+  deepFreeze(set);
+  if (text.length > KNOWN_LENGTH_MAX) return set;
+  if (known.size >= KNOWN_MAX) known.delete(known.keys().next().value!);
+  known.set(text, set);
   return set;
 }
 

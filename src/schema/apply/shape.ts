@@ -5,7 +5,7 @@
 import { membersOf } from "../members.ts";
 import { isPlainObject } from "../plain.ts";
 import type { ListSchema, ObjectSchema, Schema } from "../schema.ts";
-import { keyElement, valueElement } from "./path-element.ts";
+import { compareElements, fieldElement, keyElement, valueElement } from "./path-element.ts";
 
 export type Shape = ScalarShape | AtomicShape | MembersShape | ItemsShape | DeducedShape;
 
@@ -27,8 +27,16 @@ export interface MembersShape {
   readonly form: "members";
   /** Members that the schema names. */
   readonly declared: ReadonlyMap<string, Shape>;
+  /** The same in alphabetical order, with the elements that stand for them. */
+  readonly ordered: readonly DeclaredMember[];
   /** What all other members are; undefined where there may be none. */
   readonly rest: Shape | undefined;
+}
+
+export interface DeclaredMember {
+  readonly name: string;
+  readonly element: string;
+  readonly shape: Shape;
 }
 
 export interface ItemsShape {
@@ -48,7 +56,7 @@ export class IdentityError extends Error {}
 export const scalar: ScalarShape = { form: "scalar", type: "untyped" };
 const anything: ScalarShape = { form: "scalar", type: "any" };
 export const deduced: DeducedShape = { form: "deduced" };
-export const deducedMembers: MembersShape = { form: "members", declared: new Map(), rest: deduced };
+export const deducedMembers: MembersShape = { form: "members", declared: new Map(), ordered: [], rest: deduced };
 const deducedItems: ItemsShape = { form: "items", items: deduced, elementOf: undefined };
 const deducedList: AtomicShape = { form: "atomic", container: "list", content: deducedItems };
 
@@ -72,7 +80,7 @@ function make(schema: Schema): Shape {
       return schema.atomic === true ? { form: "atomic", container: "map", content } : content;
     }
     case "map": {
-      const form = { form: "members" as const, declared: nothingDeclared };
+      const form = { form: "members" as const, declared: nothingDeclared, ordered: [] };
       const content = lazily(form, "rest", () => shapeOf(schema.values));
       return schema.atomic === true ? { form: "atomic", container: "map", content } : content;
     }
@@ -114,7 +122,7 @@ function lazily<S extends object, K extends string, V>(shape: S, name: K, of: ()
 
 function object(schema: ObjectSchema): MembersShape {
   const rest = schema.preserveUnknown === true ? deduced : undefined;
-  return lazily({ form: "members" as const, rest }, "declared", () => {
+  const named = lazily({ form: "members" as const, rest }, "declared", () => {
     const declared = new Map<string, Shape>();
     if (schema.embeddedResource === true) {
       declared.set("apiVersion", { form: "scalar", type: "string" });
@@ -127,6 +135,11 @@ function object(schema: ObjectSchema): MembersShape {
     }
     return declared;
   });
+  return lazily(named, "ordered", () =>
+    [...named.declared]
+      .map(([name, shape]) => ({ name, element: fieldElement(name), shape }))
+      .sort((a, b) => compareElements(a.element, b.element)),
+  );
 }
 
 function list(schema: ListSchema): ItemsShape {
@@ -183,13 +196,6 @@ function keyed({ items, mapKeys = [] }: ListSchema): (item: unknown) => string {
 function defaultsOf(items: Schema): ReadonlyMap<string, unknown> {
   if (items.type !== "object") return new Map();
   return new Map(membersOf(items).map(({ name, field }) => [name, field.default] as const));
-}
-
-/** The members of a value, when the shape and the value have any; of a value that no schema tells of as well. */
-export function membersShape(shape: Shape | undefined, value: unknown): MembersShape | undefined {
-  if (shape === undefined) return undefined;
-  if (shape.form === "deduced") return isPlainObject(value) ? deducedMembers : undefined;
-  return shape.form === "members" ? shape : undefined;
 }
 
 /** What a shape makes of a value: one that no schema tells of is told by the value itself. */

@@ -1,5 +1,6 @@
 import { isPlainObject } from "../plain.ts";
-import { type FieldSet, isEmptySet, LEAF, type MutableFieldSet, noFields, SELF } from "./field-set.ts";
+import { canonicalMembers, type FieldSet, LEAF, type MutableFieldSet, noFields, SELF } from "./field-set.ts";
+import { compareElements, fieldElement } from "./path-element.ts";
 import { type ItemsShape, type MembersShape, resolved, type Shape } from "./shape.ts";
 
 /**
@@ -7,57 +8,79 @@ import { type ItemsShape, type MembersShape, resolved, type Shape } from "./shap
  * `IdentityError` where items cannot be told apart.
  */
 export function toFieldSet(shape: Shape, value: unknown): FieldSet {
-  return fieldsOf(shape, value) ?? noFields;
+  return fieldsOf(shape, value, false) ?? noFields;
 }
 
-/** Undefined when the value names no field; `LEAF` when it is one itself. */
-function fieldsOf(shape: Shape, value: unknown): FieldSet | undefined {
+/**
+ * What stands below the element of a value, in canonical order; undefined when that names no field. `self` when the
+ * element is one in any case.
+ */
+function fieldsOf(shape: Shape, value: unknown, self: boolean): FieldSet | undefined {
   const form = resolved(shape, value);
   switch (form.form) {
     case "members":
-      return isPlainObject(value) ? ofMembers(form, value) : undefined;
+      if (!isPlainObject(value)) return self ? LEAF : undefined;
+      return form.rest === undefined ? ofDeclared(form, value, self) : ofMembers(form, value, self);
     case "items":
-      return Array.isArray(value) ? ofItems(form, value) : undefined;
+      return Array.isArray(value) ? ofItems(form, value, self) : self ? LEAF : undefined;
     default:
       return LEAF;
   }
 }
 
-function ofMembers({ declared, rest }: MembersShape, value: Readonly<Record<string, unknown>>): FieldSet | undefined {
-  const result: MutableFieldSet = {};
-  let found = false;
+type Members = Readonly<Record<string, unknown>>;
+
+function ofDeclared({ ordered }: MembersShape, value: Members, self: boolean): FieldSet | undefined {
+  let result: MutableFieldSet | undefined;
+  for (const { name, element, shape } of ordered) {
+    const member = value[name];
+    if (member === undefined) continue;
+    const set = fieldsOf(shape, member, member === null || isEmptyMap(member));
+    if (set === undefined) continue;
+    result ??= emptySet(self);
+    result[element] = set;
+  }
+  return result ?? (self ? LEAF : undefined);
+}
+
+/** Members that the schema does not name are always fields themselves. */
+function ofMembers({ declared, rest }: MembersShape, value: Members, self: boolean): FieldSet | undefined {
+  let result: MutableFieldSet | undefined;
   for (const name in value) {
     const member = value[name];
     if (member === undefined) continue;
     const known = declared.get(name);
-    const shape = known ?? rest;
-    const set = shape === undefined ? LEAF : fieldsOf(shape, member);
-    const itself = known === undefined || member === null || isEmptyMap(member);
-    if (set === undefined && !itself) continue;
-    result[`f:${name}`] = set === undefined ? LEAF : itself ? withSelf(set) : set;
-    found = true;
+    const set = fieldsOf(known ?? rest!, member, known === undefined || member === null || isEmptyMap(member));
+    if (set === undefined) continue;
+    result ??= emptySet(self);
+    result[fieldElement(name)] = set;
   }
-  return found ? result : undefined;
+  if (result === undefined) return self ? LEAF : undefined;
+  return canonicalMembers(result);
 }
 
 function isEmptyMap(value: unknown): boolean {
-  if (!isPlainObject(value)) return false;
+  if (typeof value !== "object" || !isPlainObject(value)) return false;
   for (const name in value) if (value[name] !== undefined) return false;
   return true;
 }
 
 /** Items that share an identity are one field, whatever they hold. */
-function ofItems({ items, elementOf }: ItemsShape, value: readonly unknown[]): FieldSet | undefined {
+function ofItems({ items, elementOf }: ItemsShape, value: readonly unknown[], self: boolean): FieldSet | undefined {
   if (elementOf === undefined) return LEAF;
-  if (value.length === 0) return undefined;
-  const result: MutableFieldSet = {};
+  if (value.length === 0) return self ? LEAF : undefined;
+  const result = emptySet(self);
+  let sorted = true;
+  let last = "";
   for (const item of value) {
     const element = elementOf(item);
-    result[element] = result[element] === undefined ? withSelf(fieldsOf(items, item) ?? LEAF) : LEAF;
+    result[element] = result[element] === undefined ? fieldsOf(items, item, true)! : LEAF;
+    if (last !== "" && compareElements(last, element) > 0) sorted = false;
+    last = element;
   }
-  return result;
+  return sorted ? result : canonicalMembers(result);
 }
 
-function withSelf(below: FieldSet): FieldSet {
-  return isEmptySet(below) || below[SELF] !== undefined ? below : { [SELF]: LEAF, ...below };
+function emptySet(self: boolean): MutableFieldSet {
+  return self ? { [SELF]: LEAF } : {};
 }

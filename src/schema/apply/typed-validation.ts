@@ -1,5 +1,5 @@
 import { isPlainObject } from "../plain.ts";
-import { elementText } from "./path-element.ts";
+import { elementText, fieldElement } from "./path-element.ts";
 import { IdentityError, type ItemsShape, type MembersShape, resolved, type Shape } from "./shape.ts";
 
 /** What keeps a value from being applied; several are listed as Kubernetes lists them. */
@@ -11,104 +11,105 @@ export class ShapeError extends Error {
 
 /** Throws a `ShapeError` for members nobody declared, values of other types, and items of one identity. */
 export function checkShape(shape: Shape, value: unknown): void {
-  const findings: string[] = [];
-  check(shape, value, "", findings);
-  if (findings.length > 0) throw new ShapeError(findings);
+  const walk = new Walk();
+  check(shape, value, walk);
+  if (walk.findings.length > 0) throw new ShapeError(walk.findings);
 }
 
-function check(shape: Shape, value: unknown, path: string, findings: string[]): void {
+class Walk {
+  readonly findings: string[] = [];
+  /** What leads to the value: names of members, places or elements of items. */
+  readonly steps: (string | number)[] = [];
+
+  found(what: string): void {
+    const path = this.steps.map((step) => (typeof step === "number" ? `[${step}]` : elementText(step))).join("");
+    this.findings.push(path === "" ? what : `${path}: ${what}`);
+  }
+}
+
+function check(shape: Shape, value: unknown, walk: Walk): void {
   if (value === null || value === undefined) return;
   const form = resolved(shape, value);
   switch (form.form) {
     case "scalar":
-      scalar(form.type, value, path, findings);
+      scalar(form.type, value, walk);
       break;
     case "atomic":
-      container(form.content, value, path, findings);
+      container(form.content, value, walk);
       break;
     default:
-      container(form, value, path, findings);
+      container(form, value, walk);
   }
 }
 
-function container(form: MembersShape | ItemsShape, value: unknown, path: string, findings: string[]): void {
+function container(form: MembersShape | ItemsShape, value: unknown, walk: Walk): void {
   if (form.form === "members") {
-    if (isPlainObject(value)) members(form, value, path, findings);
-    else findings.push(found(path, `expected map, got ${goValue(value)}`));
-  } else if (Array.isArray(value)) items(form, value, path, findings);
-  else findings.push(found(path, `expected list, got ${goValue(value)}`));
+    if (isPlainObject(value)) members(form, value, walk);
+    else walk.found(`expected map, got ${goValue(value)}`);
+  } else if (Array.isArray(value)) items(form, value, walk);
+  else walk.found(`expected list, got ${goValue(value)}`);
 }
 
 /** The first unknown member ends the walk over an object. */
-function members(
-  { declared, rest }: MembersShape,
-  value: Readonly<Record<string, unknown>>,
-  path: string,
-  findings: string[],
-): void {
+function members({ declared, rest }: MembersShape, value: Readonly<Record<string, unknown>>, walk: Walk): void {
   for (const name of Object.keys(value)) {
     const shape = declared.get(name) ?? rest;
-    if (shape === undefined) {
-      findings.push(found(`${path}.${name}`, "field not declared in schema"));
-      return;
-    }
-    check(shape, value[name], `${path}.${name}`, findings);
+    const member = value[name];
+    // Most members are texts that are to be texts.
+    if (typeof member === "string" && shape?.form === "scalar" && shape.type === "string") continue;
+    walk.steps.push(fieldElement(name));
+    if (shape === undefined) walk.found("field not declared in schema");
+    else check(shape, member, walk);
+    walk.steps.pop();
+    if (shape === undefined) return;
   }
 }
 
-function items({ items, elementOf }: ItemsShape, value: readonly unknown[], path: string, findings: string[]): void {
+function items({ items, elementOf }: ItemsShape, value: readonly unknown[], walk: Walk): void {
   const seen = new Set<string>();
   for (const [place, item] of value.entries()) {
-    let text = `[${place}]`;
+    let step: string | number = place;
     if (elementOf !== undefined) {
-      const element = identity(elementOf, item, place, path, findings);
+      const element = identity(elementOf, item, place, walk);
       if (element === undefined) return;
-      text = elementText(element);
-      if (seen.has(element)) findings.push(found(path, `duplicate entries for key ${text}`));
+      if (seen.has(element)) walk.found(`duplicate entries for key ${elementText(element)}`);
       seen.add(element);
+      step = element;
     }
-    check(items, item, path + text, findings);
+    walk.steps.push(step);
+    check(items, item, walk);
+    walk.steps.pop();
   }
 }
 
-function identity(
-  elementOf: (item: unknown) => string,
-  item: unknown,
-  place: number,
-  path: string,
-  findings: string[],
-): string | undefined {
+function identity(elementOf: (item: unknown) => string, item: unknown, place: number, walk: Walk): string | undefined {
   try {
     return elementOf(item);
   } catch (error) {
     if (!(error instanceof IdentityError)) throw error;
-    findings.push(found(path, `element ${place}: ${error.message}`));
+    walk.found(`element ${place}: ${error.message}`);
     return undefined;
   }
 }
 
-function scalar(type: string, value: unknown, path: string, findings: string[]): void {
+function scalar(type: string, value: unknown, walk: Walk): void {
   switch (type) {
     case "numeric":
       if (typeof value !== "number" && typeof value !== "bigint") {
-        findings.push(found(path, `expected numeric (int or float), got ${goType(value)}`));
+        walk.found(`expected numeric (int or float), got ${goType(value)}`);
       }
       break;
     case "string":
       if (typeof value !== "string") {
-        findings.push(found(path, `expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`));
+        walk.found(`expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`);
       }
       break;
     case "boolean":
-      if (typeof value !== "boolean") findings.push(found(path, `expected boolean, got ${goValue(value)}`));
+      if (typeof value !== "boolean") walk.found(`expected boolean, got ${goValue(value)}`);
       break;
     case "untyped":
-      if (typeof value === "object") findings.push(found(path, `expected any scalar, got ${goValue(value)}`));
+      if (typeof value === "object") walk.found(`expected any scalar, got ${goValue(value)}`);
   }
-}
-
-function found(path: string, what: string): string {
-  return path === "" ? what : `${path}: ${what}`;
 }
 
 /** `%T` */
