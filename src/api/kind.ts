@@ -136,6 +136,10 @@ export interface Strategy<T> {
   readonly allowUnconditionalUpdate?: boolean;
   /** Seconds of grace a delete grants; undefined means the object goes at once (everything but Pods). */
   gracePeriodSeconds?(object: T, requested: number | undefined): number | undefined;
+  /** A delete that does not say what becomes of dependents leaves them alone; they go too when absent. */
+  readonly orphansDependents?: boolean;
+  /** What the sender of such a delete is told. */
+  readonly deletionWarning?: string;
   /** Puts back what the stored form cannot say: kind and apiVersion of objects within have no protobuf form. */
   restore?(object: T): T;
   /** Why the object may not be deleted; undefined when it may. */

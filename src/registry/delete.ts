@@ -144,10 +144,22 @@ function collectorFinalizers<T extends ApiObject>(
   finalizers: readonly string[],
   policy: PropagationPolicy | undefined,
 ): readonly string[] {
-  if (policy === undefined || registry.deps.garbageCollector !== true) return finalizers;
+  if (registry.deps.garbageCollector !== true) return finalizers;
   const others = finalizers.filter((finalizer) => finalizer !== ORPHAN && finalizer !== FOREGROUND);
-  if (policy === "Background") return others;
-  return [...others, policy === "Orphan" ? ORPHAN : FOREGROUND];
+  // What the object itself says goes before what is usual for its kind.
+  const orphans = registry.kind.strategy.orphansDependents === true && others.length === finalizers.length;
+  switch (policy ?? (orphans ? "Orphan" : undefined)) {
+    case undefined:
+      return finalizers;
+    case "Background":
+      return others;
+    case "Orphan":
+      return [...others, ORPHAN];
+    case "Foreground":
+      return [...others, FOREGROUND];
+    default:
+      throw new Error(`there is no policy ${policy}`);
+  }
 }
 
 function checkPreconditions<T extends ApiObject>(

@@ -48,6 +48,28 @@ export function invalidTogether(field: string, detail: string): FieldError {
   return { type: "FieldValueInvalid", field, badValue: omitted, detail };
 }
 
+/** A map of texts as Go prints it: absent ones too. */
+class TextMap {
+  readonly texts: Readonly<Record<string, string>> | undefined;
+  constructor(texts: Readonly<Record<string, string>> | undefined) {
+    this.texts = texts;
+  }
+  toString(): string {
+    if (this.texts === undefined) return "map[string]string(nil)";
+    const members = Object.entries(this.texts).sort(([a], [b]) => (a < b ? -1 : 1));
+    return `map[string]string{${members.map(([k, v]) => `${JSON.stringify(k)}:${JSON.stringify(v)}`).join(", ")}}`;
+  }
+}
+
+/** Labels and the like: `Invalid value: map[string]string{"app":"web"}: …`. */
+export function invalidMap(
+  field: string,
+  texts: Readonly<Record<string, string>> | undefined,
+  detail: string,
+): FieldError {
+  return { type: "FieldValueInvalid", field, badValue: new TextMap(texts), detail };
+}
+
 /** The supported values are listed in the order given. */
 export function notSupported(field: string, badValue: unknown, supported: readonly string[]): FieldError {
   const quoted = supported.map((value) => JSON.stringify(value));
@@ -115,6 +137,7 @@ function printed(value: unknown): string {
       return '"null"';
     default:
       if (value === null) return '"null"';
+      if (value instanceof TextMap) return value.toString();
       return isTexts(value) ? `[]string{${value.map(printed).join(", ")}}` : JSON.stringify(value);
   }
 }

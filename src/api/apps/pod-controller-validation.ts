@@ -3,6 +3,7 @@ import {
   type FieldError,
   forbiddenField,
   invalidField,
+  invalidMap,
   notSupported,
   requiredField,
 } from "../../schema/field-error.ts";
@@ -51,7 +52,7 @@ export function validateSelected(
   const labels = template.metadata?.labels;
   if (selects(selector, labels)) return [];
   const field = child(path, "metadata.labels");
-  return [invalidField(field, labels ?? {}, "`selector` does not match template `labels`")];
+  return [invalidMap(field, labels, "`selector` does not match template `labels`")];
 }
 
 /** Pods that are to run for ever: they are restarted, and no deadline ends them. */

@@ -13,6 +13,9 @@ import { validateJobUpdate } from "./job-update-validation.ts";
 import { validateJob } from "./job-validation.ts";
 import { jobWarnings } from "./job-warnings.ts";
 
+const PODS_STAY =
+  "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
+
 const strategy: Strategy<Job> = {
   setDefaults: setJobDefaults,
   prepareForCreate: (object) => labelledAsTemplate(withGeneratedSelector(prepareForCreate(object))),
@@ -23,14 +26,14 @@ const strategy: Strategy<Job> = {
     ...(previous === undefined ? podNameWarnings(object) : []),
     ...jobWarnings(object, previous, object.spec, "spec"),
   ],
+  orphansDependents: true,
+  deletionWarning: PODS_STAY,
 };
 
 function statusOf(object: Job): string {
   for (const type of ["Complete", "Failed"] as const) if (hasCondition(object, type)) return type;
   if (object.metadata?.deletionTimestamp !== undefined) return "Terminating";
-  const said = (["Suspended", "FailureTarget", "SuccessCriteriaMet"] as const).find((type) =>
-    hasCondition(object, type),
-  );
+  const said = (["Suspended", "FailureTarget"] as const).find((type) => hasCondition(object, type));
   return said ?? "Running";
 }
 

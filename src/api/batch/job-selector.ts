@@ -1,5 +1,5 @@
 /** The labels by which a job finds its pods, made by the server unless the client says that it knows better. */
-import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField, invalidMap, requiredField } from "../../schema/field-error.ts";
 import { key } from "../../schema/field-path.ts";
 import { selects } from "../apps/pod-controller-validation.ts";
 import { validateLabelSelector } from "../meta/label-selector-validation.ts";
@@ -50,5 +50,5 @@ function validateLabel(labels: Readonly<Record<string, string>>, name: string, w
   const field = key("spec.template.metadata.labels", name);
   const detail = `must be '${wanted}'`;
   if (labels[name] === undefined) return [requiredField(field, detail)];
-  return labels[name] === wanted ? [] : [invalidField(field, labels, detail)];
+  return labels[name] === wanted ? [] : [invalidMap(field, labels, detail)];
 }

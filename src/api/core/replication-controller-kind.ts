@@ -70,6 +70,7 @@ const strategy: Strategy<ReplicationController> = {
     ...(previous === undefined ? podNameWarnings(object) : []),
     ...templateWarnings(object, previous, object.spec?.template, "spec.template"),
   ],
+  orphansDependents: true,
 };
 
 export const replicationControllerKind: Kind<ReplicationController> = {

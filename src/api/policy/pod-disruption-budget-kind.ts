@@ -46,6 +46,7 @@ const strategy: Strategy<PodDisruptionBudget> = {
   prepareForCreate,
   prepareForUpdate,
   validate: ({ spec }, previous) => validateSpec(spec ?? {}, previous?.spec),
+  allowUnconditionalUpdate: false,
 };
 
 export const podDisruptionBudgetKind: Kind<PodDisruptionBudget> = {

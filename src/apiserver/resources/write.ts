@@ -148,7 +148,7 @@ function goType(value: unknown): string {
 }
 
 export const deleteObject: ResourceHandler = async (target, context, params) => {
-  const options = await readDeleteOptions(context);
+  const options = await readDeleteOptions(target, context);
   const answering = answeringOf(target, context, "object");
   const name = params.name ?? "";
   const { object, gone } = await removeOne(target, context, params, name, options);
@@ -177,15 +177,18 @@ async function removeOne(
 }
 
 export const deleteObjects: ResourceHandler = async (target, context, params) => {
-  const options = await readDeleteOptions(context);
+  const options = await readDeleteOptions(target, context);
   const answering = answeringOf(target, context, "list");
   const scope = scopeOf(target, context, params);
   const page = await removeCollection(target.registry, scope, listQuery(context.info.query), options);
   return listResponse(target.kind, page, answering);
 };
 
-async function readDeleteOptions(context: RequestContext): Promise<DeleteOptions> {
+async function readDeleteOptions({ kind }: Target, context: RequestContext): Promise<DeleteOptions> {
   const expected = { group: "", version: "v1", kind: "DeleteOptions", schema: deleteOptionsSchema };
   const sent = await readOptional<SentOptions>(context, expected);
-  return deleteOptions(context.info.query, sent);
+  const options = deleteOptions(context.info.query, sent);
+  const { deletionWarning } = kind.strategy;
+  if (deletionWarning !== undefined && options.propagationPolicy === undefined) context.warnings.push(deletionWarning);
+  return options;
 }
