@@ -33,6 +33,8 @@ class Builder {
   readonly variables = new Map<string, number>();
   readonly #checked: Checked;
   readonly #constants = new Map<Expr, Value | undefined>();
+  readonly #built = new Map<Expr, Run>();
+  readonly #free = new Map<Expr, Run>();
   readonly #locals: (readonly [string, number])[] = [];
   #localSlots = 0;
 
@@ -49,8 +51,18 @@ class Builder {
     return this.variables.size + this.#localSlots;
   }
 
-  /** `free` for the branches of a conditional, whose first name costs nothing. */
+  /**
+   * `free` for the branches of a conditional, whose first name costs nothing. A part that occurs twice (a macro's
+   * argument) is built once, or macros within macros would double it again and again.
+   */
   build(expr: Expr, free = false): Run {
+    const built = free ? this.#free : this.#built;
+    const run = built.get(expr) ?? this.#build(expr, free);
+    built.set(expr, run);
+    return run;
+  }
+
+  #build(expr: Expr, free: boolean): Run {
     const constant = this.#constant(expr);
     if (constant !== undefined) return () => constant;
     switch (expr.kind) {

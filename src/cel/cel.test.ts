@@ -1,0 +1,192 @@
+import t from "tap";
+import { type Compiled, compile, type Program } from "./cel.ts";
+import { type Environment, environment } from "./environment.ts";
+import { nameForms } from "./name-forms-harness.ts";
+import { renderErrors } from "./source.ts";
+import { boolType, dynType, intType, listType, mapType, objectType, stringType, typeText } from "./types.ts";
+import { fail } from "./value.ts";
+
+const self = objectType("Self", { a: intType, s: stringType, list: listType(intType) });
+const names = environment({
+  variables: { self, x: intType, m: mapType(stringType, intType), d: dynType },
+  nameForms,
+});
+
+function errorsOf(source: string, among: Environment = names): string {
+  const { errors } = compile(source, among);
+  return errors === undefined ? "none" : renderErrors(errors, source);
+}
+
+function programOf(source: string): Program {
+  const { program, errors }: Compiled = compile(source, names);
+  return program ?? fail(errors?.[0]?.message ?? "");
+}
+
+t.test("compile() shows where a mistake is", (t) => {
+  const operands =
+    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
+  const cases: readonly (readonly [source: string, place: number, message: string])[] = [
+    ["foo", 1, "undeclared reference to 'foo' (in container '')"],
+    ["self.zz == 1", 5, "undefined field 'zz'"],
+    ["has(self.zz)", 4, "undefined field 'zz'"],
+    ["self.a == 'x'", 8, "found no matching overload for '_==_' applied to '(int, string)'"],
+    ["size()", 5, "found no matching overload for 'size' applied to '()'"],
+    ["self.s.startsWith(1)", 18, "found no matching overload for 'startsWith' applied to 'string.(int)'"],
+    ["self.s.matches('(')", 16, "invalid matches argument"],
+    ["timestamp('yesterday') == d", 11, "invalid timestamp argument"],
+    ["duration('soon') == d", 10, "invalid duration argument"],
+    [
+      "x.all(i, true)",
+      1,
+      "expression of type 'int' cannot be range of a comprehension (must be list, map, or dynamic)",
+    ],
+    ["self.list.all(i, i)", 18, "expected type 'bool' but found 'int'"],
+    ["[1, 'a'] == d", 5, "expected type 'int' but found 'string'"],
+    ["x.y", 2, "type 'int' does not support field selection"],
+    ["has(x)", 5, "invalid argument to has() macro"],
+    ["self.list.map(1, 2)", 15, "argument is not an identifier"],
+    ["self.list.all(i, i, true)", 18, "duplicate variable name: i"],
+    ["[].map(__result__, 1)", 8, "iteration variable overwrites accumulator variable"],
+    ["namespace", 1, "reserved identifier: namespace"],
+    ["9223372036854775808", 1, "invalid int literal"],
+    ["1e999", 1, "invalid double literal"],
+    ["self.a ==", 10, `Syntax error: mismatched input '<EOF>' expecting ${operands}`],
+    ["x y", 3, "Syntax error: extraneous input 'y' expecting <EOF>"],
+    ["x y z", 3, "Syntax error: mismatched input 'y' expecting <EOF>"],
+    ["*x", 1, `Syntax error: extraneous input '*' expecting ${operands}`],
+    ["(x", 3, "Syntax error: mismatched input '<EOF>' expecting ')'"],
+    ["x $", 3, "Syntax error: token recognition error at: '$'"],
+    ["'abc", 1, "Syntax error: token recognition error at: ''abc'"],
+    ["x.true", 3, "Syntax error: mismatched input 'true' expecting IDENTIFIER"],
+  ];
+  for (const [source, place, message] of cases) {
+    const expected = `ERROR: <input>:1:${place}: ${message}\n | ${source}\n | ${".".repeat(place - 1)}^`;
+    t.equal(errorsOf(source), expected, source);
+  }
+  t.end();
+});
+
+t.test("compile() counts lines and characters", (t) => {
+  const source = "true &&\n\t'\u{1f600}' == foo";
+  t.equal(
+    errorsOf(source),
+    "ERROR: <input>:2:9: undeclared reference to 'foo' (in container '')\n |  '\u{1f600}' == foo\n | ..\uff0e.....^",
+  );
+  t.end();
+});
+
+t.test("compile() reports all mistakes of meaning at once, up to a hundred", (t) => {
+  t.equal(compile("foo + bar + x.y", names).errors?.length, 3);
+  t.equal(compile(Array(200).fill("foo").join(" || "), names).errors?.length, 100);
+  t.end();
+});
+
+t.test("compile() insists on the type that is asked for", (t) => {
+  t.equal(compile("x", names, { result: boolType }).errors?.[0]?.message, "must evaluate to bool");
+  t.equal(compile("d", names, { result: boolType }).errors?.[0]?.message, "must evaluate to bool");
+  t.equal(compile("x > 1", names, { result: boolType }).errors, undefined);
+  t.end();
+});
+
+t.test("compile() finds the types of what it is given", (t) => {
+  const types: Readonly<Record<string, string>> = {
+    "[]": "list(dyn)",
+    "[1, 2].map(i, string(i))": "list(string)",
+    "{'a': [1u]}": "map(string, list(uint))",
+    "x > 1 ? self.list : []": "list(int)",
+    "m.?a": "optional_type(int)",
+    "m[?'a'].orValue(1)": "int",
+    "[[]] + [[1]]": "list(list(int))",
+    "type(x)": "type(int)",
+    "d.a.b[0]": "dyn",
+    "timestamp('2020-01-01T00:00:00Z') - timestamp('2020-01-01T00:00:00Z')": "duration",
+  };
+  for (const [source, type] of Object.entries(types)) t.equal(typeText(programOf(source).resultType), type, source);
+  t.end();
+});
+
+t.test("compile() bounds the length and the depth of expressions", (t) => {
+  t.match(errorsOf(`'${"a".repeat(100_001)}'`), /expression code point size exceeds limit: size: 100003, limit 100000/);
+  t.match(errorsOf("(".repeat(50_000)), /expression recursion limit exceeded: 250/);
+  t.match(errorsOf(`${"[".repeat(300)}${"]".repeat(300)}`), /expression recursion limit exceeded: 250/);
+  t.match(errorsOf(`x${".a".repeat(40_000)}`), /expression recursion limit exceeded: 250/);
+  t.match(errorsOf(`1${"+1".repeat(40_000)}`), /expression recursion limit exceeded: 250/);
+  t.match(errorsOf(`${"!".repeat(90_001)}true`), /none/);
+  t.equal(errorsOf(Array(5000).fill("true").join(" && ")), "none");
+  t.end();
+});
+
+t.test("compile() is quick with macros that double what they are given", (t) => {
+  const nested = `optional.of(1)${".optMap(v, v + 1)".repeat(40)}.hasValue()`;
+  t.ok(programOf(nested).estimate.max > 0);
+  t.equal(programOf(nested).evaluate({}).error?.costExceeded, true);
+  t.end();
+});
+
+t.test("evaluate() forgives what fails when the other side decides", (t) => {
+  const cases: Readonly<Record<string, boolean | string>> = {
+    "1 / 0 == 1 || true": true,
+    "true || 1 / 0 == 1": true,
+    "1 / 0 == 1 && false": false,
+    "1 / 0 == 1 || false": "division by zero",
+    "[0, 1].exists(i, 1 / i == 1)": true,
+    "[0, 1].all(i, 1 / i == 2)": false,
+    "[0, 1].all(i, 1 / i == 1)": "division by zero",
+    "false ? 1 / 0 == 1 : true": true,
+    "[1, 0].exists_one(i, 1 / i == 1)": "division by zero",
+  };
+  for (const [source, expected] of Object.entries(cases)) {
+    const { value, error } = programOf(source).evaluate({});
+    t.equal(error?.message ?? value, expected, source);
+  }
+  t.end();
+});
+
+t.test("evaluate() asks for a variable when it is needed, once", (t) => {
+  let asked = 0;
+  const x = (): bigint => {
+    asked++;
+    return 3n;
+  };
+  t.same(programOf("false && x == 1").evaluate({ x }).value, false);
+  t.equal(asked, 0);
+  t.same(programOf("x + x").evaluate({ x }).value, 6n);
+  t.equal(asked, 1);
+  t.equal(programOf("x").evaluate({}).error?.message, "no such attribute(s): x");
+  t.end();
+});
+
+t.test("evaluate() keeps what one loop names from others", (t) => {
+  t.equal(programOf("[1, 2].map(x, [10].map(y, x + y)[0]) == [11, 12]").evaluate({}).value, true);
+  t.equal(programOf("[1].map(x, x)[0] + x").evaluate({ x: 5n }).value, 6n);
+  t.equal(programOf("[1].map(x, .x)[0]").evaluate({ x: 5n }).value, 5n);
+  t.equal(programOf("[[1], [2]].all(x, x.all(x, x > 0))").evaluate({}).value, true);
+  t.end();
+});
+
+t.test("evaluate() ends when its budget is used up, whatever else would decide", (t) => {
+  const many = "[1, 2, 3, 4, 5, 6, 7, 8, 9].all(i, [1, 2, 3, 4, 5, 6, 7, 8, 9].all(j, i + j > 0)) || true";
+  t.equal(programOf(many).evaluate({}).value, true);
+  const { error, cost } = programOf(many).evaluate({}, { budget: 50 });
+  t.match(error, { message: "operation cancelled: actual cost limit exceeded", costExceeded: true });
+  t.ok(cost > 50 && cost < 60);
+  t.end();
+});
+
+t.test("evaluate() does not let short expressions grow large values", (t) => {
+  const doubled = `[[0]]${".map(l, l + l)".repeat(60)}[0].size()`;
+  t.match(programOf(doubled).evaluate({}).error?.message, /list too long/);
+  const text = `['ab']${".map(s, s + s)".repeat(60)}[0].size()`;
+  t.equal(programOf(text).evaluate({}).error?.costExceeded, true);
+  const replaced = "['a'.replace('', 'xxxxxxxxxx')].map(s, s.replace('', s)).map(s, s.replace('', s))";
+  const more = `${replaced}${".map(s, s.replace('', s))".repeat(5)}[0].size()`;
+  t.ok(programOf(more).evaluate({}).error !== undefined);
+  t.end();
+});
+
+t.test("uses() tells which variables an expression names", (t) => {
+  const program = programOf("self.a > 1 && [1].all(x, x > 0)");
+  t.equal(program.uses("self"), true);
+  t.equal(program.uses("x"), false);
+  t.end();
+});
