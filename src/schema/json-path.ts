@@ -92,7 +92,8 @@ function parseBrackets(text: string): Step {
   if (slice === null) throw new JsonPathError(`invalid array index ${text}`);
   const [, from, to, step] = slice;
   if (step === "0") throw new JsonPathError("step must be > 0");
-  const number = (digits: string | undefined): number | undefined => (digits === undefined ? undefined : Number(digits));
+  const number = (digits: string | undefined): number | undefined =>
+    digits === undefined ? undefined : Number(digits);
   return { kind: "slice", from: number(from), to: number(to), step: number(step) ?? 1 };
 }
 
@@ -133,7 +134,9 @@ function taken(step: Step, value: unknown, root: unknown): readonly unknown[] {
         : [];
     case "indices":
       return Array.isArray(value)
-        ? step.indices.map((index) => (index < 0 ? index + value.length : index)).flatMap((index) => itemAt(value, index))
+        ? step.indices
+            .map((index) => (index < 0 ? index + value.length : index))
+            .flatMap((index) => itemAt(value, index))
         : [];
     case "slice":
       return Array.isArray(value) ? value.slice(step.from, step.to).filter((_, place) => place % step.step === 0) : [];

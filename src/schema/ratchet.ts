@@ -10,10 +10,13 @@ import { isPlainObject } from "./plain.ts";
 import type { Schema } from "./schema.ts";
 import { ownCheckOf, validate } from "./validate.ts";
 
-/** As `validate`, without the errors of parts that are as they were. */
+/**
+ * As `validate`, without the errors of parts that are as they were. Only of custom resources: what else is invalid must
+ * be put right by whoever comes by.
+ */
 export function validateChange(schema: Schema, value: unknown, old: unknown, field = ""): readonly FieldError[] {
   const errors = validate(schema, value, field);
-  if (errors.length === 0) return errors;
+  if (errors.length === 0 || old === undefined || schema.unstructured !== true) return errors;
   const report = new Report(field);
   checkChange(schema, value, old, "", report);
   if (findDuplicates(schema, old, field).length === 0) report.add(...findDuplicates(schema, value, field));

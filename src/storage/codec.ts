@@ -42,11 +42,12 @@ function plainCodec<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMediaT
   return {
     encode: (object) => {
       const stored = withoutResourceVersion(object);
-      if (mediaType === "application/vnd.svc.protobuf") {
+      // Custom resources have no protobuf form.
+      if (mediaType === "application/vnd.svc.protobuf" && kind.schema.unstructured !== true) {
         return encodeEnvelope("svc", identity, encodeProtobuf(kind.schema, stored));
       }
       const json = encodeJson(kind.schema, { ...stored, ...identity });
-      return mediaType === "application/json" ? json : Buffer.from(encodeYaml(parseJson(json).value));
+      return mediaType !== "application/yaml" ? json : Buffer.from(encodeYaml(parseJson(json).value));
     },
     decode: (bytes) => {
       const value = MAGICS.has(magicOf(bytes)) ? fromEnvelope(kind, bytes) : fromText(kind, bytes);

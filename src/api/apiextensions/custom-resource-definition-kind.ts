@@ -1,6 +1,6 @@
 import { deepEqual } from "../../schema/equal.ts";
-import { nameColumn } from "../columns.ts";
-import { allVerbs, type Column, type Kind, type Strategy } from "../kind.ts";
+import { createdAtColumn, nameColumn } from "../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { firstGeneration, keepStatus, nextGeneration, statusSubresource } from "../strategy.ts";
 import {
   type CustomResourceDefinition,
@@ -55,14 +55,6 @@ const strategy: Strategy<CustomResourceDefinition> = {
   allowUnconditionalUpdate: false,
 };
 
-const createdAtColumn: Column<CustomResourceDefinition> = {
-  name: "Created At",
-  type: "date",
-  priority: 0,
-  description: "When the definition was made.",
-  cell: (object) => object.metadata?.creationTimestamp ?? null,
-};
-
 export const customResourceDefinitionKind: Kind<CustomResourceDefinition> = {
   group: "apiextensions.svc.io",
   version: "v1",
@@ -79,5 +71,6 @@ export const customResourceDefinitionKind: Kind<CustomResourceDefinition> = {
   schema: customResourceDefinition,
   columns: [nameColumn, createdAtColumn],
   selectableFields: {},
+  anyFinalizer: true,
   strategy,
 };

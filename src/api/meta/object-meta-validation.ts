@@ -9,7 +9,10 @@ import type { ObjectMeta } from "./object-meta.ts";
 /** Keys and values of all annotations together, in bytes. */
 const ANNOTATIONS_MAX = 262_144;
 
-export function validateObjectMeta(meta: ObjectMeta, kind: Kind): readonly FieldError[] {
+/** What of a kind these rules depend on. */
+type MetaRules = Pick<Kind, "namespaced" | "nameForm" | "anyFinalizer">;
+
+export function validateObjectMeta(meta: ObjectMeta, kind: MetaRules): readonly FieldError[] {
   const form = kind.nameForm ?? dns1123Subdomain;
   const { name = "", generateName = "", namespace = "" } = meta;
   return [
@@ -37,7 +40,7 @@ export function validateFinalizer(finalizer: string, path: string, unknownPath =
   return known ? problems : [...problems, invalidField(unknownPath, finalizer, UNKNOWN_FINALIZER)];
 }
 
-function validateFinalizers(finalizers: readonly string[], { anyFinalizer = false }: Kind): readonly FieldError[] {
+function validateFinalizers(finalizers: readonly string[], { anyFinalizer = false }: MetaRules): readonly FieldError[] {
   const path = "metadata.finalizers";
   const both = finalizers.includes("orphan") && finalizers.includes("foregroundDeletion");
   return [

@@ -13,7 +13,11 @@ export interface ConvertOptions {
 
 /** The schema of a whole resource. What makes `props` no structural schema is not looked for. */
 export function convertResource(props: JsonSchemaProps, options: ConvertOptions): ObjectSchema {
-  return convertObject(props, options, { resource: true });
+  // A server knows what it keeps: nobody has to say it, and what is stored may not.
+  const required = (props.required ?? []).filter((name) => name !== "apiVersion" && name !== "kind");
+  return convertObject({ ...props, required: required.length === 0 ? undefined : required }, options, {
+    resource: true,
+  });
 }
 
 /** The schema of a part of a resource. */

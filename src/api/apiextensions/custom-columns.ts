@@ -1,0 +1,77 @@
+/** What `kubectl get` shows of custom resources, and what their lists can be selected by. */
+
+import { type JsonPath, parseJsonPath, printedValue } from "../../schema/json-path.ts";
+import { formatInstant, parseInstant } from "../../schema/time.ts";
+import { ageColumn, nameColumn } from "../columns.ts";
+import type { ApiObject, Column, FieldValue } from "../kind.ts";
+import { since } from "../meta/human-duration.ts";
+import type { CustomResourceColumnDefinition, SelectableField } from "./custom-resource-definition.ts";
+
+export function customColumns(
+  definitions: readonly CustomResourceColumnDefinition[] | undefined,
+): readonly Column<ApiObject>[] {
+  if (definitions === undefined || definitions.length === 0) return [nameColumn, { ...ageColumn, type: "date" }];
+  return [nameColumn, ...definitions.map(customColumn)];
+}
+
+function customColumn(definition: CustomResourceColumnDefinition): Column<ApiObject> {
+  const { name, type, format = "", description = "", priority = 0, jsonPath } = definition;
+  const path = readable(jsonPath);
+  return {
+    name,
+    type: type as Column<ApiObject>["type"],
+    format,
+    description: description || `Custom resource definition column (in JSONPath format): ${jsonPath}`,
+    priority,
+    cell: (object, now) => cellOf(type, path?.find(object)[0], now),
+  };
+}
+
+/** A path that cannot be read finds nothing; definitions stored by others may hold some. */
+function readable(jsonPath: string): JsonPath | undefined {
+  try {
+    return parseJsonPath(jsonPath);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A value of another type than the column's is not shown. */
+function cellOf(type: string, value: unknown, now: number): string | number | boolean | null {
+  if (value === undefined || value === null) return null;
+  switch (type) {
+    case "string":
+      return printedValue(value);
+    case "integer":
+      return typeof value === "number" ? Math.trunc(value) : null;
+    case "number":
+      return typeof value === "number" ? value : null;
+    case "boolean":
+      return typeof value === "boolean" ? value : null;
+    case "date":
+      return typeof value === "string" ? ago(value, now) : null;
+    default:
+      return null;
+  }
+}
+
+function ago(text: string, now: number): string {
+  const instant = parseInstant(text);
+  return instant === undefined ? "<invalid>" : since(formatInstant(instant, false), now);
+}
+
+export function customSelectableFields(
+  fields: readonly SelectableField[] | undefined,
+): Readonly<Record<string, FieldValue<ApiObject>>> {
+  return Object.fromEntries(
+    (fields ?? []).flatMap(({ jsonPath }) => {
+      const path = readable(jsonPath);
+      if (path === undefined) return [];
+      return [[jsonPath.replace(/^\./, ""), (object: ApiObject) => textOf(path.find(object)[0])] as const];
+    }),
+  );
+}
+
+function textOf(value: unknown): string {
+  return value === undefined || value === null ? "" : printedValue(value);
+}

@@ -1,0 +1,185 @@
+/**
+ * The kind that a definition defines, one for each of its versions:
+ *
+ *     const kind = customKind(definition, "v1");
+ *     scheme.register(kind);
+ *
+ * Its schema prunes, defaults and validates; its strategy evaluates the rules. Objects of other versions than the stored
+ * one are converted by their name alone; conversion by webhook is for whoever can call one.
+ */
+import { decode } from "../../schema/decode.ts";
+import { applyDefaults } from "../../schema/default.ts";
+import { deepEqual } from "../../schema/equal.ts";
+import { type FieldError, invalidField } from "../../schema/field-error.ts";
+import { validateChange } from "../../schema/ratchet.ts";
+import type { ObjectSchema } from "../../schema/schema.ts";
+import { convertResource } from "../../schema/structural/convert.ts";
+import { type ApiObject, allVerbs, type Kind, type Strategy, type Subresource } from "../kind.ts";
+import { objectMeta } from "../meta/object-meta.ts";
+import { svcGroup } from "../scheme.ts";
+import {
+  dropStatus,
+  firstGeneration,
+  keepStatus,
+  nextGeneration,
+  nothingButStatus,
+  statusSubresource,
+} from "../strategy.ts";
+import { customColumns, customSelectableFields } from "./custom-columns.ts";
+import type {
+  CustomResourceDefinition,
+  CustomResourceDefinitionNames,
+  CustomResourceDefinitionVersion,
+  CustomResourceSubresourceScale,
+} from "./custom-resource-definition.ts";
+import { customScale, validateCustomScale } from "./custom-scale.ts";
+import { validateEmbedded } from "./embedded-resources.ts";
+import { evaluateRules, hasRules, type RuleFindings } from "./evaluate-rules.ts";
+
+/** Throws a `RangeError` when the definition has no such version. */
+export function customKind(definition: CustomResourceDefinition, versionName: string): Kind {
+  const { spec } = definition;
+  const version = spec.versions.find(({ name }) => name === versionName);
+  if (version === undefined) throw new RangeError(`${definition.metadata?.name} has no version ${versionName}`);
+  const names = namesOf(definition);
+  const schema = schemaOf(definition, version);
+  const identity = { apiVersion: `${spec.group}/${version.name}`, kind: names.kind };
+  const rules: Rules = { schema, identity, scale: version.subresources?.scale };
+  return {
+    group: svcGroup(spec.group),
+    version: version.name,
+    kind: names.kind,
+    listKind: names.listKind || `${names.kind}List`,
+    plural: names.plural,
+    singular: names.singular || names.kind.toLowerCase(),
+    shortNames: names.shortNames ?? [],
+    categories: names.categories ?? [],
+    namespaced: spec.scope === "Namespaced",
+    verbs: allVerbs,
+    subresources: subresourcesOf(names.kind, version, rules),
+    storageName: `${spec.group}/${names.plural}`,
+    schema,
+    columns: customColumns(version.additionalPrinterColumns),
+    selectableFields: customSelectableFields(version.selectableFields),
+    anyFinalizer: true,
+    strategy: strategyOf(version, rules),
+    ...deprecationOf(definition, version),
+    ...conversionOf(definition, version, schema),
+  };
+}
+
+/** Names that another definition had first are not accepted, but those that were accepted once are kept. */
+function namesOf({ spec, status }: CustomResourceDefinition): CustomResourceDefinitionNames {
+  const accepted = status?.acceptedNames;
+  return accepted === undefined || accepted.plural === "" ? spec.names : accepted;
+}
+
+function schemaOf({ spec }: CustomResourceDefinition, version: CustomResourceDefinitionVersion): ObjectSchema {
+  const name = `${spec.group}/${version.name}.${spec.names.kind}`;
+  const props = version.schema?.openAPIV3Schema ?? { type: "object" };
+  const schema = convertResource(props, { name, metadata: objectMeta });
+  return spec.preserveUnknownFields === true ? { ...schema, preserveUnknown: true } : schema;
+}
+
+function deprecationOf(
+  { spec }: CustomResourceDefinition,
+  { deprecated = false, deprecationWarning, name }: CustomResourceDefinitionVersion,
+): Pick<Kind, "deprecation"> {
+  if (!deprecated) return {};
+  return { deprecation: deprecationWarning ?? `${spec.group}/${name} ${spec.names.kind} is deprecated` };
+}
+
+function conversionOf(
+  definition: CustomResourceDefinition,
+  version: CustomResourceDefinitionVersion,
+  schema: ObjectSchema,
+): Pick<Kind, "conversion"> {
+  const stored = definition.spec.versions.find(({ storage }) => storage);
+  if (version.storage || stored === undefined || definition.spec.conversion?.strategy === "Webhook") return {};
+  return {
+    conversion: {
+      stored: customKind(definition, stored.name),
+      toStored: (object) => object,
+      // Another version may know less than was stored, and have other defaults.
+      fromStored: (object) =>
+        applyDefaults(schema, decode(schema, object, { unknownFields: "drop" }).value) as ApiObject,
+    },
+  };
+}
+
+/** What judges an object of the kind. */
+interface Rules {
+  readonly schema: ObjectSchema;
+  /** Objects in memory do not say it, but expressions may ask. */
+  readonly identity: Required<Pick<ApiObject, "apiVersion" | "kind">>;
+  readonly scale: CustomResourceSubresourceScale | undefined;
+}
+
+function subresourcesOf(
+  kind: string,
+  { subresources }: CustomResourceDefinitionVersion,
+  rules: Rules,
+): readonly Subresource[] {
+  const status = statusSubresource(kind, {
+    resetFields: [["metadata"], ["spec"]],
+    prepareForUpdate: nothingButStatus,
+    validateUpdate: (next, previous) => validateObject(rules, next, previous),
+    warnings: (next, previous) => ruleWarnings(rules, next, previous),
+  });
+  return [
+    ...(subresources?.status === undefined ? [] : [status]),
+    ...(subresources?.scale === undefined ? [] : [customScale(subresources.scale)]),
+  ];
+}
+
+function strategyOf({ subresources }: CustomResourceDefinitionVersion, rules: Rules): Strategy<ApiObject> {
+  const hasStatus = subresources?.status !== undefined;
+  return {
+    prepareForCreate: (object) => firstGeneration(hasStatus ? dropStatus(object) : object),
+    prepareForUpdate: (next, previous) => {
+      const kept = hasStatus ? keepStatus(next, previous) : next;
+      return nextGeneration(kept, previous, !deepEqual(contentOf(kept), contentOf(previous)));
+    },
+    validate: (object, previous) => validateObject(rules, object, previous),
+    warnings: (object, previous) => ruleWarnings(rules, object, previous),
+    // What was stored may lack what has had a default since.
+    restore: (object) => applyDefaults(rules.schema, object),
+    allowUnconditionalUpdate: false,
+  };
+}
+
+function contentOf({ metadata: _, kind: __, apiVersion: ___, ...content }: ApiObject): unknown {
+  return content;
+}
+
+/** What the schema cannot say. Rules are evaluated last, and only on what is otherwise as the schema wants it. */
+function validateObject(rules: Rules, object: ApiObject, previous: ApiObject | undefined): readonly FieldError[] {
+  const errors = [
+    ...(rules.scale === undefined ? [] : validateCustomScale(object, rules.scale)),
+    ...validateEmbedded(rules.schema, object),
+  ];
+  if (!hasRules(rules.schema)) return errors;
+  const found = [...validateChange(rules.schema, object, previous), ...errors];
+  if (!found.some(({ type }) => blocking.has(type))) return [...errors, ...evaluated(rules, object, previous).errors];
+  const why =
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+  return [...errors, invalidField("<nil>", null, why)];
+}
+
+/** Errors after which a rule could only fail for the same reason again. */
+const blocking = new Set([
+  "FieldValueNotSupported",
+  "FieldValueRequired",
+  "FieldValueTooLong",
+  "FieldValueTooMany",
+  "FieldValueTypeInvalid",
+]);
+
+function ruleWarnings(rules: Rules, object: ApiObject, previous: ApiObject | undefined): readonly string[] {
+  return previous === undefined || !hasRules(rules.schema) ? [] : evaluated(rules, object, previous).warnings;
+}
+
+function evaluated({ schema, identity }: Rules, object: ApiObject, previous: ApiObject | undefined): RuleFindings {
+  const old = previous === undefined ? undefined : { ...previous, ...identity };
+  return evaluateRules(schema, { ...object, ...identity }, { old, resourceRoot: true, ratchet: old !== undefined });
+}

@@ -1,0 +1,98 @@
+/** The `scale` subresource of a custom resource: its definition says where the numbers stand. */
+import { type FieldError, invalidField } from "../../schema/field-error.ts";
+import { isPlainObject, setMember } from "../../schema/plain.ts";
+import type { Scale } from "../autoscaling/scale.ts";
+import { scaleKind } from "../autoscaling/scale-kind.ts";
+import type { ApiObject, Subresource } from "../kind.ts";
+import { parseLabelSelector } from "../meta/selector.ts";
+import type { CustomResourceSubresourceScale } from "./custom-resource-definition.ts";
+
+const INT32_MAX = 2_147_483_647;
+
+export function customScale(paths: CustomResourceSubresourceScale): Subresource {
+  return {
+    name: "scale",
+    kind: "Scale",
+    group: "autoscaling",
+    version: "v1",
+    verbs: ["get", "patch", "update"],
+    view: {
+      kind: scaleKind,
+      of: (object) => scaleOf(object, paths),
+      changed: (object, shown: Scale) => {
+        const metadata = { ...object.metadata, resourceVersion: shown.metadata?.resourceVersion };
+        const replicas = shown.spec?.replicas ?? 0;
+        return withValue({ ...object, metadata }, stepsOf(paths.specReplicasPath), replicas) as ApiObject;
+      },
+    },
+  };
+}
+
+function scaleOf(object: ApiObject, paths: CustomResourceSubresourceScale): Scale {
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata ?? {};
+  const selector = paths.labelSelectorPath === undefined ? "" : valueAt(object, paths.labelSelectorPath);
+  return {
+    metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
+    spec: { replicas: numberAt(object, paths.specReplicasPath) },
+    status: {
+      replicas: numberAt(object, paths.statusReplicasPath),
+      selector: typeof selector === "string" ? selector : "",
+    },
+  };
+}
+
+/** Numbers that no controller could obey, selectors that nobody can read. */
+export function validateCustomScale(object: ApiObject, paths: CustomResourceSubresourceScale): readonly FieldError[] {
+  const selector = paths.labelSelectorPath === undefined ? undefined : valueAt(object, paths.labelSelectorPath);
+  return [
+    ...validateReplicas(object, paths.specReplicasPath),
+    ...validateReplicas(object, paths.statusReplicasPath),
+    ...(typeof selector === "string" ? validateSelector(selector, paths.labelSelectorPath ?? "") : []),
+  ];
+}
+
+function validateReplicas(object: ApiObject, path: string): readonly FieldError[] {
+  const value = valueAt(object, path);
+  if (value === undefined) return [];
+  if (typeof value !== "number" || !Number.isInteger(value)) {
+    const why = `${path} accessor error: ${String(value)} is of the type ${typeof value}, expected int64`;
+    return [invalidField(path, 0, why)];
+  }
+  if (value < 0) return [invalidField(path, value, "should be a non-negative integer")];
+  return value > INT32_MAX ? [invalidField(path, value, `should be less than or equal to ${INT32_MAX}`)] : [];
+}
+
+function validateSelector(selector: string, path: string): readonly FieldError[] {
+  try {
+    parseLabelSelector(selector);
+    return [];
+  } catch (error) {
+    return [invalidField(path, selector, (error as Error).message)];
+  }
+}
+
+/** Such paths are names with dots between; nothing more is understood here. */
+function stepsOf(path: string): readonly string[] {
+  return path.replace(/^\./, "").split(".");
+}
+
+function valueAt(object: unknown, path: string): unknown {
+  let value = object;
+  for (const name of stepsOf(path)) {
+    if (!isPlainObject(value) || !Object.hasOwn(value, name)) return undefined;
+    value = value[name];
+  }
+  return value;
+}
+
+function numberAt(object: unknown, path: string): number {
+  const value = valueAt(object, path);
+  return typeof value === "number" ? value : 0;
+}
+
+function withValue(object: unknown, [name = "", ...rest]: readonly string[], value: unknown): unknown {
+  const members: Record<string, unknown> = isPlainObject(object) ? { ...object } : {};
+  const old = Object.hasOwn(members, name) ? members[name] : undefined;
+  setMember(members, name, rest.length === 0 ? value : withValue(old, rest, value));
+  return members;
+}

@@ -1,0 +1,98 @@
+/** Whole resources inside custom ones: they say what they are, and their metadata is like any other. */
+import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
+import { child, index, key } from "../../schema/field-path.ts";
+import { membersOf } from "../../schema/members.ts";
+import { isPlainObject } from "../../schema/plain.ts";
+import type { Schema } from "../../schema/schema.ts";
+import { dns1035Label, pathSegment } from "../meta/names.ts";
+import type { ObjectMeta } from "../meta/object-meta.ts";
+import { validateObjectMeta } from "../meta/object-meta-validation.ts";
+import { parseApiVersion } from "../scheme.ts";
+
+/** The resource at the root, which is judged as every object is, is not meant. */
+export function validateEmbedded(schema: Schema, value: unknown, field = "", root = true): readonly FieldError[] {
+  if (!holdsResources(schema)) return [];
+  switch (schema.type) {
+    case "object": {
+      if (!isPlainObject(value)) return [];
+      const own = schema.embeddedResource === true && !root ? validateResource(value, field) : [];
+      const members = membersOf(schema).filter(({ name }) => Object.hasOwn(value, name));
+      return [
+        ...own,
+        ...members.flatMap((member) =>
+          validateEmbedded(member.schema, value[member.name], child(field, member.name), false),
+        ),
+      ];
+    }
+    case "map":
+      if (!isPlainObject(value)) return [];
+      return Object.keys(value).flatMap((name) =>
+        validateEmbedded(schema.values, value[name], key(field, name), false),
+      );
+    case "list":
+      if (!Array.isArray(value)) return [];
+      return value.flatMap((item, place) => validateEmbedded(schema.items, item, index(field, place), false));
+    default:
+      return [];
+  }
+}
+
+function validateResource(value: Readonly<Record<string, unknown>>, field: string): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  for (const name of ["apiVersion", "kind"]) {
+    if (!Object.hasOwn(value, name)) errors.push(requiredField(child(field, name), "must not be empty"));
+  }
+  const { apiVersion, kind, metadata } = value;
+  if (apiVersion !== undefined) errors.push(...validateApiVersion(apiVersion, child(field, "apiVersion")));
+  if (kind !== undefined) errors.push(...validateKind(kind, child(field, "kind")));
+  if (isPlainObject(metadata)) {
+    const meta = metadata as ObjectMeta;
+    // It may go without a name, since nothing is stored under it.
+    const named = { ...meta, name: meta.name || "fakename" };
+    const rules = { namespaced: (meta.namespace ?? "") !== "", nameForm: pathSegment, anyFinalizer: true };
+    errors.push(...validateObjectMeta(named, rules).map((error) => ({ ...error, field: child(field, error.field) })));
+  }
+  return errors;
+}
+
+function validateApiVersion(value: unknown, field: string): readonly FieldError[] {
+  if (typeof value !== "string") return [invalidField(field, value, "must be a string")];
+  if (value === "") return [invalidField(field, value, "must not be empty")];
+  if (parseApiVersion(value) !== undefined) return [];
+  return [invalidField(field, value, `unexpected GroupVersion string: ${value}`)];
+}
+
+function validateKind(value: unknown, field: string): readonly FieldError[] {
+  if (typeof value !== "string") return [invalidField(field, value, "must be a string")];
+  const problems = dns1035Label(value.toLowerCase());
+  return [
+    ...(value === "" ? [invalidField(field, value, "must not be empty")] : []),
+    ...(problems.length === 0
+      ? []
+      : [invalidField(field, value, `may have mixed case, but should otherwise match: ${problems.join(",")}`)]),
+  ];
+}
+
+const holding = new WeakMap<Schema, boolean>();
+
+function holdsResources(schema: Schema): boolean {
+  let holds = holding.get(schema);
+  if (holds === undefined) {
+    holds = schema.unstructured === true && lookForResources(schema);
+    holding.set(schema, holds);
+  }
+  return holds;
+}
+
+function lookForResources(schema: Schema): boolean {
+  switch (schema.type) {
+    case "object":
+      return schema.embeddedResource === true || membersOf(schema).some((member) => holdsResources(member.schema));
+    case "map":
+      return holdsResources(schema.values);
+    case "list":
+      return holdsResources(schema.items);
+    default:
+      return false;
+  }
+}
