@@ -5,6 +5,7 @@ import { validateObjectMeta, validateObjectMetaUpdate } from "../api/meta/object
 import { badRequest, conflict, invalid } from "../api/status.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { type FieldError, renderFieldError } from "../schema/field-error.ts";
+import { validateChange } from "../schema/ratchet.ts";
 import { validate } from "../schema/validate.ts";
 import type { Allocate } from "./allocation.ts";
 import type { Registry, Scope } from "./registry.ts";
@@ -75,7 +76,7 @@ export async function updated<T extends ApiObject>(
   const next = rules.prepareForUpdate?.(admitted, previous, registry.timestamp()) ?? admitted;
   refuse(registry, scope, next, [
     ...validateObjectMetaUpdate(next, previous, registry.kind),
-    ...validate(schema, next),
+    ...validateChange(schema, next, previous),
     ...(part === undefined ? (strategy.validate?.(next, previous) ?? []) : []),
     ...(rules.validateUpdate?.(next, previous) ?? []),
   ]);
