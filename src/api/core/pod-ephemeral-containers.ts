@@ -12,7 +12,6 @@ import { validateAnnotationUpdate } from "./pod-update-validation.ts";
 import { validatePod } from "./pod-validation.ts";
 
 export const podEphemeralContainers: Part<Pod> = {
-  managed: [["spec", "ephemeralContainers"]],
   prepareForUpdate: (next, previous) => {
     const { ephemeralContainers: _, ...spec } = previous.spec ?? { containers: [] };
     const added = next.spec === undefined ? undefined : withoutDisabledFields(next.spec).ephemeralContainers;

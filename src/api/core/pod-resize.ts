@@ -38,10 +38,11 @@ function prepareForUpdate(next: Pod, previous: Pod): Pod {
   return counted({ ...previous, metadata: identity(next, previous), spec: enabled }, previous);
 }
 
-/** Of the metadata sent, only what says which object is meant. */
+/** Of the metadata sent, only what says which object is meant; and who manages what of it now. */
 export function identity(next: Pod, previous: Pod): Pod["metadata"] {
-  const { name, namespace, uid, resourceVersion } = next.metadata ?? {};
-  return { ...previous.metadata, name, namespace, uid, resourceVersion };
+  const { name, namespace, uid, resourceVersion, managedFields } = next.metadata ?? {};
+  const kept = { ...previous.metadata, name, namespace, uid, resourceVersion };
+  return managedFields === undefined ? kept : { ...kept, managedFields };
 }
 
 function sameNames(next: readonly Container[] = [], previous: readonly Container[] = []): boolean {

@@ -17,7 +17,7 @@ import { validateNewPod } from "./pod-validation.ts";
 import { podSpecWarnings } from "./pod-warnings.ts";
 
 export const podStrategy: Strategy<Pod> = {
-  setDefaults: setPodDefaults,
+  setDefaults: (object) => withBothIps(setPodDefaults(object)),
   warningsOfSent: (object) => appArmorWarnings(object),
   prepareForCreate,
   prepareForUpdate: (next, previous) => counted(keepStatus(withoutDisabled(next), previous), previous),
