@@ -27,9 +27,15 @@ const strategy: Strategy<IPAddress> = {
   validate: (object) => validateParent(object.spec?.parentRef),
   validateUpdate: (next, previous) => {
     const { parentRef } = next.spec ?? {};
-    return deepEqual(parentRef, previous.spec?.parentRef)
-      ? []
-      : [invalidField(PARENT, parentRef, "field is immutable")];
+    // No name can be generated that is an address.
+    const { generateName = "" } = next.metadata ?? {};
+    const problems = generateName === "" ? [] : ipProblems(generateName);
+    return [
+      ...problems.map((problem) => invalidField("metadata.generateName", generateName, problem)),
+      ...(deepEqual(parentRef, previous.spec?.parentRef)
+        ? []
+        : [invalidField(PARENT, parentRef, "field is immutable")]),
+    ];
   },
 };
 
