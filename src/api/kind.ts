@@ -130,6 +130,8 @@ export interface Strategy<T> {
   warningsOfSent?(object: T): readonly string[];
   /** Members that a client cannot change, and so cannot manage; the status where it has a subresource, when absent. */
   readonly resetFields?: readonly (readonly string[])[];
+  /** Objects that come without a name get a random one (LimitRange). */
+  readonly namesItself?: boolean;
   /** PUT to a name that does not exist creates it (Event, Lease, Node in Kubernetes 1.33: see facts). */
   readonly allowCreateOnUpdate?: boolean;
   /** PUT without a resourceVersion overwrites; true when absent. */

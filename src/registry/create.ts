@@ -84,9 +84,12 @@ async function prepared<T extends ApiObject>(
 
 function chosenName<T extends ApiObject>(registry: Registry<T>, sent: T) {
   const metadata = metadataOf(sent);
-  if (metadata.name || !metadata.generateName) return metadata;
-  const name = metadata.generateName.slice(0, GENERATED_PREFIX_MAX) + suffix(registry.deps.random);
-  return { ...metadata, name };
+  const { name, generateName } = metadata;
+  if (name) return metadata;
+  if (generateName) {
+    return { ...metadata, name: generateName.slice(0, GENERATED_PREFIX_MAX) + suffix(registry.deps.random) };
+  }
+  return registry.kind.strategy.namesItself === true ? { ...metadata, name: uuid(registry.deps.random) } : metadata;
 }
 
 function systemMetadata<T extends ApiObject>(registry: Registry<T>, object: T) {

@@ -61,6 +61,22 @@ class TextMap {
   }
 }
 
+/** A value that Go prints without quotes: `Invalid value: floppy: …`. */
+class BareText {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+  toString(): string {
+    return this.text;
+  }
+}
+
+/** A text of a type of its own, such as the name of a resource. */
+export function invalidBare(field: string, text: string, detail: string): FieldError {
+  return { type: "FieldValueInvalid", field, badValue: new BareText(text), detail };
+}
+
 /** Labels and the like: `Invalid value: map[string]string{"app":"web"}: …`. */
 export function invalidMap(
   field: string,
@@ -137,7 +153,7 @@ function printed(value: unknown): string {
       return '"null"';
     default:
       if (value === null) return '"null"';
-      if (value instanceof TextMap) return value.toString();
+      if (value instanceof TextMap || value instanceof BareText) return value.toString();
       return isTexts(value) ? `[]string{${value.map(printed).join(", ")}}` : JSON.stringify(value);
   }
 }

@@ -1,6 +1,19 @@
-import { ageColumn, nameColumn } from "../columns.ts";
+import { createdAtColumn, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind } from "../kind.ts";
-import { type LimitRange, limitRange } from "./limit-range.ts";
+import { type LimitRange, type LimitRangeItem, limitRange } from "./limit-range.ts";
+import { validateLimitRange } from "./limit-range-validation.ts";
+
+/** A container without a limit gets the greatest; without a request, its limit or else the least. */
+function withDefaults(item: LimitRangeItem): LimitRangeItem {
+  if (item.type !== "Container") return item;
+  const limits = { ...item.max, ...item.default };
+  const requests = { ...item.min, ...limits, ...item.defaultRequest };
+  return {
+    ...item,
+    ...(Object.keys(limits).length === 0 ? {} : { default: limits }),
+    ...(Object.keys(requests).length === 0 ? {} : { defaultRequest: requests }),
+  };
+}
 
 export const limitRangeKind: Kind<LimitRange> = {
   group: "",
@@ -16,7 +29,12 @@ export const limitRangeKind: Kind<LimitRange> = {
   subresources: [],
   storageName: "limitranges",
   schema: limitRange,
-  columns: [nameColumn, ageColumn],
+  columns: [nameColumn, createdAtColumn],
   selectableFields: {},
-  strategy: {},
+  strategy: {
+    namesItself: true,
+    setDefaults: ({ spec, ...object }) =>
+      spec === undefined ? object : { ...object, spec: { ...spec, limits: spec.limits.map(withDefaults) } },
+    validate: validateLimitRange,
+  },
 };

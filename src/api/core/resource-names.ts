@@ -1,6 +1,6 @@
 /** Which names stand for resources, and what sort each is: `cpu`, `hugepages-2Mi`, `example.com/gpu`. */
-import { type FieldError, invalidField } from "../../schema/field-error.ts";
-import { qualifiedName, validateName } from "../meta/names.ts";
+import { type FieldError, invalidBare } from "../../schema/field-error.ts";
+import { qualifiedName } from "../meta/names.ts";
 import { parseQuantity } from "../meta/quantity.ts";
 
 const CONTAINER_RESOURCES = new Set(["cpu", "memory", "ephemeral-storage"]);
@@ -74,9 +74,9 @@ export function isWholePages(name: string, amount: string): boolean {
 
 /** A qualified name; one without a domain must be known. */
 export function validateResourceName(name: string, path: string): readonly FieldError[] {
-  const problems = validateName(path, name, qualifiedName);
+  const problems = qualifiedName(name).map((problem) => invalidBare(path, name, problem));
   if (problems.length > 0 || name.includes("/") || isStandard(name)) return problems;
-  return [invalidField(path, name, "must be a standard resource type or fully qualified")];
+  return [invalidBare(path, name, "must be a standard resource type or fully qualified")];
 }
 
 /** The name of a resource that a container asks for. */
@@ -84,8 +84,8 @@ export function validateContainerResourceName(name: string, path: string): reado
   const problems = validateResourceName(name, path);
   if (!name.includes("/")) {
     if (isForContainers(name)) return problems;
-    return [...problems, invalidField(path, name, "must be a standard resource for containers")];
+    return [...problems, invalidBare(path, name, "must be a standard resource for containers")];
   }
   if (isNative(name) || isExtended(name)) return problems;
-  return [...problems, invalidField(path, name, "doesn't follow extended resource name standard")];
+  return [...problems, invalidBare(path, name, "doesn't follow extended resource name standard")];
 }
