@@ -123,21 +123,21 @@ export function tooMany(field: string, actual: number, most: number): FieldError
  */
 export function renderFieldError(error: FieldError): string {
   const word = words[error.type];
-  const value = valueText(error);
-  return [word, value, error.detail].filter((part) => part !== "").join(": ");
+  const detail = error.detail === "" ? undefined : error.detail;
+  return [word, valueText(error), detail].filter((part) => part !== undefined).join(": ");
 }
 
-function valueText(error: FieldError): string {
+function valueText(error: FieldError): string | undefined {
   switch (error.type) {
     case "FieldValueRequired":
     case "FieldValueForbidden":
     case "FieldValueTooLong":
     case "InternalError":
-      return "";
+      return undefined;
     case "FieldValueTooMany":
-      return error.badValue === undefined ? "" : printed(error.badValue);
+      return error.badValue === undefined ? undefined : printed(error.badValue);
     default:
-      return error.badValue === omitted ? "" : printed(error.badValue);
+      return error.badValue === omitted ? undefined : printed(error.badValue);
   }
 }
 
