@@ -83,11 +83,15 @@ function compile(schema: Schema): Decoder {
   }
 }
 
+/** A number just below 2^63 cannot be told from it, and is refused with it. */
+const largestInt64 = 2 ** 63 - 1024;
+const largestUint64 = 2 ** 64 - 2048;
+
 const ranges = {
   int32: [-2147483648, 2147483647],
-  int64: [-(2 ** 63), 2 ** 63],
+  int64: [-(2 ** 63), largestInt64],
   uint32: [0, 4294967295],
-  uint64: [0, 2 ** 64],
+  uint64: [0, largestUint64],
 } as const;
 
 function integer(schema: IntegerSchema): Decoder {
