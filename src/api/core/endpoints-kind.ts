@@ -18,6 +18,7 @@ const strategy: Strategy<Endpoints> = {
   setDefaults,
   validate: validateEndpoints,
   warnings: endpointsWarnings,
+  allowCreateOnUpdate: true,
 };
 
 /** `10.0.0.1:80,10.0.0.2:80`; addresses alone where there are no ports. */

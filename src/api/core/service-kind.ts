@@ -23,6 +23,7 @@ const strategy: Strategy<Service> = {
   validate: validateService,
   validateUpdate: validateServiceUpdate,
   warnings: serviceWarnings,
+  allowCreateOnUpdate: true,
 };
 
 function externalText(object: Service): string {

@@ -59,15 +59,15 @@ export class ServiceAddresses {
     const ip = parseIp(text);
     if (ip === undefined) throw new AddressUnavailable(`failed to parse service IP ${JSON.stringify(text)}`);
     const blocks = await this.#usable(scope, ip.family);
-    const within = blocks.some((block) => {
-      const { first, last } = usableOf(block);
-      return contains(block, ip) && first <= ip.value && ip.value <= last;
-    });
-    if (!within) {
-      const ranges = blocks.map(formatCidr).join(", ");
-      throw new AddressUnavailable(
-        `the provided IP (${formatIp(ip)}) is not in the valid range. The range of valid IPs is ${ranges}`,
-      );
+    const block = blocks.find((one) => contains(one, ip));
+    // Dry runs know one block only.
+    if (block === undefined && !dryRun) {
+      throw new AddressUnavailable("the provided network does not match the current range");
+    }
+    if (block === undefined || !gives(block, ip)) {
+      const known = block ?? blocks[0];
+      const why = `The range of valid IPs is ${known === undefined ? "empty" : formatCidr(known)}`;
+      throw new AddressUnavailable(`the provided IP (${formatIp(ip)}) is not in the valid range. ${why}`);
     }
     if (!dryRun && !(await this.#create(scope, service, ip))) {
       throw new AddressUnavailable("provided IP is already allocated");
@@ -79,7 +79,8 @@ export class ServiceAddresses {
   async any(scope: Scope, service: ServiceName, family: IpFamily, dryRun: boolean): Promise<string> {
     const cache = await this.#addresses.fresh(scope);
     for (const block of await this.#usable(scope, family)) {
-      for (const value of candidates(block, this.#random)) {
+      // Who asks twice what would be is told the same.
+      for (const value of candidates(block, dryRun ? undefined : this.#random)) {
         const ip: Ip = { family, value, form: "standard" };
         const text = formatIp(ip);
         if (cache.get(this.#addresses.objects.key(undefined, text)) !== undefined) continue;
@@ -163,16 +164,21 @@ export function usableOf(block: Cidr): Usable {
   return { first, last, dynamic: first + kept > last ? first : first + kept };
 }
 
-function* candidates(block: Cidr, random: RandomSource): Generator<bigint> {
+function gives(block: Cidr, { value }: Ip): boolean {
+  const { first, last } = usableOf(block);
+  return first <= value && value <= last;
+}
+
+function* candidates(block: Cidr, random: RandomSource | undefined): Generator<bigint> {
   const { first, last, dynamic } = usableOf(block);
   yield* walk(dynamic, last, random);
   yield* walk(first, dynamic - 1n, random);
 }
 
-/** Every number between the two, round from anywhere. */
-function* walk(first: bigint, last: bigint, random: RandomSource): Generator<bigint> {
+/** Every number between the two, round from anywhere; from the first without `random`. */
+function* walk(first: bigint, last: bigint, random: RandomSource | undefined): Generator<bigint> {
   const size = last - first + 1n;
   if (size <= 0n) return;
-  const start = BigInt(`0x${Buffer.from(random.bytes(16)).toString("hex")}`) % size;
+  const start = random === undefined ? 0n : BigInt(`0x${Buffer.from(random.bytes(16)).toString("hex")}`) % size;
   for (let step = 0n; step < size; step++) yield first + ((start + step) % size);
 }

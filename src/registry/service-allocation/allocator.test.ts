@@ -38,7 +38,7 @@ t.test("ServiceAllocator refuses addresses in Kubernetes' words", async (t) => {
     ["10.0.0.5", /failed to allocate IP 10.0.0.5: provided IP is already allocated$/],
     ["10.0.0.0", /\(10.0.0.0\) is not in the valid range. The range of valid IPs is 10.0.0.0\/24$/],
     ["10.0.0.255", /is not in the valid range/],
-    ["192.168.0.1", /is not in the valid range/],
+    ["192.168.0.1", /the provided network does not match the current range$/],
     ["fd00::1", /IPv6 is not configured on this cluster/],
     ["x", /must be a valid IP address/],
   ];
