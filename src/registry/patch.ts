@@ -1,16 +1,16 @@
 import type { Operation } from "rfc6902";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { formatApiVersion } from "../api/scheme.ts";
-import { badRequest, conflict } from "../api/status.ts";
+import { badRequest, StatusError } from "../api/status.ts";
 import { parseJson, stringify } from "../schema/json.ts";
 import { mergePatch } from "../schema/merge-patch.ts";
-import { PatchError, strategicMerge } from "../schema/strategic-merge.ts";
+import { PatchError, strategicMerge, UnknownDirective } from "../schema/strategic-merge.ts";
 import { change, type Next } from "./change.ts";
 import { tracked, withOldTimes } from "./field-tracking.ts";
 import { jsonPatch } from "./json-patch.ts";
 import type { Registry, Scope } from "./registry.ts";
 import { named, type UpdateOptions } from "./update.ts";
-import { defaulted, inNamespace, metadataOf, updated } from "./write.ts";
+import { defaulted, inNamespace, mustNameVersion, sentVersion, updated } from "./write.ts";
 
 export type Patch =
   | { readonly type: "json"; readonly operations: readonly Operation[] }
@@ -34,10 +34,8 @@ export async function patch<T extends ApiObject>(
   const next: Next<T> = async (previous, allocate) => {
     const decoded = options.decode(patched(registry.kind, scope.group, previous, patch));
     const object = inNamespace(registry, scope, named(decoded, name));
-    const { uid } = metadataOf(object);
-    if (uid && uid !== metadataOf(previous).uid) {
-      const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadataOf(previous).uid}`;
-      throw conflict(registry.subject(scope, name), why);
+    if (sentVersion(object) === undefined && registry.kind.strategy.allowUnconditionalUpdate === false) {
+      throw mustNameVersion(registry, scope, name);
     }
     const booked = tracked(registry, scope, defaulted(registry, object), previous, options);
     const next = withOldTimes(await updated(registry, scope, booked, previous, part, allocate), previous);
@@ -67,6 +65,8 @@ function strategically(kind: Kind, current: unknown, patch: unknown): unknown {
   try {
     return strategicMerge(kind.schema, current, patch);
   } catch (error) {
+    // Kubernetes has not foreseen that anybody would ask for something else.
+    if (error instanceof UnknownDirective) throw new StatusError(500, "", error.message);
     if (error instanceof PatchError) throw badRequest(error.message);
     throw error;
   }

@@ -1,11 +1,10 @@
 import type { ApiObject, Part } from "../api/kind.ts";
-import { badRequest, invalid, notFound, StatusError } from "../api/status.ts";
-import { invalidField, renderFieldError } from "../schema/field-error.ts";
+import { badRequest, notFound, StatusError } from "../api/status.ts";
 import { change, type Next } from "./change.ts";
 import { type CreateOptions, create } from "./create.ts";
 import { tracked, withOldTimes } from "./field-tracking.ts";
 import type { Registry, Scope } from "./registry.ts";
-import { defaulted, inNamespace, metadataOf, updated } from "./write.ts";
+import { defaulted, inNamespace, metadataOf, mustNameVersion, sentVersion, updated } from "./write.ts";
 
 export interface UpdateOptions<T extends ApiObject = ApiObject> extends CreateOptions {
   /** The part that a subresource may change; the whole object when absent. */
@@ -28,13 +27,19 @@ export async function update<T extends ApiObject>(
   const { strategy } = registry.kind;
   const { part } = options;
   const object = inNamespace(registry, scope, named(sent, name));
-  const { resourceVersion, uid } = metadataOf(object);
-  if (!resourceVersion && strategy.allowUnconditionalUpdate === false && strategy.allowCreateOnUpdate !== true) {
+  const { uid } = metadataOf(object);
+  const resourceVersion = sentVersion(object);
+  if (
+    resourceVersion === undefined &&
+    strategy.allowUnconditionalUpdate === false &&
+    strategy.allowCreateOnUpdate !== true
+  ) {
     throw mustNameVersion(registry, scope, name);
   }
   const filled = defaulted(registry, object);
   const next: Next<T> = async (previous, allocate) => {
-    if (!resourceVersion && strategy.allowUnconditionalUpdate === false) throw mustNameVersion(registry, scope, name);
+    if (resourceVersion === undefined && strategy.allowUnconditionalUpdate === false)
+      throw mustNameVersion(registry, scope, name);
     const booked = tracked(registry, scope, filled, previous, options);
     const next = withOldTimes(await updated(registry, scope, booked, previous, part, allocate), previous);
     options.warn?.((part ?? strategy).warnings?.(next, previous) ?? []);
@@ -58,11 +63,6 @@ export function named<T extends ApiObject>(object: T, name: string): T {
     throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
   }
   throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
-}
-
-function mustNameVersion<T extends ApiObject>(registry: Registry<T>, scope: Scope, name: string): StatusError {
-  const error = invalidField("metadata.resourceVersion", 0, "must be specified for an update");
-  return invalid(registry.kindSubject(scope, name), [error], renderFieldError);
 }
 
 function isNotFound(error: unknown): boolean {

@@ -2,9 +2,9 @@
 import type { ApiObject, Kind, Part } from "../api/kind.ts";
 import type { ObjectMeta } from "../api/meta/object-meta.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "../api/meta/object-meta-validation.ts";
-import { badRequest, conflict, invalid } from "../api/status.ts";
+import { badRequest, conflict, invalid, StatusError } from "../api/status.ts";
 import { applyDefaults } from "../schema/default.ts";
-import { type FieldError, renderFieldError } from "../schema/field-error.ts";
+import { type FieldError, invalidField, renderFieldError } from "../schema/field-error.ts";
 import { validateChange } from "../schema/ratchet.ts";
 import { validate } from "../schema/validate.ts";
 import type { Allocate } from "./allocation.ts";
@@ -64,8 +64,8 @@ export async function updated<T extends ApiObject>(
 ): Promise<T> {
   const { strategy, schema } = registry.kind;
   const name = metadataOf(previous).name ?? "";
-  const version = metadataOf(sent).resourceVersion;
-  if (version && version !== metadataOf(previous).resourceVersion) {
+  const version = sentVersion(sent);
+  if (version !== undefined && version !== metadataOf(previous).resourceVersion) {
     const why = "the object has been modified; please apply your changes to the latest version and try again";
     throw conflict(registry.subject(scope, name), why);
   }
@@ -81,6 +81,24 @@ export async function updated<T extends ApiObject>(
     ...(rules.validateUpdate?.(next, previous) ?? []),
   ]);
   return next;
+}
+
+/**
+ * The version that the client has seen; undefined where it asks to overwrite whatever is there. Throws a 500, as
+ * Kubernetes does, for text that is no version.
+ */
+export function sentVersion(sent: ApiObject): string | undefined {
+  const version = metadataOf(sent).resourceVersion ?? "";
+  if (version !== "" && !/^\d+$/.test(version)) {
+    throw new StatusError(500, "", `strconv.ParseUint: parsing ${JSON.stringify(version)}: invalid syntax`);
+  }
+  return /^0*$/.test(version) ? undefined : version;
+}
+
+/** For kinds that nobody may overwrite unseen. */
+export function mustNameVersion<T extends ApiObject>(registry: Registry<T>, scope: Scope, name: string): StatusError {
+  const error = invalidField("metadata.resourceVersion", 0, "must be specified for an update");
+  return invalid(registry.kindSubject(scope, name), [error], renderFieldError);
 }
 
 function admittedChange<T extends ApiObject>(registry: Registry<T>, next: T, previous: T): T {

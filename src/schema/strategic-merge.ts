@@ -13,6 +13,9 @@ export class PatchError extends Error {
   override readonly name = "PatchError";
 }
 
+/** The patch asks for something that is no directive. */
+export class UnknownDirective extends PatchError {}
+
 const directive = "$patch";
 const retainKeys = "$retainKeys";
 const orderPrefix = "$setElementOrder/";
@@ -218,5 +221,13 @@ function withoutDirectives(value: unknown): unknown {
 }
 
 function badDirective(asked: unknown, where: unknown): PatchError {
-  return new PatchError(`unknown patch type: ${String(asked)} in map: ${JSON.stringify(where)}`);
+  return new UnknownDirective(`unknown patch type: ${String(asked)} in map: ${goMap(where)}`);
+}
+
+/** As Go prints a value: `map[$patch:frob a:[1 2]]`. */
+function goMap(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(goMap).join(" ")}]`;
+  if (!isPlainObject(value)) return value === null ? "<nil>" : String(value);
+  const names = Object.keys(value).sort();
+  return `map[${names.map((name) => `${name}:${goMap(value[name])}`).join(" ")}]`;
 }

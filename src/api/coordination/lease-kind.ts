@@ -1,20 +1,32 @@
-import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField } from "../../schema/field-error.ts";
 import { ageColumn, column, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind } from "../kind.ts";
+import { allVerbs, type Kind, type Strategy } from "../kind.ts";
+import { nonNegative } from "../meta/bounds.ts";
 import { type Lease, lease } from "./lease.ts";
 
-function validate(object: Lease): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  const { holderIdentity, leaseDurationSeconds, leaseTransitions } = object.spec ?? {};
-  if (leaseDurationSeconds !== undefined && leaseDurationSeconds <= 0) {
-    errors.push(invalidField("spec.leaseDurationSeconds", leaseDurationSeconds, "must be greater than 0"));
-  }
-  if (leaseTransitions !== undefined && leaseTransitions < 0) {
-    errors.push(invalidField("spec.leaseTransitions", leaseTransitions, "must be greater than or equal to 0"));
-  }
-  if (holderIdentity === "") errors.push(requiredField("spec.holderIdentity", "must not be empty"));
-  return errors;
+function validate({ spec = {} }: Lease): readonly FieldError[] {
+  const { leaseDurationSeconds, leaseTransitions } = spec;
+  const brief = leaseDurationSeconds !== undefined && leaseDurationSeconds <= 0;
+  return [
+    ...(brief ? [invalidField("spec.leaseDurationSeconds", leaseDurationSeconds, "must be greater than 0")] : []),
+    ...nonNegative(leaseTransitions, "spec.leaseTransitions"),
+  ];
 }
+
+/** Who leads is not yet chosen by the server: 1.33 leaves CoordinatedLeaderElection switched off. */
+function withoutDisabledFields(object: Lease): Lease {
+  if (object.spec === undefined) return object;
+  const { strategy: _, preferredHolder: __, ...spec } = object.spec;
+  return { ...object, spec };
+}
+
+const strategy: Strategy<Lease> = {
+  prepareForCreate: withoutDisabledFields,
+  prepareForUpdate: withoutDisabledFields,
+  validate,
+  allowCreateOnUpdate: true,
+  allowUnconditionalUpdate: false,
+};
 
 export const leaseKind: Kind<Lease> = {
   group: "coordination.svc.io",
@@ -30,7 +42,8 @@ export const leaseKind: Kind<Lease> = {
   subresources: [],
   storageName: "leases",
   schema: lease,
+  anyFinalizer: true,
   columns: [nameColumn, column("Holder", (object) => object.spec?.holderIdentity ?? ""), ageColumn],
   selectableFields: {},
-  strategy: { validate, allowCreateOnUpdate: true, allowUnconditionalUpdate: false },
+  strategy,
 };

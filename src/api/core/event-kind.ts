@@ -1,7 +1,8 @@
 import { allVerbs, type Kind } from "../kind.ts";
+import { pathSegment } from "../meta/names.ts";
 import { type Event, event } from "./event.ts";
 import { eventColumns } from "./event-columns.ts";
-import { validateCoreEvent } from "./event-validation.ts";
+import { validateEvent } from "./event-validation.ts";
 
 export const eventKind: Kind<Event> = {
   group: "",
@@ -31,5 +32,8 @@ export const eventKind: Kind<Event> = {
     source: (object) => object.source?.component || object.reportingComponent || "",
     type: (object) => object.type ?? "",
   },
-  strategy: { validate: validateCoreEvent, allowCreateOnUpdate: true },
+  // Names and finalizers of events are only what a path and a qualified name must be.
+  nameForm: pathSegment,
+  anyFinalizer: true,
+  strategy: { validate: (object) => validateEvent(object, "reportingComponent"), allowCreateOnUpdate: true },
 };

@@ -4,100 +4,102 @@
  */
 import { deepEqual } from "../../schema/equal.ts";
 import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
-import { qualifiedName } from "../meta/names.ts";
+import { dns1123Subdomain, qualifiedName, validateName } from "../meta/names.ts";
 import type { Event } from "./event.ts";
 
 const SHORT_MAX = 128;
 const MESSAGE_MAX = 1024;
-const MISMATCH = "does not match event.namespace";
 
-/** What the two versions call the same field, for the paths of errors. */
-export interface EventFieldNames {
-  readonly regarding: string;
-  readonly controller: string;
-  readonly message: string;
+/** What the version of the request calls the controller. All other faults are named in the words of core `v1`. */
+export type ControllerField = "reportingComponent" | "reportingController";
+
+/** What every event must satisfy, new or changed, through either version. */
+export function validateEvent(event: Event, controller: ControllerField): readonly FieldError[] {
+  const { namespace = "" } = event.metadata;
+  return [
+    ...validateRegarding(event, namespace),
+    ...(event.eventTime === undefined ? [] : validateTexts(event, controller)),
+    ...validateName("namespace", namespace, dns1123Subdomain),
+  ];
 }
 
-const coreNames: EventFieldNames = {
-  regarding: "involvedObject",
-  controller: "reportingComponent",
-  message: "message",
-};
-export const eventsNames: EventFieldNames = {
-  regarding: "regarding",
-  controller: "reportingController",
-  message: "note",
-};
-
-/** An event of core `v1`. */
-export function validateCoreEvent(event: Event): readonly FieldError[] {
-  const namespace = event.metadata.namespace ?? "";
+/** An event lies in the namespace of what it is about; one about the cluster lies in a namespace of the system's. */
+function validateRegarding(event: Event, namespace: string): readonly FieldError[] {
   const about = event.involvedObject.namespace ?? "";
-  const field = `${coreNames.regarding}.namespace`;
-  if (event.eventTime === undefined) {
-    const agrees = about === "" ? namespace === "" || namespace === "default" : about === namespace;
-    return agrees ? [] : [invalidField(field, about, MISMATCH)];
-  }
-  const outside = about === "" && !["default", "kube-system", "svc-system"].includes(namespace);
-  return [...(outside ? [invalidField(field, about, MISMATCH)] : []), ...validateTexts(event, coreNames)];
+  const old = event.eventTime === undefined;
+  const systems = old ? ["", "default"] : ["default", "kube-system", "svc-system"];
+  const agrees = about === "" ? systems.includes(namespace) : !old || about === namespace;
+  return agrees ? [] : [invalidField("involvedObject.namespace", about, "does not match event.namespace")];
 }
 
-/** A new event of `events.svc.io/v1`, in the stored form. */
-export function validateNewEvent(event: Event): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  if (event.eventTime === undefined) errors.push(requiredField("eventTime"));
-  if (event.series !== undefined) {
-    if ((event.series.count ?? 0) < 2) errors.push(invalidField("series.count", "", "should be at least 2"));
-    if (event.series.lastObservedTime === undefined) errors.push(requiredField("series.lastObservedTime"));
-  }
-  errors.push(...validateTexts(event, eventsNames));
-  if (event.type !== "Normal" && event.type !== "Warning") {
-    errors.push(invalidField("type", event.type ?? "", `has invalid value: ${event.type ?? ""}`));
-  }
-  for (const field of ["firstTimestamp", "lastTimestamp", "count"] as const) {
-    if (event[field] === undefined || event[field] === 0) continue;
-    errors.push(invalidField(field, event[field], "needs to be unset"));
-  }
-  return errors;
-}
-
-function validateTexts(event: Event, names: EventFieldNames): readonly FieldError[] {
+function validateTexts(event: Event, controllerField: ControllerField): readonly FieldError[] {
   const controller = event.reportingComponent ?? "";
   return [
-    ...(controller === "" ? [requiredField(names.controller)] : []),
-    ...qualifiedName(controller).map((problem) => invalidField(names.controller, controller, problem)),
+    ...(controller === "" ? [requiredField(controllerField)] : []),
+    ...validateName(controllerField, controller, qualifiedName),
     ...shortText("reportingInstance", event.reportingInstance),
     ...shortText("action", event.action),
     ...shortText("reason", event.reason),
-    ...((event.message ?? "").length > MESSAGE_MAX
-      ? [invalidField(names.message, event.message, `can have at most ${MESSAGE_MAX} characters`)]
-      : []),
+    ...atMost("message", event.message, MESSAGE_MAX),
   ];
 }
 
 function shortText(field: string, text = ""): readonly FieldError[] {
-  if (text === "") return [requiredField(field)];
-  return text.length > SHORT_MAX ? [invalidField(field, text, `can have at most ${SHORT_MAX} characters`)] : [];
+  return text === "" ? [requiredField(field)] : atMost(field, text, SHORT_MAX);
 }
 
-/** Through `events.svc.io` only the series of an event may change. */
-export function validateEventUpdate(next: Event, previous: Event, names: EventFieldNames): readonly FieldError[] {
-  const fields: readonly (readonly [keyof Event, string])[] = [
-    ["involvedObject", names.regarding],
-    ["reason", "reason"],
-    ["message", names.message],
-    ["source", "source"],
-    ["firstTimestamp", "firstTimestamp"],
-    ["lastTimestamp", "lastTimestamp"],
-    ["count", "count"],
-    ["type", "type"],
-    ["eventTime", "eventTime"],
-    ["action", "action"],
-    ["related", "related"],
-    ["reportingComponent", names.controller],
-    ["reportingInstance", "reportingInstance"],
+function atMost(field: string, text = "", most: number): readonly FieldError[] {
+  return Buffer.byteLength(text) > most ? [invalidField(field, "", `can have at most ${most} characters`)] : [];
+}
+
+/** What a new event of `events.svc.io/v1` must have besides, in the stored form. */
+export function validateCompleteEvent(event: Event): readonly FieldError[] {
+  const unset = (field: string, set: boolean): readonly FieldError[] =>
+    set ? [invalidField(field, "", "needs to be unset")] : [];
+  const { type = "", source } = event;
+  return [
+    ...validateSeries(event),
+    ...(event.eventTime === undefined ? [requiredField("eventTime")] : []),
+    ...(["Normal", "Warning"].includes(type) ? [] : [invalidField("type", "", `has invalid value: ${type}`)]),
+    ...unset("firstTimestamp", event.firstTimestamp !== undefined),
+    ...unset("lastTimestamp", event.lastTimestamp !== undefined),
+    ...unset("count", (event.count ?? 0) !== 0),
+    ...unset("source", !!source?.component || !!source?.host),
   ];
-  return fields
-    .filter(([field]) => !deepEqual(next[field] ?? "", previous[field] ?? ""))
-    .map(([field, name]) => invalidField(name, next[field], "field is immutable"));
+}
+
+function validateSeries({ series }: Event): readonly FieldError[] {
+  if (series === undefined) return [];
+  return [
+    ...((series.count ?? 0) < 2 ? [invalidField("series.count", "", "should be at least 2")] : []),
+    ...(series.lastObservedTime === undefined ? [requiredField("series.lastObservedTime")] : []),
+  ];
+}
+
+const FIXED = [
+  ["involvedObject", "involvedObject"],
+  ["reason", "reason"],
+  ["message", "message"],
+  ["source", "source"],
+  ["firstTimestamp", "firstTimestamp"],
+  ["lastTimestamp", "lastTimestamp"],
+  ["count", "count"],
+  ["type", "type"],
+  ["eventTime", "eventTime"],
+  ["action", "action"],
+  ["related", "related"],
+  ["reportingComponent", "reportingController"],
+  ["reportingInstance", "reportingInstance"],
+] as const;
+
+/** Through `events.svc.io` only the series of an event may change. */
+export function validateEventUpdate(next: Event, previous: Event): readonly FieldError[] {
+  const plain = (value: unknown): unknown =>
+    typeof value === "object" && value !== null && Object.keys(value).length === 0 ? undefined : value || undefined;
+  return [
+    ...(deepEqual(next.series, previous.series) ? [] : validateSeries(next)),
+    ...FIXED.filter(([field]) => !deepEqual(plain(next[field]), plain(previous[field]))).map(([field, name]) =>
+      invalidField(name, next[field] ?? null, "field is immutable"),
+    ),
+  ];
 }

@@ -129,7 +129,7 @@ t.test("eventsV1EventKind demands complete events", async (t) => {
   t.same(faults(eventsV1EventKind, event), []);
   t.same(
     faults(eventsV1EventKind, { ...event, reason: "", action: "x".repeat(129), note: "x".repeat(1025), type: "Odd" }),
-    ["FieldValueInvalid action", "FieldValueRequired reason", "FieldValueInvalid note", "FieldValueInvalid type"],
+    ["FieldValueInvalid action", "FieldValueRequired reason", "FieldValueInvalid message", "FieldValueInvalid type"],
   );
   const changed = eventsV1EventKind.strategy.validateUpdate?.({ ...event, reason: "Other" }, event);
   t.same(

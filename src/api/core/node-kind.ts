@@ -1,66 +1,57 @@
-import { isIP } from "node:net";
-import type { FieldError } from "../../schema/field-error.ts";
-import { duplicateField, forbiddenField, invalidField, requiredField } from "../../schema/field-error.ts";
 import { index } from "../../schema/field-path.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
-import { labelValue, qualifiedName } from "../meta/names.ts";
-import { keepStatus, statusSubresource } from "../strategy.ts";
+import { cidrWarnings } from "../meta/ip-validation.ts";
+import { keepStatus, onlyStatus, statusSubresource } from "../strategy.ts";
 import { type Node, node } from "./node.ts";
 import { nodeColumns } from "./node-columns.ts";
+import { validateNode, validateNodeUpdate } from "./node-validation.ts";
 
-/** Kubernetes names faults of taints under `metadata`. */
-function validateTaints(taints: NonNullable<NonNullable<Node["spec"]>["taints"]>): readonly FieldError[] {
-  const seen = new Set<string>();
-  return taints.flatMap((taint, i) => {
-    const at = index("metadata.taints", i);
-    const pair = `${taint.key}:${taint.effect}`;
-    const twice = taint.effect && seen.has(pair) ? [duplicateField(at, taint)] : [];
-    seen.add(pair);
-    return [
-      ...qualifiedName(taint.key).map((problem) => invalidField(`${at}.key`, taint.key, problem)),
-      ...labelValue(taint.value ?? "").map((problem) => invalidField(`${at}.value`, taint.value, problem)),
-      ...(taint.effect ? [] : [requiredField(`${at}.effect`)]),
-      ...twice,
-    ];
-  });
+const strategy: Strategy<Node> = {
+  setDefaults: (object) => withAllocatable(withBothRanges(object)),
+  prepareForCreate: withoutConfigSource,
+  prepareForUpdate: (next, previous) => keepStatus(withoutConfigSource(next), previous),
+  validate: validateNode,
+  validateUpdate: validateNodeUpdate,
+  warnings: nodeWarnings,
+};
+
+/** The older member has the first range of the newer one, and wins where they differ. */
+function withBothRanges(object: Node): Node {
+  const { podCIDR = "", podCIDRs = [] } = object.spec ?? {};
+  const [first = ""] = podCIDRs;
+  if (podCIDR === first) return object;
+  return { ...object, spec: { ...object.spec, ...(podCIDR === "" ? { podCIDR: first } : { podCIDRs: [podCIDR] }) } };
 }
 
-const cidrForm = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
-
-function isCidr(text: string): boolean {
-  const [address = "", bits = "", ...rest] = text.split("/");
-  const family = isIP(address);
-  return family !== 0 && rest.length === 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128);
+function withAllocatable(object: Node): Node {
+  const { status } = object;
+  if (status?.capacity === undefined || status.allocatable !== undefined) return object;
+  return { ...object, status: { ...status, allocatable: status.capacity } };
 }
 
-function validate(object: Node): readonly FieldError[] {
-  const cidrs = object.spec?.podCIDRs ?? (object.spec?.podCIDR ? [object.spec.podCIDR] : []);
+/** Agents no longer take their configuration from the server. */
+function withoutConfigSource(object: Node): Node {
+  if (object.spec?.configSource === undefined) return object;
+  const { configSource: _, ...spec } = object.spec;
+  return { ...object, spec };
+}
+
+function withoutConfigStatus(object: Node): Node {
+  if (object.status?.config === undefined) return object;
+  const { config: _, ...status } = object.status;
+  return { ...object, status };
+}
+
+function nodeWarnings({ spec }: Node): readonly string[] {
   return [
-    ...validateTaints(object.spec?.taints ?? []),
-    ...cidrs.flatMap((cidr, i) => (isCidr(cidr) ? [] : [invalidField(index("spec.podCIDRs", i), cidr, cidrForm)])),
+    ...(spec?.externalID ? ["spec.externalID: this field is deprecated, and is unused by Kubernetes"] : []),
+    ...(spec?.podCIDRs ?? []).flatMap((cidr, i) => cidrWarnings(cidr, index("spec.podCIDRs", i))),
   ];
 }
 
-function validateUpdate(next: Node, previous: Node): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  const immutable = 'node updates may not change podCIDR except from "" to valid';
-  if (previous.spec?.podCIDR && next.spec?.podCIDR !== previous.spec.podCIDR) {
-    errors.push(forbiddenField("spec.podCIDRs", immutable));
-  }
-  if (previous.spec?.providerID && next.spec?.providerID !== previous.spec.providerID) {
-    errors.push(forbiddenField("spec.providerID", 'node updates may not change providerID except from "" to valid'));
-  }
-  return errors;
-}
-
-const strategy: Strategy<Node> = {
-  setDefaults: (object) =>
-    object.status?.capacity === undefined || object.status.allocatable !== undefined
-      ? object
-      : { ...object, status: { ...object.status, allocatable: object.status.capacity } },
-  prepareForUpdate: keepStatus,
-  validate,
-  validateUpdate,
+const statusPart = {
+  prepareForUpdate: (next: Node, previous: Node): Node => withoutConfigStatus(onlyStatus(next, previous)),
+  validateUpdate: validateNodeUpdate,
 };
 
 export const nodeKind: Kind<Node> = {
@@ -74,7 +65,7 @@ export const nodeKind: Kind<Node> = {
   categories: [],
   namespaced: false,
   verbs: allVerbs,
-  subresources: [statusSubresource("Node")],
+  subresources: [statusSubresource("Node", statusPart)],
   // Kubernetes keeps nodes under their first name, so that a store can be handed over.
   storageName: "minions",
   schema: node,

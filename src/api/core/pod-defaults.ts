@@ -69,8 +69,16 @@ function setContainerDefaults<C extends Container | EphemeralContainer>(containe
   };
 }
 
-/** `Always` for `:latest` and for no tag at all, else `IfNotPresent`. A digest pins an image more than any tag. */
+/** What names an image: where it comes from, its path, and a tag or digest. */
+const REFERENCE =
+  /^(?:(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[a-fA-F0-9:]+\])(?::\d+)?\/)?[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*)*(?::\w[\w.-]{0,127})?(?:@[A-Za-z][\w+.-]*:[0-9a-fA-F]{32,})?$/;
+
+/**
+ * `Always` for `:latest` and for no tag at all, else `IfNotPresent`, also for text that names no image. A digest pins
+ * an image more than any tag.
+ */
 export function pullPolicyOf(image: string): "Always" | "IfNotPresent" {
+  if (!REFERENCE.test(image)) return "IfNotPresent";
   const [name = "", digest] = image.split("@");
   if (digest !== undefined) return "IfNotPresent";
   const tag = /:([^/:]+)$/.exec(name)?.[1];

@@ -40,8 +40,23 @@ export function pathWithoutBacksteps(text: string, path: string): readonly Field
 
 export const validateHostPath: Check<HostPathVolumeSource> = (source, path) => {
   if (source.path === "") return [requiredField(child(path, "path"))];
-  return pathWithoutBacksteps(source.path, child(path, "path"));
+  const type: string = source.type ?? "";
+  return [
+    ...pathWithoutBacksteps(source.path, child(path, "path")),
+    ...(HOST_PATH_TYPES.includes(type) ? [] : [notSupported(child(path, "type"), type, HOST_PATH_TYPES)]),
+  ];
 };
+
+const HOST_PATH_TYPES = [
+  "",
+  "BlockDevice",
+  "CharDevice",
+  "Directory",
+  "DirectoryOrCreate",
+  "File",
+  "FileOrCreate",
+  "Socket",
+];
 
 function validateByte(value: number | undefined, path: string): readonly FieldError[] {
   return value === undefined || (value >= 0 && value <= 255)

@@ -6,7 +6,6 @@ import {
   list,
   map,
   object,
-  oneOf,
   optional,
   pointer,
   published,
@@ -26,7 +25,7 @@ export const hostPathVolumeSource = object("core/v1.HostPathVolumeSource", {
   path: required(1, string),
   type: pointer(
     2,
-    oneOf("", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"),
+    published("", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"),
   ),
 });
 export type HostPathVolumeSource = Infer<typeof hostPathVolumeSource>;

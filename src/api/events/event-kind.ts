@@ -2,8 +2,9 @@
 import type { Event as CoreEvent } from "../core/event.ts";
 import { eventColumns } from "../core/event-columns.ts";
 import { eventKind } from "../core/event-kind.ts";
-import { eventsNames, validateEventUpdate, validateNewEvent } from "../core/event-validation.ts";
+import { validateCompleteEvent, validateEvent, validateEventUpdate } from "../core/event-validation.ts";
 import { type ApiObject, allVerbs, type Column, type Kind } from "../kind.ts";
+import { dns1123Subdomain } from "../meta/names.ts";
 import { type Event, event } from "./event.ts";
 
 export function toCoreEvent(object: Event): CoreEvent {
@@ -73,6 +74,8 @@ export const eventsV1EventKind: Kind<Event> = {
   ...eventKind,
   subresources: [],
   group: "events.svc.io",
+  nameForm: dns1123Subdomain,
+  anyFinalizer: false,
   schema: event,
   columns,
   rowConditions: () => [],
@@ -90,8 +93,11 @@ export const eventsV1EventKind: Kind<Event> = {
     type: (object) => object.type ?? "",
   },
   strategy: {
-    validate: (object) => validateNewEvent(core(object)),
-    validateUpdate: (next, previous) => validateEventUpdate(core(next), core(previous), eventsNames),
+    validate: (object, previous) => [
+      ...validateEvent(core(object), "reportingController"),
+      ...(previous === undefined ? validateCompleteEvent(core(object)) : []),
+    ],
+    validateUpdate: (next, previous) => validateEventUpdate(core(next), core(previous)),
     allowCreateOnUpdate: true,
   },
   conversion: {

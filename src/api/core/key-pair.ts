@@ -1,0 +1,44 @@
+/** Whether a certificate and a key, both in PEM, belong together; what is wrong is said as Go's TLS library does. */
+import { createPrivateKey, X509Certificate } from "node:crypto";
+
+const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----[\s\S]+?-----END \1-----/g;
+
+/** Undefined when all is well. */
+export function keyPairProblem(certificates: string, key: string): string | undefined {
+  const found = [...certificates.matchAll(BLOCK)];
+  const certificate = found.find(([, type]) => type === "CERTIFICATE");
+  if (certificate === undefined) return certificateProblem(found.map(([, type = ""]) => type));
+  const keys = [...key.matchAll(BLOCK)];
+  const block = keys.find(([, type = ""]) => type.endsWith("PRIVATE KEY"));
+  if (block === undefined) return keyProblem(keys.map(([, type = ""]) => type));
+  let leaf: X509Certificate;
+  try {
+    leaf = new X509Certificate(certificate[0]);
+  } catch {
+    return "x509: malformed certificate";
+  }
+  try {
+    const privateKey = createPrivateKey(block[0]);
+    if (leaf.checkPrivateKey(privateKey)) return undefined;
+    const same = leaf.publicKey.asymmetricKeyType === privateKey.asymmetricKeyType;
+    return same ? "tls: private key does not match public key" : "tls: private key type does not match public key type";
+  } catch {
+    return "tls: failed to parse private key";
+  }
+}
+
+function certificateProblem(types: readonly string[]): string {
+  if (types.length === 0) return "tls: failed to find any PEM data in certificate input";
+  if (types.length === 1 && types[0]?.endsWith("PRIVATE KEY")) {
+    return "tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may have been switched";
+  }
+  return `tls: failed to find "CERTIFICATE" PEM block in certificate input after skipping PEM blocks of the following types: [${types.join(" ")}]`;
+}
+
+function keyProblem(types: readonly string[]): string {
+  if (types.length === 0) return "tls: failed to find any PEM data in key input";
+  if (types.length === 1 && types[0] === "CERTIFICATE") {
+    return "tls: found a certificate rather than a key in the PEM for the private key";
+  }
+  return `tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input after skipping PEM blocks of the following types: [${types.join(" ")}]`;
+}

@@ -1,0 +1,87 @@
+import t from "tap";
+import type { Pod } from "../api/core/pod.ts";
+import { podKind } from "../api/core/pod-kind.ts";
+import type { PodDisruptionBudget } from "../api/policy/pod-disruption-budget.ts";
+import { podDisruptionBudgetKind } from "../api/policy/pod-disruption-budget-kind.ts";
+import { StatusError } from "../api/status.ts";
+import { create } from "./create.ts";
+import type { DeleteOptions } from "./delete.ts";
+import { evict } from "./eviction.ts";
+import { type Fixture, fixture } from "./fixture.ts";
+import { get } from "./get.ts";
+
+type Status = NonNullable<PodDisruptionBudget["status"]>;
+
+async function running(f: Fixture, ready: boolean): Promise<void> {
+  const pods = f.registries.of(podKind);
+  const spec = { nodeName: "n1", containers: [{ name: "a", image: "web:1" }] };
+  const pod: Pod = { metadata: { name: "web", labels: { app: "web" } }, spec };
+  const made = await create(pods, f.scope(), pod);
+  const conditions = [{ type: "Ready", status: ready ? "True" : "False" }];
+  const key = pods.key(f.scope(), "web");
+  await pods.objects.guaranteedUpdate(key, () => ({ ...made, status: { phase: "Running", conditions } }));
+}
+
+async function guarded(f: Fixture, status: Partial<Status>, name = "guard"): Promise<void> {
+  const budgets = f.registries.of(podDisruptionBudgetKind);
+  const made = await create(budgets, f.scope(), {
+    metadata: { name },
+    spec: { minAvailable: 1, selector: { matchLabels: { app: "web" } } },
+  });
+  const none = { disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0, observedGeneration: 1 };
+  await budgets.objects.guaranteedUpdate(budgets.key(f.scope(), name), () => ({
+    ...made,
+    status: { ...none, ...status },
+  }));
+}
+
+async function evicted(f: Fixture, options: DeleteOptions = {}): Promise<StatusError["status"] | undefined> {
+  const [pods, budgets] = [f.registries.of(podKind), f.registries.of(podDisruptionBudgetKind)];
+  try {
+    await evict(pods, budgets, f.scope(), "web", { metadata: { name: "web" } }, options);
+    return undefined;
+  } catch (error) {
+    if (error instanceof StatusError) return error.status;
+    throw error;
+  }
+}
+
+t.test("evict() takes a disruption from the budget and says why the pod goes", async (t) => {
+  await using f = fixture();
+  await running(f, true);
+  await guarded(f, { disruptionsAllowed: 1, currentHealthy: 2, desiredHealthy: 1 });
+  t.equal(await evicted(f), undefined);
+  const { object: pod } = await get(f.registries.of(podKind), f.scope(), "web");
+  t.ok(pod.metadata?.deletionTimestamp);
+  t.match(pod.status?.conditions?.at(-1), { type: "DisruptionTarget", reason: "EvictionByEvictionAPI" });
+  const { object: budget } = await get(f.registries.of(podDisruptionBudgetKind), f.scope(), "guard");
+  t.equal(budget.status?.disruptionsAllowed, 0);
+  t.same(Object.keys(budget.status?.disruptedPods ?? {}), ["web"]);
+});
+
+t.test("evict() refuses what a budget does not allow, and may be asked again", async (t) => {
+  await using f = fixture();
+  await running(f, true);
+  await guarded(f, { currentHealthy: 1, desiredHealthy: 1 });
+  const message = "The disruption budget guard needs 1 healthy pods and has 1 currently";
+  t.match(await evicted(f), { code: 429, details: { causes: [{ reason: "DisruptionBudget", message }] } });
+  await guarded(f, {}, "second");
+  t.match(await evicted(f), { code: 500, message: /more than one PodDisruptionBudget/ });
+});
+
+t.test("evict() waits for a budget that has not been reckoned", async (t) => {
+  await using f = fixture();
+  await running(f, true);
+  await guarded(f, { observedGeneration: 0 });
+  t.match(await evicted(f), { code: 429, details: { retryAfterSeconds: 10 } });
+});
+
+t.test("evict() spares the budget where the pod is not ready and enough others are", async (t) => {
+  await using f = fixture();
+  await running(f, false);
+  await guarded(f, { currentHealthy: 1, desiredHealthy: 1 });
+  t.match(await evicted(f, { preconditions: { uid: "other" } }), { code: 429 });
+  t.equal(await evicted(f, { dryRun: true }), undefined);
+  t.equal((await get(f.registries.of(podKind), f.scope(), "web")).object.metadata?.deletionTimestamp, undefined);
+  t.equal(await evicted(f), undefined);
+});
