@@ -48,6 +48,7 @@ export const runtimeClassKind: Kind<RuntimeClass> = {
   selectableFields: {},
   anyFinalizer: true,
   strategy: {
+    allowUnconditionalUpdate: false,
     validate,
     validateUpdate: (next, previous) =>
       next.handler === previous.handler ? [] : [invalidField("handler", next.handler, "field is immutable")],
