@@ -1,5 +1,6 @@
 /** For tests of this room: schemas as structured-merge-diff writes them, and stories of who applies what. */
 
+import { int32, list, listMap, listSet, map, object, pointer, rawExtension, string } from "../define.ts";
 import type { Field, ListSchema, Schema } from "../schema.ts";
 import { parseYaml } from "../yaml.ts";
 import { canonical, type FieldSet, noFields } from "./field-set.ts";
@@ -97,7 +98,29 @@ function schemaOfType(type: TypeDef, override: string | undefined, typeOf: (type
 }
 
 /** Of which no schema tells. */
-export const anything: Schema = { type: "raw", format: "rawExtension" };
+export const anything: Schema = rawExtension;
+
+const text = pointer(0, string);
+
+/** A member of every form. */
+export const example = object("test.Example", {
+  text,
+  count: pointer(0, int32),
+  map: pointer(0, map(string)),
+  atomicMap: pointer(0, map(string, { atomic: true })),
+  set: pointer(0, listSet(string)),
+  atomicList: pointer(0, list(string)),
+  list: pointer(
+    0,
+    listMap(
+      object("test.Item", { name: text, kind: pointer(0, string, { default: "K" }), value: text }),
+      "name",
+      "kind",
+    ),
+  ),
+  object: pointer(0, object("test.Inner", { text })),
+  anything: pointer(0, rawExtension),
+});
 
 /** JSON-like value of a YAML text. */
 export function yaml(text: string): unknown {

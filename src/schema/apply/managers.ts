@@ -39,6 +39,7 @@ export interface Conflict {
 }
 
 export class ConflictError extends Error {
+  override readonly name = "ConflictError";
   readonly conflicts: readonly Conflict[];
 
   constructor(conflicts: readonly Conflict[]) {

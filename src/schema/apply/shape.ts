@@ -51,7 +51,9 @@ export interface DeducedShape {
   readonly form: "deduced";
 }
 
-export class IdentityError extends Error {}
+export class IdentityError extends Error {
+  override readonly name = "IdentityError";
+}
 
 export const scalar: ScalarShape = { form: "scalar", type: "untyped" };
 const anything: ScalarShape = { form: "scalar", type: "any" };

@@ -4,6 +4,8 @@ import { IdentityError, type ItemsShape, type MembersShape, resolved, type Shape
 
 /** What keeps a value from being applied; several are listed as Kubernetes lists them. */
 export class ShapeError extends Error {
+  override readonly name = "ShapeError";
+
   constructor(findings: readonly string[]) {
     super(findings.length === 1 ? findings[0] : ["errors:", ...findings.map((text) => `  ${text}`)].join("\n"));
   }

@@ -1,0 +1,68 @@
+import t from "tap";
+import {
+  canonicalElement,
+  compareElements,
+  elementText,
+  fieldElement,
+  keyElement,
+  valueElement,
+} from "./path-element.ts";
+
+t.test("elements are spelled as Kubernetes spells them", (t) => {
+  t.equal(fieldElement("a.b/c"), "f:a.b/c");
+  t.equal(
+    keyElement([
+      ["port", 80],
+      ["protocol", "TCP"],
+    ]),
+    'k:{"port":80,"protocol":"TCP"}',
+  );
+  t.equal(keyElement([["on", true]]), 'k:{"on":true}');
+  t.equal(valueElement("a"), 'v:"a"');
+  t.equal(valueElement("a<b>&\u2028"), 'v:"a\\u003cb\\u003e\\u0026\\u2028"', "what HTML gives a meaning is escaped");
+  t.end();
+});
+
+const spellings = [
+  ["f:x", "f:x", ".x"],
+  ['k:{ "b": 1, "a" : "x" }', 'k:{"a":"x","b":1}', '[a="x",b=1]'],
+  ['v:  "\\u0061"', 'v:"a"', '[="a"]'],
+  ["v:1.0", "v:1", "[=1]"],
+  ["i:007", "i:7", "[7]"],
+] as const;
+
+t.test("canonicalElement() gives each element one spelling, elementText() one for people", (t) => {
+  for (const [text, canonical, people] of spellings) {
+    t.equal(canonicalElement(text), canonical);
+    t.equal(elementText(canonical), people);
+  }
+  t.equal(canonicalElement("x:later"), undefined, "of a kind yet to come");
+  for (const text of ["", "f", "ab", "__proto__", "k:[]", "k:{", "v:{", "i:x", "i:"]) {
+    t.throws(() => canonicalElement(text), SyntaxError, text);
+  }
+  t.end();
+});
+
+t.test("compareElements() sorts by kind, then by name, keys or value", (t) => {
+  const sorted = [
+    ".",
+    "f:a",
+    "f:b",
+    "f:\uffee",
+    "f:\u{1f600}",
+    'k:{"a":"x","b":1}',
+    'k:{"a":"x","b":2}',
+    'k:{"a":"y"}',
+    'k:{"b":1}',
+    "v:2",
+    "v:10",
+    'v:"a"',
+    "v:true",
+    "v:[]",
+    "v:null",
+    "i:2",
+    "i:10",
+  ];
+  t.same([...sorted].reverse().sort(compareElements), sorted);
+  t.end();
+});
