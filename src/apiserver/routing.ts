@@ -53,10 +53,10 @@ function addPlainRoutes(router: Router<Route>, options: RoutingOptions, discover
     get(path, async (context) => discovery.answer(path, context));
   }
   const openApi = new OpenApi(options.scheme, options.aliases, options.gitVersion);
-  get("/openapi/v2", async ({ request }) => openApi.v2(request.headers.accept, request.headers["if-none-match"]));
-  get("/openapi/v3", async () => openApi.root());
+  get("/openapi/v2", async ({ request }) => await openApi.v2(request.headers.accept, request.headers["if-none-match"]));
+  get("/openapi/v3", async () => await openApi.root());
   get("/openapi/v3/{path*}", async ({ request, info }, { path = "" }) => {
-    return openApi.v3(path, info.query.get("hash"), request.headers["if-none-match"]) ?? pageNotFound();
+    return (await openApi.v3(path, info.query.get("hash"), request.headers["if-none-match"])) ?? pageNotFound();
   });
   const version = versionInfo(options.gitVersion);
   get("/version", async () => indented(version));

@@ -121,7 +121,7 @@ export class OpenApiComponents {
       ...described(schema.description ?? this.#context.descriptions?.(schema.name)?.[""]),
       type: "object",
       ...(required.length === 0 ? {} : { required }),
-      properties,
+      ...(Object.keys(properties).length === 0 ? {} : { properties }),
       ...(schema.atomic === true ? { "x-kubernetes-map-type": "atomic" } : {}),
       ...(schema.unions === undefined ? {} : { "x-kubernetes-unions": schema.unions.map(unionMarker) }),
       ...this.#context.markers?.(schema),
@@ -185,7 +185,7 @@ export class OpenApiComponents {
       case "map":
         return { type: "object", additionalProperties: this.#element(schema.values) };
       case "either":
-        return this.#shared(openApiName(schema.name), {});
+        return this.#shared(schema.name, {});
       default:
         return schema satisfies never;
     }

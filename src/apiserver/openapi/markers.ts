@@ -1,4 +1,5 @@
 /** What documents say of components beyond their schemas: of which kinds they are, and the sentences for people. */
+import type { Describe } from "../../api/descriptions/descriptions.ts";
 import type { Kind } from "../../api/kind.ts";
 import type { OpenApiContext } from "../../schema/openapi.ts";
 import type { GroupVersionKind } from "./operations.ts";
@@ -16,7 +17,11 @@ const answers = ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "
 const everywhere = ["DeleteOptions", "WatchEvent"];
 
 /** `spell` gives the names under which the document knows a group. */
-export function contextOf(kinds: readonly Kind[], spell: (group: string) => readonly string[]): OpenApiContext {
+export function contextOf(
+  kinds: readonly Kind[],
+  spell: (group: string) => readonly string[],
+  descriptions: Describe,
+): OpenApiContext {
   const known = new Map<string, readonly GroupVersionKind[]>();
   const add = (name: string, { group, version, kind }: GroupVersionKind): void => {
     const spelled = spell(group).map((each) => ({ group: each, kind, version }));
@@ -34,6 +39,7 @@ export function contextOf(kinds: readonly Kind[], spell: (group: string) => read
     for (const groupVersion of versions.values()) add(`meta/v1.${kind}`, { ...groupVersion, kind });
   }
   return {
+    descriptions,
     markers: ({ name }) => {
       const found = known.get(name);
       return found === undefined ? undefined : { "x-kubernetes-group-version-kind": found };

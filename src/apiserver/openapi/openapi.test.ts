@@ -29,14 +29,14 @@ function bodyOf({ body }: HttpResponse): Json {
   return JSON.parse(Buffer.from(body).toString()) as Json;
 }
 
-function documentOf(openApi: OpenApi, path: string): Json {
-  const response = openApi.v3(path, null, undefined);
+async function documentOf(openApi: OpenApi, path: string): Promise<Json> {
+  const response = await openApi.v3(path, null, undefined);
   if (response === undefined) throw new Error(`Cannot find the document of ${path}`);
   return bodyOf(response);
 }
 
-function pathsOf(openApi: OpenApi): readonly string[] {
-  return Object.keys(bodyOf(openApi.root()).paths as Json);
+async function pathsOf(openApi: OpenApi): Promise<readonly string[]> {
+  return Object.keys(bodyOf(await openApi.root()).paths as Json);
 }
 
 /**
@@ -97,12 +97,12 @@ t.test("OpenApi publishes what Kubernetes 1.33 publishes", async (t) => {
   const openApi = new OpenApi(builtinScheme(), true, "v1.33.0");
   const places: string[] = [];
   let compared = 0;
-  for (const path of pathsOf(openApi)) {
+  for (const path of await pathsOf(openApi)) {
     const file = `${oracles}${path.replaceAll("/", "__")}_openapi.json`;
     if (!existsSync(file)) continue;
     compared++;
     const wanted = JSON.parse(readFileSync(file, "utf8")) as Json;
-    compare(comparable(documentOf(openApi, path)), comparable(wanted), [path], (place) => places.push(place));
+    compare(comparable(await documentOf(openApi, path)), comparable(wanted), [path], (place) => places.push(place));
   }
   t.comment(`${compared} documents`);
   const listed = JSON.parse(readFileSync(listPath, "utf8")) as Differences;
@@ -125,14 +125,14 @@ t.test("OpenApi publishes what Kubernetes 1.33 publishes", async (t) => {
 
 t.test("OpenApi publishes groups in both spellings alike", async (t) => {
   const openApi = new OpenApi(builtinScheme(), true, "v1.33.0");
-  const respelt = (path: string) => {
-    const text = JSON.stringify(documentOf(openApi, path)).replaceAll(".svc.io", ".k8s.io");
+  const respelt = async (path: string) => {
+    const text = JSON.stringify(await documentOf(openApi, path)).replaceAll(".svc.io", ".k8s.io");
     return comparable(JSON.parse(text));
   };
-  const own = pathsOf(openApi).filter((path) => path.includes(".svc.io"));
+  const own = (await pathsOf(openApi)).filter((path) => path.includes(".svc.io"));
   t.ok(own.length > 20);
-  for (const path of own) t.same(respelt(path), respelt(path.replace(".svc.io", ".k8s.io")), path);
-  const alone = pathsOf(new OpenApi(builtinScheme(), false, "v1.33.0"));
+  for (const path of own) t.same(await respelt(path), await respelt(path.replace(".svc.io", ".k8s.io")), path);
+  const alone = await pathsOf(new OpenApi(builtinScheme(), false, "v1.33.0"));
   t.same(
     alone.filter((path) => path.includes("k8s.io")),
     [],
@@ -161,7 +161,9 @@ t.test("OpenApi names in version 2 the operations that Kubernetes names", async 
   };
   const facts = new Map(operations.map((fact) => [`${fact.method} ${fact.path}`, fact]));
   const openApi = new OpenApi(builtinScheme(), true, "v1.33.0");
-  const { paths } = bodyOf(openApi.v2("application/json", undefined)) as { readonly paths: Record<string, V2Path> };
+  const { paths } = bodyOf(await openApi.v2("application/json", undefined)) as {
+    readonly paths: Record<string, V2Path>;
+  };
   let compared = 0;
   for (const [path, item] of Object.entries(paths)) {
     if (path.includes(".svc.io")) continue;

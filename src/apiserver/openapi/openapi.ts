@@ -1,5 +1,6 @@
 /** The OpenAPI documents of the kinds served, made when first asked for and again when their kinds have changed. */
 import { createHash } from "node:crypto";
+import { type Describe, loadDescriptions } from "../../api/descriptions/descriptions.ts";
 import type { Kind } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import { HttpError } from "../../http/http-error.ts";
@@ -31,6 +32,7 @@ export class OpenApi {
   readonly #aliases: boolean;
   readonly #gitVersion: string;
   readonly #encoded = new Map<string, Encoded>();
+  #described: Promise<Describe> | undefined;
 
   constructor(scheme: Scheme, aliases: boolean, gitVersion: string) {
     this.#scheme = scheme;
@@ -39,7 +41,7 @@ export class OpenApi {
   }
 
   /** `/openapi/v2`, in JSON or in the protobuf that older clients ask for. */
-  v2(accept: string | undefined, ifNoneMatch: string | undefined): HttpResponse {
+  async v2(accept: string | undefined, ifNoneMatch: string | undefined): Promise<HttpResponse> {
     // Clients write the type with an @, which no media type may have.
     const chosen = negotiate(accept?.replaceAll("v2@v1.0", "v2.v1.0"), [
       { mediaType: "application/json" },
@@ -47,35 +49,42 @@ export class OpenApi {
     ]);
     if (chosen === undefined) throw new HttpError(406, "NotAcceptable", "only JSON and protobuf are served here");
     const { mediaType } = chosen.offer;
+    const describe = await this.#descriptions();
     const encoded = this.#cached(`v2 ${mediaType}`, this.#scheme.kinds(), (kinds) => {
-      const document = this.#v2(kinds);
+      const document = this.#v2(kinds, describe);
       return mediaType === V2_PROTOBUF ? encodeGnostic(document) : Buffer.from(JSON.stringify(document));
     });
     return answer(mediaType, encoded, ifNoneMatch);
   }
 
   /** `/openapi/v3`: where the document of each group version is. */
-  root(): HttpResponse {
+  async root(): Promise<HttpResponse> {
+    const describe = await this.#descriptions();
     const paths = [...this.#parts()].map(([path, part]) => {
-      const hash = encodeURIComponent(this.#v3(path, part).etag.slice(1, -1));
+      const hash = encodeURIComponent(this.#v3(path, part, describe).etag.slice(1, -1));
       return [path, { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` }] as const;
     });
     return bytes(200, "application/json", Buffer.from(JSON.stringify({ paths: Object.fromEntries(paths) })));
   }
 
   /** `path` is `api/v1` or `apis/GROUP/VERSION`; undefined when there is no such group version. */
-  v3(path: string, hash: string | null, ifNoneMatch: string | undefined): HttpResponse | undefined {
+  async v3(path: string, hash: string | null, ifNoneMatch: string | undefined): Promise<HttpResponse | undefined> {
     const part = this.#parts().get(path);
     if (part === undefined) return undefined;
-    const encoded = this.#v3(path, part);
+    const encoded = this.#v3(path, part, await this.#descriptions());
     const response = answer("application/json", encoded, ifNoneMatch);
     if (hash !== encoded.etag.slice(1, -1)) return response;
     return { ...response, headers: { ...response.headers, "cache-control": "public, immutable, max-age=31536000" } };
   }
 
-  #v2(kinds: readonly Kind[]) {
+  #descriptions(): Promise<Describe> {
+    this.#described ??= loadDescriptions();
+    return this.#described;
+  }
+
+  #v2(kinds: readonly Kind[], describe: Describe) {
     const both = (group: string): readonly string[] => spellings(group, this.#aliases);
-    const document = new OpenApiDocument(2, contextOf(kinds, both));
+    const document = new OpenApiDocument(2, contextOf(kinds, both, describe));
     document.addGroup("");
     document.addGroups();
     for (const part of this.#parts().values()) {
@@ -85,13 +94,11 @@ export class OpenApi {
     return document.json(this.#gitVersion);
   }
 
-  #v3(path: string, part: Part): Encoded {
+  #v3(path: string, part: Part, describe: Describe): Encoded {
     const kinds = part.what === "version" ? this.#kindsOf(part) : [];
     return this.#cached(`v3 ${path}`, kinds, () => {
-      const document = new OpenApiDocument(
-        3,
-        contextOf(this.#scheme.kinds(), (group) => this.#spell(group, part)),
-      );
+      const spell = (group: string): readonly string[] => this.#spell(group, part);
+      const document = new OpenApiDocument(3, contextOf(this.#scheme.kinds(), spell, describe));
       if (part.what === "version") document.addKinds(kinds, part.group, part.version);
       else if (part.what === "group") document.addGroup(part.group);
       else document.addGroups();

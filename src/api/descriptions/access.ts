@@ -1,0 +1,168 @@
+import type { Texts } from "./texts.ts";
+
+const policyRule = {
+  verbs: "What may be done: get, list, watch, create, update, patch, delete, …; * for everything.",
+  apiGroups: "Groups of the resources; empty text for core, * for all.",
+  resources: "Resources, such as pods or pods/log; * for all.",
+  resourceNames: "Only objects of these names; all where nothing is given.",
+  nonResourceURLs: "Paths that are no resources; * at the end stands for any rest.",
+};
+const user = {
+  user: "Who.",
+  groups: "Groups the user is in.",
+  uid: "The uid of the user.",
+  extra: "More of the user.",
+};
+const attributes = {
+  resourceAttributes: "What is to be done with a resource.",
+  nonResourceAttributes: "Which path is asked for.",
+};
+
+export const accessTexts: Texts = {
+  "rbac/v1.Role": { "": "What may be done in a namespace.", rules: "What may be done; rules only add." },
+  "rbac/v1.ClusterRole": {
+    "": "What may be done in the whole cluster, or in any namespace it is bound in.",
+    rules: "What may be done; rules only add.",
+    aggregationRule: "Other roles whose rules are gathered here.",
+  },
+  "rbac/v1.AggregationRule": {
+    "": "Roles whose rules are gathered.",
+    clusterRoleSelectors: "The roles, by their labels; any selector is enough.",
+  },
+  "rbac/v1.PolicyRule": { "": "Something that may be done.", ...policyRule },
+  "rbac/v1.RoleBinding": {
+    "": "Gives a role to somebody in a namespace.",
+    subjects: "Who gets it.",
+    roleRef: "The role; it cannot be changed.",
+  },
+  "rbac/v1.ClusterRoleBinding": {
+    "": "Gives a cluster role to somebody in the whole cluster.",
+    subjects: "Who gets it.",
+    roleRef: "The role; it cannot be changed.",
+  },
+  "rbac/v1.Subject": {
+    "": "Somebody who gets a role.",
+    kind: "User, Group or ServiceAccount.",
+    apiGroup: "The group of the kind; empty for service accounts.",
+    name: "The name.",
+    namespace: "The namespace of a service account.",
+  },
+  "rbac/v1.RoleRef": {
+    "": "Names a role.",
+    apiGroup: "The group of its kind.",
+    kind: "Role or ClusterRole.",
+    name: "Its name.",
+  },
+  "authentication/v1.TokenReview": { "": "Asks whose token it is." },
+  "authentication/v1.TokenReviewSpec": {
+    "": "The token in question.",
+    token: "The token.",
+    audiences: "Who accepts it.",
+  },
+  "authentication/v1.TokenReviewStatus": {
+    "": "Whose token it is.",
+    authenticated: "Whether it is anybody's.",
+    user: "Whose.",
+    audiences: "For whom it holds.",
+    error: "Why it could not be said.",
+  },
+  "authentication/v1.UserInfo": {
+    "": "Somebody.",
+    username: "The name.",
+    uid: "The uid.",
+    groups: "The groups.",
+    extra: "More, as the authenticator gives it.",
+  },
+  "authentication/v1.SelfSubjectReview": { "": "Asks who one is." },
+  "authentication/v1.SelfSubjectReviewStatus": { "": "Who one is.", userInfo: "That." },
+  "authentication/v1.TokenRequest": { "": "Asks for a token of a service account." },
+  "authentication/v1.TokenRequestSpec": {
+    "": "What the token is to be like.",
+    audiences: "Who is to accept it.",
+    expirationSeconds: "Seconds it is to hold.",
+    boundObjectRef: "The object with which it ends.",
+  },
+  "authentication/v1.TokenRequestStatus": {
+    "": "The token.",
+    token: "The token.",
+    expirationTimestamp: "When it ends.",
+  },
+  "authentication/v1.BoundObjectReference": {
+    "": "The object with which a token ends.",
+    kind: "Its kind.",
+    apiVersion: "The group and version of its kind.",
+    name: "Its name.",
+    uid: "Its uid.",
+  },
+  "authorization/v1.SubjectAccessReview": { "": "Asks whether somebody may do something." },
+  "authorization/v1.LocalSubjectAccessReview": { "": "Asks whether somebody may do something in this namespace." },
+  "authorization/v1.SelfSubjectAccessReview": { "": "Asks whether one may do something." },
+  "authorization/v1.SubjectAccessReviewSpec": { "": "Who, and what.", ...attributes, ...user },
+  "authorization/v1.SelfSubjectAccessReviewSpec": { "": "What.", ...attributes },
+  "authorization/v1.SubjectAccessReviewStatus": {
+    "": "Whether it is allowed.",
+    allowed: "It is.",
+    denied: "It is forbidden, whatever others say.",
+    reason: "Why.",
+    evaluationError: "What could not be found out.",
+  },
+  "authorization/v1.ResourceAttributes": {
+    "": "What is to be done with a resource.",
+    namespace: "In which namespace; empty for all.",
+    verb: "What: get, list, create, …; * for everything.",
+    group: "The group of the resource; * for all.",
+    version: "The version of the resource; * for all.",
+    resource: "The resource; * for all.",
+    subresource: "The subresource.",
+    name: "The name of the object; empty for all.",
+    fieldSelector: "Limits it to objects with such fields.",
+    labelSelector: "Limits it to objects with such labels.",
+  },
+  "authorization/v1.NonResourceAttributes": {
+    "": "Which path is asked for.",
+    path: "The path.",
+    verb: "The HTTP method, in lower case.",
+  },
+  "authorization/v1.SelfSubjectRulesReview": { "": "Asks what one may do in a namespace." },
+  "authorization/v1.SelfSubjectRulesReviewSpec": { "": "Where.", namespace: "The namespace." },
+  "authorization/v1.SubjectRulesReviewStatus": {
+    "": "What one may do.",
+    resourceRules: "With resources.",
+    nonResourceRules: "With other paths.",
+    incomplete: "Whether there may be more.",
+    evaluationError: "What could not be found out.",
+  },
+  "authorization/v1.ResourceRule": {
+    "": "Something one may do with resources.",
+    verbs: policyRule.verbs,
+    apiGroups: policyRule.apiGroups,
+    resources: policyRule.resources,
+    resourceNames: policyRule.resourceNames,
+  },
+  "authorization/v1.NonResourceRule": {
+    "": "Something one may do with other paths.",
+    verbs: "HTTP methods, in lower case; * for all.",
+    nonResourceURLs: policyRule.nonResourceURLs,
+  },
+  "certificates/v1.CertificateSigningRequest": { "": "Asks for a certificate." },
+  "certificates/v1.CertificateSigningRequestSpec": {
+    "": "Which certificate.",
+    request: "The request, as PKCS#10 in PEM, in base64.",
+    signerName: "Who is to sign it.",
+    expirationSeconds: "Seconds it is to hold; at least 600.",
+    usages: "What it is to be used for.",
+    username: "Who asks; set by the server.",
+    uid: "The uid of who asks.",
+    groups: "The groups of who asks.",
+    extra: "More of who asks.",
+  },
+  "certificates/v1.CertificateSigningRequestStatus": {
+    "": "What became of a request.",
+    conditions: "Approved, Denied, Failed.",
+    certificate: "The certificate, as PEM, in base64.",
+  },
+  "certificates/v1.CertificateSigningRequestCondition": {
+    "": "What was said of a request.",
+    lastUpdateTime: "When it was last said.",
+  },
+};

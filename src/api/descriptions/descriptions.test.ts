@@ -1,0 +1,61 @@
+import { readdirSync } from "node:fs";
+import t from "tap";
+import { membersOf } from "../../schema/members.ts";
+import { builtinScheme } from "../builtin.ts";
+import { everySchema } from "../every-schema.ts";
+import { loadDescriptions } from "./descriptions.ts";
+import type { Texts } from "./texts.ts";
+
+/** Components that are scalars to us, and what is said of every list. */
+const noSchemas = ["List", "Time", "MicroTime", "Duration", "FieldsV1"].map((name) => `meta/v1.${name}`);
+const others = [...noSchemas, "resource.Quantity", "intstr.IntOrString", "runtime.RawExtension"];
+
+async function allTexts(): Promise<readonly (readonly [string, Texts])[]> {
+  const files = readdirSync(new URL("./", import.meta.url)).filter((file) => !file.startsWith("descriptions"));
+  const modules = await Promise.all(
+    files.map(async (file) => [file, (await import(new URL(file, import.meta.url).href)) as object] as const),
+  );
+  return modules.flatMap(([file, module]) => Object.values(module).map((texts: Texts) => [file, texts] as const));
+}
+
+t.test("loadDescriptions() loads what every file says", async (t) => {
+  const describe = await loadDescriptions();
+  for (const [file, texts] of await allTexts()) {
+    for (const [name, members] of Object.entries(texts)) t.match(describe(name), members, `${file}: ${name}`);
+  }
+  t.equal(describe("apps/v1.DeploymentCondition")?.status, "True, False or Unknown.");
+  t.equal(describe("none/v1.Such")?.spec, "What is wanted.");
+});
+
+t.test("descriptions speak of types and members that there are, in short sentences", async (t) => {
+  const schemas = await everySchema();
+  const named = new Set<string>();
+  for (const [file, texts] of await allTexts()) {
+    for (const [name, members] of Object.entries(texts)) {
+      t.notOk(named.has(name), `${name} is described once`);
+      named.add(name);
+      const schema = schemas.get(name);
+      if (schema === undefined) {
+        t.ok(others.includes(name), `${file}: there is a type ${name}`);
+        continue;
+      }
+      const known = new Set(["", ...membersOf(schema).map((member) => member.name)]);
+      for (const [member, text] of Object.entries(members)) {
+        if (!known.has(member)) t.fail(`${file}: ${name} has a member ${member}`);
+        if (!/^.{3,160}[.:…]$/.test(text)) t.fail(`${file}: ${name} ${member}: a short sentence`);
+      }
+    }
+  }
+});
+
+t.test("loadDescriptions() says something of every kind and of every field of its spec", async (t) => {
+  const describe = await loadDescriptions();
+  for (const { kind, schema } of builtinScheme().kinds()) {
+    t.ok(describe(schema.name)?.[""], kind);
+    const spec = schema.fields.spec?.schema;
+    if (spec === undefined || typeof spec === "function" || spec.type !== "object") continue;
+    for (const [name, field] of Object.entries(spec.fields)) {
+      if (field.inline !== true) t.ok(describe(spec.name)?.[name], `${spec.name} ${name}`);
+    }
+  }
+});
