@@ -4,7 +4,7 @@ import { suffix, uuid } from "../std/random.ts";
 import { type Allocate, allocating } from "./allocation.ts";
 import { tracked, type Writer } from "./field-tracking.ts";
 import type { Registry, Scope, WriteOptions } from "./registry.ts";
-import { checkNew, defaulted, inNamespace, metadataOf, withMetadata } from "./write.ts";
+import { checkNew, defaulted, inNamespace, metadataOf, ownersOnce, withMetadata } from "./write.ts";
 
 /** A generated name keeps this much of its prefix, so that the suffix fits a DNS label. */
 const GENERATED_PREFIX_MAX = 58;
@@ -69,7 +69,7 @@ async function prepared<T extends ApiObject>(
 ): Promise<T> {
   const { strategy } = registry.kind;
   const named = withMetadata(sent, chosenName(registry, sent));
-  const complete = defaulted(registry, inNamespace(registry, scope, named));
+  const complete = ownersOnce(defaulted(registry, inNamespace(registry, scope, named)), options);
   const filled = tracked(registry, scope, complete, undefined, options);
   const admitted = ((await options.admit?.(scope, filled)) as T | undefined) ?? filled;
   const given = (await allocate?.(admitted, undefined)) ?? admitted;

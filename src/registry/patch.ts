@@ -10,7 +10,7 @@ import { tracked, withOldTimes } from "./field-tracking.ts";
 import { jsonPatch } from "./json-patch.ts";
 import type { Registry, Scope } from "./registry.ts";
 import { named, type UpdateOptions } from "./update.ts";
-import { defaulted, inNamespace, mustNameVersion, sentVersion, updated } from "./write.ts";
+import { defaulted, inNamespace, mustNameVersion, ownersOnce, sentVersion, updated } from "./write.ts";
 
 export type Patch =
   | { readonly type: "json"; readonly operations: readonly Operation[] }
@@ -37,7 +37,8 @@ export async function patch<T extends ApiObject>(
     if (sentVersion(object) === undefined && registry.kind.strategy.allowUnconditionalUpdate === false) {
       throw mustNameVersion(registry, scope, name);
     }
-    const booked = tracked(registry, scope, defaulted(registry, object), previous, options);
+    const filled = ownersOnce(defaulted(registry, object), options);
+    const booked = tracked(registry, scope, filled, previous, options);
     const next = withOldTimes(await updated(registry, scope, booked, previous, part, allocate), previous);
     options.warn?.((part ?? registry.kind.strategy).warnings?.(next, previous) ?? []);
     return next;

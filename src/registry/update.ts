@@ -4,7 +4,7 @@ import { change, type Next } from "./change.ts";
 import { type CreateOptions, create } from "./create.ts";
 import { tracked, withOldTimes } from "./field-tracking.ts";
 import type { Registry, Scope } from "./registry.ts";
-import { defaulted, inNamespace, metadataOf, mustNameVersion, sentVersion, updated } from "./write.ts";
+import { defaulted, inNamespace, metadataOf, mustNameVersion, ownersOnce, sentVersion, updated } from "./write.ts";
 
 export interface UpdateOptions<T extends ApiObject = ApiObject> extends CreateOptions {
   /** The part that a subresource may change; the whole object when absent. */
@@ -36,7 +36,7 @@ export async function update<T extends ApiObject>(
   ) {
     throw mustNameVersion(registry, scope, name);
   }
-  const filled = defaulted(registry, object);
+  const filled = ownersOnce(defaulted(registry, object), options);
   const next: Next<T> = async (previous, allocate) => {
     if (resourceVersion === undefined && strategy.allowUnconditionalUpdate === false)
       throw mustNameVersion(registry, scope, name);

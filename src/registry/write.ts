@@ -4,11 +4,12 @@ import type { ObjectMeta } from "../api/meta/object-meta.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "../api/meta/object-meta-validation.ts";
 import { badRequest, conflict, invalid, StatusError } from "../api/status.ts";
 import { applyDefaults } from "../schema/default.ts";
+import { deepEqual } from "../schema/equal.ts";
 import { type FieldError, invalidField, renderFieldError } from "../schema/field-error.ts";
 import { validateChange } from "../schema/ratchet.ts";
 import { validate } from "../schema/validate.ts";
 import type { Allocate } from "./allocation.ts";
-import type { Registry, Scope } from "./registry.ts";
+import type { Registry, Scope, WriteOptions } from "./registry.ts";
 
 export function metadataOf(object: ApiObject): ObjectMeta {
   return object.metadata ?? {};
@@ -16,6 +17,18 @@ export function metadataOf(object: ApiObject): ObjectMeta {
 
 export function withMetadata<T extends ApiObject>(object: T, metadata: ObjectMeta): T {
   return { ...object, metadata };
+}
+
+/** The same owner named twice counts once, and the client is told. */
+export function ownersOnce<T extends ApiObject>(object: T, { warn }: WriteOptions): T {
+  const owners = metadataOf(object).ownerReferences ?? [];
+  const once = owners.filter((owner, i) => !owners.slice(0, i).some((other) => deepEqual(other, owner)));
+  if (once.length === owners.length) return object;
+  const twice = new Set(owners.filter((owner) => !once.includes(owner)).map(({ uid }) => uid));
+  warn?.([
+    `.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${[...twice].join(", ")}`,
+  ]);
+  return withMetadata(object, { ...metadataOf(object), ownerReferences: once });
 }
 
 /** A decoded object with the defaults of its schema and of its kind. */

@@ -3,6 +3,7 @@ import { deepEqual } from "../../schema/equal.ts";
 import { type FieldError, forbiddenField, invalidField, requiredField, tooLong } from "../../schema/field-error.ts";
 import { index } from "../../schema/field-path.ts";
 import type { ApiObject, Kind } from "../kind.ts";
+import { nonNegative } from "./bounds.ts";
 import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName, validateName } from "./names.ts";
 import type { ObjectMeta } from "./object-meta.ts";
 
@@ -23,6 +24,7 @@ export function validateObjectMeta(meta: ObjectMeta, kind: MetaRules): readonly 
       ? [requiredField("metadata.name", "name or generateName is required")]
       : form(name).map((problem) => invalidField("metadata.name", name, problem))),
     ...validateNamespace(namespace, kind.namespaced),
+    ...nonNegative(meta.generation, "metadata.generation"),
     ...validateLabels(meta.labels),
     ...validateAnnotations(meta.annotations),
     ...validateOwners(meta.ownerReferences),
