@@ -1,27 +1,5 @@
-/** Real kubectls, as many as there are, against a server in memory. */
-import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
-import { promisify } from "node:util";
-import t from "tap";
-import { writeKubeconfig } from "../client/kubeconfig.ts";
-import { systemClock } from "../std/clock.ts";
-import { silentLogger } from "../std/log.ts";
-import { defaultConfig } from "./config.ts";
-import { startApiServer } from "./server.ts";
-
-const run = promisify(execFile);
-/** A kubectl may have to start from a cold disk. */
-const KUBECTL_TIMEOUT_MS = 20_000;
-
-/** Those that SVC_KUBECTLS names (paths, separated by colons), then the PATH's. */
-function kubectls(): readonly string[] {
-  const named = (process.env.SVC_KUBECTLS ?? "").split(delimiter).filter((path) => path !== "");
-  const onPath = (process.env.PATH ?? "").split(delimiter).map((dir) => join(dir, "kubectl"));
-  return [...new Set([...named, ...onPath.filter(existsSync).slice(0, 1)])];
-}
+/** Real kubectls and objects that nothing but the server looks at. */
+import { type Said, tryKubectls } from "./kubectl-harness.ts";
 
 const manifest = `apiVersion: v1
 kind: Pod
@@ -57,7 +35,7 @@ spec:
 
 const typo = manifest.replace("image: busybox", "image: busybox, imagePullPolcy: Never");
 
-const cases: readonly (readonly [string, RegExp])[] = [
+const cases: readonly Said[] = [
   ["version", /v?1\.33/],
   ["api-versions", /coordination\.k8s\.io\/v1\ncoordination\.svc\.io\/v1\n/],
   ["api-resources", /pods +po +v1 +true +Pod/],
@@ -118,36 +96,4 @@ const cases: readonly (readonly [string, RegExp])[] = [
   ["get pods -A", /No resources found/],
 ];
 
-const found = kubectls();
-if (found.length === 0) t.comment("kubectl is not on this machine: its checks are left out");
-
-for (const kubectl of found) {
-  t.test(`${kubectl} gets along with the server`, async (t) => {
-    const dir = await mkdtemp(join(tmpdir(), "svc-kubectl-"));
-    t.teardown(() => rm(dir, { recursive: true }));
-    await writeFile(join(dir, "tokens"), 'secret,admin,1,"system:masters"\n');
-    await using server = await startApiServer(
-      {
-        ...defaultConfig,
-        serving: { ...defaultConfig.serving, certDir: dir },
-        authentication: { ...defaultConfig.authentication, tokenFile: join(dir, "tokens") },
-        authorizationModes: ["Node", "RBAC"],
-      },
-      { clock: systemClock, log: silentLogger },
-    );
-    const config = join(dir, "config");
-    const ca = await readFile(join(dir, "apiserver.crt"), "utf8");
-    const address = `https://127.0.0.1:${server.address.port}`;
-    await writeKubeconfig(config, { server: address, cluster: "c", user: "u", token: "secret", ca });
-    await writeFile(join(dir, "all.yaml"), manifest);
-    await writeFile(join(dir, "typo.yaml"), typo);
-    await writeFile(join(dir, "network.yaml"), network);
-    for (const [words, expected] of cases) {
-      const asked = words.replaceAll("DIR", dir).split(" ");
-      const args = [`--kubeconfig=${config}`, `--cache-dir=${join(dir, "cache")}`, ...asked];
-      // What kubectl says, on whichever stream, is what counts.
-      const said = await run(kubectl, args, { timeout: KUBECTL_TIMEOUT_MS }).catch((error) => error);
-      t.match(`${said.stdout}${said.stderr}`, expected, words);
-    }
-  });
-}
+tryKubectls(cases, { "all.yaml": manifest, "typo.yaml": typo, "network.yaml": network });
