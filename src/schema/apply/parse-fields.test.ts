@@ -1,0 +1,24 @@
+import t from "tap";
+import { canonical, setOf } from "./field-set.ts";
+import { parseFields, shared } from "./parse-fields.ts";
+
+t.test("parseFields() reads sets however they are spelled", (t) => {
+  const read = (text: string) => JSON.stringify(parseFields(JSON.parse(text)));
+  t.equal(read('{"f:b":{},"f:a":{".":{}}}'), '{"f:a":{},"f:b":{}}');
+  t.equal(read('{"f:a":null,"x:later":{"f:b":{}}}'), '{"f:a":{}}');
+  t.equal(read('{"f:a":{"k:{ \\"n\\": 1}":{".":{},"f:n":{}}}}'), '{"f:a":{"k:{\\"n\\":1}":{".":{},"f:n":{}}}}');
+  t.same(parseFields(undefined), {});
+  for (const text of ['"x"', "[]", "5", '{"a":{}}', '{"f:a":5}', '{"f:a":{"nonsense":{}}}', '{"__proto__":{"x":{}}}']) {
+    t.throws(() => parseFields(JSON.parse(text)), SyntaxError, text);
+  }
+  t.end();
+});
+
+t.test("shared() gives one object for equal sets, as does parseFields()", (t) => {
+  const set = canonical(setOf(["f:a", "f:b"], ["f:c"]));
+  const one = shared(set);
+  t.equal(shared(structuredClone(set)), one);
+  t.equal(parseFields(JSON.parse(JSON.stringify(set))), one);
+  t.ok(Object.isFrozen(one));
+  t.end();
+});
