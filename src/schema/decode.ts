@@ -268,7 +268,8 @@ function fillRequired(members: Record<string, unknown>, { member, decode }: Slot
 
 /** Whether Go would not tell the value of an optional member from its absence. */
 export function isEmpty(member: Member, value: unknown): boolean {
-  if (member.field.presence !== "optional" || member.field.emitEmpty === true) return false;
+  const { presence, emitEmpty = false, keepEmpty = false } = member.field;
+  if (presence !== "optional" || emitEmpty || keepEmpty) return false;
   switch (member.schema.type) {
     case "string":
     case "bytes":

@@ -175,6 +175,8 @@ export interface Field<S extends Schema = Schema, P extends Presence = Presence>
   /** JSON writes the empty value although the field is optional (Go without `omitempty`). */
   readonly emitEmpty?: boolean;
   readonly nullable?: boolean;
+  /** An empty list is told from an absent one, and refused. */
+  readonly keepEmpty?: boolean;
   /** A required member that Go holds by a pointer: absent, it is nothing and not its zero. */
   readonly nilable?: boolean;
   /** Documents call it required although JSON leaves it out when it is empty. */

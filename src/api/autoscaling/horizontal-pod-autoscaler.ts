@@ -90,7 +90,7 @@ export const hpaScalingRules = object("autoscaling/v2.HPAScalingRules", {
   stabilizationWindowSeconds: pointer(3, int32),
   selectPolicy: pointer(1, string),
   // An empty list is refused, an absent one is filled in.
-  policies: pointer(2, list(hpaScalingPolicy)),
+  policies: optional(2, list(hpaScalingPolicy), { keepEmpty: true }),
   tolerance: pointer(4, quantity, { featureGate: "HPAConfigurableTolerance" }),
 });
 export type HPAScalingRules = Infer<typeof hpaScalingRules>;

@@ -11,7 +11,7 @@ export function toMetricV1({ type, object, pods, resource, containerResource, ex
     targetAverageValue: averageValue,
   });
   return {
-    type,
+    type: type as MetricSpecV1["type"],
     object: object && {
       target: object.describedObject,
       metricName: object.metric.name,
@@ -84,7 +84,7 @@ export function toMetricStatusV1(status: MetricStatus): MetricStatusV1 {
     currentAverageValue: averageValue,
   });
   return {
-    type,
+    type: type as MetricSpecV1["type"],
     object: object && {
       target: object.describedObject,
       metricName: object.metric.name,

@@ -2,10 +2,12 @@
  * The metrics that `autoscaling/v1` autoscalers carry in annotations, as this version has no members for them. Nothing
  * but these annotations holds them.
  */
-import { int32, object, optional, pointer, quantity, required, string, time } from "../../schema/define.ts";
+import { int32, object, optional, pointer, published, quantity, required, string, time } from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
 import { labelSelector } from "../meta/label-selector.ts";
 import { crossVersionObjectReference } from "./horizontal-pod-autoscaler-v1.ts";
+
+const metricSourceType = published("Object", "Pods", "Resource", "External", "ContainerResource");
 
 const resourceSource = {
   name: required(1, string),
@@ -14,7 +16,7 @@ const resourceSource = {
 };
 
 export const metricSpecV1 = object("autoscaling/v1.MetricSpec", {
-  type: required(1, string),
+  type: required(1, metricSourceType),
   object: pointer(
     2,
     object("autoscaling/v1.ObjectMetricSource", {
@@ -57,7 +59,7 @@ const resourceStatus = {
 };
 
 export const metricStatusV1 = object("autoscaling/v1.MetricStatus", {
-  type: required(1, string),
+  type: required(1, metricSourceType),
   object: pointer(
     2,
     object("autoscaling/v1.ObjectMetricStatus", {

@@ -8,7 +8,7 @@ export interface Interval {
 /** The reason why a text is no set of indexes, in Kubernetes' words. */
 export class IndexesError extends Error {}
 
-/** In rising order. Throws an `IndexesError` for text of another form and for indexes that are not below `completions`. */
+/** In rising order. Throws an `IndexesError` for text of another form and for indexes not below `completions`. */
 export function parseIndexes(text: string, completions: number): readonly Interval[] {
   if (text === "") return [];
   const intervals: Interval[] = [];
