@@ -112,6 +112,7 @@ t.test("compile() bounds the length and the depth of expressions", (t) => {
   t.match(errorsOf(`x${".a".repeat(40_000)}`), /expression recursion limit exceeded: 250/);
   t.match(errorsOf(`1${"+1".repeat(40_000)}`), /expression recursion limit exceeded: 250/);
   t.match(errorsOf(`${"!".repeat(90_001)}true`), /none/);
+  t.match(errorsOf(`[{1: 1}]${".map(a, {a: a})".repeat(60)}`), /the type of this is too large/);
   t.equal(errorsOf(Array(5000).fill("true").join(" && ")), "none");
   t.end();
 });
@@ -175,12 +176,19 @@ t.test("evaluate() ends when its budget is used up, whatever else would decide",
 
 t.test("evaluate() does not let short expressions grow large values", (t) => {
   const doubled = `[[0]]${".map(l, l + l)".repeat(60)}[0].size()`;
-  t.match(programOf(doubled).evaluate({}).error?.message, /list too long/);
+  t.match(programOf(doubled).evaluate({}).error?.message, /value too large/);
+  const shared = `[[1]]${".map(a, [a, a])".repeat(40)}`;
+  t.match(programOf(`${shared} == ${shared}`).evaluate({}).error?.message, /value too large/);
+  const large = `[[1]]${".map(a, [a, a])".repeat(15)}`;
+  const often = `[${large}].all(l, [1, 2, 3, 4, 5, 6, 7, 8].all(i, [1, 2, 3, 4, 5, 6, 7, 8].all(j, l == ${large})))`;
+  t.equal(programOf(often).evaluate({}).error?.costExceeded, true);
   const text = `['ab']${".map(s, s + s)".repeat(60)}[0].size()`;
   t.equal(programOf(text).evaluate({}).error?.costExceeded, true);
   const replaced = "['a'.replace('', 'xxxxxxxxxx')].map(s, s.replace('', s)).map(s, s.replace('', s))";
   const more = `${replaced}${".map(s, s.replace('', s))".repeat(5)}[0].size()`;
   t.ok(programOf(more).evaluate({}).error !== undefined);
+  const format = `['a']${".map(s, '%s%s%s%s%s%s%s%s'.format([s, s, s, s, s, s, s, s]))".repeat(20)}[0].size()`;
+  t.ok(programOf(format).evaluate({}).error !== undefined);
   t.end();
 });
 

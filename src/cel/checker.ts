@@ -121,6 +121,7 @@ class Checker {
     let type = this.#types.get(expr);
     if (type === undefined) {
       type = this.#typeOf(expr);
+      if (typeSize(type) > TYPE_SIZE_MAX) type = this.#fail(expr.offset, "the type of this is too large");
       this.#types.set(expr, type);
     }
     return type;
@@ -407,6 +408,22 @@ class Checker {
     this.mistakes.push({ offset, message });
     return errorType;
   }
+}
+
+/** Parts of a type: `map(T, T)` has those of `T` twice, and a few loops make a type that nobody can walk through. */
+const TYPE_SIZE_MAX = 10_000;
+const typeSizes = new WeakMap<Type, number>();
+
+function typeSize(type: Type): number {
+  let size = typeSizes.get(type);
+  if (size !== undefined) return size;
+  size = 1;
+  if (type.kind === "list") size += typeSize(type.element);
+  else if (type.kind === "map") size += typeSize(type.key) + typeSize(type.value);
+  else if (type.kind === "opaque") for (const parameter of type.parameters) size += typeSize(parameter);
+  else if (type.kind === "type" && type.of !== undefined) size += typeSize(type.of);
+  typeSizes.set(type, size);
+  return size;
 }
 
 function literalType({ value, unsigned }: Literal): Type {

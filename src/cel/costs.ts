@@ -26,6 +26,13 @@ function traversed(place: number, times = 1): CallCost {
   return { before: (args) => Math.ceil(size(args, place) * times * TRAVERSAL) };
 }
 
+/** A result longer than what it is made of could fill the memory, which Kubernetes' figure says nothing of. */
+function grown(cost: CallCost): CallCost {
+  return { ...cost, after: (result) => (sizeForCost(result) > GROWN ? Math.ceil(sizeForCost(result) * TRAVERSAL) : 0) };
+}
+
+const GROWN = 10_000;
+
 const matching: CallCost = {
   before: (args) => Math.ceil((1 + size(args, 0)) * TRAVERSAL) * Math.ceil(size(args, 1) * REGEX),
 };
@@ -55,7 +62,7 @@ const byFunction: Readonly<Record<string, CallCost>> = {
   upperAscii: traversed(0),
   substring: traversed(0),
   trim: traversed(0),
-  replace: traversed(0, 2),
+  replace: grown(traversed(0, 2)),
   split: traversed(0, 2),
   join: { after: (result) => Math.ceil(sizeForCost(result) * 2 * TRAVERSAL) },
   find: matching,
@@ -95,7 +102,7 @@ const byOverload: Readonly<Record<string, CallCost>> = {
   ends_with_string: traversed(0),
   string_to_bytes: traversed(0),
   bytes_to_string: traversed(0),
-  string_format: traversed(0),
+  string_format: grown(traversed(0)),
   strings_quote: traversed(0),
   list_sets_contains_list: { before: (args) => 1 + size(args, 0) * size(args, 1) },
   list_sets_intersects_list: { before: (args) => 1 + size(args, 0) * size(args, 1) },

@@ -10,7 +10,19 @@ import { dispatch } from "./dispatch.ts";
 import { type Frame, type Run, read } from "./frame.ts";
 import { type LoopParts, runLoop } from "./loops.ts";
 import { elementOf, hasMember, memberOf, optionalElement, optionalMember } from "./member.ts";
-import { ArrayList, EntryMap, equal, Failure, fail, List, Optional, sizeForCost, Uint, type Value } from "./value.ts";
+import {
+  ArrayList,
+  compared,
+  EntryMap,
+  equal,
+  Failure,
+  fail,
+  List,
+  Optional,
+  sizeForCost,
+  Uint,
+  type Value,
+} from "./value.ts";
 
 export interface Executable {
   readonly run: Run;
@@ -191,18 +203,21 @@ class Builder {
       const a = left(frame);
       const b = right(frame);
       frame.charge(Math.ceil(Math.min(sizeForCost(a), sizeForCost(b)) * TRAVERSAL));
-      return equal(a, b) === wanted;
+      const before = compared.parts;
+      const same = equal(a, b);
+      frame.chargeCompared(compared.parts - before);
+      return same === wanted;
     };
   }
 
   /** `a.or(b)` and `a.orValue(b)` look at `b` only when `a` is nothing. */
   #otherwise(expr: Call): Run | undefined {
     const meaning = this.#checked.meaningOf(expr);
-    if (meaning?.kind !== "function" || !meaning.target || (expr.name !== "or" && expr.name !== "orValue")) {
-      return undefined;
-    }
+    const [alternative] = expr.args;
+    if (meaning?.kind !== "function" || !meaning.target || alternative === undefined) return undefined;
+    if (expr.name !== "or" && expr.name !== "orValue") return undefined;
     const target = this.build(expr.target!);
-    const other = this.build(expr.args[0]!);
+    const other = this.build(alternative);
     const whole = expr.name === "or";
     return (frame) => {
       const value = target(frame);
@@ -227,7 +242,9 @@ class Builder {
       const cost = costs.get(overload.id);
       if (cost?.before !== undefined) frame.charge(cost.before(values));
       else if (cost === undefined) frame.charge(1);
+      const before = compared.parts;
       const result = (overload.call as (...args: readonly Value[]) => Value)(...values);
+      frame.chargeCompared(compared.parts - before);
       if (cost?.after !== undefined) frame.charge(cost.after(result));
       return result;
     };

@@ -9,6 +9,8 @@ export class CostExceeded {
 /** A part of an expression, ready to be evaluated. Throws a `Failure` or `CostExceeded`. */
 export type Run = (frame: Frame) => Value;
 
+const COMPARED_FREE = 10_000;
+
 export class Frame {
   spent = 0;
   readonly #budget: number;
@@ -22,6 +24,11 @@ export class Frame {
   charge(cost: number): void {
     this.spent += cost;
     if (this.spent > this.#budget) throw new CostExceeded();
+  }
+
+  /** For comparisons of more than most: their figures count only the outermost parts. */
+  chargeCompared(parts: number): void {
+    if (parts > COMPARED_FREE) this.charge(Math.ceil((parts - COMPARED_FREE) / 10));
   }
 
   get(slot: number): Value | undefined {

@@ -18,24 +18,24 @@ type Quantifier = keyof typeof quantifiers;
 const macros: ReadonlyMap<string, Expand> = new Map<string, Expand>([
   ["has/1", expandHas],
   ...(Object.keys(quantifiers) as Quantifier[]).flatMap((name): [string, Expand][] => [
-    [`.${name}/2`, expandQuantifier],
-    [`.${name}/3`, expandQuantifier],
+    [`x.${name}/2`, expandQuantifier],
+    [`x.${name}/3`, expandQuantifier],
   ]),
-  [".map/2", expandList],
-  [".map/3", expandList],
-  [".filter/2", expandFilter],
-  [".transformList/3", expandList2],
-  [".transformList/4", expandList2],
-  [".transformMap/3", expandMap],
-  [".transformMap/4", expandMap],
-  [".transformMapEntry/3", expandMap],
-  [".transformMapEntry/4", expandMap],
-  [".optMap/2", expandOptional],
-  [".optFlatMap/2", expandOptional],
+  ["x.map/2", expandList],
+  ["x.map/3", expandList],
+  ["x.filter/2", expandFilter],
+  ["x.transformList/3", expandList2],
+  ["x.transformList/4", expandList2],
+  ["x.transformMap/3", expandMap],
+  ["x.transformMap/4", expandMap],
+  ["x.transformMapEntry/3", expandMap],
+  ["x.transformMapEntry/4", expandMap],
+  ["x.optMap/2", expandOptional],
+  ["x.optFlatMap/2", expandOptional],
 ]);
 
 function keyOf(name: string, args: number, member: boolean): string {
-  return `${member ? "." : ""}${name}/${args}`;
+  return `${member ? "x." : ""}${name}/${args}`;
 }
 
 export function isMacro(name: string, args: number, member: boolean): boolean {

@@ -84,6 +84,21 @@ function runtimeName(type: Type): string {
   }
 }
 
+/**
+ * A value of more parts than this has none. Parts that occur often count as often: lists of one list twice, of one of
+ * those twice, and so on, take no memory, but whoever goes through them never comes to an end.
+ */
+const WEIGHT_MAX = 2 ** 22;
+
+function weightOf(value: Value): number {
+  if (value instanceof List || value instanceof MapValue) return value.weight;
+  return value instanceof Optional && value.value !== undefined ? 1 + weightOf(value.value) : 1;
+}
+
+function checkWeight(weight: number): number {
+  return weight > WEIGHT_MAX ? fail(`value too large: ${weight} parts`) : weight;
+}
+
 export class Optional extends Opaque {
   static readonly none = new Optional(undefined);
   readonly type: Type = { kind: "opaque", name: "optional_type", parameters: [dynType] };
@@ -111,6 +126,8 @@ export class Optional extends Opaque {
 
 export abstract class List implements Iterable<Value> {
   abstract readonly size: number;
+  /** All parts at all depths; those of JSON count one, since requests bound them. */
+  readonly weight: number = 1;
   /** Within 0 and size. */
   abstract at(place: number): Value;
 
@@ -135,10 +152,14 @@ export abstract class List implements Iterable<Value> {
 
 export class ArrayList extends List {
   readonly items: readonly Value[];
+  override readonly weight: number;
 
   constructor(items: readonly Value[]) {
     super();
     this.items = items;
+    let weight = 1;
+    for (const item of items) weight += weightOf(item);
+    this.weight = checkWeight(weight);
   }
 
   get size(): number {
@@ -150,19 +171,18 @@ export class ArrayList extends List {
   }
 }
 
-/** More items than any request has. */
-const LIST_SIZE_MAX = 2 ** 24;
-
 /** `a + a + a` copies nothing: short expressions could otherwise fill the memory. */
 class ConcatList extends List {
   readonly size: number;
+  override readonly weight: number;
   readonly #first: List;
   readonly #second: List;
 
   constructor(first: List, second: List) {
     super();
     this.size = first.size + second.size;
-    if (this.size > LIST_SIZE_MAX) fail(`list too long: ${this.size} items`);
+    // Lists of JSON count their items here: their weight says nothing of them.
+    this.weight = checkWeight(Math.max(this.size, first.weight + second.weight));
     this.#first = first;
     this.#second = second;
   }
@@ -180,6 +200,8 @@ class ConcatList extends List {
 
 export abstract class MapValue {
   abstract readonly size: number;
+  /** As that of lists. */
+  readonly weight: number = 1;
   /** What `type()` says: a map, or the type of an object. */
   abstract readonly type: Type;
   abstract get(key: Value): Value | undefined;
@@ -215,10 +237,14 @@ type Entry = readonly [Value, Value];
 export class EntryMap extends MapValue {
   readonly type = plainMap;
   readonly #entries: Map<unknown, Entry>;
+  override readonly weight: number;
 
   private constructor(entries: Map<unknown, Entry>) {
     super();
     this.#entries = entries;
+    let weight = 1;
+    for (const [, value] of entries.values()) weight += 1 + weightOf(value);
+    this.weight = checkWeight(weight);
   }
 
   static readonly empty = new EntryMap(new Map());
@@ -264,8 +290,12 @@ function mapKey(key: Value): string | bigint | boolean | undefined {
   return typeof key === "number" && Number.isInteger(key) ? BigInt(key) : undefined;
 }
 
+/** How many parts of values were compared so far: whoever pays for a comparison takes the difference. */
+export const compared = { parts: 0 };
+
 /** Equality of all values: numbers by what they are worth, whatever their type; different types are never equal. */
 export function equal(a: Value, b: Value): boolean {
+  compared.parts++;
   if (isNumeric(a) && isNumeric(b)) return compareNumbers(a, b) === 0;
   if (a === b) return true;
   if (a === null || b === null || typeof a !== "object" || typeof b !== "object") return false;

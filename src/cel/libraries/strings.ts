@@ -64,7 +64,8 @@ function upperAscii(text: string): string {
   return text.replace(/[a-z]+/g, (letters) => letters.toUpperCase());
 }
 
-const RESULT_LENGTH_MAX = 2 ** 26;
+/** Longer than any text of a request. */
+const RESULT_LENGTH_MAX = 2 ** 24;
 
 /** Up to `limit` times, all when it is negative. An empty text is found before, between and after all characters. */
 function replace(text: string, old: string, by: string, limit = -1n): string {

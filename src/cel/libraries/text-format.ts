@@ -5,9 +5,12 @@ import { doubleText } from "./conversion.ts";
 
 const clause = /%(?:%|(?:\.(\d*))?(.)|$)/gsu;
 const PRECISION_MAX = 1000;
+/** Longer than any text of a request. */
+const LENGTH_MAX = 2 ** 24;
 
 export function formatText(pattern: string, args: List): string {
   let place = 0;
+  let length = pattern.length;
   const text = pattern.replaceAll(clause, (whole, precision: string | undefined, letter: string | undefined) => {
     if (whole === "%%") return "%";
     if (letter === undefined) return fail("unexpected end of string");
@@ -16,7 +19,9 @@ export function formatText(pattern: string, args: List): string {
     if (precision !== undefined && letter !== "f" && letter !== "e") {
       return fail(`unrecognized formatting clause "${letter}"`);
     }
-    return formatted(letter, value, precision === undefined || precision === "" ? 6 : digitsOf(precision));
+    const text = formatted(letter, value, precision === undefined || precision === "" ? 6 : digitsOf(precision));
+    length += text.length;
+    return length > LENGTH_MAX ? fail("text too long") : text;
   });
   return place < args.size ? fail(`too many arguments supplied to string.format (expected ${place})`) : text;
 }

@@ -1,0 +1,87 @@
+/**
+ * Run by hand, `node --expose-gc src/cel/cel.bench.ts`: one JSON line for each rule, with the microseconds and bytes of
+ * heap that compiling and one evaluation take.
+ */
+import { int64, list, listMap, map, object, optional, string } from "../schema/define.ts";
+import { compile } from "./cel.ts";
+import { typeOf } from "./declare.ts";
+import { environment } from "./environment.ts";
+import { nameForms } from "./name-forms-harness.ts";
+import { nativeOf } from "./native.ts";
+import { dynType } from "./types.ts";
+
+/** Given by `--expose-gc`. */
+declare const gc: (() => void) | undefined;
+
+const schema = object("Bench", {
+  replicas: optional(1, int64),
+  maxReplicas: optional(2, int64),
+  name: optional(3, string),
+  items: optional(4, listMap(object("Item", { name: optional(1, string), size: optional(2, int64) }), "name")),
+  tags: optional(5, list(string)),
+  labels: optional(6, map(string)),
+});
+const object100 = {
+  replicas: 3,
+  maxReplicas: 10,
+  name: "web-frontend",
+  items: Array.from({ length: 100 }, (_, i) => ({ name: `item-${i}`, size: i })),
+  tags: Array.from({ length: 100 }, (_, i) => `tag-${i}`),
+  labels: Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`label-${i}`, `value-${i}`])),
+};
+const rules = [
+  "self.replicas <= self.maxReplicas",
+  "self.name == oldSelf.name",
+  "!has(self.name) || self.name.startsWith('web-')",
+  "self.items.all(i, i.name.matches('^[a-z]+-[0-9]+$'))",
+  "self.items.all(i, i.size >= 0 && i.size < 1000)",
+  "self.items.filter(i, i.size > 50).map(i, i.name).exists(n, n == 'item-99')",
+  "self.tags.all(t, t.size() < 64) && 'tag-7' in self.tags",
+  "self.labels.all(k, k.startsWith('label-') && self.labels[k] != '')",
+  "self.items == oldSelf.items",
+  "quantity('1Gi').isGreaterThan(quantity('512Mi'))",
+];
+
+const self = typeOf(schema) ?? dynType;
+const names = environment({ variables: { self, oldSelf: self }, nameForms });
+for (const rule of rules) {
+  const { program } = compile(rule, names);
+  if (program === undefined) throw new Error(`Cannot compile ${rule}`);
+  const evaluate = (): unknown =>
+    program.evaluate({ self: nativeOf(schema, object100), oldSelf: nativeOf(schema, object100) });
+  console.log(
+    JSON.stringify({
+      rule,
+      compile: figures(() => compile(rule, names)),
+      estimate: figures(() => compile(rule, names).program?.estimate),
+      evaluate: figures(evaluate),
+    }),
+  );
+}
+
+function figures(run: () => unknown): { readonly microseconds: number; readonly bytes: number } {
+  return { microseconds: Number(microseconds(run).toFixed(2)), bytes: Math.round(bytesOf(run)) };
+}
+
+/** CPU time per call: the best of five rounds, after a warm-up. */
+function microseconds(run: () => unknown): number {
+  const calls = 2000;
+  for (let call = 0; call < calls; call++) run();
+  let best = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < 5; round++) {
+    const before = process.cpuUsage();
+    for (let call = 0; call < calls; call++) run();
+    const { user, system } = process.cpuUsage(before);
+    best = Math.min(best, (user + system) / calls);
+  }
+  return best;
+}
+
+/** Heap per call, as long as nothing is collected meanwhile. */
+function bytesOf(run: () => unknown): number {
+  const calls = 50;
+  gc?.();
+  const before = process.memoryUsage().heapUsed;
+  for (let call = 0; call < calls; call++) run();
+  return (process.memoryUsage().heapUsed - before) / calls;
+}

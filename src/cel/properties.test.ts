@@ -1,0 +1,140 @@
+/** Laws of expressions, tried on ones made by chance. */
+import fc from "fast-check";
+import t from "tap";
+import type { Expr } from "./ast.ts";
+import { compile } from "./cel.ts";
+import { environment } from "./environment.ts";
+import { nameForms } from "./name-forms-harness.ts";
+import { dynamicOf } from "./native.ts";
+import { parse } from "./parser.ts";
+import { renderErrors } from "./source.ts";
+import { dynType, intType } from "./types.ts";
+import { compareStrings, equal } from "./value.ts";
+
+const operators = ["+", "-", "*", "/", "%", "<", "<=", ">", ">=", "==", "!=", "&&", "||", "in"];
+
+/** Expressions with brackets around every part, so that what is written says how it is read. */
+const { expression } = fc.letrec<{ expression: string }>((tie) => {
+  const part = tie("expression");
+  const name = fc.constantFrom("x", "d", "d.a", "d.b.c", "y");
+  const literal = fc.oneof(
+    fc.integer({ min: 0, max: 9 }).map(String),
+    fc.constantFrom("true", "false", "null", "1.5", "2u", "'a'", "b'\\x01'", "[]", "{}"),
+  );
+  return {
+    expression: fc.oneof(
+      { maxDepth: 5, depthSize: "small" },
+      name,
+      literal,
+      fc.tuple(part, fc.constantFrom(...operators), part).map(([a, o, b]) => `(${a} ${o} ${b})`),
+      fc.tuple(part, part, part).map(([a, b, c]) => `(${a} ? ${b} : ${c})`),
+      fc.array(part, { maxLength: 3 }).map((items) => `[${items.join(", ")}]`),
+      fc.array(fc.tuple(part, part), { maxLength: 2 }).map((all) => `{${all.map((e) => e.join(": ")).join(", ")}}`),
+      fc.tuple(part, part).map(([a, b]) => `(${a})[${b}]`),
+      fc.tuple(fc.constantFrom("size", "string", "int", "type", "dyn"), part).map(([f, a]) => `${f}(${a})`),
+      fc
+        .tuple(part, fc.constantFrom("all", "exists", "exists_one", "map", "filter"), part)
+        .map(([a, macro, b]) => `(${a}).${macro}(y, ${b})`),
+      part.map((a) => `!(${a})`),
+      part.map((a) => `-(${a})`),
+    ),
+  };
+});
+
+const variables = { x: intType, d: dynType, y: dynType };
+const checked = environment({ variables, nameForms });
+const unchecked = environment({ variables, nameForms, mixedLiterals: true, unchecked: true });
+const values = { x: 3n, d: dynamicOf({ a: [1, "a"], b: { c: 2.5 } }), y: true };
+
+/** A tree without its places in the text. */
+function shape(expr: Expr | undefined): string {
+  return JSON.stringify(expr, (key, value: unknown) => {
+    if (key === "offset") return undefined;
+    if (typeof value === "bigint") return `${value}n`;
+    return value instanceof Set ? [...value] : value;
+  });
+}
+
+t.test("parse() reads the same whatever brackets and spaces are around", (t) => {
+  fc.assert(
+    fc.property(expression, (source) => {
+      const plain = shape(parse(source).expr);
+      return (
+        plain === shape(parse(`((${source}))`).expr) &&
+        plain === shape(parse(source.replaceAll(" ", "\n\t // a remark\n")).expr)
+      );
+    }),
+    { numRuns: 300 },
+  );
+  t.end();
+});
+
+t.test("evaluate() gives a value or an error, within its budget, for whatever compiles", (t) => {
+  fc.assert(
+    fc.property(expression, fc.integer({ min: 0, max: 500 }), (source, budget) => {
+      for (const names of [checked, unchecked]) {
+        const { program, errors } = compile(source, names);
+        if (program === undefined) {
+          renderErrors(errors, source);
+          continue;
+        }
+        const { cost, error } = program.evaluate(values, { budget });
+        if (cost > budget && error?.costExceeded !== true) return false;
+        if (!(program.estimate.max >= program.estimate.min)) return false;
+      }
+      return true;
+    }),
+    { numRuns: 1000 },
+  );
+  t.end();
+});
+
+t.test("evaluate() gives the same, and charges the same, every time", (t) => {
+  fc.assert(
+    fc.property(expression, (source) => {
+      const { program } = compile(source, unchecked);
+      const [first, second] = [program?.evaluate(values), program?.evaluate(values)];
+      if (first === undefined || second === undefined) return true;
+      if (first.cost !== second.cost || first.error?.message !== second.error?.message) return false;
+      return first.error !== undefined || Number.isNaN(first.value) || equal(first.value, second.value!);
+    }),
+    { numRuns: 500 },
+  );
+  t.end();
+});
+
+t.test("evaluate() finds && and || the same from both sides", (t) => {
+  fc.assert(
+    fc.property(expression, expression, fc.constantFrom("&&", "||"), (a, b, operator) => {
+      const [left, right] = [`(${a}) ${operator} (${b})`, `(${b}) ${operator} (${a})`].map((source) => {
+        return compile(source, unchecked).program?.evaluate(values);
+      });
+      return left?.value === right?.value && (left?.error === undefined) === (right?.error === undefined);
+    }),
+    { numRuns: 500 },
+  );
+  t.end();
+});
+
+/** From each part of Unicode, where the order of bytes and that of UTF-16 part ways too. */
+const letters = fc.string({ unit: fc.constantFrom("a", "b", "\u00e9", "\ud7ff", "\ue000", "\uffff", "\u{1f600}") });
+
+t.test("compareStrings() orders as bytes do", (t) => {
+  fc.assert(
+    fc.property(letters, letters, (a, b) => {
+      return Math.sign(compareStrings(a, b)) === Buffer.compare(Buffer.from(a), Buffer.from(b));
+    }),
+  );
+  t.end();
+});
+
+t.test("parse() refuses or reads whatever it is given", (t) => {
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme", maxLength: 60 }), (source) => {
+      const { errors } = parse(source);
+      return errors === undefined || renderErrors(errors, source).startsWith("ERROR: <input>:");
+    }),
+    { numRuns: 1000 },
+  );
+  t.end();
+});
