@@ -179,7 +179,7 @@ t.test("evaluate() does not let short expressions grow large values", (t) => {
   t.match(programOf(doubled).evaluate({}).error?.message, /value too large/);
   const shared = `[[1]]${".map(a, [a, a])".repeat(40)}`;
   t.match(programOf(`${shared} == ${shared}`).evaluate({}).error?.message, /value too large/);
-  const large = `[[1]]${".map(a, [a, a])".repeat(15)}`;
+  const large = `[[1]]${".map(a, [a, a])".repeat(18)}`;
   const often = `[${large}].all(l, [1, 2, 3, 4, 5, 6, 7, 8].all(i, [1, 2, 3, 4, 5, 6, 7, 8].all(j, l == ${large})))`;
   t.equal(programOf(often).evaluate({}).error?.costExceeded, true);
   const text = `['ab']${".map(s, s + s)".repeat(60)}[0].size()`;
