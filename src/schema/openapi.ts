@@ -2,7 +2,8 @@
  * OpenAPI schemas read from a `Schema`: what `kubectl explain`, client-side validation and patch merging go by. One
  * component per object schema, named as Kubernetes names it (`io.k8s.api.core.v1.Pod`).
  */
-import type { Field, ListSchema, ObjectSchema, Schema, Union } from "./schema.ts";
+import { ruleKeywords } from "./openapi-rules.ts";
+import type { Field, ListSchema, MapSchema, ObjectSchema, Schema, Union } from "./schema.ts";
 import { schemaOf } from "./schema.ts";
 
 /** An OpenAPI schema object as plain JSON. */
@@ -38,8 +39,10 @@ const ROOTS: Readonly<Record<string, string>> = {
   "version.": "io.k8s.apimachinery.pkg",
 };
 
-/** `core/v1.Pod` → `io.k8s.api.core.v1.Pod`. */
+/** `core/v1.Pod` → `io.k8s.api.core.v1.Pod`; `example.com/v1.Widget`, of a definition, → `com.example.v1.Widget`. */
 export function openApiName(schemaName: string): string {
+  const [group = "", rest] = schemaName.split("/");
+  if (rest !== undefined && group.includes(".")) return `${group.split(".").reverse().join(".")}.${rest}`;
   const start = /^\w+[./]/.exec(schemaName)?.[0] ?? "";
   return `${ROOTS[start] ?? "io.k8s.api"}.${schemaName.replaceAll("/", ".")}`;
 }
@@ -73,7 +76,7 @@ export class OpenApiComponents {
     const name = openApiName(schema.name);
     if (!this.#components.has(name)) {
       this.#components.set(name, {});
-      this.#components.set(name, this.#object(schema));
+      this.#components.set(name, schema.unstructured === true ? this.#custom(schema) : this.#object(schema));
     }
     return this.#reference(name);
   }
@@ -122,7 +125,7 @@ export class OpenApiComponents {
       type: "object",
       ...(required.length === 0 ? {} : { required }),
       ...(Object.keys(properties).length === 0 ? {} : { properties }),
-      ...(schema.atomic === true ? { "x-kubernetes-map-type": "atomic" } : {}),
+      ...mapMarker(schema),
       ...(schema.unions === undefined ? {} : { "x-kubernetes-unions": schema.unions.map(unionMarker) }),
       ...this.#context.markers?.(schema),
     };
@@ -146,7 +149,7 @@ export class OpenApiComponents {
       ...described(description),
       ...this.#withDefault(this.#schema(value), field.default ?? zeroOf(value, field)),
       ...(value.type === "list" ? listMarkers(value) : {}),
-      ...(value.type === "map" && value.atomic === true ? { "x-kubernetes-map-type": "atomic" } : {}),
+      ...(value.type === "map" ? mapMarker(value) : {}),
       ...(field.granular === true ? { "x-kubernetes-map-type": "granular" } : {}),
       ...(field.patchStrategy === undefined ? {} : { "x-kubernetes-patch-strategy": field.patchStrategy }),
       ...(field.patchMergeKey === undefined ? {} : { "x-kubernetes-patch-merge-key": field.patchMergeKey }),
@@ -161,6 +164,7 @@ export class OpenApiComponents {
   }
 
   #schema(schema: Schema): OpenApiSchema {
+    if (schema.unstructured === true) return this.#custom(schema);
     switch (schema.type) {
       case "string":
         return schema.values === undefined ? { type: "string" } : { type: "string", enum: [...schema.values].sort() };
@@ -188,6 +192,32 @@ export class OpenApiComponents {
         return this.#shared(schema.name, {});
       default:
         return schema satisfies never;
+    }
+  }
+
+  /** A part of a custom resource: written out where it stands, with the rules of its definition. */
+  #custom(schema: Schema): OpenApiSchema {
+    return { ...this.#customForm(schema), ...ruleKeywords(schema, this.#version) };
+  }
+
+  #customForm(schema: Schema): OpenApiSchema {
+    switch (schema.type) {
+      case "list":
+        return { type: "array", items: this.#schema(schema.items), ...listMarkers(schema) };
+      case "map":
+        return { type: "object", additionalProperties: this.#schema(schema.values), ...mapMarker(schema) };
+      case "object":
+        return {
+          ...this.#object(schema),
+          ...(schema.preserveUnknown === true ? { "x-kubernetes-preserve-unknown-fields": true } : {}),
+          ...(schema.embeddedResource === true ? { "x-kubernetes-embedded-resource": true } : {}),
+        };
+      case "special":
+        return { "x-kubernetes-int-or-string": true };
+      case "raw":
+        return { "x-kubernetes-preserve-unknown-fields": true };
+      default:
+        return { type: schema.type };
     }
   }
 
@@ -222,6 +252,7 @@ function zeroOf(schema: Schema, field: Field): unknown {
 }
 
 function goZero(schema: Schema): unknown {
+  if (schema.unstructured === true) return undefined;
   switch (schema.type) {
     case "string":
     case "enum":
@@ -242,6 +273,10 @@ function goZero(schema: Schema): unknown {
 function unionMarker({ discriminator, members }: Union): OpenApiSchema {
   const fields = members.map((name) => [name, name.charAt(0).toUpperCase() + name.slice(1)] as const);
   return { discriminator, "fields-to-discriminateBy": Object.fromEntries(fields) };
+}
+
+function mapMarker({ atomic }: MapSchema | ObjectSchema): OpenApiSchema {
+  return atomic === true ? { "x-kubernetes-map-type": "atomic" } : {};
 }
 
 function listMarkers(list: ListSchema): OpenApiSchema {
