@@ -69,11 +69,12 @@ e2e: packages build $(native_binary) $(example) ## whole clusters only: svc up, 
 bench: packages build $(example) ## figures of this machine: objects, start, memory, requests, pods
 	@node --expose-gc src/api/pod.bench.ts
 	@node src/api/schemas.bench.ts
+	@node --expose-gc src/cel/cel.bench.ts
 	@node src/bench/bench.ts
 
 .PHONY: fuzz
-fuzz: packages ## feed the decoders nonsense, each for a minute (ARGS="--seconds 600 --seed 1")
-	@for reader in json yaml protobuf cbor; do node src/schema/$$reader.fuzz.ts $(ARGS) || exit 1; done
+fuzz: packages ## feed the readers nonsense, each for a minute (ARGS="--seconds 600 --seed 1")
+	@for reader in schema/json schema/yaml schema/protobuf schema/cbor cel/cel; do node src/$$reader.fuzz.ts $(ARGS) || exit 1; done
 
 .PHONY: docs
 docs: packages ## write the generated pages of docs/ anew
