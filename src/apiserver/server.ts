@@ -1,5 +1,6 @@
 /** The server put together. The stages a request passes stand in `handlerOf`, in their order. */
 import { builtinScheme } from "../api/builtin.ts";
+import { certificateSigningRequestKind } from "../api/certificates/certificate-signing-request-kind.ts";
 import { namespaceKind } from "../api/core/namespace-kind.ts";
 import { nodeKind } from "../api/core/node-kind.ts";
 import { podKind } from "../api/core/pod-kind.ts";
@@ -17,6 +18,7 @@ import { namespaceLifecycle } from "../registry/namespaces.ts";
 import { podAdmission, podChangeAdmission } from "../registry/pod-admission.ts";
 import { storedPodClasses } from "../registry/pod-classes.ts";
 import { Registries } from "../registry/registries.ts";
+import { withRequester } from "../registry/requester.ts";
 import type { Clock } from "../std/clock.ts";
 import { hostAddress } from "../std/host-addresses.ts";
 import type { Logger } from "../std/log.ts";
@@ -262,6 +264,7 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
   const escalation = escalationCheck(authorizer, registries);
   const oneDefault = oneDefaultPriorityClass(registries);
   const admit = (kind: Kind): Admit => {
+    if (kind.plural === certificateSigningRequestKind.plural) return withRequester;
     const inNamespace = namespaceLifecycle(namespaces, kind);
     if (kind.plural !== podKind.plural || kind.group !== podKind.group) return inNamespace;
     return async (scope, object) => (await inNamespace(scope, object)) ?? (await admitPod(scope, object));

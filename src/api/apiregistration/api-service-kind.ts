@@ -1,7 +1,44 @@
-import { ageColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind } from "../kind.ts";
-import { keepStatus, statusSubresource } from "../strategy.ts";
+import { ageColumn, column, nameColumn } from "../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../kind.ts";
+import { pathSegment } from "../meta/names.ts";
+import { dropStatus, keepStatus, nothingButStatus, statusSubresource } from "../strategy.ts";
 import { type APIService, apiService } from "./api-service.ts";
+import { validateApiService } from "./api-service-validation.ts";
+
+const SERVICE_PORT = 443;
+
+function setDefaults(object: APIService): APIService {
+  const { spec } = object;
+  if (spec?.service === undefined || spec.service.port !== undefined) return object;
+  return { ...object, spec: { ...spec, service: { ...spec.service, port: SERVICE_PORT } } };
+}
+
+/** What this server serves itself is there at once. */
+function prepareForCreate(object: APIService, now: string): APIService {
+  const fresh = dropStatus(object);
+  if (object.spec?.service !== undefined) return fresh;
+  const available = {
+    type: "Available",
+    status: "True",
+    lastTransitionTime: now,
+    reason: "Local",
+    message: "Local APIServices are always available",
+  };
+  return { ...fresh, status: { conditions: [available] } };
+}
+
+const strategy: Strategy<APIService> = {
+  setDefaults,
+  prepareForCreate,
+  prepareForUpdate: keepStatus,
+  validate: validateApiService,
+};
+
+function availableText({ status }: APIService): string {
+  const available = status?.conditions?.find(({ type }) => type === "Available");
+  if (available === undefined) return "Unknown";
+  return available.status === "True" ? "True" : `${available.status} (${available.reason ?? ""})`;
+}
 
 export const apiServiceKind: Kind<APIService> = {
   group: "apiregistration.svc.io",
@@ -14,10 +51,21 @@ export const apiServiceKind: Kind<APIService> = {
   categories: ["api-extensions"],
   namespaced: false,
   verbs: allVerbs,
-  subresources: [statusSubresource("APIService")],
+  subresources: [statusSubresource("APIService", { prepareForUpdate: nothingButStatus })],
   storageName: "apiregistration.k8s.io/apiservices",
   schema: apiService,
-  columns: [nameColumn, ageColumn],
+  nameForm: pathSegment,
+  anyFinalizer: true,
+  columns: [
+    nameColumn,
+    column(
+      "Service",
+      ({ spec }) => (spec?.service === undefined ? "Local" : `${spec.service.namespace}/${spec.service.name}`),
+      "The service behind which the API is.",
+    ),
+    column("Available", availableText, "Whether the API can be asked."),
+    ageColumn,
+  ],
   selectableFields: {},
-  strategy: { prepareForUpdate: keepStatus },
+  strategy,
 };
