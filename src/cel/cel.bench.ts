@@ -1,5 +1,5 @@
 /**
- * Run by hand, `node --expose-gc src/cel/cel.bench.ts`: one JSON line for each rule, with the microseconds and bytes of
+ * Run by `make bench`: one JSON line for each rule, with the microseconds and bytes of
  * heap that compiling and one evaluation take.
  */
 import { int64, list, listMap, map, object, optional, string } from "../schema/define.ts";

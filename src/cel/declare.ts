@@ -185,17 +185,17 @@ const plainMetadata: ObjectType = {
 function resourceType(schema: ObjectSchema): ObjectType {
   let type = rootCache.get(schema);
   if (type === undefined) {
-    type = withResourceMembers(declareObject(schema));
+    type = withResourceMembers(declareObject(schema), schema.unstructured === true);
     rootCache.set(schema, type);
   }
   return type;
 }
 
-function withResourceMembers(type: ObjectType): ObjectType {
+function withResourceMembers(type: ObjectType, custom: boolean): ObjectType {
   const metadata = type.field("metadata");
   const whole = metadata?.kind === "object" && metadata.field("generateName") !== undefined;
   const added: Readonly<Record<string, Type>> = { apiVersion: plainString, kind: plainString, metadata: plainMetadata };
-  if (whole && type.field("apiVersion") !== undefined) return type;
+  if (!custom && whole && type.field("apiVersion") !== undefined) return type;
   return {
     ...type,
     field: (name) => (Object.hasOwn(added, name) ? added[name] : type.field(name)),

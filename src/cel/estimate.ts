@@ -1,7 +1,7 @@
 /**
  * What an expression can cost at most, known before it is evaluated: each part's cost from the sizes its values can
- * have, which schemas bound (declare.ts). The figures are cel-go's and Kubernetes', so that a rule is accepted here when
- * it is accepted there.
+ * have, which schemas bound (declare.ts). The figures are cel-go's and Kubernetes', so that a rule is accepted here
+ * when it is accepted there.
  */
 import { ACCUMULATOR, type Call, type Comprehension, type Expr } from "./ast.ts";
 import { callEstimate, type EstimatedArg } from "./call-estimates.ts";

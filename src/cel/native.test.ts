@@ -137,11 +137,20 @@ t.test("typeOf() hides what expressions must not see", (t) => {
   t.end();
 });
 
-t.test("typeOf() shows the name of a resource, and no more of its metadata", (t) => {
+t.test("typeOf() shows the name of a custom resource, and no more of its metadata", (t) => {
   const self = { apiVersion: "v1", kind: "Custom", metadata: { name: "x", labels: {} } };
   t.equal(evaluate("self.metadata.name == 'x' && self.kind == 'Custom'", self, schema, true), true);
   t.equal(evaluate("!has(self.metadata.generateName)", self, schema, true), true);
   t.equal(evaluate("has(self.metadata.labels)", self, schema, true), "ERROR: <input>:1:4: undefined field 'labels'");
+  const meta = object("Meta", {
+    name: optional(1, string),
+    generateName: optional(2, string),
+    labels: optional(3, map(string)),
+  });
+  const kind = object("Kind", { apiVersion: optional(1, string), metadata: optional(2, meta) });
+  t.equal(evaluate("self.metadata.labels.size() == 0", self, kind, true), true);
+  const custom: ObjectSchema = { ...kind, unstructured: true };
+  t.equal(evaluate("has(self.metadata.labels)", self, custom, true), "ERROR: <input>:1:4: undefined field 'labels'");
   const embedded: ObjectSchema = { ...object("E", {}), embeddedResource: true };
   t.equal(evaluate("self.kind == 'Custom'", self, embedded), true);
   t.end();

@@ -116,6 +116,8 @@ const holding: Readonly<Record<string, readonly string[]>> = {
     "optional.of(1).optMap(x, x + 1).orValue(0) == 2 && optional.none().orValue(5) == 5",
     "{'a': [1]}.?a[?0].orValue(0) == 1 && {'a': [1]}.?b[?0].orValue(7) == 7 && [1][?3].or(optional.of(2)).value() == 2",
     "optional.of([1]).optFlatMap(l, l[?0]).value() == 1 && !optional.ofNonZeroValue('').hasValue()",
+    "[1, 2].first().value() == 1 && [1, 2].last().value() == 2 && ![1].filter(x, x > 1).first().hasValue()",
+    "optional.unwrap([optional.of(1), optional.none()]) == [1] && [optional.of(1)].unwrapOpt() == [1]",
     "[?optional.none(), ?optional.of(1)] == [1] && {?'a': optional.of(1)} == {'a': 1}",
   ],
 };

@@ -1,11 +1,22 @@
 /** Values that may be missing: `optional.of(x)`, `a.?b`, `.orValue(y)`. */
 import { functionOf, type Library, method, overload } from "../function.ts";
 import { Duration, Timestamp } from "../time-value.ts";
-import { boolType, optionalType, parameter } from "../types.ts";
-import { fail, isNumeric, List, MapValue, Optional, Uint, type Value } from "../value.ts";
+import { boolType, listType, optionalType, parameter } from "../types.ts";
+import { ArrayList, fail, isNumeric, List, MapValue, Optional, Uint, type Value } from "../value.ts";
 
 const v = parameter("V");
 const optionalV = optionalType(v);
+const listV = listType(v);
+
+/** What is there of what may be missing. */
+function unwrapAll(list: List): List {
+  const items: Value[] = [];
+  for (const item of list) {
+    if (!(item instanceof Optional)) return fail("no such overload");
+    if (item.value !== undefined) items.push(item.value);
+  }
+  return new ArrayList(items);
+}
 
 /** What a type starts with: 0, "", an empty list, null. */
 function isZero(value: Value): boolean {
@@ -43,6 +54,20 @@ export const optional: Library = {
       "hasValue",
       method("optional_hasValue", [optionalV], boolType, (held: Optional) => held.value !== undefined),
     ),
+    functionOf(
+      "first",
+      method("list_first", [listV], optionalV, (list: List) =>
+        list.size > 0 ? Optional.of(list.at(0)) : Optional.none,
+      ),
+    ),
+    functionOf(
+      "last",
+      method("list_last", [listV], optionalV, (list: List) => {
+        return list.size > 0 ? Optional.of(list.at(list.size - 1)) : Optional.none;
+      }),
+    ),
+    functionOf("optional.unwrap", overload("optional_unwrap", [listType(optionalV)], listV, unwrapAll)),
+    functionOf("unwrapOpt", method("optional_unwrapOpt", [listType(optionalV)], listV, unwrapAll)),
     // The evaluator looks at the second only when the first is nothing; here for their types.
     functionOf(
       "or",
