@@ -115,6 +115,8 @@ function shapeOf(schema: Schema): string {
     case "special":
     case "raw":
       return schema.format;
+    case "either":
+      return schema.name.slice(schema.name.indexOf(".") + 1);
     default:
       return schema.type;
   }

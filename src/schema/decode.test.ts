@@ -1,5 +1,6 @@
 import t from "tap";
-import { decode, reportsMax } from "./decode.ts";
+import { decode } from "./decode.ts";
+import { reportsMax } from "./decode-walk.ts";
 import {
   base64,
   bigInt64,

@@ -1,7 +1,7 @@
 /**
  * From any JSON value to a value of a schema: types checked, unknown members dropped and named, nulls and empty
  * optional members left out, absent required ones zero, times and quantities in canonical text. Parts of custom
- * resources are only pruned (`prune.ts`). What comes out shares nothing with what went in but raw and preserved members.
+ * resources are only pruned (`prune.ts`). What comes out shares with what went in only raw and preserved members.
  */
 import { type DecodeError, type Decoder, depthMax, fail, reportUnknown, type Walk } from "./decode-walk.ts";
 import { type Member, membersOf } from "./members.ts";
@@ -19,8 +19,6 @@ import type {
   SpecialSchema,
 } from "./schema.ts";
 import { canonicalInstant, formatDuration, parseDuration } from "./time.ts";
-
-export { type DecodeError, depthMax, reportsMax } from "./decode-walk.ts";
 
 export interface Decoded<T> {
   readonly value: T;
@@ -209,7 +207,7 @@ function itemOf(schema: Schema, decode: Decoder, value: unknown, walk: Walk): un
   return schema.type === "object" ? decode({}, walk) : zeroOf(schema);
 }
 
-/** Go reads these forms by themselves: what they do not know is dropped unreported, another form leaves a list empty. */
+/** Go reads each of these by itself: what is not known is dropped unreported, another form leaves a list empty. */
 function either(schema: EitherSchema): Decoder {
   return (value, walk) => {
     if (value === null) return undefined;

@@ -10,7 +10,9 @@ export interface JsonPath {
   find(root: unknown): readonly unknown[];
 }
 
-export class JsonPathError extends Error {}
+export class JsonPathError extends Error {
+  override readonly name = "JsonPathError";
+}
 
 /** Longer paths serve nobody. */
 const LENGTH_MAX = 1024;

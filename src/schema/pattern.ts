@@ -6,7 +6,9 @@ export interface Pattern {
   test(text: string): boolean;
 }
 
-export class PatternError extends Error {}
+export class PatternError extends Error {
+  override readonly name = "PatternError";
+}
 
 /** Throws a `PatternError` in Go's words: ``error parsing regexp: missing closing ): `(` ``. */
 export function compilePattern(source: string): Pattern {

@@ -4,7 +4,8 @@
  * out, pack repeated numbers, and are decoded with their zeros filled in.
  */
 import { Buffer } from "node:buffer";
-import { depthMax, isEmpty, zeroOf } from "./decode.ts";
+import { isEmpty, zeroOf } from "./decode.ts";
+import { depthMax } from "./decode-walk.ts";
 import { eitherMessageOf, fromEitherMessage, toEitherMessage } from "./either.ts";
 import { setMember } from "./plain.ts";
 import { specialDecoder, specialEncoder } from "./protobuf-special.ts";

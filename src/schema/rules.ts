@@ -1,6 +1,6 @@
 /**
- * What values of a schema must satisfy beyond their form: the value validations of a structural OpenAPI schema, as plain
- * readonly data. `validate.ts` reads them; nothing else changes a value for their sake.
+ * What values of a schema must satisfy beyond their form: the value validations of a structural OpenAPI schema, as
+ * plain readonly data. `validate.ts` reads them; nothing changes a value for their sake.
  */
 
 export type JsonType = "string" | "number" | "integer" | "boolean" | "array" | "object";

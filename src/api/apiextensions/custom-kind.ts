@@ -4,8 +4,8 @@
  *     const kind = customKind(definition, "v1");
  *     scheme.register(kind);
  *
- * Its schema prunes, defaults and validates; its strategy evaluates the rules. Objects of other versions than the stored
- * one are converted by their name alone; conversion by webhook is for whoever can call one.
+ * Its schema prunes, defaults and validates; its strategy evaluates the rules. Objects of other versions than the one
+ * that is stored are converted by their name alone; conversion by webhook is for whoever can call one.
  */
 import { decode } from "../../schema/decode.ts";
 import { applyDefaults } from "../../schema/default.ts";

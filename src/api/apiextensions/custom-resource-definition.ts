@@ -123,7 +123,7 @@ export type CustomResourceDefinitionCondition = Infer<typeof customResourceDefin
 
 export const customResourceDefinitionStatus = object("apiextensions/v1.CustomResourceDefinitionStatus", {
   conditions: optional(1, listMap(customResourceDefinitionCondition, "type"), { emitEmpty: true }),
-  acceptedNames: optional(2, customResourceDefinitionNames),
+  acceptedNames: optional(2, customResourceDefinitionNames, { emitEmpty: true }),
   storedVersions: optional(3, list(string), { emitEmpty: true }),
 });
 export type CustomResourceDefinitionStatus = Infer<typeof customResourceDefinitionStatus>;

@@ -1,4 +1,4 @@
-/** What a definition says of each version, besides its schema: subresources, columns, selectable fields, deprecation. */
+/** What a definition says of a version besides its schema: subresources, columns, selectable fields, deprecation. */
 import { duplicateField, type FieldError, invalidField, requiredField, tooMany } from "../../schema/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";

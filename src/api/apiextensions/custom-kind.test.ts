@@ -1,0 +1,87 @@
+import t from "tap";
+import { decode } from "../../schema/decode.ts";
+import type { ApiObject, Kind } from "../kind.ts";
+import { customKind } from "./custom-kind.ts";
+import { definitionOf, widgets } from "./fixture.ts";
+
+/** A resource as it comes from a client. */
+function read(kind: Kind, body: object): ApiObject {
+  return decode(kind.schema, { apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "a" }, ...body })
+    .value as ApiObject;
+}
+
+t.test("customKind() serves status and scale by the paths of the definition", async (t) => {
+  const counted = { type: "object", properties: { replicas: { type: "integer" }, labels: { type: "string" } } };
+  const kind = customKind(
+    widgets(
+      { spec: counted, status: counted },
+      {
+        subresources: {
+          status: {},
+          scale: {
+            specReplicasPath: ".spec.replicas",
+            statusReplicasPath: ".status.replicas",
+            labelSelectorPath: ".status.labels",
+          },
+        },
+      },
+    ),
+    "v1",
+  );
+  t.same(
+    kind.subresources.map(({ name }) => name),
+    ["status", "scale"],
+  );
+  const object = { metadata: { name: "a" }, spec: { replicas: 2 }, status: { replicas: 1, labels: "a=b" } };
+  const scale = kind.subresources[1]?.view;
+  t.match(scale?.of(object), { spec: { replicas: 2 }, status: { replicas: 1, selector: "a=b" } });
+  t.match(scale?.changed(object, { spec: { replicas: 7 } } as ApiObject), {
+    spec: { replicas: 7 },
+    status: { replicas: 1 },
+  });
+  t.match(kind.strategy.validate?.({ ...object, spec: { replicas: -1 } } as ApiObject), [
+    { field: ".spec.replicas", detail: "should be a non-negative integer" },
+  ]);
+  t.notOk("status" in (kind.strategy.prepareForCreate?.(object, "") ?? {}));
+  const status = kind.subresources[0]?.part;
+  const sent = { metadata: { name: "a", labels: { x: "y" } }, spec: { replicas: 9 }, status: { replicas: 3 } };
+  t.match(status?.prepareForUpdate(sent, object, ""), { spec: { replicas: 2 }, status: { replicas: 3 } });
+});
+
+t.test("customKind() converts between versions by name, and knows names that were accepted", async (t) => {
+  const schema = (more: object) => ({
+    openAPIV3Schema: {
+      type: "object",
+      properties: { spec: { type: "object", properties: { a: { type: "string" }, ...more } } },
+    },
+  });
+  const definition = definitionOf({ schema: schema({}) }, { schema: schema({ b: { type: "integer", default: 1 } }) });
+  const accepted = { ...definition, status: { acceptedNames: { ...definition.spec.names, shortNames: ["wd"] } } };
+  const kind = customKind(accepted, "v2");
+  t.same(kind.shortNames, ["wd"]);
+  t.equal(kind.conversion?.stored.version, "v1");
+  t.same(kind.conversion?.fromStored({ spec: { a: "x", c: 2 } } as ApiObject), { spec: { a: "x", b: 1 } });
+  t.throws(() => customKind(definition, "v3"), RangeError);
+});
+
+t.test("customKind() judges whole resources inside others", async (t) => {
+  const template = {
+    type: "object",
+    "x-kubernetes-embedded-resource": true,
+    "x-kubernetes-preserve-unknown-fields": true,
+  };
+  const kind = customKind(widgets({ spec: { type: "object", properties: { template } } }), "v1");
+  const object = read(kind, {
+    spec: { template: { kind: "bad kind", metadata: { labels: { "a b": "c" } }, data: 1 } },
+  });
+  t.match(object, { spec: { template: { data: 1 } } });
+  const errors = kind.strategy.validate?.(object) ?? [];
+  t.same(
+    errors.map(({ type, field }) => `${type} ${field}`),
+    [
+      "FieldValueRequired spec.template.apiVersion",
+      "FieldValueInvalid spec.template.kind",
+      "FieldValueInvalid spec.template.metadata.labels",
+    ],
+  );
+});

@@ -1,0 +1,84 @@
+import t from "tap";
+import { renderFieldError } from "../../schema/field-error.ts";
+import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";
+import type { CustomResourceDefinition } from "./custom-resource-definition.ts";
+import { customResourceDefinitionKind } from "./custom-resource-definition-kind.ts";
+import { validateDefinition } from "./definition-validation.ts";
+import { definitionOf, widgets } from "./fixture.ts";
+
+function errorsOf(next: CustomResourceDefinition, previous?: CustomResourceDefinition): readonly string[] {
+  return validateDefinition(next, previous).map((error) => `${error.field}: ${renderFieldError(error)}`);
+}
+
+const schema = { openAPIV3Schema: { type: "object" } };
+
+t.test("validateDefinition() names what versions share where it stood before there were versions", async (t) => {
+  const bad = { openAPIV3Schema: { type: "object", properties: { a: {} } } };
+  const why = "openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields";
+  t.same(errorsOf(definitionOf({ schema: bad }, { schema: bad })), [`spec.validation.${why}`]);
+  t.same(errorsOf(definitionOf({ schema }, { schema: bad })), [`spec.versions[1].schema.${why}`]);
+});
+
+t.test("validateDefinition() weighs rules, and says what would make them cheaper", async (t) => {
+  const item = { type: "string", "x-kubernetes-validations": [{ rule: "self.matches('a+')" }] };
+  const list = (more: object): JsonSchemaProps => ({ type: "array", items: item, ...more });
+  const [first = ""] = errorsOf(widgets({ l: list({}) }));
+  t.match(
+    first,
+    /^spec\.validation\.openAPIV3Schema\.properties\[l\]\.items\.x-kubernetes-validations\[0\]\.rule: Forbidden/,
+  );
+  t.match(first, /estimated rule cost exceeds budget by factor of more than 100x/);
+  t.match(first, /: give spec\.validation\.openAPIV3Schema\.properties\[l\] a maxItems, give self a maxLength$/);
+  t.same(errorsOf(widgets({ l: list({ maxItems: 10, items: { ...item, maxLength: 100 } }) })), []);
+  const stored = widgets({ l: list({}) });
+  t.same(errorsOf({ ...stored, metadata: { ...stored.metadata, labels: { a: "b" } } }, stored), []);
+});
+
+t.test("validateDefinition() asks of an update no more than the stored definition obeyed", async (t) => {
+  const set = { type: "array", "x-kubernetes-list-type": "set", items: { type: "object", properties: {} } };
+  const stored = widgets({ l: set });
+  t.match(errorsOf(stored), [/items\.x-kubernetes-map-type: Invalid value/]);
+  t.same(errorsOf(widgets({ l: set, more: { type: "string" } }), stored), []);
+  const old: CustomResourceDefinition = definitionOf({});
+  t.match(errorsOf(old), [/schemas are required/]);
+  t.match(
+    errorsOf(
+      { ...old, spec: { ...old.spec, preserveUnknownFields: true } },
+      { ...old, spec: { ...old.spec, preserveUnknownFields: true } },
+    ),
+    [],
+  );
+});
+
+t.test("validateDefinition() keeps the names of what is in use", async (t) => {
+  const stored = definitionOf({ schema });
+  const renamed = { ...stored, spec: { ...stored.spec, names: { ...stored.spec.names, kind: "Gadget" } } };
+  t.same(errorsOf(renamed, stored), ['spec.names.kind: Invalid value: "Gadget": field is immutable']);
+  const conditions = [{ type: "Established", status: "False" as const }];
+  t.same(errorsOf(renamed, { ...stored, status: { ...stored.status, conditions } }), []);
+});
+
+t.test("validateDefinition() wants reviewed definitions in the groups of Kubernetes", async (t) => {
+  const stored = definitionOf({ schema });
+  const inGroup = (annotations: Readonly<Record<string, string>>): CustomResourceDefinition => ({
+    ...stored,
+    metadata: { name: "widgets.x.k8s.io", annotations },
+    spec: { ...stored.spec, group: "x.k8s.io" },
+  });
+  const name = "api-approved.kubernetes.io";
+  t.match(errorsOf(inGroup({})), [/^metadata\.annotations\[api-approved\.kubernetes\.io\]: Required value: protected/]);
+  t.match(errorsOf(inGroup({ [name]: "yes" })), [/^metadata\.annotations\[.*\]: Invalid value: "yes": protected/]);
+  t.same(errorsOf(inGroup({ [name]: "https://example.com/1" })), []);
+  t.same(errorsOf(inGroup({ [name]: "unapproved, experimental" })), []);
+  t.same(errorsOf(inGroup({}), inGroup({})), []);
+});
+
+t.test("customResourceDefinitionKind keeps in the status what objects have been stored as", async (t) => {
+  const stored = definitionOf({ schema }, { schema });
+  const { strategy } = customResourceDefinitionKind;
+  const versions = stored.spec.versions.map((version) => ({ ...version, storage: !version.storage }));
+  const next = strategy.prepareForUpdate?.({ ...stored, spec: { ...stored.spec, versions } }, stored, "");
+  t.same(next?.status?.storedVersions, ["v1", "v2"]);
+  t.equal(next?.metadata?.generation, 1);
+  t.same(errorsOf(next ?? stored, stored), []);
+});

@@ -1,0 +1,125 @@
+import t from "tap";
+import { renderFieldError } from "../../schema/field-error.ts";
+import type { ValidationRule } from "../../schema/rules.ts";
+import { convertPart, convertResource } from "../../schema/structural/convert.ts";
+import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";
+import { objectMeta } from "../meta/object-meta.ts";
+import { type EvaluateOptions, evaluateRules } from "./evaluate-rules.ts";
+
+const options = { name: "example.com/v1.Widget", metadata: objectMeta };
+
+function findings(props: JsonSchemaProps, value: unknown, more?: EvaluateOptions): readonly string[] {
+  const { errors } = evaluateRules(convertPart(props, options), value, { field: "s", ...more });
+  return errors.map((error) => `${error.type} ${error.field}: ${renderFieldError(error)}`);
+}
+
+/** An object of two numbers with one rule. */
+function ruled(rule: ValidationRule): JsonSchemaProps {
+  const number = { type: "integer" };
+  return { type: "object", properties: { a: number, b: number }, "x-kubernetes-validations": [rule] };
+}
+
+const cases: readonly (readonly [what: string, rule: ValidationRule, value: object, findings: readonly string[]])[] = [
+  ["nothing of what holds", { rule: "self.a < self.b" }, { a: 1, b: 2 }, []],
+  [
+    "the rule that fails",
+    { rule: " self.a < self.b " },
+    { a: 2, b: 2 },
+    ['FieldValueInvalid s: Invalid value: "object": failed rule: self.a < self.b'],
+  ],
+  [
+    "its message",
+    { rule: "self.a < self.b", message: "no" },
+    { a: 2, b: 2 },
+    ['FieldValueInvalid s: Invalid value: "object": no'],
+  ],
+  [
+    "a message made of the value, at the field at fault",
+    {
+      rule: "self.a < self.b",
+      messageExpression: "'not ' + string(self.a)",
+      fieldPath: ".a",
+      reason: "FieldValueForbidden",
+    },
+    { a: 2, b: 2 },
+    ["FieldValueForbidden s.a: Forbidden: not 2"],
+  ],
+  [
+    "its plain message where the expression gives none",
+    { rule: "false", message: "m", messageExpression: "' '" },
+    { a: 1 },
+    ['FieldValueInvalid s: Invalid value: "object": m'],
+  ],
+  [
+    "what went wrong with it",
+    { rule: "self.b == 1" },
+    { a: 1 },
+    ['FieldValueInvalid s: Invalid value: "object": no such key: b evaluating rule: self.b == 1'],
+  ],
+  ["nothing of what was before, when nothing was", { rule: "self.a == oldSelf.a" }, { a: 1 }, []],
+  [
+    "rules that can do without",
+    { rule: "oldSelf.hasValue() || self.a == 1", optionalOldSelf: true },
+    { a: 2 },
+    ['FieldValueInvalid s: Invalid value: "object": failed rule: oldSelf.hasValue() || self.a == 1'],
+  ],
+];
+
+for (const [what, rule, value, expected] of cases) {
+  t.test(`evaluateRules() tells ${what}`, async (t) => t.same(findings(ruled(rule), value), expected));
+}
+
+t.test("evaluateRules() knows items of keyed lists again, and members of maps", async (t) => {
+  const entry = {
+    type: "object",
+    properties: { k: { type: "string" }, n: { type: "integer" } },
+    "x-kubernetes-validations": [{ rule: "self.n >= oldSelf.n" }],
+  };
+  const props = {
+    type: "object",
+    properties: {
+      l: { type: "array", items: entry, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"] },
+      m: { type: "object", additionalProperties: entry },
+      atomic: { type: "array", items: entry },
+    },
+  };
+  const old = { l: [{ k: "x", n: 5 }], m: { y: { n: 5 } }, atomic: [{ n: 5 }] };
+  const value = {
+    l: [
+      { k: "w", n: 1 },
+      { k: "x", n: 4 },
+    ],
+    m: { y: { n: 4 }, z: { n: 1 } },
+    atomic: [{ n: 4 }],
+  };
+  t.match(findings(props, value, { old }), [/^FieldValueInvalid s\.l\[1\]:/, /^FieldValueInvalid s\.m\[y\]:/]);
+});
+
+t.test("evaluateRules() ends when the rules of one object have cost too much", async (t) => {
+  const list = {
+    type: "array",
+    items: { type: "integer" },
+    "x-kubernetes-validations": [{ rule: "self.all(x, self.all(y, x + y >= 0))" }],
+  };
+  const value = Array.from({ length: 2000 }, (_, i) => i);
+  t.match(findings(list, value), [/no further validation rules will be run due to call cost exceeds limit/]);
+  const cheap = {
+    ...list,
+    "x-kubernetes-validations": new Array(100).fill({ rule: "self.all(x, self.exists(y, y == x + 300))" }),
+  };
+  t.match(findings(cheap, value.slice(0, 400)).at(-1), /running out of cost budget|call cost exceeds limit/);
+});
+
+t.test("evaluateRules() sees of a whole resource what expressions may see", async (t) => {
+  const schema = convertResource(
+    {
+      type: "object",
+      "x-kubernetes-validations": [{ rule: "self.metadata.name.startsWith('a') && self.kind == 'Widget'" }],
+    },
+    options,
+  );
+  const object = { apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "a" } };
+  t.same(evaluateRules(schema, object, { resourceRoot: true }).errors, []);
+  const other = { ...object, metadata: { name: "b" } };
+  t.match(evaluateRules(schema, other, { resourceRoot: true }).errors, [{ field: "<nil>" }]);
+});

@@ -1,0 +1,61 @@
+import t from "tap";
+import { parseJsonPath, printedValue } from "./json-path.ts";
+
+const object = {
+  metadata: { labels: { "a.b/c": "lab" } },
+  spec: { s: "x", n: 1.5, l: ["p", "q", "r"], o: { k: "v", b: true } },
+  status: {
+    conditions: [
+      { type: "Other", status: "False", age: 3 },
+      { type: "Ready", status: "True", age: 9 },
+    ],
+  },
+};
+
+const found: readonly (readonly [path: string, values: readonly unknown[]])[] = [
+  [".spec.s", ["x"]],
+  ["{.spec.s}", ["x"]],
+  ["$.spec['s']", ["x"]],
+  ["spec.n", [1.5]],
+  [".spec.missing.deeper", []],
+  [String.raw`.metadata.labels.a\.b/c`, ["lab"]],
+  [".metadata.labels['a.b/c']", ["lab"]],
+  [".spec.l[0]", ["p"]],
+  [".spec.l[-1]", ["r"]],
+  [".spec.l[9]", []],
+  [".spec.l[0,2]", ["p", "r"]],
+  [".spec.l[1:]", ["q", "r"]],
+  [".spec.l[0:3:2]", ["p", "r"]],
+  [".spec.l[*]", ["p", "q", "r"]],
+  [".spec.o.*", [true, "v"]],
+  [".spec['s','n']", ["x", 1.5]],
+  ['.status.conditions[?(@.type=="Ready")].status', ["True"]],
+  [".status.conditions[?(@.age > 4)].type", ["Ready"]],
+  [".status.conditions[?(@.type != 'Ready')].type", ["Other"]],
+  [".status.conditions[?(@.missing)].type", []],
+  ["..k", ["v"]],
+  [".spec.s.length", []],
+  [".spec.constructor", []],
+];
+
+for (const [path, values] of found) {
+  t.test(`parseJsonPath() finds by ${path}`, async (t) => t.same(parseJsonPath(path).find(object), values));
+}
+
+t.test("parseJsonPath() refuses what is no path", async (t) => {
+  for (const path of [".a[", ".a[x]", ".a[?(1 ~ 2)]", ".a[0:1:0]", ".a b", `.${"a".repeat(2000)}`]) {
+    t.throws(() => parseJsonPath(path), { name: "JsonPathError" }, path.slice(0, 20));
+  }
+});
+
+t.test("JsonPath comes to an end where everything descends", async (t) => {
+  const deep = { a: { a: { a: { a: { a: { a: { a: 1 } } } } } } };
+  t.ok(parseJsonPath(`${"..a".repeat(20)}`).find(deep).length <= 10_000);
+});
+
+t.test("printedValue() writes texts bare and the rest as JSON", async (t) => {
+  t.same(
+    [printedValue("a"), printedValue(5), printedValue(["p"]), printedValue({ b: 1, a: null })],
+    ["a", "5", '["p"]', '{"a":null,"b":1}'],
+  );
+});
