@@ -28,7 +28,7 @@ export interface PersistentVolumeClaimRules {
 export function rulesFor(previous: PersistentVolumeClaimSpec | undefined): PersistentVolumeClaimRules {
   const badValues = validateLabelSelector(previous?.selector, "").length > 0;
   const groups = [previous?.dataSource?.apiGroup, previous?.dataSourceRef?.apiGroup];
-  const allowBadGroups = groups.some((group) => !!group && dns1123Subdomain(group).length > 0);
+  const allowBadGroups = groups.some((group) => group !== undefined);
   return { selector: { allowBadValues: badValues }, allowBadGroups };
 }
 
@@ -54,7 +54,6 @@ export function validatePersistentVolumeClaimSpec(
     ...validateClass(spec.storageClassName, child(path, "storageClassName")),
     ...(volumeMode === undefined ? [] : validateVolumeMode(volumeMode, child(path, "volumeMode"))),
     ...validateDataSources(spec, path, rules),
-    ...validateClass(spec.volumeAttributesClassName, child(path, "volumeAttributesClassName")),
   ];
 }
 
@@ -155,10 +154,13 @@ function withoutFreedoms(next: PersistentVolumeClaim, previous: PersistentVolume
   let spec = next.spec ?? {};
   const before = previous.spec ?? {};
   if (!before.volumeName) spec = { ...spec, volumeName: before.volumeName };
-  const gainsClass = before.storageClassName === undefined && !annotatedClass(previous);
+  const annotated = annotatedClass(previous);
+  const gainsClass =
+    before.storageClassName === undefined && (annotated === undefined || annotated === spec.storageClassName);
   if (takesClassFromAnnotation(next, previous) || gainsClass) {
     spec = { ...spec, storageClassName: before.storageClassName };
   }
+  spec = { ...spec, volumeAttributesClassName: before.volumeAttributesClassName };
   if (next.status?.phase !== "Bound") return spec;
   if (spec.resources?.requests !== undefined) {
     const { storage: _, ...others } = spec.resources.requests;
@@ -166,8 +168,7 @@ function withoutFreedoms(next: PersistentVolumeClaim, previous: PersistentVolume
     const requests = storage === undefined ? others : { ...others, storage };
     spec = { ...spec, resources: { ...spec.resources, requests } };
   }
-  if (spec.volumeAttributesClassName === undefined) return spec;
-  return { ...spec, volumeAttributesClassName: before.volumeAttributesClassName };
+  return spec;
 }
 
 function annotatedClass(claim: PersistentVolumeClaim): string | undefined {

@@ -52,7 +52,7 @@ const checks: { readonly [S in Source]-?: Check<S> } = {
   quobyte: validateQuobyte,
   cephfs: (source, at) => requireMembers(source, at, "monitors"),
   iscsi: (source, at, volume) => [
-    ...validateIscsi(source, at),
+    ...validateIscsi(source, at, "must be valid format"),
     ...(source.secretRef === undefined ? [] : requireMembers(source.secretRef, child(at, "secretRef"), "name")),
     ...validateIscsiLength(source, volume, child(at, "targetportal"), source.targetPortal),
   ],
@@ -88,8 +88,9 @@ const checks: { readonly [S in Source]-?: Check<S> } = {
   csi: validateCsi,
 };
 
-/** Kubernetes names one of them otherwise in its errors. */
+/** Kubernetes names two of them otherwise in its errors: one in those of its members, one where it is too much. */
 const spelling: Partial<Record<Source, string>> = { gcePersistentDisk: "persistentDisk" };
+const spellingOfSurplus: Partial<Record<Source, string>> = { cephfs: "cephFS" };
 const sources = Object.keys(checks) as readonly Source[];
 
 export function validatePersistentVolumeSource(
@@ -98,14 +99,15 @@ export function validatePersistentVolumeSource(
   path: string,
 ): readonly FieldError[] {
   const given = sources.filter((name) => spec[name] !== undefined);
-  const [first] = given;
-  if (first === undefined) return oneSource(given, path);
-  const check = checks[first] as Check<Source>;
-  const at = child(path, spelling[first] ?? first);
-  return [
-    ...check(spec[first] as never, at, volume, { path, nodeAffinity: spec.nodeAffinity }),
-    ...oneSource(given, path),
-  ];
+  const check = (name: Source): readonly FieldError[] =>
+    (checks[name] as Check<Source>)(spec[name] as never, child(path, spelling[name] ?? name), volume, {
+      path,
+      nodeAffinity: spec.nodeAffinity,
+    });
+  // A flex volume is never one too many.
+  const checked = given.filter((name, i) => i === 0 || name === "flexVolume");
+  const surplus = given.filter((name) => !checked.includes(name)).map((name) => spellingOfSurplus[name] ?? name);
+  return [...checked.flatMap(check), ...oneSource([...checked.slice(0, 1), ...surplus], path)];
 }
 
 /** The source alone, of all that a spec says. */

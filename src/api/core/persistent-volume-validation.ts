@@ -114,7 +114,6 @@ export function validateInlineVolumeSpec(spec: PersistentVolumeSpec, path: strin
       spec.volumeMode !== undefined && spec.volumeMode !== "Filesystem",
       "may not specify volumeMode other than Filesystem",
     ),
-    ...refuse("volumeAttributesClassName", spec.volumeAttributesClassName !== undefined),
   ];
 }
 

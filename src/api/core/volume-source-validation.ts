@@ -85,31 +85,37 @@ export interface ISCSI {
   readonly initiatorName?: string | undefined;
 }
 
-const ISCSI_NAMES = [
-  /^iqn\.\d{4}-\d{2}\.([a-zA-Z0-9-.]+)(:[^,;*&$|\s]+)$/,
-  /^eui\.[a-zA-Z0-9]{16}$/,
-  /^naa\.[a-zA-Z0-9]{32}$/,
-];
+/** By the letters they begin with. */
+const iscsiNames: Readonly<Record<string, RegExp>> = {
+  iqn: /iqn\.\d{4}-\d{2}\.([a-zA-Z0-9-.]+)(:[^,;*&$|\s]+)$/,
+  eui: /^eui.[a-zA-Z0-9]{16}$/,
+  naa: /^naa.[a-zA-Z0-9]{32}$/,
+};
+const ISCSI_FORM = "must be valid format";
+const ISCSI_START = "must be valid format starting with iqn, eui, or naa";
 /** Of the name a target is known by on the node. */
 const ISCSI_NAME_MAX = 64;
 const ISCSI_TOO_LONG =
   "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.";
 
-function validateIscsiName(name: string, path: string): readonly FieldError[] {
-  return ISCSI_NAMES.some((form) => form.test(name)) ? [] : [invalidField(path, name, "must be valid format")];
+function validateIscsiName(name: string, path: string, unknown: string): readonly FieldError[] {
+  const form = iscsiNames[name.slice(0, 3)];
+  if (form === undefined) return [invalidField(path, name, unknown)];
+  return form.test(name) ? [] : [invalidField(path, name, ISCSI_FORM)];
 }
 
-export const validateIscsi: Check<ISCSI> = (source, path) => {
+/** `unknown` is what to say of a name that begins like none. */
+export function validateIscsi(source: ISCSI, path: string, unknown = ISCSI_START): readonly FieldError[] {
   const { iqn, initiatorName, secretRef } = source;
   const needsSecret = (source.chapAuthDiscovery === true || source.chapAuthSession === true) && secretRef === undefined;
   return [
     ...requireMembers(source, path, "targetPortal", "iqn"),
-    ...(iqn === "" ? [] : validateIscsiName(iqn, child(path, "iqn"))),
+    ...(iqn === "" ? [] : validateIscsiName(iqn, child(path, "iqn"), unknown)),
     ...validateByte(source.lun, child(path, "lun")),
     ...(needsSecret ? [requiredField(child(path, "secretRef"))] : []),
-    ...(initiatorName === undefined ? [] : validateIscsiName(initiatorName, child(path, "initiatorname"))),
+    ...(initiatorName === undefined ? [] : validateIscsiName(initiatorName, child(path, "initiatorname"), unknown)),
   ];
-};
+}
 
 /** With an initiator of its own, the names of volume and target become one. `path` and `value` say what is blamed. */
 export function validateIscsiLength(source: ISCSI, volume: string, path: string, value: string): readonly FieldError[] {
@@ -181,7 +187,7 @@ export const validateAzureDisk: Check<AzureDiskVolumeSource> = (source, path) =>
   if (!DISK_KINDS.includes(kind)) errors.push(notSupported(child(path, "kind"), kind, DISK_KINDS));
   const at = child(path, "diskURI");
   const managed = kind === "Managed";
-  if (managed && !diskURI.toLowerCase().startsWith("/subscriptions/")) {
+  if (managed && !diskURI.startsWith("/subscriptions/")) {
     errors.push(notSupported(at, diskURI, MANAGED_URIS));
   }
   if (!managed && !diskURI.startsWith("https://")) errors.push(notSupported(at, diskURI, BLOB_URIS));

@@ -48,7 +48,6 @@ function validateSpec(spec: CSIDriverSpec): readonly FieldError[] {
     ["attachedRequired", spec.attachRequired],
     ["podInfoOnMount", spec.podInfoOnMount],
     ["storageCapacity", spec.storageCapacity],
-    ["fsGroupPolicy", fsGroupPolicy],
     ["seLinuxMount", spec.seLinuxMount],
   ] as const;
   return [

@@ -16,6 +16,20 @@ function setDefaults(object: VolumeAttachment): VolumeAttachment {
   return { ...object, spec: { ...object.spec, source: { ...source, inlineVolumeSpec } } };
 }
 
+/** A member whose feature is off unless asked for goes, unless the attachment had it. */
+function prepareForStatusUpdate(next: VolumeAttachment, previous: VolumeAttachment): VolumeAttachment {
+  const kept = nothingButStatus(next, previous);
+  const { attachError, detachError } = previous.status ?? {};
+  if (kept.status === undefined || attachError?.errorCode !== undefined || detachError?.errorCode !== undefined) {
+    return kept;
+  }
+  const bare = (name: "attachError" | "detachError") => {
+    const { errorCode: _, ...error } = kept.status?.[name] ?? {};
+    return kept.status?.[name] === undefined ? {} : { [name]: error };
+  };
+  return { ...kept, status: { ...kept.status, ...bare("attachError"), ...bare("detachError") } };
+}
+
 const strategy: Strategy<VolumeAttachment> = {
   allowUnconditionalUpdate: false,
   setDefaults,
@@ -38,7 +52,7 @@ export const volumeAttachmentKind: Kind<VolumeAttachment> = {
   verbs: allVerbs,
   subresources: [
     statusSubresource("VolumeAttachment", {
-      prepareForUpdate: nothingButStatus,
+      prepareForUpdate: prepareForStatusUpdate,
       validateUpdate: validateVolumeAttachmentStatusUpdate,
     }),
   ],

@@ -49,7 +49,8 @@ function validateStatus({ status }: VolumeAttachment): readonly FieldError[] {
 
 function validateError(error: VolumeError | undefined, path: string): readonly FieldError[] {
   const length = Buffer.byteLength(error?.message ?? "");
-  return length > MESSAGE_MAX ? [tooLong(child(path, "message"), MESSAGE_MAX)] : [];
+  // Kubernetes names another bound than it keeps.
+  return length > MESSAGE_MAX ? [tooLong(child(path, "message"), METADATA_MAX_BYTES)] : [];
 }
 
 export function validateVolumeAttachmentUpdate(
