@@ -72,6 +72,16 @@ class BareText {
   }
 }
 
+/** As `badValue`: a text that errors print as it is. */
+export function bare(text: string): unknown {
+  return new BareText(text);
+}
+
+/** As `badValue`: a time in RFC 3339, printed as Go does. */
+export function bareTime(time: string): unknown {
+  return bare(`${time.replace("T", " ").replace(/(?:\.0+|(\.\d*[1-9])0*)?Z$/, "$1")} +0000 UTC`);
+}
+
 /** A text of a type of its own, such as the name of a resource. */
 export function invalidBare(field: string, text: string, detail: string): FieldError {
   return { type: "FieldValueInvalid", field, badValue: new BareText(text), detail };

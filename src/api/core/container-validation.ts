@@ -128,7 +128,7 @@ function isEmpty(value: unknown): boolean {
   return Object.values(value as object).every((list) => list === undefined || Object.keys(list as object).length === 0);
 }
 
-const MESSAGE_POLICIES = ["FallbackToLogsOnError", "File"];
+const MESSAGE_POLICIES = ["File", "FallbackToLogsOnError"];
 const PULL_POLICIES = ["Always", "IfNotPresent", "Never"];
 
 function validateContainer(container: Container, path: string, pod: PodSurroundings): readonly FieldError[] {

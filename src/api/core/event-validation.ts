@@ -3,7 +3,7 @@
  * core `v1` may be of the old form, without an `eventTime`, which Kubernetes keeps accepting.
  */
 import { deepEqual } from "../../schema/equal.ts";
-import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
+import { bareTime, type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
 import { dns1123Subdomain, qualifiedName, validateName } from "../meta/names.ts";
 import type { Event } from "./event.ts";
 
@@ -92,6 +92,11 @@ const FIXED = [
   ["reportingInstance", "reportingInstance"],
 ] as const;
 
+function shown(field: keyof Event, value: unknown): unknown {
+  if (value === undefined) return field === "related" ? null : "";
+  return field === "eventTime" ? bareTime(String(value)) : value;
+}
+
 /** Through `events.svc.io` only the series of an event may change. */
 export function validateEventUpdate(next: Event, previous: Event): readonly FieldError[] {
   const plain = (value: unknown): unknown =>
@@ -99,7 +104,7 @@ export function validateEventUpdate(next: Event, previous: Event): readonly Fiel
   return [
     ...(deepEqual(next.series, previous.series) ? [] : validateSeries(next)),
     ...FIXED.filter(([field]) => !deepEqual(plain(next[field]), plain(previous[field]))).map(([field, name]) =>
-      invalidField(name, next[field] ?? null, "field is immutable"),
+      invalidField(name, shown(field, next[field]), "field is immutable"),
     ),
   ];
 }

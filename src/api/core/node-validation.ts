@@ -65,12 +65,13 @@ function validateCidrs(cidrs: readonly string[]): readonly FieldError[] {
   const faults = cidrs.flatMap((cidr, i) => validateLegacyCidr(cidr, index(path, i)));
   if (cidrs.length < 2) return faults;
   const families = cidrs.map((cidr) => parseCidr(cidr)?.family);
-  const unread = cidrs.find((_, i) => families[i] === undefined);
-  const dual = unread === undefined && new Set(families).size === 2 && cidrs.length === 2;
-  const detail = `invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR address: ${unread}`;
+  const unread = families.indexOf(undefined);
+  const dual = unread < 0 && new Set(families).size === 2 && cidrs.length === 2;
+  const why = `invalid CIDR[${unread}]: <nil> (invalid CIDR address: ${cidrs[unread]})`;
+  const detail = `invalid PodCIDRs. failed to check with dual stack with error:${why}`;
   return [
     ...faults,
-    ...(unread === undefined ? [] : [{ type: "InternalError", field: path, detail } as const]),
+    ...(unread < 0 ? [] : [{ type: "InternalError", field: path, detail } as const]),
     ...(dual ? [] : [invalidField(path, cidrs, "may specify no more than one CIDR for each IP family")]),
   ];
 }

@@ -32,18 +32,22 @@ function validateLinux(spec: PodSpec, path: string): readonly FieldError[] {
     .map(({ at }) => forbiddenField(child(at, "securityContext.windowsOptions"), detail));
 }
 
-const WINDOWS_POD = ["hostUsers", "hostPID", "hostIPC", "shareProcessNamespace"] as const;
-const WINDOWS_POD_CONTEXT = [
-  "appArmorProfile",
-  "seLinuxOptions",
-  "seccompProfile",
-  "fsGroup",
-  "fsGroupChangePolicy",
-  "sysctls",
-  "runAsUser",
-  "runAsGroup",
-  "supplementalGroups",
-  "supplementalGroupsPolicy",
+/** In Kubernetes' order: members of the spec, and of its security context. */
+const WINDOWS_POD = [
+  "securityContext.appArmorProfile",
+  "securityContext.seLinuxOptions",
+  "hostUsers",
+  "hostPID",
+  "hostIPC",
+  "securityContext.seccompProfile",
+  "securityContext.fsGroup",
+  "securityContext.fsGroupChangePolicy",
+  "securityContext.sysctls",
+  "shareProcessNamespace",
+  "securityContext.runAsUser",
+  "securityContext.runAsGroup",
+  "securityContext.supplementalGroups",
+  "securityContext.supplementalGroupsPolicy",
 ] as const;
 const WINDOWS_CONTAINER = [
   "appArmorProfile",
@@ -59,19 +63,24 @@ const WINDOWS_CONTAINER = [
 ] as const;
 
 function validateWindows(spec: PodSpec, path: string): readonly FieldError[] {
-  const forbid = <T extends object>(object: T | undefined, at: string, names: readonly (keyof T & string)[]) =>
-    names
-      .filter((name) => isSet(object?.[name]))
-      .map((name) => forbiddenField(child(at, name), "cannot be set for a windows pod"));
-  const flags = WINDOWS_POD.filter((name) => name === "hostUsers" || name === "shareProcessNamespace" || spec[name]);
+  const forbid = (field: string): FieldError => forbiddenField(field, "cannot be set for a windows pod");
   return [
-    ...forbid(spec, path, flags),
-    ...forbid(spec.securityContext, child(path, "securityContext"), WINDOWS_POD_CONTEXT),
+    ...WINDOWS_POD.filter((name) => isSet(memberOf(spec, name))).map((name) => forbid(child(path, name))),
     ...eachContainer(spec, path).flatMap(({ container, at }) =>
-      forbid(container.securityContext, child(at, "securityContext"), WINDOWS_CONTAINER),
+      WINDOWS_CONTAINER.filter((name) => isSet(container.securityContext?.[name])).map((name) =>
+        forbid(child(at, `securityContext.${name}`)),
+      ),
     ),
   ];
 }
+
+/** Flags that are off count as absent. */
+function memberOf(spec: PodSpec, path: (typeof WINDOWS_POD)[number]): unknown {
+  if (path === "hostPID" || path === "hostIPC") return spec[path] === true ? true : undefined;
+  return path.split(".").reduce<unknown>((object, name) => (object as Members | undefined)?.[name], spec);
+}
+
+type Members = Readonly<Record<string, unknown>>;
 
 function isSet(value: unknown): boolean {
   return value !== undefined && !(Array.isArray(value) && value.length === 0);

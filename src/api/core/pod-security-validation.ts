@@ -62,7 +62,7 @@ export function validatePodSecurityContext(
 
 const SYSCTL = /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$/;
 const SYSCTL_MAX = 253;
-const SYSCTL_FORM = `must have at most ${SYSCTL_MAX} characters and match regex ([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?`;
+const SYSCTL_FORM = `must have at most ${SYSCTL_MAX} characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$`;
 
 function validateSysctls(
   sysctls: readonly Sysctl[],

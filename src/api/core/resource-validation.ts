@@ -1,5 +1,6 @@
 /** Rules for what containers ask for, and for how they may be resized. */
 import {
+  bare,
   duplicateField,
   type FieldError,
   forbiddenField,
@@ -71,14 +72,17 @@ export function validateResizePolicy(
 ): readonly FieldError[] {
   const errors: FieldError[] = [];
   const seen = new Set<string>();
-  const oneOf = (value: string, supported: readonly string[]): readonly FieldError[] => {
+  const oneOf = (value: string, supported: readonly string[], shown: unknown): readonly FieldError[] => {
     if (supported.includes(value)) return [];
-    return [value === "" ? requiredField(path) : notSupported(path, value, supported)];
+    return [value === "" ? requiredField(path) : notSupported(path, shown, supported)];
   };
   for (const [i, { resourceName, restartPolicy }] of policies.entries()) {
     if (seen.has(resourceName)) errors.push(duplicateField(index(path, i), resourceName));
     seen.add(resourceName);
-    errors.push(...oneOf(resourceName, RESIZABLE), ...oneOf(restartPolicy, RESTARTS));
+    errors.push(
+      ...oneOf(resourceName, RESIZABLE, bare(resourceName)),
+      ...oneOf(restartPolicy, RESTARTS, restartPolicy),
+    );
     if (podRestartPolicy === "Never" && restartPolicy !== "NotRequired") {
       errors.push(invalidField(path, restartPolicy, "must be 'NotRequired' when `restartPolicy` is 'Never'"));
     }

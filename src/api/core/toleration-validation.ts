@@ -40,7 +40,7 @@ function validateOperator(toleration: Toleration, operator: string, path: string
       return problems.length === 0 ? [] : [invalidField(path, value, problems.join(";"))];
     }
     case "Exists":
-      return value === "" ? [] : [invalidField(path, toleration, "value must be empty when `operator` is 'Exists'")];
+      return value === "" ? [] : [invalidField(path, value, "value must be empty when `operator` is 'Exists'")];
     default:
       return [notSupported(path, operator, ["Equal", "Exists"])];
   }

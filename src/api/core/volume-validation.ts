@@ -31,6 +31,7 @@ import {
   validateIscsi,
   validateIscsiLength,
   validateNfs,
+  validatePartition,
   validateQuobyte,
   validateStorageOS,
 } from "./volume-source-validation.ts";
@@ -158,11 +159,6 @@ function validateSecretRef(
   path: string,
 ): readonly FieldError[] {
   return secretRef === undefined ? [] : requireNamed(secretRef.name, child(path, "secretRef.name"));
-}
-
-function validatePartition(partition = 0, path: string): readonly FieldError[] {
-  if (partition >= 0 && partition <= 255) return [];
-  return [invalidField(path, partition, "must be between 1 and 255, inclusive")];
 }
 
 /** The claim will be named after pod and volume; of its metadata, only labels and annotations are the author's. */

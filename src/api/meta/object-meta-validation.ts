@@ -1,6 +1,13 @@
 /** Rules for `metadata`, the same for every kind. */
 import { deepEqual } from "../../schema/equal.ts";
-import { type FieldError, forbiddenField, invalidField, requiredField, tooLong } from "../../schema/field-error.ts";
+import {
+  bareTime,
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  requiredField,
+  tooLong,
+} from "../../schema/field-error.ts";
 import { index } from "../../schema/field-path.ts";
 import type { ApiObject, Kind } from "../kind.ts";
 import { nonNegative } from "./bounds.ts";
@@ -125,7 +132,9 @@ export function validateObjectMetaUpdate(next: ApiObject, previous: ApiObject, k
   ] as const;
   for (const field of fields) {
     if (next.metadata?.[field] === previous.metadata?.[field]) continue;
-    errors.push(invalidField(`metadata.${field}`, next.metadata?.[field], immutable));
+    const value = next.metadata?.[field];
+    const shown = field.endsWith("Timestamp") && typeof value === "string" ? bareTime(value) : value;
+    errors.push(invalidField(`metadata.${field}`, shown, immutable));
   }
   if (previous.metadata?.deletionTimestamp !== undefined) {
     const before = new Set(previous.metadata.finalizers ?? []);

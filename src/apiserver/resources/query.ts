@@ -5,6 +5,7 @@ import { badRequest, invalid } from "../../api/status.ts";
 import type { DeleteOptions, PropagationPolicy } from "../../registry/delete.ts";
 import type { ListQuery } from "../../registry/list.ts";
 import {
+  bare,
   type FieldError,
   forbiddenField,
   invalidField,
@@ -154,18 +155,7 @@ export function deleteOptions(query: URLSearchParams, body: SentDeleteOptions | 
 function dryRunErrors(values: readonly string[]): FieldError[] {
   if (values.every((value) => value === "All")) return [];
   const list = `[]string{${values.map((value) => JSON.stringify(value)).join(", ")}}`;
-  return [{ ...notSupported("dryRun", "", ["All"]), badValue: new GoText(list) }];
-}
-
-/** A value that errors print as it is. */
-class GoText {
-  readonly #text: string;
-  constructor(text: string) {
-    this.#text = text;
-  }
-  toString(): string {
-    return this.#text;
-  }
+  return [{ ...notSupported("dryRun", "", ["All"]), badValue: bare(list) }];
 }
 
 function managerErrors(manager: string): FieldError[] {
@@ -223,10 +213,5 @@ function optionalFlag(text: string | null): boolean | undefined {
 
 function refuse(kind: string, errors: readonly FieldError[]): void {
   if (errors.length === 0) return;
-  throw invalid({ group: OPTIONS_GROUP, resource: kind, name: "" }, errors, render);
-}
-
-function render(error: FieldError): string {
-  if (!(error.badValue instanceof GoText)) return renderFieldError(error);
-  return `Unsupported value: ${error.badValue}: ${error.detail}`;
+  throw invalid({ group: OPTIONS_GROUP, resource: kind, name: "" }, errors, renderFieldError);
 }

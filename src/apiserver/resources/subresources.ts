@@ -6,7 +6,6 @@ import { badRequest } from "../../api/status.ts";
 import { bind } from "../../registry/binding.ts";
 import { evict } from "../../registry/eviction.ts";
 import type { Registry } from "../../registry/registry.ts";
-import { named } from "../../registry/update.ts";
 import { statusResponse, success } from "../status-response.ts";
 import { readObject } from "./body.ts";
 import { deleteOptions, writeQuery } from "./query.ts";
@@ -38,12 +37,14 @@ export const bindPod: ResourceHandler = async (target, context, params) => {
   const sent = await readObject<Binding>(context, bindingBody, fieldValidation);
   const name = params.name ?? sent.metadata?.name ?? "";
   if (name === "") throw badRequest("name must be provided");
-  const binding = sent.metadata?.name ? named(sent, name) : sent;
-  const namespace = binding.metadata?.namespace ?? "";
+  if (sent.metadata?.name && sent.metadata.name !== name) {
+    throw badRequest("name in URL does not match name in Binding object");
+  }
+  const namespace = sent.metadata?.namespace ?? "";
   if (namespace !== "" && namespace !== params.namespace) {
     throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
   }
   const pods = target.registry as unknown as Registry<Pod>;
-  await bind(pods, scopeOf(target, context, params), name, binding, { dryRun });
+  await bind(pods, scopeOf(target, context, params), name, sent, { dryRun });
   return statusResponse(success(201), context);
 };
