@@ -1,8 +1,10 @@
 import t from "tap";
 import type { Service, ServiceSpec } from "../../api/core/service.ts";
+import { serviceCIDRKind } from "../../api/networking/service-cidr-kind.ts";
 import { create } from "../create.ts";
 import { remove } from "../delete.ts";
 import { refusal } from "../fixture.ts";
+import { get } from "../get.ts";
 import { update } from "../update.ts";
 import { type ServicesFixture, servicesFixture } from "./fixture.ts";
 
@@ -140,4 +142,21 @@ t.test("ServiceAllocator keeps what an update leaves out", async (t) => {
   };
   const { object } = await update(f.services, f.scope(), "a", sent);
   t.same(object.spec, { ...made.spec, externalIPs: ["203.0.113.1"] });
+});
+
+t.test("ServiceAllocator takes from every block that is there, the oldest first", async (t) => {
+  await using f = await servicesFixture(["10.0.0.0/30"]);
+  const blocks = f.registries.of(serviceCIDRKind);
+  await Promise.all(["a", "b"].map(async (name) => await make(f, name, {})));
+  t.match(await refusal(make(f, "c", {})), { code: 500 });
+  await create(blocks, f.scope(""), { metadata: { name: "more" }, spec: { cidrs: ["10.1.0.0/30", "fd00::/112"] } });
+  t.match((await make(f, "c", {})).spec, { clusterIP: /^10\.1\.0\.[12]$/, ipFamilies: ["IPv4"] });
+  t.match(await refusal(make(f, "d", { ipFamilies: ["IPv6"] })), { message: /not configured on this cluster/ });
+  const { object: more } = await get(blocks, f.scope(""), "more");
+  const waiting = [
+    { type: "Ready", status: "False", reason: "Waiting", message: "", lastTransitionTime: "2026-01-01T00:00:00Z" },
+  ];
+  const part = serviceCIDRKind.subresources[0]?.part;
+  await update(blocks, f.scope(""), "more", { ...more, status: { conditions: waiting } }, { part });
+  t.match(await refusal(make(f, "d", {})), { code: 500 }, "a block that is not ready gives nothing");
 });

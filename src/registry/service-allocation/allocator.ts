@@ -13,7 +13,7 @@ import { AddressUnavailable, type ServiceAddresses, type ServiceName } from "./a
 import { type ClusterFamilies, keepsPreference, withFamilies } from "./families.ts";
 import { internalError } from "./internal-error.ts";
 import type { NodePorts, PortTaking } from "./node-ports.ts";
-import { withNodePorts } from "./port-assignment.ts";
+import { wantsNodePorts, withNodePorts } from "./port-assignment.ts";
 
 export interface ServiceAllocatorParts {
   readonly families: ClusterFamilies;
@@ -46,17 +46,17 @@ export class ServiceAllocator implements Allocator<Service> {
     let taking: PortTaking | undefined;
     try {
       const addressed = await this.#withAddresses(scope, service, plan, dryRun, taken);
-      taking = await ports.take(scope, dryRun);
-      const spec = withNodePorts(specOf(addressed), old, taking, (found) => refuse(scope, next, found));
-      const started = taking;
+      // Most services have no ports on the nodes, and need not know who has which.
+      if (wantsNodePorts(specOf(addressed))) taking = await ports.take(scope, dryRun);
+      const object = taking === undefined ? addressed : withPorts(scope, addressed, old, taking);
       return {
-        object: { ...addressed, spec },
+        object,
         keep: async (written) => {
-          started.keep(written);
+          taking?.keep(written);
           if (!dryRun) await this.#free(scope, name, plan.release);
         },
         giveBack: async () => {
-          started.giveBack();
+          taking?.giveBack();
           await giveBackAddresses();
         },
       };
@@ -118,6 +118,10 @@ export class ServiceAllocator implements Allocator<Service> {
       return refuse(scope, service, [invalidField("spec.clusterIPs", specOf(service).clusterIPs, detail)]);
     }
   }
+}
+
+function withPorts(scope: Scope, service: Service, old: ServiceSpec | undefined, taking: PortTaking): Service {
+  return { ...service, spec: withNodePorts(specOf(service), old, taking, (errors) => refuse(scope, service, errors)) };
 }
 
 /** Places in `clusterIPs` that are to be filled, and addresses that are free once the service is written. */

@@ -8,6 +8,10 @@ import { type PortTaking, PortUnavailable } from "./node-ports.ts";
 
 export type Refuse = (errors: readonly FieldError[]) => never;
 
+export function wantsNodePorts(spec: ServiceSpec): boolean {
+  return mayHaveNodePorts(spec) || needsHealthCheck(spec);
+}
+
 /** The spec with ports that were taken for it. Throws a `StatusError` or what `refuse` throws. */
 export function withNodePorts(
   spec: ServiceSpec,
