@@ -3,6 +3,7 @@ import { duplicateField, type FieldError, invalidField } from "../../schema/fiel
 import { index } from "../../schema/field-path.ts";
 import { ageColumn, column, nameColumn } from "../columns.ts";
 import type { Toleration } from "../core/affinity.ts";
+import { renamedLabel } from "../core/renamed-labels.ts";
 import { validateContainerResources } from "../core/resource-validation.ts";
 import { validateTolerations } from "../core/toleration-validation.ts";
 import { allVerbs, type Kind } from "../kind.ts";
@@ -30,6 +31,13 @@ function repeatedTolerations(tolerations: readonly Toleration[], path: string): 
   );
 }
 
+function warnings({ scheduling }: RuntimeClass): readonly string[] {
+  return Object.keys(scheduling?.nodeSelector ?? {}).flatMap((label) => {
+    const renamed = renamedLabel(label);
+    return renamed === undefined ? [] : [`scheduling.nodeSelector: ${renamed}`];
+  });
+}
+
 export const runtimeClassKind: Kind<RuntimeClass> = {
   group: "node.svc.io",
   version: "v1",
@@ -50,6 +58,7 @@ export const runtimeClassKind: Kind<RuntimeClass> = {
   strategy: {
     allowUnconditionalUpdate: false,
     validate,
+    warnings,
     validateUpdate: (next, previous) =>
       next.handler === previous.handler ? [] : [invalidField("handler", next.handler, "field is immutable")],
   },

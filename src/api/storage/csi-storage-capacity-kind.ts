@@ -1,6 +1,6 @@
 import { deepEqual } from "../../schema/equal.ts";
 import { type FieldError, invalidField } from "../../schema/field-error.ts";
-import { child, index, key } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/field-path.ts";
 import { column, nameColumn } from "../columns.ts";
 import { renamedLabel } from "../core/renamed-labels.ts";
 import { allVerbs, type Kind } from "../kind.ts";
@@ -32,17 +32,16 @@ function validateUpdate(next: CSIStorageCapacity, previous: CSIStorageCapacity):
 
 function warnings({ nodeTopology }: CSIStorageCapacity): readonly string[] {
   const { matchExpressions = [], matchLabels = {} } = nodeTopology ?? {};
-  const labels = [
-    ...matchExpressions.map((expression, i) => ({
-      label: expression.key,
-      at: child(index("nodeTopology.matchExpressions", i), "key"),
-    })),
-    ...Object.keys(matchLabels).map((label) => ({ label, at: key("nodeTopology.matchLabels", label) })),
-  ];
-  return labels.flatMap(({ label, at }) => {
+  const warn = (label: string, text: (why: string) => string): readonly string[] => {
     const renamed = renamedLabel(label);
-    return renamed === undefined ? [] : [`${at}: ${renamed}`];
-  });
+    return renamed === undefined ? [] : [text(renamed)];
+  };
+  return [
+    ...matchExpressions.flatMap(({ key: label }, i) =>
+      warn(label, (why) => `${child(index("nodeTopology.matchExpressions", i), "key")}: ${label} is ${why}`),
+    ),
+    ...Object.keys(matchLabels).flatMap((label) => warn(label, (why) => `nodeTopology.matchLabels.${label}: ${why}`)),
+  ];
 }
 
 export const csiStorageCapacityKind: Kind<CSIStorageCapacity> = {
