@@ -58,7 +58,7 @@ const cases: readonly Said[] = [
   [
     "get deployment web -o jsonpath={.spec.replicas}:{.metadata.managedFields[*].manager}:{.metadata.managedFields[*].operation}",
     // The annotation has an applier of its own from then on.
-    /^3:kubectl kubectl-last-applied:Apply Apply$/,
+    /^3:(?:kubectl kubectl-last-applied|kubectl-last-applied kubectl):Apply Apply$/,
   ],
   ["apply view-last-applied deployment web", /replicas: 3/],
   ["apply -f DIR/web-scaled.yaml", /deployment\.apps\/web (configured|unchanged)/],
