@@ -85,6 +85,8 @@ export interface View<T extends ApiObject = ApiObject> {
   of(object: T): ApiObject;
   /** The object with what `shown` has changed. */
   changed(object: T, shown: ApiObject): T;
+  /** What a configuration of the form shown says of the object. */
+  configured(shown: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>;
 }
 
 /** What an update through a subresource may change: `status`, `finalize`, `approval`, `ephemeralcontainers`, … */

@@ -1,4 +1,4 @@
-import type { ApiObject } from "../api/kind.ts";
+import type { ApiObject, Kind } from "../api/kind.ts";
 import { formatApiVersion, parseApiVersion } from "../api/scheme.ts";
 import { badRequest, conflict, StatusError } from "../api/status.ts";
 import { difference, isEmptySet, setOf } from "../schema/apply/field-set.ts";
@@ -71,7 +71,7 @@ export function applied<T extends ApiObject>(
   previous: T | undefined,
   options: ApplyOptions<T>,
 ): T {
-  checkConfiguration(registry, scope, configuration);
+  checkConfiguration(registry.kind, scope.group, configuration);
   const live = previous ?? ({} as T);
   const managers = managersOf(registry, scope, live, options);
   const { value, managers: after } = merged(registry, scope, configuration, live, managers, options);
@@ -83,10 +83,11 @@ export function applied<T extends ApiObject>(
   return defaulted(registry, inNamespace(registry, scope, booked));
 }
 
-function checkConfiguration<T extends ApiObject>(registry: Registry<T>, scope: Scope, configuration: Configuration) {
+/** Throws a 400 for a configuration of another kind, and a 500, as Kubernetes does, for one that the kind cannot hold. */
+export function checkConfiguration(wanted: Kind, group: string, configuration: Configuration): void {
   const { apiVersion = "", kind = "", metadata } = configuration;
-  const expected = formatApiVersion(scope.group, registry.kind.version);
-  if (kind !== registry.kind.kind || typeof apiVersion !== "string" || versionOf(apiVersion) !== versionOf(expected)) {
+  const expected = formatApiVersion(group, wanted.version);
+  if (kind !== wanted.kind || typeof apiVersion !== "string" || versionOf(apiVersion) !== versionOf(expected)) {
     const { group, version } = parseApiVersion(String(apiVersion)) ?? { group: "", version: "" };
     throw badRequest(`invalid object type: ${group}/${version}, Kind=${String(kind)}`);
   }
@@ -94,7 +95,7 @@ function checkConfiguration<T extends ApiObject>(registry: Registry<T>, scope: S
     throw badRequest("metadata.managedFields must be nil");
   }
   try {
-    checkShape(shapeOf(registry.kind.schema), configuration);
+    checkShape(shapeOf(wanted.schema), configuration);
   } catch (error) {
     if (!(error instanceof ShapeError)) throw error;
     const { name = "", namespace = "" } = isPlainObject(metadata) ? metadata : {};

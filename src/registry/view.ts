@@ -1,7 +1,9 @@
 /** Objects read and written in the form of another kind: a Deployment as its Scale. */
-import type { ApiObject, View } from "../api/kind.ts";
+import type { ApiObject, Part, View } from "../api/kind.ts";
+import { formatApiVersion } from "../api/scheme.ts";
 import { badRequest, conflict, invalid } from "../api/status.ts";
 import { renderFieldError } from "../schema/field-error.ts";
+import { type ApplyOptions, apply, type Configuration, checkConfiguration } from "./apply.ts";
 import { change, type Next } from "./change.ts";
 import { tracked } from "./field-tracking.ts";
 import { type Patch, patched } from "./patch.ts";
@@ -39,6 +41,38 @@ export async function patchView<T extends ApiObject>(
   const { kind } = options.view;
   const next = (shown: ApiObject): ApiObject => options.decode(patched(kind, kind.group, shown, patch));
   return await changeView(registry, scope, name, next, options);
+}
+
+export interface ApplyViewOptions<T extends ApiObject> extends Omit<ApplyOptions<T>, "part"> {
+  readonly view: View<T>;
+}
+
+/** An apply never creates an object through a view. */
+export async function applyView<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  name: string,
+  configuration: Configuration,
+  options: ApplyViewOptions<T>,
+): Promise<ApiObject> {
+  const { kind } = registry;
+  const { view } = options;
+  checkConfiguration(view.kind, view.kind.group, configuration);
+  const identity = { apiVersion: formatApiVersion(scope.group, kind.version), kind: kind.kind };
+  const { prepareForUpdate, validate, validateUpdate, warnings } = kind.strategy;
+  const part: Part<T> = {
+    prepareForUpdate: (next, previous, now) => {
+      checked(registry, scope, name, view.of(next), previous, view);
+      return prepareForUpdate?.(next, previous, now) ?? next;
+    },
+    validateUpdate: (next, previous) => [
+      ...(validate?.(next, previous) ?? []),
+      ...(validateUpdate?.(next, previous) ?? []),
+    ],
+    warnings: (next, previous) => warnings?.(next, previous) ?? [],
+  };
+  const wanted = { ...identity, ...view.configured(configuration) };
+  return view.of((await apply(registry, scope, name, wanted, { ...options, part })).object);
 }
 
 async function changeView<T extends ApiObject>(

@@ -2,7 +2,7 @@
 import { type FieldError, invalidField } from "../../schema/field-error.ts";
 import { isPlainObject, setMember } from "../../schema/plain.ts";
 import type { Scale } from "../autoscaling/scale.ts";
-import { scaleKind } from "../autoscaling/scale-kind.ts";
+import { scaleKind, scaleMetadata } from "../autoscaling/scale-kind.ts";
 import type { ApiObject, Subresource } from "../kind.ts";
 import { parseLabelSelector } from "../meta/selector.ts";
 import type { CustomResourceSubresourceScale } from "./custom-resource-definition.ts";
@@ -24,15 +24,19 @@ export function customScale(paths: CustomResourceSubresourceScale): Subresource 
         const replicas = shown.spec?.replicas ?? 0;
         return withValue({ ...object, metadata }, stepsOf(paths.specReplicasPath), replicas) as ApiObject;
       },
+      configured: ({ metadata, spec }: Scale) => {
+        const own = { metadata: scaleMetadata(metadata ?? {}) };
+        if (spec?.replicas === undefined) return own;
+        return withValue(own, stepsOf(paths.specReplicasPath), spec.replicas) as Readonly<Record<string, unknown>>;
+      },
     },
   };
 }
 
 function scaleOf(object: ApiObject, paths: CustomResourceSubresourceScale): Scale {
-  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata ?? {};
   const selector = paths.labelSelectorPath === undefined ? "" : valueAt(object, paths.labelSelectorPath);
   return {
-    metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
+    metadata: scaleMetadata(object.metadata ?? {}),
     spec: { replicas: numberAt(object, paths.specReplicasPath) },
     status: {
       replicas: numberAt(object, paths.statusReplicasPath),

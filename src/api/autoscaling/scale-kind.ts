@@ -3,6 +3,7 @@ import { ageColumn, integerColumn, nameColumn } from "../columns.ts";
 import type { ApiObject, Kind, Subresource } from "../kind.ts";
 import { nonNegative } from "../meta/bounds.ts";
 import type { LabelSelector } from "../meta/label-selector.ts";
+import type { ObjectMeta } from "../meta/object-meta.ts";
 import { labelSelectorText } from "../meta/selector-text.ts";
 import { type Scale, scale } from "./scale.ts";
 
@@ -54,16 +55,25 @@ export function scaleSubresource<T extends Scalable>(
         metadata: { ...object.metadata, resourceVersion: metadata?.resourceVersion },
         spec: { ...object.spec, replicas: spec?.replicas ?? 0 },
       }),
+      configured: ({ metadata, spec }) => ({
+        metadata: scaleMetadata(metadata ?? {}),
+        ...(spec === undefined ? {} : { spec }),
+      }),
     },
   };
 }
 
 function scaleOf({ metadata = {}, spec, status }: Scalable, selector: LabelSelector | undefined): Scale {
-  const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;
   const text = labelSelectorText(selector);
   return {
-    metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
+    metadata: scaleMetadata(metadata),
     spec: { replicas: spec?.replicas ?? 0 },
     status: { replicas: status?.replicas ?? 0, selector: text === "<none>" ? "" : text },
   };
+}
+
+/** A scale is the same object as what it scales; labels and the like are not shown. */
+export function scaleMetadata({ name, namespace, uid, resourceVersion, creationTimestamp }: ObjectMeta): ObjectMeta {
+  const members = { name, namespace, uid, resourceVersion, creationTimestamp };
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }

@@ -2,7 +2,7 @@
 import type { Part } from "../../api/kind.ts";
 import { badRequest } from "../../api/status.ts";
 import { readBody } from "../../http/body.ts";
-import { apply, type Configuration } from "../../registry/apply.ts";
+import { type ApplyOptions, apply, type Configuration } from "../../registry/apply.ts";
 import { parseJson } from "../../schema/json.ts";
 import { isPlainObject } from "../../schema/plain.ts";
 import { parseYaml } from "../../schema/yaml.ts";
@@ -17,28 +17,31 @@ export const APPLY_TYPE = "application/apply-patch+yaml";
 
 export function applyObject(part?: Part): ResourceHandler {
   return async (target, context, params) => {
-    const { dryRun, force, fieldManager, fieldValidation } = applyQuery(context.info.query);
-    const answering = answeringOf(target, context, "object");
-    const { value, duplicates } = readConfiguration(await readBody(context.request, BODY_BYTES_MAX));
     const { kind, settings } = target;
-    const warn = (texts: readonly string[]): void => {
-      context.warnings.push(...texts);
-    };
-    const options = {
-      dryRun,
-      force,
-      part,
-      warn,
-      ...writerOf(context, fieldManager),
-      fieldManager,
-      admit: settings.admit(kind),
-      confirm: settings.confirm(kind),
-      checked: () => reportDuplicates(duplicates, fieldValidation, context),
-    };
+    const sent = await readApply(context);
+    const answering = answeringOf(target, context, "object");
+    const options = { ...sent.options, part, admit: settings.admit(kind), confirm: settings.confirm(kind) };
     const scope = scopeOf(target, context, params);
-    const { object, created } = await apply(target.registry, scope, params.name ?? "", value, options);
+    const { object, created } = await apply(target.registry, scope, params.name ?? "", sent.configuration, options);
     return writtenResponse(created ? 201 : 200, kind, object, answering);
   };
+}
+
+interface SentApply {
+  readonly configuration: Configuration;
+  readonly options: ApplyOptions;
+}
+
+/** What all applies share: who wants what, and how strictly it is read. */
+export async function readApply(context: RequestContext): Promise<SentApply> {
+  const { dryRun, force, fieldManager, fieldValidation } = applyQuery(context.info.query);
+  const { value, duplicates } = readConfiguration(await readBody(context.request, BODY_BYTES_MAX));
+  const warn = (texts: readonly string[]): void => {
+    context.warnings.push(...texts);
+  };
+  const checked = (): void => reportDuplicates(duplicates, fieldValidation, context);
+  const options = { dryRun, force, warn, ...writerOf(context, fieldManager), fieldManager, checked };
+  return { configuration: value, options };
 }
 
 interface Read {

@@ -1,8 +1,8 @@
 /** Subresources that show an object as one of another kind: `deployments/web/scale`. */
 import type { ApiObject, View } from "../../api/kind.ts";
 import { get } from "../../registry/get.ts";
-import type { Patch } from "../../registry/patch.ts";
-import { patchView, updateView } from "../../registry/view.ts";
+import { applyView, patchView, updateView } from "../../registry/view.ts";
+import { readApply } from "./apply.ts";
 import { decodePatched, readObject } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
 import { writeQuery } from "./query.ts";
@@ -45,10 +45,11 @@ export function updateViewed(view: View): ResourceHandler {
 export function patchViewed(view: View): ResourceHandler {
   return async (target, context, params) => {
     const type = patchType(context.request.headers["content-type"]);
+    if (type === "apply") return await applyViewed(view)(target, context, params);
     const { dryRun, fieldManager, fieldValidation } = writeQuery("PatchOptions", context.info.query);
     const shown = shownBy(target, view);
     const answering = answeringOf(shown, context, "object");
-    const sent = await readPatch(context, type as Patch["type"]);
+    const sent = await readPatch(context, type);
     const decode = (value: unknown): ApiObject => {
       context.warnings.length = 0;
       return decodePatched(value, sent.duplicates, expectedOf(shown), fieldValidation, context.warnings);
@@ -56,6 +57,16 @@ export function patchViewed(view: View): ResourceHandler {
     const options = { dryRun, view, decode, warn: warningsTo(context), ...writerOf(context, fieldManager) };
     const scope = scopeOf(target, context, params);
     const object = await patchView(target.registry, scope, params.name ?? "", sent.patch, options);
+    return writtenResponse(200, view.kind, object, answering);
+  };
+}
+
+function applyViewed(view: View): ResourceHandler {
+  return async (target, context, params) => {
+    const { configuration, options } = await readApply(context);
+    const answering = answeringOf(shownBy(target, view), context, "object");
+    const scope = scopeOf(target, context, params);
+    const object = await applyView(target.registry, scope, params.name ?? "", configuration, { ...options, view });
     return writtenResponse(200, view.kind, object, answering);
   };
 }
