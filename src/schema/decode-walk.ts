@@ -15,6 +15,8 @@ export const depthMax = 200;
 
 export interface Walk {
   readonly steps: (string | number)[];
+  /** Which of the steps are keys of maps: Go does not name these in its messages. */
+  readonly keys: number[];
   /** Go names of the structs around the current value, outermost first. */
   readonly structs: string[];
   readonly unknown: string[];

@@ -123,7 +123,7 @@ t.test("decode() reports wrong types in Go's words", async (t) => {
     [
       { spec: { labels: { a: 1 } } },
       "spec.labels.a",
-      "json: cannot unmarshal number into Go struct field Spec.spec.labels.a of type string",
+      "json: cannot unmarshal number into Go struct field Spec.spec.labels of type string",
     ],
     [
       { spec: { paused: "yes" } },

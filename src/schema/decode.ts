@@ -34,7 +34,14 @@ export interface DecodeOptions {
 }
 
 export function decode<S extends Schema>(schema: S, value: unknown, options?: DecodeOptions): Decoded<Infer<S>> {
-  const walk: Walk = { steps: [], structs: [], unknown: [], errors: [], report: options?.unknownFields !== "drop" };
+  const walk: Walk = {
+    steps: [],
+    keys: [],
+    structs: [],
+    unknown: [],
+    errors: [],
+    report: options?.unknownFields !== "drop",
+  };
   const result = decoderOf(schema)(value, walk);
   return { value: result as Infer<S>, unknown: walk.unknown, errors: walk.errors };
 }
@@ -191,11 +198,13 @@ function map(schema: MapSchema): Decoder {
     if (!isPlainObject(value)) return mismatch(value, `map[string]${goType(schema.values)}`, walk);
     member ??= decoderOf(schema.values);
     const members: Record<string, unknown> = {};
+    walk.keys.push(walk.steps.length);
     for (const name of Object.keys(value)) {
       walk.steps.push(name);
       setMember(members, name, itemOf(schema.values, member, value[name], walk));
       walk.steps.pop();
     }
+    walk.keys.pop();
     return members;
   };
 }
@@ -338,7 +347,7 @@ function goType(schema: Schema): string {
 function mismatch(value: unknown, expected: string, walk: Walk, found = jsonType(value)): undefined {
   if (value === null) return undefined;
   const struct = walk.structs.at(-1);
-  const path = walk.steps.filter((step) => typeof step === "string").join(".");
+  const path = walk.steps.filter((step, place) => typeof step === "string" && !walk.keys.includes(place)).join(".");
   const where = struct === undefined ? "Go value" : `Go struct field ${struct}.${path}`;
   return fail(walk, `json: cannot unmarshal ${found} into ${where} of type ${expected}`);
 }
