@@ -8,7 +8,8 @@
  *
  * `environment` is in environment.ts, `typeOf` in declare.ts, `nativeOf` in native.ts, limits in limits.ts.
  */
-import { type Checked, check } from "./checker.ts";
+import type { Checked } from "./checked.ts";
+import { check } from "./checker.ts";
 import type { Environment } from "./environment.ts";
 import { type CostEstimate, estimateCost } from "./estimate.ts";
 import { executable } from "./evaluate.ts";

@@ -15,7 +15,9 @@ import {
   qualifiedName,
   type Select,
 } from "./ast.ts";
-import type { FunctionDeclaration, Overload } from "./function.ts";
+import type { Checked, Meaning, Names } from "./checked.ts";
+import type { Overload } from "./function.ts";
+import { instantiate, TYPE_SIZE_MAX, typeSize } from "./instantiate.ts";
 import { type CelError, locate } from "./source.ts";
 import {
   boolType,
@@ -31,44 +33,9 @@ import {
   stringType,
   type Type,
   typeText,
-  typeType,
   uintType,
 } from "./types.ts";
 import { Bindings, isDyn, mostGeneral, sameType, unwrapOptional } from "./unify.ts";
-import type { Value } from "./value.ts";
-
-/** What the checker needs to know of the world. */
-export interface Names {
-  readonly variables: ReadonlyMap<string, Type>;
-  readonly functions: ReadonlyMap<string, FunctionDeclaration>;
-  /** Types by name (`int`, `google.protobuf.Timestamp`) and constants of libraries. */
-  readonly constants: ReadonlyMap<string, { readonly type: Type; readonly value: Value }>;
-  /** Items of one literal may have several types: it is then one of dyn. */
-  readonly mixedLiterals: boolean;
-  /** What does not fit is left to fail when it is evaluated. */
-  readonly unchecked: boolean;
-}
-
-/** What a name or a call turned out to mean. */
-export type Meaning =
-  | { readonly kind: "variable"; readonly name: string; readonly local: boolean }
-  | { readonly kind: "constant"; readonly value: Value }
-  /** `target` is false when what looked like a value was part of the function's name. */
-  | {
-      readonly kind: "function";
-      readonly name: string;
-      readonly overloads: readonly Overload[];
-      readonly target: boolean;
-    };
-
-export interface Checked {
-  readonly expr: Expr;
-  readonly typeOf: (expr: Expr) => Type;
-  readonly meaningOf: (expr: Expr) => Meaning | undefined;
-  readonly meanings: () => Iterable<Meaning>;
-  /** Of a variable of the environment. */
-  readonly variableType: (name: string) => Type | undefined;
-}
 
 export type CheckResult =
   | { readonly checked: Checked; readonly errors?: undefined }
@@ -217,7 +184,7 @@ class Checker {
   #optionalSelect(expr: Call): Type {
     const [operand, field] = expr.args;
     const name = field?.kind === "literal" ? String(field.value) : "";
-    const meaning = { kind: "function", name: expr.name, overloads: [], target: false } as const;
+    const meaning = { kind: "call", name: expr.name, overloads: [], target: false } as const;
     this.meanings.set(expr, meaning);
     this.check(field!);
     return this.#bindings.resolve(this.#member(expr, operand!, name, true));
@@ -234,7 +201,7 @@ class Checker {
     let result: Type | undefined;
     const overloads = declared.overloads.filter((overload) => {
       if (overload.member !== target) return false;
-      const { parameters, result: returned } = this.#instantiate(overload);
+      const { parameters, result: returned } = instantiate(overload, () => this.#bindings.fresh());
       if (!this.#bindings.assignableAll(types, parameters)) return false;
       const type = this.#bindings.resolve(returned);
       if (result === undefined) result = type;
@@ -242,7 +209,7 @@ class Checker {
       return true;
     });
     if (result === undefined) return this.#noOverload(expr, name, types, target);
-    this.meanings.set(expr, { kind: "function", name, overloads, target });
+    this.meanings.set(expr, { kind: "call", name, overloads, target });
     return result;
   }
 
@@ -250,7 +217,7 @@ class Checker {
     const texts = types.map((type) => typeText(this.#bindings.resolve(type, true)));
     if (this.#names.unchecked) {
       this.meanings.set(expr, {
-        kind: "function",
+        kind: "call",
         name,
         overloads: this.#sameStyle(name, target, types.length),
         target,
@@ -268,33 +235,8 @@ class Checker {
   #logic(expr: Call, overloads: readonly Overload[]): Type {
     let fits = true;
     for (const arg of expr.args) fits = this.#expect(arg, boolType) && fits;
-    this.meanings.set(expr, { kind: "function", name: expr.name, overloads, target: false });
+    this.meanings.set(expr, { kind: "call", name: expr.name, overloads, target: false });
     return fits ? boolType : errorType;
-  }
-
-  /** A signature with parameters of its own for this one call. */
-  #instantiate({ parameters, result }: Overload): { parameters: readonly Type[]; result: Type } {
-    const fresh = new Map<string, Type>();
-    const rename = (type: Type): Type => {
-      switch (type.kind) {
-        case "parameter": {
-          const known = fresh.get(type.name) ?? this.#bindings.fresh();
-          fresh.set(type.name, known);
-          return known;
-        }
-        case "list":
-          return listType(rename(type.element));
-        case "map":
-          return mapType(rename(type.key), rename(type.value));
-        case "opaque":
-          return type.parameters.length === 0 ? type : { ...type, parameters: type.parameters.map(rename) };
-        case "type":
-          return type.of === undefined ? type : typeType(rename(type.of));
-        default:
-          return type;
-      }
-    };
-    return { parameters: parameters.map(rename), result: rename(result) };
   }
 
   #list(expr: ListLiteral): Type {
@@ -408,22 +350,6 @@ class Checker {
     this.mistakes.push({ offset, message });
     return errorType;
   }
-}
-
-/** Parts of a type: `map(T, T)` has those of `T` twice, and a few loops make a type that nobody can walk through. */
-const TYPE_SIZE_MAX = 10_000;
-const typeSizes = new WeakMap<Type, number>();
-
-function typeSize(type: Type): number {
-  let size = typeSizes.get(type);
-  if (size !== undefined) return size;
-  size = 1;
-  if (type.kind === "list") size += typeSize(type.element);
-  else if (type.kind === "map") size += typeSize(type.key) + typeSize(type.value);
-  else if (type.kind === "opaque") for (const parameter of type.parameters) size += typeSize(parameter);
-  else if (type.kind === "type" && type.of !== undefined) size += typeSize(type.of);
-  typeSizes.set(type, size);
-  return size;
 }
 
 function literalType({ value, unsigned }: Literal): Type {

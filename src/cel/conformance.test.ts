@@ -7,8 +7,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
 import { compile, type Outcome } from "./cel.ts";
+import { EntryMap } from "./entry-map.ts";
 import { environment } from "./environment.ts";
 import { nameForms } from "./name-forms-harness.ts";
+import { Uint } from "./order.ts";
 import { parseTextproto, type TextMessage, type TextValue } from "./textproto.ts";
 import { Duration, Timestamp } from "./time-value.ts";
 import {
@@ -29,7 +31,7 @@ import {
   typeType,
   uintType,
 } from "./types.ts";
-import { ArrayList, EntryMap, equal, Optional, TypeValue, typeOfValue, Uint, type Value } from "./value.ts";
+import { ArrayList, equal, Optional, TypeValue, typeOfValue, type Value } from "./value.ts";
 
 const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../shared", import.meta.url));
 const folder = join(shared, "oracles/cel-spec");

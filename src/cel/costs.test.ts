@@ -1,11 +1,12 @@
 /** What evaluations cost: the figures of cel-go with constants folded, and of Kubernetes' functions. */
 import t from "tap";
 import { compile } from "./cel.ts";
+import { EntryMap } from "./entry-map.ts";
 import { environment } from "./environment.ts";
 import { nameForms } from "./name-forms-harness.ts";
 import { Timestamp } from "./time-value.ts";
 import { bytesType, dynType, intType, listType, mapType, stringType, timestampType } from "./types.ts";
-import { ArrayList, EntryMap, fail, type Value } from "./value.ts";
+import { ArrayList, fail, type Value } from "./value.ts";
 
 const names = environment({
   variables: {

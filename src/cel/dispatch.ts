@@ -1,7 +1,8 @@
 /** Which signature of a function the values of a call fit. */
 import type { Overload } from "./function.ts";
+import { Uint } from "./order.ts";
 import type { Type } from "./types.ts";
-import { fail, List, MapValue, Opaque, Uint, type Value } from "./value.ts";
+import { fail, List, MapValue, Opaque, type Value } from "./value.ts";
 
 type Guard = (value: Value) => boolean;
 

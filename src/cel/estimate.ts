@@ -5,11 +5,10 @@
  */
 import { ACCUMULATOR, type Call, type Comprehension, type Expr } from "./ast.ts";
 import { callEstimate, type EstimatedArg } from "./call-estimates.ts";
-import type { Checked } from "./checker.ts";
+import type { Checked } from "./checked.ts";
 import { LIST_COST, MAP_COST, OBJECT_COST } from "./costs.ts";
+import { isScalar, items, keys, member, type Origin, writtenSize } from "./origin.ts";
 import { add, fixed, multiply, type Range, union, unknownRange } from "./range.ts";
-import { characters } from "./source.ts";
-import { isOptional, type Type } from "./types.ts";
 
 /** Known before anything is evaluated; `max` may be `Infinity`. */
 export interface CostEstimate {
@@ -23,12 +22,6 @@ export interface UnboundedPart {
   /** `self.spec.items`, `self.names[*]`, `self.labels.*`. */
   readonly path: string;
   readonly bound: "maxItems" | "maxLength" | "maxProperties";
-}
-
-/** A part of a schema that a value comes from. */
-export interface Origin {
-  readonly path: string;
-  readonly type: Type;
 }
 
 /** Sizes of the parts of a list or map written in the expression, or made by it. */
@@ -133,7 +126,7 @@ class Estimator {
 
   #call(expr: Call): Range {
     const meaning = this.#checked.meaningOf(expr);
-    if (meaning?.kind !== "function") return fixed(0);
+    if (meaning?.kind !== "call") return fixed(0);
     if (meaning.name === "dyn") {
       const [arg] = expr.args;
       const cost = this.cost(arg!);
@@ -155,7 +148,7 @@ class Estimator {
   /** What any of the functions that a call may mean costs. */
   #overloads(expr: Call, target: Expr | undefined, argCosts: readonly Range[]): { cost: Range; size?: Range } {
     const meaning = this.#checked.meaningOf(expr);
-    if (meaning?.kind !== "function") return { cost: fixed(0) };
+    if (meaning?.kind !== "call") return { cost: fixed(0) };
     const described = expr.args.map((arg) => this.#describe(arg));
     const whole = target === undefined ? undefined : this.#describe(target);
     const argSum = argCosts.reduce(add, fixed(0));
@@ -335,34 +328,4 @@ class Estimator {
 
 function joined(a: EntrySize, b: EntrySize): EntrySize {
   return { kind: a.kind, key: union(a.key, b.key), value: union(a.value, b.value) };
-}
-
-function member(origin: Origin | undefined, name: string): Origin | undefined {
-  if (origin?.type.kind === "map") return { path: `${origin.path}.*`, type: origin.type.value };
-  const type = origin?.type.kind === "object" ? origin.type.field(name) : undefined;
-  return type === undefined ? undefined : { path: `${origin!.path}.${name}`, type };
-}
-
-function items(origin: Origin | undefined): Origin | undefined {
-  if (origin?.type.kind === "list") return { path: `${origin.path}[*]`, type: origin.type.element };
-  if (origin?.type.kind === "map") return { path: `${origin.path}.*`, type: origin.type.value };
-  return undefined;
-}
-
-function keys(origin: Origin | undefined): Origin | undefined {
-  return origin?.type.kind === "map" ? { path: `${origin.path}.*`, type: origin.type.key } : undefined;
-}
-
-/** Of what stands in the expression itself. */
-function writtenSize(expr: Expr): Range | undefined {
-  if (expr.kind === "list") return fixed(expr.elements.length);
-  if (expr.kind === "map") return fixed(expr.entries.length);
-  if (expr.kind !== "literal") return undefined;
-  if (typeof expr.value === "string") return fixed(characters(expr.value));
-  return fixed(expr.value instanceof Uint8Array ? expr.value.length : 1);
-}
-
-function isScalar(type: Type): boolean {
-  if (isOptional(type)) return isScalar(type.parameters[0]!);
-  return ["bool", "double", "duration", "int", "timestamp", "uint"].includes(type.kind);
 }

@@ -4,25 +4,15 @@
  * `?:` themselves nothing.
  */
 import type { Call, Comprehension, Expr, Identifier, ListLiteral, MapLiteral, ObjectLiteral, Select } from "./ast.ts";
-import type { Checked } from "./checker.ts";
+import type { Checked } from "./checked.ts";
+import { Constants } from "./constants.ts";
 import { LIST_COST, MAP_COST, OBJECT_COST, runtimeCost, TRAVERSAL } from "./costs.ts";
 import { dispatch } from "./dispatch.ts";
+import { EntryMap } from "./entry-map.ts";
 import { type Frame, type Run, read } from "./frame.ts";
 import { type LoopParts, runLoop } from "./loops.ts";
 import { elementOf, hasMember, memberOf, optionalElement, optionalMember } from "./member.ts";
-import {
-  ArrayList,
-  compared,
-  EntryMap,
-  equal,
-  Failure,
-  fail,
-  List,
-  Optional,
-  sizeForCost,
-  Uint,
-  type Value,
-} from "./value.ts";
+import { ArrayList, compared, equal, Failure, fail, List, Optional, sizeForCost, type Value } from "./value.ts";
 
 export interface Executable {
   readonly run: Run;
@@ -30,10 +20,6 @@ export interface Executable {
   readonly variables: readonly string[];
   readonly slots: number;
 }
-
-const conversions: ReadonlySet<string> = new Set(
-  "bool bytes double duration dyn int string timestamp type uint".split(" "),
-);
 
 export function executable(checked: Checked): Executable {
   const builder = new Builder(checked);
@@ -44,7 +30,7 @@ export function executable(checked: Checked): Executable {
 class Builder {
   readonly variables = new Map<string, number>();
   readonly #checked: Checked;
-  readonly #constants = new Map<Expr, Value | undefined>();
+  readonly #constants: Constants;
   readonly #built = new Map<Expr, Run>();
   readonly #free = new Map<Expr, Run>();
   readonly #locals: (readonly [string, number])[] = [];
@@ -52,6 +38,7 @@ class Builder {
 
   constructor(checked: Checked) {
     this.#checked = checked;
+    this.#constants = new Constants(checked);
     // Variables have the first slots, so they are counted before any local one is.
     for (const meaning of checked.meanings()) {
       if (meaning.kind !== "variable" || meaning.local || this.variables.has(meaning.name)) continue;
@@ -75,7 +62,7 @@ class Builder {
   }
 
   #build(expr: Expr, free: boolean): Run {
-    const constant = this.#constant(expr);
+    const constant = this.#constants.of(expr);
     if (constant !== undefined) return () => constant;
     switch (expr.kind) {
       case "literal":
@@ -141,7 +128,7 @@ class Builder {
 
   /** Names and steps into values, which cel-go calls attributes. */
   #isReached(expr: Expr): boolean {
-    if (this.#constant(expr) !== undefined) return false;
+    if (this.#constants.of(expr) !== undefined) return false;
     if (expr.kind === "identifier") return true;
     if (expr.kind === "select") return !expr.test;
     return expr.kind === "call" && ["_[_]", "_[?_]", "_?._", "_?_:_"].includes(expr.name);
@@ -214,7 +201,7 @@ class Builder {
   #otherwise(expr: Call): Run | undefined {
     const meaning = this.#checked.meaningOf(expr);
     const [alternative] = expr.args;
-    if (meaning?.kind !== "function" || !meaning.target || alternative === undefined) return undefined;
+    if (meaning?.kind !== "call" || !meaning.target || alternative === undefined) return undefined;
     if (expr.name !== "or" && expr.name !== "orValue") return undefined;
     const target = this.build(expr.target!);
     const other = this.build(alternative);
@@ -230,7 +217,7 @@ class Builder {
 
   #function(expr: Call): Run {
     const meaning = this.#checked.meaningOf(expr);
-    if (meaning?.kind !== "function") return () => fail(`undeclared reference to '${expr.name}'`);
+    if (meaning?.kind !== "call") return () => fail(`undeclared reference to '${expr.name}'`);
     const membership = meaning.name === "@in" ? this.#constantMembership(expr) : undefined;
     if (membership !== undefined) return membership;
     const args = (meaning.target ? [expr.target!, ...expr.args] : expr.args).map((arg) => this.build(arg));
@@ -253,7 +240,7 @@ class Builder {
   /** `x in ["a", "b"]`: looked up at once, and free. */
   #constantMembership(expr: Call): Run | undefined {
     const [item, list] = expr.args;
-    const values = this.#constant(list!);
+    const values = this.#constants.of(list!);
     if (!(values instanceof List)) return undefined;
     const texts = new Set<Value>();
     for (const value of values) {
@@ -338,7 +325,7 @@ class Builder {
         ? { body: this.build(loop.predicate) }
         : {
             body: this.build(loop.transform),
-            bodyIsConstant: this.#constant(loop.transform) !== undefined,
+            bodyIsConstant: this.#constants.of(loop.transform) !== undefined,
             ...(loop.filter && { filter: this.build(loop.filter) }),
           }),
     };
@@ -350,56 +337,6 @@ class Builder {
     const slot = this.variables.size + this.#localSlots++;
     this.#locals.push([name, slot]);
     return slot;
-  }
-
-  /** Literals, lists and maps of constants, and conversions of them: known at load, and free. */
-  #constant(expr: Expr): Value | undefined {
-    if (this.#constants.has(expr)) return this.#constants.get(expr);
-    const value = this.#fold(expr);
-    this.#constants.set(expr, value);
-    return value;
-  }
-
-  #fold(expr: Expr): Value | undefined {
-    switch (expr.kind) {
-      case "literal":
-        return expr.unsigned === true ? new Uint(expr.value as bigint) : expr.value;
-      case "identifier":
-      case "select": {
-        const meaning = this.#checked.meaningOf(expr);
-        return meaning?.kind === "constant" ? meaning.value : undefined;
-      }
-      case "list": {
-        if (expr.optional.size > 0) return undefined;
-        const items = expr.elements.map((element) => this.#constant(element));
-        return items.every((item) => item !== undefined) ? new ArrayList(items) : undefined;
-      }
-      case "map":
-        return this.#foldMap(expr);
-      case "call":
-        return this.#foldConversion(expr);
-      default:
-        return undefined;
-    }
-  }
-
-  #foldMap(expr: MapLiteral): Value | undefined {
-    const entries: (readonly [Value, Value])[] = [];
-    for (const { key, value, optional } of expr.entries) {
-      const [name, held] = [this.#constant(key), this.#constant(value)];
-      if (optional || name === undefined || held === undefined) return undefined;
-      entries.push([name, held]);
-    }
-    return succeed(() => EntryMap.of(entries));
-  }
-
-  #foldConversion(expr: Call): Value | undefined {
-    const [only] = expr.args;
-    const meaning = this.#checked.meaningOf(expr);
-    if (expr.target !== undefined || expr.args.length !== 1 || !conversions.has(expr.name)) return undefined;
-    const value = this.#constant(only!);
-    if (value === undefined || meaning?.kind !== "function") return undefined;
-    return succeed(() => (dispatch(meaning.overloads)([value]).call as (value: Value) => Value)(value));
   }
 }
 
@@ -418,16 +355,6 @@ function attempt(run: Run, frame: Frame): boolean | Failure {
     return typeof value === "boolean" ? value : new Failure("no such overload");
   } catch (error) {
     if (error instanceof Failure) return error;
-    throw error;
-  }
-}
-
-/** What fails at load is left to fail when it is evaluated. */
-function succeed(make: () => Value): Value | undefined {
-  try {
-    return make();
-  } catch (error) {
-    if (error instanceof Failure) return undefined;
     throw error;
   }
 }

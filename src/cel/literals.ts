@@ -2,7 +2,7 @@
 
 import { parseDuration } from "../schema/time.ts";
 import { children, type Expr } from "./ast.ts";
-import type { Checked } from "./checker.ts";
+import type { Checked } from "./checked.ts";
 import { pattern } from "./libraries/regex.ts";
 import { type CelError, locate } from "./source.ts";
 import { Timestamp } from "./time-value.ts";
@@ -36,7 +36,7 @@ export function checkLiterals(checked: Checked, source: string): readonly CelErr
 function wrongLiteral(checked: Checked, expr: Expr): { readonly offset: number; readonly name: string } | undefined {
   if (expr.kind !== "call") return undefined;
   const meaning = checked.meaningOf(expr);
-  const name = meaning?.kind === "function" ? meaning.name : "";
+  const name = meaning?.kind === "call" ? meaning.name : "";
   const arg = expr.args.at(-1);
   if (!Object.hasOwn(checks, name) || arg?.kind !== "literal" || typeof arg.value !== "string") return undefined;
   return succeeds(checks[name]!, arg.value) ? undefined : { offset: arg.offset, name };

@@ -1,5 +1,6 @@
 /** Reaching into values: `a.b`, `a[i]`, `has(a.b)`, and their optional forms. */
-import { fail, List, MapValue, Optional, Uint, type Value } from "./value.ts";
+import { Uint } from "./order.ts";
+import { fail, List, MapValue, Optional, type Value } from "./value.ts";
 
 export function memberOf(value: Value, name: string): Value {
   if (value instanceof MapValue) return value.member(name) ?? found(value.member(name), `no such key: ${name}`);

@@ -9,6 +9,7 @@ import {
   type MapEntry,
   type ObjectField,
 } from "./ast.ts";
+import { Cursor } from "./cursor.ts";
 import { SyntaxMistake, type Token, tokenize } from "./lexer.ts";
 import { NESTING_MAX, SOURCE_LENGTH_MAX } from "./limits.ts";
 import { expandMacro, isMacro } from "./macros.ts";
@@ -54,20 +55,19 @@ export function parse(source: string): Parsed {
 }
 
 class Parser {
-  readonly #tokens: readonly Token[];
+  readonly #words: Cursor;
   readonly #mistakes: SyntaxMistake[];
   readonly #heights = new WeakMap<Expr, number>();
-  #at = 0;
   #depth = 0;
 
   constructor(tokens: readonly Token[], mistakes: SyntaxMistake[]) {
-    this.#tokens = tokens;
+    this.#words = new Cursor(tokens);
     this.#mistakes = mistakes;
   }
 
   whole(): Expr {
     const expr = this.#expr();
-    if (this.#peek().kind !== "<EOF>") this.#unexpected("<EOF>", this.#next().kind === "<EOF>");
+    if (this.#words.peek().kind !== "<EOF>") this.#words.unexpected("<EOF>", this.#words.peek(1).kind === "<EOF>");
     return expr;
   }
 
@@ -75,7 +75,7 @@ class Parser {
     this.#depth++;
     if (this.#depth > NESTING_MAX) this.#tooDeep();
     const condition = this.#or();
-    const question = this.#take("?");
+    const question = this.#words.take("?");
     const expr = question === undefined ? condition : this.#conditional(condition, question);
     this.#depth--;
     return expr;
@@ -83,7 +83,7 @@ class Parser {
 
   #conditional(condition: Expr, question: Token): Expr {
     const yes = this.#or();
-    this.#expect(":");
+    this.#words.expect(":");
     const no = this.#expr();
     return this.#node(call(question.offset, "_?_:_", [condition, yes, no]));
   }
@@ -96,7 +96,7 @@ class Parser {
   #logic(operator: "||" | "&&", operand: () => Expr): Expr {
     const terms = [operand()];
     const places: number[] = [];
-    for (let token = this.#take(operator); token !== undefined; token = this.#take(operator)) {
+    for (let token = this.#words.take(operator); token !== undefined; token = this.#words.take(operator)) {
       places.push(token.offset);
       terms.push(operand());
     }
@@ -119,8 +119,8 @@ class Parser {
 
   #chain(operators: ReadonlySet<string>, operand: () => Expr): Expr {
     let left = operand();
-    while (operators.has(this.#peek().kind)) {
-      const { kind, offset } = this.#advance();
+    while (operators.has(this.#words.peek().kind)) {
+      const { kind, offset } = this.#words.advance();
       const name = kind === "in" ? "@in" : `_${kind}_`;
       left = this.#node(call(offset, name, [left, operand()]));
     }
@@ -128,12 +128,12 @@ class Parser {
   }
 
   #unary(): Expr {
-    const first = this.#peek();
+    const first = this.#words.peek();
     if (first.kind !== "!" && first.kind !== "-") return this.#member();
     // A minus before a number belongs to it: the smallest int has no positive counterpart.
-    if (first.kind === "-" && /^NUM_(?:INT|FLOAT)$/.test(this.#next().kind)) return this.#member();
+    if (first.kind === "-" && /^NUM_(?:INT|FLOAT)$/.test(this.#words.peek(1).kind)) return this.#member();
     let count = 0;
-    while (this.#take(first.kind) !== undefined) count++;
+    while (this.#words.take(first.kind) !== undefined) count++;
     const operand = this.#member();
     const name = first.kind === "!" ? "!_" : "-_";
     return count % 2 === 0 ? operand : this.#node(call(first.offset, name, [operand]));
@@ -142,34 +142,34 @@ class Parser {
   #member(): Expr {
     let expr = this.#primary();
     for (;;) {
-      const dot = this.#take(".");
+      const dot = this.#words.take(".");
       if (dot !== undefined) {
         expr = this.#node(this.#afterDot(expr, dot));
         continue;
       }
-      const bracket = this.#take("[");
+      const bracket = this.#words.take("[");
       if (bracket === undefined) return expr;
-      const name = this.#take("?") === undefined ? "_[_]" : "_[?_]";
+      const name = this.#words.take("?") === undefined ? "_[_]" : "_[?_]";
       const index = this.#expr();
-      this.#expect("]");
+      this.#words.expect("]");
       expr = this.#node(call(bracket.offset, name, [expr, index]));
     }
   }
 
   #afterDot(operand: Expr, dot: Token): Expr {
-    const optional = this.#take("?") !== undefined;
-    const name = this.#peek();
+    const optional = this.#words.take("?") !== undefined;
+    const name = this.#words.peek();
     if (name.kind === "ESC_IDENTIFIER") this.#mistake("unsupported syntax: '`'", name.offset);
     else if (name.kind !== "IDENTIFIER") this.#noMember(name, optional);
-    this.#advance();
-    const open = optional ? undefined : this.#take("(");
+    this.#words.advance();
+    const open = optional ? undefined : this.#words.take("(");
     if (open !== undefined) return this.#call(open, name.text, operand);
     if (optional) return call(dot.offset, "_?._", [operand, literal(name.offset, name.text)]);
     return { kind: "select", offset: dot.offset, operand, field: name.text, test: false };
   }
 
   #noMember(token: Token, optional: boolean): never {
-    if (["true", "false", "null", "in"].includes(token.kind)) this.#unexpected("IDENTIFIER", false);
+    if (["true", "false", "null", "in"].includes(token.kind)) this.#words.unexpected("IDENTIFIER", false);
     const seen = optional ? `.?${token.text}` : `.${token.text}`;
     throw new SyntaxMistake(`Syntax error: no viable alternative at input '${seen}'`, token.offset);
   }
@@ -186,12 +186,12 @@ class Parser {
   }
 
   #primary(): Expr {
-    const token = this.#peek();
+    const token = this.#words.peek();
     switch (token.kind) {
       case "(": {
-        this.#advance();
+        this.#words.advance();
         const expr = this.#expr();
-        this.#expect(")");
+        this.#words.expect(")");
         return expr;
       }
       case "[":
@@ -208,53 +208,53 @@ class Parser {
 
   /** A variable, a function call, or an object `a.b.C{field: value}`. */
   #named(): Expr {
-    const start = this.#peek();
-    const dot = this.#take(".") === undefined ? "" : ".";
-    const token = this.#peek();
+    const start = this.#words.peek();
+    const dot = this.#words.take(".") === undefined ? "" : ".";
+    const token = this.#words.peek();
     if (token.kind !== "IDENTIFIER") this.#noMember(token, false);
-    this.#advance();
+    this.#words.advance();
     const object = this.#objectLiteral(`${dot}${token.text}`);
     if (object !== undefined) return object;
     if (reservedNames.has(token.text)) {
       this.#mistake(`reserved identifier: ${token.text}`, start.offset);
       return literal(start.offset, null);
     }
-    const open = this.#take("(");
+    const open = this.#words.take("(");
     if (open !== undefined) return this.#node(this.#call(open, `${dot}${token.text}`));
     return identifier(token.offset, `${dot}${token.text}`);
   }
 
   #objectLiteral(first: string): Expr | undefined {
     let name = first;
-    let ahead = this.#at;
-    while (this.#tokens[ahead]?.kind === "." && this.#tokens[ahead + 1]?.kind === "IDENTIFIER") {
-      name += `.${this.#tokens[ahead + 1]!.text}`;
+    let ahead = 0;
+    while (this.#words.peek(ahead).kind === "." && this.#words.peek(ahead + 1).kind === "IDENTIFIER") {
+      name += `.${this.#words.peek(ahead + 1).text}`;
       ahead += 2;
     }
-    const open = this.#tokens[ahead];
-    if (open?.kind !== "{") return undefined;
-    this.#at = ahead + 1;
+    const open = this.#words.peek(ahead);
+    if (open.kind !== "{") return undefined;
+    for (; ahead >= 0; ahead--) this.#words.advance();
     const fields = this.#list("}", () => this.#objectField(), true);
     return this.#node({ kind: "object", offset: open.offset, type: name, fields });
   }
 
   #objectField(): ObjectField {
-    const optional = this.#take("?") !== undefined;
-    const name = this.#peek();
+    const optional = this.#words.take("?") !== undefined;
+    const name = this.#words.peek();
     if (name.kind !== "IDENTIFIER" && name.kind !== "ESC_IDENTIFIER") {
-      this.#unexpected("{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}", false);
+      this.#words.unexpected("{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}", false);
     }
-    this.#advance();
-    const { offset } = this.#expect(":");
+    this.#words.advance();
+    const { offset } = this.#words.expect(":");
     return { offset, name: name.text, value: this.#expr(), optional };
   }
 
   #listLiteral(): Expr {
-    const { offset } = this.#advance();
+    const { offset } = this.#words.advance();
     const optional = new Set<number>();
     let place = 0;
     const element = (): Expr => {
-      if (this.#take("?") !== undefined) optional.add(place);
+      if (this.#words.take("?") !== undefined) optional.add(place);
       place++;
       return this.#expr();
     };
@@ -262,23 +262,23 @@ class Parser {
   }
 
   #mapLiteral(): Expr {
-    const { offset } = this.#advance();
+    const { offset } = this.#words.advance();
     const entry = (): MapEntry => {
-      const optional = this.#take("?") !== undefined;
+      const optional = this.#words.take("?") !== undefined;
       const key = this.#expr();
-      this.#expect(":");
+      this.#words.expect(":");
       return { key, value: this.#expr(), optional };
     };
     return this.#node({ kind: "map", offset, entries: this.#list("}", entry, true) });
   }
 
   #literal(): Expr {
-    const minus = this.#peek().kind === "-" ? this.#advance() : undefined;
-    const token = this.#peek();
+    const minus = this.#words.peek().kind === "-" ? this.#words.advance() : undefined;
+    const token = this.#words.peek();
     const offset = minus?.offset ?? token.offset;
     const value = this.#constant(token, minus !== undefined, offset);
-    if (value === undefined) this.#unexpected(expectedOperand, operandStart.has(this.#next().kind));
-    this.#advance();
+    if (value === undefined) this.#words.unexpected(expectedOperand, operandStart.has(this.#words.peek(1).kind));
+    this.#words.advance();
     return value;
   }
 
@@ -325,17 +325,17 @@ class Parser {
   /** What stands between brackets, with commas; the opening bracket is behind us. */
   #list<T>(close: string, item: () => T, trailingComma: boolean): T[] {
     const items: T[] = [];
-    while (this.#take(close) === undefined) {
-      if (trailingComma && items.length === 0 && this.#take(",") !== undefined) {
-        this.#expect(close);
+    while (this.#words.take(close) === undefined) {
+      if (trailingComma && items.length === 0 && this.#words.take(",") !== undefined) {
+        this.#words.expect(close);
         return items;
       }
       items.push(item());
-      if (this.#take(",") === undefined) {
-        this.#expect(close);
+      if (this.#words.take(",") === undefined) {
+        this.#words.expect(close);
         return items;
       }
-      if (this.#peek().kind === close && !trailingComma) this.#unexpected(expectedOperand, false);
+      if (this.#words.peek().kind === close && !trailingComma) this.#words.unexpected(expectedOperand, false);
     }
     return items;
   }
@@ -356,36 +356,7 @@ class Parser {
   }
 
   #tooDeep(): never {
-    throw new SyntaxMistake(`expression recursion limit exceeded: ${NESTING_MAX}`, this.#peek().offset);
-  }
-
-  #peek(): Token {
-    return this.#tokens[this.#at]!;
-  }
-
-  #next(): Token {
-    return this.#tokens[this.#at + 1] ?? this.#peek();
-  }
-
-  #advance(): Token {
-    const token = this.#peek();
-    if (token.kind !== "<EOF>") this.#at++;
-    return token;
-  }
-
-  #take(kind: string): Token | undefined {
-    return this.#peek().kind === kind ? this.#advance() : undefined;
-  }
-
-  #expect(kind: string): Token {
-    return this.#take(kind) ?? this.#unexpected(`'${kind}'`, this.#next().kind === kind);
-  }
-
-  /** `extraneous` when all would be well without this one word. */
-  #unexpected(expected: string, extraneous: boolean): never {
-    const { text, offset } = this.#peek();
-    const kind = extraneous && text !== "<EOF>" ? "extraneous" : "mismatched";
-    throw new SyntaxMistake(`Syntax error: ${kind} input '${text}' expecting ${expected}`, offset);
+    throw new SyntaxMistake(`expression recursion limit exceeded: ${NESTING_MAX}`, this.#words.peek().offset);
   }
 
   #mistake(message: string, offset: number): void {

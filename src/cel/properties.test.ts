@@ -6,10 +6,11 @@ import { compile } from "./cel.ts";
 import { environment } from "./environment.ts";
 import { nameForms } from "./name-forms-harness.ts";
 import { dynamicOf } from "./native.ts";
+import { compareStrings } from "./order.ts";
 import { parse } from "./parser.ts";
 import { renderErrors } from "./source.ts";
 import { dynType, intType } from "./types.ts";
-import { compareStrings, equal } from "./value.ts";
+import { equal } from "./value.ts";
 
 const operators = ["+", "-", "*", "/", "%", "<", "<=", ">", ">=", "==", "!=", "&&", "||", "in"];
 

@@ -1,4 +1,5 @@
 /** Values of expressions: what each type is held as, and when two of them are equal. */
+import { compareBytes, compareNumbers, isNumeric, Uint } from "./order.ts";
 import { dynType, type Type, typeText } from "./types.ts";
 
 /**
@@ -26,14 +27,6 @@ export class Failure {
 
 export function fail(message: string): never {
   throw new Failure(message);
-}
-
-export class Uint {
-  readonly value: bigint;
-
-  constructor(value: bigint) {
-    this.value = value;
-  }
 }
 
 /** A value of a type with members of its own: equal to what says so itself. */
@@ -90,12 +83,12 @@ function runtimeName(type: Type): string {
  */
 const WEIGHT_MAX = 2 ** 22;
 
-function weightOf(value: Value): number {
+export function weightOf(value: Value): number {
   if (value instanceof List || value instanceof MapValue) return value.weight;
   return value instanceof Optional && value.value !== undefined ? 1 + weightOf(value.value) : 1;
 }
 
-function checkWeight(weight: number): number {
+export function checkWeight(weight: number): number {
   return weight > WEIGHT_MAX ? fail(`value too large: ${weight} parts`) : weight;
 }
 
@@ -230,66 +223,6 @@ export abstract class MapValue {
   }
 }
 
-const plainMap: Type = { kind: "map", key: dynType, value: dynType };
-
-type Entry = readonly [Value, Value];
-
-export class EntryMap extends MapValue {
-  readonly type = plainMap;
-  readonly #entries: Map<unknown, Entry>;
-  override readonly weight: number;
-
-  private constructor(entries: Map<unknown, Entry>) {
-    super();
-    this.#entries = entries;
-    let weight = 1;
-    for (const [, value] of entries.values()) weight += 1 + weightOf(value);
-    this.weight = checkWeight(weight);
-  }
-
-  static readonly empty = new EntryMap(new Map());
-
-  /** Fails when a key comes twice, or is of a type that is none. */
-  static of(entries: Iterable<Entry>): EntryMap {
-    const byKey = new Map<unknown, Entry>();
-    for (const entry of entries) insertEntry(byKey, entry);
-    return new EntryMap(byKey);
-  }
-
-  get size(): number {
-    return this.#entries.size;
-  }
-
-  get(key: Value): Value | undefined {
-    return this.#entries.get(mapKey(key))?.[1];
-  }
-
-  *keys(): Iterable<Value> {
-    for (const [key] of this.#entries.values()) yield key;
-  }
-}
-
-function insertEntry(entries: Map<unknown, Entry>, entry: Entry): void {
-  const [key] = entry;
-  if (typeof key !== "string" && typeof key !== "bigint" && typeof key !== "boolean" && !(key instanceof Uint)) {
-    fail("unsupported key type");
-  }
-  const held = mapKey(key);
-  if (entries.has(held)) fail(`Failed with repeated key: ${displayKey(key)}`);
-  entries.set(held, entry);
-}
-
-function displayKey(key: Value): string {
-  return key instanceof Uint ? String(key.value) : String(key);
-}
-
-/** Keys that are equal are held alike: 1, 1u and 1.0. Undefined for what is no key. */
-function mapKey(key: Value): string | bigint | boolean | undefined {
-  if (typeof key === "string" || typeof key === "bigint" || typeof key === "boolean") return key;
-  if (key instanceof Uint) return key.value;
-  return typeof key === "number" && Number.isInteger(key) ? BigInt(key) : undefined;
-}
-
 /** How many parts of values were compared so far: whoever pays for a comparison takes the difference. */
 export const compared = { parts: 0 };
 
@@ -304,45 +237,6 @@ export function equal(a: Value, b: Value): boolean {
   if (a instanceof Uint8Array) return b instanceof Uint8Array && compareBytes(a, b) === 0;
   if (a instanceof Opaque) return a.equals(b);
   return false;
-}
-
-export function isNumeric(value: Value): value is bigint | number | Uint {
-  return typeof value === "bigint" || typeof value === "number" || value instanceof Uint;
-}
-
-/** -1, 0 or 1; NaN when one of them is NaN. Beside a double an integer is taken for the nearest double. */
-export function compareNumbers(a: bigint | number | Uint, b: bigint | number | Uint): number {
-  let left = a instanceof Uint ? a.value : a;
-  let right = b instanceof Uint ? b.value : b;
-  if (typeof left !== typeof right) {
-    left = Number(left);
-    right = Number(right);
-  }
-  if (left < right) return -1;
-  if (left > right) return 1;
-  return left === right ? 0 : Number.NaN;
-}
-
-/** By characters, as Go compares; JavaScript's `<` would put those beyond the first plane too low. */
-export function compareStrings(a: string, b: string): number {
-  if (a === b) return 0;
-  const length = Math.min(a.length, b.length);
-  for (let i = 0; i < length; i++) {
-    const left = a.charCodeAt(i);
-    const right = b.charCodeAt(i);
-    if (left === right) continue;
-    const surrogates = isSurrogate(left) === isSurrogate(right);
-    return (surrogates ? left < right : isSurrogate(right)) ? -1 : 1;
-  }
-  return a.length < b.length ? -1 : 1;
-}
-
-function isSurrogate(unit: number): boolean {
-  return unit >= 0xd800 && unit < 0xe000;
-}
-
-export function compareBytes(a: Uint8Array, b: Uint8Array): number {
-  return Buffer.compare(a, b);
 }
 
 /** How many parts a value has, for costs: characters, bytes, items, entries; 1 for all that has none. */

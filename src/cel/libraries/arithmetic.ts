@@ -1,5 +1,6 @@
 /** `+ - * / %` and unary minus: int and uint are exact in 64 bits, and what does not fit fails. */
 import { functionOf, type Library, overload } from "../function.ts";
+import { Uint } from "../order.ts";
 import { Duration, Timestamp } from "../time-value.ts";
 import {
   bytesType,
@@ -12,7 +13,7 @@ import {
   timestampType,
   uintType,
 } from "../types.ts";
-import { fail, type List, Uint } from "../value.ts";
+import { fail, type List } from "../value.ts";
 
 export const INT_MAX = 2n ** 63n - 1n;
 export const INT_MIN = -(2n ** 63n);

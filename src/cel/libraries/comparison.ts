@@ -1,6 +1,7 @@
 /** `== != < <= > >= in`, the logical operators, `[]`, and `size`. */
 import { type FunctionDeclaration, functionOf, type Library, method, type Overload, overload } from "../function.ts";
 import { elementOf } from "../member.ts";
+import { compareBytes, compareNumbers, compareStrings, isNumeric } from "../order.ts";
 import { characters } from "../source.ts";
 import { Duration, Timestamp } from "../time-value.ts";
 import {
@@ -18,17 +19,7 @@ import {
   timestampType,
   uintType,
 } from "../types.ts";
-import {
-  compareBytes,
-  compareNumbers,
-  compareStrings,
-  equal,
-  fail,
-  isNumeric,
-  type List,
-  type MapValue,
-  type Value,
-} from "../value.ts";
+import { equal, fail, type List, type MapValue, type Value } from "../value.ts";
 
 /** Negative, zero or positive; fails for what has no order. */
 export function compare(a: Value, b: Value): number {

@@ -1,6 +1,7 @@
 /** `int(x)`, `string(x)` and their like, and the names of types. */
 import { parseDuration } from "../../schema/time.ts";
 import { type FunctionDeclaration, functionOf, type Library, overload } from "../function.ts";
+import { Uint } from "../order.ts";
 import { Duration, Timestamp } from "../time-value.ts";
 import {
   boolType,
@@ -20,7 +21,7 @@ import {
   typeType,
   uintType,
 } from "../types.ts";
-import { fail, TypeValue, typeOfValue, Uint, type Value } from "../value.ts";
+import { fail, TypeValue, typeOfValue, type Value } from "../value.ts";
 import { toInt, toUint } from "./arithmetic.ts";
 
 function cannot(from: string, to: string): never {

@@ -1,5 +1,6 @@
 /** Lists as wholes: sorted or not, sums, extremes, places of items, and lists as sets. */
 import { type FunctionDeclaration, functionOf, type Library, method, overload } from "../function.ts";
+import { Uint } from "../order.ts";
 import { Duration } from "../time-value.ts";
 import {
   boolType,
@@ -14,7 +15,7 @@ import {
   timestampType,
   uintType,
 } from "../types.ts";
-import { equal, fail, type List, Uint, type Value } from "../value.ts";
+import { equal, fail, type List, type Value } from "../value.ts";
 import { toInt, toUint } from "./arithmetic.ts";
 import { compare } from "./comparison.ts";
 

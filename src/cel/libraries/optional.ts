@@ -1,8 +1,9 @@
 /** Values that may be missing: `optional.of(x)`, `a.?b`, `.orValue(y)`. */
 import { functionOf, type Library, method, overload } from "../function.ts";
+import { isNumeric, Uint } from "../order.ts";
 import { Duration, Timestamp } from "../time-value.ts";
 import { boolType, listType, optionalType, parameter } from "../types.ts";
-import { ArrayList, fail, isNumeric, List, MapValue, Optional, Uint, type Value } from "../value.ts";
+import { ArrayList, fail, List, MapValue, Optional, type Value } from "../value.ts";
 
 const v = parameter("V");
 const optionalV = optionalType(v);

@@ -1,8 +1,9 @@
 /** `quantity('1.5Gi')`: amounts that can be compared, added and subtracted. */
 import { parseQuantityText } from "../../schema/quantity.ts";
 import { functionOf, type Library, method, overload } from "../function.ts";
+import { compareNumbers } from "../order.ts";
 import { boolType, doubleType, intType, opaqueType, stringType, type Type } from "../types.ts";
-import { compareNumbers, fail, Opaque, type Value } from "../value.ts";
+import { fail, Opaque, type Value } from "../value.ts";
 import { INT_MAX, INT_MIN } from "./arithmetic.ts";
 
 const quantityType = opaqueType("kubernetes.Quantity");

@@ -1,7 +1,8 @@
 /** `semver('1.2.3-rc.1')`: versions that can be compared (semver.org). */
 import { functionOf, type Library, method, overload } from "../function.ts";
+import { compareNumbers } from "../order.ts";
 import { boolType, intType, opaqueType, stringType, type Type } from "../types.ts";
-import { compareNumbers, fail, Opaque, type Value } from "../value.ts";
+import { fail, Opaque, type Value } from "../value.ts";
 import { UINT_MAX } from "./arithmetic.ts";
 
 const semverType = opaqueType("kubernetes.Semver");

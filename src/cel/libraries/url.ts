@@ -1,7 +1,9 @@
 /** `url('https://example.com:80/path?k=v')` and its parts. */
+
+import { EntryMap } from "../entry-map.ts";
 import { functionOf, type Library, method, overload } from "../function.ts";
 import { boolType, listType, mapType, opaqueType, stringType, type Type } from "../types.ts";
-import { ArrayList, EntryMap, fail, Opaque, type Value } from "../value.ts";
+import { ArrayList, fail, Opaque, type Value } from "../value.ts";
 import { checkRequestUri, escapedPath, type GoUrl, hostname, parseUrl, port, queryOf } from "./go-url.ts";
 
 const urlType = opaqueType("kubernetes.URL");

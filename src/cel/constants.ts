@@ -1,0 +1,80 @@
+/** What is known of an expression at load, so that evaluating it costs nothing. */
+import type { Call, Expr, MapLiteral } from "./ast.ts";
+import type { Checked } from "./checked.ts";
+import { dispatch } from "./dispatch.ts";
+import { EntryMap } from "./entry-map.ts";
+import { Uint } from "./order.ts";
+import { ArrayList, Failure, type Value } from "./value.ts";
+
+const conversions: ReadonlySet<string> = new Set(
+  "bool bytes double duration dyn int string timestamp type uint".split(" "),
+);
+
+export class Constants {
+  readonly #checked: Checked;
+  readonly #known = new Map<Expr, Value | undefined>();
+
+  constructor(checked: Checked) {
+    this.#checked = checked;
+  }
+
+  /** Literals, lists and maps of constants, and conversions of them: known at load, and free. */
+  of(expr: Expr): Value | undefined {
+    if (this.#known.has(expr)) return this.#known.get(expr);
+    const value = this.#fold(expr);
+    this.#known.set(expr, value);
+    return value;
+  }
+
+  #fold(expr: Expr): Value | undefined {
+    switch (expr.kind) {
+      case "literal":
+        return expr.unsigned === true ? new Uint(expr.value as bigint) : expr.value;
+      case "identifier":
+      case "select": {
+        const meaning = this.#checked.meaningOf(expr);
+        return meaning?.kind === "constant" ? meaning.value : undefined;
+      }
+      case "list": {
+        if (expr.optional.size > 0) return undefined;
+        const items = expr.elements.map((element) => this.of(element));
+        return items.every((item) => item !== undefined) ? new ArrayList(items) : undefined;
+      }
+      case "map":
+        return this.#foldMap(expr);
+      case "call":
+        return this.#foldConversion(expr);
+      default:
+        return undefined;
+    }
+  }
+
+  #foldMap(expr: MapLiteral): Value | undefined {
+    const entries: (readonly [Value, Value])[] = [];
+    for (const { key, value, optional } of expr.entries) {
+      const [name, held] = [this.of(key), this.of(value)];
+      if (optional || name === undefined || held === undefined) return undefined;
+      entries.push([name, held]);
+    }
+    return succeed(() => EntryMap.of(entries));
+  }
+
+  #foldConversion(expr: Call): Value | undefined {
+    const [only] = expr.args;
+    const meaning = this.#checked.meaningOf(expr);
+    if (expr.target !== undefined || expr.args.length !== 1 || !conversions.has(expr.name)) return undefined;
+    const value = this.of(only!);
+    if (value === undefined || meaning?.kind !== "call") return undefined;
+    return succeed(() => (dispatch(meaning.overloads)([value]).call as (value: Value) => Value)(value));
+  }
+}
+
+/** What fails at load is left to fail when it is evaluated. */
+function succeed(make: () => Value): Value | undefined {
+  try {
+    return make();
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,49 @@
+/** Signatures as types of one call. */
+import type { Overload } from "./function.ts";
+import { listType, mapType, type Type, typeType } from "./types.ts";
+
+export interface Signature {
+  readonly parameters: readonly Type[];
+  readonly result: Type;
+}
+
+/** A signature with type parameters of its own, so that two calls do not bind the same ones. */
+export function instantiate({ parameters, result }: Overload, fresh: () => Type): Signature {
+  const named = new Map<string, Type>();
+  const rename = (type: Type): Type => {
+    switch (type.kind) {
+      case "parameter": {
+        const known = named.get(type.name) ?? fresh();
+        named.set(type.name, known);
+        return known;
+      }
+      case "list":
+        return listType(rename(type.element));
+      case "map":
+        return mapType(rename(type.key), rename(type.value));
+      case "opaque":
+        return type.parameters.length === 0 ? type : { ...type, parameters: type.parameters.map(rename) };
+      case "type":
+        return type.of === undefined ? type : typeType(rename(type.of));
+      default:
+        return type;
+    }
+  };
+  return { parameters: parameters.map(rename), result: rename(result) };
+}
+
+/** Parts of a type: `map(T, T)` has those of `T` twice, and a few loops make a type that nobody can walk through. */
+export const TYPE_SIZE_MAX = 10_000;
+const typeSizes = new WeakMap<Type, number>();
+
+export function typeSize(type: Type): number {
+  let size = typeSizes.get(type);
+  if (size !== undefined) return size;
+  size = 1;
+  if (type.kind === "list") size += typeSize(type.element);
+  else if (type.kind === "map") size += typeSize(type.key) + typeSize(type.value);
+  else if (type.kind === "opaque") for (const parameter of type.parameters) size += typeSize(parameter);
+  else if (type.kind === "type" && type.of !== undefined) size += typeSize(type.of);
+  typeSizes.set(type, size);
+  return size;
+}

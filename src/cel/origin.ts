@@ -1,0 +1,41 @@
+/** Where values come from in a schema, and sizes that are plain to see. */
+import type { Expr } from "./ast.ts";
+import { fixed, type Range } from "./range.ts";
+import { characters } from "./source.ts";
+import { isOptional, type Type } from "./types.ts";
+
+/** A part of a schema that a value comes from. */
+export interface Origin {
+  readonly path: string;
+  readonly type: Type;
+}
+
+export function member(origin: Origin | undefined, name: string): Origin | undefined {
+  if (origin?.type.kind === "map") return { path: `${origin.path}.*`, type: origin.type.value };
+  const type = origin?.type.kind === "object" ? origin.type.field(name) : undefined;
+  return type === undefined ? undefined : { path: `${origin!.path}.${name}`, type };
+}
+
+export function items(origin: Origin | undefined): Origin | undefined {
+  if (origin?.type.kind === "list") return { path: `${origin.path}[*]`, type: origin.type.element };
+  if (origin?.type.kind === "map") return { path: `${origin.path}.*`, type: origin.type.value };
+  return undefined;
+}
+
+export function keys(origin: Origin | undefined): Origin | undefined {
+  return origin?.type.kind === "map" ? { path: `${origin.path}.*`, type: origin.type.key } : undefined;
+}
+
+/** Of what stands in the expression itself. */
+export function writtenSize(expr: Expr): Range | undefined {
+  if (expr.kind === "list") return fixed(expr.elements.length);
+  if (expr.kind === "map") return fixed(expr.entries.length);
+  if (expr.kind !== "literal") return undefined;
+  if (typeof expr.value === "string") return fixed(characters(expr.value));
+  return fixed(expr.value instanceof Uint8Array ? expr.value.length : 1);
+}
+
+export function isScalar(type: Type): boolean {
+  if (isOptional(type)) return isScalar(type.parameters[0]!);
+  return ["bool", "double", "duration", "int", "timestamp", "uint"].includes(type.kind);
+}
