@@ -117,7 +117,7 @@ export interface Column<T> {
 export interface Strategy<T> {
   /** Defaults that depend on more than the field itself; runs after the schema's own. */
   setDefaults?(object: T): T;
-  /** Drops what a client may not set, fills what the server sets: status reset, generation, `now` as metadata has it. */
+  /** Drops what a client may not set, fills what the server sets. `now` is as `metadata` has times. */
   prepareForCreate?(object: T, now: string): T;
   prepareForUpdate?(next: T, previous: T, now: string): T;
   /**

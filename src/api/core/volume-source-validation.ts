@@ -1,6 +1,6 @@
 /**
  * Rules for where a volume's data lies, the same for volumes of pods and for persistent volumes. Each takes the path of
- * the source. What only one of the two knows stands beside it: `volume-validation.ts`, `persistent-volume-validation.ts`.
+ * the source. What only one of the two knows stands in `volume-validation.ts` and `persistent-volume-validation.ts`.
  */
 import {
   type FieldError,
