@@ -16,13 +16,13 @@ export class PatchError extends Error {
 /** The patch asks for something that is no directive. */
 export class UnknownDirective extends PatchError {}
 
-const directive = "$patch";
-const retainKeys = "$retainKeys";
-const orderPrefix = "$setElementOrder/";
-const deletePrefix = "$deleteFromPrimitiveList/";
+export const directive = "$patch";
+export const retainKeys = "$retainKeys";
+export const orderPrefix = "$setElementOrder/";
+export const deletePrefix = "$deleteFromPrimitiveList/";
 
-type Members = Readonly<Record<string, unknown>>;
-type Items = readonly unknown[];
+export type Members = Readonly<Record<string, unknown>>;
+export type Items = readonly unknown[];
 
 /** Returns the merged object; neither input is changed. Throws a `PatchError` when the patch is not valid. */
 export function strategicMerge(schema: ObjectSchema, current: unknown, patch: unknown): unknown {
@@ -31,21 +31,26 @@ export function strategicMerge(schema: ObjectSchema, current: unknown, patch: un
 }
 
 /** How the schema wants a member merged. */
-interface Strategy {
+export interface MergeStrategy {
   readonly schema: Schema | undefined;
   readonly merge: boolean;
   readonly replace: boolean;
+  /** Patches say which members stay. */
+  readonly retains: boolean;
   readonly mergeKey: string;
 }
 
-function strategyOf(schema: Schema | undefined, name: string): Strategy {
-  if (schema?.type === "map") return { schema: schema.values, merge: false, replace: false, mergeKey: "" };
+export function strategyOf(schema: Schema | undefined, name: string): MergeStrategy {
+  if (schema?.type === "map") {
+    return { schema: schema.values, merge: false, replace: false, retains: false, mergeKey: "" };
+  }
   const member = schema?.type === "object" ? memberOf(schema, name) : undefined;
   const words = member?.field.patchStrategy?.split(",") ?? [];
   return {
     schema: member?.schema.type === "list" ? member.schema.items : member?.schema,
     merge: words.includes("merge"),
     replace: words.includes("replace"),
+    retains: words.includes("retainKeys"),
     mergeKey: member?.field.patchMergeKey ?? "",
   };
 }
@@ -133,7 +138,7 @@ interface MergedList {
   readonly liveOrder: Items;
 }
 
-function mergeLists(current: Items, patch: Items, strategy: Strategy): MergedList {
+function mergeLists(current: Items, patch: Items, strategy: MergeStrategy): MergedList {
   if (current.length === 0 && patch.length === 0) return { items: current, liveOrder: current };
   if (!isPlainObject(current[0] ?? patch[0])) {
     const merged = [...current, ...patch].filter(
@@ -176,7 +181,7 @@ function orderedList(
   current: unknown,
   patch: unknown,
   order: unknown,
-  strategy: Strategy,
+  strategy: MergeStrategy,
   field: string,
 ): Items | undefined {
   if (!Array.isArray(order)) throw new PatchError(`${orderPrefix}${field} must be a list`);
