@@ -1,6 +1,6 @@
 /**
- * Applies, patches and whoever manages the fields then, answered as a Kubernetes 1.33 server answered them. Scenarios that
- * differ stand in `testdata/recorded-differences/scenarios.json` under the reason why; the list only shrinks.
+ * Applies, patches and whoever manages the fields then, answered as a Kubernetes 1.33 server answered them. Scenarios
+ * that differ stand in `testdata/recorded-differences/scenarios.json` under the reason why; the list only shrinks.
  *
  *     SVC_SCENARIO=apply/ node src/apiserver/recorded-apply.test.ts     shows what differs in these
  *     SVC_RECORD=1 node src/apiserver/recorded-apply.test.ts            strikes what no longer does

@@ -1,6 +1,6 @@
 /**
- * For tests: what a Kubernetes 1.33 server answered to requests in a row (`shared/oracles/recorded-http`), sent again to
- * a server in memory, and compared.
+ * For tests: what a Kubernetes 1.33 server answered to requests in a row (`shared/oracles/recorded-http`), sent again
+ * to a server in memory, and compared.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -119,7 +119,8 @@ class Player {
 
   #difference(expect: NonNullable<Step["expect"]>, answer: Answer, mode = "body"): string | undefined {
     if (answer.status !== expect.code) {
-      return `code ${answer.status}, not ${expect.code}: ${answer.text.slice(0, 400)}; wanted ${JSON.stringify(expect.body)?.slice(0, 300)}`;
+      const wanted = JSON.stringify(expect.body)?.slice(0, 300);
+      return `code ${answer.status}, not ${expect.code}: ${answer.text.slice(0, 400)}; wanted ${wanted}`;
     }
     if (this.#compared === "book")
       return this.#unlike(ordered(bookOf(expect.body)), ordered(bookOf(jsonOf(answer))), "");

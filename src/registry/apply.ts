@@ -83,7 +83,7 @@ export function applied<T extends ApiObject>(
   return defaulted(registry, inNamespace(registry, scope, booked));
 }
 
-/** Throws a 400 for a configuration of another kind, and a 500, as Kubernetes does, for one that the kind cannot hold. */
+/** Throws a 400 for a configuration of another kind; a 500, as Kubernetes does, for one that the kind cannot hold. */
 export function checkConfiguration(wanted: Kind, group: string, configuration: Configuration): void {
   const { apiVersion = "", kind = "", metadata } = configuration;
   const expected = formatApiVersion(group, wanted.version);
@@ -164,7 +164,7 @@ function fromForm<T extends ApiObject>(registry: Registry<T>, value: unknown): T
   return rest as T;
 }
 
-/** The applier's entry gets the time of an apply that changed something; `unchanged` are the managers before one that did not. */
+/** The applier's entry gets the time of an apply that changed something; `unchanged` were there before one that did not. */
 function stamped<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,

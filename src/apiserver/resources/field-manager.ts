@@ -5,7 +5,7 @@ import type { RequestContext } from "../context.ts";
 export const FIELD_MANAGER_MAX_BYTES = 128;
 const UNPRINTABLE = /[\p{C}\p{Z}]/u;
 
-/** Who writes: the manager that the client names, or else its program (`kubectl` of `kubectl/v1.33.1 (linux/amd64)`). */
+/** Who writes: the manager that the client names, or else its program (`kubectl` of `kubectl/v1.33.1 (linux)`). */
 export function writerOf(context: RequestContext, fieldManager: string): Writer {
   const { subresource } = context.info;
   return { fieldManager: fieldManager || programOf(context.request.headers["user-agent"]), subresource };

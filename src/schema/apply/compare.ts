@@ -33,7 +33,7 @@ export function compare(shape: Shape, before: unknown, after: unknown): Comparis
   return { removed: childrenOf(removed), modified: childrenOf(modified), added: childrenOf(added) };
 }
 
-/** What was found below one element, as it stands in a set under it: undefined is nothing, `LEAF` the element itself. */
+/** What was found below one element, as it stands in a set under it: undefined is nothing, `LEAF` the element. */
 interface Sets {
   removed: FieldSet | undefined;
   modified: FieldSet | undefined;
