@@ -16,7 +16,7 @@ import {
   type Select,
 } from "./ast.ts";
 import type { Checked, Meaning, Names } from "./checked.ts";
-import type { Overload } from "./function.ts";
+import type { Overload } from "./functions.ts";
 import { instantiate, TYPE_SIZE_MAX, typeSize } from "./instantiate.ts";
 import { type CelError, locate } from "./source.ts";
 import {

@@ -1,5 +1,5 @@
 /** Which signature of a function the values of a call fit. */
-import type { Overload } from "./function.ts";
+import type { Overload } from "./functions.ts";
 import { Uint } from "./order.ts";
 import type { Type } from "./types.ts";
 import { fail, List, MapValue, Opaque, type Value } from "./value.ts";

@@ -1,5 +1,5 @@
 /** Kubernetes 1.33's functions, and what an expression's surroundings add to them. */
-import { type FunctionDeclaration, type Library, mergeFunctions } from "./function.ts";
+import { type FunctionDeclaration, type Library, mergeFunctions } from "./functions.ts";
 import { arithmetic } from "./libraries/arithmetic.ts";
 import { authorizer } from "./libraries/authorizer.ts";
 import { comparison } from "./libraries/comparison.ts";

@@ -1,5 +1,5 @@
 /** Signatures as types of one call. */
-import type { Overload } from "./function.ts";
+import type { Overload } from "./functions.ts";
 import { listType, mapType, type Type, typeType } from "./types.ts";
 
 export interface Signature {

@@ -1,5 +1,5 @@
 /** `+ - * / %` and unary minus: int and uint are exact in 64 bits, and what does not fit fails. */
-import { functionOf, type Library, overload } from "../function.ts";
+import { functionOf, type Library, overload } from "../functions.ts";
 import { Uint } from "../order.ts";
 import { Duration, Timestamp } from "../time-value.ts";
 import {

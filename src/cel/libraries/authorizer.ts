@@ -2,7 +2,7 @@
  * `authorizer.group('apps').resource('deployments').namespace(ns).check('create').allowed()`: questions to the server's
  * authorizer, which whoever evaluates hands in as the variable `authorizer`.
  */
-import { type FunctionDeclaration, functionOf, type Library, method } from "../function.ts";
+import { type FunctionDeclaration, functionOf, type Library, method } from "../functions.ts";
 import { boolType, opaqueType, stringType, type Type } from "../types.ts";
 import { fail, Opaque, type Value } from "../value.ts";
 import type { NameForms } from "./formats.ts";

@@ -1,5 +1,5 @@
 /** `== != < <= > >= in`, the logical operators, `[]`, and `size`. */
-import { type FunctionDeclaration, functionOf, type Library, method, type Overload, overload } from "../function.ts";
+import { type FunctionDeclaration, functionOf, type Library, method, type Overload, overload } from "../functions.ts";
 import { elementOf } from "../member.ts";
 import { compareBytes, compareNumbers, compareStrings, isNumeric } from "../order.ts";
 import { characters } from "../source.ts";

@@ -1,6 +1,6 @@
 /** `int(x)`, `string(x)` and their like, and the names of types. */
 import { parseDuration } from "../../schema/time.ts";
-import { type FunctionDeclaration, functionOf, type Library, overload } from "../function.ts";
+import { type FunctionDeclaration, functionOf, type Library, overload } from "../functions.ts";
 import { Uint } from "../order.ts";
 import { Duration, Timestamp } from "../time-value.ts";
 import {

@@ -1,5 +1,5 @@
 /** Lists as wholes: sorted or not, sums, extremes, places of items, and lists as sets. */
-import { type FunctionDeclaration, functionOf, type Library, method, overload } from "../function.ts";
+import { type FunctionDeclaration, functionOf, type Library, method, overload } from "../functions.ts";
 import { Uint } from "../order.ts";
 import { Duration } from "../time-value.ts";
 import {

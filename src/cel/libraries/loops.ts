@@ -1,5 +1,5 @@
 /** What maps that loops build are typed by; the loops themselves are run by the evaluator. */
-import { functionOf, type Library, overload } from "../function.ts";
+import { functionOf, type Library, overload } from "../functions.ts";
 import { mapType, parameter } from "../types.ts";
 import { fail } from "../value.ts";
 

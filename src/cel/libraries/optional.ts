@@ -1,5 +1,5 @@
 /** Values that may be missing: `optional.of(x)`, `a.?b`, `.orValue(y)`. */
-import { functionOf, type Library, method, overload } from "../function.ts";
+import { functionOf, type Library, method, overload } from "../functions.ts";
 import { isNumeric, Uint } from "../order.ts";
 import { Duration, Timestamp } from "../time-value.ts";
 import { boolType, listType, optionalType, parameter } from "../types.ts";

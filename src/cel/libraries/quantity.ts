@@ -1,6 +1,6 @@
 /** `quantity('1.5Gi')`: amounts that can be compared, added and subtracted. */
 import { parseQuantityText } from "../../schema/quantity.ts";
-import { functionOf, type Library, method, overload } from "../function.ts";
+import { functionOf, type Library, method, overload } from "../functions.ts";
 import { compareNumbers } from "../order.ts";
 import { boolType, doubleType, intType, opaqueType, stringType, type Type } from "../types.ts";
 import { fail, Opaque, type Value } from "../value.ts";

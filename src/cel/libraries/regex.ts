@@ -1,6 +1,6 @@
 /** Regular expressions with the semantics of RE2: time linear in the text, whatever the pattern. */
 import { RE2JS } from "re2js";
-import { functionOf, type Library, method, overload } from "../function.ts";
+import { functionOf, type Library, method, overload } from "../functions.ts";
 import { boolType, intType, listType, stringType } from "../types.ts";
 import { ArrayList, fail } from "../value.ts";
 

@@ -1,5 +1,5 @@
 /** `semver('1.2.3-rc.1')`: versions that can be compared (semver.org). */
-import { functionOf, type Library, method, overload } from "../function.ts";
+import { functionOf, type Library, method, overload } from "../functions.ts";
 import { compareNumbers } from "../order.ts";
 import { boolType, intType, opaqueType, stringType, type Type } from "../types.ts";
 import { fail, Opaque, type Value } from "../value.ts";

@@ -1,5 +1,5 @@
 /** Texts by characters: places, parts, replacing, splitting, joining, and `format`. */
-import { type FunctionDeclaration, functionOf, type Library, method, overload } from "../function.ts";
+import { type FunctionDeclaration, functionOf, type Library, method, overload } from "../functions.ts";
 import { dynType, intType, listType, stringType, type Type } from "../types.ts";
 import { ArrayList, fail, type List } from "../value.ts";
 import { formatText } from "./text-format.ts";

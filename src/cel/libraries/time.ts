@@ -1,5 +1,5 @@
 /** Parts of instants and spans of time: `getHours()` and its like. */
-import { type FunctionDeclaration, functionOf, type Library, method } from "../function.ts";
+import { type FunctionDeclaration, functionOf, type Library, method } from "../functions.ts";
 import type { CalendarParts, Duration, Timestamp } from "../time-value.ts";
 import { durationType, intType, stringType, timestampType } from "../types.ts";
 
