@@ -1,4 +1,4 @@
-/** AppArmor profiles stood in annotations before they had a field: what new pods say in one is also said in the other. */
+/** AppArmor profiles stood in annotations before they had a field: what new pods say in one is said in both. */
 import { semanticEqual } from "../../schema/semantic-equal.ts";
 import type { Container, EphemeralContainer } from "./container.ts";
 import type { Pod, PodSpec } from "./pod.ts";

@@ -69,9 +69,14 @@ function setContainerDefaults<C extends Container | EphemeralContainer>(containe
   };
 }
 
-/** What names an image: where it comes from, its path, and a tag or digest. */
-const REFERENCE =
-  /^(?:(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[a-fA-F0-9:]+\])(?::\d+)?\/)?[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*)*(?::\w[\w.-]{0,127})?(?:@[A-Za-z][\w+.-]*:[0-9a-fA-F]{32,})?$/;
+/** What names an image: the host it comes from, its path there, a tag, a digest. */
+const HOST = /(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[a-fA-F0-9:]+\])(?::\d+)?\//;
+const PART = /[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*/;
+const TAG = /:\w[\w.-]{0,127}/;
+const DIGEST = /@[A-Za-z][\w+.-]*:[0-9a-fA-F]{32,}/;
+const REFERENCE = new RegExp(
+  `^(?:${HOST.source})?${PART.source}(?:/${PART.source})*(?:${TAG.source})?(?:${DIGEST.source})?$`,
+);
 
 /**
  * `Always` for `:latest` and for no tag at all, else `IfNotPresent`, also for text that names no image. A digest pins

@@ -100,7 +100,7 @@ const IPC_SYSCTLS = new Set([
   "kernel.msgmni",
 ]);
 
-/** The namespace of the kernel that a sysctl belongs to. A name that begins with a slash's part is read with slashes. */
+/** The kernel's namespace that a sysctl belongs to. The first sign between parts says whether it is a dot or a slash. */
 function sysctlGroup(name: string): "ipc" | "net" | undefined {
   const dotted = /^[^./]*\//.test(name) ? name.replace(/[./]/g, (sign) => (sign === "." ? "/" : ".")) : name;
   if (IPC_SYSCTLS.has(dotted) || dotted.startsWith("fs.mqueue.")) return "ipc";
