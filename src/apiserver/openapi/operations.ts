@@ -272,7 +272,7 @@ class Paths {
     };
   }
 
-  /** Streams and proxies: whatever the method, it is passed on. What can be deleted is a proxy, which takes them all. */
+  /** Streams and proxies: whatever the method, it is passed on. What can be deleted is a proxy, which takes every one. */
   #connect(
     path: string,
     { name, kind, verbs }: Subresource,
