@@ -11,7 +11,8 @@
  * executables they are an asset, with the code that V8 compiled for them beside it.
  *
  * dist/svc starts as a shell script that looks for a Node new enough and gives it the flag that halves its memory,
- * which is too late once Node runs.
+ * which is too late once Node runs. It has Node compile the part that is needed instead of the file, whose text Node
+ * would keep for as long as it runs. Node can also run the file itself.
  *
  * CommonJS, because there only the modules that a run reaches are evaluated, Node's own included.
  */
@@ -56,7 +57,7 @@ async function buildBundle() {
   writeFileSync(join(options.out, "package.json"), '{ "type": "commonjs" }\n');
   const { main, programs } = await bundleApart(["x64", "arm64"], programsFromComment);
   const temporary = `${file}.new`;
-  writeFileSync(temporary, `${header()}${main}${programsMark}${programs.replaceAll("*/", commentEnd)}*/\n`, {
+  writeFileSync(temporary, `${header(main.length)}${main}${programsMark}${programs.replaceAll("*/", commentEnd)}*/\n`, {
     mode: 0o755,
   });
   renameSync(temporary, file);
@@ -65,12 +66,12 @@ async function buildBundle() {
   report(file);
 }
 
-/** JavaScript that reads the programs from the file itself. */
+/** JavaScript that reads the programs from the file itself, and keeps nothing else of it. */
 const programsFromComment = `
 function readPrograms() {
-  const text = require("node:fs").readFileSync(__filename, "latin1");
+  const file = require("node:fs").readFileSync(__filename);
   const mark = ${JSON.stringify(programsMark.slice(0, -1))} + "\\n";
-  const code = text.slice(text.lastIndexOf(mark) + mark.length, text.lastIndexOf("*/"));
+  const code = file.latin1Slice(file.lastIndexOf(mark) + mark.length, file.lastIndexOf("*/"));
   return { code: code.replaceAll(${JSON.stringify(commentEnd)}, "*" + "/") };
 }
 `;
@@ -160,7 +161,12 @@ async function bundle(input) {
     banner: { js: 'const importMetaUrl=require("node:url").pathToFileURL(__filename).href;' },
     ...input,
   });
-  return result.outputFiles[0].text;
+  return ascii(result.outputFiles[0].text);
+}
+
+/** esbuild leaves letters beyond ASCII in regular expressions and comments. An escape means the same wherever they are. */
+function ascii(text) {
+  return text.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /**
@@ -199,8 +205,28 @@ function embedAddon(architectures) {
   };
 }
 
-/** Shell to the first line's reader, a string and a comment to Node's. */
-function header() {
+/**
+ * Shell to the first line's reader, a string and a comment to Node's. `size` is that of the JavaScript behind it. Node is
+ * told to take that many bytes from where the header ends; numbers have a fixed width, so that the header's own is known.
+ */
+function header(size) {
+  const text = headerAround(0, size);
+  return headerAround(text.length, size);
+}
+
+function headerAround(start, size) {
+  const at = (value) => String(value).padStart(9);
+  const loader = [
+    'const fs=require("fs"),path=require("path"),file=path.resolve(process.argv[1])',
+    `fd=fs.openSync(file),code=Buffer.alloc(${at(size)})`,
+  ].join(",");
+  const run = 'const parameters=["require","module","exports","__filename","__dirname"]';
+  const compiled = 'require("vm").compileFunction(code.latin1Slice(),parameters,{filename:file})';
+  const node = [
+    `${loader};fs.readSync(fd,code,0,code.length,${at(start)});fs.closeSync(fd)`,
+    'process.argv[1]=file;process.title=[path.basename(file),...process.argv.slice(2)].join(" ")',
+    `${run};${compiled}(require,module,exports,file,path.dirname(file))`,
+  ].join(";");
   return `#!/bin/sh
 ":" /*
 file=$0
@@ -213,7 +239,7 @@ for node in "$SVC_NODE" "$here/node" "$here/../node_modules/.bin/node" "$(comman
   major=\${version#v}; minor=\${major#*.}; major=\${major%%.*}; minor=\${minor%%.*}
   case $major$minor in *[!0-9]*|"") continue;; esac
   if [ "$major" -gt ${oldestNode.major} ] || { [ "$major" -eq ${oldestNode.major} ] && [ "$minor" -ge ${oldestNode.minor} ]; }; then
-    exec "$node" ${nodeFlags.join(" ")} "$0" "$@"
+    exec "$node" ${nodeFlags.join(" ")} -e '${node}' -- "$0" "$@"
   fi
   found="$found $node is $version;"
 done

@@ -1,6 +1,7 @@
 /** Connections from the API server to node agents. */
 import { readFileSync } from "node:fs";
-import { Agent, type Dispatcher } from "undici";
+import type { IncomingMessage } from "node:http";
+import { Agent, type RequestOptions, request } from "node:https";
 import type { Node } from "../api/core/node.ts";
 import { StatusError } from "../api/status.ts";
 import type { AgentConnectionConfig } from "./config.ts";
@@ -18,7 +19,7 @@ export interface AgentAnswer {
 
 export class AgentConnections implements AsyncDisposable {
   readonly #config: AgentConnectionConfig;
-  #dispatcher: Dispatcher | undefined;
+  #connections: Agent | undefined;
 
   constructor(config: AgentConnectionConfig) {
     this.#config = config;
@@ -26,25 +27,45 @@ export class AgentConnections implements AsyncDisposable {
 
   /** Resolves when the answer's headers are in. Throws a `StatusError` 503 or 500 when the agent cannot be asked. */
   async get(node: Node, path: string, signal: AbortSignal): Promise<AgentAnswer> {
-    const origin = `https://${this.#addressOf(node)}:${node.status?.daemonEndpoints?.kubeletEndpoint?.Port || AGENT_PORT}`;
+    const host = this.#addressOf(node);
+    const port = node.status?.daemonEndpoints?.kubeletEndpoint?.Port || AGENT_PORT;
     try {
-      this.#dispatcher ??= this.#connect();
-      const { statusCode, headers, body } = await this.#dispatcher.request({ origin, path, method: "GET", signal });
-      const type = headers["content-type"];
-      return { status: statusCode, contentType: typeof type === "string" ? type : "text/plain", body };
+      this.#connections ??= this.#connect();
+      const answer = await this.#ask({ agent: this.#connections, host, port, path, signal });
+      return {
+        status: answer.statusCode ?? 0,
+        contentType: answer.headers["content-type"] ?? "text/plain",
+        body: answer,
+      };
     } catch (error) {
       signal.throwIfAborted();
       const why = error instanceof Error ? error.message : String(error);
-      throw new StatusError(500, "InternalError", `Get "${origin}${path}": ${why}`, { cause: error });
+      const url = `https://${host.includes(":") ? `[${host}]` : host}:${port}${path}`;
+      throw new StatusError(500, "InternalError", `Get "${url}": ${why}`, { cause: error });
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#dispatcher?.destroy();
+    this.#connections?.destroy();
   }
 
-  #connect(): Dispatcher {
-    const { clientCertificate, certificateAuthorityFile, timeoutMs } = this.#config;
+  async #ask(options: RequestOptions): Promise<IncomingMessage> {
+    const { timeoutMs } = this.#config;
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const asking = request(options);
+    // Until the headers are in: a log that is followed may stay silent for as long as its container does.
+    asking.setTimeout(timeoutMs, () => asking.destroy(new Error(`no answer within ${timeoutMs} ms`)));
+    asking.on("error", reject);
+    asking.on("response", (answer) => {
+      asking.setTimeout(0);
+      resolve(answer);
+    });
+    asking.end();
+    return await promise;
+  }
+
+  #connect(): Agent {
+    const { clientCertificate, certificateAuthorityFile } = this.#config;
     const identity =
       clientCertificate === undefined
         ? {}
@@ -53,20 +74,14 @@ export class AgentConnections implements AsyncDisposable {
       certificateAuthorityFile === undefined
         ? { rejectUnauthorized: false }
         : { ca: readFileSync(certificateAuthorityFile) };
-    return new Agent({
-      connect: { ...identity, ...trust, timeout: timeoutMs },
-      connections: CONNECTIONS_MAX,
-      // A log that is followed may stay silent for as long as its container does.
-      bodyTimeout: 0,
-      headersTimeout: timeoutMs,
-    });
+    return new Agent({ ...identity, ...trust, keepAlive: true, maxSockets: CONNECTIONS_MAX });
   }
 
   #addressOf(node: Node): string {
     const addresses = node.status?.addresses ?? [];
     for (const type of this.#config.preferredAddressTypes) {
       const address = addresses.find((candidate) => candidate.type === type)?.address;
-      if (address) return address.includes(":") ? `[${address}]` : address;
+      if (address) return address;
     }
     const types = this.#config.preferredAddressTypes.join(" ");
     const name = node.metadata?.name ?? "";

@@ -127,5 +127,8 @@ function unitCommand(argv: readonly string[]): readonly string[] {
   const flags = argv.filter((word) => !/^--?print[-_]systemd[-_]unit(?:=.*)?$/.test(word));
   const script = process.argv[1] ?? "";
   const isScript = script !== "" && script !== process.execPath;
-  return [...(isScript ? [process.execPath, ...process.execArgv, script] : [process.execPath]), "up", ...flags];
+  // The single file starts Node by itself; it is to find the one that runs now.
+  const single = isScript && process.execArgv.includes("-e");
+  const program = single ? ["/usr/bin/env", `SVC_NODE=${process.execPath}`, script] : [process.execPath];
+  return [...program, ...(isScript && !single ? [...process.execArgv, script] : []), "up", ...flags];
 }
