@@ -164,7 +164,7 @@ function fromForm<T extends ApiObject>(registry: Registry<T>, value: unknown): T
   return rest as T;
 }
 
-/** The applier's entry gets the time of an apply that changed something; `unchanged` were there before one that did not. */
+/** The applier's entry gets the time of an apply that changed something. `unchanged` are given for others. */
 function stamped<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,

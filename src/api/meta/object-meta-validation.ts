@@ -11,6 +11,7 @@ import {
 import { index } from "../../schema/field-path.ts";
 import type { ApiObject, Kind } from "../kind.ts";
 import { nonNegative } from "./bounds.ts";
+import { validateManagedFields } from "./field-manager.ts";
 import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName, validateName } from "./names.ts";
 import type { ObjectMeta } from "./object-meta.ts";
 
@@ -36,6 +37,7 @@ export function validateObjectMeta(meta: ObjectMeta, kind: MetaRules): readonly 
     ...validateAnnotations(meta.annotations),
     ...validateOwners(meta.ownerReferences),
     ...validateFinalizers(meta.finalizers ?? [], kind),
+    ...validateManagedFields(meta.managedFields),
   ];
 }
 
@@ -144,12 +146,13 @@ export function validateObjectMetaUpdate(next: ApiObject, previous: ApiObject, k
       errors.push(forbiddenField("metadata.finalizers", detail));
     }
   }
-  const { labels, annotations, ownerReferences, finalizers = [] } = next.metadata ?? {};
+  const { labels, annotations, ownerReferences, finalizers = [], managedFields } = next.metadata ?? {};
   return [
     ...errors,
     ...validateLabels(labels),
     ...validateAnnotations(annotations),
     ...validateOwners(ownerReferences),
     ...validateFinalizers(finalizers, kind),
+    ...validateManagedFields(managedFields),
   ];
 }

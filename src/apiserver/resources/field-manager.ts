@@ -1,9 +1,6 @@
+import { FIELD_MANAGER_MAX_BYTES, isPrintable } from "../../api/meta/field-manager.ts";
 import type { Writer } from "../../registry/field-tracking.ts";
 import type { RequestContext } from "../context.ts";
-
-/** As for managers that clients name themselves. */
-export const FIELD_MANAGER_MAX_BYTES = 128;
-const UNPRINTABLE = /[\p{C}\p{Z}]/u;
 
 /** Who writes: the manager that the client names, or else its program (`kubectl` of `kubectl/v1.33.1 (linux)`). */
 export function writerOf(context: RequestContext, fieldManager: string): Writer {
@@ -15,7 +12,7 @@ function programOf(agent: string | undefined): string {
   let program = "";
   let bytes = 0;
   for (const character of (agent ?? "").split("/")[0]!) {
-    if (character !== " " && UNPRINTABLE.test(character)) continue;
+    if (!isPrintable(character)) continue;
     bytes += Buffer.byteLength(character);
     if (bytes > FIELD_MANAGER_MAX_BYTES) break;
     program += character;

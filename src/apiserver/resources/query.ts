@@ -1,5 +1,6 @@
 /** The query parameters of the verbs, checked as Kubernetes checks them. */
 
+import { validateFieldManager } from "../../api/meta/field-manager.ts";
 import type { DeleteOptions as SentDeleteOptions } from "../../api/meta/options.ts";
 import { badRequest, invalid } from "../../api/status.ts";
 import type { DeleteOptions, PropagationPolicy } from "../../registry/delete.ts";
@@ -12,10 +13,8 @@ import {
   notSupported,
   renderFieldError,
   requiredField,
-  tooLong,
 } from "../../schema/field-error.ts";
 import { isTrue } from "../request-info.ts";
-import { FIELD_MANAGER_MAX_BYTES } from "./field-manager.ts";
 
 /** The spelling in which options are named in errors. */
 const OPTIONS_GROUP = "meta.k8s.io";
@@ -54,7 +53,11 @@ export function applyQuery(query: URLSearchParams): ApplyQuery {
 function checkedWrite(kind: string, query: URLSearchParams, found: readonly FieldError[]): WriteQuery {
   const fieldValidation = query.get("fieldValidation") ?? "";
   const fieldManager = query.get("fieldManager") ?? "";
-  const errors = [...found, ...managerErrors(fieldManager), ...dryRunErrors(query.getAll("dryRun"))];
+  const errors = [
+    ...found,
+    ...validateFieldManager(fieldManager, "fieldManager"),
+    ...dryRunErrors(query.getAll("dryRun")),
+  ];
   if (!["", "Ignore", "Warn", "Strict"].includes(fieldValidation)) {
     errors.push(notSupported("fieldValidation", fieldValidation, ["", "Ignore", "Strict", "Warn"]));
   }
@@ -156,19 +159,6 @@ function dryRunErrors(values: readonly string[]): FieldError[] {
   if (values.every((value) => value === "All")) return [];
   const list = `[]string{${values.map((value) => JSON.stringify(value)).join(", ")}}`;
   return [{ ...notSupported("dryRun", "", ["All"]), badValue: bare(list) }];
-}
-
-function managerErrors(manager: string): FieldError[] {
-  const errors: FieldError[] = [];
-  if (Buffer.byteLength(manager) > FIELD_MANAGER_MAX_BYTES)
-    errors.push(tooLong("fieldManager", FIELD_MANAGER_MAX_BYTES));
-  for (const [index, character] of [...manager].entries()) {
-    if (/[^\p{C}]/u.test(character) || character === " ") continue;
-    const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
-    errors.push(invalidField("fieldManager", manager, `invalid character U+${code} (at position ${index})`));
-    break;
-  }
-  return errors;
 }
 
 function matchErrors(match: string | undefined, version: string | undefined, token: string): FieldError[] {
