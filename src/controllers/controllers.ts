@@ -24,6 +24,16 @@ const entries: Readonly<Record<string, Entry>> = {
     groups: SERVICE_ACCOUNTS,
     load: async () => (await import("./namespace/namespace-controller.ts")).runNamespaceController,
   },
+  "pv-protection": {
+    user: "system:serviceaccount:kube-system:pv-protection-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./volume-protection/volume-protection-controller.ts")).runVolumeProtection,
+  },
+  "pvc-protection": {
+    user: "system:serviceaccount:kube-system:pvc-protection-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./volume-protection/volume-protection-controller.ts")).runClaimProtection,
+  },
   scheduler: {
     user: "system:kube-scheduler",
     load: async () => (await import("./scheduler/scheduler.ts")).runScheduler,
