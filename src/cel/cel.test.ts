@@ -111,6 +111,8 @@ t.test("compile() bounds the length and the depth of expressions", (t) => {
   t.match(errorsOf(`${"[".repeat(300)}${"]".repeat(300)}`), /expression recursion limit exceeded: 250/);
   t.match(errorsOf(`x${".a".repeat(40_000)}`), /expression recursion limit exceeded: 250/);
   t.match(errorsOf(`1${"+1".repeat(40_000)}`), /expression recursion limit exceeded: 250/);
+  t.match(errorsOf(`1${"+1".repeat(250)}`), /expression recursion limit exceeded: 250/);
+  t.equal(errorsOf(`1${"+1".repeat(249)}`), "none");
   t.match(errorsOf(`${"!".repeat(90_001)}true`), /none/);
   t.match(errorsOf(`[{1: 1}]${".map(a, {a: a})".repeat(60)}`), /the type of this is too large/);
   t.equal(errorsOf(Array(5000).fill("true").join(" && ")), "none");
@@ -128,6 +130,8 @@ t.test("evaluate() forgives what fails when the other side decides", (t) => {
   const cases: Readonly<Record<string, boolean | string>> = {
     "1 / 0 == 1 || true": true,
     "true || 1 / 0 == 1": true,
+    "has({'a': dyn(1)}.a.b) || {'a': dyn(null)}.?a.?b.hasValue()": false,
+    "{'a': dyn(1)}.a.b == 1": "no such key: b",
     "1 / 0 == 1 && false": false,
     "1 / 0 == 1 || false": "division by zero",
     "[0, 1].exists(i, 1 / i == 1)": true,

@@ -1,24 +1,26 @@
 /** Reaching into values: `a.b`, `a[i]`, `has(a.b)`, and their optional forms. */
 import { Uint } from "./order.ts";
-import { fail, List, MapValue, Optional, type Value } from "./value.ts";
+import { typeText } from "./types.ts";
+import { fail, List, MapValue, Optional, typeOfValue, type Value } from "./value.ts";
 
 export function memberOf(value: Value, name: string): Value {
   if (value instanceof MapValue) return value.member(name) ?? found(value.member(name), `no such key: ${name}`);
   if (value instanceof Optional) return optionalMember(value, name);
-  return fail(`no such overload`);
+  return value instanceof List ? noPlace("string") : fail(`no such key: ${name}`);
 }
 
+/** What has no members has not this one: Kubernetes asks for no failure there. */
 export function hasMember(value: Value, name: string): boolean {
+  if (value instanceof List) return noPlace("string");
   if (value instanceof MapValue) return value.hasMember(name);
-  if (value instanceof Optional) return value.value !== undefined && hasMember(value.value, name);
-  return fail("no such overload");
+  return value instanceof Optional && value.value !== undefined && hasMember(value.value, name);
 }
 
 /** `a.?b`: what is not there is nothing rather than a failure. */
 export function optionalMember(value: Value, name: string): Optional {
   if (value instanceof Optional) return value.value === undefined ? value : optionalMember(value.value, name);
-  if (!(value instanceof MapValue)) return fail("no such overload");
-  const member = value.member(name);
+  if (value instanceof List) return noPlace("string");
+  const member = value instanceof MapValue ? value.member(name) : undefined;
   return member === undefined ? Optional.none : Optional.of(member);
 }
 
@@ -41,8 +43,7 @@ export function optionalElement(value: Value, index: Value): Optional {
     const place = placeIn(index);
     return place >= 0 && place < value.size ? Optional.of(value.at(place)) : Optional.none;
   }
-  if (!(value instanceof MapValue)) return fail("no such overload");
-  const member = value.get(index);
+  const member = value instanceof MapValue ? value.get(index) : undefined;
   return member === undefined ? Optional.none : Optional.of(member);
 }
 
@@ -54,11 +55,15 @@ function found(value: Value | undefined, otherwise: string): Value {
 /** Whole numbers of any type are places; one that no list has is -1. */
 function placeIn(index: Value): number {
   const number = index instanceof Uint ? Number(index.value) : typeof index === "bigint" ? Number(index) : index;
-  if (typeof number !== "number") return fail("no such overload");
+  if (typeof number !== "number") return noPlace(typeText(typeOfValue(index)));
   if (!Number.isInteger(number)) return fail(`unsupported index value: ${number}`);
   return number;
 }
 
 function shownIndex(index: Value): string {
   return index instanceof Uint ? String(index.value) : String(index);
+}
+
+function noPlace(type: string): never {
+  return fail(`unsupported index type '${type}' in list`);
 }

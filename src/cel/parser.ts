@@ -31,8 +31,6 @@ const expectedOperand = `{${[...startsOperand.map((word) => `'${word}'`), ...lit
 const relations: ReadonlySet<string> = new Set(["<", "<=", ">=", ">", "==", "!=", "in"]);
 const sums: ReadonlySet<string> = new Set(["+", "-"]);
 const products: ReadonlySet<string> = new Set(["*", "/", "%"]);
-/** Macros make one level of what is written up to this many levels of tree. */
-const MACRO_LEVELS = 4;
 const INT_MAX = 2n ** 63n - 1n;
 const UINT_MAX = 2n ** 64n - 1n;
 
@@ -178,7 +176,11 @@ class Parser {
     const args = this.#list(")", () => this.#expr(), false);
     if (isMacro(name, args.length, target !== undefined)) {
       const expanded = expandMacro({ offset: open.offset, name, args, ...(target && { target }) });
-      if (!(expanded instanceof SyntaxMistake)) return expanded;
+      if (!(expanded instanceof SyntaxMistake)) {
+        // As deep as it is written: what a macro adds is not the writer's.
+        this.#heights.set(expanded, this.#heightAbove(target === undefined ? args : [target, ...args]));
+        return expanded;
+      }
       this.#mistakes.push(expanded);
       return literal(open.offset, null);
     }
@@ -342,17 +344,23 @@ class Parser {
 
   /** Every new node passes here: trees are only as deep as they can be walked. */
   #node(expr: Expr): Expr {
-    if (this.#heightOf(expr) > MACRO_LEVELS * NESTING_MAX) this.#tooDeep();
+    if (this.#heightOf(expr) > NESTING_MAX) this.#tooDeep();
     return expr;
   }
 
   #heightOf(expr: Expr): number {
     let height = this.#heights.get(expr);
     if (height === undefined) {
-      height = 1 + Math.max(0, ...children(expr).map((child) => this.#heightOf(child)));
+      height = this.#heightAbove(children(expr));
       this.#heights.set(expr, height);
     }
     return height;
+  }
+
+  #heightAbove(exprs: readonly Expr[]): number {
+    let highest = 0;
+    for (const expr of exprs) highest = Math.max(highest, this.#heightOf(expr));
+    return highest + 1;
   }
 
   #tooDeep(): never {

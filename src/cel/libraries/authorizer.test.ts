@@ -2,7 +2,14 @@ import t from "tap";
 import { compile } from "../cel.ts";
 import { environment } from "../environment.ts";
 import { nameForms } from "../name-forms-harness.ts";
-import { type Answer, authorizerType, authorizerValue, type Question } from "./authorizer.ts";
+import {
+  type Answer,
+  authorizerType,
+  authorizerValue,
+  type Question,
+  resourceCheckType,
+  resourceCheckValue,
+} from "./authorizer.ts";
 
 const names = environment({ variables: { authorizer: authorizerType }, nameForms });
 
@@ -61,6 +68,22 @@ t.test("authorizer refuses questions without an object", (t) => {
   t.equal(ask("authorizer.group('').resource('').check('get').allowed()", yes).result, "resource must not be empty");
   const account = "authorizer.serviceAccount('Not@valid', 'sa').path('/x').check('get').allowed()";
   t.equal(ask(account, yes).result, "Invalid service account namespace");
+  t.end();
+});
+
+t.test("authorizer.requestResource asks for what the request is for", (t) => {
+  const among = environment({ variables: { "authorizer.requestResource": resourceCheckType }, nameForms });
+  const { program } = compile("authorizer.requestResource.check('delete').allowed()", among);
+  const asked: Question[] = [];
+  const resource = resourceCheckValue(
+    (question) => {
+      asked.push(question);
+      return yes;
+    },
+    { group: "apps", resource: "deployments", namespace: "n" },
+  );
+  t.equal(program?.evaluate({ "authorizer.requestResource": resource }).value, true);
+  t.same(asked, [{ group: "apps", resource: "deployments", namespace: "n", verb: "delete" }]);
   t.end();
 });
 
