@@ -74,7 +74,7 @@ bench: packages build $(example) ## figures of this machine: objects, start, mem
 
 .PHONY: fuzz
 fuzz: packages ## feed the readers nonsense, each for a minute (ARGS="--seconds 600 --seed 1")
-	@for reader in schema/json schema/yaml schema/protobuf schema/cbor cel/cel; do node src/$$reader.fuzz.ts $(ARGS) || exit 1; done
+	@for reader in schema/json schema/yaml schema/protobuf schema/cbor schema/json-path schema/structural/load cel/cel; do node src/$$reader.fuzz.ts $(ARGS) || exit 1; done
 
 .PHONY: docs
 docs: packages ## write the generated pages of docs/ anew

@@ -117,13 +117,14 @@ function parseOperand(text: string): Operand {
   throw new JsonPathError(`unrecognized operand in filter: ${text}`);
 }
 
-/** A path that descends at every step could meet every value over and over. */
+/** A path that descends time and again meets values that it has met before: these count once. */
 const FOUND_MAX = 10_000;
 
 function follow(steps: readonly Step[], start: unknown, root: unknown): readonly unknown[] {
   let found: readonly unknown[] = [start];
   for (const step of steps) {
-    found = found.flatMap((value) => taken(step, value, root)).slice(0, FOUND_MAX);
+    const next = found.flatMap((value) => taken(step, value, root));
+    found = (step.kind === "descend" ? [...new Set(next)] : next).slice(0, FOUND_MAX);
   }
   return found;
 }

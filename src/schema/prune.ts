@@ -78,7 +78,7 @@ function listPruner(schema: ListSchema, decoderOf: DecoderOf): Decoder {
       walk.steps.push(position);
       // A list keeps its places: a null that is no value is the default, or refused by validation.
       if (value[position] !== null) decoded.push(decode(value[position], walk));
-      else decoded.push(items.nullable === true ? null : (items.nullDefault ?? null));
+      else decoded.push(items.nullable === true ? null : structuredClone(items.nullDefault ?? null));
       walk.steps.pop();
     }
     return decoded;
@@ -93,7 +93,7 @@ function decodeMember(members: Record<string, unknown>, name: string, value: unk
   if (value === null) {
     const { nullable, nullDefault } = slot.schema;
     if (nullable === true) setMember(members, name, null);
-    else if (nullDefault !== undefined) setMember(members, name, nullDefault);
+    else if (nullDefault !== undefined) setMember(members, name, structuredClone(nullDefault));
     return;
   }
   const decoded = slot.decode(value, walk);
