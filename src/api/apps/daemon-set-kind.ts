@@ -1,7 +1,7 @@
-import { deepEqual } from "../../schema/equal.ts";
 import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/field-error.ts";
+import { semanticEqual } from "../../schema/semantic-equal.ts";
 import { ageColumn, column, integerColumn, nameColumn, wideColumn } from "../columns.ts";
-import { validatePodTemplateSpec } from "../core/pod-template-validation.ts";
+import { podTemplateSpec } from "../core/pod-template.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { neverDecremented, nonNegativeMembers } from "../meta/bounds.ts";
 import { validateImmutableField } from "../meta/immutable.ts";
@@ -14,18 +14,25 @@ import {
   type DaemonSetSpec,
   type DaemonSetUpdateStrategy,
   daemonSet,
+  daemonSetSpec,
   type RollingUpdateDaemonSet,
 } from "./daemon-set.ts";
 import { containerColumns } from "./pod-controller-columns.ts";
 import {
+  countingChanges,
   podNameWarnings,
   prepareForCreate,
-  prepareForUpdate,
   specOf,
   templateDefaults,
   templateWarnings,
 } from "./pod-controller-strategy.ts";
-import { isEmptySelector, isReadable, validateKeptRunning, validateSelected } from "./pod-controller-validation.ts";
+import {
+  isEmptySelector,
+  isReadable,
+  validateKeptRunning,
+  validateSelected,
+  validateTemplate,
+} from "./pod-controller-validation.ts";
 
 /** How many templates the set has had: what was a member of the spec before apps/v1. */
 const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
@@ -59,7 +66,7 @@ function withTemplateGeneration(object: DaemonSet, generation: number): DaemonSe
   return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
-function validateSpec(spec: DaemonSetSpec): readonly FieldError[] {
+function validateSpec(spec: DaemonSetSpec, previous: DaemonSetSpec | undefined): readonly FieldError[] {
   const { selector, template } = spec;
   return [
     ...validateLabelSelector(selector, "spec.selector"),
@@ -67,7 +74,7 @@ function validateSpec(spec: DaemonSetSpec): readonly FieldError[] {
     ...(selector !== undefined && isEmptySelector(selector)
       ? [invalidField("spec.selector", selector, "empty selector is invalid for daemonset")]
       : []),
-    ...validatePodTemplateSpec(template, "spec.template"),
+    ...validateTemplate(template, previous?.template, "spec.template"),
     ...validateKeptRunning(template, "spec.template", "DaemonSet"),
     ...nonNegativeMembers(spec, "spec", ["minReadySeconds"]),
     ...validateUpdateStrategy(spec.updateStrategy ?? {}),
@@ -123,11 +130,13 @@ function validateStatus(next: DaemonSet, previous: DaemonSet): readonly FieldErr
   ];
 }
 
+const countChanges = countingChanges<DaemonSet>(daemonSetSpec);
+
 /** Clients cannot change how many templates there were. */
 function prepareUpdate(next: DaemonSet, previous: DaemonSet): DaemonSet {
-  const changed = !deepEqual(next.spec?.template, previous.spec?.template);
+  const changed = !semanticEqual(podTemplateSpec, next.spec?.template, previous.spec?.template);
   const generation = templateGeneration(previous) + (changed ? 1 : 0);
-  return withTemplateGeneration(prepareForUpdate(next, previous), generation);
+  return withTemplateGeneration(countChanges(next, previous), generation);
 }
 
 const strategy: Strategy<DaemonSet> = {
@@ -136,7 +145,7 @@ const strategy: Strategy<DaemonSet> = {
   prepareForCreate: (object) =>
     withTemplateGeneration(prepareForCreate(object), Math.max(1, templateGeneration(object))),
   prepareForUpdate: prepareUpdate,
-  validate: (object) => (object.spec === undefined ? [] : validateSpec(object.spec)),
+  validate: (object, previous) => (object.spec === undefined ? [] : validateSpec(object.spec, previous?.spec)),
   validateUpdate: (next, previous) =>
     validateImmutableField(next.spec?.selector, previous.spec?.selector, "spec.selector"),
   warnings: (object, previous) => [

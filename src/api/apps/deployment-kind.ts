@@ -1,8 +1,8 @@
 import { deepEqual } from "../../schema/equal.ts";
 import { type FieldError, forbiddenField, invalidField, notSupported } from "../../schema/field-error.ts";
+import { semanticEqual } from "../../schema/semantic-equal.ts";
 import { scaleSubresource } from "../autoscaling/scale-kind.ts";
 import { ageColumn, column, nameColumn, wideColumn } from "../columns.ts";
-import { validatePodTemplateSpec } from "../core/pod-template-validation.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { neverDecremented, nonNegative, nonNegativeMembers } from "../meta/bounds.ts";
 import { validateImmutableField } from "../meta/immutable.ts";
@@ -15,6 +15,7 @@ import {
   type DeploymentStatus,
   type DeploymentStrategy,
   deployment,
+  deploymentSpec,
   type RollingUpdateDeployment,
 } from "./deployment.ts";
 import { containerColumns } from "./pod-controller-columns.ts";
@@ -25,7 +26,14 @@ import {
   templateDefaults,
   templateWarnings,
 } from "./pod-controller-strategy.ts";
-import { isReadable, validateKeptRunning, validateSelected, validateSelector } from "./pod-controller-validation.ts";
+import {
+  isReadable,
+  validateKeptRunning,
+  validateSelected,
+  validateSelector,
+  validateTemplate,
+} from "./pod-controller-validation.ts";
+import { withoutTerminating } from "./replica-status-validation.ts";
 
 const REPLICAS = 1;
 const REVISIONS_KEPT = 10;
@@ -55,14 +63,14 @@ function strategyDefaults(strategy: DeploymentStrategy): DeploymentStrategy {
   return { ...strategy, type, rollingUpdate: { maxUnavailable, maxSurge } };
 }
 
-function validateSpec(spec: DeploymentSpec): readonly FieldError[] {
+function validateSpec(spec: DeploymentSpec, previous: DeploymentSpec | undefined): readonly FieldError[] {
   return [
     ...nonNegative(spec.replicas, "spec.replicas"),
     ...validateSelector(spec.selector, "spec.selector", "deployment"),
     ...(isReadable(spec.selector)
       ? [
           ...validateSelected(spec.selector, spec.template, "spec.template"),
-          ...validatePodTemplateSpec(spec.template, "spec.template"),
+          ...validateTemplate(spec.template, previous?.template, "spec.template"),
           ...validateKeptRunning(spec.template, "spec.template", "ReplicaSet"),
         ]
       : [invalidField("spec.selector", spec.selector, "invalid label selector")]),
@@ -133,21 +141,23 @@ function validateStatus(next: Deployment, previous: Deployment): readonly FieldE
 /** Annotations count too: `kubectl rollout` keeps notes in them. */
 function prepareForUpdate(next: Deployment, previous: Deployment): Deployment {
   const same =
-    deepEqual(next.spec, previous.spec) && deepEqual(next.metadata?.annotations, previous.metadata?.annotations);
+    semanticEqual(deploymentSpec, next.spec, previous.spec) &&
+    deepEqual(next.metadata?.annotations, previous.metadata?.annotations);
   return nextGeneration(keepStatus(next, previous), previous, !same);
 }
 
 function prepareForStatusUpdate(next: Deployment, previous: Deployment): Deployment {
   const { labels: _, ...metadata } = next.metadata ?? {};
   const labels = previous.metadata?.labels;
-  return onlyStatus({ ...next, metadata: labels === undefined ? metadata : { ...metadata, labels } }, previous);
+  const kept = { ...next, metadata: labels === undefined ? metadata : { ...metadata, labels } };
+  return onlyStatus(withoutTerminating(kept, previous), previous);
 }
 
 const strategy: Strategy<Deployment> = {
   setDefaults,
   prepareForCreate,
   prepareForUpdate,
-  validate: (object) => (object.spec === undefined ? [] : validateSpec(object.spec)),
+  validate: (object, previous) => (object.spec === undefined ? [] : validateSpec(object.spec, previous?.spec)),
   validateUpdate: (next, previous) =>
     validateImmutableField(next.spec?.selector, previous.spec?.selector, "spec.selector"),
   warnings: (object, previous) => [

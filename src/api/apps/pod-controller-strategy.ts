@@ -1,5 +1,6 @@
 /** What the strategies of the kinds that make pods have in common. */
-import { deepEqual } from "../../schema/equal.ts";
+import type { ObjectSchema } from "../../schema/schema.ts";
+import { semanticEqual } from "../../schema/semantic-equal.ts";
 import type { PodTemplateSpec } from "../core/pod-template.ts";
 import { podTemplateWarnings, setPodTemplateDefaults } from "../core/pod-template-validation.ts";
 import type { ApiObject } from "../kind.ts";
@@ -15,8 +16,10 @@ export function prepareForCreate<T extends WithSpec>(object: T): T {
   return firstGeneration(dropStatus(object));
 }
 
-export function prepareForUpdate<T extends WithSpec>(next: T, previous: T): T {
-  return nextGeneration(keepStatus(next, previous), previous, !deepEqual(next.spec, previous.spec));
+/** An update keeps the status and counts the changes of the spec, whose schema is given. */
+export function countingChanges<T extends WithSpec>(spec: ObjectSchema): (next: T, previous: T) => T {
+  return (next, previous) =>
+    nextGeneration(keepStatus(next, previous), previous, !semanticEqual(spec, next.spec, previous.spec));
 }
 
 /** The spec of `object`, or of one that its author left empty: Go has no absent structs. */

@@ -8,7 +8,9 @@ import {
   requiredField,
 } from "../../schema/field-error.ts";
 import { child } from "../../schema/field-path.ts";
+import { rulesFor } from "../core/pod-stored-rules.ts";
 import type { PodTemplateSpec } from "../core/pod-template.ts";
+import { validatePodTemplateSpec } from "../core/pod-template-validation.ts";
 import type { LabelSelector } from "../meta/label-selector.ts";
 import { validateLabelSelector } from "../meta/label-selector-validation.ts";
 import { matchesLabels, requirementsOf } from "../meta/selector.ts";
@@ -53,6 +55,15 @@ export function validateSelected(
   if (selects(selector, labels)) return [];
   const field = child(path, "metadata.labels");
   return [invalidMap(field, labels, "`selector` does not match template `labels`")];
+}
+
+/** Rules for the pods of a template; what was stored before some of them came is spared. */
+export function validateTemplate(
+  template: PodTemplateSpec,
+  previous: PodTemplateSpec | undefined,
+  path: string,
+): readonly FieldError[] {
+  return validatePodTemplateSpec(template, path, previous === undefined ? {} : rulesFor(previous));
 }
 
 /** Pods that are to run for ever: they are restarted, and no deadline ends them. */

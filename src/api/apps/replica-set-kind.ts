@@ -1,31 +1,36 @@
 import { type FieldError, invalidField } from "../../schema/field-error.ts";
 import { scaleSubresource } from "../autoscaling/scale-kind.ts";
 import { ageColumn, integerColumn, nameColumn, wideColumn } from "../columns.ts";
-import { validatePodTemplateSpec } from "../core/pod-template-validation.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { nonNegativeMembers } from "../meta/bounds.ts";
 import { validateImmutableField } from "../meta/immutable.ts";
 import { labelSelectorText } from "../meta/selector-text.ts";
-import { statusSubresource } from "../strategy.ts";
+import { onlyStatus, statusSubresource } from "../strategy.ts";
 import { containerColumns } from "./pod-controller-columns.ts";
 import {
+  countingChanges,
   podNameWarnings,
   prepareForCreate,
-  prepareForUpdate,
   specOf,
   templateDefaults,
   templateWarnings,
 } from "./pod-controller-strategy.ts";
-import { isReadable, validateKeptRunning, validateSelected, validateSelector } from "./pod-controller-validation.ts";
-import { type ReplicaSet, type ReplicaSetSpec, replicaSet } from "./replica-set.ts";
-import { validateReplicaStatus } from "./replica-status-validation.ts";
+import {
+  isReadable,
+  validateKeptRunning,
+  validateSelected,
+  validateSelector,
+  validateTemplate,
+} from "./pod-controller-validation.ts";
+import { type ReplicaSet, type ReplicaSetSpec, replicaSet, replicaSetSpec } from "./replica-set.ts";
+import { validateReplicaStatus, withoutTerminating } from "./replica-status-validation.ts";
 
 function setDefaults(object: ReplicaSet): ReplicaSet {
   const spec = specOf(object);
   return { ...object, spec: { ...spec, replicas: spec.replicas ?? 1, template: templateDefaults(spec.template) } };
 }
 
-function validateSpec(spec: ReplicaSetSpec): readonly FieldError[] {
+function validateSpec(spec: ReplicaSetSpec, previous: ReplicaSetSpec | undefined): readonly FieldError[] {
   const { selector, template = {} } = spec;
   return [
     ...nonNegativeMembers(spec, "spec", ["replicas", "minReadySeconds"]),
@@ -33,7 +38,7 @@ function validateSpec(spec: ReplicaSetSpec): readonly FieldError[] {
     ...(isReadable(selector)
       ? [
           ...validateSelected(selector, template, "spec.template"),
-          ...validatePodTemplateSpec(template, "spec.template"),
+          ...validateTemplate(template, previous?.template, "spec.template"),
           ...validateKeptRunning(template, "spec.template", "ReplicaSet"),
         ]
       : [invalidField("spec.selector", selector, "invalid label selector")]),
@@ -43,8 +48,8 @@ function validateSpec(spec: ReplicaSetSpec): readonly FieldError[] {
 const strategy: Strategy<ReplicaSet> = {
   setDefaults,
   prepareForCreate,
-  prepareForUpdate,
-  validate: (object) => (object.spec === undefined ? [] : validateSpec(object.spec)),
+  prepareForUpdate: countingChanges(replicaSetSpec),
+  validate: (object, previous) => (object.spec === undefined ? [] : validateSpec(object.spec, previous?.spec)),
   validateUpdate: (next, previous) =>
     validateImmutableField(next.spec?.selector, previous.spec?.selector, "spec.selector"),
   warnings: (object, previous) => [
@@ -66,7 +71,10 @@ export const replicaSetKind: Kind<ReplicaSet> = {
   verbs: allVerbs,
   subresources: [
     scaleSubresource(({ spec }) => spec?.selector),
-    statusSubresource("ReplicaSet", { validateUpdate: (next) => validateReplicaStatus(next.status) }),
+    statusSubresource("ReplicaSet", {
+      prepareForUpdate: (next, previous) => onlyStatus(withoutTerminating(next, previous), previous),
+      validateUpdate: (next) => validateReplicaStatus(next.status),
+    }),
   ],
   storageName: "replicasets",
   schema: replicaSet,

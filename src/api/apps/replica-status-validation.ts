@@ -1,4 +1,5 @@
 import { type FieldError, invalidField } from "../../schema/field-error.ts";
+import type { ApiObject } from "../kind.ts";
 import { nonNegativeMembers } from "../meta/bounds.ts";
 
 /** What ReplicaSets and ReplicationControllers say of their pods. */
@@ -26,4 +27,15 @@ export function validateReplicaStatus(status: ReplicaStatus | undefined): readon
       ? [invalidField("status.availableReplicas", availableReplicas, "cannot be greater than readyReplicas")]
       : []),
   ];
+}
+
+interface Counted extends ApiObject {
+  readonly status?: { readonly terminatingReplicas?: number | undefined } | undefined;
+}
+
+/** Pods on their way out are counted by a feature that is off: the number goes, unless there was one. */
+export function withoutTerminating<T extends Counted>(next: T, previous: T): T {
+  if (next.status?.terminatingReplicas === undefined || previous.status?.terminatingReplicas !== undefined) return next;
+  const { terminatingReplicas: _, ...status } = next.status;
+  return { ...next, status };
 }

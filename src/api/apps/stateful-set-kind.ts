@@ -10,13 +10,13 @@ import { dns1123Label } from "../meta/names.ts";
 import { statusSubresource } from "../strategy.ts";
 import { containerColumns } from "./pod-controller-columns.ts";
 import {
+  countingChanges,
   prepareForCreate,
-  prepareForUpdate,
   specOf,
   templateDefaults,
   templateWarnings,
 } from "./pod-controller-strategy.ts";
-import { type StatefulSet, type StatefulSetUpdateStrategy, statefulSet } from "./stateful-set.ts";
+import { type StatefulSet, type StatefulSetUpdateStrategy, statefulSet, statefulSetSpec } from "./stateful-set.ts";
 import {
   validateStatefulSet,
   validateStatefulSetStatus,
@@ -96,10 +96,12 @@ function warnings(object: StatefulSet, previous: StatefulSet | undefined): reado
   ];
 }
 
+const countChanges = countingChanges<StatefulSet>(statefulSetSpec);
+
 const strategy: Strategy<StatefulSet> = {
   setDefaults,
   prepareForCreate: (object) => prepareForCreate(withoutGated(object, undefined)),
-  prepareForUpdate: (next, previous) => prepareForUpdate(withoutGated(next, previous), previous),
+  prepareForUpdate: (next, previous) => countChanges(withoutGated(next, previous), previous),
   validate: validateStatefulSet,
   validateUpdate: validateStatefulSetUpdate,
   warnings,

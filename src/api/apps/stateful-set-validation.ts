@@ -1,11 +1,16 @@
 /** Rules of Kubernetes 1.33 for StatefulSets. Pods and claims of their templates are checked when they are made. */
-import { deepEqual } from "../../schema/equal.ts";
 import { type FieldError, forbiddenField, invalidField, notSupported } from "../../schema/field-error.ts";
+import { semanticEqual } from "../../schema/semantic-equal.ts";
 import { neverDecremented, nonNegative, nonNegativeMembers } from "../meta/bounds.ts";
 import { dns1123Label } from "../meta/names.ts";
 import { validateAnnotations, validateLabels } from "../meta/object-meta-validation.ts";
 import { isReadable, validateKeptRunning, validateSelected, validateSelector } from "./pod-controller-validation.ts";
-import type { StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy } from "./stateful-set.ts";
+import {
+  type StatefulSet,
+  type StatefulSetSpec,
+  type StatefulSetUpdateStrategy,
+  statefulSetSpec,
+} from "./stateful-set.ts";
 
 export function validateStatefulSet({ spec }: StatefulSet, previous: StatefulSet | undefined): readonly FieldError[] {
   if (spec === undefined) return [];
@@ -75,7 +80,7 @@ const IMMUTABLE =
   "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
 
 export function validateStatefulSetUpdate(next: StatefulSet, previous: StatefulSet): readonly FieldError[] {
-  const same = deepEqual(fixedPart(next.spec), fixedPart(previous.spec));
+  const same = semanticEqual(statefulSetSpec, fixedPart(next.spec), fixedPart(previous.spec));
   return same ? [] : [forbiddenField("spec", IMMUTABLE)];
 }
 

@@ -1,11 +1,11 @@
 import { containerColumns } from "../apps/pod-controller-columns.ts";
-import { podNameWarnings, prepareForCreate, prepareForUpdate, specOf } from "../apps/pod-controller-strategy.ts";
+import { countingChanges, podNameWarnings, prepareForCreate, specOf } from "../apps/pod-controller-strategy.ts";
 import { ageColumn, column, integerColumn, nameColumn, wideColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { since } from "../meta/human-duration.ts";
 import { labelSelectorText } from "../meta/selector-text.ts";
 import { statusSubresource } from "../strategy.ts";
-import { type CronJob, cronJob } from "./cron-job.ts";
+import { type CronJob, cronJob, cronJobSpec } from "./cron-job.ts";
 import { validateCronJob } from "./cron-job-validation.ts";
 import { setJobTemplateDefaults } from "./job-defaults.ts";
 import { jobWarnings } from "./job-warnings.ts";
@@ -32,7 +32,7 @@ function setDefaults(object: CronJob): CronJob {
 const strategy: Strategy<CronJob> = {
   setDefaults,
   prepareForCreate,
-  prepareForUpdate,
+  prepareForUpdate: countingChanges(cronJobSpec),
   validate: validateCronJob,
   warnings: (object, previous) => [
     ...(previous === undefined ? podNameWarnings(object) : []),

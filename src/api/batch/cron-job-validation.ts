@@ -17,7 +17,7 @@ export function validateCronJob({ metadata, spec }: CronJob, previous: CronJob |
     ...validateSchedule(spec, previous?.spec),
     ...nonNegativeMembers(spec, "spec", ["startingDeadlineSeconds"]),
     ...(previous !== undefined && previous.spec?.timeZone === spec.timeZone ? [] : validateTimeZone(spec.timeZone)),
-    ...validateJobTemplate(spec),
+    ...validateJobTemplate(spec, previous?.spec),
     ...nonNegativeMembers(spec, "spec", ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"]),
     ...(long ? [invalidField("metadata.name", name, "must be no more than 52 characters")] : []),
   ];
@@ -58,12 +58,12 @@ function validateTimeZone(zone: string | undefined): readonly FieldError[] {
 }
 
 /** The jobs' selectors are made when they are. */
-function validateJobTemplate({ jobTemplate }: CronJobSpec): readonly FieldError[] {
+function validateJobTemplate({ jobTemplate }: CronJobSpec, previous: CronJobSpec | undefined): readonly FieldError[] {
   const { spec } = jobTemplate;
   const path = "spec.jobTemplate.spec";
   if (spec === undefined) return [];
   return [
-    ...validateJobSpec(spec, path),
+    ...validateJobSpec(spec, path, previous?.jobTemplate.spec),
     ...(spec.selector === undefined
       ? []
       : [invalidField(`${path}.selector`, spec.selector, "`selector` will be auto-generated")]),

@@ -1,11 +1,11 @@
 import { containerColumns } from "../apps/pod-controller-columns.ts";
-import { podNameWarnings, prepareForCreate, prepareForUpdate } from "../apps/pod-controller-strategy.ts";
+import { countingChanges, podNameWarnings, prepareForCreate } from "../apps/pod-controller-strategy.ts";
 import { ageColumn, column, nameColumn, wideColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { humanDuration } from "../meta/human-duration.ts";
 import { labelSelectorText } from "../meta/selector-text.ts";
 import { statusSubresource } from "../strategy.ts";
-import { type Job, job } from "./job.ts";
+import { type Job, job, jobSpec } from "./job.ts";
 import { labelledAsTemplate, setJobDefaults } from "./job-defaults.ts";
 import { withGeneratedSelector } from "./job-selector.ts";
 import { hasCondition, validateJobStatus } from "./job-status-validation.ts";
@@ -19,7 +19,7 @@ const PODS_STAY =
 const strategy: Strategy<Job> = {
   setDefaults: setJobDefaults,
   prepareForCreate: (object) => labelledAsTemplate(withGeneratedSelector(prepareForCreate(object))),
-  prepareForUpdate,
+  prepareForUpdate: countingChanges(jobSpec),
   validate: validateJob,
   validateUpdate: validateJobUpdate,
   warnings: (object, previous) => [

@@ -1,7 +1,7 @@
 /** What of a job may change, and what its status may become. */
 import { deepEqual } from "../../schema/equal.ts";
 import { type FieldError, invalidField } from "../../schema/field-error.ts";
-import type { PodTemplateSpec } from "../core/pod-template.ts";
+import { type PodTemplateSpec, podTemplateSpec } from "../core/pod-template.ts";
 import { validateImmutableField } from "../meta/immutable.ts";
 import type { Job, JobSpec } from "./job.ts";
 
@@ -22,7 +22,7 @@ export function validateJobUpdate(next: Job, previous: Job): readonly FieldError
   return [
     ...validateCompletions(spec, old),
     ...validateImmutableField(spec.selector, old.selector, "spec.selector"),
-    ...validateImmutableField(spec.template, template, "spec.template"),
+    ...validateImmutableField(spec.template, template, "spec.template", podTemplateSpec),
     ...IMMUTABLE.flatMap((name) => validateImmutableField(spec[name], old[name], `spec.${name}`)),
   ];
 }

@@ -1,8 +1,7 @@
 /** Rules of Kubernetes 1.33 for jobs, and for the jobs that cron jobs describe. */
 import { type FieldError, invalidField, notSupported, requiredField, tooLong } from "../../schema/field-error.ts";
 import { child } from "../../schema/field-path.ts";
-import { validateSelected } from "../apps/pod-controller-validation.ts";
-import { validatePodTemplateSpec } from "../core/pod-template-validation.ts";
+import { validateSelected, validateTemplate } from "../apps/pod-controller-validation.ts";
 import { nonNegativeMembers } from "../meta/bounds.ts";
 import { validateDomainPrefixedPath } from "../meta/domain-prefixed-path.ts";
 import { validateLabelSelector } from "../meta/label-selector-validation.ts";
@@ -27,7 +26,7 @@ export function validateJob(object: Job, previous: Job | undefined): readonly Fi
   const { selector, template } = spec;
   return [
     ...validateGeneratedSelector(object, previous),
-    ...validateJobSpec(spec, "spec"),
+    ...validateJobSpec(spec, "spec", previous?.spec),
     ...(selector === undefined ? [requiredField("spec.selector")] : validateLabelSelector(selector, "spec.selector")),
     ...validateMatch(selector, template),
     ...validateHostNames(object),
@@ -48,7 +47,7 @@ function validateHostNames({ metadata, spec }: Job): readonly FieldError[] {
   return [invalidField("metadata.name", name, `will not able to create pod with invalid DNS label: ${longest}`)];
 }
 
-export function validateJobSpec(spec: JobSpec, path: string): readonly FieldError[] {
+export function validateJobSpec(spec: JobSpec, path: string, previous: JobSpec | undefined): readonly FieldError[] {
   const at = (name: string): string => child(path, name);
   return [
     ...nonNegativeMembers(spec, path, [
@@ -68,7 +67,7 @@ export function validateJobSpec(spec: JobSpec, path: string): readonly FieldErro
     ...(spec.podFailurePolicy === undefined ? [] : validatePodFailurePolicy(spec, at("podFailurePolicy"))),
     ...validateSuccessPolicy(spec, at("successPolicy")),
     ...validatePodReplacementPolicy(spec, at("podReplacementPolicy")),
-    ...validatePodTemplateSpec(spec.template, at("template")),
+    ...validateTemplate(spec.template, previous?.template, at("template")),
     ...validateRestartPolicy(spec, child(at("template"), "spec.restartPolicy")),
   ];
 }

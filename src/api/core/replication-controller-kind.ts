@@ -1,14 +1,14 @@
 import { type FieldError, requiredField } from "../../schema/field-error.ts";
 import { containerColumns } from "../apps/pod-controller-columns.ts";
 import {
+  countingChanges,
   podNameWarnings,
   prepareForCreate,
-  prepareForUpdate,
   specOf,
   templateDefaults,
   templateWarnings,
 } from "../apps/pod-controller-strategy.ts";
-import { validateKeptRunning, validateSelected } from "../apps/pod-controller-validation.ts";
+import { validateKeptRunning, validateSelected, validateTemplate } from "../apps/pod-controller-validation.ts";
 import { validateReplicaStatus } from "../apps/replica-status-validation.ts";
 import { scaleSubresource } from "../autoscaling/scale-kind.ts";
 import { ageColumn, integerColumn, nameColumn, wideColumn } from "../columns.ts";
@@ -16,11 +16,11 @@ import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { nonNegativeMembers } from "../meta/bounds.ts";
 import { labelsText } from "../meta/selector-text.ts";
 import { statusSubresource } from "../strategy.ts";
-import { validatePodTemplateSpec } from "./pod-template-validation.ts";
 import {
   type ReplicationController,
   type ReplicationControllerSpec,
   replicationController,
+  replicationControllerSpec,
 } from "./replication-controller.ts";
 
 type Labels = Readonly<Record<string, string>>;
@@ -45,7 +45,10 @@ function setDefaults(object: ReplicationController): ReplicationController {
   };
 }
 
-function validateSpec(spec: ReplicationControllerSpec): readonly FieldError[] {
+function validateSpec(
+  spec: ReplicationControllerSpec,
+  previous: ReplicationControllerSpec | undefined,
+): readonly FieldError[] {
   const { selector, template } = spec;
   return [
     ...nonNegativeMembers(spec, "spec", ["minReadySeconds"]),
@@ -55,7 +58,7 @@ function validateSpec(spec: ReplicationControllerSpec): readonly FieldError[] {
       ? [requiredField("spec.template")]
       : [
           ...validateSelected({ matchLabels: selector }, template, "spec.template"),
-          ...validatePodTemplateSpec(template, "spec.template"),
+          ...validateTemplate(template, previous?.template, "spec.template"),
           ...validateKeptRunning(template, "spec.template", "ReplicationController"),
         ]),
   ];
@@ -64,8 +67,8 @@ function validateSpec(spec: ReplicationControllerSpec): readonly FieldError[] {
 const strategy: Strategy<ReplicationController> = {
   setDefaults,
   prepareForCreate,
-  prepareForUpdate,
-  validate: (object) => (object.spec === undefined ? [] : validateSpec(object.spec)),
+  prepareForUpdate: countingChanges(replicationControllerSpec),
+  validate: (object, previous) => (object.spec === undefined ? [] : validateSpec(object.spec, previous?.spec)),
   warnings: (object, previous) => [
     ...(previous === undefined ? podNameWarnings(object) : []),
     ...templateWarnings(object, previous, object.spec?.template, "spec.template"),

@@ -1,5 +1,5 @@
 import { type FieldError, invalidField, notSupported } from "../../schema/field-error.ts";
-import { prepareForCreate, prepareForUpdate } from "../apps/pod-controller-strategy.ts";
+import { countingChanges, prepareForCreate } from "../apps/pod-controller-strategy.ts";
 import { ageColumn, column, integerColumn, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { nonNegativeMembers } from "../meta/bounds.ts";
@@ -12,6 +12,7 @@ import {
   type PodDisruptionBudget,
   type PodDisruptionBudgetSpec,
   podDisruptionBudget,
+  podDisruptionBudgetSpec,
 } from "./pod-disruption-budget.ts";
 
 const EVICTION_POLICIES = ["AlwaysAllow", "IfHealthyBudget"];
@@ -44,7 +45,7 @@ function validateStatus({ status }: PodDisruptionBudget): readonly FieldError[] 
 
 const strategy: Strategy<PodDisruptionBudget> = {
   prepareForCreate,
-  prepareForUpdate,
+  prepareForUpdate: countingChanges(podDisruptionBudgetSpec),
   validate: ({ spec }, previous) => validateSpec(spec ?? {}, previous?.spec),
   allowUnconditionalUpdate: false,
 };
