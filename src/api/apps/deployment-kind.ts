@@ -149,7 +149,7 @@ function prepareForUpdate(next: Deployment, previous: Deployment): Deployment {
 function prepareForStatusUpdate(next: Deployment, previous: Deployment): Deployment {
   const { labels: _, ...metadata } = next.metadata ?? {};
   const labels = previous.metadata?.labels;
-  const kept = { ...next, metadata: labels === undefined ? metadata : { ...metadata, labels } };
+  const kept: Deployment = { ...next, metadata: labels === undefined ? metadata : { ...metadata, labels } };
   return onlyStatus(withoutTerminating(kept, previous), previous);
 }
 
