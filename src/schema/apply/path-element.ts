@@ -79,7 +79,22 @@ function spellAnew(text: string): string | undefined {
   }
 }
 
-function keysOf(content: string): readonly (readonly [string, unknown])[] {
+type Keys = readonly (readonly [name: string, value: unknown])[];
+
+/** The keys of the items that were met lately. */
+const keys = new Map<string, Keys>();
+
+function keysOf(content: string): Keys {
+  let known = keys.get(content);
+  if (known === undefined) {
+    known = parseKeys(content);
+    if (keys.size >= SPELLED_MAX) keys.clear();
+    keys.set(content, known);
+  }
+  return known;
+}
+
+function parseKeys(content: string): Keys {
   const parsed: unknown = JSON.parse(content);
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
     throw new SyntaxError(`the keys of a list's item are an object, not ${content}`);
@@ -126,8 +141,6 @@ export function compareElements(a: string, b: string): number {
       return compareText(a, b);
   }
 }
-
-type Keys = ReturnType<typeof keysOf>;
 
 function compareKeys(a: Keys, b: Keys): number {
   for (let place = 0; place < Math.min(a.length, b.length); place++) {
