@@ -272,7 +272,7 @@ class Paths {
     };
   }
 
-  /** Streams and proxies: whatever the method, it is passed on. What can be deleted is a proxy, which takes every one. */
+  /** Streams and proxies: whatever the method, it is passed on. What can be deleted is a proxy, and takes all. */
   #connect(
     path: string,
     { name, kind, verbs }: Subresource,
