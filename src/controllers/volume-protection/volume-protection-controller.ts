@@ -1,4 +1,4 @@
-/** Lets claims and volumes go that are being deleted, once nobody uses them: takes the finalizer away that held them. */
+/** Lets deleted claims and volumes go once nobody uses them: takes away the finalizer that held them. */
 import type { PersistentVolume } from "../../api/core/persistent-volume.ts";
 import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim.ts";
 import { persistentVolumeClaimKind } from "../../api/core/persistent-volume-claim-kind.ts";

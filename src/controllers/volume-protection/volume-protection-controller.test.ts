@@ -1,0 +1,96 @@
+import t from "tap";
+import type { PersistentVolume } from "../../api/core/persistent-volume.ts";
+import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import type { Client, ClientWatchEvent } from "../../client/client.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { seededRandom } from "../../std/random.ts";
+import type { ControllerDeps } from "../controller.ts";
+import { runClaimProtection, runVolumeProtection } from "./volume-protection-controller.ts";
+
+const DELETED = { namespace: "ns", deletionTimestamp: "2026-01-01T00:00:00Z" };
+
+/** Which objects lose a finalizer, and what they keep. */
+type Released = Record<string, readonly string[]>;
+
+function serve(objects: Readonly<Record<string, ApiObject[]>>, released: Released): Client {
+  const client: Partial<Client> = {
+    list: async (kind: Kind) => ({ items: (objects[kind.plural] ?? []) as never[], resourceVersion: "1" }),
+    watch: (_kind: unknown, _query: unknown, signal: AbortSignal) => silent(signal),
+    update: async (_kind: unknown, object: ApiObject) => {
+      released[object.metadata?.name ?? ""] = object.metadata?.finalizers ?? [];
+      return object as never;
+    },
+  };
+  return client as Client;
+}
+
+async function* silent(signal: AbortSignal): AsyncGenerator<ClientWatchEvent<never>> {
+  await new Promise((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}
+
+async function run(
+  controller: (deps: ControllerDeps) => Promise<void>,
+  objects: Readonly<Record<string, ApiObject[]>>,
+  meanwhile: () => void = () => undefined,
+): Promise<Released> {
+  const released: Released = {};
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  const client = serve(objects, released);
+  const running = controller({ client, clock, random: seededRandom(1), log: silentLogger, signal: stop.signal });
+  await clock.advance(100);
+  meanwhile();
+  await clock.advance(2_000);
+  stop.abort();
+  await running;
+  return released;
+}
+
+t.test("runClaimProtection() lets deleted claims go that no pod of a node uses", async (t) => {
+  const claim = (name: string, metadata: object = DELETED): PersistentVolumeClaim => ({
+    metadata: { name, finalizers: ["kubernetes.io/pvc-protection", "example.com/kept"], ...metadata },
+  });
+  const pod = (name: string, nodeName: string | undefined, volume: object): Pod => ({
+    metadata: { name, namespace: "ns" },
+    spec: { nodeName, containers: [], volumes: [{ name: "data", ...volume }] },
+  });
+  const pods = [
+    pod("a", "node", { persistentVolumeClaim: { claimName: "used" } }),
+    pod("b", "node", { ephemeral: {} }),
+    pod("c", undefined, { persistentVolumeClaim: { claimName: "waited-for" } }),
+  ];
+  const persistentvolumeclaims = [
+    claim("used"),
+    claim("b-data"),
+    claim("waited-for"),
+    claim("unused"),
+    claim("wanted", { namespace: "ns" }),
+  ];
+  t.same(await run(runClaimProtection, { persistentvolumeclaims, pods }), {
+    "waited-for": ["example.com/kept"],
+    unused: ["example.com/kept"],
+  });
+  t.match(
+    await run(runClaimProtection, { persistentvolumeclaims, pods }, () => pods.splice(0, 1)),
+    { used: ["example.com/kept"] },
+    "its pod went later",
+  );
+});
+
+t.test("runVolumeProtection() lets deleted volumes go that are not bound", async (t) => {
+  const volume = (name: string, phase: "Bound" | "Released"): PersistentVolume => ({
+    metadata: {
+      name,
+      deletionTimestamp: DELETED.deletionTimestamp,
+      finalizers: ["kubernetes.io/pv-protection"],
+    },
+    status: { phase },
+  });
+  const persistentvolumes = [volume("bound", "Bound"), volume("released", "Released")];
+  t.same(await run(runVolumeProtection, { persistentvolumes }), { released: [] });
+});
