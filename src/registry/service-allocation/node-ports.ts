@@ -1,6 +1,6 @@
 /** Ports that services have on every node. Who has which is what the services themselves say. */
 import type { Service } from "../../api/core/service.ts";
-import { nodePortsOf, specOf } from "../../api/core/service-types.ts";
+import { mayHaveNodePorts } from "../../api/core/service-types.ts";
 import type { RandomSource } from "../../std/random.ts";
 import type { Revision } from "../../storage/store.ts";
 import type { Registry, Scope } from "../registry.ts";
@@ -36,18 +36,16 @@ export class NodePorts {
       if (revision !== undefined && cache.shows(revision)) this.#reserved.delete(port);
     }
     const used = new Set(this.#reserved.keys());
-    for (const { object } of cache.list("").items) {
-      for (const port of portsOf(object)) used.add(port);
-    }
+    for (const { object } of cache.list(this.#services.objects.prefix()).items) addPorts(object, used);
     return new PortTaking(this.#range, this.#random, used, dryRun ? undefined : this.#reserved);
   }
 }
 
-/** All ports of the service on the nodes. */
-function portsOf(service: Service): readonly number[] {
-  const spec = specOf(service);
-  const { healthCheckNodePort = 0 } = spec;
-  return healthCheckNodePort === 0 ? nodePortsOf(spec) : [...nodePortsOf(spec), healthCheckNodePort];
+/** Looks at all services, most of which have none: nothing is made on the way. */
+function addPorts({ spec }: Service, used: Set<number>): void {
+  if (spec === undefined || !mayHaveNodePorts(spec)) return;
+  if (spec.healthCheckNodePort) used.add(spec.healthCheckNodePort);
+  for (const { nodePort } of spec.ports ?? []) if (nodePort) used.add(nodePort);
 }
 
 /** A port cannot be had; the message says why, in Kubernetes' words. */
