@@ -32,17 +32,22 @@ const operators = ["==", "!=", "<=", ">=", "&&", "||"];
 const single = "<>[]{}().,-!?:+*/%";
 const keywords = new Set(["in", "true", "false", "null"]);
 
-/** Throws a `SyntaxMistake` where no word begins. */
-export function tokenize(source: string): readonly Token[] {
+/** What begins no word is reported, and passed over. */
+export function tokenize(source: string, mistakes: SyntaxMistake[]): readonly Token[] {
   const tokens: Token[] = [];
   let at = skip(source, 0);
   while (at < source.length) {
     const token = tokenAt(source, at);
-    tokens.push(token);
-    at = skip(source, at + token.text.length);
+    if (typeof token === "string") mistakes.push(unreadable(token, at));
+    else tokens.push(token);
+    at = skip(source, at + (typeof token === "string" ? token : token.text).length);
   }
   tokens.push({ kind: "<EOF>", text: "<EOF>", offset: source.length });
   return tokens;
+}
+
+function unreadable(text: string, offset: number): SyntaxMistake {
+  return new SyntaxMistake(`Syntax error: token recognition error at: '${text}'`, offset);
 }
 
 function skip(source: string, at: number): number {
@@ -51,7 +56,8 @@ function skip(source: string, at: number): number {
   return blank.lastIndex;
 }
 
-function tokenAt(source: string, offset: number): Token {
+/** The text that begins no word, where none begins. */
+function tokenAt(source: string, offset: number): Token | string {
   const quote = match(stringStart, source, offset);
   if (quote !== undefined) return stringToken(source, offset, quote);
   const word = match(name, source, offset);
@@ -64,8 +70,8 @@ function tokenAt(source: string, offset: number): Token {
   if (operators.includes(pair)) return { kind: pair, text: pair, offset };
   const letter = pair[0] ?? "";
   if (single.includes(letter)) return { kind: letter, text: letter, offset };
-  const shown = String.fromCodePoint(source.codePointAt(offset) ?? 0);
-  throw new SyntaxMistake(`Syntax error: token recognition error at: '${shown}'`, offset);
+  // Half an operator is taken together with what stands in the place of the other half.
+  return "|&=".includes(letter) ? pair : String.fromCodePoint(source.codePointAt(offset) ?? 0);
 }
 
 function numberKind(text: string): TokenKind {
@@ -73,9 +79,9 @@ function numberKind(text: string): TokenKind {
   return !text.startsWith("0x") && /[.eE]/.test(text) ? "NUM_FLOAT" : "NUM_INT";
 }
 
-function stringToken(source: string, offset: number, start: string): Token {
+function stringToken(source: string, offset: number, start: string): Token | string {
   const literal = stringLiteral(source, offset, start);
-  if (typeof literal === "string") throw new SyntaxMistake(literal, offset);
+  if (typeof literal === "string") return literal;
   const kind = /^[bB]/.test(start) ? "BYTES" : "STRING";
   return { kind, text: source.slice(offset, literal.end), offset, value: literal.value };
 }

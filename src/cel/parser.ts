@@ -31,6 +31,7 @@ const expectedOperand = `{${[...startsOperand.map((word) => `'${word}'`), ...lit
 const relations: ReadonlySet<string> = new Set(["<", "<=", ">=", ">", "==", "!=", "in"]);
 const sums: ReadonlySet<string> = new Set(["+", "-"]);
 const products: ReadonlySet<string> = new Set(["*", "/", "%"]);
+const ERRORS_MAX = 100;
 const INT_MAX = 2n ** 63n - 1n;
 const UINT_MAX = 2n ** 64n - 1n;
 
@@ -43,13 +44,14 @@ export function parse(source: string): Parsed {
   }
   const mistakes: SyntaxMistake[] = [];
   try {
-    const expr = new Parser(tokenize(source), mistakes).whole();
+    const expr = new Parser(tokenize(source, mistakes), mistakes).whole();
     if (mistakes.length === 0) return { expr };
   } catch (error) {
     if (!(error instanceof SyntaxMistake)) throw error;
     mistakes.push(error);
   }
-  return { errors: mistakes.slice(0, 100).map(({ message, offset }) => locate(source, offset, message)) };
+  const inOrder = mistakes.sort((a, b) => a.offset - b.offset).slice(0, ERRORS_MAX);
+  return { errors: inOrder.map(({ message, offset }) => locate(source, offset, message)) };
 }
 
 class Parser {

@@ -22,14 +22,14 @@ const simpleEscapes: Readonly<Record<string, string>> = {
 };
 const numericEscape = /\\(?:[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2}))/y;
 
-/** The literal that begins at `offset` with `start` (prefix and quotes), or what is wrong with it. */
+/** The literal that begins at `offset` with `start` (prefix and quotes), or the text up to where it goes wrong. */
 export function stringLiteral(source: string, offset: number, start: string): StringLiteral | string {
   const quotes = /["']+$/.exec(start)?.[0] ?? '"';
   const prefix = start.slice(0, -quotes.length).toLowerCase();
   const from = offset + start.length;
   const close = closing(source, from, quotes, prefix.includes("r"));
-  if (close < 0) return `Syntax error: token recognition error at: '${source.slice(offset, lineEnd(source, offset))}'`;
   const end = close + quotes.length;
+  if (close < 0) return source.slice(offset, lineEnd(source, from));
   const raw = source.slice(from, close);
   // Line ends of multi-line texts are the same whoever saved the file.
   const body = quotes.length === 3 || raw.includes("\r") ? raw.replaceAll(/\r\n?/g, "\n") : raw;
@@ -38,7 +38,7 @@ export function stringLiteral(source: string, offset: number, start: string): St
     return { value: bytes ? new TextEncoder().encode(body) : body, end };
   }
   const value = bytes ? unescapeBytes(body) : unescapeText(body);
-  return value === undefined ? "Syntax error: unable to unescape string" : { value, end };
+  return value === undefined ? source.slice(offset, end) : { value, end };
 }
 
 /** The place of the closing quotes; -1 when there is none, or an escape that does not exist. */
