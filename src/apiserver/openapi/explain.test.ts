@@ -10,6 +10,11 @@ const cases: readonly Said[] = [
   ["explain --api-version=autoscaling/v1 hpa.spec", /targetCPUUtilizationPercentage/],
   ["explain networkpolicies.networking.svc.io.spec.ingress", /GROUP: +networking\.svc\.io/],
   ["explain customresourcedefinitions.spec.versions.schema", /openAPIV3Schema/],
+  // As kubectl before 1.27 asks: version 2, in protobuf.
+  [
+    "explain pod.spec.containers --output=plaintext-openapiv2",
+    /imagePullPolicy\t<string>\n +When the image is fetched/,
+  ],
   ["explain pod.spec.nothing", /field "nothing" does not exist/],
 ];
 
