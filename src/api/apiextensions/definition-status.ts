@@ -1,0 +1,137 @@
+/**
+ * What a definition's status says once somebody has looked: whether its names are free, whether it is in use, whether it
+ * may stand in its group. Pure: whoever serves definitions calls these, writes the result, and then serves the kind.
+ */
+import { deepEqual } from "../../schema/equal.ts";
+import { type ApprovalState, approvalOf, isProtected } from "./approval.ts";
+import type {
+  CustomResourceDefinition,
+  CustomResourceDefinitionCondition,
+  CustomResourceDefinitionNames,
+  CustomResourceDefinitionStatus,
+} from "./custom-resource-definition.ts";
+
+type Condition = Omit<CustomResourceDefinitionCondition, "lastTransitionTime">;
+
+const none: CustomResourceDefinitionNames = { plural: "", kind: "" };
+
+/**
+ * Accepts the names that no other definition of the group has; those that are taken stay what they were. `now` is as
+ * `metadata` has times.
+ */
+export function withAcceptedNames(
+  definition: CustomResourceDefinition,
+  others: readonly CustomResourceDefinition[],
+  now: string,
+): CustomResourceDefinition {
+  const { spec, status = {} } = definition;
+  const taken = others
+    .filter((other) => other.metadata?.name !== definition.metadata?.name && other.spec.group === spec.group)
+    .map((other) => other.status?.acceptedNames ?? none);
+  const { names, conflict } = acceptedOf(spec.names, status.acceptedNames ?? none, taken);
+  const found: Condition[] = [conflict ?? NO_CONFLICTS, establishmentOf(definition, conflict === undefined)];
+  if (isProtected(spec.group)) found.push(approvalCondition(definition));
+  return withStatus(definition, { ...status, acceptedNames: names, conditions: merged(status.conditions, found, now) });
+}
+
+/** To be called when requests for the kind are answered. Changes nothing while names are not accepted. */
+export function withEstablished(definition: CustomResourceDefinition, now: string): CustomResourceDefinition {
+  const { status = {} } = definition;
+  if (!isTrue(definition, "NamesAccepted") || isTrue(definition, "Established")) return definition;
+  const reason = "InitialNamesAccepted";
+  const found = [{ type: "Established", status: "True", reason, message: INSTALLED } as const];
+  return withStatus(definition, { ...status, conditions: merged(status.conditions, found, now) });
+}
+
+const INSTALLED = "the initial names have been accepted";
+const NO_CONFLICTS: Condition = {
+  type: "NamesAccepted",
+  status: "True",
+  reason: "NoConflicts",
+  message: "no conflicts found",
+};
+
+interface Accepted {
+  readonly names: CustomResourceDefinitionNames;
+  /** The last of them, if there are several. */
+  readonly conflict: Condition | undefined;
+}
+
+/** Resources share one space of names, kinds another. */
+function acceptedOf(
+  wanted: CustomResourceDefinitionNames,
+  before: CustomResourceDefinitionNames,
+  taken: readonly CustomResourceDefinitionNames[],
+): Accepted {
+  const resources = new Set(taken.flatMap((names) => [names.plural, names.singular, ...(names.shortNames ?? [])]));
+  const kinds = new Set(taken.flatMap((names) => [names.kind, names.listKind]));
+  let conflict: Condition | undefined;
+  const free = (name: string | undefined, used: ReadonlySet<string | undefined>, reason: string): boolean => {
+    if (!name || !used.has(name)) return true;
+    conflict = { type: "NamesAccepted", status: "False", reason, message: `${JSON.stringify(name)} is already in use` };
+    return false;
+  };
+  const shortsFree = (): boolean =>
+    (wanted.shortNames ?? []).map((name) => free(name, resources, "ShortNamesConflict")).every((one) => one);
+  const names = {
+    plural: free(wanted.plural, resources, "PluralConflict") ? wanted.plural : before.plural,
+    singular: free(wanted.singular, resources, "SingularConflict") ? wanted.singular : before.singular,
+    shortNames: shortsFree() ? wanted.shortNames : before.shortNames,
+    kind: free(wanted.kind, kinds, "KindConflict") ? wanted.kind : before.kind,
+    listKind: free(wanted.listKind, kinds, "ListKindConflict") ? wanted.listKind : before.listKind,
+    categories: wanted.categories,
+  };
+  return { names, conflict };
+}
+
+/** What has been in use once stays so, whatever becomes of its names. */
+function establishmentOf(definition: CustomResourceDefinition, accepted: boolean): Condition {
+  const type = "Established";
+  const before = definition.status?.conditions?.find((condition) => condition.type === type);
+  if (before?.status === "True") return before;
+  if (accepted) return { type, status: "False", reason: "Installing", message: INSTALLED };
+  return before ?? { type, status: "False", reason: "NotAccepted", message: "not all names are accepted" };
+}
+
+const approvals: Readonly<Record<ApprovalState, readonly [status: "True" | "False", reason: string]>> = {
+  approved: ["True", "ApprovedAnnotation"],
+  bypassed: ["False", "UnapprovedAnnotation"],
+  missing: ["False", "MissingAnnotation"],
+  invalid: ["False", "InvalidAnnotation"],
+};
+
+function approvalCondition(definition: CustomResourceDefinition): Condition {
+  const { state, reason: message } = approvalOf(definition);
+  const [status, reason] = approvals[state];
+  return { type: "KubernetesAPIApprovalPolicyConformant", status, reason, message };
+}
+
+function isTrue(definition: CustomResourceDefinition, type: string): boolean {
+  return definition.status?.conditions?.some((one) => one.type === type && one.status === "True") === true;
+}
+
+/** A condition keeps its time while its status is what it was. */
+function merged(
+  before: CustomResourceDefinitionStatus["conditions"] = [],
+  found: readonly Condition[],
+  now: string,
+): readonly CustomResourceDefinitionCondition[] {
+  const known = new Set(before.map(({ type }) => type));
+  const fresh = found.map((condition): CustomResourceDefinitionCondition => {
+    const old = before.find(({ type }) => type === condition.type);
+    const since = old?.status === condition.status ? old.lastTransitionTime : now;
+    return { ...condition, lastTransitionTime: since };
+  });
+  return [
+    ...before.map((old) => fresh.find(({ type }) => type === old.type) ?? old),
+    ...fresh.filter(({ type }) => !known.has(type)),
+  ];
+}
+
+/** The definition itself where nothing is new, so that nothing need be written. */
+function withStatus(
+  definition: CustomResourceDefinition,
+  status: CustomResourceDefinitionStatus,
+): CustomResourceDefinition {
+  return deepEqual(definition.status, status) ? definition : { ...definition, status };
+}
