@@ -63,7 +63,7 @@ export function recordedScenarios(...areas: readonly string[]): readonly Scenari
 
 /** `book` compares codes and managers of fields alone; `all` the whole answers. */
 export async function play(scenario: Scenario, compared: "all" | "book"): Promise<ScenarioOutcome> {
-  await using server = await testServer();
+  await using server = await testServer({ garbageCollector: true });
   return { scenario, difference: await new Player(server, compared).play(scenario) };
 }
 

@@ -1,5 +1,5 @@
 import type { ApiObject, Part } from "../api/kind.ts";
-import { badRequest, notFound, StatusError } from "../api/status.ts";
+import { badRequest, conflict, notFound, StatusError } from "../api/status.ts";
 import { change, type Next } from "./change.ts";
 import { type CreateOptions, create } from "./create.ts";
 import { tracked, withOldTimes } from "./field-tracking.ts";
@@ -49,8 +49,11 @@ export async function update<T extends ApiObject>(
     const preconditions = uid ? { uid } : undefined;
     return { object: await change(registry, scope, name, next, { ...options, preconditions }), created: false };
   } catch (error) {
-    if (!isNotFound(error) || part !== undefined || strategy.allowCreateOnUpdate !== true) throw error;
-    if (resourceVersion || uid) throw notFound(registry.subject(scope, name));
+    if (!isNotFound(error)) throw error;
+    // Whoever names the object it means hears that it is not that one, as of any other.
+    if (uid) throw conflict(registry.subject(scope, name), uidDiffers(uid));
+    if (part !== undefined || strategy.allowCreateOnUpdate !== true) throw error;
+    if (resourceVersion) throw notFound(registry.subject(scope, name));
     return { object: await create(registry, scope, object, options), created: true };
   }
 }
@@ -63,6 +66,10 @@ export function named<T extends ApiObject>(object: T, name: string): T {
     throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
   }
   throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
+}
+
+function uidDiffers(uid: string): string {
+  return `Precondition failed: UID in precondition: ${uid}, UID in object meta: `;
 }
 
 function isNotFound(error: unknown): boolean {

@@ -62,7 +62,7 @@ export const namespaceKind: Kind<Namespace> = {
       name: "finalize",
       kind: "Namespace",
       verbs: ["update"],
-      part: { prepareForUpdate: keepStatus, validateUpdate: validateFinalize },
+      part: { prepareForUpdate: keepStatus, validateUpdate: validateFinalize, resetFields: [["status"]] },
     },
     statusSubresource("Namespace", { validateUpdate: validateStatusUpdate }),
   ],
