@@ -17,10 +17,10 @@ const oracles = `${shared}/oracles`;
 const folders = ["api-roundtrip/HEAD", "apiextensions-roundtrip/HEAD"].map((name) => `${oracles}/${name}/`);
 
 /**
- * Kinds of the core group that no server keeps: old ones, what Kubernetes' programs use among themselves, and the event
- * of a watch, which names no kind.
+ * Kinds of the core group that no server keeps: what Kubernetes' programs use among themselves, and the event of a
+ * watch, which names no kind.
  */
-const notServed = ["ComponentStatus", "PodStatusResult", "RangeAllocation", "SerializedReference", "WatchEvent"];
+const notServed = ["PodStatusResult", "RangeAllocation", "SerializedReference", "WatchEvent"];
 
 interface Sample {
   /** `rbac.authorization.k8s.io.v1.Role`. */

@@ -5,6 +5,7 @@ import { depthMax } from "./decode-walk.ts";
 import { scanJson, tooDeep } from "./json-scan.ts";
 import { type Member, membersOf } from "./members.ts";
 import type { ListSchema, MapSchema, ObjectSchema, Schema } from "./schema.ts";
+import { type VisitMembers, type Visitor, visitMembers } from "./visit-members.ts";
 
 export interface ParsedJson {
   readonly value: unknown;
@@ -207,42 +208,34 @@ function mapWriter(schema: MapSchema): Writer {
   };
 }
 
-interface Slot {
-  readonly name: string;
-  readonly prefix: string;
-  readonly write: Writer;
-  /** Whether a value is written although it may be empty. */
-  readonly always: boolean;
-  /** What stands for an absent value; undefined leaves the member out. */
-  readonly absent: () => string | undefined;
+/** The members of an object as far as they are written. */
+interface Sink {
+  text: string;
 }
 
 function objectWriter(schema: ObjectSchema, keep: (member: Member) => boolean): ObjectWriter {
-  let slots: readonly Slot[] | undefined;
+  let visit: VisitMembers<Sink> | undefined;
   return (value) => {
-    slots ??= membersOf(schema).filter(keep).map(slotOf);
-    let text = "{";
-    for (const slot of slots) {
-      const member = value[slot.name];
-      const written =
-        member === undefined || member === null
-          ? slot.absent()
-          : slot.always || !isEmptyValue(member)
-            ? slot.write(member as never)
-            : undefined;
-      if (written !== undefined) text += (text.length === 1 ? "" : ",") + slot.prefix + written;
-    }
-    return `${text}}`;
+    visit ??= visitMembers(membersOf(schema).filter(keep).map(memberWriter));
+    const sink: Sink = { text: "{" };
+    visit(sink, value);
+    return `${sink.text}}`;
   };
 }
 
-function slotOf(member: Member): Slot {
+function memberWriter(member: Member): Visitor<Sink> {
+  const prefix = `${JSON.stringify(member.name)}:`;
+  const write: Writer = isNothingWhenEmpty(member) ? orNull(writerOf(member.schema)) : writerOf(member.schema);
+  const writtenEmpty = isWrittenEmpty(member);
+  const absent = absentText(member);
   return {
     name: member.name,
-    prefix: `${JSON.stringify(member.name)}:`,
-    write: isNothingWhenEmpty(member) ? orNull(writerOf(member.schema)) : writerOf(member.schema),
-    always: isWrittenEmpty(member),
-    absent: absentText(member),
+    always: writtenEmpty,
+    visit(sink, value) {
+      if (value !== undefined && !writtenEmpty && isEmptyValue(value)) return;
+      const written = value === undefined ? absent() : write(value as never);
+      if (written !== undefined) sink.text += (sink.text.length === 1 ? "" : ",") + prefix + written;
+    },
   };
 }
 
