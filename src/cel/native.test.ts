@@ -85,6 +85,14 @@ t.test("nativeOf() gives each value the type that its schema says", (t) => {
   t.end();
 });
 
+t.test("nativeOf() reads spans of time as the format allows them to be written", (t) => {
+  const spans = { "1h30m": "90m", "2 days": "48h", "1 wk": "168h", "3 hr": "3h", "1day 2h": "26h", "5 minutes": "5m" };
+  for (const [since, go] of Object.entries(spans)) {
+    t.equal(evaluate(`self.since == duration('${go}')`, { since }), true, since);
+  }
+  t.end();
+});
+
 t.test("nativeOf() treats a null in an object as no member, elsewhere as a value", (t) => {
   t.equal(evaluate("has(self.maybe)", { maybe: null }), false);
   t.equal(evaluate("self.maybe == 'x'", { maybe: null }), "no such key: maybe");

@@ -3,9 +3,9 @@ import { deepEqual } from "../schema/equal.ts";
 import { memberOf } from "../schema/members.ts";
 import { isPlainObject } from "../schema/plain.ts";
 import type { ListSchema, ObjectSchema, Schema, StringSchema } from "../schema/schema.ts";
-import { parseDuration } from "../schema/time.ts";
 import { typeOf } from "./declare.ts";
 import { unescapeName } from "./escape.ts";
+import { parseSpan } from "./span.ts";
 import { Duration, Timestamp } from "./time-value.ts";
 import { dynType, type Type } from "./types.ts";
 import { equal, fail, List, MapValue, type Value } from "./value.ts";
@@ -79,7 +79,7 @@ function textOf(schema: StringSchema, value: unknown): Value {
     case "byte":
       return bytesOf(text);
     case "duration": {
-      const nanos = parseDuration(text);
+      const nanos = parseSpan(text);
       return nanos === undefined ? fail(`Invalid duration ${text}`) : new Duration(nanos);
     }
     case "date":

@@ -1,0 +1,34 @@
+/** Spans of time as the `duration` format has them: Go's (`1h30m`), or words (`2 days`, `3 wks`). */
+import { parseDuration } from "../schema/time.ts";
+
+const MILLISECOND = 1_000_000n;
+const SECOND = 1000n * MILLISECOND;
+const MINUTE = 60n * SECOND;
+const HOUR = 60n * MINUTE;
+const DAY = 24n * HOUR;
+const LONGEST = 2n ** 63n - 1n;
+
+/** Short names of each unit, and how its longer ones begin. */
+const units: readonly (readonly [names: readonly string[], beginning: string, nanos: bigint])[] = [
+  [["ns"], "nano", 1n],
+  [["us"], "micro", 1000n],
+  [["ms"], "milli", MILLISECOND],
+  [["s"], "sec", SECOND],
+  [["m"], "min", MINUTE],
+  [["h", "hr"], "hour", HOUR],
+  [["d"], "day", DAY],
+  [["w", "wk"], "week", 7n * DAY],
+];
+
+/** In nanoseconds; undefined when it is none. Words with unknown units add nothing, as in Kubernetes. */
+export function parseSpan(text: string): bigint | undefined {
+  const exact = parseDuration(text);
+  if (exact !== undefined) return exact;
+  let total: bigint | undefined;
+  for (const [, digits = "", word = ""] of text.matchAll(/(\d{1,18})\s*([A-Za-z]+)/g)) {
+    const name = word.toLowerCase();
+    const unit = units.find(([names, beginning]) => names.includes(name) || name.startsWith(beginning));
+    if (unit !== undefined) total = (total ?? 0n) + BigInt(digits) * unit[2];
+  }
+  return total !== undefined && total <= LONGEST ? total : undefined;
+}
