@@ -48,19 +48,6 @@ export function invalidTogether(field: string, detail: string): FieldError {
   return { type: "FieldValueInvalid", field, badValue: omitted, detail };
 }
 
-/** A map of texts as Go prints it: absent ones too. */
-class TextMap {
-  readonly texts: Readonly<Record<string, string>> | undefined;
-  constructor(texts: Readonly<Record<string, string>> | undefined) {
-    this.texts = texts;
-  }
-  toString(): string {
-    if (this.texts === undefined) return "map[string]string(nil)";
-    const members = Object.entries(this.texts).sort(([a], [b]) => (a < b ? -1 : 1));
-    return `map[string]string{${members.map(([k, v]) => `${JSON.stringify(k)}:${JSON.stringify(v)}`).join(", ")}}`;
-  }
-}
-
 /** A value that Go prints without quotes: `Invalid value: floppy: …`. */
 class BareText {
   readonly text: string;
@@ -93,7 +80,13 @@ export function invalidMap(
   texts: Readonly<Record<string, string>> | undefined,
   detail: string,
 ): FieldError {
-  return { type: "FieldValueInvalid", field, badValue: new TextMap(texts), detail };
+  return { type: "FieldValueInvalid", field, badValue: bare(mapText(texts)), detail };
+}
+
+function mapText(texts: Readonly<Record<string, string>> | undefined): string {
+  if (texts === undefined) return "map[string]string(nil)";
+  const members = Object.entries(texts).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `map[string]string{${members.map(([k, v]) => `${JSON.stringify(k)}:${JSON.stringify(v)}`).join(", ")}}`;
 }
 
 /** The supported values are listed in the order given. */
@@ -163,7 +156,7 @@ function printed(value: unknown): string {
       return '"null"';
     default:
       if (value === null) return '"null"';
-      if (value instanceof TextMap || value instanceof BareText) return value.toString();
+      if (value instanceof BareText) return value.toString();
       return isTexts(value) ? `[]string{${value.map(printed).join(", ")}}` : JSON.stringify(value);
   }
 }

@@ -18,7 +18,6 @@ import type {
   MetricTarget,
   ObjectMetricSource,
   PodsMetricSource,
-  ResourceMetricSource,
 } from "./horizontal-pod-autoscaler.ts";
 
 const TYPES = ["ContainerResource", "External", "Object", "Pods", "Resource"];
@@ -84,14 +83,17 @@ function validateSource(metric: MetricSpec, name: SourceName, path: string): rea
       return validateExternal(metric.external!, path);
     case "pods":
       return validatePods(metric.pods!, path);
-    case "resource":
-      return validateResource(metric.resource!, path);
+    case "resource": {
+      const source = metric.resource!;
+      return [...validateResourceName(source.name, child(path, "name")), ...validateShare(source.target, path)];
+    }
     case "containerResource": {
       const source = metric.containerResource!;
       return [
+        ...validateResourceName(source.name, child(path, "name")),
         ...(source.name === "" ? [] : validateContainerResourceName(source.name, child(path, "name"))),
         ...(source.container === "" ? [requiredField(child(path, "container"), "must specify a container")] : []),
-        ...validateResource(source, path),
+        ...validateShare(source.target, path),
       ];
     }
     default:
@@ -137,10 +139,13 @@ function validatePods({ metric, target }: PodsMetricSource, path: string): reado
   ];
 }
 
-function validateResource({ name, target }: ResourceMetricSource, path: string): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  if (name === "") errors.push(requiredField(child(path, "name"), "must specify a resource name"));
-  errors.push(...validateTarget(target, child(path, "target")));
+function validateResourceName(name: string, field: string): readonly FieldError[] {
+  return name === "" ? [requiredField(field, "must specify a resource name")] : [];
+}
+
+/** Of a resource an amount is wanted, or a share of what pods ask for. */
+function validateShare(target: MetricTarget, path: string): readonly FieldError[] {
+  const errors = [...validateTarget(target, child(path, "target"))];
   if (target.averageUtilization === undefined && target.averageValue === undefined) {
     const detail = "must set either a target raw value or a target utilization";
     errors.push(requiredField(child(path, "target.averageUtilization"), detail));

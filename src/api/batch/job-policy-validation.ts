@@ -2,6 +2,7 @@
 import {
   duplicateField,
   type FieldError,
+  invalidBare,
   invalidField,
   invalidTogether,
   notSupported,
@@ -83,7 +84,7 @@ function validateExitCodes(
     errors.push(invalidField(child(path, "containerName"), containerName, detail));
   }
   const at = child(path, "values");
-  if (values.length === 0) errors.push(invalidField(at, values, "at least one value is required"));
+  if (values.length === 0) errors.push(invalidBare(at, "[]int32(nil)", "at least one value is required"));
   if (values.length > EXIT_CODES_MAX) errors.push(tooMany(at, values.length, EXIT_CODES_MAX));
   for (const [i, code] of values.entries()) {
     if (operator === "In" && code === 0) {
@@ -92,7 +93,7 @@ function validateExitCodes(
     if (values.indexOf(code) < i) errors.push(duplicateField(index(at, i), code));
   }
   const ordered = values.every((code, i) => i === 0 || values[i - 1]! <= code);
-  if (!ordered) errors.push(invalidField(at, values, "must be ordered"));
+  if (!ordered) errors.push(invalidBare(at, `[]int32{${values.join(", ")}}`, "must be ordered"));
   return errors;
 }
 

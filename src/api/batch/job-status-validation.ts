@@ -4,6 +4,7 @@
  */
 import { deepEqual } from "../../schema/equal.ts";
 import {
+  bareTime,
   duplicateField,
   type FieldError,
   invalidField,
@@ -37,11 +38,13 @@ export function validateJobStatus(next: Job, previous: Job): readonly FieldError
   return [
     ...nonNegativeMembers(status, "status", ["active", "succeeded", "failed", "ready", "terminating"]),
     ...validateUncounted(status),
-    ...validateConditions(next, change),
+    ...validateEndings(next, change),
     ...validateTimes(next, change),
+    ...validateReasons(next, change),
     ...validateFinished(next, change),
     ...validateIndexSets(next, change),
-    ...validateReady(status, change),
+    ...validatePods(next, change),
+    ...validateSuccess(next),
     ...validateHistory(next, previous),
   ];
 }
@@ -83,31 +86,43 @@ function validateUncounted({ uncountedTerminatedPods }: JobStatus): readonly Fie
   );
 }
 
-function validateConditions(next: Job, change: StatusChange): readonly FieldError[] {
-  const errors: FieldError[] = [];
+/** One of the two, and not while the other is under way. */
+function validateEndings(next: Job, change: StatusChange): readonly FieldError[] {
   const is = (type: ConditionType): boolean => hasCondition(next, type);
-  const refuse = (wrong: boolean, detail: string): void => {
-    if (wrong) errors.push(wrongConditions(detail));
-  };
-  if (change.ofCondition("Complete", "Failed")) {
-    refuse(is("Complete") && is("Failed"), "cannot set Complete=True and Failed=true conditions");
+  const both = change.ofCondition("Complete", "Failed") && is("Complete") && is("Failed");
+  const failing = change.ofCondition("Complete", "FailureTarget") && is("Complete") && is("FailureTarget");
+  return [
+    ...(both ? [wrongConditions("cannot set Complete=True and Failed=true conditions")] : []),
+    ...(failing ? [wrongConditions("cannot set Complete=True and FailureTarget=true conditions")] : []),
+  ];
+}
+
+/** An ending is announced before it comes. */
+function validateReasons(next: Job, change: StatusChange): readonly FieldError[] {
+  const is = (type: ConditionType): boolean => hasCondition(next, type);
+  const failed = change.ofCondition("Failed", "FailureTarget") && is("Failed") && !is("FailureTarget");
+  const met = change.ofCondition("Complete", "SuccessCriteriaMet") && is("Complete") && !is("SuccessCriteriaMet");
+  return [
+    ...(failed ? [wrongConditions("cannot set Failed=True condition without the FailureTarget=true condition")] : []),
+    ...(met
+      ? [wrongConditions("cannot set Complete=True condition without the SuccessCriteriaMet=true condition")]
+      : []),
+  ];
+}
+
+function validateSuccess(next: Job): readonly FieldError[] {
+  const is = (type: ConditionType): boolean => hasCondition(next, type);
+  const unmet = next.spec?.successPolicy !== undefined && is("Complete") && !is("SuccessCriteriaMet");
+  const errors: FieldError[] = [];
+  if (is("Failed") && is("SuccessCriteriaMet")) {
+    errors.push(wrongConditions("cannot set Failed=True and SuccessCriteriaMet=True"));
   }
-  if (change.ofCondition("Complete", "FailureTarget")) {
-    refuse(is("Complete") && is("FailureTarget"), "cannot set Complete=True and FailureTarget=true conditions");
+  if (is("FailureTarget") && is("SuccessCriteriaMet")) {
+    errors.push(wrongConditions("cannot set FailureTarget=True and SuccessCriteriaMet=True"));
   }
-  if (change.ofCondition("Failed", "FailureTarget")) {
-    const detail = "cannot set Failed=True condition without the FailureTarget=true condition";
-    refuse(is("Failed") && !is("FailureTarget"), detail);
+  if (unmet) {
+    errors.push(wrongConditions("cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"));
   }
-  if (change.ofCondition("Complete", "SuccessCriteriaMet")) {
-    const detail = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition";
-    refuse(is("Complete") && !is("SuccessCriteriaMet"), detail);
-  }
-  const policy = next.spec?.successPolicy !== undefined;
-  const unmet = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True";
-  refuse(policy && is("Complete") && !is("SuccessCriteriaMet"), unmet);
-  refuse(is("Failed") && is("SuccessCriteriaMet"), "cannot set Failed=True and SuccessCriteriaMet=True");
-  refuse(is("FailureTarget") && is("SuccessCriteriaMet"), "cannot set FailureTarget=True and SuccessCriteriaMet=True");
   return errors;
 }
 
@@ -119,7 +134,7 @@ function validateTimes(next: Job, change: StatusChange): readonly FieldError[] {
   if (change.of("completionTime") || change.ofCondition("Complete")) {
     if (completionTime !== undefined && !complete) {
       const detail = "cannot set completionTime when there is no Complete=True condition";
-      errors.push(invalidField(at, completionTime, detail));
+      errors.push(invalidField(at, bareTime(completionTime), detail));
     }
     if (completionTime === undefined && complete) {
       errors.push(requiredField(at, "completionTime is required for Complete jobs"));
@@ -127,7 +142,7 @@ function validateTimes(next: Job, change: StatusChange): readonly FieldError[] {
   }
   if (change.of("startTime", "completionTime") && startTime !== undefined && completionTime !== undefined) {
     if (Date.parse(completionTime) < Date.parse(startTime)) {
-      errors.push(invalidField(at, completionTime, "completionTime cannot be set before startTime"));
+      errors.push(invalidField(at, bareTime(completionTime), "completionTime cannot be set before startTime"));
     }
   }
   return errors;
@@ -135,7 +150,7 @@ function validateTimes(next: Job, change: StatusChange): readonly FieldError[] {
 
 function validateFinished(next: Job, change: StatusChange): readonly FieldError[] {
   if (!isFinished(next)) return [];
-  const { active = 0, startTime, uncountedTerminatedPods: uncounted, terminating = 0 } = next.status ?? {};
+  const { active = 0, startTime, uncountedTerminatedPods: uncounted } = next.status ?? {};
   const changed = (...names: readonly (keyof JobStatus)[]): boolean => change.ofFinish() || change.of(...names);
   const left = (uncounted?.succeeded ?? []).length + (uncounted?.failed ?? []).length;
   const errors: FieldError[] = [];
@@ -148,9 +163,6 @@ function validateFinished(next: Job, change: StatusChange): readonly FieldError[
   if (changed("uncountedTerminatedPods") && left > 0) {
     const detail = "uncountedTerminatedPods needs to be empty for finished job";
     errors.push(invalidField("status.uncountedTerminatedPods", uncounted, detail));
-  }
-  if (changed("terminating") && terminating > 0) {
-    errors.push(invalidField("status.terminating", terminating, "terminating>0 is invalid for finished job"));
   }
   return errors;
 }
@@ -193,9 +205,16 @@ function overlap(completed: string, failed: string, completions: number): number
   return unreadable ? undefined : firstShared(parseIndexes(failed, completions), parseIndexes(completed, completions));
 }
 
-function validateReady({ ready, active = 0 }: JobStatus, change: StatusChange): readonly FieldError[] {
-  if (!change.of("ready", "active") || ready === undefined || ready <= active) return [];
-  return [invalidField("status.ready", ready, "cannot set more ready pods than active")];
+function validatePods(next: Job, change: StatusChange): readonly FieldError[] {
+  const { terminating = 0, ready, active = 0 } = next.status ?? {};
+  const errors: FieldError[] = [];
+  if (isFinished(next) && terminating > 0 && (change.ofFinish() || change.of("terminating"))) {
+    errors.push(invalidField("status.terminating", terminating, "terminating>0 is invalid for finished job"));
+  }
+  if (ready !== undefined && ready > active && change.of("ready", "active")) {
+    errors.push(invalidField("status.ready", ready, "cannot set more ready pods than active"));
+  }
+  return errors;
 }
 
 /** What has come to its end does not come back. */
@@ -216,7 +235,9 @@ function validateHistory(next: Job, previous: Job): readonly FieldError[] {
   }
   const moved = old.completionTime !== undefined && status.completionTime !== old.completionTime;
   if (moved && status.completionTime !== undefined) {
-    errors.push(invalidField("status.completionTime", status.completionTime, "completionTime cannot be mutated"));
+    errors.push(
+      invalidField("status.completionTime", bareTime(status.completionTime), "completionTime cannot be mutated"),
+    );
   }
   if (old.startTime !== undefined && old.startTime !== status.startTime && next.spec?.suspend !== true) {
     errors.push(requiredField("status.startTime", "startTime cannot be removed for unsuspended job"));
