@@ -66,6 +66,7 @@ t.test("parseJson() bounds nesting and survives bytes that are no text", async (
   t.throws(() => parseJson(bytes('{"a":'.repeat(100_000))), { name: "SyntaxError", message: /nested deeper than/ });
   t.same(parseJson(Buffer.from([0x22, 0xff, 0xfe, 0x22])).value, "\ufffd\ufffd");
   t.throws(() => parseJson(Buffer.from([0xff, 0xfe])), SyntaxError);
+  t.throws(() => parseJson(bytes('{"a":[-1e999]}')), { name: "SyntaxError", message: /type float64/ });
   const hostile = parseJson(bytes('{"__proto__":{"a":1}}')).value as object;
   t.equal(Object.getPrototypeOf(hostile), Object.prototype);
 });

@@ -76,8 +76,14 @@ function stringEnd(bytes: Buffer, start: number): number {
   return at;
 }
 
+/** Throws for a number that is too large to be one: it would be written as null. */
 function membersIn(value: unknown): number {
-  if (typeof value !== "object" || value === null) return 0;
+  if (typeof value !== "object" || value === null) {
+    if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY) {
+      throw new SyntaxError("json: cannot unmarshal number into Go value of type float64");
+    }
+    return 0;
+  }
   let members = 0;
   if (Array.isArray(value)) {
     for (const item of value) members += membersIn(item);
