@@ -3,7 +3,7 @@ import { canonicalJson } from "./canonical-json.ts";
 import { duplicateField, type FieldError } from "./field-error.ts";
 import { child, index, key } from "./field-path.ts";
 import { membersOf } from "./members.ts";
-import { isPlainObject } from "./plain.ts";
+import { isPlainObject, setMember } from "./plain.ts";
 import type { ListSchema, Schema } from "./schema.ts";
 
 /** One error for each item that has come before. */
@@ -32,19 +32,21 @@ export function findDuplicates(schema: Schema, value: unknown, field: string): r
 function repeated(schema: ListSchema, items: readonly unknown[], field: string): readonly FieldError[] {
   if (schema.listType === "atomic") return [];
   const seen = new Set<string>();
-  return items.flatMap((item, place) => {
+  const errors: FieldError[] = [];
+  for (const [place, item] of items.entries()) {
     const identity = schema.listType === "set" ? item : keysOf(schema, item);
     const text = canonicalJson(identity);
-    if (seen.has(text)) return [duplicateField(index(field, place), identity)];
+    if (seen.has(text)) errors.push(duplicateField(index(field, place), identity));
     seen.add(text);
-    return [];
-  });
+  }
+  return errors;
 }
 
-function keysOf(schema: ListSchema, item: unknown): Readonly<Record<string, unknown>> {
-  if (!isPlainObject(item)) return {};
-  const present = (schema.mapKeys ?? []).filter((name) => Object.hasOwn(item, name));
-  return Object.fromEntries(present.map((name) => [name, item[name]]));
+function keysOf({ mapKeys = [] }: ListSchema, item: unknown): Readonly<Record<string, unknown>> {
+  const keys: Record<string, unknown> = {};
+  if (!isPlainObject(item)) return keys;
+  for (const name of mapKeys) if (Object.hasOwn(item, name)) setMember(keys, name, item[name]);
+  return keys;
 }
 
 const memory = new WeakMap<Schema, boolean>();
