@@ -46,9 +46,8 @@ export class Frame {
 
 /** Reads a variable, or says that it was not given. */
 export function read(slot: number, name: string): Run {
-  return (frame) => frame.get(slot) ?? missing(frame.get(slot), name);
-}
-
-function missing(value: Value | undefined, name: string): Value {
-  return value === undefined ? fail(`no such attribute(s): ${name}`) : value;
+  return (frame) => {
+    const value = frame.get(slot);
+    return value === undefined ? fail(`no such attribute(s): ${name}`) : value;
+  };
 }

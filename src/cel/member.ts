@@ -4,7 +4,10 @@ import { typeText } from "./types.ts";
 import { fail, List, MapValue, Optional, typeOfValue, type Value } from "./value.ts";
 
 export function memberOf(value: Value, name: string): Value {
-  if (value instanceof MapValue) return value.member(name) ?? found(value.member(name), `no such key: ${name}`);
+  if (value instanceof MapValue) {
+    const member = value.member(name);
+    return member === undefined ? fail(`no such key: ${name}`) : member;
+  }
   if (value instanceof Optional) return optionalMember(value, name);
   return value instanceof List ? noPlace("string") : fail(`no such key: ${name}`);
 }
@@ -45,11 +48,6 @@ export function optionalElement(value: Value, index: Value): Optional {
   }
   const member = value instanceof MapValue ? value.get(index) : undefined;
   return member === undefined ? Optional.none : Optional.of(member);
-}
-
-/** Null is a value: only `undefined` says that there is none. */
-function found(value: Value | undefined, otherwise: string): Value {
-  return value === undefined ? fail(otherwise) : value;
 }
 
 /** Whole numbers of any type are places; one that no list has is -1. */

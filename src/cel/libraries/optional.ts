@@ -49,7 +49,9 @@ export const optional: Library = {
     ),
     functionOf(
       "value",
-      method("optional_value", [optionalV], v, (held: Optional) => held.value ?? absent(held.value)),
+      method("optional_value", [optionalV], v, ({ value }: Optional) => {
+        return value === undefined ? fail("optional.none() dereference") : value;
+      }),
     ),
     functionOf(
       "hasValue",
@@ -80,7 +82,3 @@ export const optional: Library = {
     ),
   ],
 };
-
-function absent(value: Value | undefined): Value {
-  return value === undefined ? fail("optional.none() dereference") : value;
-}
