@@ -41,7 +41,7 @@ t.test("podAdmission() refuses privileged containers where the operator does not
   t.equal(refused.status.code, 422);
   t.same(
     refused.status.details?.causes?.map((cause) => cause.field),
-    ["spec.containers[0].securityContext.privileged", "spec.initContainers[0].securityContext.privileged"],
+    ["spec.initContainers[0].securityContext.privileged", "spec.containers[0].securityContext.privileged"],
   );
   const lenient = podAdmission({ allowPrivileged: true, notReadySeconds: 300, unreachableSeconds: 300 }, classes);
   t.ok(await lenient(scope, pod));
@@ -68,7 +68,19 @@ t.test("podChangeAdmission() fills in again what a change took away", async (t) 
   const change = podChangeAdmission({ allowPrivileged: true, notReadySeconds: 300, unreachableSeconds: 60 });
   const previous: Pod = { spec: { containers: [], priority: 3 } };
   const next: Pod = { spec: { containers: [] } };
-  const admitted = change(podKind as unknown as Kind, next as ApiObject, previous as ApiObject) as Pod;
+  const admitted = change(podKind as unknown as Kind, next as ApiObject, previous as ApiObject, false) as Pod;
   t.equal(admitted.spec?.priority, 3);
   t.equal(admitted.spec?.tolerations?.length, 2);
+});
+
+t.test("podChangeAdmission() refuses privileged containers that come to a pod later", async (t) => {
+  const change = podChangeAdmission({ allowPrivileged: false, notReadySeconds: 300, unreachableSeconds: 60 });
+  const debug = { name: "debug", image: "i", securityContext: { privileged: true } };
+  const [plain, privileged]: readonly Pod[] = [
+    { spec: { containers: [] } },
+    { spec: { containers: [], ephemeralContainers: [debug] } },
+  ];
+  const kind = podKind as unknown as Kind;
+  t.throws(() => change(kind, privileged as ApiObject, plain as ApiObject, true), /disallowed by cluster policy/);
+  t.equal(change(kind, privileged as ApiObject, privileged as ApiObject, true), privileged);
 });

@@ -2,8 +2,8 @@
  * What is done to pods, or demanded of them, before they are created or changed: privileges, priority, the class of
  * their runtime, how long they stay on a node in trouble.
  */
-import type { Container } from "../api/core/container.ts";
 import type { Pod, PodSpec } from "../api/core/pod.ts";
+import { eachContainer, type PlacedContainer } from "../api/core/pod-containers.ts";
 import { podKind } from "../api/core/pod-kind.ts";
 import { invalid } from "../api/status.ts";
 import { type FieldError, forbiddenField, renderFieldError } from "../schema/field-error.ts";
@@ -38,14 +38,20 @@ export function podAdmission(settings: PodAdmission, classes: PodClasses): Admit
   };
 }
 
-/** What a client took away of a pod that was filled in when the pod was made is filled in again. */
+/**
+ * What a client took away of a pod that was filled in when the pod was made is filled in again. Throws 422 for
+ * containers that come to a pod with privileges that nobody may have.
+ */
 export function podChangeAdmission(settings: PodAdmission): AdmitChange {
-  return (kind, next, previous) => {
+  return (kind, next, previous, inPart) => {
     if (kind.plural !== podKind.plural || kind.group !== podKind.group) return next;
     const { spec } = next as Pod;
     const { spec: old } = previous as Pod;
     if (spec === undefined || old === undefined) return next;
-    return { ...next, spec: withTolerations(keepPriority(spec, old), settings) } as Pod;
+    const { ephemeralContainers: known = [] } = old;
+    const added = (spec.ephemeralContainers ?? []).filter(({ name }) => known.every((one) => one.name !== name));
+    refusePrivileged(settings, kind, next, { containers: [], ephemeralContainers: added });
+    return inPart ? next : ({ ...next, spec: withTolerations(keepPriority(spec, old), settings) } as Pod);
   };
 }
 
@@ -69,20 +75,27 @@ function tolerates({ tolerations = [] }: PodSpec, key: string): boolean {
   return tolerations.some((each) => (each.key === key || !each.key) && (each.effect === "NoExecute" || !each.effect));
 }
 
-function refusePrivileged(settings: PodAdmission, scope: Scope, pod: Pod, spec: PodSpec): void {
+function refusePrivileged(settings: PodAdmission, { group }: Pick<Scope, "group">, pod: Pod, spec: PodSpec): void {
   if (settings.allowPrivileged) return;
   const errors = privileged(spec);
   if (errors.length === 0) return;
-  const subject = { group: scope.group, resource: "Pod", name: pod.metadata?.name ?? "" };
+  const subject = { group, resource: "Pod", name: pod.metadata?.name ?? "" };
   throw invalid(subject, errors, renderFieldError);
 }
 
 function privileged(spec: PodSpec): readonly FieldError[] {
-  const of = (field: string, containers: readonly Pick<Container, "securityContext">[] = []): FieldError[] =>
-    containers.flatMap(({ securityContext }, index) => {
-      if (securityContext?.privileged !== true) return [];
-      const path = `spec.${field}[${index}].securityContext.privileged`;
-      return [forbiddenField(path, "disallowed by cluster policy")];
-    });
-  return [...of("containers", spec.containers), ...of("initContainers", spec.initContainers)];
+  const detail = "disallowed by cluster policy";
+  const hostProcess = spec.securityContext?.windowsOptions?.hostProcess === true;
+  return [
+    ...eachContainer(spec, "spec")
+      .filter(({ container }) => container.securityContext?.privileged === true)
+      .map(({ at }) => forbiddenField(`${at}.securityContext.privileged`, detail)),
+    ...(hostProcess || eachContainer(spec, "").some(isHostProcess)
+      ? [forbiddenField("spec", `hostProcess containers are ${detail}`)]
+      : []),
+  ];
+}
+
+function isHostProcess({ container }: PlacedContainer): boolean {
+  return container.securityContext?.windowsOptions?.hostProcess === true;
 }

@@ -26,11 +26,12 @@ export interface RegistryDeps {
   readonly eventTtlSeconds?: number | undefined;
   /** Whether somebody acts on the `orphan` and `foregroundDeletion` finalizers; otherwise they are not set. */
   readonly garbageCollector?: boolean | undefined;
-  /** Has a say before an object is changed, though not through a subresource. Pure: it may be asked again. */
+  /** Has a say before an object is changed. Pure: it may be asked again. */
   readonly admitChange?: AdmitChange | undefined;
 }
 
-export type AdmitChange = (kind: Kind, next: ApiObject, previous: ApiObject) => ApiObject;
+/** Returns what is to be written instead; throws to forbid it. `inPart`: through a subresource. */
+export type AdmitChange = (kind: Kind, next: ApiObject, previous: ApiObject, inPart: boolean) => ApiObject;
 
 /** Where a request points and who sent it. */
 export interface Scope {

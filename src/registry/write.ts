@@ -85,7 +85,7 @@ export async function updated<T extends ApiObject>(
   const given = part === undefined ? ((await allocate?.(sent, previous)) ?? sent) : sent;
   const kept = withMetadata(given, keptMetadata(metadataOf(given), metadataOf(previous)));
   const rules = part ?? strategy;
-  const admitted = part === undefined ? admittedChange(registry, kept, previous) : kept;
+  const admitted = admittedChange(registry, kept, previous, part !== undefined);
   const next = rules.prepareForUpdate?.(admitted, previous, registry.timestamp()) ?? admitted;
   refuse(registry, scope, next, [
     ...validateObjectMetaUpdate(next, previous, registry.kind),
@@ -114,9 +114,11 @@ export function mustNameVersion<T extends ApiObject>(registry: Registry<T>, scop
   return invalid(registry.kindSubject(scope, name), [error], renderFieldError);
 }
 
-function admittedChange<T extends ApiObject>(registry: Registry<T>, next: T, previous: T): T {
+function admittedChange<T extends ApiObject>(registry: Registry<T>, next: T, previous: T, inPart: boolean): T {
   const { admitChange } = registry.deps;
-  return admitChange === undefined ? next : (admitChange(registry.kind as unknown as Kind, next, previous) as T);
+  return admitChange === undefined
+    ? next
+    : (admitChange(registry.kind as unknown as Kind, next, previous, inPart) as T);
 }
 
 /** What an update cannot change, or need not repeat. */
