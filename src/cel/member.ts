@@ -33,8 +33,10 @@ export function elementOf(value: Value, index: Value): Value {
     if (place < 0 || place >= value.size) return fail(`index out of bounds: ${shownIndex(index)}`);
     return value.at(place);
   }
-  if (value instanceof MapValue)
-    return value.get(index) ?? found(value.get(index), `no such key: ${shownIndex(index)}`);
+  if (value instanceof MapValue) {
+    const member = value.get(index);
+    return member === undefined ? fail(`no such key: ${shownIndex(index)}`) : member;
+  }
   if (value instanceof Optional) return optionalElement(value, index);
   return fail("no such overload");
 }
