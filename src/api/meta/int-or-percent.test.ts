@@ -1,0 +1,25 @@
+import t from "tap";
+import { amountOf, atMostHundredPercent, validateIntOrPercent } from "./int-or-percent.ts";
+
+t.test("validateIntOrPercent() takes numbers from zero on and whole percentages", async (t) => {
+  for (const value of [undefined, 0, 7, "0%", "250%"]) t.same(validateIntOrPercent(value, "a"), [], String(value));
+  for (const value of [-1, "", "7", "5.5%", "-5%", "x%"])
+    t.equal(validateIntOrPercent(value, "a").length, 1, `${value}`);
+});
+
+t.test("atMostHundredPercent() minds percentages only", async (t) => {
+  for (const value of [undefined, 500, "100%", "x%"]) t.same(atMostHundredPercent(value, "a"), [], String(value));
+  t.match(atMostHundredPercent("101%", "a"), [{ field: "a", detail: "must not be greater than 100%" }]);
+});
+
+t.test("amountOf() is the number of either form", async (t) => {
+  for (const [value, amount] of [
+    [3, 3],
+    ["25%", 25],
+    ["7", 7],
+    ["x", 0],
+    [undefined, 0],
+  ] as const) {
+    t.equal(amountOf(value), amount, String(value));
+  }
+});
