@@ -165,4 +165,14 @@ export const accessTexts: Texts = {
     "": "What was said of a request.",
     lastUpdateTime: "When it was last said.",
   },
+  "authorization/v1.FieldSelectorAttributes": {
+    "": "Limits a question to objects with such fields.",
+    rawSelector: "As in a query.",
+    requirements: "The conditions one by one.",
+  },
+  "authorization/v1.LabelSelectorAttributes": {
+    "": "Limits a question to objects with such labels.",
+    rawSelector: "As in a query.",
+    requirements: "The conditions one by one.",
+  },
 };

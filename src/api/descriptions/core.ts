@@ -250,4 +250,32 @@ export const coreTexts: Texts = {
     observedGeneration: "The generation that the status speaks of.",
     conditions: "What is observed.",
   },
+  "core/v1.NodeDaemonEndpoints": { "": "Where programs of a node listen.", kubeletEndpoint: "The node agent." },
+  "core/v1.DaemonEndpoint": { "": "Where a program listens.", Port: "Its port." },
+  "core/v1.NodeRuntimeHandler": {
+    "": "A way in which a runtime can run containers.",
+    name: "Its name, as runtime classes use it; empty for the usual way.",
+    features: "What it can do.",
+  },
+  "core/v1.NodeRuntimeHandlerFeatures": {
+    "": "What a way to run containers can do.",
+    recursiveReadOnlyMounts: "Whether what is mounted below can be read-only, too.",
+    userNamespaces: "Whether pods can have user ids of their own.",
+  },
+  "core/v1.NodeFeatures": {
+    "": "What a node can do.",
+    supplementalGroupsPolicy: "Whether it heeds the policy for further groups.",
+  },
+  "core/v1.NodeSwapStatus": { "": "The swap of a node.", capacity: "Its size." },
+  "core/v1.AttachedVolume": {
+    "": "A volume attached to a node.",
+    name: "The volume.",
+    devicePath: "The device it appears as.",
+  },
+  "core/v1.PortStatus": {
+    "": "A port of a load balancer.",
+    port: "The port.",
+    protocol: "TCP, UDP or SCTP.",
+    error: "What is wrong with it.",
+  },
 };

@@ -146,4 +146,10 @@ export const networkingTexts: Texts = {
     port: "The port.",
     appProtocol: "What is spoken over it.",
   },
+  "networking/v1.IngressPortStatus": {
+    "": "A port of an ingress.",
+    port: "The port.",
+    protocol: "TCP, UDP or SCTP.",
+    error: "What is wrong with it.",
+  },
 };

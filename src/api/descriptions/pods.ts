@@ -304,4 +304,11 @@ export const podTexts: Texts = {
     resourceClaimName: "The claim.",
     resourceClaimTemplateName: "The template of which a claim is made for this pod alone.",
   },
+  "core/v1.WindowsSecurityContextOptions": {
+    "": "Settings for Windows.",
+    gmsaCredentialSpecName: "The name of the credential spec.",
+    gmsaCredentialSpec: "The credential spec.",
+    runAsUserName: "The user it runs as.",
+    hostProcess: "Whether it runs on the node itself.",
+  },
 };

@@ -326,4 +326,51 @@ export const workloadTexts: Texts = {
     "": "Asks that a pod be moved away, as far as budgets allow it.",
     deleteOptions: "How the pod is deleted.",
   },
+  "autoscaling/v2.MetricIdentifier": {
+    "": "Names a metric.",
+    name: "Its name.",
+    selector: "Only values with these labels.",
+  },
+  "autoscaling/v2.ResourceMetricSource": {
+    "": "Cpu or memory of the pods.",
+    name: "cpu or memory.",
+    target: "The value that is aimed at.",
+  },
+  "autoscaling/v2.ContainerResourceMetricSource": {
+    "": "Cpu or memory of one container of the pods.",
+    name: "cpu or memory.",
+    target: "The value that is aimed at.",
+    container: "The container.",
+  },
+  "autoscaling/v2.PodsMetricSource": {
+    "": "A metric of each pod.",
+    metric: "The metric.",
+    target: "The average that is aimed at.",
+  },
+  "autoscaling/v2.ObjectMetricSource": {
+    "": "A metric of another object.",
+    describedObject: "The object.",
+    target: "The value that is aimed at.",
+    metric: "The metric.",
+  },
+  "autoscaling/v2.ExternalMetricSource": {
+    "": "A metric from outside the cluster.",
+    metric: "The metric.",
+    target: "The value that is aimed at.",
+  },
+  "autoscaling/v2.MetricStatus": {
+    "": "A metric as it is.",
+    type: "Resource, ContainerResource, Pods, Object or External.",
+    resource: "Cpu or memory of the pods.",
+    containerResource: "Cpu or memory of one container of the pods.",
+    pods: "A metric of each pod.",
+    object: "A metric of another object.",
+    external: "A metric from outside the cluster.",
+  },
+  "autoscaling/v2.MetricValueStatus": {
+    "": "The value of a metric.",
+    value: "The value.",
+    averageValue: "The value for each pod.",
+    averageUtilization: "The use, in percent of what is requested.",
+  },
 };
