@@ -43,6 +43,8 @@ export interface Kind<T extends ApiObject = ApiObject> {
   readonly anyFinalizer?: boolean;
   /** Said with every answer: that the kind is on its way out, and what to use instead. */
   readonly deprecation?: string;
+  /** The version in which Kubernetes 1.33 keeps the kind, where it is another one: discovery tells its hash. */
+  readonly storageVersion?: string;
   /** Set where the store holds another version of the kind. */
   readonly conversion?: Conversion<T>;
 }

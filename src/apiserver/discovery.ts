@@ -185,7 +185,7 @@ function subresourcesOf(kind: Kind) {
 function storageVersionHash(kind: Kind, spelling: string): string {
   const stored = kind.conversion?.stored ?? kind;
   const group = spelling === kubernetesGroup(kind.group) ? kubernetesGroup(stored.group) : stored.group;
-  const text = `${group}/${stored.version}/${stored.kind}`;
+  const text = `${group}/${stored.storageVersion ?? stored.version}/${stored.kind}`;
   return createHash("sha256").update(text).digest().subarray(0, 8).toString("base64");
 }
 

@@ -100,6 +100,8 @@ function nextStep<T extends ApiObject>(registry: Registry<T>, object: T, options
   const leaving = {
     ...metadata,
     ...(finalizers.length === 0 ? {} : { finalizers }),
+    // That the object is to go is a change of what is wanted.
+    ...(metadata.deletionTimestamp === undefined && metadata.generation ? { generation: metadata.generation + 1 } : {}),
     deletionTimestamp: metadata.deletionTimestamp ?? registry.timestamp(),
     ...(waitsForNamespace(object) && metadata.deletionGracePeriodSeconds === undefined
       ? {}

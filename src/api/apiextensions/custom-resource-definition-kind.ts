@@ -68,6 +68,7 @@ export const customResourceDefinitionKind: Kind<CustomResourceDefinition> = {
   verbs: allVerbs,
   subresources: [statusSubresource("CustomResourceDefinition", { validateUpdate: validateStatus })],
   storageName: "apiextensions.k8s.io/customresourcedefinitions",
+  storageVersion: "v1beta1",
   schema: customResourceDefinition,
   columns: [nameColumn, createdAtColumn],
   selectableFields: {},

@@ -58,6 +58,7 @@ export const ipAddressKind: Kind<IPAddress> = {
   verbs: allVerbs,
   subresources: [],
   storageName: "ipaddresses",
+  storageVersion: "v1beta1",
   schema: ipAddress,
   nameForm: ipProblems,
   columns: [

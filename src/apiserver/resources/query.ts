@@ -151,8 +151,19 @@ export function deleteOptions(query: URLSearchParams, body: SentDeleteOptions | 
     gracePeriodSeconds: grace,
     orphanDependents: orphan,
     propagationPolicy: meant as PropagationPolicy | undefined,
-    ...(body?.preconditions === undefined ? {} : { preconditions: body.preconditions }),
+    ...preconditionsOf(query, body),
   };
+}
+
+/** Without a body the query may name the object that is meant. */
+function preconditionsOf(
+  query: URLSearchParams,
+  body: SentDeleteOptions | undefined,
+): Pick<DeleteOptions, "preconditions"> {
+  if (body !== undefined) return body.preconditions === undefined ? {} : { preconditions: body.preconditions };
+  const uid = query.get("uid") || undefined;
+  const resourceVersion = query.get("resourceVersion") || undefined;
+  return uid === undefined && resourceVersion === undefined ? {} : { preconditions: { uid, resourceVersion } };
 }
 
 function dryRunErrors(values: readonly string[]): FieldError[] {
