@@ -14,7 +14,7 @@ const labels = { app: "web" };
 const template = { metadata: { labels }, spec: { containers: [{ name: "c", image: "web:1" }] } };
 
 /** As a request under `/apis/apps` has it. */
-const scopeOf = (f: Fixture): Scope => ({ ...scopeOf(f), group: "apps" });
+const scopeOf = (f: Fixture): Scope => ({ ...f.scope(), group: "apps" });
 
 async function withWeb(f: Fixture) {
   const registry = f.registries.of(replicaSetKind);
