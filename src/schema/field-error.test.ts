@@ -26,6 +26,7 @@ t.test("renderFieldError() says it in Kubernetes' words", async (t) => {
     [invalidTogether("a", "not with b"), "Invalid value: not with b"],
     [invalidMap("a", { b: "2", a: "1" }, "odd"), 'Invalid value: map[string]string{"a":"1", "b":"2"}: odd'],
     [invalidMap("a", undefined, "odd"), "Invalid value: map[string]string(nil): odd"],
+    [invalidField("a", Buffer.from("\u0001z"), "odd"), "Invalid value: []byte{0x1, 0x7a}: odd"],
     [notSupported("a", "x", ["B", "A"]), 'Unsupported value: "x": supported values: "B", "A"'],
     [duplicateField("a", "x"), 'Duplicate value: "x"'],
     [forbiddenField("a", "not now"), "Forbidden: not now"],

@@ -122,7 +122,7 @@ export function tooMany(field: string, actual: number, most: number): FieldError
 
 /**
  * The sentence without the field: `Invalid value: "x": must be no more than 63 bytes`. Values are printed as Go does:
- * text quoted, numbers and booleans bare, lists of texts as `[]string{"a"}`, anything else as JSON.
+ * text quoted, numbers and booleans bare, lists of texts as `[]string{"a"}`, bytes as `[]byte{0x61}`, anything else as JSON.
  */
 export function renderFieldError(error: FieldError): string {
   const word = words[error.type];
@@ -157,8 +157,13 @@ function printed(value: unknown): string {
     default:
       if (value === null) return '"null"';
       if (value instanceof BareText) return value.toString();
+      if (value instanceof Uint8Array) return `[]byte{${[...value].map(hex).join(", ")}}`;
       return isTexts(value) ? `[]string{${value.map(printed).join(", ")}}` : JSON.stringify(value);
   }
+}
+
+function hex(byte: number): string {
+  return `0x${byte.toString(16)}`;
 }
 
 function isTexts(value: unknown): value is readonly string[] {

@@ -24,8 +24,9 @@ const USAGES: readonly string[] = [...keyUsages].sort();
 
 export function validateRequest({ spec }: CertificateSigningRequest): readonly FieldError[] {
   const { request, usages = [], signerName, expirationSeconds } = spec;
-  const problem = requestProblem(Buffer.from(request, "base64").toString("latin1"));
-  const errors: FieldError[] = problem === undefined ? [] : [invalidField("spec.request", request, problem)];
+  const bytes = Buffer.from(request, "base64");
+  const problem = requestProblem(bytes.toString("latin1"));
+  const errors: FieldError[] = problem === undefined ? [] : [invalidField("spec.request", bytes, problem)];
   if (usages.length === 0) errors.push(requiredField("spec.usages"));
   for (const [i, usage] of usages.entries()) {
     const at = index("spec.usages", i);

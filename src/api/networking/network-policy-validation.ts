@@ -73,7 +73,9 @@ function validatePortRange({ port, endPort }: NetworkPolicyPort, path: string): 
   }
   const errors = portNumber(port).map((problem) => invalidField(at, port, problem));
   if (endPort === undefined) return errors;
-  const below = endPort < port ? [end("must be greater than or equal to `port`")] : [];
+  // Kubernetes names the start, of which the end falls short.
+  const short = invalidField(child(path, "endPort"), port, "must be greater than or equal to `port`");
+  const below = endPort < port ? [short] : [];
   return [...errors, ...below, ...portNumber(endPort).map(end)];
 }
 
