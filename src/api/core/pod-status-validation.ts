@@ -7,6 +7,7 @@ import { dns1123Subdomain, qualifiedName, validateName } from "../meta/names.ts"
 import type { ContainerStatus } from "./container-status.ts";
 import type { Pod, PodSpec, PodStatus } from "./pod.ts";
 import { validateAnnotationUpdate } from "./pod-update-validation.ts";
+import { validateId } from "./security-context-validation.ts";
 
 const SYSTEM_CONDITIONS = new Set(["PodScheduled", "PodReady", "Ready", "Initialized"]);
 
@@ -24,7 +25,28 @@ export function validatePodStatusUpdate(next: Pod, previous: Pod): readonly Fiel
     ...validateEnded(status, before, previous.spec),
     ...validatePodIps((status.podIPs ?? []).map(({ ip }) => ip)),
     ...validateHostIps(status),
+    ...validateUsers(status, next.spec?.os?.name === "windows"),
   ];
+}
+
+/** Who the processes of containers are. */
+function validateUsers(status: PodStatus, windows: boolean): readonly FieldError[] {
+  const lists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] as const;
+  return lists.flatMap((list) =>
+    (status[list] ?? []).flatMap(({ user }, i) => {
+      const linux = user?.linux;
+      const at = child(index(`status.${list}`, i), "linux");
+      if (linux === undefined) return [];
+      if (windows) return [forbiddenField(at, "cannot be set for a windows pod")];
+      return [
+        ...validateId(linux.uid, child(at, "uid")),
+        ...validateId(linux.gid, child(at, "gid")),
+        ...(linux.supplementalGroups ?? []).flatMap((group, place) =>
+          validateId(group, index(child(at, "supplementalGroups"), place)),
+        ),
+      ];
+    }),
+  );
 }
 
 /** A container that has ended and will not be started again cannot be said to run. */

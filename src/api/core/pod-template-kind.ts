@@ -15,7 +15,10 @@ const strategy: Strategy<PodTemplate> = {
   },
   prepareForCreate: (object) => ({ ...object, metadata: { ...object.metadata, generation: 1 } }),
   validate: (object) => validatePodTemplateSpec(object.template ?? {}, "template"),
-  warnings: (object) => podTemplateWarnings(object.template ?? {}, "template"),
+  warnings: (object, previous) => {
+    const unchanged = previous !== undefined && previous.metadata?.generation === object.metadata?.generation;
+    return unchanged ? [] : podTemplateWarnings(object.template ?? {}, "template");
+  },
 };
 
 function containers(object: PodTemplate): readonly Container[] {
