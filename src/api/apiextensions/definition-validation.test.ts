@@ -82,3 +82,30 @@ t.test("customResourceDefinitionKind keeps in the status what objects have been 
   t.equal(next?.metadata?.generation, 1);
   t.same(errorsOf(next ?? stored, stored), []);
 });
+
+t.test("validateDefinition() lets only stored expressions use what came with this version", async (t) => {
+  const rule = { rule: "isSemver(self)" };
+  const text = { type: "string", maxLength: 20, "x-kubernetes-validations": [rule] };
+  t.match(errorsOf(widgets({ v: text })), [/undeclared reference to 'isSemver'/]);
+  t.same(errorsOf(widgets({ v: text, w: text }), widgets({ v: text })), []);
+});
+
+t.test("validateDefinition() wants defaults that rules and resources inside them allow", async (t) => {
+  const rules = [{ rule: "self > 1" }];
+  const field = "spec.validation.openAPIV3Schema.properties[a]";
+  t.same(errorsOf(widgets({ a: { type: "integer", default: 1, "x-kubernetes-validations": rules } })), [
+    `${field}.default: Invalid value: "integer": failed rule: self > 1`,
+  ]);
+  const resource = {
+    type: "object",
+    "x-kubernetes-embedded-resource": true,
+    "x-kubernetes-preserve-unknown-fields": true,
+  };
+  t.same(errorsOf(widgets({ a: { ...resource, default: { apiVersion: "v1" } } })), [
+    `${field}.default.kind: Required value: must not be empty`,
+  ]);
+  const metadata = { type: "object", default: { labels: { "a b": "c" } }, properties: { labels: { type: "object" } } };
+  t.match(errorsOf(widgets({ a: { ...resource, properties: { metadata } } })), [
+    /must result in valid metadata: metadata\.labels/,
+  ]);
+});

@@ -8,6 +8,7 @@ import { type JsonSchemaProps, somePart } from "../../schema/structural/json-sch
 import { findBadKeys, findOpenSetItems } from "../../schema/structural/list-keywords.ts";
 import { objectMeta } from "../meta/object-meta.ts";
 import type { CustomResourceDefinitionSpec } from "./custom-resource-definition.ts";
+import type { RuleOptions } from "./validation-rules.ts";
 
 export interface SchemaRequirements {
   readonly requireStructural: boolean;
@@ -15,6 +16,8 @@ export interface SchemaRequirements {
   readonly requireValidTypes: boolean;
   readonly requireAtomicSetItems: boolean;
   readonly requireMapKeys: boolean;
+  /** Whether an expression is stored already; others may not use what is new in this version. */
+  readonly stored: NonNullable<RuleOptions["stored"]>;
 }
 
 export const allRequirements: SchemaRequirements = {
@@ -23,6 +26,7 @@ export const allRequirements: SchemaRequirements = {
   requireValidTypes: true,
   requireAtomicSetItems: true,
   requireMapKeys: true,
+  stored: () => false,
 };
 
 /** What may be asked of an update, judged by what was stored. */
@@ -36,7 +40,13 @@ export function requirementsSince(previous: CustomResourceDefinitionSpec): Schem
     requireValidTypes: holds(({ type = "" }) => type !== "" && !knownTypes.has(type)),
     requireAtomicSetItems: holds((props) => findOpenSetItems(props, "").length > 0),
     requireMapKeys: holds((props) => findBadKeys(props, "").length > 0),
+    stored: (expression) => roots.some((root) => somePart(root, (props) => hasExpression(props, expression))),
   };
+}
+
+function hasExpression(props: JsonSchemaProps, expression: string): boolean {
+  const rules = props["x-kubernetes-validations"] ?? [];
+  return rules.some(({ rule, messageExpression }) => rule === expression || messageExpression === expression);
 }
 
 const knownTypes = new Set(["array", "boolean", "integer", "number", "object", "string"]);

@@ -4,11 +4,12 @@ import { child } from "../../schema/field-path.ts";
 import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";
 import { findSchemaErrors } from "../../schema/structural/load.ts";
 import { objectMeta } from "../meta/object-meta.ts";
+import { validateEmbedded } from "./embedded-resources.ts";
 import { evaluateRules } from "./evaluate-rules.ts";
 import type { SchemaRequirements } from "./requirements.ts";
 import { RuleCosts, type RuleCostsOptions } from "./rule-costs.ts";
 
-export interface SchemaOptions extends SchemaRequirements, RuleCostsOptions {
+export interface SchemaOptions extends SchemaRequirements, Omit<RuleCostsOptions, "stored"> {
   /** The status is served and validated apart, so nothing at the root may speak of it. */
   readonly status: boolean;
 }
@@ -30,7 +31,8 @@ export function validateSchema(
     metadata: objectMeta,
     path: field,
     expressions,
-    examine: (part, value, at) => evaluateRules(part, value, { field: at, old: value }).errors,
+    examine: (part, value, at) => validateEmbedded(part, value, at, false),
+    evaluate: (part, value, at) => evaluateRules(part, value, { field: at, old: value }).errors,
   });
   return [...errors, ...found, ...expressions.totalErrors(field)];
 }

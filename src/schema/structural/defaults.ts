@@ -10,9 +10,13 @@ import { itemsOf, type JsonSchemaProps, propertiesOf } from "./json-schema-props
 export interface DefaultsOptions extends ConvertOptions {
   /** Defaults that hold members their schema does not know are refused; true when absent. */
   readonly requirePruned?: boolean;
-  /** What the schema cannot say of a value: whole resources inside it, its rules' expressions. */
-  readonly examine?: (schema: Schema, value: unknown, field: string) => readonly FieldError[];
+  /** Judges the whole resources in a value. */
+  readonly examine?: Examine;
+  /** Evaluates the rules' expressions on a value that is otherwise valid. */
+  readonly evaluate?: Examine;
 }
+
+type Examine = (schema: Schema, value: unknown, field: string) => readonly FieldError[];
 
 /** Values under additional properties have no defaults of their own, and are not looked at. */
 export function findBadDefaults(root: JsonSchemaProps, path: string, options: DefaultsOptions): readonly FieldError[] {
@@ -78,19 +82,21 @@ function checkDefault(
       ? checkFree(schema, value, field, options)
       : checkInResource(surroundings, value, field, options);
   const errors = found.length > 0 ? found : validate(schema, value, field);
-  return errors.length > 0 ? errors : (options.examine?.(schema, value, field) ?? []);
+  return errors.length > 0 ? errors : (options.evaluate?.(schema, value, field) ?? []);
 }
 
 function checkFree(
   schema: Schema,
   value: unknown,
   field: string,
-  { requirePruned = true }: DefaultsOptions,
+  { requirePruned = true, examine }: DefaultsOptions,
 ): readonly FieldError[] {
   const { unknown, errors } = decode(schema, value);
   const [first] = errors;
   if (first !== undefined) return [invalidField(field, value, first.message)];
-  return unknown.length > 0 && requirePruned ? [invalidField(field, value, "must not have unknown fields")] : [];
+  const pruned =
+    unknown.length > 0 && requirePruned ? [invalidField(field, value, "must not have unknown fields")] : [];
+  return [...pruned, ...(examine?.(schema, value, field) ?? [])];
 }
 
 function checkInResource(
