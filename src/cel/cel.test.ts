@@ -2,6 +2,7 @@ import t from "tap";
 import { type Compiled, compile, type Program } from "./cel.ts";
 import { type Environment, environment } from "./environment.ts";
 import { nameForms } from "./name-forms-harness.ts";
+import { dynamicOf } from "./native.ts";
 import { renderErrors } from "./source.ts";
 import { boolType, dynType, intType, listType, mapType, objectType, stringType, typeText } from "./types.ts";
 import { fail } from "./value.ts";
@@ -200,6 +201,12 @@ t.test("evaluate() does not let short expressions grow large values", (t) => {
   t.match(programOf(doubled).evaluate({}).error?.message, /value too large/);
   const shared = `[[1]]${".map(a, [a, a])".repeat(40)}`;
   t.match(programOf(`${shared} == ${shared}`).evaluate({}).error?.message, /value too large/);
+  const d = dynamicOf({ wide: Array.from({ length: 2000 }, (_, i) => ({ name: `n${i}` })) });
+  const endless = `[[d.wide, d.wide]]${".map(a, a + a)".repeat(18)}[0]`;
+  for (const slow of [`${endless} == ${endless}`, `${endless}.indexOf(1) == 0`, `'%s'.format([${endless}]) == ''`]) {
+    const { error } = programOf(slow).evaluate({ d });
+    t.ok(error !== undefined, slow.slice(-40));
+  }
   const large = `[[1]]${".map(a, [a, a])".repeat(18)}`;
   const often = `[${large}].all(l, [1, 2, 3, 4, 5, 6, 7, 8].all(i, [1, 2, 3, 4, 5, 6, 7, 8].all(j, l == ${large})))`;
   t.equal(programOf(often).evaluate({}).error?.costExceeded, true);

@@ -20,7 +20,7 @@ import { parse } from "./parser.ts";
 import type { CelError } from "./source.ts";
 import { type Type, typeText } from "./types.ts";
 import { sameType } from "./unify.ts";
-import { Failure, type Value } from "./value.ts";
+import { compared, Failure, type Value } from "./value.ts";
 
 export interface CompileOptions {
   /** What the expression must give. `dyn` and unbound types do not fit: what they give is known too late. */
@@ -96,6 +96,7 @@ function programOf(source: string, checked: Checked, resultType: Type): Program 
 }
 
 function evaluate(run: Run, frame: Frame): Outcome {
+  compared.parts = 0;
   try {
     return { value: run(frame), cost: frame.spent };
   } catch (error) {

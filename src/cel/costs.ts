@@ -128,17 +128,26 @@ export function runtimeCost(name: string, overload: string): CallCost | undefine
   return byFunction[name] ?? byOverload[overload];
 }
 
-/** Going through all of a value; texts a tenth of their length. */
+/** More than any value of a request has. */
+const TRAVERSED_MAX = 2 ** 20;
+
+/** Going through all of a value; texts a tenth of their length. Endless where there is no end in sight. */
 function traversal(value: Value): number {
-  if (typeof value === "string" || value instanceof Uint8Array) return Math.floor(sizeForCost(value) * TRAVERSAL);
-  let cost = 0;
-  if (value instanceof List) {
-    for (const item of value) cost += traversal(item);
-    return cost;
+  let steps = 0;
+  const visit = (part: Value): number => {
+    if (++steps > TRAVERSED_MAX) return Number.POSITIVE_INFINITY;
+    if (typeof part === "string" || part instanceof Uint8Array) return Math.floor(sizeForCost(part) * TRAVERSAL);
+    if (part instanceof List) return sumOf(part, visit);
+    return part instanceof MapValue ? sumOf(part.keys(), (key) => visit(key) + visit(part.get(key) ?? null)) : 1;
+  };
+  return visit(value);
+}
+
+function sumOf(parts: Iterable<Value>, costOf: (part: Value) => number): number {
+  let sum = 0;
+  for (const part of parts) {
+    sum += costOf(part);
+    if (sum === Number.POSITIVE_INFINITY) break;
   }
-  if (value instanceof MapValue) {
-    for (const key of value.keys()) cost += traversal(key) + traversal(value.get(key) ?? null);
-    return cost;
-  }
-  return 1;
+  return sum;
 }

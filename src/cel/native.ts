@@ -1,5 +1,4 @@
 /** JSON values as values of expressions: views, converted where an expression looks. */
-import { deepEqual } from "../schema/equal.ts";
 import { memberOf } from "../schema/members.ts";
 import { isPlainObject } from "../schema/plain.ts";
 import type { ListSchema, ObjectSchema, Schema, StringSchema } from "../schema/schema.ts";
@@ -173,7 +172,9 @@ class JsonObject extends MapValue {
     if (!(other instanceof JsonObject)) return super.equals(other);
     if (this.size !== other.size) return false;
     return Object.keys(this.json).every((name) => {
-      if (memberOf(this.#schema, name) === undefined) return deepEqual(this.json[name], other.json[name]);
+      if (memberOf(this.#schema, name) === undefined) {
+        return equal(dynamicOf(this.json[name]), dynamicOf(other.json[name]));
+      }
       const [mine, theirs] = [this.get(name), other.get(name)];
       if (mine === undefined || theirs === undefined) return mine === theirs;
       return equal(mine, theirs);

@@ -223,12 +223,16 @@ export abstract class MapValue {
   }
 }
 
-/** How many parts of values were compared so far: whoever pays for a comparison takes the difference. */
+/**
+ * How many parts of values were compared since an evaluation began: whoever pays for a comparison takes the difference.
+ * Where more are compared than any budget pays for, the comparison fails on its way.
+ */
 export const compared = { parts: 0 };
+const COMPARED_MAX = 20_000_000;
 
 /** Equality of all values: numbers by what they are worth, whatever their type; different types are never equal. */
 export function equal(a: Value, b: Value): boolean {
-  compared.parts++;
+  if (++compared.parts > COMPARED_MAX) fail("values too large to compare");
   if (isNumeric(a) && isNumeric(b)) return compareNumbers(a, b) === 0;
   if (a === b) return true;
   if (a === null || b === null || typeof a !== "object" || typeof b !== "object") return false;

@@ -38,7 +38,9 @@ function formatted(letter: string, value: Value, precision: number): string {
     case "s":
       return shown(value);
     case "d":
-      return whole(value) ?? shownDouble(value) ?? fail(mismatch("decimal clause can only be used on integers", value));
+      return (
+        integer(value) ?? shownDouble(value) ?? fail(mismatch("decimal clause can only be used on integers", value))
+      );
     case "f":
       return number("fixed-point", value, (size) => fixed(size, precision));
     case "e":
@@ -66,7 +68,7 @@ function typeName(value: Value): string {
   return value instanceof MapValue ? "map" : typeof value;
 }
 
-function whole(value: Value): string | undefined {
+function integer(value: Value): string | undefined {
   if (typeof value === "bigint") return String(value);
   return value instanceof Uint ? String(value.value) : undefined;
 }
@@ -124,6 +126,11 @@ function hex(value: Value): string {
 }
 
 function shown(value: Value): string {
+  if (value instanceof ListClass || value instanceof MapValue) return whole(value, { left: LENGTH_MAX });
+  return scalar(value);
+}
+
+function scalar(value: Value): string {
   if (value === null) return "null";
   if (typeof value === "string") return value;
   if (typeof value === "boolean" || typeof value === "bigint") return String(value);
@@ -132,26 +139,37 @@ function shown(value: Value): string {
   if (value instanceof Uint8Array) return Buffer.from(value).toString("utf8");
   if (value instanceof Timestamp || value instanceof Duration) return value.text();
   if (value instanceof TypeValue) return value.name;
-  if (value instanceof ListClass) return `[${[...value].map(inside).join(", ")}]`;
-  if (value instanceof MapValue) return mapText(value);
   return fail(mismatch("string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists", value));
 }
 
-function mapText(map: MapValue): string {
-  const entries = [...map.keys()].map((key) => [inside(key), inside(map.get(key)!)] as const);
-  return `{${entries
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, value]) => `${key}:${value}`)
-    .join(", ")}}`;
+/** What is left of the longest text, however often a value holds another. */
+interface Room {
+  left: number;
+}
+
+function whole(value: List | MapValue, room: Room): string {
+  if (value instanceof ListClass) {
+    const items: string[] = [];
+    for (const item of value) items.push(inside(item, room));
+    return `[${items.join(", ")}]`;
+  }
+  const entries: string[] = [];
+  for (const key of value.keys()) entries.push(`${inside(key, room)}:${inside(value.get(key)!, room)}`);
+  return `{${entries.sort().join(", ")}}`;
+}
+
+function inside(value: Value, room: Room): string {
+  const text = value instanceof ListClass || value instanceof MapValue ? whole(value, room) : quoted(value);
+  room.left -= text.length;
+  return room.left < 0 ? fail("text too long") : text;
 }
 
 /** Within lists and maps values stand as expressions would write them. */
-function inside(value: Value): string {
+function quoted(value: Value): string {
   if (typeof value === "string") return JSON.stringify(value);
-  if (typeof value === "number" && Number.isFinite(value)) return value.toFixed(6);
-  if (typeof value === "number") return `"${infinite(value)}"`;
+  if (typeof value === "number") return Number.isFinite(value) ? value.toFixed(6) : `"${infinite(value)}"`;
   if (value instanceof Uint8Array) return `b${JSON.stringify(Buffer.from(value).toString("utf8"))}`;
   if (value instanceof Timestamp) return `timestamp("${value.text()}")`;
   if (value instanceof Duration) return `duration("${value.text()}")`;
-  return shown(value);
+  return scalar(value);
 }
