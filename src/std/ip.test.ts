@@ -1,3 +1,5 @@
+import { isIP } from "node:net";
+import fc from "fast-check";
 import t from "tap";
 import { contains, formatCidr, formatIp, parseCidr, parseIp } from "./ip.ts";
 
@@ -59,4 +61,29 @@ t.test("contains() compares within a family only", async (t) => {
   t.notOk(inside("10.0.0.0/24", "10.0.1.0"));
   t.notOk(inside("::/0", "10.0.0.1"));
   t.ok(inside("::/0", "2001:db8::1"));
+});
+
+const addressLike = fc.string({ unit: fc.constantFrom(..."0123456789abcdefF:."), maxLength: 24 });
+const groups = fc.array(fc.oneof(fc.constant(0), fc.nat(0xffff)), { minLength: 8, maxLength: 8 });
+
+t.test("parseIp() and Node agree on what an address is, but for leading zeros", async () => {
+  fc.assert(
+    fc.property(addressLike, (text) => {
+      const ip = parseIp(text);
+      return ip?.form === "leadingZeros" || (ip !== undefined) === (isIP(text) !== 0);
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+t.test("formatIp() writes IPv6 as URLs do, and parseIp() reads it again", async () => {
+  fc.assert(
+    fc.property(groups, (parts) => {
+      const ip = parseIp(parts.map((part) => part.toString(16)).join(":"))!;
+      const text = formatIp(ip);
+      const again = parseIp(text)!;
+      const inUrl = ip.form === "mapped" || new URL(`http://[${text}]/`).hostname === `[${text}]`;
+      return inUrl && again.value === ip.value && again.family === ip.family;
+    }),
+  );
 });
