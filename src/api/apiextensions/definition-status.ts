@@ -1,6 +1,6 @@
 /**
- * What a definition says in its status once somebody has looked: whether its names are free, whether it is in use, whether
- * it may stand in its group. Pure: whoever serves definitions calls these, writes what they give, then serves the kind.
+ * What a definition says in its status once somebody has looked: whether its names are free, it is in use, and it
+ * may stand in its group. Pure: whoever serves definitions calls these, writes what they give, then serves the kind.
  */
 import { deepEqual } from "../../schema/equal.ts";
 import { type ApprovalState, approvalOf, isProtected } from "./approval.ts";
