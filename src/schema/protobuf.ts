@@ -75,7 +75,7 @@ function fieldEncoder(name: string, field: Field, syntax: ObjectSchema["syntax"]
   if (schema.type === "list") return { name, always: false, visit: listEncoder(number, schema.items, syntax) };
   if (schema.type === "map") return { name, always: false, visit: mapEncoder(number, schema.values) };
   const write = taggedEncoder(schema, tagOf(number, wireTypeOf(schema)));
-  if (field.presence === "pointer") return { name, always: false, visit: write };
+  if (field.presence === "pointer" || field.nilable === true) return { name, always: false, visit: write };
   if (syntax === "proto2") return writesAlways(name, write, absentValue(schema));
   if (field.oneOf !== undefined || schema.type === "object") return { name, always: false, visit: write };
   const zero = zeroOf(schema);

@@ -1,0 +1,56 @@
+/** What holds for every value of every kind, whichever way it is written. */
+import fc from "fast-check";
+import t from "tap";
+import { arbitraryOf } from "../schema/arbitrary.ts";
+import { decodeCbor, encodeCbor } from "../schema/cbor.ts";
+import { decode } from "../schema/decode.ts";
+import { applyDefaults } from "../schema/default.ts";
+import { encodeJson, parseJson, stringify } from "../schema/json.ts";
+import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf.ts";
+import type { ObjectSchema } from "../schema/schema.ts";
+import { encodeYaml, parseYaml } from "../schema/yaml.ts";
+import { topLevelSchemas } from "./every-schema.ts";
+
+const RUNS = 25;
+
+const laws: Readonly<Record<string, (schema: ObjectSchema, value: object, text: string) => boolean>> = {
+  "JSON gives back what it was given": (schema, value, text) => {
+    const { value: back, unknown, errors } = decode(schema, parseJson(encodeJson(schema, value)).value);
+    return unknown.length + errors.length === 0 && stringify(schema, back) === text;
+  },
+  "YAML gives back what it was given": (schema, _, text) => {
+    const [document] = parseYaml(encodeYaml(JSON.parse(text)));
+    return sorted(stringify(schema, decode(schema, document?.value).value)) === sorted(text);
+  },
+  "protobuf gives back what it was given": (schema, value, text) => {
+    const back = decodeProtobuf(schema, encodeProtobuf(schema, value)) as object;
+    const { kind, apiVersion } = value as { readonly kind?: string; readonly apiVersion?: string };
+    return sorted(stringify(schema, { ...back, kind, apiVersion })) === sorted(text);
+  },
+  "CBOR gives back what it was given": (schema, value, text) => {
+    const back = decode(schema, decodeCbor(encodeCbor(schema, value))).value;
+    return sorted(stringify(schema, back)) === sorted(text);
+  },
+  "what has its defaults needs no more": (schema, value) => {
+    const once = applyDefaults(schema, value);
+    return applyDefaults(schema, once) === once;
+  },
+};
+
+/** Members of raw values have no order but that of the form they are written in. */
+function sorted(text: string): string {
+  return encodeYaml(JSON.parse(text));
+}
+
+const schemas = await topLevelSchemas();
+for (const [law, holds] of Object.entries(laws)) {
+  t.test(`${law}, whatever the kind`, async (t) => {
+    for (const [name, schema] of schemas) {
+      const values = arbitraryOf(schema).map((drawn) => decode(schema, drawn).value as object);
+      const property = fc.property(values, (value) => holds(schema, value, stringify(schema, value)));
+      const { failed, counterexample, seed } = fc.check(property, { numRuns: RUNS });
+      if (failed) t.fail(`${name} (seed ${seed}): ${JSON.stringify(counterexample)}`);
+    }
+    t.ok(schemas.size > 70, `${schemas.size} kinds`);
+  });
+}
