@@ -1,4 +1,5 @@
 /** Addresses and ports of services: where they come from, and the server's own service, which has the first. */
+import { endpointsKind } from "../api/core/endpoints-kind.ts";
 import type { Service } from "../api/core/service.ts";
 import { serviceKind } from "../api/core/service-kind.ts";
 import type { ApiObject } from "../api/kind.ts";
@@ -62,7 +63,13 @@ export async function startServices(
   const addresses = new ServiceAddresses(objects, cidrs, random);
   const ports = new NodePorts(services, config.nodePorts, random);
   const families = blocks.map(({ family }) => family) as readonly IpFamily[] as ClusterFamilies;
-  services.allocator = new ServiceAllocator({ families, addresses, ports, log });
+  services.allocator = new ServiceAllocator({
+    families,
+    addresses,
+    ports,
+    endpoints: registries.of(endpointsKind),
+    log,
+  });
   const scope = systemScope("", signal);
   const until = store.current();
   await ensureBlocks(cidrs, blocks.map(formatCidr), scope, log);

@@ -1,4 +1,5 @@
 import t from "tap";
+import { endpointsKind } from "../../api/core/endpoints-kind.ts";
 import type { Service, ServiceSpec } from "../../api/core/service.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr-kind.ts";
 import { create } from "../create.ts";
@@ -159,4 +160,15 @@ t.test("ServiceAllocator takes from every block that is there, the oldest first"
   const part = serviceCIDRKind.subresources[0]?.part;
   await update(blocks, f.scope(""), "more", { ...more, status: { conditions: waiting } }, { part });
   t.match(await refusal(make(f, "d", {})), { code: 500 }, "a block that is not ready gives nothing");
+});
+
+t.test("ServiceAllocator takes the endpoints of a service away with it", async (t) => {
+  await using f = await servicesFixture(["10.0.0.0/24"]);
+  const endpoints = f.registries.of(endpointsKind);
+  const subsets = [{ addresses: [{ ip: "10.9.0.1" }], ports: [{ port: 80 }] }];
+  for (const name of ["a", "b"]) await create(endpoints, f.scope(), { metadata: { name }, subsets });
+  await make(f, "a", {});
+  await remove(f.services, f.scope(), "a");
+  t.match(await refusal(get(endpoints, f.scope(), "a")), { code: 404 });
+  t.equal((await get(endpoints, f.scope(), "b")).object.metadata?.name, "b");
 });

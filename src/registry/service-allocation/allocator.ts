@@ -1,4 +1,5 @@
 /** Gives services their addresses and their ports on the nodes: see `Allocator`. */
+import type { Endpoints } from "../../api/core/endpoints.ts";
 import type { Service, ServiceSpec } from "../../api/core/service.ts";
 import { isHeadless, specOf } from "../../api/core/service-types.ts";
 import { withLinkedMembers } from "../../api/core/service-update.ts";
@@ -7,7 +8,8 @@ import { type FieldError, invalidField, renderFieldError } from "../../schema/fi
 import type { IpFamily } from "../../std/ip.ts";
 import type { Logger } from "../../std/log.ts";
 import type { Allocation, Allocator } from "../allocation.ts";
-import type { Scope } from "../registry.ts";
+import { isMissing, remove } from "../delete.ts";
+import type { Registry, Scope } from "../registry.ts";
 import { metadataOf } from "../write.ts";
 import { AddressUnavailable, type ServiceAddresses, type ServiceName } from "./addresses.ts";
 import { type ClusterFamilies, keepsPreference, withFamilies } from "./families.ts";
@@ -19,6 +21,8 @@ export interface ServiceAllocatorParts {
   readonly families: ClusterFamilies;
   readonly addresses: ServiceAddresses;
   readonly ports: NodePorts;
+  /** Those of a service go with it, so that a new one of its name does not send to the old one's pods. */
+  readonly endpoints: Registry<Endpoints>;
   readonly log: Logger;
 }
 
@@ -69,16 +73,21 @@ export class ServiceAllocator implements Allocator<Service> {
 
   async release(scope: Scope, service: Service): Promise<void> {
     const spec = specOf(service);
-    if (!isHeadless(spec)) await this.#free(scope, nameOf(scope, service), spec.clusterIPs ?? []);
+    const name = nameOf(scope, service);
+    if (!isHeadless(spec)) await this.#free(scope, name, spec.clusterIPs ?? []);
+    const { endpoints, log } = this.#parts;
+    try {
+      await remove(endpoints, { ...detached(scope), namespace: name.namespace }, name.name);
+    } catch (error) {
+      if (!isMissing(error)) log.error("Leaving the endpoints of a service behind", error, { service: name.name });
+    }
   }
 
   async #free(scope: Scope, name: ServiceName, ips: readonly string[]): Promise<void> {
     const { addresses, log } = this.#parts;
-    // The client may be gone by now; the addresses are not to stay taken for that.
-    const own = { ...scope, signal: new AbortController().signal };
     for (const ip of ips) {
       try {
-        await addresses.release(own, name, ip);
+        await addresses.release(detached(scope), name, ip);
       } catch (error) {
         log.error("Leaving an address taken until the next start", error, { address: ip, service: name.name });
       }
@@ -118,6 +127,11 @@ export class ServiceAllocator implements Allocator<Service> {
       return refuse(scope, service, [invalidField("spec.clusterIPs", specOf(service).clusterIPs, detail)]);
     }
   }
+}
+
+/** The client may be gone by now; nothing is to stay behind for that. */
+function detached(scope: Scope): Scope {
+  return { ...scope, signal: new AbortController().signal };
 }
 
 function withPorts(scope: Scope, service: Service, old: ServiceSpec | undefined, taking: PortTaking): Service {

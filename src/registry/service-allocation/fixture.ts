@@ -1,4 +1,5 @@
 /** For tests of this room: registries whose services get addresses of given blocks, and ports of a small range. */
+import { endpointsKind } from "../../api/core/endpoints-kind.ts";
 import type { Service } from "../../api/core/service.ts";
 import { serviceKind } from "../../api/core/service-kind.ts";
 import { ipAddressKind } from "../../api/networking/ip-address-kind.ts";
@@ -27,8 +28,9 @@ export async function servicesFixture(cidrs: readonly string[], last = 30_003): 
   const { random } = registries.deps;
   const addresses = new ServiceAddresses(registries.of(ipAddressKind), registries.of(serviceCIDRKind), random);
   const ports = new NodePorts(services, { first: 30_000, last }, random);
+  const endpoints = registries.of(endpointsKind);
   const families = cidrs.map((cidr) => (cidr.includes(":") ? "IPv6" : "IPv4")) as unknown as ClusterFamilies;
-  services.allocator = new ServiceAllocator({ families, addresses, ports, log: silentLogger });
+  services.allocator = new ServiceAllocator({ families, addresses, ports, endpoints, log: silentLogger });
   await create(registries.of(serviceCIDRKind), scope(""), { metadata: { name: "kubernetes" }, spec: { cidrs } });
   const taken = async (): Promise<readonly string[]> => {
     const registry = registries.of(ipAddressKind);
