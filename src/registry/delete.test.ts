@@ -1,4 +1,5 @@
 import t from "tap";
+import { jobKind } from "../api/batch/job-kind.ts";
 import { configMapKind } from "../api/core/config-map-kind.ts";
 import type { Pod } from "../api/core/pod.ts";
 import { podKind } from "../api/core/pod-kind.ts";
@@ -85,6 +86,25 @@ t.test("remove() asks a garbage collector for orphans or for the foreground only
     }
     await create(maps, f.scope(), { metadata: { name: "c" } });
     t.equal((await remove(maps, f.scope(), "c", { propagationPolicy: "Background" })).gone, true);
+  }
+});
+
+t.test("remove() leaves the pods of a job alone unless it, or the job, says otherwise", async (t) => {
+  await using f = fixture({ garbageCollector: true });
+  const jobs = f.registries.of(jobKind);
+  const cases = [
+    [{}, undefined, ["orphan"]],
+    [{ propagationPolicy: "Background" }, undefined, undefined],
+    [{ propagationPolicy: "Foreground" }, undefined, ["foregroundDeletion"]],
+    [{}, ["foregroundDeletion"], ["foregroundDeletion"]],
+  ] as const;
+  for (const [place, [options, finalizers, expected]] of cases.entries()) {
+    const name = `job-${place}`;
+    const template = { spec: { restartPolicy: "Never", containers: [{ name: "c", image: "i" }] } } as const;
+    await create(jobs, f.scope(), { metadata: { name, finalizers }, spec: { template } });
+    const { object, gone } = await remove(jobs, f.scope(), name, options);
+    t.same(object.metadata?.finalizers, expected);
+    t.equal(gone, expected === undefined);
   }
 });
 
