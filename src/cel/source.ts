@@ -21,18 +21,32 @@ export function locate(source: string, offset: number, message: string): CelErro
 /** All errors, each with its line and a mark below it. */
 export function renderErrors(errors: readonly CelError[], source: string): string {
   const lines = source.split("\n");
-  return errors.map((error) => renderError(error, lines[error.line - 1])).join("\n");
+  const snippets = new Map<number, Snippet | undefined>();
+  return errors
+    .map((error) => {
+      if (!snippets.has(error.line)) snippets.set(error.line, snippetOf(lines[error.line - 1]));
+      return renderError(error, snippets.get(error.line));
+    })
+    .join("\n");
 }
 
-function renderError(error: CelError, line: string | undefined): string {
+interface Snippet {
+  readonly text: string;
+  /** Below each character: wide ones get wide dots, so that the mark stands below what it means. */
+  readonly dots: string;
+}
+
+function snippetOf(line: string | undefined): Snippet | undefined {
+  if (line === undefined || line.length > SNIPPET_LENGTH_MAX) return undefined;
+  const text = line.replaceAll("\t", " ");
+  return { text, dots: Array.from(text, (letter) => (isWide(letter) ? "\uff0e" : ".")).join("") };
+}
+
+function renderError(error: CelError, snippet: Snippet | undefined): string {
   const head = `ERROR: <input>:${error.line}:${error.column + 1}: ${error.message}`;
-  if (line === undefined || line.length > SNIPPET_LENGTH_MAX) return head;
-  const shown = line.replaceAll("\t", " ");
-  const letters = [...shown];
-  // Wide letters get wide marks, so that the caret stands below what it means.
-  const dots = letters.slice(0, error.column).map((letter) => (isWide(letter) ? "\uff0e" : "."));
-  const mark = isWide(letters[error.column] ?? "") ? "\uff3e" : "^";
-  return `${head}\n | ${shown}\n | ${dots.join("")}${mark}`;
+  if (snippet === undefined) return head;
+  const mark = snippet.dots[error.column] === "\uff0e" ? "\uff3e" : "^";
+  return `${head}\n | ${snippet.text}\n | ${snippet.dots.slice(0, error.column)}${mark}`;
 }
 
 function isWide(letter: string): boolean {
@@ -41,16 +55,7 @@ function isWide(letter: string): boolean {
 
 /** Unicode characters of a text; JavaScript's `length` counts those beyond the first plane twice. */
 export function characters(text: string): number {
-  let count = text.length;
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    if (unit >= 0xd800 && unit < 0xdc00 && i + 1 < text.length) {
-      const next = text.charCodeAt(i + 1);
-      if (next >= 0xdc00 && next < 0xe000) {
-        count--;
-        i++;
-      }
-    }
-  }
-  return count;
+  return text.length - (/[\ud800-\udbff]/.test(text) ? (text.match(pairs)?.length ?? 0) : 0);
 }
+
+const pairs = /[\ud800-\udbff][\udc00-\udfff]/g;
