@@ -44,7 +44,7 @@ import { routing } from "./routing.ts";
 import { type Repairing, startServices } from "./services.ts";
 import { servingCertificate } from "./serving-certificate.ts";
 import { authentication } from "./stages/authentication.ts";
-import { authorization } from "./stages/authorization.ts";
+import { attributesOf, authorization, demand } from "./stages/authorization.ts";
 import { crossOrigin } from "./stages/cors.ts";
 import { deadline } from "./stages/deadline.ts";
 import { failures } from "./stages/failures.ts";
@@ -279,6 +279,7 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
       watchList: config.watchList,
       stopping,
       admit,
+      mayCreate: (context) => demand(authorizer, { ...attributesOf(context), verb: "create" }),
       confirm: (kind) => (kind === priorityClassKind ? oneDefault : escalation(kind)),
     },
     readiness,

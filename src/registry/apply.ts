@@ -14,7 +14,7 @@ import { afterUpdate, changeOf, formOf, managerOf, withEntries, withOldTimes } f
 import { KUBECTL, lastAppliedFields, withLastApplied } from "./last-applied.ts";
 import { identityOf, type Manager, readManagers, versionOf, writeManagers } from "./managed-fields.ts";
 import type { Registry, Scope } from "./registry.ts";
-import { named, type UpdateOptions, type UpdateResult } from "./update.ts";
+import { creating, named, type UpdateOptions, type UpdateResult } from "./update.ts";
 import { defaulted, inNamespace, metadataOf, updated } from "./write.ts";
 
 export interface ApplyOptions<T extends ApiObject = ApiObject> extends UpdateOptions<T> {
@@ -59,7 +59,7 @@ export async function apply<T extends ApiObject>(
     const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
     throw conflict(registry.subject(scope, name), why);
   }
-  return { object: await createApplied(registry, scope, object, options), created: true };
+  return { object: await createApplied(registry, scope, object, creating(options)), created: true };
 }
 
 /** The object that the configuration makes of `previous`, its book brought up to date. */

@@ -9,6 +9,8 @@ import { defaulted, inNamespace, metadataOf, mustNameVersion, ownersOnce, sentVe
 export interface UpdateOptions<T extends ApiObject = ApiObject> extends CreateOptions {
   /** The part that a subresource may change; the whole object when absent. */
   readonly part?: Part<T> | undefined;
+  /** Asked before an object is created where one was to be changed; throws to forbid. */
+  readonly mayCreate?: (() => Promise<void>) | undefined;
 }
 
 export interface UpdateResult<T> {
@@ -54,8 +56,18 @@ export async function update<T extends ApiObject>(
     if (uid) throw conflict(registry.subject(scope, name), uidDiffers(uid));
     if (part !== undefined || strategy.allowCreateOnUpdate !== true) throw error;
     if (resourceVersion) throw notFound(registry.subject(scope, name));
-    return { object: await create(registry, scope, object, options), created: true };
+    return { object: await create(registry, scope, object, creating(options)), created: true };
   }
+}
+
+/** The same for the object that is created instead. */
+export function creating<T extends ApiObject>(options: UpdateOptions<T>): CreateOptions {
+  const { mayCreate, confirm } = options;
+  const both: UpdateOptions<T>["confirm"] = async (scope, next, previous) => {
+    await mayCreate?.();
+    await confirm?.(scope, next, previous);
+  };
+  return { ...options, confirm: both };
 }
 
 /** The object under the name of the path. Throws a 400 when it carries another. */

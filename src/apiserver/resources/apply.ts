@@ -20,7 +20,8 @@ export function applyObject(part?: Part): ResourceHandler {
     const { kind, settings } = target;
     const sent = await readApply(context);
     const answering = answeringOf(target, context, "object");
-    const options = { ...sent.options, part, admit: settings.admit(kind), confirm: settings.confirm(kind) };
+    const admission = { admit: settings.admit(kind), confirm: settings.confirm(kind) };
+    const options = { ...sent.options, ...admission, part, mayCreate: () => settings.mayCreate(context) };
     const scope = scopeOf(target, context, params);
     const { object, created } = await apply(target.registry, scope, params.name ?? "", sent.configuration, options);
     return writtenResponse(created ? 201 : 200, kind, object, answering);

@@ -31,6 +31,8 @@ export interface ResourceSettings {
   readonly stopping: AbortSignal;
   /** What has a say before an object of the kind is created. */
   readonly admit: (kind: Kind) => Admit;
+  /** Throws a 403 when who may update or patch the object may not create it. */
+  readonly mayCreate: (context: RequestContext) => Promise<void>;
   /** What has the last word before one is created or changed. */
   readonly confirm: (kind: Kind) => Confirm | undefined;
 }

@@ -52,7 +52,8 @@ export function updateObject(part?: Part): ResourceHandler {
     const answering = answeringOf(target, context, "object");
     const sent = await readObject(context, expectedOf(target), fieldValidation);
     const warn = warningsTo(context);
-    const options = { dryRun, part, warn, ...writerOf(context, fieldManager), ...admissionOf(target) };
+    const mayCreate = () => target.settings.mayCreate(context);
+    const options = { dryRun, part, warn, mayCreate, ...writerOf(context, fieldManager), ...admissionOf(target) };
     const result = await update(target.registry, scopeOf(target, context, params), params.name ?? "", sent, options);
     return writtenResponse(result.created ? 201 : 200, target.kind, result.object, answering);
   };

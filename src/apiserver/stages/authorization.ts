@@ -6,11 +6,15 @@ import { type RequestContext, type Stage, userOf } from "../context.ts";
 /** Lets through what is allowed and answers 403 to everything else. */
 export function authorization(authorizer: Authorizer): Stage {
   return (next) => async (context) => {
-    const attributes = attributesOf(context);
-    const { decision, reason } = await authorizer.authorize(attributes);
-    if (decision !== "allow") throw refused(attributes, reason);
+    await demand(authorizer, attributesOf(context));
     return await next(context);
   };
+}
+
+/** Throws a 403 for what is not allowed. */
+export async function demand(authorizer: Authorizer, attributes: Attributes): Promise<void> {
+  const { decision, reason } = await authorizer.authorize(attributes);
+  if (decision !== "allow") throw refused(attributes, reason);
 }
 
 export function attributesOf(context: RequestContext): Attributes {
