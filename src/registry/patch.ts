@@ -46,7 +46,7 @@ export async function patch<T extends ApiObject>(
   return await change(registry, scope, name, next, options);
 }
 
-/** The JSON that a patch makes of an object, which is spelled in `group`. Throws a 400 for a patch that does not fit. */
+/** The JSON that a patch makes of an object, spelled in `group`. Throws 400 or 500 for a patch that does not fit. */
 export function patched<T extends ApiObject>(kind: Kind<T>, group: string, previous: T, patch: Patch): unknown {
   const typed = { ...previous, kind: kind.kind, apiVersion: formatApiVersion(group, kind.version) };
   const current = parseJson(Buffer.from(stringify(kind.schema, typed))).value;

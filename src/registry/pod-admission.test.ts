@@ -3,9 +3,14 @@ import type { Pod, PodSpec } from "../api/core/pod.ts";
 import { podKind } from "../api/core/pod-kind.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import type { RuntimeClass } from "../api/node/runtime-class.ts";
+import { runtimeClassKind } from "../api/node/runtime-class-kind.ts";
 import type { PriorityClass } from "../api/scheduling/priority-class.ts";
+import { priorityClassKind } from "../api/scheduling/priority-class-kind.ts";
 import { StatusError } from "../api/status.ts";
+import { create } from "./create.ts";
+import { fixture } from "./fixture.ts";
 import { type PodClasses, podAdmission, podChangeAdmission } from "./pod-admission.ts";
+import { storedPodClasses } from "./pod-classes.ts";
 
 type Scope = Parameters<ReturnType<typeof podAdmission>>[0];
 const scope = { group: "", namespace: "default" } as Scope;
@@ -83,4 +88,15 @@ t.test("podChangeAdmission() refuses privileged containers that come to a pod la
   const kind = podKind as unknown as Kind;
   t.throws(() => change(kind, privileged as ApiObject, plain as ApiObject, true), /disallowed by cluster policy/);
   t.equal(change(kind, privileged as ApiObject, privileged as ApiObject, true), privileged);
+});
+
+t.test("storedPodClasses() finds what is stored", async (t) => {
+  await using f = fixture();
+  const stored = storedPodClasses(f.registries);
+  await create(f.registries.of(priorityClassKind), f.scope(""), slow);
+  await create(f.registries.of(runtimeClassKind), f.scope(""), heavy);
+  t.match(await stored.priority.find("slow", f.scope()), { value: -5 });
+  t.equal((await stored.priority.list(f.scope())).length, 1);
+  t.match(await stored.runtime.find("heavy", f.scope()), { handler: "vm" });
+  t.equal(await stored.runtime.find("none", f.scope()), undefined);
 });

@@ -100,7 +100,7 @@ const IPC_SYSCTLS = new Set([
   "kernel.msgmni",
 ]);
 
-/** The kernel's namespace that a sysctl belongs to. The first sign between parts says whether it is a dot or a slash. */
+/** The kernel's namespace that a sysctl belongs to. The first sign between parts says which of the two it uses. */
 function sysctlGroup(name: string): "ipc" | "net" | undefined {
   const dotted = /^[^./]*\//.test(name) ? name.replace(/[./]/g, (sign) => (sign === "." ? "/" : ".")) : name;
   if (IPC_SYSCTLS.has(dotted) || dotted.startsWith("fs.mqueue.")) return "ipc";
