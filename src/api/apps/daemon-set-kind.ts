@@ -6,7 +6,6 @@ import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { neverDecremented, nonNegativeMembers } from "../meta/bounds.ts";
 import { validateImmutableField } from "../meta/immutable.ts";
 import { amountOf, atMostHundredPercent, validateIntOrPercent } from "../meta/int-or-percent.ts";
-import { validateLabelSelector } from "../meta/label-selector-validation.ts";
 import { labelSelectorText, labelsText } from "../meta/selector-text.ts";
 import { statusSubresource } from "../strategy.ts";
 import {
@@ -31,6 +30,7 @@ import {
   isReadable,
   validateKeptRunning,
   validateSelected,
+  validateStoredSelector,
   validateTemplate,
 } from "./pod-controller-validation.ts";
 
@@ -69,7 +69,7 @@ function withTemplateGeneration(object: DaemonSet, generation: number): DaemonSe
 function validateSpec(spec: DaemonSetSpec, previous: DaemonSetSpec | undefined): readonly FieldError[] {
   const { selector, template } = spec;
   return [
-    ...validateLabelSelector(selector, "spec.selector"),
+    ...validateStoredSelector(selector, previous?.selector, "spec.selector"),
     ...(isReadable(selector) ? validateSelected(selector, template, "spec.template") : []),
     ...(selector !== undefined && isEmptySelector(selector)
       ? [invalidField("spec.selector", selector, "empty selector is invalid for daemonset")]

@@ -40,6 +40,15 @@ export function isReadable(selector: LabelSelector | undefined): boolean {
   return validateLabelSelector(selector, "").length === 0;
 }
 
+/** Bad values in a selector that were stored before the rule came are spared. */
+export function validateStoredSelector(
+  selector: LabelSelector | undefined,
+  previous: LabelSelector | undefined,
+  path: string,
+): readonly FieldError[] {
+  return validateLabelSelector(selector, path, { allowBadValues: !isReadable(previous) });
+}
+
 /** An absent selector selects nothing, an empty one everything. */
 export function selects(selector: LabelSelector | undefined, labels: Labels): boolean {
   return selector !== undefined && matchesLabels(requirementsOf(selector), labels);

@@ -1,8 +1,7 @@
 /** The labels by which a job finds its pods, made by the server unless the client says that it knows better. */
 import { type FieldError, invalidField, invalidMap, requiredField } from "../../schema/field-error.ts";
 import { key } from "../../schema/field-path.ts";
-import { selects } from "../apps/pod-controller-validation.ts";
-import { validateLabelSelector } from "../meta/label-selector-validation.ts";
+import { isReadable, selects } from "../apps/pod-controller-validation.ts";
 import type { Job } from "./job.ts";
 
 const CONTROLLER_UID = "batch.kubernetes.io/controller-uid";
@@ -31,10 +30,9 @@ export function validateGeneratedSelector(object: Job, previous: Job | undefined
   const expected = ownLabels(object);
   const names = Object.keys(expected).filter((name) => !name.includes("/") || knowsDomain(previous));
   const generated = Object.fromEntries(names.map((name) => [name, expected[name] ?? ""]));
-  const readable = validateLabelSelector(spec.selector, "").length === 0;
   return [
     ...names.flatMap((name) => validateLabel(labels, name, expected[name] ?? "")),
-    ...(readable && !selects(spec.selector, generated)
+    ...(isReadable(spec.selector) && !selects(spec.selector, generated)
       ? [invalidField("spec.selector", spec.selector, "`selector` not auto-generated")]
       : []),
   ];

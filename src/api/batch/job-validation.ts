@@ -1,10 +1,14 @@
 /** Rules of Kubernetes 1.33 for jobs, and for the jobs that cron jobs describe. */
 import { type FieldError, invalidField, notSupported, requiredField, tooLong } from "../../schema/field-error.ts";
 import { child } from "../../schema/field-path.ts";
-import { validateSelected, validateTemplate } from "../apps/pod-controller-validation.ts";
+import {
+  isReadable,
+  validateSelected,
+  validateStoredSelector,
+  validateTemplate,
+} from "../apps/pod-controller-validation.ts";
 import { nonNegativeMembers } from "../meta/bounds.ts";
 import { validateDomainPrefixedPath } from "../meta/domain-prefixed-path.ts";
-import { validateLabelSelector } from "../meta/label-selector-validation.ts";
 import { dns1123Label } from "../meta/names.ts";
 import type { Job, JobSpec } from "./job.ts";
 import {
@@ -27,15 +31,12 @@ export function validateJob(object: Job, previous: Job | undefined): readonly Fi
   return [
     ...validateGeneratedSelector(object, previous),
     ...validateJobSpec(spec, "spec", previous?.spec),
-    ...(selector === undefined ? [requiredField("spec.selector")] : validateLabelSelector(selector, "spec.selector")),
-    ...validateMatch(selector, template),
+    ...(selector === undefined
+      ? [requiredField("spec.selector")]
+      : validateStoredSelector(selector, previous?.spec?.selector, "spec.selector")),
+    ...(isReadable(selector) ? validateSelected(selector, template, "spec.template") : []),
     ...validateHostNames(object),
   ];
-}
-
-function validateMatch(selector: JobSpec["selector"], template: JobSpec["template"]): readonly FieldError[] {
-  const unreadable = validateLabelSelector(selector, "").length > 0;
-  return unreadable ? [] : validateSelected(selector, template, "spec.template");
 }
 
 /** The index becomes part of the host name of its pod. */

@@ -1,11 +1,11 @@
 import { type FieldError, invalidField, notSupported } from "../../schema/field-error.ts";
 import { countingChanges, prepareForCreate } from "../apps/pod-controller-strategy.ts";
+import { validateStoredSelector } from "../apps/pod-controller-validation.ts";
 import { ageColumn, column, integerColumn, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { nonNegativeMembers } from "../meta/bounds.ts";
 import { validateConditions } from "../meta/condition-validation.ts";
 import { atMostHundredPercent, validateIntOrPercent } from "../meta/int-or-percent.ts";
-import { validateLabelSelector } from "../meta/label-selector-validation.ts";
 import { pathSegment } from "../meta/names.ts";
 import { statusSubresource } from "../strategy.ts";
 import {
@@ -20,15 +20,13 @@ const EVICTION_POLICIES = ["AlwaysAllow", "IfHealthyBudget"];
 function validateSpec(spec: PodDisruptionBudgetSpec, stored: PodDisruptionBudgetSpec | undefined): FieldError[] {
   const { minAvailable, maxUnavailable, selector, unhealthyPodEvictionPolicy: policy } = spec;
   const both = minAvailable !== undefined && maxUnavailable !== undefined;
-  // Bad values in a selector were once let in, and stay.
-  const allowBadValues = validateLabelSelector(stored?.selector, "").length > 0;
   return [
     ...(both ? [invalidField("spec", spec, "minAvailable and maxUnavailable cannot be both set")] : []),
     ...validateIntOrPercent(minAvailable, "spec.minAvailable"),
     ...atMostHundredPercent(minAvailable, "spec.minAvailable"),
     ...validateIntOrPercent(maxUnavailable, "spec.maxUnavailable"),
     ...atMostHundredPercent(maxUnavailable, "spec.maxUnavailable"),
-    ...validateLabelSelector(selector, "spec.selector", { allowBadValues }),
+    ...validateStoredSelector(selector, stored?.selector, "spec.selector"),
     ...(policy !== undefined && !EVICTION_POLICIES.includes(policy)
       ? [notSupported("spec.unhealthyPodEvictionPolicy", policy, EVICTION_POLICIES)]
       : []),
