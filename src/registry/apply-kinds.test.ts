@@ -1,4 +1,4 @@
-/** Every kind with every member filled (`shared/oracles/api-roundtrip`) can be applied, and is then as it was applied. */
+/** Every kind with every member filled (`shared/oracles/api-roundtrip`) can be applied, and is then as applied. */
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import t from "tap";

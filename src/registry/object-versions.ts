@@ -12,27 +12,34 @@ import type { Registry } from "./registry.ts";
 
 /** `subresource` says through which of them a write goes: each leaves some fields as they are. */
 export function objectVersions<T extends ApiObject>(registry: Registry<T>, subresource: string): Versions {
-  return new ObjectVersions(registry.versions(), subresource);
+  return new ObjectVersions(registry.kind as unknown as Kind, () => registry.versions(), subresource);
 }
 
 class ObjectVersions implements Versions {
-  readonly #kinds: ReadonlyMap<string, Kind>;
+  readonly #kind: Kind;
+  readonly #others: () => readonly Kind[];
   readonly #subresource: string;
 
-  constructor(kinds: readonly Kind[], subresource: string) {
-    this.#kinds = new Map(kinds.map((kind) => [`${svcGroup(kind.group)}/${kind.version}`, kind]));
+  constructor(kind: Kind, others: () => readonly Kind[], subresource: string) {
+    this.#kind = kind;
+    this.#others = others;
     this.#subresource = subresource;
   }
 
+  /** Mostly it is the one that is written. */
+  #kindOf(version: string): Kind | undefined {
+    return nameOf(this.#kind) === version ? this.#kind : this.#others().find((kind) => nameOf(kind) === version);
+  }
+
   shapeOf(version: string): Shape | undefined {
-    const kind = this.#kinds.get(version);
+    const kind = this.#kindOf(version);
     return kind && shapeOf(kind.schema);
   }
 
   convert(value: unknown, from: string, to: string): unknown {
     if (from === to) return value ?? {};
-    const source = this.#kinds.get(from);
-    const target = this.#kinds.get(to);
+    const source = this.#kindOf(from);
+    const target = this.#kindOf(to);
     if (source === undefined || target === undefined) throw new Error(`Cannot convert from ${from} to ${to}`);
     const object = decode(source.schema, value ?? {}).value as ApiObject;
     const stored = source.conversion?.toStored(object) ?? object;
@@ -45,7 +52,11 @@ class ObjectVersions implements Versions {
   }
 
   filter(version: string, fields: FieldSet): FieldSet {
-    const kind = this.#kinds.get(version);
+    const kind = this.#kindOf(version);
     return kind === undefined ? fields : managedBy(kind, this.#subresource)(fields);
   }
+}
+
+function nameOf({ group, version }: Kind): string {
+  return `${svcGroup(group)}/${version}`;
 }
