@@ -56,7 +56,7 @@ function addPlainRoutes(router: Router<Route>, options: RoutingOptions, discover
   get("/openapi/v2", async ({ request }) => await openApi.v2(request.headers.accept, request.headers["if-none-match"]));
   get("/openapi/v3", async () => await openApi.root());
   get("/openapi/v3/{path*}", async ({ request, info }, { path = "" }) => {
-    return (await openApi.v3(path, info.query.get("hash"), request.headers["if-none-match"])) ?? pageNotFound();
+    return (await openApi.v3(path, info.query.get("hash"), request.headers)) ?? pageNotFound();
   });
   const version = versionInfo(options.gitVersion);
   get("/version", async () => indented(version));

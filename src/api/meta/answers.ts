@@ -90,3 +90,19 @@ export const apiResourceList = object("meta/v1.APIResourceList", {
   groupVersion: required(1, string),
   resources: required(2, list(apiResource)),
 });
+
+export const versionAnswer = object("version.Info", {
+  major: required(0, string),
+  minor: required(0, string),
+  emulationMajor: optional(0, string),
+  emulationMinor: optional(0, string),
+  minCompatibilityMajor: optional(0, string),
+  minCompatibilityMinor: optional(0, string),
+  gitVersion: required(0, string),
+  gitCommit: required(0, string),
+  gitTreeState: required(0, string),
+  buildDate: required(0, string),
+  goVersion: required(0, string),
+  compiler: required(0, string),
+  platform: required(0, string),
+});

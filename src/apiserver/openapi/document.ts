@@ -1,6 +1,6 @@
 /** OpenAPI documents of the kinds served: paths with their operations, and the components these refer to. */
 import type { Kind } from "../../api/kind.ts";
-import { apiGroup, apiGroupList, apiResourceList, apiVersions } from "../../api/meta/answers.ts";
+import { apiGroup, apiGroupList, apiResourceList, apiVersions, versionAnswer } from "../../api/meta/answers.ts";
 import { listMeta } from "../../api/meta/list-meta.ts";
 import {
   OpenApiComponents,
@@ -62,6 +62,15 @@ export class OpenApiDocument {
   /** The page that says which groups there are. */
   addGroups(): void {
     this.#addPath(discovery("/apis/", "getAPIVersions", "List the groups there are.", apiGroupList), "apis");
+  }
+
+  /** The page that says which version of the server this is. */
+  addProduct(): void {
+    const { path, operations } = discovery("/version/", "getCodeVersion", "Tell the server's version.", versionAnswer);
+    this.#addPath(
+      { path, operations: operations.map((each) => ({ ...each, produces: ["application/json"] })) },
+      "version",
+    );
   }
 
   /** The finished document: `openapi: 3.0.0` or `swagger: 2.0`. */

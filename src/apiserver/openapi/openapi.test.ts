@@ -30,7 +30,7 @@ function bodyOf({ body }: HttpResponse): Json {
 }
 
 async function documentOf(openApi: OpenApi, path: string): Promise<Json> {
-  const response = await openApi.v3(path, null, undefined);
+  const response = await openApi.v3(path, null, {});
   if (response === undefined) throw new Error(`Cannot find the document of ${path}`);
   return bodyOf(response);
 }
@@ -209,6 +209,29 @@ function schemaName(schema: Json | undefined): string {
   const reference = schema?.$ref;
   return typeof reference === "string" ? reference.slice("#/definitions/".length) : String(schema?.type ?? "");
 }
+
+t.test("OpenApi sends on whoever knows an older document, and speaks protobuf too", async (t) => {
+  const openApi = new OpenApi(builtinScheme(), true, "v1.33.0");
+  const path = "apis/scheduling.k8s.io/v1";
+  const plain = await openApi.v3(path, null, {});
+  const etag = plain?.headers.etag ?? "";
+  t.equal((await openApi.v3(path, null, { "if-none-match": etag }))?.status, 304);
+  const moved = await openApi.v3(path, "FFFF", {});
+  t.match(moved, { status: 301, headers: { location: `/openapi/v3/${path}?hash=${etag.slice(1, -1)}` } });
+  const current = await openApi.v3(path, etag.slice(1, -1), {});
+  t.match(current?.headers["cache-control"], /immutable/);
+  const type = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
+  const protobuf = await openApi.v3(path, null, { accept: type.replace(".v1.0", "@v1.0") });
+  t.equal(protobuf?.headers["content-type"], type);
+  t.equal(
+    Buffer.from(protobuf?.body as Uint8Array)
+      .subarray(0, 7)
+      .toString("latin1"),
+    "\n\x053.0.0",
+  );
+  await t.rejects(openApi.v3(path, null, { accept: "text/html" }), /only JSON and protobuf/);
+  t.equal(await openApi.v3("apis/none/v1", null, {}), undefined);
+});
 
 function strike(listed: Differences, places: readonly string[]): void {
   const kept = Object.entries(listed)

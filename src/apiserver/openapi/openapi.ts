@@ -4,15 +4,18 @@ import { type Describe, loadDescriptions } from "../../api/descriptions/descript
 import type { Kind } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import { HttpError } from "../../http/http-error.ts";
-import type { HttpResponse } from "../../http/message.ts";
+import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
 import { bytes } from "../../http/respond.ts";
 import { spellings } from "../resources/routes.ts";
 import { OpenApiDocument } from "./document.ts";
 import { encodeGnostic } from "./gnostic.ts";
+import { encodeGnosticV3 } from "./gnostic-v3.ts";
 import { contextOf } from "./markers.ts";
 
+const JSON_TYPE = "application/json";
 const V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+const V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
 
 interface Encoded {
   /** What it was made of: other kinds make another document. */
@@ -21,11 +24,12 @@ interface Encoded {
   readonly etag: string;
 }
 
-/** What a document of version 3 covers: a group version, a group, or the list of groups. */
+/** What a document of version 3 covers: a group version, a group, the list of groups, or the version of the server. */
 type Part =
   | { readonly what: "version"; readonly group: string; readonly version: string }
   | { readonly what: "group"; readonly group: string }
-  | { readonly what: "groups" };
+  | { readonly what: "groups" }
+  | { readonly what: "product" };
 
 export class OpenApi {
   readonly #scheme: Scheme;
@@ -42,13 +46,7 @@ export class OpenApi {
 
   /** `/openapi/v2`, in JSON or in the protobuf that older clients ask for. */
   async v2(accept: string | undefined, ifNoneMatch: string | undefined): Promise<HttpResponse> {
-    // Clients write the type with an @, which no media type may have.
-    const chosen = negotiate(accept?.replaceAll("v2@v1.0", "v2.v1.0"), [
-      { mediaType: "application/json" },
-      { mediaType: V2_PROTOBUF },
-    ]);
-    if (chosen === undefined) throw new HttpError(406, "NotAcceptable", "only JSON and protobuf are served here");
-    const { mediaType } = chosen.offer;
+    const mediaType = acceptable(accept, V2_PROTOBUF);
     const describe = await this.#descriptions();
     const encoded = this.#cached(`v2 ${mediaType}`, this.#scheme.kinds(), (kinds) => {
       const document = this.#v2(kinds, describe);
@@ -64,16 +62,27 @@ export class OpenApi {
       const hash = encodeURIComponent(this.#v3(path, part, describe).etag.slice(1, -1));
       return [path, { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` }] as const;
     });
-    return bytes(200, "application/json", Buffer.from(JSON.stringify({ paths: Object.fromEntries(paths) })));
+    return bytes(200, JSON_TYPE, Buffer.from(JSON.stringify({ paths: Object.fromEntries(paths) })));
   }
 
-  /** `path` is `api/v1` or `apis/GROUP/VERSION`; undefined when there is no such group version. */
-  async v3(path: string, hash: string | null, ifNoneMatch: string | undefined): Promise<HttpResponse | undefined> {
+  /**
+   * `path` is `api/v1` or `apis/GROUP/VERSION`; undefined when there is no such group version. Whoever asks with the
+   * hash of another state is sent on to the present one.
+   */
+  async v3(path: string, hash: string | null, headers: HttpRequest["headers"]): Promise<HttpResponse | undefined> {
     const part = this.#parts().get(path);
     if (part === undefined) return undefined;
+    const mediaType = acceptable(headers.accept, V3_PROTOBUF);
     const encoded = this.#v3(path, part, await this.#descriptions());
-    const response = answer("application/json", encoded, ifNoneMatch);
-    if (hash !== encoded.etag.slice(1, -1)) return response;
+    const { etag } = encoded;
+    const current = etag.slice(1, -1);
+    if (hash !== null && hash !== "" && hash !== current) {
+      const location = `/openapi/v3/${path}?hash=${encodeURIComponent(current)}`;
+      return { status: 301, headers: { "content-type": mediaType, etag, location }, body: new Uint8Array() };
+    }
+    const body = mediaType === JSON_TYPE ? encoded.body : encodeGnosticV3(JSON.parse(encoded.body.toString()));
+    const response = answer(mediaType, { ...encoded, body: Buffer.from(body) }, headers["if-none-match"]);
+    if (hash !== current) return response;
     return { ...response, headers: { ...response.headers, "cache-control": "public, immutable, max-age=31536000" } };
   }
 
@@ -87,6 +96,7 @@ export class OpenApi {
     const document = new OpenApiDocument(2, contextOf(kinds, both, describe));
     document.addGroup("");
     document.addGroups();
+    document.addProduct();
     for (const part of this.#parts().values()) {
       if (part.what === "version") document.addKinds(this.#kindsOf(part), part.group, part.version);
       else if (part.what === "group" && part.group !== "") document.addGroup(part.group);
@@ -101,7 +111,8 @@ export class OpenApi {
       const document = new OpenApiDocument(3, contextOf(this.#scheme.kinds(), spell, describe));
       if (part.what === "version") document.addKinds(kinds, part.group, part.version);
       else if (part.what === "group") document.addGroup(part.group);
-      else document.addGroups();
+      else if (part.what === "groups") document.addGroups();
+      else document.addProduct();
       return Buffer.from(JSON.stringify(document.json(this.#gitVersion)));
     });
   }
@@ -109,7 +120,7 @@ export class OpenApi {
   /** Groups are named in the spelling of the document, and in all where it is of a group that has but one. */
   #spell(group: string, part: Part): readonly string[] {
     const names = spellings(group, this.#aliases);
-    const own = part.what === "groups" ? undefined : domainOf(part.group);
+    const own = "group" in part ? domainOf(part.group) : undefined;
     return own === undefined || names.length === 1 ? names : names.filter((name) => domainOf(name) === own);
   }
 
@@ -124,6 +135,7 @@ export class OpenApi {
     const parts = new Map<string, Part>([
       ["api", { what: "group", group: "" }],
       ["apis", { what: "groups" }],
+      ["version", { what: "product" }],
     ]);
     for (const { group: own, version } of this.#scheme.kinds()) {
       for (const group of spellings(own, this.#aliases)) {
@@ -152,6 +164,14 @@ function isSameKinds(a: readonly Kind[], b: readonly Kind[]): boolean {
 /** `k8s.io` of `node.k8s.io`; undefined for `apps`, which has but one spelling. */
 function domainOf(group: string): string | undefined {
   return /(?:k8s|svc)\.io$/.exec(group)?.[0];
+}
+
+/** Clients write the protobuf type with an @, which no media type may have. */
+function acceptable(accept: string | undefined, protobuf: string): string {
+  const offers = [{ mediaType: JSON_TYPE }, { mediaType: protobuf }];
+  const chosen = negotiate(accept?.replaceAll("@v1.0", ".v1.0"), offers);
+  if (chosen === undefined) throw new HttpError(406, "NotAcceptable", "only JSON and protobuf are served here");
+  return chosen.offer.mediaType;
 }
 
 function answer(mediaType: string, { body, etag }: Encoded, ifNoneMatch: string | undefined): HttpResponse {
