@@ -1,0 +1,35 @@
+import fc from "fast-check";
+import t from "tap";
+import { arbitraryOf } from "./arbitrary.ts";
+import { decode } from "./decode.ts";
+import { deepEqual } from "./equal.ts";
+import { everything } from "./harness.fuzz.ts";
+import { mergePatch } from "./merge-patch.ts";
+import { decodeProtobuf, encodeProtobuf } from "./protobuf.ts";
+
+const drawn = arbitraryOf(everything);
+const decoded = drawn.map((value) => decode(everything, value).value as Readonly<Record<string, unknown>>);
+
+t.test("arbitraryOf() draws what decode() takes", async () => {
+  fc.assert(fc.property(drawn, (value) => decode(everything, value).errors.length === 0));
+});
+
+t.test("encodeProtobuf() writes equal values in equal bytes, and what it wrote is read as it was", async () => {
+  fc.assert(
+    fc.property(decoded, (value) => {
+      const bytes = encodeProtobuf(everything, value);
+      const again = encodeProtobuf(everything, decodeProtobuf(everything, bytes));
+      return Buffer.compare(bytes, again) === 0;
+    }),
+    { numRuns: 500 },
+  );
+});
+
+t.test("mergePatch() applied twice does what it does once, and an empty patch nothing", async () => {
+  fc.assert(
+    fc.property(decoded, decoded, (object, patch) => {
+      const once = mergePatch(object, patch);
+      return deepEqual(mergePatch(once, patch), once) && deepEqual(mergePatch(object, {}), object);
+    }),
+  );
+});
