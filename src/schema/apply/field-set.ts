@@ -7,7 +7,7 @@
  *
  * Sets are never changed once made, so they share what they have in common.
  */
-import { compareElements } from "./path-element.ts";
+import { compareElements, sortElements } from "./path-element.ts";
 
 export interface FieldSet {
   readonly [element: string]: FieldSet;
@@ -167,9 +167,7 @@ export function setOf(...paths: readonly (readonly string[])[]): FieldSet {
 
 /** Every field of the set: itself before those below it. */
 export function* pathsOf(set: FieldSet, prefix: readonly string[] = []): Generator<readonly string[]> {
-  const elements = Object.keys(set)
-    .filter((element) => element !== SELF)
-    .sort(compareElements);
+  const elements = sortElements(Object.keys(set).filter((element) => element !== SELF));
   for (const element of elements) if (isMember(set[element]!)) yield [...prefix, element];
   for (const element of elements) yield* pathsOf(set[element]!, [...prefix, element]);
 }
@@ -179,7 +177,7 @@ export function canonical(set: FieldSet): FieldSet {
   const elements = Object.keys(set);
   let result: MutableFieldSet | undefined;
   if (elements.length > 1 && !isSorted(elements)) {
-    elements.sort(compareElements);
+    sortElements(elements);
     result = {};
   }
   for (const element of elements) {
@@ -206,7 +204,7 @@ export function canonicalMembers(set: FieldSet): FieldSet {
   const elements = Object.keys(set);
   if (elements.length < 2 || isSorted(elements)) return set;
   const result: MutableFieldSet = {};
-  for (const element of elements.sort(compareElements)) result[element] = set[element]!;
+  for (const element of sortElements(elements)) result[element] = set[element]!;
   return result;
 }
 

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import t from "tap";
 import { canonical, setOf } from "./field-set.ts";
 import { parseFields, shared } from "./parse-fields.ts";
@@ -20,5 +21,30 @@ t.test("shared() gives one object for equal sets, as does parseFields()", (t) =>
   t.equal(shared(structuredClone(set)), one);
   t.equal(parseFields(JSON.parse(JSON.stringify(set))), one);
   t.ok(Object.isFrozen(one));
+  t.end();
+});
+
+t.test("parseFields() takes any JSON for a set in order, or refuses it", (t) => {
+  const element = fc.oneof(
+    fc.constantFrom(".", "f:a", 'k:{"b":1,"a":"x"}', "v:1.0", "i:1", "x:y", "f:", "__proto__"),
+    fc.string().map((text) => `f:${text}`),
+    fc.json().map((text) => `v:${text}`),
+    fc.json().map((text) => `k:${text}`),
+  );
+  const { fields } = fc.letrec((tie) => ({
+    fields: fc.oneof({ maxDepth: 4 }, fc.constant({}), fc.constant(null), fc.dictionary(element, tie("fields"))),
+  }));
+  fc.assert(
+    fc.property(fc.oneof(fields, fc.jsonValue()), (value) => {
+      let set: ReturnType<typeof parseFields>;
+      try {
+        set = parseFields(value);
+      } catch (error) {
+        return error instanceof SyntaxError;
+      }
+      const text = JSON.stringify(set);
+      return canonical(set) === set && JSON.stringify(parseFields(JSON.parse(text))) === text;
+    }),
+  );
   t.end();
 });

@@ -123,6 +123,20 @@ export function pathText(path: readonly string[]): string {
   return path.map(elementText).join("");
 }
 
+/** Sorts in place, reading each element's keys but once. */
+export function sortElements(elements: string[]): string[] {
+  if (elements.length < 2) return elements;
+  const read = new Map(elements.filter(isKeyed).map((element) => [element, keysOf(element.slice(2))]));
+  return elements.sort((a, b) => {
+    const [keys, otherKeys] = [read.get(a), read.get(b)];
+    return keys === undefined || otherKeys === undefined ? compareElements(a, b) : compareKeys(keys, otherKeys);
+  });
+}
+
+function isKeyed(element: string): boolean {
+  return element.startsWith("k:");
+}
+
 /** The order in which Kubernetes writes the elements of a set. */
 export function compareElements(a: string, b: string): number {
   if (a === b) return 0;
@@ -132,6 +146,8 @@ export function compareElements(a: string, b: string): number {
     case "k":
       return compareKeys(keysOf(a.slice(2)), keysOf(b.slice(2)));
     case "v":
+      // Sets may be long, and mostly hold texts without escapes.
+      if (isPlainValue(a) && isPlainValue(b)) return compareText(a.slice(3, -1), b.slice(3, -1));
       return compareValues(JSON.parse(a.slice(2)), JSON.parse(b.slice(2)));
     case "i":
       return Number(a.slice(2)) - Number(b.slice(2));
@@ -140,6 +156,10 @@ export function compareElements(a: string, b: string): number {
     default:
       return compareText(a, b);
   }
+}
+
+function isPlainValue(element: string): boolean {
+  return element[2] === '"' && !element.includes("\\");
 }
 
 function compareKeys(a: Keys, b: Keys): number {
