@@ -63,6 +63,8 @@ const cases: readonly Said[] = [
   ["apply view-last-applied deployment web", /replicas: 3/],
   ["apply -f DIR/web-scaled.yaml", /deployment\.apps\/web (configured|unchanged)/],
   ["apply set-last-applied -f DIR/web.yaml", /deployment\.apps\/web configured/],
+  ["apply edit-last-applied deployment web", /deployment\.apps\/web edited/],
+  ["apply view-last-applied deployment web", /busybox:2/],
   ["scale deployment web --replicas=5", /deployment\.apps\/web scaled/],
   [
     "apply --server-side -f DIR/web-scaled.yaml",
@@ -77,4 +79,6 @@ const cases: readonly Said[] = [
   ["get lease mine -o jsonpath={.metadata.managedFields[*].apiVersion}", /^coordination\.k8s\.io\/v1$/],
 ];
 
+// What edits for whoever has no terminal.
+process.env.KUBE_EDITOR = "sed -i s/busybox:1/busybox:2/";
 tryKubectls(cases, files);
