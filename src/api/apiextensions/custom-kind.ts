@@ -121,7 +121,6 @@ function subresourcesOf(
   rules: Rules,
 ): readonly Subresource[] {
   const status = statusSubresource(kind, {
-    resetFields: [["metadata"], ["spec"]],
     prepareForUpdate: nothingButStatus,
     validateUpdate: (next, previous) => validateObject(rules, next, previous),
     warnings: (next, previous) => ruleWarnings(rules, next, previous),

@@ -66,7 +66,12 @@ export const customResourceDefinitionKind: Kind<CustomResourceDefinition> = {
   categories: ["api-extensions"],
   namespaced: false,
   verbs: allVerbs,
-  subresources: [statusSubresource("CustomResourceDefinition", { validateUpdate: validateStatus })],
+  subresources: [
+    statusSubresource("CustomResourceDefinition", {
+      validateUpdate: validateStatus,
+      resetFields: [["metadata"], ["spec"]],
+    }),
+  ],
   storageName: "apiextensions.k8s.io/customresourcedefinitions",
   storageVersion: "v1beta1",
   schema: customResourceDefinition,

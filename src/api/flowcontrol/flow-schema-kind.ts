@@ -37,7 +37,11 @@ export const flowSchemaKind: Kind<FlowSchema> = {
   namespaced: false,
   verbs: allVerbs,
   subresources: [
-    statusSubresource("FlowSchema", { prepareForUpdate: nothingButStatus, validateUpdate: validateFlowSchema }),
+    statusSubresource("FlowSchema", {
+      prepareForUpdate: nothingButStatus,
+      validateUpdate: validateFlowSchema,
+      resetFields: [["metadata"], ["spec"]],
+    }),
   ],
   storageName: "flowschemas",
   schema: flowSchema,

@@ -85,6 +85,7 @@ export const priorityLevelConfigurationKind: Kind<PriorityLevelConfiguration> = 
     statusSubresource("PriorityLevelConfiguration", {
       prepareForUpdate: nothingButStatus,
       validateUpdate: validatePriorityLevel,
+      resetFields: [["metadata"], ["spec"]],
     }),
   ],
   storageName: "prioritylevelconfigurations",

@@ -54,6 +54,7 @@ export const volumeAttachmentKind: Kind<VolumeAttachment> = {
     statusSubresource("VolumeAttachment", {
       prepareForUpdate: prepareForStatusUpdate,
       validateUpdate: validateVolumeAttachmentStatusUpdate,
+      resetFields: [["metadata"], ["spec"]],
     }),
   ],
   storageName: "volumeattachments",
