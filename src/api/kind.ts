@@ -45,6 +45,8 @@ export interface Kind<T extends ApiObject = ApiObject> {
   readonly deprecation?: string;
   /** The version in which Kubernetes 1.33 keeps the kind, where it is another one: discovery tells its hash. */
   readonly storageVersion?: string;
+  /** Whether a CustomResourceDefinition defines it. */
+  readonly custom?: true;
   /** Set where the store holds another version of the kind. */
   readonly conversion?: Conversion<T>;
 }

@@ -3,6 +3,7 @@
  * kinds; `apps`, `batch`, `autoscaling`, `policy` and core have but one.
  */
 import type { Kind } from "./kind.ts";
+import { compareVersions } from "./version-order.ts";
 
 const OWN_DOMAIN = ".svc.io";
 const KUBERNETES_DOMAIN = ".k8s.io";
@@ -38,14 +39,41 @@ export function formatApiVersion(group: string, version: string): string {
 export class Scheme {
   readonly #byResource = new Map<string, Kind>();
   readonly #byKind = new Map<string, Kind>();
+  readonly #builtin: Kind[] = [];
+  /** By the storage name that all versions of a resource share. */
+  readonly #custom = new Map<string, readonly Kind[]>();
+  #kinds: readonly Kind[] | undefined;
+  #changes = 0;
+
+  /** How often its kinds have changed, for those who derive something from all of them. */
+  get changes(): number {
+    return this.#changes;
+  }
 
   /** Throws when the resource or the kind is known already. */
   register(kind: Kind): void {
-    const resource = keyOf(kind.group, kind.version, kind.plural);
-    const name = keyOf(kind.group, kind.version, kind.kind);
-    if (this.#byResource.has(resource) || this.#byKind.has(name)) throw new Error(`Cannot register ${name} twice`);
-    this.#byResource.set(resource, kind);
-    this.#byKind.set(name, kind);
+    this.#add(kind);
+    this.#builtin.push(kind);
+    this.#changed();
+  }
+
+  /**
+   * Makes these all the versions of a custom resource that are served; none takes the resource away. Throws, and leaves
+   * all as it was, when one of them is known otherwise.
+   */
+  define(storageName: string, kinds: readonly Kind[]): void {
+    const before = this.#custom.get(storageName) ?? [];
+    for (const kind of before) this.#remove(kind);
+    try {
+      for (const kind of kinds) this.#add(kind);
+    } catch (error) {
+      for (const kind of kinds) this.#remove(kind);
+      for (const kind of before) this.#add(kind);
+      throw error;
+    }
+    if (kinds.length === 0) this.#custom.delete(storageName);
+    else this.#custom.set(storageName, kinds);
+    this.#changed();
   }
 
   /** Any spelling of the group. */
@@ -58,10 +86,36 @@ export class Scheme {
     return this.#byKind.get(keyOf(svcGroup(group), version, kind));
   }
 
-  /** In the order of registration. */
+  /** In the order of registration; then custom resources by group and version, the preferred first. */
   kinds(): readonly Kind[] {
-    return [...this.#byKind.values()];
+    this.#kinds ??= [...this.#builtin, ...[...this.#custom.values()].flat().sort(inOrder)];
+    return this.#kinds;
   }
+
+  #add(kind: Kind): void {
+    const resource = keyOf(kind.group, kind.version, kind.plural);
+    const name = keyOf(kind.group, kind.version, kind.kind);
+    if (this.#byResource.has(resource) || this.#byKind.has(name)) throw new Error(`Cannot register ${name} twice`);
+    this.#byResource.set(resource, kind);
+    this.#byKind.set(name, kind);
+  }
+
+  #remove(kind: Kind): void {
+    const resource = keyOf(kind.group, kind.version, kind.plural);
+    const name = keyOf(kind.group, kind.version, kind.kind);
+    if (this.#byResource.get(resource) === kind) this.#byResource.delete(resource);
+    if (this.#byKind.get(name) === kind) this.#byKind.delete(name);
+  }
+
+  #changed(): void {
+    this.#kinds = undefined;
+    this.#changes++;
+  }
+}
+
+function inOrder(a: Kind, b: Kind): number {
+  if (a.group !== b.group) return a.group < b.group ? -1 : 1;
+  return compareVersions(a.version, b.version) || (a.plural < b.plural ? -1 : 1);
 }
 
 function keyOf(group: string, version: string, name: string): string {

@@ -25,13 +25,49 @@ interface Document {
 
 const AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/** Made once: the kinds of a running server do not change. */
+/** Made when first asked for, and again when the kinds have changed. */
 export class Discovery {
+  readonly #scheme: Scheme;
+  readonly #aliases: boolean;
+  readonly #address: () => string;
+  #pages: { readonly changes: number; readonly pages: Pages } | undefined;
+
+  /** `address` is where clients are told that the server is: `10.0.0.1:6443`. */
+  constructor(scheme: Scheme, aliases: boolean, address: () => string) {
+    this.#scheme = scheme;
+    this.#aliases = aliases;
+    this.#address = address;
+  }
+
+  /** Every path this answers now. */
+  paths(): readonly string[] {
+    return this.#current().paths();
+  }
+
+  has(path: string): boolean {
+    return this.#current().has(path);
+  }
+
+  /** Throws a 406 when the client takes none of the forms there are. */
+  answer(path: string, context: RequestContext): HttpResponse {
+    return this.#current().answer(path, context);
+  }
+
+  #current(): Pages {
+    const { changes } = this.#scheme;
+    if (this.#pages?.changes !== changes) {
+      this.#pages = { changes, pages: new Pages(this.#scheme, this.#aliases, this.#address) };
+    }
+    return this.#pages.pages;
+  }
+}
+
+class Pages {
   readonly #versions: readonly ServedVersion[];
   readonly #documents = new Map<string, Document>();
   readonly #aggregated = new Map<string, { readonly body: Buffer; readonly etag: string }>();
+  readonly #address: () => string;
 
-  /** `address` is where clients are told that the server is: `10.0.0.1:6443`. */
   constructor(scheme: Scheme, aliases: boolean, address: () => string) {
     this.#versions = versionsOf(scheme, aliases);
     const groups = this.#groups();
@@ -43,14 +79,14 @@ export class Discovery {
     this.#address = address;
   }
 
-  readonly #address: () => string;
-
-  /** Every path this answers. */
   paths(): readonly string[] {
     return ["/api", ...this.#documents.keys()];
   }
 
-  /** Throws a 406 when the client takes none of the forms there are. */
+  has(path: string): boolean {
+    return path === "/api" || this.#documents.has(path);
+  }
+
   answer(path: string, context: RequestContext): HttpResponse {
     const { accept, "if-none-match": ifNoneMatch } = context.request.headers;
     const aggregated = this.#aggregated.get(path);
@@ -149,11 +185,13 @@ function pathOf({ group, version }: ServedVersion): string {
 }
 
 function resourceList({ group, version, kinds }: ServedVersion) {
-  const resources = kinds.flatMap((kind) => [resourceOf(kind, group), ...subresourcesOf(kind)]);
+  const listed = (some: readonly Kind[]) => some.flatMap((kind) => [resourceOf(kind, group), ...subresourcesOf(kind)]);
+  const resources = listed(kinds.filter(({ custom }) => custom !== true));
   if (group === "") {
     resources.push({ name: "bindings", singularName: "binding", namespaced: true, kind: "Binding", verbs: ["create"] });
   }
   resources.sort((a, b) => (a.name < b.name ? -1 : 1));
+  resources.push(...listed(kinds.filter(({ custom }) => custom === true)));
   return { kind: "APIResourceList", apiVersion: "v1", groupVersion: formatApiVersion(group, version), resources };
 }
 
@@ -163,11 +201,17 @@ function resourceOf(kind: Kind, group: string) {
     singularName: kind.singular,
     namespaced: kind.namespaced,
     kind: kind.kind,
-    verbs: [...kind.verbs].sort() as string[],
+    verbs: verbsOf(kind),
     ...(kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
     ...(kind.categories.length === 0 ? {} : { categories: kind.categories }),
     ...(!isKept(kind) ? {} : { storageVersionHash: storageVersionHash(kind, group) }),
   };
+}
+
+/** In the order in which Kubernetes tells them. */
+function verbsOf({ custom, verbs }: Kind): string[] {
+  if (custom !== true) return [...verbs].sort();
+  return ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 }
 
 function subresourcesOf(kind: Kind) {
@@ -196,7 +240,7 @@ function aggregatedVersion({ group, version, kinds }: ServedVersion, isSecondSpe
     responseKind: { group, version, kind: kind.kind },
     scope: kind.namespaced ? "Namespaced" : "Cluster",
     singularResource: kind.singular,
-    verbs: [...kind.verbs].sort(),
+    verbs: verbsOf(kind),
     ...(isSecondSpelling || kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
     ...(isSecondSpelling || kind.categories.length === 0 ? {} : { categories: kind.categories }),
     ...(kind.subresources.length === 0

@@ -39,6 +39,8 @@ export function routing(options: RoutingOptions): Respond {
     const match = router.match(method, request.path);
     if (match !== undefined && "value" in match) return await match.value(context, match.params);
     if (match !== undefined) throw methodNotAllowed();
+    const page = request.path.replace(/\/$/, "");
+    if (method === "GET" && discovery.has(page)) return discovery.answer(page, context);
     // Inside the API a missing page is a Status; outside it is a page.
     const group = request.path.split("/").slice(0, 3).join("/");
     if (request.path.startsWith("/api/") || groups.has(group)) throw noSuchResource();

@@ -24,6 +24,13 @@ export class Registries implements AsyncDisposable {
     return registry as unknown as Registry<T>;
   }
 
+  /** Lets go of a kind that is served no more; the registry cannot be used any longer. */
+  async forget(kind: Kind): Promise<void> {
+    const registry = this.#registries.get(kind);
+    this.#registries.delete(kind);
+    await registry?.[Symbol.asyncDispose]();
+  }
+
   /** Resolves when every cache in use shows the store's content. */
   async ready(): Promise<void> {
     await Promise.all([...this.#registries.values()].map((registry) => registry.ready()));
