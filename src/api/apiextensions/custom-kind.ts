@@ -42,9 +42,15 @@ export function customKind(definition: CustomResourceDefinition, versionName: st
   const version = spec.versions.find(({ name }) => name === versionName);
   if (version === undefined) throw new RangeError(`${definition.metadata?.name} has no version ${versionName}`);
   const names = namesOf(definition);
-  const schema = schemaOf(definition, version);
+  const lazy = new LazySchema(definition, version);
   const identity = { apiVersion: `${spec.group}/${version.name}`, kind: names.kind };
-  const rules: Rules = { schema, identity, scale: version.subresources?.scale };
+  const rules: Rules = {
+    get schema() {
+      return lazy.schema;
+    },
+    identity,
+    scale: version.subresources?.scale,
+  };
   return {
     group: svcGroup(spec.group),
     version: version.name,
@@ -58,13 +64,16 @@ export function customKind(definition: CustomResourceDefinition, versionName: st
     verbs: allVerbs,
     subresources: subresourcesOf(names.kind, version, rules),
     storageName: `${spec.group}/${names.plural}`,
-    schema,
+    get schema() {
+      return lazy.schema;
+    },
     columns: customColumns(version.additionalPrinterColumns),
     selectableFields: customSelectableFields(version.selectableFields),
     anyFinalizer: true,
     strategy: strategyOf(version, rules),
     ...deprecationOf(definition, version),
-    ...conversionOf(definition, version, schema),
+    ...conversionOf(definition, version, rules),
+    custom: true,
   };
 }
 
@@ -72,6 +81,23 @@ export function customKind(definition: CustomResourceDefinition, versionName: st
 function namesOf({ spec, status }: CustomResourceDefinition): CustomResourceDefinitionNames {
   const accepted = status?.acceptedNames;
   return accepted === undefined || accepted.plural === "" ? spec.names : accepted;
+}
+
+/** Read when an object or a document first asks for it: most of the kinds that are defined are hardly ever used. */
+class LazySchema {
+  readonly #definition: CustomResourceDefinition;
+  readonly #version: CustomResourceDefinitionVersion;
+  #schema: ObjectSchema | undefined;
+
+  constructor(definition: CustomResourceDefinition, version: CustomResourceDefinitionVersion) {
+    this.#definition = definition;
+    this.#version = version;
+  }
+
+  get schema(): ObjectSchema {
+    this.#schema ??= schemaOf(this.#definition, this.#version);
+    return this.#schema;
+  }
 }
 
 function schemaOf({ spec }: CustomResourceDefinition, version: CustomResourceDefinitionVersion): ObjectSchema {
@@ -92,17 +118,21 @@ function deprecationOf(
 function conversionOf(
   definition: CustomResourceDefinition,
   version: CustomResourceDefinitionVersion,
-  schema: ObjectSchema,
+  rules: Rules,
 ): Pick<Kind, "conversion"> {
-  const stored = definition.spec.versions.find(({ storage }) => storage);
-  if (version.storage || stored === undefined || definition.spec.conversion?.strategy === "Webhook") return {};
+  const storage = definition.spec.versions.find((each) => each.storage);
+  if (version.storage || storage === undefined) return {};
+  let stored: Kind | undefined;
   return {
     conversion: {
-      stored: customKind(definition, stored.name),
+      get stored() {
+        stored ??= customKind(definition, storage.name);
+        return stored;
+      },
       toStored: (object) => object,
       // Another version may know less than was stored, and have other defaults.
       fromStored: (object) =>
-        applyDefaults(schema, decode(schema, object, { unknownFields: "drop" }).value) as ApiObject,
+        applyDefaults(rules.schema, decode(rules.schema, object, { unknownFields: "drop" }).value) as ApiObject,
     },
   };
 }

@@ -3,6 +3,7 @@
  * may stand in its group. Pure: whoever serves definitions calls these, writes what they give, then serves the kind.
  */
 import { deepEqual } from "../../schema/equal.ts";
+import { svcGroup } from "../scheme.ts";
 import { type ApprovalState, approvalOf, isProtected } from "./approval.ts";
 import type {
   CustomResourceDefinition,
@@ -26,7 +27,9 @@ export function withAcceptedNames(
 ): CustomResourceDefinition {
   const { spec, status = {} } = definition;
   const taken = others
-    .filter((other) => other.metadata?.name !== definition.metadata?.name && other.spec.group === spec.group)
+    .filter((other) => other.metadata?.name !== definition.metadata?.name)
+    // Two spellings of a group share the names in it.
+    .filter((other) => svcGroup(other.spec.group) === svcGroup(spec.group))
     .map((other) => other.status?.acceptedNames ?? none);
   const { names, conflict } = acceptedOf(spec.names, status.acceptedNames ?? none, taken);
   const found: Condition[] = [conflict ?? NO_CONFLICTS, establishmentOf(definition, conflict === undefined)];
