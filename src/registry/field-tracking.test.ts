@@ -87,6 +87,14 @@ t.test("update() merges what one manager does in one version through one subreso
   t.same(status?.fieldsV1, { "f:status": { "f:hostIP": {}, "f:phase": {} } });
 });
 
+t.test("update() by the server itself leaves the book as it is", async (t) => {
+  await using f = fixture();
+  const { registry, scope, put } = maps(f);
+  const sent = { metadata: { name: "a" }, data: { k: "1" } };
+  const made = await create(registry, scope, sent, { fieldManager: "one" });
+  t.same((await put(undefined, { k: "2" })).metadata?.managedFields, made.metadata?.managedFields);
+});
+
 t.test("update() gives an object without a book none", async (t) => {
   await using f = fixture();
   const { registry, scope, put } = maps(f);

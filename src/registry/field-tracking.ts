@@ -47,7 +47,7 @@ export function tracked<T extends ApiObject>(
   previous: T | undefined,
   writer: Writer,
 ): T {
-  if (writer.fieldManager === undefined) return next;
+  if (writer.fieldManager === undefined) return untracked(next, previous);
   const managers = managersBefore(next, previous, writer.subresource ?? "");
   if (managers.size === 0 && previous !== undefined) return withEntries(next, undefined);
   try {
@@ -59,6 +59,12 @@ export function tracked<T extends ApiObject>(
     if (error instanceof IdentityError) return withEntries(next, undefined);
     throw error;
   }
+}
+
+/** The server's own writes leave the book as it is. */
+function untracked<T extends ApiObject>(next: T, previous: T | undefined): T {
+  const entries = previous?.metadata?.managedFields;
+  return entries === undefined || next.metadata?.managedFields !== undefined ? next : withEntries(next, entries);
 }
 
 /**
