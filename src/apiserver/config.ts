@@ -27,6 +27,8 @@ export interface ApiServerConfig {
   readonly watchList: boolean;
   /** Names of `controllers/controllers.ts`; `*` for all. */
   readonly embeddedControllers: readonly string[];
+  /** PEM of the authority that signed the serving certificate: what an embedded publisher tells pods to trust. */
+  readonly clusterCa?: string | undefined;
 }
 
 export interface ServingConfig {

@@ -1,4 +1,4 @@
-import t, { type Test } from "tap";
+import t from "tap";
 import { configMapKind } from "../api/core/config-map-kind.ts";
 import { eventKind } from "../api/core/event-kind.ts";
 import type { Namespace } from "../api/core/namespace.ts";
@@ -7,49 +7,11 @@ import type { Node } from "../api/core/node.ts";
 import { nodeKind } from "../api/core/node-kind.ts";
 import type { Pod, PodSpec } from "../api/core/pod.ts";
 import { podKind } from "../api/core/pod-kind.ts";
-import type { ApiObject, Kind } from "../api/kind.ts";
 import type { ClusterRole } from "../api/rbac/cluster-role.ts";
 import { clusterRoleKind } from "../api/rbac/cluster-role-kind.ts";
 import { StatusError } from "../api/status.ts";
-import { createClient } from "../client/api-client.ts";
 import type { Client } from "../client/client.ts";
-import { systemClock } from "../std/clock.ts";
-import { silentLogger } from "../std/log.ts";
-import { defaultConfig } from "./config.ts";
-import { assemble } from "./server.ts";
-
-/** A whole server in memory with every controller, under the authorization that `svc up` uses. */
-async function cluster(t: Test): Promise<Client> {
-  const config = { ...defaultConfig, authorizationModes: ["Node", "RBAC"], embeddedControllers: ["*"] };
-  const { server } = await assemble(config, { clock: systemClock, log: silentLogger }, () => "");
-  t.teardown(() => server[Symbol.asyncDispose]());
-  const token = server.loopbackToken({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
-  return createClient({ transport: server.handler, headers: { authorization: `Bearer ${token}` } });
-}
-
-/** Watches the object from now on until it is as wanted; `undefined` is asked when it is gone. */
-async function until<T extends ApiObject>(
-  client: Client,
-  kind: Kind<T>,
-  name: string,
-  namespace: string | undefined,
-  wanted: (object: T | undefined) => boolean,
-): Promise<T | undefined> {
-  const stop = new AbortController();
-  const query = { namespace, fieldSelector: `metadata.name=${name}` };
-  const { items, resourceVersion } = await client.list(kind, query);
-  if (wanted(items[0])) return items[0];
-  try {
-    for await (const event of client.watch(kind, { ...query, resourceVersion }, stop.signal)) {
-      if (event.type === "BOOKMARK") continue;
-      const object = event.type === "DELETED" ? undefined : event.object;
-      if (wanted(object)) return object;
-    }
-  } finally {
-    stop.abort();
-  }
-  throw new Error(`The watch of ${kind.plural}/${name} ended`);
-}
+import { cluster, until } from "./embedded-cluster.ts";
 
 function readyNode(name: string): Node {
   return {

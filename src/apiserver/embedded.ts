@@ -13,18 +13,20 @@ export interface EmbeddedDeps {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
+  /** PEM of the authority that clients are to trust. */
+  readonly clusterCa: string | undefined;
 }
 
 /** Throws, naming it, for a controller there is not. Disposing stops them all. */
 export async function startEmbedded(names: readonly string[], deps: EmbeddedDeps): Promise<AsyncDisposable> {
   if (names.length === 0) return { [Symbol.asyncDispose]: async () => {} };
   const { startControllers } = await import("../controllers/controllers.ts");
-  const { handler, loopbackToken, clock, random, log } = deps;
+  const { handler, loopbackToken, clock, random, log, clusterCa } = deps;
   const clientFor = (user: UserInfo): Client => {
     const headers = { authorization: `Bearer ${loopbackToken(user)}` };
     return createClient({ transport: handler, headers, userAgent: user.name });
   };
-  const running = startControllers(names, { clientFor, clock, random, log: log.child("controllers") });
+  const running = startControllers(names, { clientFor, clusterCa, clock, random, log: log.child("controllers") });
   running.ended.catch((error: unknown) => log.error("An embedded controller stopped", error));
   return running;
 }

@@ -10,6 +10,7 @@ import { priorityClassKind } from "../api/scheduling/priority-class-kind.ts";
 import { authorizerFor } from "../auth/authz/modes.ts";
 import { createNodeGraph } from "../auth/authz/node-graph.ts";
 import type { Authorizer, UserInfo } from "../auth/user.ts";
+import { includesController } from "../controllers/controllers.ts";
 import type { Filter, Handler } from "../http/message.ts";
 import { compression } from "../http/respond.ts";
 import { type Listener, listen } from "../http/server.ts";
@@ -164,7 +165,7 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
     random,
     log: log.child("registry"),
     eventTtlSeconds: Math.ceil(storage.eventTtlMs / 1000),
-    garbageCollector: config.garbageCollector,
+    garbageCollector: config.garbageCollector || includesController(config.embeddedControllers, "garbage-collector"),
     admitChange: podChangeAdmission(config.pods),
   });
   const policy = storedPolicy(registries);
@@ -209,7 +210,9 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
     if (config.authorizationModes.includes("Node")) {
       feeding = feedNodeGraph(registries.of(podKind), graph, clock, log, stopping.signal);
     }
-    controllers = await startEmbedded(config.embeddedControllers, { handler, loopbackToken, clock, random, log });
+    const { clusterCa } = config;
+    const embedded = { handler, loopbackToken, clock, random, log, clusterCa };
+    controllers = await startEmbedded(config.embeddedControllers, embedded);
   } catch (error) {
     await dispose();
     throw error;
@@ -299,6 +302,6 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
 function componentChecks(readiness: Readiness, controllers: readonly string[]): ComponentChecks {
   const running = async (): Promise<void> => {};
   const embedded = controllers.length === 0 ? {} : { "controller-manager": running };
-  const scheduling = controllers.includes("scheduler") || controllers.includes("*") ? { scheduler: running } : {};
+  const scheduling = includesController(controllers, "scheduler") ? { scheduler: running } : {};
   return { "etcd-0": () => readiness.storeAnswers(), ...embedded, ...scheduling };
 }

@@ -18,6 +18,7 @@ import type {
   WatchQuery,
 } from "./client.ts";
 import { lines } from "./lines.ts";
+import { acceptOf } from "./metadata-only.ts";
 
 export interface ClientOptions {
   readonly transport: Transport;
@@ -53,6 +54,8 @@ interface Call {
   readonly mediaType?: string | undefined;
   /** Made for the spelling of the group that is used. */
   readonly body?: ((apiVersion: string) => Uint8Array) | undefined;
+  /** What is answered is a list of objects. */
+  readonly isList?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -65,7 +68,7 @@ class ApiClient implements Client {
   constructor(options: ClientOptions) {
     this.#options = options;
     const agent = options.userAgent === undefined ? {} : { "user-agent": options.userAgent };
-    this.#headers = { accept: "application/json", ...agent, ...options.headers };
+    this.#headers = { ...agent, ...options.headers };
   }
 
   async get<T extends ApiObject>(kind: Kind<T>, name: ObjectName, signal?: AbortSignal): Promise<T> {
@@ -75,7 +78,7 @@ class ApiClient implements Client {
 
   async list<T extends ApiObject>(kind: Kind<T>, query: ListQuery = {}, signal?: AbortSignal): Promise<ListResult<T>> {
     const { namespace, ...rest } = query;
-    const call = { method: "GET", kind: kind as Kind, namespace, query: rest, signal };
+    const call = { method: "GET", kind: kind as Kind, namespace, query: rest, isList: true, signal };
     const value = (await readJson(await this.#send(call))) as RawList | undefined;
     const items = Array.isArray(value?.items) ? value.items : [];
     const next = text(value?.metadata?.continue);
@@ -221,7 +224,8 @@ class ApiClient implements Client {
   async #discover(kind: Kind, signal: AbortSignal | undefined): Promise<string> {
     for (const group of [kind.group, kubernetesGroup(kind.group)]) {
       const path = `/apis/${group}/${kind.version}`;
-      const response = await this.#options.transport(makeRequest({ path, headers: this.#headers, signal }));
+      const headers = { accept: "application/json", ...this.#headers };
+      const response = await this.#options.transport(makeRequest({ path, headers, signal }));
       await readAll(response.body);
       if (response.status === 200) {
         this.#spellings.set(kind.group, group);
@@ -240,7 +244,7 @@ class ApiClient implements Client {
         method: call.method,
         path: pathOf(call, group),
         query: queryOf(call.query ?? {}),
-        headers: { ...this.#headers, ...contentType },
+        headers: { accept: acceptOf(call.kind, call.isList ? "list" : "object"), ...this.#headers, ...contentType },
         body,
         signal: call.signal,
       }),

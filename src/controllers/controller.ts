@@ -5,7 +5,15 @@ import type { Logger } from "../std/log.ts";
 import type { RandomSource } from "../std/random.ts";
 
 export interface ControllerDeps {
+  /** Has the rights of the controller's own account. */
   readonly client: Client;
+  /**
+   * May list and watch everything, and do nothing: Kubernetes' controllers see the cluster through watches that they
+   * share, made by their manager, so that their own accounts need no right to read.
+   */
+  readonly observer: Client;
+  /** PEM of the authority that clients of the cluster trust; undefined where nobody said. */
+  readonly clusterCa?: string | undefined;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;

@@ -12,6 +12,9 @@ interface Entry {
 
 const SERVICE_ACCOUNTS = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
 
+/** Who watches for all controllers, as in Kubernetes. */
+const OBSERVER = "system:kube-controller-manager";
+
 const entries: Readonly<Record<string, Entry>> = {
   "clusterrole-aggregation": {
     user: "system:serviceaccount:kube-system:clusterrole-aggregation-controller",
@@ -19,10 +22,20 @@ const entries: Readonly<Record<string, Entry>> = {
     load: async () =>
       (await import("./clusterrole-aggregation/clusterrole-aggregation-controller.ts")).runClusterRoleAggregation,
   },
+  "garbage-collector": {
+    user: "system:serviceaccount:kube-system:generic-garbage-collector",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./garbage-collector/garbage-collector.ts")).runGarbageCollector,
+  },
   namespace: {
     user: "system:serviceaccount:kube-system:namespace-controller",
     groups: SERVICE_ACCOUNTS,
     load: async () => (await import("./namespace/namespace-controller.ts")).runNamespaceController,
+  },
+  "node-lifecycle": {
+    user: "system:serviceaccount:kube-system:node-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./node-lifecycle/node-lifecycle-controller.ts")).runNodeLifecycle,
   },
   "pv-protection": {
     user: "system:serviceaccount:kube-system:pv-protection-controller",
@@ -34,13 +47,33 @@ const entries: Readonly<Record<string, Entry>> = {
     groups: SERVICE_ACCOUNTS,
     load: async () => (await import("./volume-protection/volume-protection-controller.ts")).runClaimProtection,
   },
+  "root-ca-certificate-publisher": {
+    user: "system:serviceaccount:kube-system:root-ca-cert-publisher",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./service-account/root-ca-publisher.ts")).runRootCaPublisher,
+  },
   scheduler: {
     user: "system:kube-scheduler",
     load: async () => (await import("./scheduler/scheduler.ts")).runScheduler,
   },
+  serviceaccount: {
+    user: "system:serviceaccount:kube-system:service-account-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./service-account/service-account-controller.ts")).runServiceAccountController,
+  },
+  "ttl-after-finished": {
+    user: "system:serviceaccount:kube-system:ttl-after-finished-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./ttl-after-finished/ttl-after-finished-controller.ts")).runTtlAfterFinished,
+  },
 };
 
 export const controllerNames: readonly string[] = Object.keys(entries);
+
+/** Whether a server that is told to run these runs this one. */
+export function includesController(names: readonly string[], name: string): boolean {
+  return names.includes(name) || names.includes("*");
+}
 
 /** `*` stands for all there are. Throws, naming what is allowed, for a name that is unknown. */
 export function expandControllerNames(names: readonly string[]): readonly string[] {
@@ -51,7 +84,7 @@ export function expandControllerNames(names: readonly string[]): readonly string
   return names.includes("*") ? controllerNames : [...new Set(names)];
 }
 
-export interface StartControllersDeps extends Omit<ControllerDeps, "client" | "signal"> {
+export interface StartControllersDeps extends Omit<ControllerDeps, "client" | "observer" | "signal"> {
   /** A client that speaks to the server as this user. */
   readonly clientFor: (user: UserInfo) => Client;
 }
@@ -64,13 +97,15 @@ export interface RunningControllers extends AsyncDisposable {
 /** Starts the named controllers; disposing stops them and waits for them. */
 export function startControllers(names: readonly string[], deps: StartControllersDeps): RunningControllers {
   const stopping = new AbortController();
+  const observer = deps.clientFor(userNamed(OBSERVER));
   const ended = Promise.all(
     expandControllerNames(names).map(async (name) => {
       const { user, groups = [], load } = entries[name]!;
       const run = await load();
-      const client = deps.clientFor({ name: user, uid: "", groups, extra: {} });
-      const { clock, random } = deps;
-      await run({ client, clock, random, log: deps.log.child(name), signal: stopping.signal });
+      const client = deps.clientFor(userNamed(user, groups));
+      const { clock, random, clusterCa } = deps;
+      const log = deps.log.child(name);
+      await run({ client, observer, clusterCa, clock, random, log, signal: stopping.signal });
     }),
   ).then(() => {});
   ended.catch(() => {});
@@ -81,4 +116,8 @@ export function startControllers(names: readonly string[], deps: StartController
       await ended.catch(() => {});
     },
   };
+}
+
+function userNamed(name: string, groups: readonly string[] = []): UserInfo {
+  return { name, uid: "", groups, extra: {} };
 }

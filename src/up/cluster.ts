@@ -134,6 +134,7 @@ export function serverConfig(options: UpOptions, pki: Pki, version: string): Api
     },
     gitVersion: version,
     embeddedControllers: options.controllers,
+    clusterCa: pki.ca,
   };
 }
 

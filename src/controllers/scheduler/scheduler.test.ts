@@ -70,7 +70,14 @@ t.test(
     const stop = new AbortController();
     const log = silentLogger;
     const random = seededRandom(1);
-    const running = runScheduler({ client: server.client, clock, random, log, signal: stop.signal });
+    const running = runScheduler({
+      client: server.client,
+      observer: server.client,
+      clock,
+      random,
+      log,
+      signal: stop.signal,
+    });
     await clock.advance(1000);
     t.same(server.bound, []);
     server.tell("nodes", { type: "MODIFIED", object: node([TAINT, { ...TAINT, key: "c" }]) });

@@ -42,7 +42,14 @@ async function run(
   const clock = new FakeClock();
   const stop = new AbortController();
   const client = serve(objects, released);
-  const running = controller({ client, clock, random: seededRandom(1), log: silentLogger, signal: stop.signal });
+  const running = controller({
+    client,
+    observer: client,
+    clock,
+    random: seededRandom(1),
+    log: silentLogger,
+    signal: stop.signal,
+  });
   await clock.advance(100);
   meanwhile();
   await clock.advance(2_000);

@@ -1,0 +1,34 @@
+/** Puts the authority of the cluster's serving certificates into every namespace, for pods to mount beside a token. */
+import type { ConfigMap } from "../../api/core/config-map.ts";
+import { configMapKind } from "../../api/core/config-map-kind.ts";
+import { deepEqual } from "../../schema/equal.ts";
+import { aborted } from "../../std/aborted.ts";
+import type { ControllerDeps } from "../controller.ts";
+import { keepInEveryNamespace } from "./namespaced-singleton.ts";
+
+/** Kubernetes' own. */
+const DESCRIPTION = {
+  "kubernetes.io/description":
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.",
+};
+
+export async function runRootCaPublisher(deps: ControllerDeps): Promise<void> {
+  const { clusterCa, log, signal } = deps;
+  if (clusterCa === undefined) {
+    log.info("Publishes no authority: the server was not told of one");
+    await aborted(signal);
+    return;
+  }
+  const data = { "ca.crt": clusterCa };
+  await keepInEveryNamespace<ConfigMap>(deps, {
+    kind: configMapKind,
+    name: "kube-root-ca.crt",
+    wanted: (found) => {
+      if (found === undefined) return { metadata: { annotations: DESCRIPTION }, data };
+      const { annotations } = found.metadata ?? {};
+      const isDescribed = Object.keys(DESCRIPTION).every((key) => annotations?.[key] !== undefined);
+      if (deepEqual(found.data, data) && isDescribed) return undefined;
+      return { ...found, metadata: { ...found.metadata, annotations: { ...annotations, ...DESCRIPTION } }, data };
+    },
+  });
+}

@@ -1,0 +1,13 @@
+/** Gives every namespace the account that its pods run as when they name no other. */
+import type { ServiceAccount } from "../../api/core/service-account.ts";
+import { serviceAccountKind } from "../../api/core/service-account-kind.ts";
+import type { ControllerDeps } from "../controller.ts";
+import { keepInEveryNamespace } from "./namespaced-singleton.ts";
+
+export async function runServiceAccountController(deps: ControllerDeps): Promise<void> {
+  await keepInEveryNamespace<ServiceAccount>(deps, {
+    kind: serviceAccountKind,
+    name: "default",
+    wanted: (found) => (found === undefined ? {} : undefined),
+  });
+}

@@ -1,0 +1,137 @@
+import type { Clock, Timer } from "./clock.ts";
+
+interface Entry {
+  readonly key: string;
+  /** When it is due, on the monotonic clock. */
+  at: number;
+  /** When it comes up: never later than `at`. */
+  queuedAt: number;
+  cancelled: boolean;
+}
+
+/**
+ * Keys that fall due, each at its own time, on one timer. Putting a key off costs nothing: it comes up at its old time
+ * and is queued again then, as with heartbeats that put off an alarm.
+ */
+export class DueTimes implements Disposable {
+  readonly #clock: Clock;
+  readonly #onDue: (key: string) => void;
+  readonly #entries = new Map<string, Entry>();
+  /** A binary heap by `queuedAt`. */
+  #heap: Entry[] = [];
+  #timer: { readonly at: number; readonly timer: Timer } | undefined;
+
+  constructor(clock: Clock, onDue: (key: string) => void) {
+    this.#clock = clock;
+    this.#onDue = onDue;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  has(key: string): boolean {
+    return this.#entries.has(key);
+  }
+
+  /** The key falls due after `milliseconds`, whatever was said before. */
+  set(key: string, milliseconds: number): void {
+    const at = this.#clock.monotonic() + Math.max(0, milliseconds);
+    const known = this.#entries.get(key);
+    if (known !== undefined && at >= known.queuedAt) {
+      known.at = at;
+      return;
+    }
+    if (known !== undefined) known.cancelled = true;
+    const entry = { key, at, queuedAt: at, cancelled: false };
+    this.#entries.set(key, entry);
+    this.#push(entry);
+    this.#dropCancelled();
+    this.#arm();
+  }
+
+  delete(key: string): boolean {
+    const known = this.#entries.get(key);
+    if (known === undefined) return false;
+    known.cancelled = true;
+    this.#entries.delete(key);
+    this.#dropCancelled();
+    if (this.#entries.size === 0) this.clear();
+    return true;
+  }
+
+  /** Nothing falls due any more, until it is set anew. */
+  clear(): void {
+    this.#timer?.timer.cancel();
+    this.#timer = undefined;
+    this.#entries.clear();
+    this.#heap = [];
+  }
+
+  [Symbol.dispose](): void {
+    this.clear();
+  }
+
+  #arm(): void {
+    const at = this.#heap[0]?.queuedAt;
+    if (at === undefined || (this.#timer !== undefined && this.#timer.at <= at)) return;
+    this.#timer?.timer.cancel();
+    const timer = this.#clock.timer(at - this.#clock.monotonic(), () => this.#fire());
+    this.#timer = { at, timer };
+  }
+
+  #fire(): void {
+    this.#timer = undefined;
+    const now = this.#clock.monotonic();
+    const due: string[] = [];
+    for (let first = this.#heap[0]; first !== undefined && first.queuedAt <= now; first = this.#heap[0]) {
+      this.#pop();
+      if (first.cancelled) continue;
+      if (first.at > now) {
+        first.queuedAt = first.at;
+        this.#push(first);
+      } else {
+        this.#entries.delete(first.key);
+        due.push(first.key);
+      }
+    }
+    this.#arm();
+    for (const key of due) this.#onDue(key);
+  }
+
+  /** Cancelled entries may fill half of the heap, no more. */
+  #dropCancelled(): void {
+    if (this.#heap.length <= 2 * this.#entries.size + 16) return;
+    const kept = this.#heap.filter((entry) => !entry.cancelled);
+    this.#heap = [];
+    for (const entry of kept) this.#push(entry);
+  }
+
+  #push(entry: Entry): void {
+    const heap = this.#heap;
+    let index = heap.push(entry) - 1;
+    while (index > 0) {
+      const parent = (index - 1) >> 1;
+      if (heap[parent]!.queuedAt <= entry.queuedAt) break;
+      heap[index] = heap[parent]!;
+      index = parent;
+    }
+    heap[index] = entry;
+  }
+
+  #pop(): void {
+    const heap = this.#heap;
+    const last = heap.pop()!;
+    if (heap.length === 0) return;
+    let index = 0;
+    for (;;) {
+      let child = 2 * index + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && heap[child + 1]!.queuedAt < heap[child]!.queuedAt) child++;
+      if (heap[child]!.queuedAt >= last.queuedAt) break;
+      heap[index] = heap[child]!;
+      index = child;
+    }
+    heap[index] = last;
+  }
+}
