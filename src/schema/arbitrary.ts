@@ -49,11 +49,11 @@ export function arbitraryOf(schema: Schema, depth = 0): Arbitrary<unknown> {
 function object(schema: ObjectSchema, depth: number): Arbitrary<unknown> {
   if (depth > DEPTH_MAX) return fc.constant({});
   // What is not drawn need not be made: schemas of pods are large.
-  const members = membersOf(schema)
+  const members: [string, Schema][] = membersOf(schema)
     // Inside of others, objects have no kind in protobuf.
     .filter(({ field }) => depth === 0 || field.number !== 0)
-    .map(({ name, schema: member }) => [name, member] as const);
-  return fc.subarray([...members], { maxLength: Math.min(members.length, depth === 0 ? 8 : 4) }).chain((drawn) => {
+    .map(({ name, schema: member }) => [name, member]);
+  return fc.subarray(members, { minLength: Math.min(members.length, 1), maxLength: 8 }).chain((drawn) => {
     return fc.record(Object.fromEntries(drawn.map(([name, member]) => [name, arbitraryOf(member, depth + 1)])), {
       noNullPrototype: true,
     });
