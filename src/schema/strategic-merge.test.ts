@@ -59,7 +59,6 @@ t.test("strategicMerge() refuses patches that make no sense", async (t) => {
     { mergingList: [1, { name: "a" }] },
     { "$setElementOrder/mergingList": {} },
     { "$setElementOrder/mergingList": [{ name: "b" }], mergingList: [{ name: "c" }] },
-    { "$deleteFromPrimitiveList/mergingIntList": 1 },
     { $retainKeys: "name" },
     { $retainKeys: ["value"], name: "x" },
   ];

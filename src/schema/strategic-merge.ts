@@ -100,8 +100,8 @@ function applyMember(result: Record<string, unknown>, name: string, value: unkno
   if (name.startsWith(deletePrefix)) {
     const field = name.slice(deletePrefix.length);
     const list = result[field];
-    if (!Array.isArray(value)) throw new PatchError(`${name} must be a list`);
-    if (Array.isArray(list)) {
+    // What is no list has no effect, as in Kubernetes.
+    if (Array.isArray(list) && Array.isArray(value)) {
       setMember(
         result,
         field,
