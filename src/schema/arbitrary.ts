@@ -53,7 +53,8 @@ function object(schema: ObjectSchema, depth: number): Arbitrary<unknown> {
     // Inside of others, objects have no kind in protobuf.
     .filter(({ field }) => depth === 0 || field.number !== 0)
     .map(({ name, schema: member }) => [name, member]);
-  return fc.subarray(members, { minLength: Math.min(members.length, 1), maxLength: 8 }).chain((drawn) => {
+  const [least, most] = [Math.min(members.length, 1), Math.min(members.length, 8)];
+  return fc.subarray(members, { minLength: least, maxLength: most }).chain((drawn) => {
     return fc.record(Object.fromEntries(drawn.map(([name, member]) => [name, arbitraryOf(member, depth + 1)])), {
       noNullPrototype: true,
     });
