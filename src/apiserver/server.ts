@@ -36,6 +36,7 @@ import { oneDefaultPriorityClass } from "./default-priority-class.ts";
 import { startEmbedded } from "./embedded.ts";
 import { escalationCheck } from "./escalation.ts";
 import { type Identities, identitiesOf } from "./identities.ts";
+import { registerLocalApis } from "./local-api-services.ts";
 import { feedNodeGraph } from "./node-graph-feed.ts";
 import { podLog } from "./pod-log.ts";
 import { Readiness } from "./readiness.ts";
@@ -204,6 +205,7 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
     const started = bootstrap(registries, stopping.signal).then(async () => {
       await policy.ready();
       repairing = await startServices({ ...config.services, securePort: config.securePort }, servicesDeps);
+      await registerLocalApis(registries, config.groupAliases, stopping.signal);
     });
     const failure = `Cannot use the store ${storage.url}: it does not answer`;
     await withTimeout(clock, storage.initializationTimeoutMs, started, failure);
