@@ -48,16 +48,16 @@ export function arbitraryOf(schema: Schema, depth = 0): Arbitrary<unknown> {
 
 function object(schema: ObjectSchema, depth: number): Arbitrary<unknown> {
   if (depth > DEPTH_MAX) return fc.constant({});
+  // Inside of others, objects have no kind in protobuf.
+  const members = membersOf(schema).filter(({ field }) => depth === 0 || field.number !== 0);
+  const always = members.filter(({ field }) => depth === 0 || field.presence === "required");
+  const others = members.filter((member) => !always.includes(member));
   // What is not drawn need not be made: schemas of pods are large.
-  const members: [string, Schema][] = membersOf(schema)
-    // Inside of others, objects have no kind in protobuf.
-    .filter(({ field }) => depth === 0 || field.number !== 0)
-    .map(({ name, schema: member }) => [name, member]);
-  const [least, most] = [Math.min(members.length, 1), Math.min(members.length, 8)];
-  return fc.subarray(members, { minLength: least, maxLength: most }).chain((drawn) => {
-    return fc.record(Object.fromEntries(drawn.map(([name, member]) => [name, arbitraryOf(member, depth + 1)])), {
-      noNullPrototype: true,
+  return fc.subarray(others, { maxLength: Math.min(others.length, 8) }).chain((drawn) => {
+    const arbitraries = [...always, ...drawn].map(({ name, schema: member }) => {
+      return [name, arbitraryOf(member, depth + 1)] as const;
     });
+    return fc.record(Object.fromEntries(arbitraries), { noNullPrototype: true });
   });
 }
 
