@@ -72,6 +72,7 @@ const cases: readonly Said[] = [
   ["apply -f DIR/network.yaml", /endpointslice\S* created.*networkpolicy\S* created/s],
   ["get endpointslices,networkpolicies", /web-1 +IPv4 +80 +10\.1\.0\.1 .*only-web +app=web/s],
   ["delete -f DIR/network.yaml", /deleted/],
+  ["get apiservices", /v1\. +Local +True .*v1\.apps +Local +True .*v1\.networking\.k8s\.io +Local +True/s],
 ];
 
 tryKubectls(cases, { "pod.yaml": pod, "network.yaml": network, "csr.yaml": await request() });
