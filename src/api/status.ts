@@ -118,7 +118,8 @@ export function invalid(
   errors: readonly FieldError[],
   render: (e: FieldError) => string,
 ): StatusError {
-  const texts = errors.map((error) => `${error.field}: ${render(error)}`);
+  // What is found twice is a cause twice, and said once.
+  const texts = [...new Set(errors.map((error) => `${error.field}: ${render(error)}`))];
   const all = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
   return new StatusError(422, "Invalid", `${qualified(subject)} "${subject.name}" is invalid: ${all}`, {
     details: {

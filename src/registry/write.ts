@@ -1,7 +1,11 @@
 /** What all writes share: defaults, the system's own metadata, validation. */
 import type { ApiObject, Kind, Part } from "../api/kind.ts";
 import type { ObjectMeta } from "../api/meta/object-meta.ts";
-import { validateObjectMeta, validateObjectMetaUpdate } from "../api/meta/object-meta-validation.ts";
+import {
+  validateObjectMeta,
+  validateObjectMetaContent,
+  validateObjectMetaUpdate,
+} from "../api/meta/object-meta-validation.ts";
 import { badRequest, conflict, invalid, StatusError } from "../api/status.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { deepEqual } from "../schema/equal.ts";
@@ -88,7 +92,7 @@ export async function updated<T extends ApiObject>(
   const admitted = admittedChange(registry, kept, previous, part !== undefined);
   const next = rules.prepareForUpdate?.(admitted, previous, registry.timestamp()) ?? admitted;
   refuse(registry, scope, next, [
-    ...validateObjectMetaUpdate(next, previous, registry.kind),
+    ...metadataErrors(next, previous, registry.kind),
     ...validateChange(schema, next, previous),
     ...(part === undefined ? (strategy.validate?.(next, previous) ?? []) : []),
     ...(rules.validateUpdate?.(next, previous) ?? []),
@@ -119,6 +123,13 @@ function admittedChange<T extends ApiObject>(registry: Registry<T>, next: T, pre
   return admitChange === undefined
     ? next
     : (admitChange(registry.kind as unknown as Kind, next, previous, inPart) as T);
+}
+
+/** Twice, as in Kubernetes, where what all kinds share and the kind itself look at the metadata. */
+function metadataErrors(next: ApiObject, previous: ApiObject, kind: Kind): readonly FieldError[] {
+  const content = validateObjectMetaContent(metadataOf(next), kind);
+  const change = validateObjectMetaUpdate(next, previous);
+  return [...content, ...change, ...change, ...content];
 }
 
 /** What an update cannot change, or need not repeat. */

@@ -36,17 +36,17 @@ t.test("validateObjectMeta() names each fault", async (t) => {
 
 t.test("validateObjectMetaUpdate() keeps identity and the finalizers of what is going away", async (t) => {
   const previous = { metadata: { ...good, uid: "1" } };
-  t.same(validateObjectMetaUpdate(previous, previous, podKind), []);
+  t.same(validateObjectMetaUpdate(previous, previous), []);
   const changed = { metadata: { ...good, uid: "2" } };
   t.same(
-    validateObjectMetaUpdate(changed, previous, podKind).map((e) => e.field),
+    validateObjectMetaUpdate(changed, previous).map((e) => e.field),
     ["metadata.uid"],
   );
   const going = { metadata: { ...good, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["a.b/c"] } };
   const more = { metadata: { ...going.metadata, finalizers: ["a.b/c", "a.b/d"] } };
   t.same(
-    validateObjectMetaUpdate(more, going, podKind).map((e) => e.field),
+    validateObjectMetaUpdate(more, going).map((e) => e.field),
     ["metadata.finalizers"],
   );
-  t.same(validateObjectMetaUpdate({ metadata: { ...going.metadata, finalizers: [] } }, going, podKind), []);
+  t.same(validateObjectMetaUpdate({ metadata: { ...going.metadata, finalizers: [] } }, going), []);
 });

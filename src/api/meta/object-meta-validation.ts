@@ -33,6 +33,13 @@ export function validateObjectMeta(meta: ObjectMeta, kind: MetaRules): readonly 
       : form(name).map((problem) => invalidField("metadata.name", name, problem))),
     ...validateNamespace(namespace, kind.namespaced),
     ...nonNegative(meta.generation, "metadata.generation"),
+    ...validateObjectMetaContent(meta, kind),
+  ];
+}
+
+/** Members that clients may write at any time. */
+export function validateObjectMetaContent(meta: ObjectMeta, kind: MetaRules): readonly FieldError[] {
+  return [
     ...validateLabels(meta.labels),
     ...validateAnnotations(meta.annotations),
     ...validateOwners(meta.ownerReferences),
@@ -121,7 +128,7 @@ function validateOwners(owners: Owners): readonly FieldError[] {
 }
 
 /** What of `metadata` no update may change, and the rules for what it may. */
-export function validateObjectMetaUpdate(next: ApiObject, previous: ApiObject, kind: Kind): readonly FieldError[] {
+export function validateObjectMetaUpdate(next: ApiObject, previous: ApiObject): readonly FieldError[] {
   const errors: FieldError[] = [];
   const immutable = "field is immutable";
   const fields = [
@@ -146,13 +153,11 @@ export function validateObjectMetaUpdate(next: ApiObject, previous: ApiObject, k
       errors.push(forbiddenField("metadata.finalizers", detail));
     }
   }
-  const { labels, annotations, ownerReferences, finalizers = [], managedFields } = next.metadata ?? {};
+  const { labels, annotations, ownerReferences } = next.metadata ?? {};
   return [
     ...errors,
     ...validateLabels(labels),
     ...validateAnnotations(annotations),
     ...validateOwners(ownerReferences),
-    ...validateFinalizers(finalizers, kind),
-    ...validateManagedFields(managedFields),
   ];
 }
