@@ -31,13 +31,6 @@ export async function update<T extends ApiObject>(
   const object = inNamespace(registry, scope, named(sent, name));
   const { uid } = metadataOf(object);
   const resourceVersion = sentVersion(object);
-  if (
-    resourceVersion === undefined &&
-    strategy.allowUnconditionalUpdate === false &&
-    strategy.allowCreateOnUpdate !== true
-  ) {
-    throw mustNameVersion(registry, scope, name);
-  }
   const filled = ownersOnce(defaulted(registry, object), options);
   const next: Next<T> = async (previous, allocate) => {
     if (resourceVersion === undefined && strategy.allowUnconditionalUpdate === false)
