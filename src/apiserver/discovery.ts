@@ -233,7 +233,7 @@ function storageVersionHash(kind: Kind, spelling: string): string {
   return createHash("sha256").update(text).digest().subarray(0, 8).toString("base64");
 }
 
-/** Of two spellings one has the short names and categories: kubectl warns of short names that stand for two resources. */
+/** Of two spellings one has short names and categories: kubectl warns of short names that stand for two resources. */
 function aggregatedVersion({ group, version, kinds }: ServedVersion, isSecondSpelling: boolean) {
   const resources = kinds.map((kind) => ({
     resource: kind.plural,

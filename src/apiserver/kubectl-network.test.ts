@@ -55,8 +55,10 @@ const cases: readonly Said[] = [
   ["create service clusterip taken --tcp=1:1 --clusterip=10.0.0.1", /10\.0\.0\.1: provided IP is already allocated/],
   [
     "get services -o wide",
-    /back +ClusterIP +10\S+ +<none> +5678\/TCP +\S+ +app=back\nbalanced +LoadBalancer +10\S+ +<pending> .*far +ExternalName +<none> +db\.example\.com +<none> .*inside +ClusterIP +None +<none> +<none> .*kubernetes +ClusterIP +10\.0\.0\.1 +<none> +443\/TCP/s,
+    /back +ClusterIP +10\S+ +<none> +5678\/TCP +\S+ +app=back\nbalanced +LoadBalancer +10\S+ +<pen/,
   ],
+  ["get services", /far +ExternalName +<none> +db\.example\.com +<none> .*inside +ClusterIP +None +<none> +<none> /s],
+  ["get service kubernetes", /kubernetes +ClusterIP +10\.0\.0\.1 +<none> +443\/TCP/],
   ["set selector service back app=web", /service\/back selector updated/],
   ["delete service front back inside far balanced", /service "front" deleted/],
   ["get ipaddresses", /10\.0\.0\.1 +services\/default\/kubernetes\n$/],

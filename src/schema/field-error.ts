@@ -122,7 +122,8 @@ export function tooMany(field: string, actual: number, most: number): FieldError
 
 /**
  * The sentence without the field: `Invalid value: "x": must be no more than 63 bytes`. Values are printed as Go does:
- * text quoted, numbers and booleans bare, lists of texts as `[]string{"a"}`, bytes as `[]byte{0x61}`, anything else as JSON.
+ * text quoted, numbers and booleans bare, lists of texts as `[]string{"a"}`, bytes as `[]byte{0x61}`, anything else as
+ * JSON.
  */
 export function renderFieldError(error: FieldError): string {
   const word = words[error.type];
