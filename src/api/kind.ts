@@ -150,6 +150,8 @@ export interface Strategy<T> {
   readonly deletionWarning?: string;
   /** Puts back what the stored form cannot say: kind and apiVersion of objects within have no protobuf form. */
   restore?(object: T): T;
+  /** What the first request to delete makes of the object, where it does not go before its finalizers are gone. */
+  markDeleted?(object: T, now: string): T;
   /** Why the object may not be deleted; undefined when it may. */
   refuseDelete?(object: T): string | undefined;
   /** Seconds after which the store forgets the object (Events). */

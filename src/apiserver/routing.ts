@@ -6,6 +6,8 @@ import { Router } from "../http/router.ts";
 import type { Registries } from "../registry/registries.ts";
 import type { RequestContext, Respond } from "./context.ts";
 import { Discovery } from "./discovery.ts";
+import type { CustomResources } from "./extensions/custom-resources.ts";
+import { customRoutes } from "./extensions/custom-routes.ts";
 import { answerHealth, pageNotFound } from "./health.ts";
 import { OpenApi } from "./openapi/openapi.ts";
 import type { Readiness } from "./readiness.ts";
@@ -17,6 +19,7 @@ import { versionInfo } from "./version.ts";
 export interface RoutingOptions {
   readonly scheme: Scheme;
   readonly registries: Registries;
+  readonly custom: CustomResources;
   readonly settings: ResourceSettings;
   readonly readiness: Readiness;
   readonly aliases: boolean;
@@ -26,11 +29,12 @@ export interface RoutingOptions {
 }
 
 export function routing(options: RoutingOptions): Respond {
-  const { scheme, registries, settings, aliases, extra } = options;
+  const { scheme, registries, custom, settings, aliases, extra } = options;
   const router = new Router<Route>();
   addResourceRoutes(router, scheme, registries, settings, { aliases, extra });
   const discovery = new Discovery(scheme, aliases, options.address);
   addPlainRoutes(router, options, discovery);
+  const answerCustom = customRoutes({ custom, settings, aliases, extra });
   const groups = new Set(discovery.paths().map((path) => path.split("/").slice(0, 3).join("/")));
   return async (context) => {
     const { request } = context;
@@ -41,6 +45,8 @@ export function routing(options: RoutingOptions): Respond {
     if (match !== undefined) throw methodNotAllowed();
     const page = request.path.replace(/\/$/, "");
     if (method === "GET" && discovery.has(page)) return discovery.answer(page, context);
+    const answered = await answerCustom(context);
+    if (answered !== undefined) return answered;
     // Inside the API a missing page is a Status; outside it is a page.
     const group = request.path.split("/").slice(0, 3).join("/");
     if (request.path.startsWith("/api/") || groups.has(group)) throw noSuchResource();

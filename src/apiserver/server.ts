@@ -35,6 +35,8 @@ import { chain, type Respond } from "./context.ts";
 import { oneDefaultPriorityClass } from "./default-priority-class.ts";
 import { startEmbedded } from "./embedded.ts";
 import { escalationCheck } from "./escalation.ts";
+import { CustomResources } from "./extensions/custom-resources.ts";
+import { type Definitions, serveDefinitions } from "./extensions/definition-controller.ts";
 import { type Identities, identitiesOf } from "./identities.ts";
 import { registerLocalApis } from "./local-api-services.ts";
 import { feedNodeGraph } from "./node-graph-feed.ts";
@@ -169,6 +171,7 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
     garbageCollector: config.garbageCollector || includesController(config.embeddedControllers, "garbage-collector"),
     admitChange: podChangeAdmission(config.pods),
   });
+  const custom = new CustomResources(registries, log.child("extensions"));
   const policy = storedPolicy(registries);
   const authorizer = authorizerFor(config.authorizationModes, { graph, rules: policy });
   const stopping = new AbortController();
@@ -179,6 +182,7 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
     clock,
     random,
     registries,
+    custom,
     readiness,
     agents,
     identities,
@@ -191,11 +195,14 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
   const servicesDeps = { registries, log: log.child("services"), signal: stopping.signal };
   let controllers: AsyncDisposable | undefined;
   let repairing: Repairing | undefined;
+  let definitions: Definitions | undefined;
   let feeding: Promise<void> | undefined;
   const dispose = async (): Promise<void> => {
     await controllers?.[Symbol.asyncDispose]();
     stop();
     await feeding;
+    await definitions?.ended;
+    await custom[Symbol.asyncDispose]();
     await repairing?.repaired;
     await agents[Symbol.asyncDispose]();
     await registries[Symbol.asyncDispose]();
@@ -204,6 +211,14 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
   try {
     const started = bootstrap(registries, stopping.signal).then(async () => {
       await policy.ready();
+      definitions = serveDefinitions({
+        registries,
+        custom,
+        clock,
+        log: log.child("extensions"),
+        signal: stopping.signal,
+      });
+      await definitions.ready();
       repairing = await startServices({ ...config.services, securePort: config.securePort }, servicesDeps);
       await registerLocalApis(registries, config.groupAliases, stopping.signal);
     });
@@ -253,6 +268,7 @@ function handlerOf(config: ApiServerConfig, stages: Stages, endpoint: Respond): 
 interface Behind extends Pick<ApiServerDeps, "clock"> {
   readonly random: RandomSource;
   readonly registries: Registries;
+  readonly custom: CustomResources;
   readonly readiness: Readiness;
   readonly agents: AgentConnections;
   readonly identities: Identities;
@@ -263,7 +279,7 @@ interface Behind extends Pick<ApiServerDeps, "clock"> {
 
 /** What answers behind the stages. */
 function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
-  const { clock, random, registries, readiness, agents, identities, authorizer, address, stopping } = behind;
+  const { clock, random, registries, custom, readiness, agents, identities, authorizer, address, stopping } = behind;
   const namespaces = registries.of(namespaceKind);
   const admitPod = podAdmission(config.pods, storedPodClasses(registries));
   const escalation = escalationCheck(authorizer, registries);
@@ -277,6 +293,7 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
   return routing({
     scheme: registries.scheme,
     registries,
+    custom,
     settings: {
       clock,
       random,

@@ -88,6 +88,10 @@ interface Step<T> {
 
 /** What one request to delete does to an object in this state. */
 function nextStep<T extends ApiObject>(registry: Registry<T>, object: T, options: DeleteOptions): Step<T> {
+  const { markDeleted } = registry.kind.strategy;
+  if (markDeleted !== undefined && metadataOf(object).deletionTimestamp === undefined) {
+    return { object: markDeleted(object, registry.timestamp()), gone: false };
+  }
   const marked = withGrace(registry, object, options);
   const metadata = metadataOf(marked);
   const finalizers = collectorFinalizers(registry, metadata.finalizers ?? [], options.propagationPolicy);
@@ -103,7 +107,7 @@ function nextStep<T extends ApiObject>(registry: Registry<T>, object: T, options
     // That the object is to go is a change of what is wanted.
     ...(metadata.deletionTimestamp === undefined && metadata.generation ? { generation: metadata.generation + 1 } : {}),
     deletionTimestamp: metadata.deletionTimestamp ?? registry.timestamp(),
-    ...(waitsForNamespace(object) && metadata.deletionGracePeriodSeconds === undefined
+    ...(hasNoGrace(registry, object) && metadata.deletionGracePeriodSeconds === undefined
       ? {}
       : { deletionGracePeriodSeconds: grace }),
   };
@@ -113,6 +117,11 @@ function nextStep<T extends ApiObject>(registry: Registry<T>, object: T, options
     metadata.deletionTimestamp === metadataOf(object).deletionTimestamp &&
     leaving.deletionGracePeriodSeconds === metadataOf(object).deletionGracePeriodSeconds;
   return { object: unchanged ? object : withMetadata(marked, leaving), gone: false };
+}
+
+/** Whether it leaves without a word about grace. */
+function hasNoGrace<T extends ApiObject>(registry: Registry<T>, object: T): boolean {
+  return waitsForNamespace(object) || registry.kind.strategy.markDeleted !== undefined;
 }
 
 /** Kinds with grace are marked with when it ends; a later request can only make it shorter. */

@@ -7,6 +7,7 @@ import {
   type CustomResourceDefinitionSpec,
   customResourceDefinition,
 } from "./custom-resource-definition.ts";
+import { withDeletion } from "./definition-status.ts";
 import { validateDefinition, validateStatus } from "./definition-validation.ts";
 
 const HTTPS = 443;
@@ -52,6 +53,7 @@ const strategy: Strategy<CustomResourceDefinition> = {
     return nextGeneration(kept, previous, !deepEqual(next.spec, previous.spec));
   },
   validate: validateDefinition,
+  markDeleted: withDeletion,
   allowUnconditionalUpdate: false,
 };
 

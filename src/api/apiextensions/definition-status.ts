@@ -46,6 +46,31 @@ export function withEstablished(definition: CustomResourceDefinition, now: strin
   return withStatus(definition, { ...status, conditions: merged(status.conditions, found, now) });
 }
 
+/** Keeps a definition that is being deleted until all its objects are. */
+export const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
+
+/** What the first request to delete a definition makes of it: nothing goes yet, but no new objects are taken. */
+export function withDeletion(definition: CustomResourceDefinition, now: string): CustomResourceDefinition {
+  const { finalizers = [], ...metadata } = definition.metadata ?? {};
+  const waiting = finalizers.includes(CLEANUP_FINALIZER) ? finalizers : [...finalizers, CLEANUP_FINALIZER];
+  const marked = { ...definition, metadata: { ...metadata, deletionTimestamp: now, finalizers: waiting } };
+  const message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+  return withCondition(
+    marked,
+    { type: "Terminating", status: "True", reason: "InstanceDeletionPending", message },
+    now,
+  );
+}
+
+export function withCondition(
+  definition: CustomResourceDefinition,
+  condition: Condition,
+  now: string,
+): CustomResourceDefinition {
+  const { status = {} } = definition;
+  return withStatus(definition, { ...status, conditions: merged(status.conditions, [condition], now) });
+}
+
 const INSTALLED = "the initial names have been accepted";
 const NO_CONFLICTS: Condition = {
   type: "NamesAccepted",

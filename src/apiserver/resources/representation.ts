@@ -33,11 +33,21 @@ type Offer = (typeof OFFERS)[number];
 /** A stream of YAML documents is nothing clients ask for. */
 const WATCH_OFFERS = OFFERS.filter((offer) => offer.format !== "yaml");
 
-/** Throws a 406 when the client takes nothing that can be given. `list` says which of the two metadata forms fits. */
-export function representationOf(context: RequestContext, shape: "object" | "list" | "watch"): Representation {
+/**
+ * Throws a 406 when the client takes nothing that can be given. `list` says which of the two metadata forms fits;
+ * `hasProtobuf`, whether whole objects have that form.
+ */
+export function representationOf(
+  context: RequestContext,
+  shape: "object" | "list" | "watch",
+  hasProtobuf = true,
+): Representation {
   const { headers } = context.request;
   const offers: readonly Offer[] = shape === "watch" ? WATCH_OFFERS : OFFERS;
-  const chosen = negotiate(headers.accept, offers, (offer, params) => fits(offer, params, shape));
+  const chosen = negotiate(headers.accept, offers, (offer, params) => {
+    if (!hasProtobuf && offer.format === "protobuf" && params.as === undefined) return false;
+    return fits(offer, params, shape);
+  });
   if (chosen === undefined) {
     const form = negotiate(headers.accept, offers, () => true) !== undefined;
     if (form) throw formNotAcceptable(ANSWERS);

@@ -94,7 +94,9 @@ export function listResponse<T extends ApiObject>(
     const body = protobufList(representation.magic, identity, kind, metadata, objects);
     return bytes(200, representation.mediaType, body);
   }
-  const pieces: Uint8Array[] = [headOf(identity), Buffer.from(`"metadata":${JSON.stringify(metadata)},"items":[`)];
+  // Lists of custom resources say even that there is no more.
+  const told = kind.custom === true ? { continue: "", ...metadata } : metadata;
+  const pieces: Uint8Array[] = [headOf(identity), Buffer.from(`"metadata":${JSON.stringify(told)},"items":[`)];
   for (const [index, item] of page.items.entries()) {
     if (index > 0) pieces.push(COMMA);
     pieces.push(item.bytes);

@@ -39,12 +39,12 @@ export function addResourceRoutes(
 ): void {
   for (const kind of scheme.kinds()) {
     for (const group of spellings(kind.group, options.aliases)) {
-      addKind(router, { kind, group, registry: registries.of(kind), settings }, options.extra);
+      addKindRoutes(router, { kind, group, registry: registries.of(kind), settings }, options.extra);
     }
   }
 }
 
-function addKind(router: Router<Route>, target: Target, extra: ExtraHandlers): void {
+export function addKindRoutes(router: Router<Route>, target: Target, extra: ExtraHandlers): void {
   const { kind, group } = target;
   const base = group === "" ? `/api/${kind.version}` : `/apis/${group}/${kind.version}`;
   const collection = `${base}${kind.namespaced ? "/namespaces/{namespace}" : ""}/${kind.plural}`;

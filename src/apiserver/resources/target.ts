@@ -60,7 +60,7 @@ export function expectedOf({ kind, group }: Target): Expected {
 }
 
 export function answeringOf(target: Target, context: RequestContext, shape: "object" | "list" | "watch"): Answering {
-  const representation = representationOf(context, shape);
+  const representation = representationOf(context, shape, target.kind.custom !== true);
   const includeObject = representation.as === "table" ? includeObjectOf(context.info.query) : "None";
   return {
     identity: identityOf(target.kind, target.group),

@@ -1,0 +1,136 @@
+/** The custom resources that are served now: the kinds of all definitions that are in use. */
+
+import { customKind } from "../../api/apiextensions/custom-kind.ts";
+import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition.ts";
+import type { Kind } from "../../api/kind.ts";
+import type { Registries } from "../../registry/registries.ts";
+import { deepEqual } from "../../schema/equal.ts";
+import type { Logger } from "../../std/log.ts";
+import { type DefinitionState, ServedKind } from "./served-kind.ts";
+
+/** One definition in use. */
+interface Served {
+  readonly definition: CustomResourceDefinition;
+  readonly storageName: string;
+  readonly versions: readonly ServedKind[];
+}
+
+export class CustomResources implements AsyncDisposable {
+  readonly #registries: Registries;
+  readonly #log: Logger;
+  /** By the names of the definitions. */
+  readonly #served = new Map<string, Served>();
+  readonly #byKind = new Map<Kind, ServedKind>();
+  readonly #retiring = new Set<Promise<void>>();
+
+  constructor(registries: Registries, log: Logger) {
+    this.#registries = registries;
+    this.#log = log;
+  }
+
+  /** Any spelling of the group. */
+  find(group: string, version: string, plural: string): ServedKind | undefined {
+    const kind = this.#registries.scheme.byResource(group, version, plural);
+    return kind && this.#byKind.get(kind);
+  }
+
+  /** The names of the definitions whose kinds are served. */
+  names(): readonly string[] {
+    return [...this.#served.keys()];
+  }
+
+  /** From now on requests are answered as `definition` says. */
+  serve(definition: CustomResourceDefinition): void {
+    const name = definition.metadata?.name ?? "";
+    const before = this.#served.get(name);
+    if (before !== undefined && isSame(before.definition, definition)) {
+      for (const served of before.versions) served.state = stateOf(definition, served.kind.version);
+      return;
+    }
+    const storageName = `${definition.spec.group}/${definition.spec.names.plural}`;
+    const kinds = this.#kindsOf(definition, before?.versions ?? []);
+    this.#registries.scheme.define(storageName, kinds);
+    const versions = kinds.map((kind) => new ServedKind(kind, stateOf(definition, kind.version), this.#registries));
+    this.#served.set(name, { definition, storageName, versions });
+    for (const served of versions) this.#byKind.set(served.kind, served);
+    this.#retire(before);
+    this.#log
+      .v(2)
+      ?.info("Serving a custom resource", { name, versions: kinds.map(({ version }) => version).join(" ") });
+  }
+
+  withdraw(name: string): void {
+    const before = this.#served.get(name);
+    if (before === undefined) return;
+    this.#served.delete(name);
+    this.#registries.scheme.define(before.storageName, []);
+    this.#retire(before);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#retiring);
+  }
+
+  /** What the server itself knows stays what it is, whatever a definition says. */
+  #kindsOf(definition: CustomResourceDefinition, before: readonly ServedKind[]): readonly Kind[] {
+    const { scheme } = this.#registries;
+    const own = new Set(before.map(({ kind }) => kind));
+    const isFree = (kind: Kind | undefined): boolean => kind === undefined || own.has(kind);
+    const kinds: Kind[] = [];
+    for (const { name, served } of definition.spec.versions) {
+      if (!served) continue;
+      const kind = customKind(definition, name);
+      const free =
+        isFree(scheme.byResource(kind.group, name, kind.plural)) && isFree(scheme.byKind(kind.group, name, kind.kind));
+      if (free) kinds.push(kind);
+      else this.#log.warn("Not serving a custom resource whose names are taken", { name: definition.metadata?.name });
+    }
+    return kinds;
+  }
+
+  #retire(before: Served | undefined): void {
+    for (const served of before?.versions ?? []) {
+      this.#byKind.delete(served.kind);
+      const retired = served
+        .retire()
+        .catch((error: unknown) => this.#log.error("Cannot close a custom resource", error))
+        .finally(() => this.#retiring.delete(retired));
+      this.#retiring.add(retired);
+    }
+  }
+}
+
+/** Whether two states of a definition make the same kinds. */
+function isSame(a: CustomResourceDefinition, b: CustomResourceDefinition): boolean {
+  return (
+    a.metadata?.uid === b.metadata?.uid &&
+    deepEqual(a.spec, b.spec) &&
+    deepEqual(a.status?.acceptedNames, b.status?.acceptedNames)
+  );
+}
+
+function stateOf(definition: CustomResourceDefinition, version: string): DefinitionState {
+  const terminating = isTrue(definition, "Terminating");
+  return { terminating, unconvertible: unconvertible(definition, version) };
+}
+
+export function isTrue({ status }: CustomResourceDefinition, type: string): boolean {
+  return status?.conditions?.some((one) => one.type === type && one.status === "True") === true;
+}
+
+/**
+ * Objects that lie in the store in another version than the one asked for go through the definition's webhook. This
+ * server calls none, and says so rather than take one version for the other.
+ */
+function unconvertible({ spec, status }: CustomResourceDefinition, version: string): string | undefined {
+  if (spec.conversion?.strategy !== "Webhook") return undefined;
+  const stored = new Set([...(status?.storedVersions ?? []), ...storageOf(spec.versions)]);
+  const others = [...stored].filter((name) => name !== version);
+  if (others.length === 0) return undefined;
+  const why = `this server calls no conversion webhooks, and objects may be stored as ${others.join(", ")}`;
+  return `conversion webhook for ${spec.group}/${version}, Kind=${spec.names.kind} failed: ${why}`;
+}
+
+function storageOf(versions: CustomResourceDefinition["spec"]["versions"]): readonly string[] {
+  return versions.filter(({ storage }) => storage).map(({ name }) => name);
+}

@@ -1,0 +1,98 @@
+/** Where requests for custom resources go: each kind has routes of its own, made when it is first asked for. */
+import { notFound, StatusError } from "../../api/status.ts";
+import type { HttpResponse } from "../../http/message.ts";
+import { parseMediaType } from "../../http/negotiate.ts";
+import { Router } from "../../http/router.ts";
+import type { Admit } from "../../registry/create.ts";
+import type { RequestContext } from "../context.ts";
+import { unsupportedBody } from "../resources/body.ts";
+import { addKindRoutes, type ExtraHandlers, type Route, spellings } from "../resources/routes.ts";
+import type { ResourceSettings } from "../resources/target.ts";
+import type { CustomResources } from "./custom-resources.ts";
+import type { ServedKind } from "./served-kind.ts";
+
+export interface CustomRoutesOptions {
+  readonly custom: CustomResources;
+  readonly settings: ResourceSettings;
+  readonly aliases: boolean;
+  readonly extra: ExtraHandlers;
+}
+
+/** Resolves with undefined for a path that belongs to no custom resource. */
+export type AnswerCustom = (context: RequestContext) => Promise<HttpResponse | undefined>;
+
+export function customRoutes(options: CustomRoutesOptions): AnswerCustom {
+  const routers = new WeakMap<ServedKind, Router<Route>>();
+  const routerOf = (served: ServedKind): Router<Route> => {
+    let router = routers.get(served);
+    if (router === undefined) {
+      router = routerFor(served, options);
+      routers.set(served, router);
+    }
+    return router;
+  };
+  return async (context) => {
+    const { info, request } = context;
+    if (!info.isResourceRequest) return undefined;
+    const served = options.custom.find(info.group, info.version, info.resource);
+    if (served === undefined) return undefined;
+    return await served.during(async () => {
+      const match = routerOf(served).match(request.method, request.path);
+      if (match === undefined) return otherwise(served, context);
+      if (!("value" in match)) throw methodNotSupported(served, context);
+      if (served.state.unconvertible !== undefined) {
+        throw new StatusError(500, "InternalError", served.state.unconvertible);
+      }
+      checkBody(context);
+      return await match.value(context, match.params);
+    });
+  };
+}
+
+function routerFor(served: ServedKind, { settings, aliases, extra }: CustomRoutesOptions): Router<Route> {
+  const { kind, registry } = served;
+  const router = new Router<Route>();
+  const own: ResourceSettings = {
+    ...settings,
+    stopping: AbortSignal.any([settings.stopping, served.retired]),
+    admit: (of) => admitUnlessTerminating(served, settings.admit(of)),
+  };
+  for (const group of spellings(kind.group, aliases)) {
+    addKindRoutes(router, { kind, group, registry, settings: own }, extra);
+  }
+  return router;
+}
+
+function admitUnlessTerminating(served: ServedKind, admit: Admit): Admit {
+  return async (scope, object) => {
+    if (served.state.terminating) {
+      const message = "create not allowed while custom resource definition is terminating";
+      const details = { group: scope.group, kind: served.kind.plural };
+      throw new StatusError(405, "MethodNotAllowed", message, { details });
+    }
+    return await admit(scope, object);
+  };
+}
+
+/** Paths that a custom resource of another scope would have are nobody's; subresources it does not have are missed. */
+function otherwise({ kind }: ServedKind, { info }: RequestContext): undefined {
+  if (info.subresource === "" || (info.namespace !== "") !== kind.namespaced) return undefined;
+  throw notFound({ group: info.group, resource: kind.plural, name: info.name });
+}
+
+function methodNotSupported({ kind }: ServedKind, { info }: RequestContext): StatusError {
+  const resource = `${kind.plural}.${info.group}`;
+  const message = `${info.verb} is not supported on resources of kind ${JSON.stringify(resource)}`;
+  return new StatusError(405, "MethodNotAllowed", message, { details: { group: info.group, kind: kind.plural } });
+}
+
+const PATCH_TYPES = ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
+const BODY_TYPES = ["application/json", "application/yaml"];
+
+/** Custom resources have no protobuf form and no strategy for merging. Throws a 415. */
+function checkBody({ info, request }: RequestContext): void {
+  const type = parseMediaType(request.headers["content-type"] ?? "")?.type ?? "";
+  if (request.method === "PATCH" && !PATCH_TYPES.includes(type)) throw unsupportedBody(PATCH_TYPES.join(", "));
+  const whole = (request.method === "POST" || request.method === "PUT") && info.subresource !== "scale";
+  if (whole && type.endsWith(".protobuf")) throw unsupportedBody(BODY_TYPES.join(", "));
+}

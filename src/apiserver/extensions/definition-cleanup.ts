@@ -1,0 +1,83 @@
+/** What happens before a definition that is being deleted may go: all its objects go first. */
+import { customKind } from "../../api/apiextensions/custom-kind.ts";
+import type {
+  CustomResourceDefinition,
+  CustomResourceDefinitionCondition,
+} from "../../api/apiextensions/custom-resource-definition.ts";
+import { CLEANUP_FINALIZER, withCondition } from "../../api/apiextensions/definition-status.ts";
+import { removeCollection } from "../../registry/delete-collection.ts";
+import { list } from "../../registry/list.ts";
+import type { Registries } from "../../registry/registries.ts";
+import type { Scope } from "../../registry/registry.ts";
+import type { Clock } from "../../std/clock.ts";
+import { isTrue } from "./custom-resources.ts";
+
+type Condition = Omit<CustomResourceDefinitionCondition, "lastTransitionTime">;
+type Change = (definition: CustomResourceDefinition, now: string) => CustomResourceDefinition;
+
+export interface CleanupDeps {
+  readonly registries: Registries;
+  readonly clock: Clock;
+  readonly scope: Scope;
+  /** Writes what `change` makes of the definition as it is then; rejects with a 404 when it is gone. */
+  readonly write: (name: string, change: Change) => Promise<unknown>;
+}
+
+/** Objects with finalizers of their own are looked after again at this pace. */
+const AGAIN_MS = 500;
+/** After so many rounds the definition says what it waits for. */
+const PATIENT_ROUNDS = 120;
+
+export function needsCleanup({ metadata }: CustomResourceDefinition): boolean {
+  return metadata?.deletionTimestamp !== undefined && (metadata.finalizers ?? []).includes(CLEANUP_FINALIZER);
+}
+
+/** Resolves when nothing is left and the definition is let go. */
+export async function cleanUp(definition: CustomResourceDefinition, deps: CleanupDeps): Promise<void> {
+  const name = definition.metadata?.name ?? "";
+  if (!isTrue(definition, "Established")) {
+    await deps.write(name, letGo("NeverEstablished", "resource was never established"));
+    return;
+  }
+  await deps.write(name, told(terminating("InstanceDeletionInProgress", "CustomResource deletion is in progress")));
+  await deleteAll(definition, deps);
+  await deps.write(name, letGo("InstanceDeletionCompleted", "removed all instances"));
+}
+
+async function deleteAll(definition: CustomResourceDefinition, deps: CleanupDeps): Promise<void> {
+  const { registries, clock, scope } = deps;
+  const { versions } = definition.spec;
+  const stored = versions.find(({ storage }) => storage)?.name ?? versions[0]!.name;
+  const kind = customKind(definition, stored);
+  const registry = registries.of(kind);
+  try {
+    for (let round = 1; ; round++) {
+      await removeCollection(registry, scope, {}, {});
+      const { items } = await list(registry, scope);
+      if (items.length === 0) return;
+      if (round === PATIENT_ROUNDS) {
+        const message = "could not confirm zero CustomResources remaining: timed out waiting for the condition";
+        await deps.write(definition.metadata?.name ?? "", told(terminating("InstanceDeletionCheck", message)));
+      }
+      await clock.sleep(AGAIN_MS, scope.signal);
+    }
+  } finally {
+    await registries.forget(kind);
+  }
+}
+
+function terminating(reason: string, message: string): Condition {
+  return { type: "Terminating", status: "True", reason, message };
+}
+
+function told(condition: Condition): Change {
+  return (definition, now) => withCondition(definition, condition, now);
+}
+
+function letGo(reason: string, message: string): Change {
+  return (definition, now) => {
+    const done = withCondition(definition, { type: "Terminating", status: "False", reason, message }, now);
+    const finalizers = (done.metadata?.finalizers ?? []).filter((finalizer) => finalizer !== CLEANUP_FINALIZER);
+    return { ...done, metadata: { ...done.metadata, finalizers } };
+  };
+}

@@ -1,0 +1,178 @@
+import t from "tap";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { createMemoryStore } from "../../storage/memory.ts";
+import { lines, testServer } from "../fixture.ts";
+import { CRDS, CRONTABS, crontab, crontabSchema, crontabs, define, until, v1, v1beta1 } from "./fixture.ts";
+
+const CRD = `${CRDS}/crontabs.stable.example.com`;
+
+function causes(json: { readonly details?: { readonly causes?: readonly { readonly field?: string }[] } }): unknown {
+  return json.details?.causes?.map(({ field }) => field);
+}
+
+t.test("serveDefinitions() makes a definition a resource with all that it says", async (t) => {
+  await using f = await testServer();
+  t.equal((await f.ask(`GET ${CRONTABS}`)).text, "404 page not found\n");
+  await define(f, crontabs(v1));
+  const { json: definition } = await f.ask(`GET ${CRD}`);
+  t.match(definition.status, {
+    acceptedNames: { plural: "crontabs", singular: "crontab", kind: "CronTab", listKind: "CronTabList" },
+    storedVersions: ["v1"],
+    conditions: [
+      { type: "NamesAccepted", status: "True", reason: "NoConflicts" },
+      { type: "Established", status: "True", reason: "InitialNamesAccepted" },
+    ],
+  });
+  t.match(definition.metadata.managedFields, [
+    { manager: "kube-apiserver", subresource: "status", apiVersion: "apiextensions.k8s.io/v1" },
+  ]);
+
+  const wrong = crontab("a", { cronSpec: "never", replicas: 20 });
+  const refused = await f.ask(`POST ${CRONTABS}`, { body: wrong });
+  t.equal(refused.status, 422);
+  t.same(causes(refused.json), ["spec.cronSpec", "spec.replicas"]);
+  const unlucky = await f.ask(`POST ${CRONTABS}`, { body: crontab("a", { cronSpec: "* * * * *", replicas: 7 }) });
+  t.match(unlucky.json.message, "seven brings bad luck");
+  const strange = { ...crontab("a", { cronSpec: "* * * * *", imgae: "x" }), status: { replicas: 3 } };
+  const strict = await f.ask(`POST ${CRONTABS}?fieldValidation=Strict`, { body: strange });
+  t.match(strict.json, { code: 400, message: /unknown field "spec.imgae"/ });
+  const { status, json, headers } = await f.ask(`POST ${CRONTABS}`, { body: strange });
+  t.equal(status, 201);
+  t.match(headers.warning, /unknown field .*spec.imgae/);
+  t.match(json, { metadata: { generation: 1 }, spec: { cronSpec: "* * * * *", replicas: 1 } });
+  t.notOk("imgae" in json.spec || "status" in json, "what is unknown is pruned, a new object has no status");
+
+  const merge = { "content-type": "application/merge-patch+json" };
+  const patched = await f.ask(`PATCH ${CRONTABS}/a`, { body: { spec: { image: "x" } }, headers: merge });
+  t.match(patched.json, { metadata: { generation: 2 }, spec: { image: "x" } });
+  const told = await f.ask(`PATCH ${CRONTABS}/a/status`, { body: { status: { replicas: 2 } }, headers: merge });
+  t.match(told.json, { metadata: { generation: 2 }, status: { replicas: 2 } });
+  const scaled = await f.ask(`PATCH ${CRONTABS}/a/scale`, { body: { spec: { replicas: 4 } }, headers: merge });
+  t.match(scaled.json, { kind: "Scale", spec: { replicas: 4 }, status: { replicas: 2 } });
+  const apply = { "content-type": "application/apply-patch+yaml" };
+  const body = crontab("a", { cronSpec: "1 * * * *" });
+  t.equal((await f.ask(`PATCH ${CRONTABS}/a?fieldManager=me`, { body, headers: apply })).status, 409);
+  const strategic = { "content-type": "application/strategic-merge-patch+json" };
+  t.equal((await f.ask(`PATCH ${CRONTABS}/a`, { body: {}, headers: strategic })).status, 415);
+
+  const table = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
+  const { json: rows } = await f.ask(`GET ${CRONTABS}`, { headers: table });
+  t.match(rows.rows, [{ cells: ["a", "* * * * *", 4] }]);
+  t.equal((await f.ask(`GET ${CRONTABS}?fieldSelector=spec.image%3Dx`)).json.items.length, 1);
+  t.equal((await f.ask(`GET ${CRONTABS}?fieldSelector=spec.image%3Dy`)).json.items.length, 0);
+  t.match(await f.ask(`DELETE ${CRONTABS}`), { status: 200 });
+  t.match((await f.ask(`GET ${CRONTABS}`)).json, { items: [], metadata: { continue: "" } });
+});
+
+t.test("serveDefinitions() lets requests and watches of before an update end, and keeps the objects", async (t) => {
+  await using f = await testServer();
+  await define(f, crontabs(v1));
+  await f.ask(`POST ${CRONTABS}`, { body: crontab("a", { cronSpec: "* * * * *" }) });
+  const before = await f.ask("GET /openapi/v3/apis/stable.example.com/v1");
+  const watch = lines(await f.open(`GET ${CRONTABS}?watch=true`), 2);
+  const { json: stored } = await f.ask(`GET ${CRD}`);
+  const properties = { ...crontabSchema.properties.spec.properties, zone: { type: "string", default: "UTC" } };
+  const spec = { ...crontabSchema.properties.spec, properties };
+  const schema = { openAPIV3Schema: { ...crontabSchema, properties: { ...crontabSchema.properties, spec } } };
+  const body = { ...stored, spec: { ...stored.spec, versions: [{ ...v1, schema }, v1beta1] } };
+  t.equal((await f.ask(`PUT ${CRD}`, { body })).status, 200);
+  await until(f, "GET /apis/stable.example.com/v1beta1", ({ status }) => status === 200);
+  t.match(await watch, [{ type: "ADDED", object: { metadata: { name: "a" } } }], "the watch of before ends");
+  t.match((await f.ask(`GET ${CRONTABS}/a`)).json, { spec: { zone: "UTC" } }, "the new default fills what was stored");
+  const after = await f.ask("GET /openapi/v3/apis/stable.example.com/v1");
+  t.not(after.headers.etag, before.headers.etag);
+  t.match(after.text, /zone/);
+
+  const older = CRONTABS.replace("/v1/", "/v1beta1/");
+  const answer = await f.ask(`GET ${older}/a`);
+  t.match(answer.json, { apiVersion: "stable.example.com/v1beta1", spec: { cronSpec: "* * * * *" } });
+  t.match(answer.headers.warning, /stable.example.com\/v1beta1 CronTab is deprecated/);
+  const { json: group } = await f.ask("GET /apis/stable.example.com");
+  t.match(group, { preferredVersion: { version: "v1" }, versions: [{ version: "v1" }, { version: "v1beta1" }] });
+});
+
+t.test("serveDefinitions() deletes all objects before a definition goes, and takes no new ones", async (t) => {
+  await using f = await testServer();
+  await define(f, crontabs(v1));
+  const held = crontab("held", { cronSpec: "* * * * *" });
+  await f.ask(`POST ${CRONTABS}`, {
+    body: { ...held, metadata: { name: "held", finalizers: ["example.com/wait"] } },
+  });
+  await f.ask(`POST ${CRONTABS}`, { body: crontab("free", { cronSpec: "* * * * *" }) });
+  const { json: marked } = await f.ask(`DELETE ${CRD}`);
+  t.match(marked, {
+    kind: "CustomResourceDefinition",
+    metadata: { finalizers: ["customresourcecleanup.apiextensions.k8s.io"], generation: 1 },
+  });
+  t.match(marked.status.conditions.at(-1), { type: "Terminating", reason: "InstanceDeletionPending" });
+  await until(f, `GET ${CRONTABS}/free`, ({ status }) => status === 404);
+  t.match((await f.ask(`GET ${CRD}`)).json.status.conditions.at(-1), { reason: "InstanceDeletionInProgress" });
+  const late = await f.ask(`POST ${CRONTABS}`, { body: crontab("late", { cronSpec: "* * * * *" }) });
+  t.match(late.json, {
+    code: 405,
+    message: "create not allowed while custom resource definition is terminating",
+  });
+  const merge = { "content-type": "application/merge-patch+json" };
+  const watch = lines(await f.open(`GET ${CRONTABS}?watch=true`), 4);
+  await f.ask(`PATCH ${CRONTABS}/held`, { body: { metadata: { finalizers: null } }, headers: merge });
+  await f.clock.advance(500);
+  await until(f, `GET ${CRD}`, ({ status }) => status === 404);
+  await until(f, `GET ${CRONTABS}`, ({ text }) => text === "404 page not found\n");
+  t.match(await watch, [{ type: "ADDED" }, { type: "DELETED" }]);
+  t.notMatch((await f.ask("GET /apis")).text, "stable.example.com");
+  await define(f, crontabs(v1));
+  t.same((await f.ask(`GET ${CRONTABS}`)).json.items, [], "nothing is left for another definition of the name");
+});
+
+t.test("serveDefinitions() says whose names are taken, and accepts them once they are free", async (t) => {
+  await using f = await testServer();
+  await define(f, crontabs(v1));
+  const other = crontabs(v1);
+  const rival = {
+    ...other,
+    metadata: { name: "tabs.stable.example.com" },
+    spec: { ...other.spec, names: { plural: "tabs", kind: "CronTab" } },
+  };
+  t.equal((await f.ask(`POST ${CRDS}`, { body: rival })).status, 201);
+  const path = `GET ${CRDS}/tabs.stable.example.com`;
+  const { json } = await until(f, path, (answer) => answer.json.status?.conditions?.length === 2);
+  t.match(json.status.conditions, [
+    { type: "NamesAccepted", status: "False", reason: "ListKindConflict" },
+    { type: "Established", status: "False", reason: "NotAccepted" },
+  ]);
+  t.equal((await f.ask("GET /apis/stable.example.com/v1/tabs")).status, 404);
+  await f.ask(`DELETE ${CRD}`);
+  await until(f, "GET /apis/stable.example.com/v1/tabs", ({ status }) => status === 200);
+});
+
+t.test("serveDefinitions() serves what was defined before the server came", async (t) => {
+  const store = createMemoryStore({ clock: new FakeClock() });
+  // The first server does not take it along when it goes.
+  const lasting = new Proxy(store, {
+    get(of, name) {
+      if (name === Symbol.asyncDispose) return async () => {};
+      const member: unknown = Reflect.get(of, name);
+      return typeof member === "function" ? member.bind(of) : member;
+    },
+  });
+  {
+    await using f = await testServer({}, { store: lasting });
+    await define(f, crontabs(v1, v1beta1));
+    await f.ask(`POST ${CRONTABS}`, { body: crontab("a", { cronSpec: "* * * * *" }) });
+  }
+  await using f = await testServer({}, { store: lasting });
+  t.match((await f.ask(`GET ${CRONTABS}/a`)).json, { metadata: { name: "a" } });
+  t.equal((await f.ask("GET /apis/stable.example.com/v1beta1/crontabs")).json.items.length, 1);
+});
+
+t.test("serveDefinitions() answers plainly where only a webhook could convert", async (t) => {
+  await using f = await testServer();
+  const service = { namespace: "default", name: "hooks", path: "/convert" };
+  const webhook = { conversionReviewVersions: ["v1"], clientConfig: { service } };
+  const { spec, ...rest } = crontabs(v1, v1beta1);
+  const body = { ...rest, spec: { ...spec, conversion: { strategy: "Webhook", webhook } } };
+  await define(f, body);
+  t.equal((await f.ask(`POST ${CRONTABS}`, { body: crontab("a", { cronSpec: "* * * * *" }) })).status, 201);
+  const { json } = await f.ask(`GET ${CRONTABS.replace("/v1/", "/v1beta1/")}`);
+  t.match(json, { code: 500, reason: "InternalError", message: /conversion webhook for .*v1beta1.* stored as v1/ });
+});

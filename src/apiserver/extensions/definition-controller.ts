@@ -1,0 +1,186 @@
+/**
+ * From definitions in the store to custom resources that are served:
+ *
+ *     stored → names accepted (written) → served → established (written)
+ *     deleted → terminating (written by the delete) → objects deleted → let go → gone → not served
+ */
+import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition.ts";
+import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition-kind.ts";
+import { withAcceptedNames, withEstablished } from "../../api/apiextensions/definition-status.ts";
+import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
+import { StatusError } from "../../api/status.ts";
+import { MASTERS } from "../../auth/user.ts";
+import { change } from "../../registry/change.ts";
+import { tracked } from "../../registry/field-tracking.ts";
+import type { Registries } from "../../registry/registries.ts";
+import type { Registry, Scope } from "../../registry/registry.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import { type CustomResources, isTrue } from "./custom-resources.ts";
+import { cleanUp, needsCleanup } from "./definition-cleanup.ts";
+
+export interface DefinitionDeps {
+  readonly registries: Registries;
+  readonly custom: CustomResources;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Aborts when the server stops. */
+  readonly signal: AbortSignal;
+}
+
+export interface Definitions {
+  /** Resolves when all definitions that were in the store at the start are served. */
+  ready(): Promise<void>;
+  /** Resolves when the work has stopped, after the signal has aborted. */
+  readonly ended: Promise<void>;
+}
+
+export function serveDefinitions(deps: DefinitionDeps): Definitions {
+  const controller = new DefinitionController(deps);
+  const ended = controller.run();
+  return { ready: () => controller.ready, ended };
+}
+
+const RETRY_MS = 1000;
+/** Its name in managed fields, as in Kubernetes. */
+const MANAGER = "kube-apiserver";
+
+type Change = (definition: CustomResourceDefinition, now: string) => CustomResourceDefinition;
+
+class DefinitionController {
+  readonly #deps: DefinitionDeps;
+  readonly #registry: Registry<CustomResourceDefinition>;
+  readonly #scope: Scope;
+  readonly #ready = Promise.withResolvers<void>();
+  /** Definitions whose objects are being deleted, by uid. */
+  readonly #cleaning = new Map<string, Promise<void>>();
+
+  constructor(deps: DefinitionDeps) {
+    this.#deps = deps;
+    this.#registry = deps.registries.of(customResourceDefinitionKind);
+    this.#scope = {
+      namespace: "",
+      group: kubernetesGroup(customResourceDefinitionKind.group),
+      user: { name: "system:apiserver", uid: "", groups: [MASTERS], extra: {} },
+      signal: deps.signal,
+    };
+    this.#ready.promise.catch(() => {});
+  }
+
+  get ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  /** Never rejects. */
+  async run(): Promise<void> {
+    const { clock, log, signal } = this.#deps;
+    while (!signal.aborted) {
+      try {
+        await this.#watch();
+      } catch (error) {
+        if (signal.aborted) break;
+        log.error("Watching definitions of custom resources again", error);
+        await clock.sleep(RETRY_MS, signal).catch(() => {});
+      }
+    }
+    this.#ready.reject(new Error("the server is stopping"));
+    await Promise.all(this.#cleaning.values());
+  }
+
+  async #watch(): Promise<void> {
+    const { cache, objects } = this.#registry;
+    await cache.ready();
+    for (const name of this.#deps.custom.names()) if (this.#find(name) === undefined) this.#deps.custom.withdraw(name);
+    const prefix = objects.prefix();
+    for await (const event of cache.watch({ prefix, bookmarks: true, signal: this.#deps.signal })) {
+      if (event.type === "BOOKMARK") {
+        if (event.initialEventsEnd) this.#ready.resolve();
+        continue;
+      }
+      const definition = event.item.object;
+      await this.#settle(definition.metadata?.name ?? "");
+      // What it had may be what others wait for.
+      for (const other of this.#waitingFor(definition)) await this.#settle(other);
+    }
+  }
+
+  /** Brings what is served, and what the definition says of it, to where the cache says it should be. */
+  async #settle(name: string): Promise<void> {
+    const { custom, log, signal } = this.#deps;
+    try {
+      const stored = this.#find(name);
+      if (stored === undefined) {
+        custom.withdraw(name);
+        return;
+      }
+      const leaving = stored.metadata?.deletionTimestamp !== undefined;
+      const named = leaving ? stored : await this.#write(stored, this.#namesOf);
+      if (isTrue(named, "NamesAccepted") || isTrue(named, "Established")) custom.serve(named);
+      if (!leaving) await this.#write(named, withEstablished);
+      else if (needsCleanup(stored)) this.#clean(stored);
+    } catch (error) {
+      if (signal.aborted) return;
+      // Another server over the same store was faster; the watch tells what it wrote.
+      if (error instanceof StatusError && [404, 409].includes(error.status.code)) return;
+      log.error("Cannot serve what is defined", error, { name });
+    }
+  }
+
+  readonly #namesOf: Change = (definition, now) => withAcceptedNames(definition, this.#all(), now);
+
+  #find(name: string): CustomResourceDefinition | undefined {
+    return this.#registry.cache.get(this.#registry.objects.key(undefined, name))?.object;
+  }
+
+  #all(): readonly CustomResourceDefinition[] {
+    return this.#registry.cache.list(this.#registry.objects.prefix()).items.map(({ object }) => object);
+  }
+
+  /** Those of the group whose names were taken. */
+  #waitingFor({ metadata, spec }: CustomResourceDefinition): readonly string[] {
+    return this.#all()
+      .filter((other) => other.metadata?.name !== metadata?.name)
+      .filter((other) => svcGroup(other.spec.group) === svcGroup(spec.group) && !isTrue(other, "NamesAccepted"))
+      .map((other) => other.metadata?.name ?? "");
+  }
+
+  /** The definition as written, or as it is where there is nothing new to say. */
+  async #write(definition: CustomResourceDefinition, next: Change): Promise<CustomResourceDefinition> {
+    if (next(definition, this.#registry.timestamp()) === definition) return definition;
+    return await this.#writeStored(definition.metadata?.name ?? "", next);
+  }
+
+  async #writeStored(name: string, next: Change): Promise<CustomResourceDefinition> {
+    const registry = this.#registry;
+    const writer = { fieldManager: MANAGER, subresource: "status" };
+    return await change(registry, this.#scope, name, (previous) => {
+      const changed = next(previous, registry.timestamp());
+      return changed === previous ? previous : tracked(registry, this.#scope, changed, previous, writer);
+    });
+  }
+
+  #clean(definition: CustomResourceDefinition): void {
+    const uid = definition.metadata?.uid ?? "";
+    if (this.#cleaning.has(uid)) return;
+    const cleaning = this.#cleanUntilGone(definition).finally(() => this.#cleaning.delete(uid));
+    this.#cleaning.set(uid, cleaning);
+  }
+
+  /** Never rejects. */
+  async #cleanUntilGone(definition: CustomResourceDefinition): Promise<void> {
+    const { registries, clock, log, signal } = this.#deps;
+    const write = (name: string, next: Change) => this.#writeStored(name, next);
+    while (!signal.aborted) {
+      try {
+        await cleanUp(definition, { registries, clock, scope: this.#scope, write });
+        return;
+      } catch (error) {
+        if (signal.aborted || (error instanceof StatusError && error.status.code === 404)) return;
+        log.error("Cannot delete the objects of a definition; trying again", error, {
+          name: definition.metadata?.name,
+        });
+        await clock.sleep(RETRY_MS, signal).catch(() => {});
+      }
+    }
+  }
+}
