@@ -44,7 +44,7 @@ export function containerStatus(view: ContainerView): ContainerStatus {
   return {
     name: spec.name,
     state,
-    lastState: lastTerminated === undefined ? (view.previous?.lastState ?? {}) : { terminated: lastTerminated },
+    ...lastStateOf(view, lastTerminated),
     ready: isReady(view, current, started),
     restartCount: current.restartCount,
     image: current.image === "" ? (spec.image ?? "") : current.image,
@@ -54,6 +54,12 @@ export function containerStatus(view: ContainerView): ContainerStatus {
     ...resourceFields(spec),
     ...mountFields(spec),
   };
+}
+
+/** The last termination, if there was one: an empty struct reads back as an absent one. */
+function lastStateOf(view: ContainerView, last?: ContainerStateTerminated): Pick<ContainerStatus, "lastState"> {
+  const lastState = last === undefined ? view.previous?.lastState : { terminated: last };
+  return lastState === undefined ? {} : { lastState };
 }
 
 function isReady(view: ContainerView, current: ObservedContainer, started: boolean): boolean {
@@ -78,10 +84,10 @@ function withoutContainer(view: ContainerView): ContainerStatus {
     return { ...previous, ready: false, started: false, state: { terminated: lost("terminated") } };
   }
   if (view.ended && !view.init) {
-    return { ...base, state: { terminated: lost("terminated") }, lastState: previous?.lastState ?? {} };
+    return { ...base, state: { terminated: lost("terminated") }, ...lastStateOf(view) };
   }
   const reason = view.waiting ?? { reason: view.defaultReason, message: "" };
-  return { ...base, state: { waiting: waitingState(reason) }, lastState: previous?.lastState ?? {} };
+  return { ...base, state: { waiting: waitingState(reason) }, ...lastStateOf(view) };
 }
 
 function lost(when: string): ContainerStateTerminated {
