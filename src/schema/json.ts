@@ -234,15 +234,14 @@ function memberWriter(member: Member): Visitor<Sink> {
   const write: Writer = isNothingWhenEmpty(member) ? orNull(writerOf(member.schema)) : writerOf(member.schema);
   const writtenEmpty = isWrittenEmpty(member);
   const absent = absentText(member);
-  return {
-    name: member.name,
-    always: writtenEmpty,
-    visit(sink, value) {
-      if (value !== undefined && !writtenEmpty && isEmptyValue(value)) return;
-      const written = value === undefined ? absent() : write(value as never);
-      if (written !== undefined) sink.text += (sink.text.length === 1 ? "" : ",") + prefix + written;
-    },
+  const add = (sink: Sink, written: string): void => {
+    sink.text += (sink.text.length === 1 ? "" : ",") + prefix + written;
   };
+  const visit = (sink: Sink, value: unknown): void => {
+    if (writtenEmpty || !isEmptyValue(value)) add(sink, write(value as never));
+  };
+  if (isLeftOut(member)) return { name: member.name, visit };
+  return { name: member.name, visit, absent: (sink) => add(sink, absent() ?? "null") };
 }
 
 /** Protobuf cannot tell an empty list from none: what went through a store with an empty list comes out with none. */
@@ -260,13 +259,18 @@ export function isWrittenEmpty({ field, schema }: Member): boolean {
 }
 
 /** What is written where the member is absent; undefined leaves it out. */
-export function absentText({ field, schema }: Member): () => string | undefined {
+export function absentText(member: Member): () => string | undefined {
+  const { field, schema } = member;
   const isPointer = field.presence === "pointer" || field.nilable === true;
-  const leavesOut =
-    field.emitEmpty !== true && (field.presence === "pointer" || (field.presence === "optional" && omitsEmpty(schema)));
   let empty: string | undefined;
   // Computed at the first use: the empty value of a recursive type cannot be known while it is being compiled.
-  return leavesOut ? () => undefined : () => (empty ??= isPointer ? "null" : emptyText(schema));
+  return isLeftOut(member) ? () => undefined : () => (empty ??= isPointer ? "null" : emptyText(schema));
+}
+
+/** Whether nothing is written where the member is absent. */
+function isLeftOut({ field, schema }: Member): boolean {
+  if (field.emitEmpty === true) return false;
+  return field.presence === "pointer" || (field.presence === "optional" && omitsEmpty(schema));
 }
 
 /** Go's `omitempty` leaves out everything but structs. */

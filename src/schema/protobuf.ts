@@ -70,16 +70,16 @@ function fieldEncoder(name: string, field: Field, syntax: ObjectSchema["syntax"]
   if (field.inline === true && schema.type === "object") {
     const encode = encoderOf(schema);
     const tag = tagOf(number, wireBytes);
-    return { name: undefined, always: true, visit: (writer, message) => writeMessage(writer, tag, encode, message) };
+    return { name: undefined, visit: (writer, message) => writeMessage(writer, tag, encode, message) };
   }
-  if (schema.type === "list") return { name, always: false, visit: listEncoder(number, schema.items, syntax) };
-  if (schema.type === "map") return { name, always: false, visit: mapEncoder(number, schema.values) };
+  if (schema.type === "list") return { name, visit: listEncoder(number, schema.items, syntax) };
+  if (schema.type === "map") return { name, visit: mapEncoder(number, schema.values) };
   const write = taggedEncoder(schema, tagOf(number, wireTypeOf(schema)));
-  if (field.presence === "pointer" || field.nilable === true) return { name, always: false, visit: write };
+  if (field.presence === "pointer" || field.nilable === true) return { name, visit: write };
   if (syntax === "proto2") return writesAlways(name, write, absentValue(schema));
-  if (field.oneOf !== undefined || schema.type === "object") return { name, always: false, visit: write };
+  if (field.oneOf !== undefined || schema.type === "object") return { name, visit: write };
   const zero = zeroOf(schema);
-  return { name, always: false, visit: (writer, value) => isZero(value, zero) || write(writer, value) };
+  return { name, visit: (writer, value) => isZero(value, zero) || write(writer, value) };
 }
 
 function taggedEncoder(schema: Schema, tag: number): MessageEncoder {
@@ -96,23 +96,23 @@ function taggedEncoder(schema: Schema, tag: number): MessageEncoder {
   };
 }
 
-/** What stands for an absent value is the same bytes each time. */
 function writesAlways(name: string, write: MessageEncoder, absent: unknown): Visitor<ReverseWriter> {
-  if (absent === undefined) return { name, always: false, visit: write };
+  return absent === undefined ? { name, visit: write } : { name, visit: write, absent: absentWriter(write, absent) };
+}
+
+/** What stands for an absent value is the same bytes each time. */
+function absentWriter(write: MessageEncoder, absent: unknown): (writer: ReverseWriter) => void {
   // Encoded at the first use: a recursive type cannot be while it is being compiled.
-  let bytes: Uint8Array | undefined;
-  const writeAbsent = (writer: ReverseWriter): void => {
-    bytes ??= bytesOf(write, absent);
-    writer.raw(bytes);
-  };
-  return {
-    name,
-    always: true,
-    visit(writer, value) {
-      if (value === undefined) writeAbsent(writer);
-      else write(writer, value);
-    },
-  };
+  if (typeof absent === "object") {
+    let bytes: Uint8Array | undefined;
+    return (writer) => {
+      bytes ??= bytesOf(write, absent);
+      writer.raw(bytes);
+    };
+  }
+  const bytes = bytesOf(write, absent);
+  const [first = 0, second = 0] = bytes;
+  return bytes.length === 2 ? (writer) => writer.pair(first, second) : (writer) => writer.raw(bytes);
 }
 
 function bytesOf(write: MessageEncoder, value: unknown): Uint8Array {

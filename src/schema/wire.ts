@@ -155,15 +155,20 @@ export class ReverseWriter {
     this.uint32(value.length);
   }
 
+  /** Two bytes as they are. */
+  pair(first: number, second: number): void {
+    const at = this.#reserve(2);
+    const bytes = this.#bytes;
+    bytes[at] = first;
+    bytes[at + 1] = second;
+  }
+
   /** Bytes as they are. */
   raw(value: Uint8Array): void {
     const size = value.length;
     const at = this.#reserve(size);
     const bytes = this.#bytes;
-    if (size === 2) {
-      bytes[at] = value[0] ?? 0;
-      bytes[at + 1] = value[1] ?? 0;
-    } else if (size > 24) bytes.set(value, at);
+    if (size > 24) bytes.set(value, at);
     else for (let place = 0; place < size; place++) bytes[at + place] = value[place] ?? 0;
   }
 }
