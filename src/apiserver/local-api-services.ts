@@ -12,7 +12,7 @@ import { update } from "../registry/update.ts";
 import { spellings } from "./resources/routes.ts";
 
 /** Without this label of Kubernetes' own an API service is not the server's to change. */
-const MANAGED = "kube-aggregator.kubernetes.io/automanaged";
+export const MANAGED = "kube-aggregator.kubernetes.io/automanaged";
 const AT_START = "onstart";
 
 /** As Kubernetes ranks its groups, and the versions in each: clients that know neither ask for the highest. */
@@ -86,7 +86,7 @@ function localApis(scheme: Scheme, aliases: boolean): ReadonlyMap<string, APISer
 }
 
 /** Another server over the same store does the same. */
-async function unlessOvertaken(write: Promise<unknown>): Promise<void> {
+export async function unlessOvertaken(write: Promise<unknown>): Promise<void> {
   try {
     await write;
   } catch (error) {

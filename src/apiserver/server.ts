@@ -214,6 +214,7 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
       definitions = serveDefinitions({
         registries,
         custom,
+        aliases: config.groupAliases,
         clock,
         log: log.child("extensions"),
         signal: stopping.signal,

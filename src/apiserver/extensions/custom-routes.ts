@@ -44,6 +44,8 @@ export function customRoutes(options: CustomRoutesOptions): AnswerCustom {
         throw new StatusError(500, "InternalError", served.state.unconvertible);
       }
       checkBody(context);
+      // Its history begins before the first write, so that a client may watch from there.
+      await served.registry.cache.ready();
       return await match.value(context, match.params);
     });
   };

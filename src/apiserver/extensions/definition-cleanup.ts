@@ -45,7 +45,8 @@ export async function cleanUp(definition: CustomResourceDefinition, deps: Cleanu
 }
 
 async function deleteAll(definition: CustomResourceDefinition, deps: CleanupDeps): Promise<void> {
-  const { registries, clock, scope } = deps;
+  const { registries, clock } = deps;
+  const scope = { ...deps.scope, group: definition.spec.group };
   const { versions } = definition.spec;
   const stored = versions.find(({ storage }) => storage)?.name ?? versions[0]!.name;
   const kind = customKind(definition, stored);

@@ -5,6 +5,7 @@ import { lines, testServer } from "../fixture.ts";
 import { CRDS, CRONTABS, crontab, crontabSchema, crontabs, define, until, v1, v1beta1 } from "./fixture.ts";
 
 const CRD = `${CRDS}/crontabs.stable.example.com`;
+const API_SERVICE = "/apis/apiregistration.k8s.io/v1/apiservices/v1.stable.example.com";
 
 function causes(json: { readonly details?: { readonly causes?: readonly { readonly field?: string }[] } }): unknown {
   return json.details?.causes?.map(({ field }) => field);
@@ -26,6 +27,9 @@ t.test("serveDefinitions() makes a definition a resource with all that it says",
   t.match(definition.metadata.managedFields, [
     { manager: "kube-apiserver", subresource: "status", apiVersion: "apiextensions.k8s.io/v1" },
   ]);
+
+  const { json: service } = await until(f, `GET ${API_SERVICE}`, (answer) => answer.status === 200);
+  t.match(service, { spec: { groupPriorityMinimum: 1000 }, status: { conditions: [{ reason: "Local" }] } });
 
   const wrong = crontab("a", { cronSpec: "never", replicas: 20 });
   const refused = await f.ask(`POST ${CRONTABS}`, { body: wrong });
@@ -120,6 +124,7 @@ t.test("serveDefinitions() deletes all objects before a definition goes, and tak
   await until(f, `GET ${CRONTABS}`, ({ text }) => text === "404 page not found\n");
   t.match(await watch, [{ type: "ADDED" }, { type: "DELETED" }]);
   t.notMatch((await f.ask("GET /apis")).text, "stable.example.com");
+  await until(f, `GET ${API_SERVICE}`, ({ status }) => status === 404);
   await define(f, crontabs(v1));
   t.same((await f.ask(`GET ${CRONTABS}`)).json.items, [], "nothing is left for another definition of the name");
 });

@@ -16,12 +16,15 @@ import type { Registries } from "../../registry/registries.ts";
 import type { Registry, Scope } from "../../registry/registry.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
+import { registerCustomApis } from "./custom-api-services.ts";
 import { type CustomResources, isTrue } from "./custom-resources.ts";
 import { cleanUp, needsCleanup } from "./definition-cleanup.ts";
 
 export interface DefinitionDeps {
   readonly registries: Registries;
   readonly custom: CustomResources;
+  /** Whether groups are served in Kubernetes' spelling too. */
+  readonly aliases: boolean;
   readonly clock: Clock;
   readonly log: Logger;
   /** Aborts when the server stops. */
@@ -52,6 +55,8 @@ class DefinitionController {
   readonly #registry: Registry<CustomResourceDefinition>;
   readonly #scope: Scope;
   readonly #ready = Promise.withResolvers<void>();
+  /** What was served when the API services were last looked at. */
+  #announced = -1;
   /** Definitions whose objects are being deleted, by uid. */
   readonly #cleaning = new Map<string, Promise<void>>();
 
@@ -92,15 +97,34 @@ class DefinitionController {
     await cache.ready();
     for (const name of this.#deps.custom.names()) if (this.#find(name) === undefined) this.#deps.custom.withdraw(name);
     const prefix = objects.prefix();
+    let started = false;
     for await (const event of cache.watch({ prefix, bookmarks: true, signal: this.#deps.signal })) {
       if (event.type === "BOOKMARK") {
-        if (event.initialEventsEnd) this.#ready.resolve();
+        if (event.initialEventsEnd) {
+          started = true;
+          await this.#announce();
+          this.#ready.resolve();
+        }
         continue;
       }
       const definition = event.item.object;
       await this.#settle(definition.metadata?.name ?? "");
       // What it had may be what others wait for.
       for (const other of this.#waitingFor(definition)) await this.#settle(other);
+      if (started) await this.#announce();
+    }
+  }
+
+  /** Keeps the API services that stand for what is served. */
+  async #announce(): Promise<void> {
+    const { registries, aliases, log, signal } = this.#deps;
+    const { changes } = registries.scheme;
+    if (changes === this.#announced) return;
+    try {
+      await registerCustomApis(registries, aliases, this.#scope, MANAGER);
+      this.#announced = changes;
+    } catch (error) {
+      if (!signal.aborted) log.error("Cannot keep the API services of custom resources", error);
     }
   }
 

@@ -94,12 +94,13 @@ export function listResponse<T extends ApiObject>(
     const body = protobufList(representation.magic, identity, kind, metadata, objects);
     return bytes(200, representation.mediaType, body);
   }
-  // Lists of custom resources say even that there is no more.
+  // Lists of custom resources say even that there is no more, and what each item is.
   const told = kind.custom === true ? { continue: "", ...metadata } : metadata;
   const pieces: Uint8Array[] = [headOf(identity), Buffer.from(`"metadata":${JSON.stringify(told)},"items":[`)];
   for (const [index, item] of page.items.entries()) {
     if (index > 0) pieces.push(COMMA);
-    pieces.push(item.bytes);
+    if (kind.custom === true) pieces.push(headOf(answering.identity), item.bytes.subarray(1));
+    else pieces.push(item.bytes);
   }
   pieces.push(LIST_END);
   return encoded(200, representation, pieces);

@@ -1,0 +1,49 @@
+/** The API services of custom resources: one for each group version that is served, as Kubernetes keeps them. */
+import type { APIService } from "../../api/apiregistration/api-service.ts";
+import { apiServiceKind } from "../../api/apiregistration/api-service-kind.ts";
+import { kubernetesGroup } from "../../api/scheme.ts";
+import { create } from "../../registry/create.ts";
+import { remove } from "../../registry/delete.ts";
+import type { Registries } from "../../registry/registries.ts";
+import type { Scope } from "../../registry/registry.ts";
+import { MANAGED, unlessOvertaken } from "../local-api-services.ts";
+import { spellings } from "../resources/routes.ts";
+
+const KEPT = "true";
+/** Behind all groups of Kubernetes' own. */
+const PRIORITIES = { groupPriorityMinimum: 1000, versionPriority: 100 };
+
+/** Makes those that are missing and takes away those whose group version is served no more. */
+export async function registerCustomApis(
+  registries: Registries,
+  aliases: boolean,
+  user: Scope,
+  fieldManager: string,
+): Promise<void> {
+  const scope = { ...user, group: kubernetesGroup(apiServiceKind.group) };
+  const registry = registries.of(apiServiceKind);
+  const cache = await registry.fresh(scope);
+  const existing = cache.list(registry.objects.prefix()).items.map(({ object }) => object);
+  const names = new Set(existing.map(({ metadata }) => metadata?.name ?? ""));
+  const wanted = customApis(registries, aliases);
+  for (const [name, service] of wanted) {
+    if (!names.has(name)) await unlessOvertaken(create(registry, scope, service, { fieldManager }));
+  }
+  for (const { metadata } of existing) {
+    const { name = "", labels } = metadata ?? {};
+    if (labels?.[MANAGED] === KEPT && !wanted.has(name)) await unlessOvertaken(remove(registry, scope, name));
+  }
+}
+
+function customApis({ scheme }: Registries, aliases: boolean): ReadonlyMap<string, APIService> {
+  const apis = new Map<string, APIService>();
+  for (const { custom, group: own, version } of scheme.kinds()) {
+    if (custom !== true) continue;
+    for (const group of spellings(own, aliases)) {
+      const name = `${version}.${group}`;
+      const spec = { group, version, ...PRIORITIES };
+      apis.set(name, { metadata: { name, labels: { [MANAGED]: KEPT } }, spec });
+    }
+  }
+  return apis;
+}
