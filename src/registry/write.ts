@@ -9,7 +9,7 @@ import {
 import { badRequest, conflict, invalid, StatusError } from "../api/status.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { deepEqual } from "../schema/equal.ts";
-import { type FieldError, invalidField, renderFieldError } from "../schema/field-error.ts";
+import { type FieldError, invalidBare, renderFieldError } from "../schema/field-error.ts";
 import { validateChange } from "../schema/ratchet.ts";
 import { validate } from "../schema/validate.ts";
 import type { Allocate } from "./allocation.ts";
@@ -114,8 +114,9 @@ export function sentVersion(sent: ApiObject): string | undefined {
 
 /** For kinds that nobody may overwrite unseen. */
 export function mustNameVersion<T extends ApiObject>(registry: Registry<T>, scope: Scope, name: string): StatusError {
-  const error = invalidField("metadata.resourceVersion", 0, "must be specified for an update");
-  return invalid(registry.kindSubject(scope, name), [error], renderFieldError);
+  const error = invalidBare("metadata.resourceVersion", "0x0", "must be specified for an update");
+  // Of all invalid objects only these are named by their resource.
+  return invalid(registry.subject(scope, name), [error], renderFieldError);
 }
 
 function admittedChange<T extends ApiObject>(registry: Registry<T>, next: T, previous: T, inPart: boolean): T {
