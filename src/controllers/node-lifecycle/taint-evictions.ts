@@ -1,0 +1,177 @@
+/**
+ * Drives pods off nodes with `NoExecute` taints that they do not tolerate, or tolerate for a time only. Pods are watched
+ * only of nodes that have such taints.
+ */
+import type { Toleration } from "../../api/core/affinity.ts";
+import type { Node, Taint } from "../../api/core/node.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import { podKind } from "../../api/core/pod-kind.ts";
+import { StatusError } from "../../api/status.ts";
+import type { EventRecorder } from "../../client/event-recorder.ts";
+import { type Informer, startInformer } from "../../client/informer.ts";
+import { deepEqual } from "../../schema/equal.ts";
+import { timeOf } from "../../schema/time.ts";
+import { DueTimes } from "../../std/due-times.ts";
+import { WorkQueue } from "../../std/work-queue.ts";
+import type { ControllerDeps } from "../controller.ts";
+import { tolerates } from "../scheduler/filters/taints.ts";
+
+interface TaintedNode {
+  taints: readonly Taint[];
+  readonly pods: Informer<Pod>;
+}
+
+interface Planned {
+  readonly node: string;
+  readonly uid: string;
+  /** When it was planned first, on the monotonic clock: taints that come later do not start the time anew. */
+  readonly since: number;
+}
+
+export class TaintEvictions implements AsyncDisposable {
+  readonly #deps: ControllerDeps;
+  readonly #recorder: EventRecorder;
+  readonly #nodes = new Map<string, TaintedNode>();
+  readonly #planned = new Map<string, Planned>();
+  readonly #due: DueTimes;
+  readonly #queue: WorkQueue;
+  readonly #closing = new Set<Promise<void>>();
+
+  constructor(deps: ControllerDeps, recorder: EventRecorder) {
+    const { clock, random, log } = deps;
+    this.#deps = deps;
+    this.#recorder = recorder;
+    this.#due = new DueTimes(clock, (key) => this.#queue.add(key));
+    this.#queue = new WorkQueue({
+      clock,
+      random,
+      concurrency: 4,
+      backoff: { initialMs: 100, maxMs: 60_000, jitter: 0.1 },
+      work: (key, signal) => this.#evict(key, signal),
+      onError: (key, error) => log.error("Cannot drive a pod off its node; trying again", error, { pod: key }),
+    });
+  }
+
+  observe({ metadata, spec }: Node): void {
+    const name = metadata?.name ?? "";
+    const taints = (spec?.taints ?? []).filter(({ effect }) => effect === "NoExecute");
+    const known = this.#nodes.get(name);
+    if (taints.length === 0) {
+      this.forget(name);
+    } else if (known === undefined) {
+      const { observer, clock, random, log, signal } = this.#deps;
+      const query = { fieldSelector: `spec.nodeName=${name}` };
+      const pods = startInformer({ client: observer, clock, random, log, kind: podKind, query }, signal);
+      this.#nodes.set(name, { taints, pods });
+      pods.subscribe({
+        put: (pod) => this.#plan(name, pod),
+        delete: (pod) => this.#cancel(keyOf(pod)),
+      });
+    } else if (!deepEqual(known.taints, taints)) {
+      known.taints = taints;
+      for (const pod of known.pods.list()) this.#plan(name, pod);
+    }
+  }
+
+  /** The node has no such taints any more, or is gone. */
+  forget(name: string): void {
+    const known = this.#nodes.get(name);
+    if (known === undefined) return;
+    this.#nodes.delete(name);
+    for (const pod of known.pods.list()) {
+      if (this.#cancel(keyOf(pod))) this.#report(pod, `Cancelling deletion of Pod ${keyOf(pod)}`);
+    }
+    const closing = Promise.resolve(known.pods[Symbol.asyncDispose]()).finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#due[Symbol.dispose]();
+    await this.#queue[Symbol.asyncDispose]();
+    await Promise.all([...this.#nodes.values()].map(({ pods }) => pods[Symbol.asyncDispose]()));
+    await Promise.all(this.#closing);
+  }
+
+  #plan(node: string, pod: Pod): void {
+    const key = keyOf(pod);
+    const { uid = "", deletionTimestamp } = pod.metadata ?? {};
+    const known = this.#planned.get(key);
+    if (known !== undefined && known.uid !== uid) this.#cancel(key);
+    const tainted = this.#nodes.get(node);
+    if (tainted === undefined || deletionTimestamp !== undefined) {
+      this.#cancel(key);
+      return;
+    }
+    const stayMs = toleratedMs(pod.spec?.tolerations ?? [], tainted.taints);
+    if (stayMs === undefined) {
+      this.#cancel(key);
+      return;
+    }
+    const { clock } = this.#deps;
+    const since = this.#planned.get(key)?.since ?? clock.monotonic();
+    this.#planned.set(key, { node, uid, since });
+    this.#due.set(key, since + stayMs - clock.monotonic());
+  }
+
+  #cancel(key: string): boolean {
+    this.#due.delete(key);
+    this.#queue.forget(key);
+    return this.#planned.delete(key);
+  }
+
+  async #evict(key: string, signal: AbortSignal): Promise<void> {
+    const planned = this.#planned.get(key);
+    if (planned === undefined) return;
+    const [namespace = "", name = ""] = key.split("/");
+    const pod = this.#nodes.get(planned.node)?.pods.get(name, namespace);
+    if (pod === undefined) return;
+    const { client, clock, log } = this.#deps;
+    const { uid } = planned;
+    this.#report(pod, `Marking for deletion Pod ${key}`);
+    const condition = {
+      type: "DisruptionTarget",
+      status: "True",
+      reason: "DeletionByTaintManager",
+      message: "Taint manager: deleting due to NoExecute taint",
+      lastTransitionTime: timeOf(clock.now()),
+    };
+    try {
+      const patch = { metadata: { uid }, status: { conditions: [condition] } };
+      await client.patch(podKind, { name, namespace }, "strategic", patch, { subresource: "status", signal });
+      await client.delete(podKind, { name, namespace }, { preconditions: { uid } }, signal);
+      log.info("Drove a pod off its node", { pod: key, node: planned.node });
+    } catch (error) {
+      // Gone, or another pod of the same name.
+      if (!(error instanceof StatusError) || (error.status.code !== 404 && error.status.code !== 409)) throw error;
+    }
+    this.#planned.delete(key);
+  }
+
+  #report({ metadata }: Pod, message: string): void {
+    const { namespace, name, uid } = metadata ?? {};
+    this.#recorder.record(
+      { kind: "Pod", apiVersion: "v1", namespace, name, uid },
+      "Normal",
+      "TaintManagerEviction",
+      message,
+    );
+  }
+}
+
+/** How long the tolerations let the pod stay: 0 for a taint that none tolerates, undefined for ever. */
+export function toleratedMs(tolerations: readonly Toleration[], taints: readonly Taint[]): number | undefined {
+  let shortest: number | undefined;
+  for (const taint of taints) {
+    const toleration = tolerations.find((each) => tolerates(each, taint));
+    if (toleration === undefined) return 0;
+    const { tolerationSeconds } = toleration;
+    if (tolerationSeconds === undefined) continue;
+    const milliseconds = Math.max(0, Number(tolerationSeconds)) * 1000;
+    shortest = Math.min(shortest ?? milliseconds, milliseconds);
+  }
+  return shortest;
+}
+
+function keyOf({ metadata }: Pod): string {
+  return `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`;
+}
