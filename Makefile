@@ -70,6 +70,7 @@ bench: packages build $(example) ## figures of this machine: objects, start, mem
 	@node --expose-gc src/api/pod.bench.ts
 	@node src/api/schemas.bench.ts
 	@node --expose-gc src/cel/cel.bench.ts
+	@node src/registry/apply.bench.ts
 	@node src/bench/bench.ts
 
 .PHONY: fuzz

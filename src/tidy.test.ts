@@ -58,6 +58,9 @@ const provedWhole = [
 /** What only shows its worth in a room above, and the test there that shows it. */
 const provedAbove: readonly (readonly [RegExp, string])[] = [
   [/^controllers\/(?:controllers|namespace\/)/, "apiserver/embedded.test.ts"],
+  [/^controllers\/garbage-collector\//, "apiserver/embedded-garbage-collector.test.ts"],
+  [/^controllers\/service-account\//, "apiserver/embedded-accounts.test.ts"],
+  [/^controllers\/ttl-after-finished\//, "apiserver/embedded-jobs.test.ts"],
   [/^flags\/(?:completion|program|reference)\.ts$/, "up/programs.test.ts"],
 ];
 

@@ -9,7 +9,7 @@ test("startAgent: the status of a pod that runs and does not change is written n
   let turns = 0;
   const calm = () => agent.until("some turns have passed", () => ++turns % 400 === 0);
   await calm();
-  const written = agent.api.objects.get("/api/v1/namespaces/default/pods/web")?.metadata["resourceVersion"];
+  const written = agent.api.objects.get("/api/v1/namespaces/default/pods/web")?.metadata.resourceVersion;
   await calm();
-  t.equal(agent.api.objects.get("/api/v1/namespaces/default/pods/web")?.metadata["resourceVersion"], written);
+  t.equal(agent.api.objects.get("/api/v1/namespaces/default/pods/web")?.metadata.resourceVersion, written);
 });

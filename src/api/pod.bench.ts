@@ -11,11 +11,9 @@ import { deepFreeze } from "../schema/freeze.ts";
 import { encodeJson, parseJson } from "../schema/json.ts";
 import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf.ts";
 import { validate } from "../schema/validate.ts";
+import { cpuMicroseconds, heapBytes } from "../std/measure.ts";
 import { pod } from "./core/pod.ts";
 import { podKind } from "./core/pod-kind.ts";
-
-/** Given by `--expose-gc`. */
-declare const gc: (() => void) | undefined;
 
 const text = readFileSync(new URL("./pod.bench.json", import.meta.url));
 const parsed = parseJson(text).value;
@@ -51,29 +49,5 @@ const operations: Readonly<Record<string, () => unknown>> = {
 };
 console.log(JSON.stringify({ json: json.length, protobuf: protobuf.length, cbor: cbor.length }));
 for (const [operation, run] of Object.entries(operations)) {
-  const figures = { microseconds: Number(microseconds(run).toFixed(2)), bytes: Math.round(bytesOf(run)) };
-  console.log(JSON.stringify({ operation, ...figures }));
-}
-
-/** CPU time per call: the best of five rounds, after a warm-up. */
-function microseconds(run: () => unknown): number {
-  const calls = 3000;
-  for (let call = 0; call < calls; call++) run();
-  let best = Number.POSITIVE_INFINITY;
-  for (let round = 0; round < 5; round++) {
-    const before = process.cpuUsage();
-    for (let call = 0; call < calls; call++) run();
-    const { user, system } = process.cpuUsage(before);
-    best = Math.min(best, (user + system) / calls);
-  }
-  return best;
-}
-
-/** Heap per call, as long as nothing is collected meanwhile. */
-function bytesOf(run: () => unknown): number {
-  const calls = 50;
-  gc?.();
-  const before = process.memoryUsage().heapUsed;
-  for (let call = 0; call < calls; call++) run();
-  return (process.memoryUsage().heapUsed - before) / calls;
+  console.log(JSON.stringify({ operation, microseconds: cpuMicroseconds(run, 3000), bytes: heapBytes(run) }));
 }

@@ -14,7 +14,8 @@ const report = `
   const { user, system } = process.cpuUsage();
   const mebibytes = (bytes) => Number((bytes / 2 ** 20).toFixed(1));
   const cpu = Math.round((user + system) / 1000);
-  console.log(JSON.stringify({ cpu, wall: Math.round(performance.now()), heap: mebibytes(heapUsed), rss: mebibytes(rss) }));
+  const wall = Math.round(performance.now());
+  console.log(JSON.stringify({ cpu, wall, heap: mebibytes(heapUsed), rss: mebibytes(rss) }));
 `;
 const builtin = JSON.stringify(new URL("./builtin.ts", import.meta.url).pathname);
 const programs: Readonly<Record<string, string>> = {

@@ -3,15 +3,13 @@
  * heap that compiling and one evaluation take.
  */
 import { int64, list, listMap, map, object, optional, string } from "../schema/define.ts";
+import { cpuMicroseconds, heapBytes } from "../std/measure.ts";
 import { compile } from "./cel.ts";
 import { typeOf } from "./declare.ts";
 import { environment } from "./environment.ts";
 import { nameForms } from "./name-forms-harness.ts";
 import { nativeOf } from "./native.ts";
 import { dynType } from "./types.ts";
-
-/** Given by `--expose-gc`. */
-declare const gc: (() => void) | undefined;
 
 const schema = object("Bench", {
   replicas: optional(1, int64),
@@ -60,28 +58,5 @@ for (const rule of rules) {
 }
 
 function figures(run: () => unknown): { readonly microseconds: number; readonly bytes: number } {
-  return { microseconds: Number(microseconds(run).toFixed(2)), bytes: Math.round(bytesOf(run)) };
-}
-
-/** CPU time per call: the best of five rounds, after a warm-up. */
-function microseconds(run: () => unknown): number {
-  const calls = 2000;
-  for (let call = 0; call < calls; call++) run();
-  let best = Number.POSITIVE_INFINITY;
-  for (let round = 0; round < 5; round++) {
-    const before = process.cpuUsage();
-    for (let call = 0; call < calls; call++) run();
-    const { user, system } = process.cpuUsage(before);
-    best = Math.min(best, (user + system) / calls);
-  }
-  return best;
-}
-
-/** Heap per call, as long as nothing is collected meanwhile. */
-function bytesOf(run: () => unknown): number {
-  const calls = 50;
-  gc?.();
-  const before = process.memoryUsage().heapUsed;
-  for (let call = 0; call < calls; call++) run();
-  return (process.memoryUsage().heapUsed - before) / calls;
+  return { microseconds: cpuMicroseconds(run), bytes: heapBytes(run) };
 }

@@ -121,7 +121,7 @@ t.test("createClient() turns answers that are not 2xx into StatusErrors, whateve
         message: null,
         details: { causes: [null, "x", { field: "f" }] },
       }),
-      { status: { code: 409, reason: "" } },
+      { status: { code: 409 }, message: "the server answered with code 409" },
     ],
     [text(302, ""), { status: { code: 302 }, message: "the server answered with code 302" }],
     [json(200, { metadata: 5 }), { message: /^Cannot read a ConfigMap/ }],

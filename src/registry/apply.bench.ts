@@ -17,6 +17,7 @@ import { decode } from "../schema/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { deepFreeze } from "../schema/freeze.ts";
 import { parseJson } from "../schema/json.ts";
+import { cpuMicroseconds } from "../std/measure.ts";
 import { applied } from "./apply.ts";
 import { tracked } from "./field-tracking.ts";
 import { fixture } from "./fixture.ts";
@@ -79,19 +80,5 @@ function fresh(): Pod {
 
 console.log(JSON.stringify({ configuration: text.length, book: JSON.stringify(live.metadata?.managedFields).length }));
 for (const [operation, run] of Object.entries(operations)) {
-  console.log(JSON.stringify({ operation, microseconds: Number(microseconds(run).toFixed(2)) }));
-}
-
-/** CPU time per call: the best of five rounds, after a warm-up. */
-function microseconds(run: () => unknown): number {
-  const calls = 2000;
-  for (let call = 0; call < calls; call++) run();
-  let best = Number.POSITIVE_INFINITY;
-  for (let round = 0; round < 5; round++) {
-    const before = process.cpuUsage();
-    for (let call = 0; call < calls; call++) run();
-    const { user, system } = process.cpuUsage(before);
-    best = Math.min(best, (user + system) / calls);
-  }
-  return best;
+  console.log(JSON.stringify({ operation, microseconds: cpuMicroseconds(run) }));
 }

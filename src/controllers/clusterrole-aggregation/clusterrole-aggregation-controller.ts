@@ -6,6 +6,7 @@ import type { PolicyRule } from "../../api/rbac/rules.ts";
 import { StatusError } from "../../api/status.ts";
 import { type Informer, startInformer } from "../../client/informer.ts";
 import { deepEqual } from "../../schema/equal.ts";
+import { aborted } from "../../std/aborted.ts";
 import { WorkQueue } from "../../std/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 
@@ -39,10 +40,7 @@ export async function runClusterRoleAggregation({ client, clock, random, log, si
     }
   };
   roles.subscribe({ put: changed, delete: changed });
-  await new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
+  await aborted(signal);
 }
 
 /** In the order of names, each rule once. */

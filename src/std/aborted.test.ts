@@ -1,0 +1,16 @@
+import t from "tap";
+import { aborted } from "./aborted.ts";
+
+t.test("aborted() resolves when the signal aborts, and at once when it has", async (t) => {
+  const stop = new AbortController();
+  let over = false;
+  const waiting = aborted(stop.signal).then(() => {
+    over = true;
+  });
+  await Promise.resolve();
+  t.notOk(over);
+  stop.abort();
+  await waiting;
+  t.ok(over);
+  await aborted(stop.signal);
+});
