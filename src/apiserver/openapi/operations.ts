@@ -69,6 +69,9 @@ const patchTypes = [
   "application/apply-patch+yaml",
 ];
 const anyType = ["*/*"];
+/** Custom resources have no protobuf form, and nothing says how their lists merge. */
+const customTypes = objectTypes.filter((type) => !type.includes("protobuf"));
+const customPatchTypes = patchTypes.filter((type) => !type.includes("strategic"));
 
 /** `rbac.authorization.k8s.io` → `RbacAuthorization`; of other people's groups every word counts. */
 export function groupWords(group: string): string {
@@ -121,7 +124,7 @@ class Paths {
       ),
     ];
     if (namespaced) paths.push({ path: `${this.#base}/${plural}`, operations: this.#everywhere() });
-    if (this.#has("watch")) paths.push(...this.#watches(collection, one));
+    if (this.#has("watch") && this.#kind.custom !== true) paths.push(...this.#watches(collection, one));
     return paths.filter(({ operations }) => operations.length > 0);
   }
 
@@ -196,7 +199,7 @@ class Paths {
       description: `List or watch objects of kind ${this.#kind.kind}.`,
       parameters: [...place, pretty, ...listParameters],
       answer: { listOf: this.#kind },
-      produces: [...objectTypes, ...streamTypes],
+      produces: this.#kind.custom === true ? customTypes : [...objectTypes, ...streamTypes],
     };
   }
 
@@ -257,7 +260,8 @@ class Paths {
       add("put", "replace", updateParameters, { body: { types: anyType, schema, required: true }, codes: [200, 201] });
     }
     if (verbs.includes("patch")) {
-      add("patch", "patch", patchParameters, { body: { types: patchTypes, required: true }, codes: [200, 201] });
+      const types = this.#kind.custom === true ? customPatchTypes : patchTypes;
+      add("patch", "patch", patchParameters, { body: { types, required: true }, codes: [200, 201] });
     }
     return operations;
   }
@@ -304,6 +308,7 @@ class Paths {
   }
 
   #operation(method: Method, id: string, action: string, subject: GroupVersionKind = this.#self) {
-    return { method, id, action, subject, codes: [200], produces: objectTypes };
+    const produces = this.#kind.custom === true ? customTypes : objectTypes;
+    return { method, id, action, subject, codes: [200], produces };
   }
 }
