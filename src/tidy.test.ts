@@ -61,6 +61,7 @@ const provedAbove: readonly (readonly [RegExp, string])[] = [
   [/^controllers\/garbage-collector\//, "apiserver/embedded-garbage-collector.test.ts"],
   [/^controllers\/service-account\//, "apiserver/embedded-accounts.test.ts"],
   [/^controllers\/ttl-after-finished\//, "apiserver/embedded-jobs.test.ts"],
+  [/^controllers\/node-lifecycle\//, "apiserver/embedded-nodes.test.ts"],
   [/^flags\/(?:completion|program|reference)\.ts$/, "up/programs.test.ts"],
 ];
 

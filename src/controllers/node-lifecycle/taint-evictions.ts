@@ -1,6 +1,6 @@
 /**
- * Drives pods off nodes with `NoExecute` taints that they do not tolerate, or tolerate for a time only. Pods are watched
- * only of nodes that have such taints.
+ * Drives pods off nodes with `NoExecute` taints that they do not tolerate, or tolerate for a time only. Pods are
+ * watched only of nodes that have such taints.
  */
 import type { Toleration } from "../../api/core/affinity.ts";
 import type { Node, Taint } from "../../api/core/node.ts";
