@@ -29,6 +29,7 @@ export const mutatingWebhookConfigurationKind: Kind<MutatingWebhookConfiguration
   shortNames: [],
   categories: ["api-extensions"],
   namespaced: false,
+  anyFinalizer: true,
   verbs: allVerbs,
   subresources: [],
   storageName: "mutatingwebhookconfigurations",

@@ -96,6 +96,7 @@ export const validatingAdmissionPolicyBindingKind: Kind<ValidatingAdmissionPolic
   shortNames: [],
   categories: ["api-extensions"],
   namespaced: false,
+  anyFinalizer: true,
   verbs: allVerbs,
   subresources: [],
   storageName: "validatingadmissionpolicybindings",

@@ -51,6 +51,7 @@ export const validatingAdmissionPolicyKind: Kind<ValidatingAdmissionPolicy> = {
   shortNames: [],
   categories: ["api-extensions"],
   namespaced: false,
+  anyFinalizer: true,
   verbs: allVerbs,
   subresources: [
     statusSubresource("ValidatingAdmissionPolicy", {

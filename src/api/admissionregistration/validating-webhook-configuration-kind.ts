@@ -23,6 +23,7 @@ export const validatingWebhookConfigurationKind: Kind<ValidatingWebhookConfigura
   shortNames: [],
   categories: ["api-extensions"],
   namespaced: false,
+  anyFinalizer: true,
   verbs: allVerbs,
   subresources: [],
   storageName: "validatingwebhookconfigurations",
