@@ -3,11 +3,11 @@
  * in the namespace's conditions what is left, and takes its finalizer away when nothing is.
  */
 
-import { builtinScheme } from "../../api/builtin.ts";
 import type { Namespace } from "../../api/core/namespace.ts";
 import { namespaceKind } from "../../api/core/namespace-kind.ts";
 import { podKind } from "../../api/core/pod-kind.ts";
 import type { Kind } from "../../api/kind.ts";
+import { kubernetesGroup } from "../../api/scheme.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { startInformer } from "../../client/informer.ts";
@@ -15,6 +15,7 @@ import { deepEqual } from "../../schema/equal.ts";
 import { timeOf } from "../../schema/time.ts";
 import { WorkQueue } from "../../std/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
+import { builtinContentKinds, customContentKinds } from "./content-kinds.ts";
 
 const FINALIZER = "kubernetes";
 /** Objects with grace or finalizers of their own are looked after again at this pace. */
@@ -23,7 +24,7 @@ const AGAIN_MS = 1_000;
 export async function runNamespaceController(deps: ControllerDeps): Promise<void> {
   const { client, clock, random, log, signal } = deps;
   await using namespaces = startInformer({ client, clock, random, log, kind: namespaceKind }, signal);
-  const kinds = contentKinds();
+  const builtin = builtinContentKinds();
   await using queue = new WorkQueue({
     clock,
     random,
@@ -32,6 +33,7 @@ export async function runNamespaceController(deps: ControllerDeps): Promise<void
     work: async (name, stopping) => {
       const namespace = namespaces.get(name);
       if (namespace === undefined || !isTerminating(namespace)) return;
+      const kinds = [...builtin, ...(await customContentKinds(client, stopping))];
       if (!(await empty(deps, kinds, namespace, stopping))) queue.addAfter(name, AGAIN_MS);
     },
     onError: (name, error) => log.error("Cannot empty the namespace; trying again", error, { namespace: name }),
@@ -45,14 +47,6 @@ export async function runNamespaceController(deps: ControllerDeps): Promise<void
     if (signal.aborted) resolve();
     else signal.addEventListener("abort", () => resolve(), { once: true });
   });
-}
-
-/** Pods go first: what they use should not be taken from under them while they stop. */
-function contentKinds(): readonly Kind[] {
-  const kinds = builtinScheme()
-    .kinds()
-    .filter((kind) => kind.namespaced && kind.conversion === undefined && kind.verbs.includes("list"));
-  return [podKind as Kind, ...kinds.filter((kind) => kind.kind !== podKind.kind)];
 }
 
 function isTerminating(namespace: Namespace): boolean {
@@ -101,7 +95,7 @@ async function deleteAll(
   namespace: string,
   signal: AbortSignal,
 ): Promise<Remains | undefined> {
-  const { items } = await client.list(kind, { namespace, limit: 500 }, signal);
+  const items = await itemsOf(client, kind, namespace, signal);
   if (items.length === 0) return undefined;
   for (const { metadata } of items) {
     if (metadata?.deletionTimestamp !== undefined) continue;
@@ -111,10 +105,24 @@ async function deleteAll(
       if (!isGone(error)) throw error;
     }
   }
-  const { items: left } = await client.list(kind, { namespace, limit: 500 }, signal);
+  const left = await itemsOf(client, kind, namespace, signal);
   if (left.length === 0) return undefined;
   const finalizers = new Set(left.flatMap(({ metadata }) => metadata?.finalizers ?? []));
-  return { resource: kind.plural, count: left.length, finalizers: [...finalizers].sort() };
+  return {
+    resource: `${kind.plural}.${kubernetesGroup(kind.group)}`,
+    count: left.length,
+    finalizers: [...finalizers].sort(),
+  };
+}
+
+async function itemsOf(client: Client, kind: Kind, namespace: string, signal: AbortSignal) {
+  try {
+    return (await client.list(kind, { namespace, limit: 500 }, signal)).items;
+  } catch (error) {
+    // Its definition may have gone meanwhile.
+    if (kind.custom === true && isGone(error)) return [];
+    throw error;
+  }
 }
 
 type Condition = NonNullable<NonNullable<Namespace["status"]>["conditions"]>[number];
@@ -126,7 +134,7 @@ async function report(
   remains: readonly Remains[],
   signal: AbortSignal,
 ): Promise<void> {
-  const content = remains.map(({ resource, count }) => `${resource}. has ${count} resource instances`).join(", ");
+  const content = remains.map(({ resource, count }) => `${resource} has ${count} resource instances`).join(", ");
   const finalizers = [...new Set(remains.flatMap((left) => left.finalizers))];
   const told: readonly Omit<Condition, "lastTransitionTime">[] = [
     {

@@ -1,0 +1,35 @@
+import t from "tap";
+import { customKind } from "../../api/apiextensions/custom-kind.ts";
+import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition.ts";
+import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition-kind.ts";
+import { namespaceKind } from "../../api/core/namespace-kind.ts";
+import type { ApiObject } from "../../api/kind.ts";
+import { cluster, until } from "../embedded-cluster.ts";
+import { crontabs, isEstablished, v1, v1beta1 } from "./fixture.ts";
+
+t.test("the namespace controller deletes custom resources, and names those that stay", async (t) => {
+  const client = await cluster(t, { embeddedControllers: ["namespace"] });
+  const definition = crontabs(v1, v1beta1) as unknown as CustomResourceDefinition;
+  await client.create(customResourceDefinitionKind, definition);
+  await until(client, customResourceDefinitionKind, "crontabs.stable.example.com", undefined, isEstablished);
+  const kind = customKind(definition, "v1");
+  const namespace = "doomed";
+  await client.create(namespaceKind, { metadata: { name: namespace } });
+  const spec = { cronSpec: "* * * * *" };
+  await client.create(kind, { metadata: { name: "free", namespace }, spec } as ApiObject);
+  const held = { name: "held", namespace, finalizers: ["example.com/wait"] };
+  await client.create(kind, { metadata: held, spec } as ApiObject);
+  await client.delete(namespaceKind, { name: namespace });
+  const waiting = await until(client, namespaceKind, namespace, undefined, (object) =>
+    (object?.status?.conditions ?? []).some(({ type }) => type === "NamespaceContentRemaining"),
+  );
+  const message = "Some resources are remaining: crontabs.stable.example.com has 1 resource instances";
+  t.match(
+    waiting?.status?.conditions?.find(({ type }) => type === "NamespaceContentRemaining"),
+    { message },
+  );
+  const object = await client.get(kind, { name: "held", namespace });
+  await client.update(kind, { ...object, metadata: { ...object.metadata, finalizers: [] } });
+  await until(client, namespaceKind, namespace, undefined, (gone) => gone === undefined);
+  t.same((await client.list(kind, {})).items, []);
+});
