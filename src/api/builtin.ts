@@ -23,6 +23,7 @@ import { cronJobKind } from "./batch/cron-job-kind.ts";
 import { jobKind } from "./batch/job-kind.ts";
 import { certificateSigningRequestKind } from "./certificates/certificate-signing-request-kind.ts";
 import { leaseKind } from "./coordination/lease-kind.ts";
+import { bindingKind } from "./core/binding-kind.ts";
 import { componentStatusKind } from "./core/component-status-kind.ts";
 import { configMapKind } from "./core/config-map-kind.ts";
 import { endpointsKind } from "./core/endpoints-kind.ts";
@@ -68,6 +69,7 @@ import { volumeAttachmentKind } from "./storage/volume-attachment-kind.ts";
  * groups, clients take the first.
  */
 const builtinKinds: readonly Kind[] = [
+  bindingKind,
   componentStatusKind,
   configMapKind,
   endpointsKind,

@@ -1,4 +1,4 @@
-/** Kinds that are questions: created, answered, and not kept. */
+/** Kinds that are questions or orders: created, answered or done, and not kept. */
 import type { ObjectSchema } from "../schema/schema.ts";
 import { ageColumn, nameColumn } from "./columns.ts";
 import type { ApiObject, Kind, Strategy } from "./kind.ts";

@@ -187,9 +187,6 @@ function pathOf({ group, version }: ServedVersion): string {
 function resourceList({ group, version, kinds }: ServedVersion) {
   const listed = (some: readonly Kind[]) => some.flatMap((kind) => [resourceOf(kind, group), ...subresourcesOf(kind)]);
   const resources = listed(kinds.filter(({ custom }) => custom !== true));
-  if (group === "") {
-    resources.push({ name: "bindings", singularName: "binding", namespaced: true, kind: "Binding", verbs: ["create"] });
-  }
   resources.sort((a, b) => (a.name < b.name ? -1 : 1));
   resources.push(...listed(kinds.filter(({ custom }) => custom === true)));
   return { kind: "APIResourceList", apiVersion: "v1", groupVersion: formatApiVersion(group, version), resources };
@@ -257,15 +254,6 @@ function aggregatedVersion({ group, version, kinds }: ServedVersion, isSecondSpe
           })),
         }),
   }));
-  if (group === "") {
-    resources.push({
-      resource: "bindings",
-      responseKind: { group, version, kind: "Binding" },
-      scope: "Namespaced",
-      singularResource: "binding",
-      verbs: ["create"],
-    });
-  }
   resources.sort((a, b) => (a.resource < b.resource ? -1 : 1));
   return { version, resources, freshness: "Current" };
 }

@@ -42,7 +42,7 @@ import { registerLocalApis } from "./local-api-services.ts";
 import { feedNodeGraph } from "./node-graph-feed.ts";
 import { podLog } from "./pod-log.ts";
 import { Readiness } from "./readiness.ts";
-import { evictPod } from "./resources/subresources.ts";
+import { bindPod, evictPod } from "./resources/subresources.ts";
 import { reviews } from "./reviews.ts";
 import { routing } from "./routing.ts";
 import { type Repairing, startServices } from "./services.ts";
@@ -310,6 +310,7 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
     gitVersion: config.gitVersion,
     address,
     extra: {
+      bindPod: bindPod(registries.of(podKind)),
       evictPod: evictPod(registries.of(podDisruptionBudgetKind)),
       podLog: podLog(registries.of(nodeKind), agents),
       componentStatuses: componentStatuses(componentChecks(readiness, config.embeddedControllers)),

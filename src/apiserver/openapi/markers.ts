@@ -8,7 +8,6 @@ import type { GroupVersionKind } from "./operations.ts";
 const bodies: Readonly<Record<string, GroupVersionKind>> = {
   "autoscaling/v1.Scale": { group: "autoscaling", version: "v1", kind: "Scale" },
   "authentication/v1.TokenRequest": { group: "authentication.svc.io", version: "v1", kind: "TokenRequest" },
-  "core/v1.Binding": { group: "", version: "v1", kind: "Binding" },
   "policy/v1.Eviction": { group: "policy", version: "v1", kind: "Eviction" },
 };
 /** Kinds of the core group only. */

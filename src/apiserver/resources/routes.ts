@@ -8,7 +8,6 @@ import type { Registries } from "../../registry/registries.ts";
 import type { RequestContext } from "../context.ts";
 import { getObject, listObjects } from "./read.ts";
 import { type AnswerReview, createReview } from "./review.ts";
-import { bindPod } from "./subresources.ts";
 import type { ResourceHandler, ResourceSettings, Target } from "./target.ts";
 import { getView, patchViewed, updateViewed } from "./view.ts";
 import { createObject, deleteObject, deleteObjects, patchObject, updateObject } from "./write.ts";
@@ -18,6 +17,7 @@ export type Route = (context: RequestContext, params: Readonly<Record<string, st
 /** Subresources that need more than this room has: handed in by whoever owns it. */
 export interface ExtraHandlers {
   readonly podLog: ResourceHandler;
+  readonly bindPod: ResourceHandler;
   readonly evictPod: ResourceHandler;
   readonly componentStatuses: { readonly get: ResourceHandler; readonly list: ResourceHandler };
   /** Who answers the kinds that are questions. */
@@ -56,7 +56,7 @@ export function addKindRoutes(router: Router<Route>, target: Target, extra: Extr
     });
   };
   if (!isKept(kind)) {
-    if (kind.verbs.includes("create")) add("POST", collection, createReview(answerer(kind, extra)));
+    if (kind.verbs.includes("create")) add("POST", collection, answerer(kind, extra));
     add("GET", collection, allowed(kind, "list", extra.componentStatuses.list));
     add("GET", `${collection}/{name}`, allowed(kind, "get", extra.componentStatuses.get));
     return;
@@ -79,7 +79,6 @@ export function addKindRoutes(router: Router<Route>, target: Target, extra: Extr
       add(METHODS[verb] ?? verb, `${one}/${subresource.name}`, subresourceHandler(subresource, verb, extra));
     }
   }
-  if (kind.group === "" && kind.kind === "Pod") add("POST", `${base}/namespaces/{namespace}/bindings`, bindPod);
 }
 
 const METHODS: Partial<Record<Verb, string>> = {
@@ -91,10 +90,11 @@ const METHODS: Partial<Record<Verb, string>> = {
 };
 
 /** Throws for a question that nobody answers. */
-function answerer(kind: Kind, { reviews }: ExtraHandlers): AnswerReview {
+function answerer(kind: Kind, { bindPod, reviews }: ExtraHandlers): ResourceHandler {
+  if (kind.kind === "Binding") return bindPod;
   const answer = reviews[kind.kind];
   if (answer === undefined) throw new Error(`Cannot serve ${kind.plural}: nobody answers them`);
-  return answer;
+  return createReview(answer);
 }
 
 function allowed<T extends ApiObject>(
@@ -115,7 +115,7 @@ function subresourceHandler({ name, part, view }: Subresource, verb: Verb, extra
   if (view !== undefined && verb === "patch") return patchViewed(view);
   switch (`${verb} ${name}`) {
     case "create binding":
-      return bindPod;
+      return extra.bindPod;
     case "create eviction":
       return extra.evictPod;
     case "get log":

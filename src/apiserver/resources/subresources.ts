@@ -32,19 +32,20 @@ export function evictPod(budgets: Registry<PodDisruptionBudget>): ResourceHandle
 const bindingBody = { group: "", version: "v1", kind: "Binding", schema: bindingSchema };
 
 /** POST to `pods/NAME/binding`, and to `bindings`, where the name stands in the body. */
-export const bindPod: ResourceHandler = async (target, context, params) => {
-  const { dryRun, fieldValidation } = writeQuery("CreateOptions", context.info.query);
-  const sent = await readObject<Binding>(context, bindingBody, fieldValidation);
-  const name = params.name ?? sent.metadata?.name ?? "";
-  if (name === "") throw badRequest("name must be provided");
-  if (sent.metadata?.name && sent.metadata.name !== name) {
-    throw badRequest("name in URL does not match name in Binding object");
-  }
-  const namespace = sent.metadata?.namespace ?? "";
-  if (namespace !== "" && namespace !== params.namespace) {
-    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
-  }
-  const pods = target.registry as unknown as Registry<Pod>;
-  await bind(pods, scopeOf(target, context, params), name, sent, { dryRun });
-  return statusResponse(success(201), context);
-};
+export function bindPod(pods: Registry<Pod>): ResourceHandler {
+  return async (target, context, params) => {
+    const { dryRun, fieldValidation } = writeQuery("CreateOptions", context.info.query);
+    const sent = await readObject<Binding>(context, bindingBody, fieldValidation);
+    const name = params.name ?? sent.metadata?.name ?? "";
+    if (name === "") throw badRequest("name must be provided");
+    if (sent.metadata?.name && sent.metadata.name !== name) {
+      throw badRequest("name in URL does not match name in Binding object");
+    }
+    const namespace = sent.metadata?.namespace ?? "";
+    if (namespace !== "" && namespace !== params.namespace) {
+      throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+    }
+    await bind(pods, scopeOf(target, context, params), name, sent, { dryRun });
+    return statusResponse(success(201), context);
+  };
+}
