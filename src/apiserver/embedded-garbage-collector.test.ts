@@ -1,4 +1,7 @@
 import t from "tap";
+import { customKind } from "../api/apiextensions/custom-kind.ts";
+import type { CustomResourceDefinition } from "../api/apiextensions/custom-resource-definition.ts";
+import { customResourceDefinitionKind } from "../api/apiextensions/custom-resource-definition-kind.ts";
 import type { ReplicaSet } from "../api/apps/replica-set.ts";
 import { replicaSetKind } from "../api/apps/replica-set-kind.ts";
 import type { ConfigMap } from "../api/core/config-map.ts";
@@ -28,6 +31,16 @@ function owned(
 async function map(client: Client, name: string, metadata: ConfigMap["metadata"] = {}): Promise<ConfigMap> {
   return await client.create(configMapKind, { metadata: { name, namespace, ...metadata } });
 }
+
+const widgets: CustomResourceDefinition = {
+  metadata: { name: "widgets.example.com" },
+  spec: {
+    group: "example.com",
+    names: { plural: "widgets", singular: "widget", kind: "Widget" },
+    scope: "Namespaced",
+    versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object" } } }],
+  },
+};
 
 /** A set and its two pods. */
 async function shop(client: Client, finalizers: readonly string[] = []): Promise<ReplicaSet> {
@@ -173,6 +186,40 @@ t.test("owners in the other spelling of a group are found", async (t) => {
   t.ok(await client.get(configMapKind, { name: "child", namespace }));
   await client.delete(clusterRoleKind, { name: "wide" });
   await until(client, configMapKind, "child", namespace, isGone);
+});
+
+t.test("custom resources own and are owned like all others", async (t) => {
+  const client = await cluster(t, collector);
+  const definition = await client.create(customResourceDefinitionKind, widgets);
+  const { name = "" } = definition.metadata ?? {};
+  await until(client, customResourceDefinitionKind, name, undefined, (found) => {
+    return (found?.status?.conditions ?? []).some(({ type, status }) => type === "Established" && status === "True");
+  });
+  const widget = customKind(definition, "v1");
+  const made = async (name: string): Promise<ApiObject> => {
+    const object = await client.create(widget, { metadata: { name, namespace } });
+    const ownerReferences = [{ ...owned(object, { blockOwnerDeletion: true }), apiVersion: "example.com/v1" }];
+    await map(client, `of-${name}`, { ownerReferences });
+    return object;
+  };
+  await made("plain");
+  await client.delete(widget, { name: "plain", namespace });
+  await until(client, configMapKind, "of-plain", namespace, isGone);
+  await made("awaited");
+  await client.delete(widget, { name: "awaited", namespace }, { propagationPolicy: "Foreground" });
+  await until(client, widget, "awaited", namespace, isGone);
+  await t.rejects(client.get(configMapKind, { name: "of-awaited", namespace }), { message: /not found/ });
+  await made("left");
+  await client.delete(widget, { name: "left", namespace }, { propagationPolicy: "Orphan" });
+  await until(client, widget, "left", namespace, isGone);
+  t.same((await client.get(configMapKind, { name: "of-left", namespace })).metadata?.ownerReferences ?? [], []);
+  const owner = await map(client, "owner");
+  await client.create(widget, { metadata: { name: "child", namespace, ownerReferences: [owned(owner)] } });
+  await client.delete(configMapKind, { name: "owner", namespace });
+  await until(client, widget, "child", namespace, isGone);
+  await made("last");
+  await client.delete(customResourceDefinitionKind, { name });
+  await until(client, configMapKind, "of-last", namespace, isGone);
 });
 
 t.test("without a collector nothing waits for one, and dependents stay", async (t) => {

@@ -11,6 +11,11 @@ const partialObjectMetadata = object("meta/v1.PartialObjectMetadata", {
 
 /** The kind for a client that reads, patches and deletes by metadata alone; there is nothing to create or update. */
 export function metadataOnly(kind: Kind): Kind {
+  return kind.schema === partialObjectMetadata ? kind : bareMetadataKind(kind);
+}
+
+/** The same of a kind whose schema nobody here knows. */
+export function bareMetadataKind(kind: Omit<Kind, "schema">): Kind {
   return { ...kind, schema: partialObjectMetadata };
 }
 

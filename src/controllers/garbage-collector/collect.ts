@@ -22,6 +22,8 @@ type Known = OwnershipNode & { readonly kind: Kind };
 
 /** Dependents that are let go of at the same time. */
 const ORPHANED_AT_ONCE = 8;
+/** How often a change is tried that others come in between of. */
+const ATTEMPTS_MAX = 5;
 
 /** Rejects when the object has to be looked at again. */
 export async function collect(deps: CollectorDeps, uid: string, signal: AbortSignal): Promise<void> {
@@ -101,7 +103,7 @@ async function deleteUnlessOwned(
   if (waiting.size > 0 && (node.dependents?.size ?? 0) > 0) {
     // A circle in which all wait for each other is broken where it is noticed.
     const isCircle = [...(node.dependents ?? [])].some(({ phase }) => phase === "foreground");
-    if (isCircle) await unblockOwners(deps, node, references, signal);
+    if (isCircle) await unblockOwners(deps, node, signal);
     await deleteObject(deps, node, live, "Foreground", signal);
     return;
   }
@@ -163,25 +165,22 @@ async function deleteObject(
   }
 }
 
-/** Takes references away. The uid in the patch sees to it that no namesake loses them. */
 async function disown(
   deps: CollectorDeps,
   node: Known,
   owners: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<void> {
-  const ownerReferences = [...owners].map((uid) => ({ $patch: "delete", uid }));
-  await patchMetadata(deps, node, "strategic", { uid: node.uid, ownerReferences }, signal);
+  await changeMetadata(deps, node, signal, ({ ownerReferences = [] }) => {
+    const others = ownerReferences.filter(({ uid }) => !owners.has(uid));
+    return others.length === ownerReferences.length ? undefined : { ownerReferences: others };
+  });
 }
 
-async function unblockOwners(
-  deps: CollectorDeps,
-  node: Known,
-  references: readonly OwnerReference[],
-  signal: AbortSignal,
-): Promise<void> {
-  const ownerReferences = references.map((reference) => ({ ...reference, blockOwnerDeletion: false }));
-  await patchMetadata(deps, node, "strategic", { uid: node.uid, ownerReferences }, signal);
+async function unblockOwners(deps: CollectorDeps, node: Known, signal: AbortSignal): Promise<void> {
+  await changeMetadata(deps, node, signal, ({ ownerReferences = [] }) => ({
+    ownerReferences: ownerReferences.map((reference) => ({ ...reference, blockOwnerDeletion: false })),
+  }));
 }
 
 async function removeFinalizer(
@@ -190,26 +189,31 @@ async function removeFinalizer(
   finalizer: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const live = await deps.owners.live(node.kind, node, signal);
-  const { uid, resourceVersion, finalizers = [] } = live ?? {};
-  if (uid !== node.uid || !finalizers.includes(finalizer)) return;
-  const others = finalizers.filter((other) => other !== finalizer);
-  await patchMetadata(deps, node, "merge", { resourceVersion, finalizers: others }, signal);
+  await changeMetadata(deps, node, signal, ({ finalizers = [] }) =>
+    finalizers.includes(finalizer) ? { finalizers: finalizers.filter((other) => other !== finalizer) } : undefined,
+  );
 }
 
-async function patchMetadata(
-  { client, look }: CollectorDeps,
+/** Throws when others change the object each time that it is about to be written; nothing is done when it is gone. */
+async function changeMetadata(
+  { client, owners }: CollectorDeps,
   node: Known,
-  type: "strategic" | "merge",
-  metadata: object,
   signal: AbortSignal,
+  change: (live: ObjectMeta) => Partial<ObjectMeta> | undefined,
 ): Promise<void> {
-  try {
-    await client.patch(metadataOnly(node.kind), node, type, { metadata }, { signal });
-  } catch (error) {
-    const code = codeOf(error);
-    if (code === 409) look(node.uid);
-    else if (code !== 404) throw error;
+  for (let attempt = 1; ; attempt++) {
+    const live = await owners.live(node.kind, node, signal);
+    const changed = live?.uid === node.uid ? change(live) : undefined;
+    if (live === undefined || changed === undefined) return;
+    const metadata = { resourceVersion: live.resourceVersion, ...changed };
+    try {
+      await client.patch(metadataOnly(node.kind), node, "merge", { metadata }, { signal });
+      return;
+    } catch (error) {
+      const code = codeOf(error);
+      if (code === 404) return;
+      if (code !== 409 || attempt === ATTEMPTS_MAX) throw error;
+    }
   }
 }
 

@@ -18,6 +18,7 @@ export type Owner =
 export class OwnerLookup {
   readonly #scheme: Scheme;
   readonly #client: Client;
+  /** Uids of those known to be gone, and places where they were looked for in vain. */
   readonly #absent = new Set<string>();
 
   constructor(scheme: Scheme, client: Client) {
@@ -27,6 +28,7 @@ export class OwnerLookup {
 
   /** The owner that an object in this namespace names. Throws when its kind is not known. */
   async find(reference: OwnerReference, namespaceOfDependent: string, signal: AbortSignal): Promise<Owner> {
+    if (this.#absent.has(reference.uid)) return { state: "absent" };
     const kind = this.#kindOf(reference);
     if (kind.namespaced && namespaceOfDependent === "") return { state: "impossible" };
     const namespace = kind.namespaced ? namespaceOfDependent : "";
@@ -52,9 +54,9 @@ export class OwnerLookup {
     }
   }
 
-  /** The object is known to be gone for good. */
-  isGone(kind: Kind, { name = "", namespace = "", uid = "" }: ObjectMeta): void {
-    this.#remember(keyOf(kind, namespace, name, uid));
+  /** The object is known to be gone for good, wherever it was said to be. */
+  isGone(uid: string): void {
+    this.#remember(uid);
   }
 
   #kindOf({ apiVersion, kind }: OwnerReference): Kind {

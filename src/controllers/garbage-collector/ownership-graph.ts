@@ -90,10 +90,10 @@ export class OwnershipGraph {
     this.#prune(node);
   }
 
-  /** The object is not there, or no longer. Returns whether it is an owner: then what names it is to be looked at. */
-  forget(uid: string): boolean {
+  /** The object is not there, or no longer: what names it as its owner is to be looked at. */
+  forget(uid: string): void {
     const node = this.#nodes.get(uid);
-    if (node === undefined) return false;
+    if (node === undefined) return;
     for (const reference of node.owners) this.#unlink(node, reference);
     node.owners = NONE;
     node.kind = undefined;
@@ -101,14 +101,19 @@ export class OwnershipGraph {
     for (const dependent of node.dependents ?? []) this.#handlers.look(dependent.uid);
     // An owner is remembered as long as somebody names it.
     this.#prune(node);
-    return this.#nodes.has(uid);
   }
 
   /** All objects of the kind that are there. */
   retain(kind: Kind, uids: ReadonlySet<string>): void {
-    for (const node of [...this.#nodes.values()]) {
-      if (node.kind !== undefined && isSameKind(node.kind, kind) && !uids.has(node.uid)) this.forget(node.uid);
+    for (const uid of this.uidsOf(kind)) if (!uids.has(uid)) this.forget(uid);
+  }
+
+  uidsOf(kind: Kind): readonly string[] {
+    const found: string[] = [];
+    for (const node of this.#nodes.values()) {
+      if (node.kind !== undefined && isSameKind(node.kind, kind)) found.push(node.uid);
     }
+    return found;
   }
 
   #add(uid: string): Node {
