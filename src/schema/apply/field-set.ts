@@ -17,7 +17,8 @@ export interface FieldSet {
 export const SELF = ".";
 /** What stands below an element that has nothing below it. */
 export const LEAF: FieldSet = Object.freeze({});
-export const noFields: FieldSet = LEAF;
+/** A set of nothing. */
+export const noFields: FieldSet = Object.freeze({});
 
 export type MutableFieldSet = Record<string, FieldSet>;
 

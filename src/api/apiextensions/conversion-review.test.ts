@@ -1,0 +1,29 @@
+import t from "tap";
+import { decode } from "../../schema/decode.ts";
+import { encodeJson, parseJson } from "../../schema/json.ts";
+import { conversionReview } from "./conversion-review.ts";
+
+const about = { kind: "ConversionReview", apiVersion: "apiextensions.k8s.io/v1" };
+const object = {
+  apiVersion: "stable.example.com/v2",
+  kind: "CronTab",
+  metadata: { name: "night" },
+  spec: { any: [1] },
+};
+
+t.test("conversionReview keeps the objects within as they are", (t) => {
+  const question = { ...about, request: { uid: "u", desiredAPIVersion: "stable.example.com/v2", objects: [object] } };
+  const answer = { ...about, response: { uid: "u", convertedObjects: [object], result: { status: "Success" } } };
+  for (const review of [question, answer]) {
+    const { value, errors } = decode(conversionReview, review);
+    t.same(errors, []);
+    t.match(parseJson(encodeJson(conversionReview, value)).value, review);
+  }
+  t.end();
+});
+
+t.test("conversionReview says what is wrong with an answer", (t) => {
+  const { errors } = decode(conversionReview, { ...about, response: { uid: 5, convertedObjects: object } });
+  t.ok(errors.length > 0);
+  t.end();
+});
