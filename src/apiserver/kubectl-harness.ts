@@ -26,8 +26,9 @@ function kubectls(): readonly string[] {
 /** The words after `kubectl`, split at blanks, and what it says on either stream. `DIR` holds the files. */
 export type Said = readonly [words: string, expected: RegExp];
 
-/** Each kubectl has a server of its own, and types the cases in order. */
-export function tryKubectls(cases: readonly Said[], files: Readonly<Record<string, string>>): void {
+/** Each kubectl has a server of its own, and types the cases in order; who edits types what `edit` tells sed. */
+export function tryKubectls(cases: readonly Said[], files: Readonly<Record<string, string>>, edit = ""): void {
+  const env = { ...process.env, KUBE_EDITOR: `sed -i ${edit}` };
   const found = kubectls();
   if (found.length === 0) t.comment("kubectl is not on this machine: its checks are left out");
   for (const kubectl of found) {
@@ -53,7 +54,7 @@ export function tryKubectls(cases: readonly Said[], files: Readonly<Record<strin
         const asked = words.replaceAll("DIR", dir).split(" ");
         const args = [`--kubeconfig=${config}`, `--cache-dir=${join(dir, "cache")}`, ...asked];
         // What kubectl says, on whichever stream, is what counts.
-        const said = await run(kubectl, args, { timeout: KUBECTL_TIMEOUT_MS }).catch((error) => error);
+        const said = await run(kubectl, args, { timeout: KUBECTL_TIMEOUT_MS, env }).catch((error) => error);
         t.match(`${said.stdout}${said.stderr}`, expected, words);
       }
     });
