@@ -9,7 +9,7 @@ import t from "tap";
 import { writeKubeconfig } from "../client/kubeconfig.ts";
 import { systemClock } from "../std/clock.ts";
 import { silentLogger } from "../std/log.ts";
-import { defaultConfig } from "./config.ts";
+import { type ApiServerConfig, defaultConfig } from "./config.ts";
 import { startApiServer } from "./server.ts";
 
 const run = promisify(execFile);
@@ -23,11 +23,19 @@ function kubectls(): readonly string[] {
   return [...new Set([...named, ...onPath.filter(existsSync).slice(0, 1)])];
 }
 
-/** The words after `kubectl`, split at blanks, and what it says on either stream. `DIR` holds the files. */
+/**
+ * The words after `kubectl`, split at blanks, and what it says on either stream. `DIR` holds the files; what a named
+ * group of an answer matched stands for its name in later words.
+ */
 export type Said = readonly [words: string, expected: RegExp];
 
 /** Each kubectl has a server of its own, and types the cases in order; who edits types what `edit` tells sed. */
-export function tryKubectls(cases: readonly Said[], files: Readonly<Record<string, string>>, edit = ""): void {
+export function tryKubectls(
+  cases: readonly Said[],
+  files: Readonly<Record<string, string>>,
+  edit = "",
+  settings: Partial<ApiServerConfig> = {},
+): void {
   const env = { ...process.env, KUBE_EDITOR: `sed -i ${edit}` };
   const found = kubectls();
   if (found.length === 0) t.comment("kubectl is not on this machine: its checks are left out");
@@ -42,6 +50,7 @@ export function tryKubectls(cases: readonly Said[], files: Readonly<Record<strin
           serving: { ...defaultConfig.serving, certDir: dir },
           authentication: { ...defaultConfig.authentication, tokenFile: join(dir, "tokens") },
           authorizationModes: ["Node", "RBAC"],
+          ...settings,
         },
         { clock: systemClock, log: silentLogger },
       );
@@ -50,12 +59,15 @@ export function tryKubectls(cases: readonly Said[], files: Readonly<Record<strin
       const address = `https://127.0.0.1:${server.address.port}`;
       await writeKubeconfig(config, { server: address, cluster: "c", user: "u", token: "secret", ca });
       for (const [name, text] of Object.entries(files)) await writeFile(join(dir, name), text);
+      const known = new Map([["DIR", dir]]);
       for (const [words, expected] of cases) {
-        const asked = words.replaceAll("DIR", dir).split(" ");
+        const asked = [...known].reduce((text, [name, value]) => text.replaceAll(name, value), words).split(" ");
         const args = [`--kubeconfig=${config}`, `--cache-dir=${join(dir, "cache")}`, ...asked];
         // What kubectl says, on whichever stream, is what counts.
         const said = await run(kubectl, args, { timeout: KUBECTL_TIMEOUT_MS, env }).catch((error) => error);
-        t.match(`${said.stdout}${said.stderr}`, expected, words);
+        const answer = `${said.stdout}${said.stderr}`;
+        t.match(answer, expected, words);
+        for (const [name, value] of Object.entries(expected.exec(answer)?.groups ?? {})) known.set(name, value);
       }
     });
   }
