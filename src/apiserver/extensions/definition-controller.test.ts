@@ -91,6 +91,9 @@ t.test("serveDefinitions() lets requests and watches of before an update end, an
   const answer = await f.ask(`GET ${older}/a`);
   t.match(answer.json, { apiVersion: "stable.example.com/v1beta1", spec: { cronSpec: "* * * * *" } });
   t.match(answer.headers.warning, /stable.example.com\/v1beta1 CronTab is deprecated/);
+  const young = { ...crontab("b", { cronSpec: "2 * * * *" }), apiVersion: "stable.example.com/v1beta1" };
+  t.equal((await f.ask(`POST ${older}`, { body: young })).status, 201);
+  t.match((await f.ask(`GET ${CRONTABS}/b`)).json, { apiVersion: "stable.example.com/v1", spec: { zone: "UTC" } });
   const { json: group } = await f.ask("GET /apis/stable.example.com");
   t.match(group, { preferredVersion: { version: "v1" }, versions: [{ version: "v1" }, { version: "v1beta1" }] });
 });

@@ -1,0 +1,42 @@
+import t from "tap";
+import { customKind } from "./apiextensions/custom-kind.ts";
+import { definitionOf } from "./apiextensions/fixture.ts";
+import { builtinScheme } from "./builtin.ts";
+
+const schema = { openAPIV3Schema: { type: "object" } };
+const widgets = "example.com/widgets";
+
+t.test(
+  "Scheme.define() replaces all versions of a resource, the preferred first, and counts the changes",
+  async (t) => {
+    const scheme = builtinScheme();
+    const own = scheme.kinds();
+    const before = scheme.changes;
+    const definition = definitionOf({ name: "v1beta1", schema }, { name: "v1", schema });
+    scheme.define(widgets, [customKind(definition, "v1beta1"), customKind(definition, "v1")]);
+    t.not(scheme.changes, before);
+    t.same(
+      scheme
+        .kinds()
+        .slice(own.length)
+        .map(({ version }) => version),
+      ["v1", "v1beta1"],
+    );
+    const next = customKind(definition, "v1");
+    scheme.define(widgets, [next]);
+    t.equal(scheme.byResource("example.com", "v1", "widgets"), next);
+    t.equal(scheme.byKind("example.com", "v1beta1", "Widget"), undefined);
+    scheme.define(widgets, []);
+    t.same(scheme.kinds(), own);
+  },
+);
+
+t.test("Scheme.define() leaves all as it was when a name is taken", async (t) => {
+  const scheme = builtinScheme();
+  const kind = customKind(definitionOf({ name: "v1", schema }), "v1");
+  scheme.define(widgets, [kind]);
+  const rival = { ...kind, plural: "rivals" };
+  t.throws(() => scheme.define("example.com/rivals", [rival]), /twice/);
+  t.equal(scheme.byKind("example.com", "v1", "Widget"), kind);
+  t.equal(scheme.byResource("example.com", "v1", "rivals"), undefined);
+});

@@ -1,0 +1,41 @@
+import t from "tap";
+import { customKind } from "../../api/apiextensions/custom-kind.ts";
+import { widgets } from "../../api/apiextensions/fixture.ts";
+import { Scheme } from "../../api/scheme.ts";
+import { Registries } from "../../registry/registries.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { seededRandom } from "../../std/random.ts";
+import { createMemoryStore } from "../../storage/memory.ts";
+import type { Revision } from "../../storage/store.ts";
+import { ServedKind } from "./served-kind.ts";
+
+t.test("ServedKind keeps its registry until the requests that have begun are answered", async (t) => {
+  const clock = new FakeClock();
+  await using store = createMemoryStore({ clock });
+  const deps = { store, prefix: "/registry", clock, random: seededRandom(1), log: silentLogger };
+  await using registries = new Registries(new Scheme(), deps);
+  const served = new ServedKind(
+    customKind(widgets({}), "v1"),
+    { terminating: false, unconvertible: undefined },
+    registries,
+  );
+  const { cache } = served.registry;
+  const answered = Promise.withResolvers<void>();
+  const request = served.during(async () => {
+    await answered.promise;
+    await cache.ready();
+    return "as it began";
+  });
+  let retired = false;
+  const retiring = served.retire().then(() => {
+    retired = true;
+  });
+  t.equal(served.retired.aborted, true, "watches end at once");
+  await Promise.resolve();
+  t.equal(retired, false);
+  answered.resolve();
+  t.equal(await request, "as it began");
+  await retiring;
+  await t.rejects(cache.waitFor((cache.revision() + 1) as Revision), { code: "closed" });
+});
