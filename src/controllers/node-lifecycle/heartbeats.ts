@@ -5,7 +5,7 @@ import type { Clock } from "../../std/clock.ts";
 import { DueTimes } from "../../std/due-times.ts";
 
 /** How long a node may be silent, and a new one that has never said anything. */
-const GRACE_MS = 40_000;
+const GRACE_MS = 50_000;
 const STARTUP_GRACE_MS = 60_000;
 
 /**
