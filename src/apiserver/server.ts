@@ -202,10 +202,10 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
     stop();
     await feeding;
     await definitions?.ended;
-    await custom[Symbol.asyncDispose]();
     await repairing?.repaired;
     await agents[Symbol.asyncDispose]();
     await registries[Symbol.asyncDispose]();
+    await custom[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
   };
   try {

@@ -4,6 +4,7 @@ import type { HttpResponse } from "../../http/message.ts";
 import { parseMediaType } from "../../http/negotiate.ts";
 import { Router } from "../../http/router.ts";
 import type { Admit } from "../../registry/create.ts";
+import type { Revision } from "../../storage/store.ts";
 import type { RequestContext } from "../context.ts";
 import { unsupportedBody } from "../resources/body.ts";
 import { addKindRoutes, type ExtraHandlers, type Route, spellings } from "../resources/routes.ts";
@@ -17,6 +18,8 @@ export interface CustomRoutesOptions {
   readonly aliases: boolean;
   readonly extra: ExtraHandlers;
 }
+
+const ANY = 0 as Revision;
 
 /** Resolves with undefined for a path that belongs to no custom resource. */
 export type AnswerCustom = (context: RequestContext) => Promise<HttpResponse | undefined>;
@@ -45,7 +48,8 @@ export function customRoutes(options: CustomRoutesOptions): AnswerCustom {
       }
       checkBody(context);
       // Its history begins before the first write, so that a client may watch from there.
-      await served.registry.cache.ready();
+      const { cache } = served.registry;
+      if (!cache.shows(ANY)) await cache.waitFor(ANY, context.signal);
       return await match.value(context, match.params);
     });
   };

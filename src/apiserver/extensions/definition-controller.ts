@@ -14,6 +14,7 @@ import { change } from "../../registry/change.ts";
 import { tracked } from "../../registry/field-tracking.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry, Scope } from "../../registry/registry.ts";
+import { aborted } from "../../std/aborted.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { registerCustomApis } from "./custom-api-services.ts";
@@ -94,7 +95,7 @@ class DefinitionController {
 
   async #watch(): Promise<void> {
     const { cache, objects } = this.#registry;
-    await cache.ready();
+    await Promise.race([cache.ready(), aborted(this.#deps.signal)]);
     for (const name of this.#deps.custom.names()) if (this.#find(name) === undefined) this.#deps.custom.withdraw(name);
     const prefix = objects.prefix();
     let started = false;
