@@ -33,6 +33,7 @@ export const limitRangeKind: Kind<LimitRange> = {
   selectableFields: {},
   strategy: {
     namesItself: true,
+    allowCreateOnUpdate: true,
     setDefaults: ({ spec, ...object }) =>
       spec === undefined ? object : { ...object, spec: { ...spec, limits: spec.limits.map(withDefaults) } },
     validate: validateLimitRange,

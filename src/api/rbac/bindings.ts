@@ -61,6 +61,7 @@ export function bindingStrategy<T extends Binding>(roles: readonly string[], nam
       ...validateRoleRef(roleRef, roles),
       ...subjects.flatMap((subject, i) => validateSubject(subject, index("subjects", i), namespaced)),
     ],
+    allowCreateOnUpdate: true,
     // Who may write a binding has been checked against its role: another role is another binding.
     validateUpdate: (next, previous) =>
       deepEqual(next.roleRef, previous.roleRef) ? [] : [invalidField("roleRef", next.roleRef, "cannot change roleRef")],

@@ -46,6 +46,6 @@ export const clusterRoleKind: Kind<ClusterRole> = {
   schema: clusterRole,
   columns: [nameColumn, createdAtColumn],
   selectableFields: {},
-  strategy: { validate },
+  strategy: { validate, allowCreateOnUpdate: true },
   nameForm: pathSegment,
 };

@@ -20,6 +20,6 @@ export const roleKind: Kind<Role> = {
   schema: role,
   columns: [nameColumn, createdAtColumn],
   selectableFields: {},
-  strategy: { validate: ({ rules = [] }) => validatePolicyRules(rules, true) },
+  strategy: { validate: ({ rules = [] }) => validatePolicyRules(rules, true), allowCreateOnUpdate: true },
   nameForm: pathSegment,
 };

@@ -178,17 +178,24 @@ async function removeOne(
 }
 
 export const deleteObjects: ResourceHandler = async (target, context, params) => {
-  const options = await readDeleteOptions(target, context);
+  // Here a version says from when to list, not what an object must have.
+  const query = new URLSearchParams(context.info.query);
+  query.delete("resourceVersion");
+  const options = await readDeleteOptions(target, context, query);
   const answering = answeringOf(target, context, "list");
   const scope = scopeOf(target, context, params);
   const page = await removeCollection(target.registry, scope, listQuery(context.info.query), options);
   return listResponse(target.kind, page, answering);
 };
 
-async function readDeleteOptions({ kind }: Target, context: RequestContext): Promise<DeleteOptions> {
+async function readDeleteOptions(
+  { kind }: Target,
+  context: RequestContext,
+  query = context.info.query,
+): Promise<DeleteOptions> {
   const expected = { group: "", version: "v1", kind: "DeleteOptions", schema: deleteOptionsSchema };
   const sent = await readOptional<SentOptions>(context, expected);
-  const options = deleteOptions(context.info.query, sent);
+  const options = deleteOptions(query, sent);
   const { deletionWarning } = kind.strategy;
   if (deletionWarning !== undefined && options.propagationPolicy === undefined) context.warnings.push(deletionWarning);
   return options;
