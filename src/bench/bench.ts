@@ -30,6 +30,19 @@ const rows: Row[] = [];
 
 async function measure(program: readonly string[]): Promise<void> {
   await using cluster = await TestCluster.create({ program });
+  try {
+    await measureCluster(cluster);
+  } catch (error) {
+    throw new Error(`Cannot measure the cluster, which said at last:\n${cluster.log().slice(-LOG_SHOWN)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Bytes of a cluster's log that explain why it could not be measured. */
+const LOG_SHOWN = 4096;
+
+async function measureCluster(cluster: TestCluster): Promise<void> {
   await measureStart(cluster);
   await sleep(5000);
   await measureIdle(cluster, Number(options["idle-seconds"]));

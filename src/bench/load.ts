@@ -18,6 +18,8 @@ export class Connection implements Disposable {
 
   constructor({ server, ca, cert, key }: Credentials) {
     this.#session = connect(server, { ca, cert, key });
+    // Each request fails with the session, and says so.
+    this.#session.on("error", () => {});
   }
 
   request(method: string, path: string, body?: unknown, onText?: (text: string) => void): Promise<Reply> {
