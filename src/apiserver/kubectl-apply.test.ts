@@ -46,9 +46,9 @@ const cases: readonly Said[] = [
   ],
   ["apply --server-side --field-manager=other --force-conflicts -f DIR/two.yaml", /serverside-applied/],
   ["get configmap settings -o jsonpath={.data.a}", /^2$/],
-  ["get configmap settings -o yaml", /^(?!.*managedFields)/s],
-  ["get configmap settings -o yaml --show-managed-fields", /managedFields:\n.*f:a: \{\}\n.*manager: other\n/s],
-  ["apply --server-side -f DIR/typo.yaml", /\.dat: field not declared in schema/],
+  ["1.27: get configmap settings -o yaml", /^(?!.*managedFields)/s],
+  ["1.27: get configmap settings -o yaml --show-managed-fields", /managedFields:\n.*f:a: \{\}\n.*manager: other\n/s],
+  ["1.27: apply --server-side -f DIR/typo.yaml", /\.dat: field not declared in schema/],
   ["delete configmap settings", /deleted/],
   // From apply by the client to apply by the server.
   ["apply -f DIR/web.yaml", /deployment\.apps\/web created/],
@@ -56,7 +56,7 @@ const cases: readonly Said[] = [
   ["get deployment web -o jsonpath={.metadata.managedFields[*].manager}", /^kubectl-client-side-apply$/],
   ["apply --server-side -f DIR/web-scaled.yaml", /deployment\.apps\/web serverside-applied/],
   [
-    "get deployment web -o jsonpath={.spec.replicas}:{.metadata.managedFields[*].manager}:{.metadata.managedFields[*].operation}",
+    "1.27: get deployment web -o jsonpath={.spec.replicas}:{.metadata.managedFields[*].manager}:{.metadata.managedFields[*].operation}",
     // The annotation has an applier of its own from then on.
     /^3:(?:kubectl kubectl-last-applied|kubectl-last-applied kubectl):Apply Apply$/,
   ],
@@ -70,8 +70,8 @@ const cases: readonly Said[] = [
     "apply --server-side -f DIR/web-scaled.yaml",
     /conflict with "kubectl" with subresource "scale" using apps\/v1: \.spec\.replicas/,
   ],
-  ["apply --server-side -f DIR/web-free.yaml", /serverside-applied/],
-  ["get deployment web -o jsonpath={.spec.replicas}:{.spec.revisionHistoryLimit}", /^5:3$/],
+  ["1.27: apply --server-side -f DIR/web-free.yaml", /serverside-applied/],
+  ["1.27: get deployment web -o jsonpath={.spec.replicas}:{.spec.revisionHistoryLimit}", /^5:3$/],
   // One object, two spellings of its group.
   ["apply --server-side -f DIR/ours.yaml", /lease\.coordination\.svc\.io\/mine serverside-applied/],
   ["apply --server-side --field-manager=other -f DIR/theirs.yaml", /conflict with "kubectl": \.spec\.holderIdentity/],

@@ -33,7 +33,7 @@ tryKubectls(
   [
     ...made,
     ["delete replicaset owner", /replicaset\.apps "owner" deleted/],
-    ["wait --for=delete configmap/child --timeout=20s", /condition met|not found|^$/],
+    ["1.27: wait --for=delete configmap/child --timeout=20s", /condition met|not found|^$/],
     ["get configmap child", /configmaps "child" not found/],
     ...made,
     ["delete replicaset owner --cascade=foreground", /replicaset\.apps "owner" deleted/],
@@ -44,7 +44,7 @@ tryKubectls(
     // Nobody owns it any more.
     ...made,
     ["delete replicaset owner --cascade=background --wait=false", /replicaset\.apps "owner" deleted/],
-    ["wait --for=delete configmap/child --timeout=20s", /condition met|not found|^$/],
+    ["1.27: wait --for=delete configmap/child --timeout=20s", /condition met|not found|^$/],
     ["get serviceaccount default -o name", /^serviceaccount\/default$/m],
     ["get configmap kube-root-ca.crt -o jsonpath={.data}", /BEGIN/],
   ],

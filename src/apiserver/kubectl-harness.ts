@@ -25,7 +25,8 @@ function kubectls(): readonly string[] {
 
 /**
  * The words after `kubectl`, split at blanks, and what it says on either stream. `DIR` holds the files; what a named
- * group of an answer matched stands for its name in later words.
+ * group of an answer matched stands for its name in later words. `1.27: ` before the words says that older kubectls do
+ * not know them, or say it otherwise; what follows from them says so too.
  */
 export type Said = readonly [words: string, expected: RegExp];
 
@@ -60,7 +61,10 @@ export function tryKubectls(
       await writeKubeconfig(config, { server: address, cluster: "c", user: "u", token: "secret", ca });
       for (const [name, text] of Object.entries(files)) await writeFile(join(dir, name), text);
       const known = new Map([["DIR", dir]]);
-      for (const [words, expected] of cases) {
+      const minor = await minorOf(kubectl);
+      for (const [written, expected] of cases) {
+        const [, since = "0", words = ""] = /^(?:1\.(\d+): )?(.*)$/s.exec(written) ?? [];
+        if (minor < Number(since)) continue;
         const asked = [...known].reduce((text, [name, value]) => text.replaceAll(name, value), words).split(" ");
         const args = [`--kubeconfig=${config}`, `--cache-dir=${join(dir, "cache")}`, ...asked];
         // What kubectl says, on whichever stream, is what counts.
@@ -71,4 +75,10 @@ export function tryKubectls(
       }
     });
   }
+}
+
+async function minorOf(kubectl: string): Promise<number> {
+  const { stdout } = await run(kubectl, ["version", "--client", "-o", "json"], { timeout: KUBECTL_TIMEOUT_MS });
+  const { clientVersion } = JSON.parse(stdout) as { readonly clientVersion: { readonly minor: string } };
+  return Number.parseInt(clientVersion.minor, 10);
 }

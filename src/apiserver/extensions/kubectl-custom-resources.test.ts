@@ -48,7 +48,7 @@ const cases: readonly Said[] = [
   ["apply -f DIR/night.yaml", /crontab\.stable\.example\.com\/night created/],
   ["apply -f DIR/night.yaml", /night unchanged/],
   ["apply -f DIR/wrong.yaml", /spec\.cronSpec: Invalid value: "never".*\n.*spec\.replicas: Invalid value: 12/],
-  ["apply -f DIR/typo.yaml", /unknown field "spec\.imgae"/],
+  ["1.27: apply -f DIR/typo.yaml", /unknown field "spec\.imgae"/],
   ["get ct", /NAME +SPEC +REPLICAS +AGE\nnight +0 3 \* \* \* +1 +\d+s/],
   ["get ct -o wide", /IMAGE +AGE\n.* sweep:1 /],
   ["get all", /crontab\.stable\.example\.com\/night/],
@@ -59,7 +59,7 @@ const cases: readonly Said[] = [
     "explain ct",
     /KIND: +CronTab\nVERSION: +(?:stable.example.com\/)?v1\n\nDESCRIPTION:\n +Runs a command again and again/,
   ],
-  ["explain ct.spec.cronSpec --output=plaintext-openapiv2", /Five fields, as crontab\(5\) has them/],
+  ["1.27: explain ct.spec.cronSpec --output=plaintext-openapiv2", /Five fields, as crontab\(5\) has them/],
   ["explain ct.spec.cronSpec", /Five fields, as crontab\(5\) has them/],
   ["explain crontabs --api-version=stable.example.com/v1beta1 --recursive", /cronSpec\t<string>/],
   ["apply -f DIR/night-later.yaml", /night configured/],
@@ -70,9 +70,9 @@ const cases: readonly Said[] = [
   ["scale --replicas=3 ct night", /night scaled/],
   ["scale --replicas=9 --current-replicas=4 ct night", /Expected replicas to be 4, was 3/],
   ["get ct night -o jsonpath={.spec.replicas}:{.metadata.generation}", /^3:4$/],
-  ['patch ct night --subresource=status --type=merge -p {"status":{"replicas":3}}', /night patched/],
-  ["get ct night -o jsonpath={.status.replicas}:{.metadata.generation}", /^3:4$/],
-  ["get ct night --subresource=scale -o jsonpath={.kind}:{.status.replicas}", /^Scale:3$/],
+  ['1.27: patch ct night --subresource=status --type=merge -p {"status":{"replicas":3}}', /night patched/],
+  ["1.27: get ct night -o jsonpath={.status.replicas}:{.metadata.generation}", /^3:4$/],
+  ["1.27: get ct night --subresource=scale -o jsonpath={.kind}:{.status.replicas}", /^Scale:3$/],
   [
     'patch ct night --type=json -p [{"op":"replace","path":"/spec/replicas","value":8},{"op":"remove","path":"/spec/image"}]',
     /many replicas need an image/,
@@ -89,7 +89,7 @@ const cases: readonly Said[] = [
   ["get ct night-server -o jsonpath={.metadata.managedFields[*].manager}", /^(?:kubectl other|other kubectl)$/],
   ["apply -f DIR/crontabs-named.yaml", /crontabs\.stable\.example\.com configured/],
   ["get ct night -o name", /night/],
-  ["explain ct.spec.title", /FIELD: title/],
+  ["1.27: explain ct.spec.title", /FIELD: title/],
   ["describe crd crontabs.stable.example.com", /Stored Versions:\n +v1\n/],
   ["get crd crontabs.stable.example.com", /NAME +CREATED AT\ncrontabs\.stable\.example\.com +20/],
   ["apply -f DIR/certificates.yaml --server-side", /certificates\.pki\.example\.com serverside-applied/],
@@ -104,11 +104,11 @@ const cases: readonly Said[] = [
   ["apply -f DIR/web-more.yaml", /web configured/],
   ['patch cert web --type=merge -p {"spec":{"secretName":"other"}}', /secretName cannot be changed/],
   [
-    'patch cert web --subresource=status --type=merge -p {"status":{"conditions":[{"type":"Ready","status":"True"}]}}',
+    '1.27: patch cert web --subresource=status --type=merge -p {"status":{"conditions":[{"type":"Ready","status":"True"}]}}',
     /patched/,
   ],
-  ["get certs", /NAME +READY +SECRET +AGE\nweb +True +web-tls/],
-  ["wait --for=condition=Ready --timeout=5s cert/web", /condition met/],
+  ["1.27: get certs", /NAME +READY +SECRET +AGE\nweb +True +web-tls/],
+  ["1.27: wait --for=condition=Ready --timeout=5s cert/web", /condition met/],
   ["explain certificate.spec.issuerRef", /Who signs it/],
   ["create namespace later", /created/],
   [
@@ -124,7 +124,7 @@ const cases: readonly Said[] = [
   ["delete crd crontabs.stable.example.com", /"crontabs\.stable\.example\.com" deleted/],
   ["get ct", /doesn't have a resource type "ct"|could not find the requested resource/],
   ["delete -f DIR/certificates.yaml", /deleted/],
-  ["get certs", /doesn't have a resource type "certs"|could not find the requested resource/],
+  ["1.27: get certs", /doesn't have a resource type "certs"|could not find the requested resource/],
 ];
 
 tryKubectls(cases, files, "s/sweep:1/sweep:2/");

@@ -5,14 +5,14 @@ const cases: readonly Said[] = [
   ["explain pods", /KIND: +Pod\nVERSION: +v1\n\nDESCRIPTION:\n +Containers that run together on one node/],
   ["explain pod.spec.containers", /imagePullPolicy\t<string>\n(?: +enum: .*\n)? +When the image is fetched/],
   ["explain pod.spec.containers.livenessProbe.httpGet", /path\t<string>\n +The path of the page\./],
-  ["explain pod.spec --recursive", /containers\t<\[\]Container>.*\n(?:.*\n)* +livenessProbe\t<Probe>/],
-  ["explain deployment.spec.strategy.rollingUpdate", /maxSurge\t<IntOrString>\n(?:.*\n)? .*25% by default/],
+  ["1.27: explain pod.spec --recursive", /containers\t<\[\]Container>.*\n(?:.*\n)* +livenessProbe\t<Probe>/],
+  ["1.27: explain deployment.spec.strategy.rollingUpdate", /maxSurge\t<IntOrString>\n(?:.*\n)? .*25% by default/],
   ["explain --api-version=autoscaling/v1 hpa.spec", /targetCPUUtilizationPercentage/],
-  ["explain networkpolicies.networking.svc.io.spec.ingress", /GROUP: +networking\.svc\.io/],
+  ["1.27: explain networkpolicies.networking.svc.io.spec.ingress", /GROUP: +networking\.svc\.io/],
   ["explain customresourcedefinitions.spec.versions.schema", /openAPIV3Schema/],
   // As kubectl before 1.27 asks: version 2, in protobuf.
   [
-    "explain pod.spec.containers --output=plaintext-openapiv2",
+    "1.27: explain pod.spec.containers --output=plaintext-openapiv2",
     /imagePullPolicy\t<string>\n +When the image is fetched/,
   ],
   ["explain pod.spec.nothing", /field "nothing" does not exist/],
