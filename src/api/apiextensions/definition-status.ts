@@ -10,6 +10,7 @@ import type {
   CustomResourceDefinitionCondition,
   CustomResourceDefinitionNames,
   CustomResourceDefinitionStatus,
+  CustomResourceDefinitionVersion,
 } from "./custom-resource-definition.ts";
 
 type Condition = Omit<CustomResourceDefinitionCondition, "lastTransitionTime">;
@@ -134,7 +135,15 @@ function approvalCondition(definition: CustomResourceDefinition): Condition {
   return { type: "KubernetesAPIApprovalPolicyConformant", status, reason, message };
 }
 
-function isTrue(definition: CustomResourceDefinition, type: string): boolean {
+/** The version to list and watch in: what is stored need not be converted. Undefined while nothing is served. */
+export function versionToRead(definition: CustomResourceDefinition): CustomResourceDefinitionVersion | undefined {
+  if (!isTrue(definition, "Established")) return undefined;
+  const served = definition.spec.versions.filter((version) => version.served);
+  return served.find(({ storage }) => storage) ?? served[0];
+}
+
+/** Whether a condition of the definition holds. */
+export function isTrue(definition: CustomResourceDefinition, type: string): boolean {
   return definition.status?.conditions?.some((one) => one.type === type && one.status === "True") === true;
 }
 

@@ -2,6 +2,7 @@
 
 import { customKind } from "../../api/apiextensions/custom-kind.ts";
 import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition.ts";
+import { isTrue } from "../../api/apiextensions/definition-status.ts";
 import type { Kind } from "../../api/kind.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { deepEqual } from "../../schema/equal.ts";
@@ -112,10 +113,6 @@ function isSame(a: CustomResourceDefinition, b: CustomResourceDefinition): boole
 function stateOf(definition: CustomResourceDefinition, version: string): DefinitionState {
   const terminating = isTrue(definition, "Terminating");
   return { terminating, unconvertible: unconvertible(definition, version) };
-}
-
-export function isTrue({ status }: CustomResourceDefinition, type: string): boolean {
-  return status?.conditions?.some((one) => one.type === type && one.status === "True") === true;
 }
 
 /**

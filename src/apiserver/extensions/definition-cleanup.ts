@@ -4,13 +4,12 @@ import type {
   CustomResourceDefinition,
   CustomResourceDefinitionCondition,
 } from "../../api/apiextensions/custom-resource-definition.ts";
-import { CLEANUP_FINALIZER, withCondition } from "../../api/apiextensions/definition-status.ts";
+import { CLEANUP_FINALIZER, isTrue, withCondition } from "../../api/apiextensions/definition-status.ts";
 import { removeCollection } from "../../registry/delete-collection.ts";
 import { list } from "../../registry/list.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/registry.ts";
 import type { Clock } from "../../std/clock.ts";
-import { isTrue } from "./custom-resources.ts";
 
 type Condition = Omit<CustomResourceDefinitionCondition, "lastTransitionTime">;
 type Change = (definition: CustomResourceDefinition, now: string) => CustomResourceDefinition;

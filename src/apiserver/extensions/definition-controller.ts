@@ -6,7 +6,7 @@
  */
 import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition.ts";
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition-kind.ts";
-import { withAcceptedNames, withEstablished } from "../../api/apiextensions/definition-status.ts";
+import { isTrue, withAcceptedNames, withEstablished } from "../../api/apiextensions/definition-status.ts";
 import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
 import { StatusError } from "../../api/status.ts";
 import { MASTERS } from "../../auth/user.ts";
@@ -18,7 +18,7 @@ import { aborted } from "../../std/aborted.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { registerCustomApis } from "./custom-api-services.ts";
-import { type CustomResources, isTrue } from "./custom-resources.ts";
+import type { CustomResources } from "./custom-resources.ts";
 import { cleanUp, needsCleanup } from "./definition-cleanup.ts";
 
 export interface DefinitionDeps {

@@ -1,8 +1,9 @@
 /** Objects, lists and watch events in Kubernetes' protobuf. An object's message is made but once. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
+import { statusAnswer } from "../../api/meta/answers.ts";
 import { listMeta } from "../../api/meta/list-meta.ts";
 import type { Status } from "../../api/status.ts";
-import { binary, int32, list, message, object, optional, string } from "../../schema/define.ts";
+import { binary, message, optional, string } from "../../schema/define.ts";
 import { encodeEnvelope, type Magic } from "../../schema/envelope.ts";
 import { encodeProtobuf } from "../../schema/protobuf.ts";
 import { ReverseWriter, wireBytes } from "../../schema/wire.ts";
@@ -85,28 +86,6 @@ export function protobufFrame(type: string, object: Uint8Array): Buffer {
   return Buffer.concat([length, event]);
 }
 
-const cause = object("meta/v1.StatusCause", {
-  reason: optional(1, string),
-  message: optional(2, string),
-  field: optional(3, string),
-});
-const details = object("meta/v1.StatusDetails", {
-  name: optional(1, string),
-  group: optional(2, string),
-  kind: optional(3, string),
-  causes: optional(4, list(cause)),
-  retryAfterSeconds: optional(5, int32),
-  uid: optional(6, string),
-});
-const statusSchema = object("meta/v1.Status", {
-  metadata: optional(1, listMeta),
-  status: optional(2, string),
-  message: optional(3, string),
-  reason: optional(4, string),
-  details: optional(5, details),
-  code: optional(6, int32),
-});
-
 export function protobufStatus(magic: Magic, status: Status): Uint8Array {
-  return encodeEnvelope(magic, { apiVersion: "v1", kind: "Status" }, encodeProtobuf(statusSchema, status));
+  return encodeEnvelope(magic, { apiVersion: "v1", kind: "Status" }, encodeProtobuf(statusAnswer, status));
 }

@@ -1,5 +1,6 @@
 /** The kinds that definitions of custom resources add, as much of them as is needed to read and delete by metadata. */
 import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition.ts";
+import { versionToRead } from "../../api/apiextensions/definition-status.ts";
 import { allVerbs, type Kind } from "../../api/kind.ts";
 import { svcGroup } from "../../api/scheme.ts";
 import { bareMetadataKind } from "../../client/metadata-only.ts";
@@ -14,11 +15,10 @@ export interface CustomKinds {
 }
 
 /** Undefined while nothing of the definition is served. */
-export function customKindsOf({ spec, status }: CustomResourceDefinition): CustomKinds | undefined {
-  const isEstablished = status?.conditions?.some((one) => one.type === "Established" && one.status === "True");
-  const served = spec.versions.filter((version) => version.served);
-  const watched = served.find(({ storage }) => storage) ?? served[0];
-  if (isEstablished !== true || watched === undefined) return undefined;
+export function customKindsOf(definition: CustomResourceDefinition): CustomKinds | undefined {
+  const { spec, status } = definition;
+  const watched = versionToRead(definition);
+  if (watched === undefined) return undefined;
   const names = status?.acceptedNames?.plural ? status.acceptedNames : spec.names;
   const storageName = `${spec.group}/${names.plural}`;
   const kindOf = (version: string): Kind =>
@@ -39,8 +39,8 @@ export function customKindsOf({ spec, status }: CustomResourceDefinition): Custo
       selectableFields: {},
       strategy: {},
     });
-  const versions = served.map(({ name }) => kindOf(name));
-  return { storageName, versions, watched: versions[served.indexOf(watched)]! };
+  const versions = spec.versions.filter(({ served }) => served).map(({ name }) => kindOf(name));
+  return { storageName, versions, watched: versions.find(({ version }) => version === watched.name)! };
 }
 
 /** Whether two definitions are of the same kinds, as far as they are known here. */
