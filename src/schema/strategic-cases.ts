@@ -31,6 +31,8 @@ export interface MergeCase {
   readonly modified?: unknown;
   readonly twoWayResult?: unknown;
   readonly result?: unknown;
+  /** Of the table about sorting only: the original with its merged lists in order. */
+  readonly sorted?: unknown;
   readonly expectedError?: string;
 }
 

@@ -27,6 +27,30 @@ t.test("strategicDiff() and strategicDiffOf() make the patches that Kubernetes m
   else t.ok(checked >= 229, `${checked} patches`);
 });
 
+t.test("strategicDiff() tells of a new order by order alone, and the patch brings it about", async (t) => {
+  const cases = mergeCases("sortMergeListTestCaseData.yaml");
+  let patches = 0;
+  for (const { description, original, sorted } of cases) {
+    if (isUnkeyed(original)) {
+      t.throws(() => strategicDiff(item, original, sorted), /does not contain declared merge key: name/, description);
+      continue;
+    }
+    const patch = strategicDiff(item, original, sorted);
+    patches++;
+    t.strictSame(strategicMerge(item, original, patch), sorted, description);
+    t.notMatch(JSON.stringify(patch), /\$patch|\$deleteFrom/, `${description}: nothing is deleted for it`);
+    if (deepEqual(original, sorted)) t.strictSame(patch, {}, `${description}: no patch`);
+  }
+  if (cases.length === 0) t.comment("shared/ is not present: 8 cases left out");
+  else t.same([cases.length, patches], [8, 7], "all cases, one of which has items without their key");
+});
+
+/** Kubernetes sorts such lists too, but makes no patch of them. */
+function isUnkeyed(original: unknown): boolean {
+  const { mergingList } = original as { readonly mergingList?: readonly { readonly name?: unknown }[] };
+  return mergingList?.some((one) => one.name === undefined) ?? false;
+}
+
 t.test("strategicDiff() refuses what has no differences to speak of", async (t) => {
   t.throws(() => strategicDiff(item, [], {}), PatchError);
   t.throws(() => strategicDiff(item, { mergingList: [{ value: "x" }] }, { mergingList: [{ name: "a" }] }), PatchError);
