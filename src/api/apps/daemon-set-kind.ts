@@ -18,12 +18,11 @@ import {
 } from "./daemon-set.ts";
 import { containerColumns } from "./pod-controller-columns.ts";
 import {
+  controllerWarnings,
   countingChanges,
-  podNameWarnings,
   prepareForCreate,
   specOf,
   templateDefaults,
-  templateWarnings,
 } from "./pod-controller-strategy.ts";
 import {
   isEmptySelector,
@@ -148,10 +147,7 @@ const strategy: Strategy<DaemonSet> = {
   validate: (object, previous) => (object.spec === undefined ? [] : validateSpec(object.spec, previous?.spec)),
   validateUpdate: (next, previous) =>
     validateImmutableField(next.spec?.selector, previous.spec?.selector, "spec.selector"),
-  warnings: (object, previous) => [
-    ...(previous === undefined ? podNameWarnings(object) : []),
-    ...templateWarnings(object, previous, object.spec?.template, "spec.template"),
-  ],
+  warnings: controllerWarnings,
 };
 
 export const daemonSetKind: Kind<DaemonSet> = {

@@ -19,13 +19,7 @@ import {
   type RollingUpdateDeployment,
 } from "./deployment.ts";
 import { containerColumns } from "./pod-controller-columns.ts";
-import {
-  podNameWarnings,
-  prepareForCreate,
-  specOf,
-  templateDefaults,
-  templateWarnings,
-} from "./pod-controller-strategy.ts";
+import { controllerWarnings, prepareForCreate, specOf, templateDefaults } from "./pod-controller-strategy.ts";
 import {
   isReadable,
   validateKeptRunning,
@@ -160,10 +154,7 @@ const strategy: Strategy<Deployment> = {
   validate: (object, previous) => (object.spec === undefined ? [] : validateSpec(object.spec, previous?.spec)),
   validateUpdate: (next, previous) =>
     validateImmutableField(next.spec?.selector, previous.spec?.selector, "spec.selector"),
-  warnings: (object, previous) => [
-    ...(previous === undefined ? podNameWarnings(object) : []),
-    ...templateWarnings(object, previous, object.spec?.template, "spec.template"),
-  ],
+  warnings: controllerWarnings,
 };
 
 export const deploymentKind: Kind<Deployment> = {

@@ -49,3 +49,14 @@ export function templateWarnings(
   const changed = previous === undefined || object.metadata?.generation !== previous.metadata?.generation;
   return changed && template !== undefined ? podTemplateWarnings(template, path) : [];
 }
+
+/** Warnings of the kinds whose names become part of their pods' names. */
+export function controllerWarnings(
+  object: ApiObject & { readonly spec?: { readonly template?: PodTemplateSpec | undefined } | undefined },
+  previous: ApiObject | undefined,
+): readonly string[] {
+  return [
+    ...(previous === undefined ? podNameWarnings(object) : []),
+    ...templateWarnings(object, previous, object.spec?.template, "spec.template"),
+  ];
+}

@@ -8,12 +8,11 @@ import { labelSelectorText } from "../meta/selector-text.ts";
 import { onlyStatus, statusSubresource } from "../strategy.ts";
 import { containerColumns } from "./pod-controller-columns.ts";
 import {
+  controllerWarnings,
   countingChanges,
-  podNameWarnings,
   prepareForCreate,
   specOf,
   templateDefaults,
-  templateWarnings,
 } from "./pod-controller-strategy.ts";
 import {
   isReadable,
@@ -52,10 +51,7 @@ const strategy: Strategy<ReplicaSet> = {
   validate: (object, previous) => (object.spec === undefined ? [] : validateSpec(object.spec, previous?.spec)),
   validateUpdate: (next, previous) =>
     validateImmutableField(next.spec?.selector, previous.spec?.selector, "spec.selector"),
-  warnings: (object, previous) => [
-    ...(previous === undefined ? podNameWarnings(object) : []),
-    ...templateWarnings(object, previous, object.spec?.template, "spec.template"),
-  ],
+  warnings: controllerWarnings,
 };
 
 export const replicaSetKind: Kind<ReplicaSet> = {

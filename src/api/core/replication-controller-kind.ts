@@ -1,12 +1,11 @@
 import { type FieldError, requiredField } from "../../schema/field-error.ts";
 import { containerColumns } from "../apps/pod-controller-columns.ts";
 import {
+  controllerWarnings,
   countingChanges,
-  podNameWarnings,
   prepareForCreate,
   specOf,
   templateDefaults,
-  templateWarnings,
 } from "../apps/pod-controller-strategy.ts";
 import { validateKeptRunning, validateSelected, validateTemplate } from "../apps/pod-controller-validation.ts";
 import { validateReplicaStatus } from "../apps/replica-status-validation.ts";
@@ -69,10 +68,7 @@ const strategy: Strategy<ReplicationController> = {
   prepareForCreate,
   prepareForUpdate: countingChanges(replicationControllerSpec),
   validate: (object, previous) => (object.spec === undefined ? [] : validateSpec(object.spec, previous?.spec)),
-  warnings: (object, previous) => [
-    ...(previous === undefined ? podNameWarnings(object) : []),
-    ...templateWarnings(object, previous, object.spec?.template, "spec.template"),
-  ],
+  warnings: controllerWarnings,
   orphansDependents: true,
 };
 
