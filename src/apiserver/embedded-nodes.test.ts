@@ -16,13 +16,13 @@ const namespace = "default";
 const holder = "kube-node-lease";
 
 async function beat(client: Client, clock: FakeClock, name: string, ready = "True"): Promise<void> {
-  const node = await client.get(nodeKind, { name }).catch(() => client.create(nodeKind, { metadata: { name } }));
+  await client.get(nodeKind, { name }).catch(() => client.create(nodeKind, { metadata: { name } }));
   const now = timeOf(clock.now());
   const conditions = [
     { type: "Ready", status: ready, reason: "R", message: "", lastHeartbeatTime: now, lastTransitionTime: now },
     { type: "MemoryPressure", status: "False", reason: "R", message: "", lastHeartbeatTime: now },
   ];
-  await client.updateStatus(nodeKind, { ...node, status: { ...node.status, conditions } });
+  await client.patch(nodeKind, { name }, "strategic", { status: { conditions } }, { subresource: "status" });
 }
 
 async function renew(client: Client, clock: FakeClock, name: string): Promise<void> {
@@ -236,4 +236,16 @@ t.test("without the controller nobody looks after nodes", async (t) => {
   await beat(client, clock, "a");
   await clock.advance(600_000);
   t.equal(conditionOf(await client.get(nodeKind, { name: "a" }), "Ready")?.status, "True");
+  t.same(await taintsOf(client, "a"), ["not-ready:NoSchedule"], "what nodes are made with stays");
+});
+
+t.test("a new node keeps pods away until it is looked at, however its taint is spelled", async (t) => {
+  const clock = new FakeClock();
+  const client = await cluster(t, { embeddedControllers: [] }, clock);
+  const own: Taint = { key: "node.svc.io/not-ready", effect: "NoSchedule" };
+  const driving: Taint = { key: "node.kubernetes.io/not-ready", effect: "NoExecute" };
+  await client.create(nodeKind, { metadata: { name: "a" }, spec: { taints: [own] } });
+  await client.create(nodeKind, { metadata: { name: "b" }, spec: { taints: [driving] } });
+  t.same((await client.get(nodeKind, { name: "a" })).spec?.taints, [own]);
+  t.same((await client.get(nodeKind, { name: "b" })).spec?.taints, [driving, { ...driving, effect: "NoSchedule" }]);
 });

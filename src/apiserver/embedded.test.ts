@@ -29,9 +29,9 @@ function pod(name: string, spec: Partial<PodSpec> = {}): Pod {
 }
 
 async function addNode(client: Client, name: string): Promise<void> {
-  const node = readyNode(name);
-  const created = await client.create(nodeKind, node);
-  await client.updateStatus(nodeKind, { ...created, status: node.status });
+  const { metadata, status } = readyNode(name);
+  await client.create(nodeKind, { metadata });
+  await client.patch(nodeKind, { name }, "strategic", { status }, { subresource: "status" });
 }
 
 t.test("the scheduler binds a pod that waits as soon as a node can take it", async (t) => {

@@ -16,6 +16,7 @@ import { compression } from "../http/respond.ts";
 import { type Listener, listen } from "../http/server.ts";
 import type { Admit } from "../registry/create.ts";
 import { namespaceLifecycle } from "../registry/namespaces.ts";
+import { withNotReadyTaint } from "../registry/node-admission.ts";
 import { podAdmission, podChangeAdmission } from "../registry/pod-admission.ts";
 import { storedPodClasses } from "../registry/pod-classes.ts";
 import { Registries } from "../registry/registries.ts";
@@ -287,6 +288,7 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
   const oneDefault = oneDefaultPriorityClass(registries);
   const admit = (kind: Kind): Admit => {
     if (kind.plural === certificateSigningRequestKind.plural) return withRequester;
+    if (kind === nodeKind) return withNotReadyTaint;
     const inNamespace = namespaceLifecycle(namespaces, kind);
     if (kind.plural !== podKind.plural || kind.group !== podKind.group) return inNamespace;
     return async (scope, object) => (await inNamespace(scope, object)) ?? (await admitPod(scope, object));

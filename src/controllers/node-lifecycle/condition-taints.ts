@@ -15,7 +15,8 @@ const BY_CONDITION: ReadonlyMap<string, string> = new Map([
   ["NetworkUnavailable=True", `${PREFIX}network-unavailable`],
   ["PIDPressure=True", `${PREFIX}pid-pressure`],
 ]);
-const CONDITION_KEYS = new Set([...BY_CONDITION.values(), UNSCHEDULABLE]);
+/** The last is how the project's own tools may spell what new nodes start with. */
+const CONDITION_KEYS = new Set([...BY_CONDITION.values(), UNSCHEDULABLE, "node.svc.io/not-ready"]);
 
 /** The status of the node's `Ready` condition. */
 export function readyStatus({ status }: Node): string | undefined {
