@@ -1,6 +1,7 @@
 import type { Clock } from "../std/clock.ts";
-import type { Logger } from "../std/log.ts";
+import { type Logger, silentLogger } from "../std/log.ts";
 import { Wakeup } from "../std/wakeup.ts";
+import { Compactor } from "./compactor.ts";
 import { Expiry } from "./expiry.ts";
 import { alreadyExists, checkRevision, conflicting, inRange, storeClosed } from "./failures.ts";
 import type {
@@ -15,11 +16,14 @@ import type {
   WatchEvent,
   WriteOptions,
 } from "./store.ts";
+import { History } from "./watch/history.ts";
+import { SortedObjects } from "./watch/sorted.ts";
 
 export interface MemoryStoreOptions {
   readonly clock: Clock;
-  /** As the other engines take it; this one has nothing to report. */
   readonly log?: Logger | undefined;
+  /** How often history is compacted; never when absent or 0. */
+  readonly compactionIntervalMs?: number | undefined;
 }
 
 /**
@@ -42,29 +46,46 @@ interface Version {
   readonly item: KeyValue | undefined;
 }
 
-interface Change {
+interface Versions {
+  readonly key: string;
+  readonly versions: Version[];
+}
+
+interface Logged {
   readonly revision: Revision;
+  readonly size: number;
   readonly key: string;
   readonly event: WatchEvent;
 }
 
+/** The log has no bound of its own: `compact` cuts it. */
+const UNBOUNDED = { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
+
 class MemoryStore implements Store {
   /** As in etcd an empty store is of revision 1: 0 means "any" to clients. */
   #revision = 1 as Revision;
-  /** The oldest revision that can be read and watched from. */
-  #oldest = 1 as Revision;
   readonly #clock: Clock;
-  readonly #versions = new Map<string, Version[]>();
-  /** Unbounded until `compact`. */
-  #log: Change[] = [];
+  readonly #keys = new SortedObjects<Versions>();
+  /** Starts at the oldest revision that can be read and watched from. */
+  readonly #log = new History<Logged>(UNBOUNDED, this.#revision);
   readonly #changed = new Wakeup();
   readonly #expiry: Expiry;
+  readonly #compactor: Compactor | undefined;
   #closed = false;
 
-  constructor({ clock }: MemoryStoreOptions) {
+  constructor({ clock, log = silentLogger, compactionIntervalMs = 0 }: MemoryStoreOptions) {
     this.#clock = clock;
     this.#expiry = new Expiry(clock, (key, revision) => {
       if (this.#read(key)?.modified === revision) this.#write(key, undefined);
+    });
+    if (compactionIntervalMs === 0) return;
+    this.#compactor = new Compactor({
+      clock,
+      log,
+      intervalMs: compactionIntervalMs,
+      retentionMs: compactionIntervalMs,
+      current: () => this.#revision,
+      compact: (before) => this.compact(before),
     });
   }
 
@@ -80,10 +101,16 @@ class MemoryStore implements Store {
   async list(range: Range, options?: ListOptions): Promise<Page> {
     this.#check(options?.revision);
     const revision = options?.revision ?? this.#revision;
-    const keys = [...this.#versions.keys()].filter((key) => inRange(key, range)).sort();
-    const items = keys.map((key) => this.#read(key, revision)).filter((item) => item !== undefined);
-    const limit = options?.limit ?? items.length;
-    return { items: items.slice(0, limit), revision, remaining: Math.max(0, items.length - limit) };
+    const limit = options?.limit ?? Number.POSITIVE_INFINITY;
+    const items: KeyValue[] = [];
+    let remaining = 0;
+    for (const found of this.#keys.between(range.from, range.to)) {
+      const item = shownAt(found, revision);
+      if (item === undefined) continue;
+      if (items.length < limit) items.push(item);
+      else remaining++;
+    }
+    return { items, revision, remaining };
   }
 
   async create(key: string, value: Uint8Array, options?: WriteOptions): Promise<Revision> {
@@ -115,56 +142,69 @@ class MemoryStore implements Store {
         await this.#changed.wait(signal);
         continue;
       }
-      const start = this.#log.findIndex((change) => change.revision > seen);
-      const changes = this.#log.slice(start).filter((change) => inRange(change.key, range));
+      const changes = this.#log.since(seen).filter((change) => inRange(change.key, range));
       seen = this.#revision;
       yield { events: changes.map((change) => change.event), revision: seen };
     }
   }
 
   async compact(before: Revision): Promise<void> {
-    if (before <= this.#oldest) return this.#check();
+    if (before <= this.#log.start) return this.#check();
     this.#check(before);
-    this.#oldest = before;
-    this.#log = this.#log.filter((change) => change.revision > before);
-    for (const [key, versions] of this.#versions) {
-      const shown = versions.findLastIndex((version) => version.revision <= before);
-      const kept = versions.slice(Math.max(shown, 0)).filter((v, i) => i > 0 || v.item !== undefined || shown < 0);
-      if (kept.length > 0) this.#versions.set(key, kept);
-      else this.#versions.delete(key);
+    // Only keys that changed up to there have versions to forget.
+    const keys = new Set<string>();
+    for (const change of this.#log.since(this.#log.start)) {
+      if (change.revision > before) break;
+      keys.add(change.key);
     }
+    this.#log.forget(before);
+    for (const key of keys) this.#compactKey(key, before);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     this.#expiry.close();
+    this.#compactor?.close();
     this.#changed.notify();
   }
 
   #check(revision: Revision = this.#revision): void {
     if (this.#closed) throw storeClosed();
-    checkRevision(revision, this.#oldest, this.#revision);
+    checkRevision(revision, this.#log.start, this.#revision);
   }
 
   #read(key: string, revision: Revision = this.#revision): KeyValue | undefined {
-    return this.#versions.get(key)?.findLast((version) => version.revision <= revision)?.item;
+    const found = this.#keys.get(key);
+    return found && shownAt(found, revision);
+  }
+
+  #compactKey(key: string, before: Revision): void {
+    const versions = this.#keys.get(key)?.versions ?? [];
+    const shown = versions.findLastIndex((version) => version.revision <= before);
+    const kept = versions.slice(Math.max(shown, 0)).filter((v, i) => i > 0 || v.item !== undefined || shown < 0);
+    if (kept.length > 0) this.#keys.set({ key, versions: kept });
+    else this.#keys.delete(key);
   }
 
   #write(key: string, value: Uint8Array | undefined, options?: WriteOptions): Revision {
     const previous = this.#read(key);
     const revision = ++this.#revision as Revision;
     const item = value && { key, value, modified: revision, created: previous?.created ?? revision };
-    const versions = this.#versions.get(key) ?? [];
-    this.#versions.set(key, versions);
-    versions.push({ revision, item });
+    const versions = this.#keys.get(key)?.versions;
+    if (versions === undefined) this.#keys.set({ key, versions: [{ revision, item }] });
+    else versions.push({ revision, item });
     const event: WatchEvent = item
       ? { type: "put", item, previous }
       : { type: "delete", key, revision, previous: previous! };
-    this.#log.push({ revision, key, event });
+    this.#log.push({ revision, size: 0, key, event });
     if (options?.ttlSeconds !== undefined) {
       this.#expiry.add(key, revision, this.#clock.now() + options.ttlSeconds * 1000);
     }
     this.#changed.notify();
     return revision;
   }
+}
+
+function shownAt({ versions }: Versions, revision: Revision): KeyValue | undefined {
+  return versions.findLast((version) => version.revision <= revision)?.item;
 }

@@ -1,5 +1,3 @@
-import type { Clock, Timer } from "../../std/clock.ts";
-import type { Logger } from "../../std/log.ts";
 import type { Revision } from "../store.ts";
 import type { Database, Operation } from "./database.ts";
 import { COMPACTED_KEY, LOG_RANGE, logKey, revisionOf, versionKey } from "./keys.ts";
@@ -44,56 +42,4 @@ function deletionsOf(database: Database, bytes: Buffer, record: Buffer): Operati
     deletions.push({ type: "del", key: version });
   }
   return deletions;
-}
-
-export interface CompactorOptions {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly intervalMs: number;
-  readonly retentionMs: number;
-  readonly current: () => Revision;
-  readonly compact: (before: Revision) => Promise<void>;
-}
-
-/** Compacts every `intervalMs` to what was current `retentionMs` ago. */
-export class Compactor {
-  readonly #options: CompactorOptions;
-  /** When which revision was current; one a tick, for as long as the retention. */
-  #samples: { readonly at: number; readonly revision: Revision }[] = [];
-  #timer: Timer | undefined;
-  #closed = false;
-
-  constructor(options: CompactorOptions) {
-    this.#options = options;
-    this.#sample();
-    this.#arm();
-  }
-
-  close(): void {
-    this.#closed = true;
-    this.#timer?.cancel();
-  }
-
-  #arm(): void {
-    if (this.#closed) return;
-    this.#timer = this.#options.clock.timer(this.#options.intervalMs, () => void this.#tick());
-  }
-
-  #sample(): void {
-    this.#samples.push({ at: this.#options.clock.monotonic(), revision: this.#options.current() });
-  }
-
-  async #tick(): Promise<void> {
-    const { clock, log, retentionMs, compact } = this.#options;
-    const old = this.#samples.findLastIndex((sample) => sample.at <= clock.monotonic() - retentionMs);
-    const sample = this.#samples[old];
-    try {
-      if (sample !== undefined) await compact(sample.revision);
-      this.#samples = this.#samples.slice(old + 1);
-    } catch (error) {
-      if (!this.#closed) log.error("Cannot compact the store; trying again later", error);
-    }
-    this.#sample();
-    this.#arm();
-  }
 }

@@ -1,6 +1,7 @@
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { Wakeup } from "../../std/wakeup.ts";
+import { Compactor } from "../compactor.ts";
 import { Expiry } from "../expiry.ts";
 import { checkRevision, inRange, storeClosed } from "../failures.ts";
 import {
@@ -17,7 +18,7 @@ import {
   type WriteOptions,
 } from "../store.ts";
 import { History } from "../watch/history.ts";
-import { Compactor, forgetBefore } from "./compaction.ts";
+import { forgetBefore } from "./compaction.ts";
 import { Database } from "./database.ts";
 import { ttlKey } from "./keys.ts";
 import { type Layout, readLayout, readTtls, type Ttl } from "./layout.ts";

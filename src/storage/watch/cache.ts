@@ -64,6 +64,8 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   readonly #running: Promise<void>;
   /** Who waits for the cache to reach a revision. As many as there are requests in flight. */
   readonly #waiting = new Set<{ readonly revision: Revision; readonly resolve: () => void }>();
+  /** For metrics; nothing depends on them. */
+  readonly counts = { received: 0, initializations: 0 };
   #revision = 0 as Revision;
   #listed = false;
   #changes = 0;
@@ -91,6 +93,11 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   /** How many changes it has taken: for those who derive something from all its objects. */
   get changes(): number {
     return this.#changes;
+  }
+
+  /** How many objects it shows; 0 before its first list. */
+  get size(): number {
+    return this.#objects.size;
   }
 
   /** Whether it shows all up to `revision`. */
@@ -191,6 +198,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
         this.#replace(await store.list(range));
         backoff.reset();
         for await (const batch of store.watch(range, this.#revision, signal)) {
+          this.counts.received += batch.events.length;
           for (const event of batch.events) this.#apply(event);
           this.#progress(batch.revision);
         }
@@ -209,6 +217,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     this.#history.restart(page.revision);
     for (const change of changes) this.#take(change);
     this.#listed = true;
+    this.counts.initializations++;
     this.#progress(page.revision);
     this.#ready.resolve();
   }

@@ -18,7 +18,7 @@ export interface HistoryEntry {
  */
 export class History<E extends HistoryEntry> {
   readonly #budget: HistoryBudget;
-  #changes: E[] = [];
+  #changes: (E | undefined)[] = [];
   /** Index of the oldest change that is still kept. */
   #head = 0;
   #bytes = 0;
@@ -42,14 +42,9 @@ export class History<E extends HistoryEntry> {
     this.#changes.push(change);
     this.#bytes += change.size;
     while (this.length > this.#budget.items || (this.#bytes > this.#budget.bytes && this.length > 1)) {
-      const oldest = this.#changes[this.#head++]!;
-      this.#bytes -= oldest.size;
-      this.#start = oldest.revision;
+      this.#drop();
     }
-    if (this.#head > 64 && this.#head > this.#changes.length / 2) {
-      this.#changes = this.#changes.slice(this.#head);
-      this.#head = 0;
-    }
+    this.#tidy();
   }
 
   /** Changes after `revision`, oldest first. */
@@ -61,7 +56,14 @@ export class History<E extends HistoryEntry> {
       if (this.#changes[middle]!.revision <= revision) low = middle + 1;
       else high = middle;
     }
-    return this.#changes.slice(low);
+    return this.#changes.slice(low) as E[];
+  }
+
+  /** Forgets what happened up to `revision`. */
+  forget(revision: Revision): void {
+    while (this.#head < this.#changes.length && this.#changes[this.#head]!.revision <= revision) this.#drop();
+    if (revision > this.#start) this.#start = revision;
+    this.#tidy();
   }
 
   /** Forgets everything: what happened between `revision` and before is not known. */
@@ -70,5 +72,19 @@ export class History<E extends HistoryEntry> {
     this.#head = 0;
     this.#bytes = 0;
     this.#start = revision;
+  }
+
+  #drop(): void {
+    const oldest = this.#changes[this.#head]!;
+    this.#changes[this.#head++] = undefined;
+    this.#bytes -= oldest.size;
+    this.#start = oldest.revision;
+  }
+
+  /** What was dropped leaves the array when it is half of it. */
+  #tidy(): void {
+    if (this.#head <= 64 || this.#head <= this.#changes.length / 2) return;
+    this.#changes = this.#changes.slice(this.#head);
+    this.#head = 0;
   }
 }

@@ -37,6 +37,11 @@ export class SortedObjects<V extends { readonly key: string }> {
     return this.#items.slice(from, low);
   }
 
+  /** All whose keys are `from <= key < to`. */
+  between(from: string, to: string): V[] {
+    return this.#items.slice(this.#lower(from), this.#lower(to));
+  }
+
   all(): readonly V[] {
     return this.#items;
   }
