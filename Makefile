@@ -66,12 +66,10 @@ e2e: packages build $(native_binary) $(example) ## whole clusters only: svc up, 
 	@node bin/test.mjs e2e
 
 .PHONY: bench
-bench: packages build $(example) ## figures of this machine: objects, start, memory, requests, pods
-	@node --expose-gc src/api/pod.bench.ts
-	@node src/api/schemas.bench.ts
-	@node --expose-gc src/cel/cel.bench.ts
-	@node src/registry/apply.bench.ts
-	@node src/bench/bench.ts
+bench: packages build $(example) ## figures of this machine: objects, requests, watches, memory, start, pods (ARGS="--only requests")
+	@if [ -z "$(ARGS)" ]; then node --expose-gc src/api/pod.bench.ts && node src/api/schemas.bench.ts && \
+	  node --expose-gc src/cel/cel.bench.ts && node src/registry/apply.bench.ts; fi
+	@node src/bench/bench.ts $(ARGS)
 
 .PHONY: fuzz
 fuzz: packages ## feed the readers nonsense, each for a minute (ARGS="--seconds 600 --seed 1")

@@ -1,13 +1,14 @@
 /** What a process used so far and holds now, from /proc. */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
-/** The kernel counts processor time in hundredths of a second. */
-const TICK_MS = 10;
-
-/** User and system time in milliseconds. */
+/** User and system time of all its threads in milliseconds. */
 export function cpuMs(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ");
-  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+  let nanoseconds = 0;
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    // The scheduler's own count: that of /proc/PID/stat goes in steps of 10 ms.
+    nanoseconds += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ")[0]);
+  }
+  return nanoseconds / 1e6;
 }
 
 export interface Memory {

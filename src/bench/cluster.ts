@@ -1,0 +1,121 @@
+/** A cluster of one, from outside: start, idle, pods. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { loadKubeconfig } from "../client/kubeconfig.ts";
+import { TestCluster } from "../e2e/cluster.ts";
+import { exampleImage } from "../e2e/example-image.ts";
+import type { Figures } from "./figures.ts";
+import { Connection, type Credentials, expectStatus, quantile } from "./load.ts";
+import { cpuMs, memory } from "./process.ts";
+
+export interface ClusterBenchOptions {
+  readonly idleSeconds: number;
+  readonly pods: number;
+}
+
+/** Bytes of a cluster's log that explain why it could not be measured. */
+const LOG_SHOWN = 4096;
+
+export async function measureCluster(
+  figures: Figures,
+  program: readonly string[],
+  options: ClusterBenchOptions,
+): Promise<void> {
+  await using cluster = await TestCluster.create({ program });
+  try {
+    await measure(figures, cluster, options);
+  } catch (error) {
+    throw new Error(`Cannot measure the cluster, which said at last:\n${cluster.log().slice(-LOG_SHOWN)}`, {
+      cause: error,
+    });
+  }
+}
+
+async function measure(figures: Figures, cluster: TestCluster, options: ClusterBenchOptions): Promise<void> {
+  await measureStart(figures, cluster);
+  await sleep(5000);
+  await measureIdle(figures, cluster, options.idleSeconds);
+  using connection = new Connection(await admin(cluster));
+  await measurePods(figures, connection, options.pods);
+  figures.add("after the pods: svc resident", memory(cluster.pid!).rss, "MiB");
+  const began = performance.now();
+  await cluster.stop();
+  figures.add("stop, pods left running", performance.now() - began, "ms");
+}
+
+const WARM_STARTS = 3;
+
+async function measureStart(figures: Figures, cluster: TestCluster): Promise<void> {
+  figures.add("start to ready, first time (keys made, images imported)", await cluster.start(), "ms");
+  figures.add("  processor time of svc until then", cpuMs(cluster.pid!), "ms");
+  const warm: number[] = [];
+  const cpu: number[] = [];
+  for (let i = 0; i < WARM_STARTS; i++) {
+    await cluster.stop();
+    warm.push(await cluster.start());
+    cpu.push(cpuMs(cluster.pid!));
+  }
+  figures.add("start to ready, warm", quantile(warm, 0.5), "ms");
+  figures.add("  processor time of svc until then", quantile(cpu, 0.5), "ms");
+}
+
+async function measureIdle(figures: Figures, cluster: TestCluster, seconds: number): Promise<void> {
+  const svc = cluster.pid!;
+  const containerd = cluster.containerdPid();
+  const before = [cpuMs(svc), cpuMs(containerd)] as const;
+  await sleep(seconds * 1000);
+  figures.add(`idle over ${seconds} s: svc, of one core`, (cpuMs(svc) - before[0]) / (seconds * 10), "%");
+  figures.add(`idle over ${seconds} s: containerd, of one core`, (cpuMs(containerd) - before[1]) / (seconds * 10), "%");
+  for (const [name, pid] of [
+    ["svc", svc],
+    ["containerd", containerd],
+  ] as const) {
+    const { rss, pss } = memory(pid);
+    figures.add(`idle: ${name} resident (RSS)`, rss, "MiB");
+    figures.add(`idle: ${name} proportional (PSS)`, pss, "MiB");
+  }
+}
+
+const pods = "/api/v1/namespaces/default/pods";
+
+/** One pod after the other, each from the send of its create until a watch shows it running. */
+async function measurePods(figures: Figures, connection: Connection, count: number): Promise<void> {
+  const list = JSON.parse((await connection.request("GET", `${pods}?limit=1`)).body);
+  const running = new Map<string, () => void>();
+  let rest = "";
+  const watch = `${pods}?watch=true&resourceVersion=${list.metadata.resourceVersion}`;
+  void connection
+    .request("GET", watch, undefined, {
+      onData: (piece) => {
+        const lines = (rest + piece.toString("latin1")).split("\n");
+        rest = lines.pop() ?? "";
+        for (const line of lines) {
+          const { object } = JSON.parse(line);
+          if (object.status?.phase === "Running") running.get(object.metadata.name)?.();
+        }
+      },
+    })
+    .catch(() => undefined);
+  const times: number[] = [];
+  for (let i = 0; i < count; i++) {
+    const name = `bench-${i}`;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    running.set(name, resolve);
+    const began = performance.now();
+    expectStatus(await connection.request("POST", pods, pod(name)), 201);
+    await promise;
+    times.push(performance.now() - began);
+  }
+  figures.add(`pod created to Running, median of ${count}`, quantile(times, 0.5), "ms");
+  figures.add("  99th percentile", quantile(times, 0.99), "ms");
+}
+
+function pod(name: string): unknown {
+  const container = { name: "c", image: exampleImage, imagePullPolicy: "Never", command: ["sleep", "3600"] };
+  const spec = { terminationGracePeriodSeconds: 0, containers: [container] };
+  return { apiVersion: "v1", kind: "Pod", metadata: { name }, spec };
+}
+
+async function admin(cluster: TestCluster): Promise<Credentials> {
+  const { server, ca, cert, key } = await loadKubeconfig(cluster.kubeconfig);
+  return { server, ca: String(ca), cert: String(cert), key: String(key) };
+}

@@ -1,0 +1,102 @@
+/** `svc apiserver` by itself, its store on disk in a directory of its own. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { freePort } from "../e2e/cluster.ts";
+import { Connection, type Credentials, expectStatus } from "./load.ts";
+
+const TOKEN = "bench";
+const READY_MS_MAX = 60_000;
+
+export class BenchServer implements AsyncDisposable {
+  readonly #program: readonly string[];
+  readonly #dir: string;
+  readonly #port: number;
+  #child: ChildProcess | undefined;
+  #exited: Promise<void> = Promise.resolve();
+
+  constructor(program: readonly string[], dir: string, port: number) {
+    this.#program = program;
+    this.#dir = dir;
+    this.#port = port;
+  }
+
+  /** Not started yet. */
+  static async create(program: readonly string[]): Promise<BenchServer> {
+    const dir = mkdtempSync(join(tmpdir(), "svc-bench-"));
+    writeFileSync(join(dir, "tokens.csv"), `${TOKEN},admin,admin,system:masters\n`);
+    return new BenchServer(program, dir, await freePort());
+  }
+
+  get pid(): number {
+    const pid = this.#child?.pid;
+    if (pid === undefined) throw new Error("The server does not run");
+    return pid;
+  }
+
+  get credentials(): Credentials {
+    return { server: `https://127.0.0.1:${this.#port}`, token: TOKEN };
+  }
+
+  /** Resolves with the milliseconds until it served, having asked it whether it is ready. */
+  async start(...flags: readonly string[]): Promise<number> {
+    const before = this.#log().length;
+    const began = performance.now();
+    this.#spawn(flags);
+    while (!this.#log().includes("Serving securely", before)) {
+      await sleep(2);
+      if (performance.now() - began > READY_MS_MAX || this.#child?.exitCode !== null) {
+        throw new Error(`Cannot start svc apiserver; it said:\n${this.#log().slice(before)}`);
+      }
+    }
+    const took = performance.now() - began;
+    using connection = new Connection(this.credentials);
+    expectStatus(await connection.request("GET", "/readyz"), 200);
+    return took;
+  }
+
+  #spawn(flags: readonly string[]): void {
+    const log = openSync(join(this.#dir, "log"), "a", 0o600);
+    const [file = "", ...words] = this.#program;
+    const child = spawn(
+      file,
+      [
+        ...words,
+        "apiserver",
+        `--kvstore-servers=level://${this.#dir}/store`,
+        `--cert-dir=${this.#dir}/pki`,
+        "--bind-address=127.0.0.1",
+        `--secure-port=${this.#port}`,
+        "--authorization-mode=Node,RBAC",
+        `--token-auth-file=${this.#dir}/tokens.csv`,
+        "--allow-privileged=true",
+        ...flags,
+      ],
+      { stdio: ["ignore", log, log], cwd: this.#dir },
+    );
+    closeSync(log);
+    this.#child = child;
+    this.#exited = new Promise((resolve) => child.once("exit", () => resolve()));
+  }
+
+  async stop(): Promise<void> {
+    this.#child?.kill();
+    await this.#exited;
+    this.#child = undefined;
+  }
+
+  #log(): string {
+    try {
+      return readFileSync(join(this.#dir, "log"), "utf8");
+    } catch {
+      return "";
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+    rmSync(this.#dir, { recursive: true, force: true });
+  }
+}

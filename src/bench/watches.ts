@@ -1,0 +1,132 @@
+/** Changes on their way to 1, 100 and 1,000 watchers. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Figures } from "./figures.ts";
+import { Connection, closedLoop, expectStatus, quantile } from "./load.ts";
+import { collectionOf, configMap } from "./objects.ts";
+import { cpuMs } from "./process.ts";
+import { BenchServer } from "./server.ts";
+
+const WATCHERS = [1, 100, 1000] as const;
+/** As many streams as every server allows a connection. */
+const PER_CONNECTION = 100;
+const OBJECTS = 16;
+const QUIET_MS = 1000;
+/** Changes a second while the delay is measured: the watchers keep up easily. */
+const PACED_PER_SECOND = 10;
+const PACED = 40;
+
+const collection = collectionOf(configMap);
+const MARK = '"example.com/sent":"';
+const TIME_LENGTH_MAX = 24;
+/** A time beyond this was cut by the end of a piece. */
+const DELAY_MS_MAX = 60_000;
+const LINE_END = 10;
+
+export async function measureWatches(figures: Figures, program: readonly string[]): Promise<void> {
+  await using server = await BenchServer.create(program);
+  await server.start();
+  using writer = new Connection(server.credentials);
+  for (let i = 0; i < OBJECTS; i++) {
+    expectStatus(await writer.request("POST", collection, configMap.create(`object-${i}`)), 201);
+  }
+  for (const watchers of WATCHERS) {
+    using crowd = new Crowd(server, watchers);
+    await crowd.start(writer);
+    await measureDelay(figures, writer, crowd);
+    await measureRate(figures, writer, crowd, server.pid);
+  }
+}
+
+async function measureDelay(figures: Figures, writer: Connection, crowd: Crowd): Promise<void> {
+  crowd.delays = [];
+  const expected = crowd.delivered + PACED * crowd.size;
+  for (let i = 0; i < PACED; i++) {
+    const at = performance.now();
+    await touch(writer, i % OBJECTS);
+    await sleep(Math.max(0, 1000 / PACED_PER_SECOND - (performance.now() - at)));
+  }
+  await crowd.reaches(expected);
+  figures.addAll(`watch, ${crowd.size}: from the request for a change to its event`, {
+    "ms p50": quantile(crowd.delays, 0.5),
+    "ms p99": quantile(crowd.delays, 0.99),
+  });
+  crowd.delays = undefined;
+}
+
+async function measureRate(figures: Figures, writer: Connection, crowd: Crowd, pid: number): Promise<void> {
+  const changes = Math.max(200, Math.min(2000, Math.floor(100_000 / crowd.size)));
+  const expected = crowd.delivered + changes * crowd.size;
+  const before = cpuMs(pid);
+  const began = performance.now();
+  await closedLoop(changes, OBJECTS, (i) => touch(writer, i % OBJECTS));
+  await crowd.reaches(expected);
+  const seconds = (performance.now() - began) / 1000;
+  const deliveries = changes * crowd.size;
+  figures.addAll(`watch, ${crowd.size}: deliveries, ${OBJECTS} changes at a time`, {
+    "/s": deliveries / seconds,
+    "µs CPU each, the write included": ((cpuMs(pid) - before) * 1000) / deliveries,
+  });
+}
+
+/** A change that says when it was asked for. */
+async function touch(writer: Connection, object: number): Promise<void> {
+  const patch = { metadata: { annotations: { "example.com/sent": String(performance.now()) } } };
+  const type = "application/merge-patch+json";
+  expectStatus(await writer.request("PATCH", `${collection}/object-${object}`, patch, { type }), 200);
+}
+
+/** Watchers of all objects, who count what comes and, while `delays` is an array, how late. */
+class Crowd implements Disposable {
+  readonly size: number;
+  delivered = 0;
+  delays: number[] | undefined;
+  readonly #connections: Connection[] = [];
+  #error: unknown;
+
+  constructor(server: BenchServer, size: number) {
+    this.size = size;
+    for (let i = 0; i < size; i += PER_CONNECTION) this.#connections.push(new Connection(server.credentials));
+  }
+
+  /** Resolves when every watcher is being served. */
+  async start(writer: Connection): Promise<void> {
+    const list = JSON.parse((await writer.request("GET", `${collection}?limit=1`)).body);
+    const path = `${collection}?watch=true&resourceVersion=${list.metadata.resourceVersion}`;
+    for (let i = 0; i < this.size; i++) {
+      const connection = this.#connections[Math.floor(i / PER_CONNECTION)]!;
+      const onData = (piece: Buffer): void => this.#take(piece);
+      void connection.request("GET", path, undefined, { onData }).catch((error: unknown) => {
+        this.#error = error;
+      });
+    }
+    await sleep(QUIET_MS);
+    await touch(writer, 0);
+    await this.reaches(this.size);
+  }
+
+  /** Resolves when so many events have come. */
+  async reaches(count: number): Promise<void> {
+    const deadline = performance.now() + 60_000;
+    while (this.delivered < count) {
+      if (performance.now() > deadline) {
+        throw new Error(`Only ${this.delivered} of ${count} events came`, { cause: this.#error });
+      }
+      await sleep(1);
+    }
+  }
+
+  /** Each event ends a line. That is all a reader with little time can look at, beside the times that came whole. */
+  #take(piece: Buffer): void {
+    const now = performance.now();
+    for (let at = piece.indexOf(LINE_END); at !== -1; at = piece.indexOf(LINE_END, at + 1)) this.delivered++;
+    if (this.delays === undefined) return;
+    for (let at = piece.indexOf(MARK); at !== -1; at = piece.indexOf(MARK, at + MARK.length)) {
+      const sent = Number.parseFloat(piece.toString("latin1", at + MARK.length, at + MARK.length + TIME_LENGTH_MAX));
+      if (now >= sent && now - sent < DELAY_MS_MAX) this.delays.push(now - sent);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    for (const connection of this.#connections) connection[Symbol.dispose]();
+  }
+}
