@@ -24,6 +24,11 @@ export class Registries implements AsyncDisposable {
     return registry as unknown as Registry<T>;
   }
 
+  /** Those that have been asked for. */
+  all(): readonly Registry[] {
+    return [...this.#registries.values()];
+  }
+
   /** Lets go of a kind that is served no more; the registry cannot be used any longer. */
   async forget(kind: Kind): Promise<void> {
     const registry = this.#registries.get(kind);

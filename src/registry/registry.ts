@@ -92,6 +92,11 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
     return cache;
   }
 
+  /** The cache, if it is in use: for those who look on and must not be what brings it into use. */
+  get cacheInUse(): WatchCache<T> | undefined {
+    return this.#cache;
+  }
+
   /** Resolves when the cache, if it is in use, has its first list. */
   async ready(): Promise<void> {
     await this.#cache?.ready();
