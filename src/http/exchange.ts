@@ -5,7 +5,7 @@ import type { Logger } from "../std/log.ts";
 import type { Flight } from "./flight.ts";
 import type { Handler, Headers, HttpRequest, HttpResponse, Peer } from "./message.ts";
 import { errorResponse } from "./respond.ts";
-import { bodyLength } from "./stream.ts";
+import { bodyLength, type Patience, StalledError } from "./stream.ts";
 import type { Target } from "./target.ts";
 
 export interface Serving {
@@ -23,6 +23,8 @@ export interface ListenLimits {
   readonly headerTimeoutMs: number;
   /** A connection without a request in flight is closed after this. */
   readonly idleTimeoutMs: number;
+  /** A client that takes nothing of its answer for this long loses it. */
+  readonly stallTimeoutMs: number;
   /** Concurrent requests on one HTTP/2 connection. */
   readonly streamsPerConnection: number;
 }
@@ -79,8 +81,17 @@ export async function respondTo(serving: Serving, request: HttpRequest): Promise
   }
 }
 
+/** Half an answer was sent, or nobody takes it: says why for whoever looks after the server. */
 export function logFailure(serving: Serving, request: HttpRequest, error: unknown): void {
+  if (error instanceof StalledError) {
+    serving.log.v(2)?.info("Gave up an answer", { reason: error.message, path: request.path });
+    return;
+  }
   serving.log.error("Could not answer a request", error, { method: request.method, path: request.path });
+}
+
+export function patienceOf({ clock, limits }: Serving): Patience {
+  return { clock, stallTimeoutMs: limits.stallTimeoutMs };
 }
 
 /** Headers that belong to one connection, never to an answer. */
@@ -111,6 +122,11 @@ export function outgoingHeaders(response: HttpResponse): Record<string, string |
     if (length !== undefined) headers["content-length"] = length;
   }
   return headers;
+}
+
+/** The client, or what goes on here, wants the connection to end when its requests have been answered. */
+export function endsConnection({ headers }: HttpResponse): boolean {
+  return headers.connection === "close";
 }
 
 export function mayHaveBody(status: number): boolean {

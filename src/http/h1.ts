@@ -1,7 +1,16 @@
 /** HTTP/1.1: requests of node:http turned into exchanges. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { IncomingRequest, logFailure, mayHaveBody, outgoingHeaders, respondTo, type Serving } from "./exchange.ts";
+import {
+  endsConnection,
+  IncomingRequest,
+  logFailure,
+  mayHaveBody,
+  outgoingHeaders,
+  patienceOf,
+  respondTo,
+  type Serving,
+} from "./exchange.ts";
 import type { Headers, HttpRequest, HttpResponse, Peer } from "./message.ts";
 import { statusJson } from "./respond.ts";
 import { discard, isStreamed, writeBody } from "./stream.ts";
@@ -84,7 +93,7 @@ async function send(
   try {
     const headers = outgoingHeaders(response);
     // An unread body would have to be read to its end before the connection can be used again.
-    if (serving.flight.draining || !incoming.complete) headers.connection = "close";
+    if (serving.flight.draining || !incoming.complete || endsConnection(response)) headers.connection = "close";
     outgoing.writeHead(response.status, headers);
   } catch (error) {
     discard(response.body);
@@ -96,7 +105,7 @@ async function send(
     return;
   }
   if (isStreamed(response.body)) outgoing.flushHeaders();
-  await writeBody(outgoing, response.body);
+  await writeBody(outgoing, response.body, patienceOf(serving));
 }
 
 function ended(outgoing: ServerResponse): Promise<void> {

@@ -1,14 +1,27 @@
 /** HTTP/2: sessions and streams of node:http2 turned into exchanges. */
 import { constants, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
-import { IncomingRequest, logFailure, mayHaveBody, outgoingHeaders, respondTo, type Serving } from "./exchange.ts";
+import {
+  endsConnection,
+  IncomingRequest,
+  logFailure,
+  mayHaveBody,
+  outgoingHeaders,
+  patienceOf,
+  respondTo,
+  type Serving,
+} from "./exchange.ts";
 import type { Headers, HttpRequest, HttpResponse, Peer } from "./message.ts";
 import { statusJson } from "./respond.ts";
-import { discard, writeBody } from "./stream.ts";
+import { discard, StalledError, writeBody } from "./stream.ts";
 import { parseTarget } from "./target.ts";
 
 /** What a client may send on one connection before we read on; one stream gets the smaller window. */
 const CONNECTION_WINDOW_BYTES = 4 * 1024 * 1024;
 export const STREAM_WINDOW_BYTES = 256 * 1024;
+
+const STREAM_ID_MAX = 2 ** 31 - 1;
+/** What Go's clients and servers give each other. */
+const RETIRE_MS = 1000;
 
 /** One client's connection. */
 export class H2Connection {
@@ -18,6 +31,7 @@ export class H2Connection {
   /** Handlers at work, those included whose stream the client has reset. */
   #running = 0;
   #idleSince: number;
+  #retiring = false;
 
   constructor(session: ServerHttp2Session, peer: Peer, serving: Serving) {
     this.session = session;
@@ -55,7 +69,7 @@ export class H2Connection {
     const method = String(headers[":method"]);
     const target = method === "CONNECT" ? undefined : parseTarget(headers[":path"] as string | undefined);
     if (target === undefined) {
-      await send(stream, statusJson(400, "BadRequest", "the request's target is malformed"));
+      await this.#send(stream, statusJson(400, "BadRequest", "the request's target is malformed"));
       return;
     }
     const whole = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
@@ -64,7 +78,7 @@ export class H2Connection {
     stream.once("close", closed);
     const response = await respondTo(this.#serving, request);
     try {
-      await send(stream, response);
+      await this.#send(stream, response);
     } catch (error) {
       await this.#fail(stream, request, error);
     }
@@ -73,32 +87,49 @@ export class H2Connection {
     await ended(stream);
   }
 
+  async #send(stream: ServerHttp2Stream, response: HttpResponse): Promise<void> {
+    if (stream.destroyed || stream.closed) {
+      discard(response.body);
+      return;
+    }
+    const headers = { ":status": response.status, ...outgoingHeaders(response) };
+    const bodiless = !mayHaveBody(response.status) || headers["content-length" as keyof typeof headers] === 0;
+    try {
+      stream.respond(headers, { endStream: bodiless });
+    } catch (error) {
+      discard(response.body);
+      throw error;
+    }
+    if (endsConnection(response)) this.#retire();
+    // Node has ended the stream by itself for HEAD.
+    if (bodiless || stream.writableEnded) discard(response.body);
+    else await writeBody(stream, response.body, patienceOf(this.#serving));
+  }
+
+  /**
+   * Asks the client to go elsewhere with what comes next. What it has sent before it knows is still answered: the GOAWAY
+   * that names a last stream follows when it has had time to hear of the first.
+   */
+  #retire(): void {
+    if (this.#retiring || this.session.closed) return;
+    this.#retiring = true;
+    this.session.goaway(constants.NGHTTP2_NO_ERROR, STREAM_ID_MAX);
+    const timer = this.#serving.clock.timer(RETIRE_MS, () => this.session.close());
+    this.session.once("close", () => timer.cancel());
+  }
+
   /** The answer could not be sent as the handler made it. */
   async #fail(stream: ServerHttp2Stream, request: HttpRequest, error: unknown): Promise<void> {
     if (stream.destroyed) return;
     if (!request.signal.aborted) logFailure(this.#serving, request, error);
-    if (stream.headersSent) stream.close(constants.NGHTTP2_INTERNAL_ERROR);
-    else
-      await send(stream, statusJson(500, "InternalError", "Internal error occurred: the answer could not be written"));
+    if (stream.headersSent) {
+      stream.close(error instanceof StalledError ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_INTERNAL_ERROR);
+    } else
+      await this.#send(
+        stream,
+        statusJson(500, "InternalError", "Internal error occurred: the answer could not be written"),
+      );
   }
-}
-
-async function send(stream: ServerHttp2Stream, response: HttpResponse): Promise<void> {
-  if (stream.destroyed || stream.closed) {
-    discard(response.body);
-    return;
-  }
-  const headers = { ":status": response.status, ...outgoingHeaders(response) };
-  const bodiless = !mayHaveBody(response.status) || headers["content-length" as keyof typeof headers] === 0;
-  try {
-    stream.respond(headers, { endStream: bodiless });
-  } catch (error) {
-    discard(response.body);
-    throw error;
-  }
-  // Node has ended the stream by itself for HEAD.
-  if (bodiless || stream.writableEnded) discard(response.body);
-  else await writeBody(stream, response.body);
 }
 
 /** Resolves when the answer has been handed to the connection; then asks for no more of the request. */

@@ -27,10 +27,16 @@ export interface Peer {
   readonly encrypted: boolean;
   /** The client certificate chain in DER, leaf first; empty when none was offered. Not yet verified. */
   readonly certificates: readonly Uint8Array[];
+  /** `local`: a component of this process. */
+  readonly protocol: "h2" | "http/1.1" | "local";
 }
 
 export interface HttpResponse {
   readonly status: number;
+  /**
+   * `connection: close` ends the connection when its requests have been answered, over HTTP/2 as well (GOAWAY); other
+   * headers of connections are not sent.
+   */
   readonly headers: Headers;
   /** Pieces are written in order with backpressure; an async source that throws resets the stream. */
   readonly body: Uint8Array | readonly Uint8Array[] | AsyncIterable<Uint8Array>;

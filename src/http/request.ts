@@ -14,7 +14,7 @@ export interface RequestInit {
   readonly peer?: Peer | undefined;
 }
 
-const here: Peer = { address: "127.0.0.1", port: 0, encrypted: true, certificates: [] };
+const here: Peer = { address: "127.0.0.1", port: 0, encrypted: true, certificates: [], protocol: "local" };
 
 export function makeRequest(init: RequestInit): HttpRequest {
   const body = typeof init.body === "string" ? Buffer.from(init.body) : init.body;

@@ -8,12 +8,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import t, { type Test } from "tap";
+import { FakeClock } from "../std/fake-clock.ts";
 import { silentLogger } from "../std/log.ts";
 import { readBody } from "./body.ts";
 import { HttpError } from "./http-error.ts";
+import type { Listener } from "./listener.ts";
 import type { Handler, HttpRequest } from "./message.ts";
 import { bytes, json, text } from "./respond.ts";
-import { type Listener, type ListenOptions, listen } from "./server.ts";
+import { type ListenOptions, listen } from "./server.ts";
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "./test-certificates.ts";
 
 const { ca, server } = await makeServerCertificate();
@@ -46,6 +48,8 @@ class Probe extends EventEmitter<{ request: [HttpRequest]; aborted: [] }> {
         throw new HttpError(418, "Teapot", "short and stout");
       case "/injected":
         return text(200, "x", { "x-bad": "a\r\nset-cookie: b" });
+      case "/closing":
+        return text(200, "bye", { connection: "close" });
       case "/hop":
         return text(200, "x", { connection: "keep-alive", "transfer-encoding": "chunked" });
       case "/hang":
@@ -368,6 +372,81 @@ t.test(
     await t.rejects(ask(session(t, listener.port), { ":path": "/echo" }));
   },
 );
+
+t.test("listen() shows each client the certificate for the name or the address that it came to", async (t) => {
+  const made = (name: string) => makeCertificate({ subject: [{ CN: [name] }], names: [name] });
+  const [named, wild, here, next] = [
+    await made("a.test"),
+    await made("w.test"),
+    await made("h.test"),
+    await made("a.test"),
+  ];
+  const { listener } = await serve(t, {
+    host: "127.0.0.1",
+    tls: {
+      ...tls,
+      named: [
+        { ...named, names: [] },
+        { ...wild, names: ["*.wild.test"] },
+        { ...here, names: ["127.0.0.1"] },
+      ],
+    },
+  });
+  const shown = async (servername: string): Promise<string> => {
+    const socket = connectTls({ host: "127.0.0.1", port: listener.port, servername, rejectUnauthorized: false });
+    await once(socket, "secureConnect");
+    const { raw } = socket.getPeerCertificate();
+    socket.destroy();
+    const known = { named, wild, here, next, fallback: server };
+    return Object.entries(known).find(([, { der }]) => raw.equals(der))?.[0] ?? "another";
+  };
+  t.equal(await shown("a.test"), "named");
+  t.equal(await shown("x.wild.test"), "wild");
+  t.equal(await shown("localhost"), "fallback", "a name is asked for: the address does not count");
+  t.equal(await shown(""), "here");
+  listener.reloadTls({
+    ...tls,
+    named: [
+      { ...next, names: [] },
+      { ...wild, names: ["*.wild.test"] },
+      { ...named, names: ["127.0.0.1"] },
+    ],
+  });
+  t.equal(await shown("a.test"), "next");
+  t.equal(await shown(""), "named");
+  t.match(await ask(session(t, listener.port), { ":path": "/echo" }), { status: 200 });
+});
+
+t.test("listen() ends the connection after an answer that says so, once its requests are answered", async (t) => {
+  const { listener } = await serve(t);
+  const client = session(t, listener.port);
+  const open = client.request({ ":path": "/stream" });
+  open.on("error", () => {});
+  await once(open, "data");
+  const goaway = once(client, "goaway");
+  t.match(await ask(client, { ":path": "/closing" }), { status: 200, body: "bye" });
+  t.equal((await goaway)[0], constants.NGHTTP2_NO_ERROR);
+  t.equal(open.destroyed, false, "what was asked before goes on");
+  open.close(constants.NGHTTP2_CANCEL);
+  await (client.destroyed ? undefined : once(client, "close"));
+  t.match(await ask1(listener.port, "/closing"), { headers: { connection: "close" } });
+});
+
+t.test("listen() gives an answer up that its client does not take, and goes on with the others", async (t) => {
+  const clock = new FakeClock();
+  const { listener } = await serve(t, { clock });
+  const client = session(t, listener.port, { settings: { initialWindowSize: 1000 } });
+  const stuck = client.request({ ":path": "/large" });
+  stuck.on("error", () => {});
+  await once(stuck, "response");
+  stuck.pause();
+  t.match(await ask(client, { ":path": "/echo" }), { status: 200 });
+  const closed = once(stuck, "close");
+  await clock.advance(300_000);
+  stuck.resume();
+  await closed;
+  t.equal(stuck.rstCode, constants.NGHTTP2_CANCEL);
+});
 
 t.test("Listener.close() lets requests in flight end, refuses new ones, then cuts what is left", async (t) => {
   const release = Promise.withResolvers<void>();

@@ -1,6 +1,10 @@
 import { Writable } from "node:stream";
 import t from "tap";
-import { bodyLength, discard, writeBody } from "./stream.ts";
+import { FakeClock } from "../std/fake-clock.ts";
+import { bodyLength, discard, StalledError, writeBody } from "./stream.ts";
+
+const clock = new FakeClock();
+const patience = { clock, stallTimeoutMs: 1000 };
 
 class Sink extends Writable {
   readonly chunks: Buffer[] = [];
@@ -31,7 +35,7 @@ t.test("writeBody() joins small pieces and cuts large ones into 64 KiB", async (
     Buffer.alloc(3, 8),
   ];
   t.equal(bodyLength(pieces), 300_003);
-  await writeBody(sink, pieces);
+  await writeBody(sink, pieces, patience);
   t.strictSame(Buffer.concat(sink.chunks), Buffer.concat(pieces));
   t.ok(Math.max(...sink.chunks.map((chunk) => chunk.length)) <= 65_536);
   t.ok(sink.chunks.length < 10);
@@ -47,7 +51,7 @@ t.test("writeBody() asks a source for the next piece only when the last has been
       yield Buffer.from("x");
     }
   })();
-  const writing = writeBody(sink, source);
+  const writing = writeBody(sink, source, patience);
   for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
   t.equal(asked, 1);
   sink.proceed();
@@ -69,7 +73,7 @@ t.test("writeBody() ends when the sink closes although the source is silent, and
       },
     }),
   };
-  const writing = writeBody(sink, silent);
+  const writing = writeBody(sink, silent, patience);
   sink.destroy();
   await writing;
   t.equal(returned, true);
@@ -82,7 +86,7 @@ t.test("writeBody() rejects with the source's error and leaves the sink open", a
     yield Buffer.from("a");
     throw new Error("broken");
   })();
-  await t.rejects(writeBody(sink, failing), { message: "broken" });
+  await t.rejects(writeBody(sink, failing, patience), { message: "broken" });
   t.equal(sink.writableEnded, false);
 });
 
@@ -100,4 +104,23 @@ t.test("discard() ends a source that was never read", async (t) => {
   discard(source);
   discard(Buffer.from("x"));
   t.equal(ended, true);
+});
+
+t.test("writeBody() gives up on a sink that takes nothing, and lets the source go", async (t) => {
+  let ended = false;
+  const source = (async function* () {
+    try {
+      for (;;) yield Buffer.alloc(10);
+    } finally {
+      ended = true;
+    }
+  })();
+  for (const body of [source, [Buffer.alloc(200_000)]]) {
+    const given = writeBody(new Sink(true), body, patience);
+    const refused = t.rejects(given, StalledError);
+    await clock.advance(1000);
+    await refused;
+  }
+  t.ok(ended);
+  t.equal(clock.pending, 0);
 });

@@ -1,11 +1,23 @@
 /** Writing the bodies of responses with backpressure. */
 import type { Writable } from "node:stream";
+import type { Clock } from "../std/clock.ts";
 import type { HttpResponse } from "./message.ts";
 
 type Body = HttpResponse["body"];
 
 /** One write to a socket. Larger ones cost memory and are no faster. */
 const CHUNK_BYTES = 64 * 1024;
+
+/** How long a client may take nothing of what it is sent. */
+export interface Patience {
+  readonly clock: Clock;
+  readonly stallTimeoutMs: number;
+}
+
+/** The client has not taken what was written, for as long as that is tolerated. */
+export class StalledError extends Error {
+  override readonly name = "StalledError";
+}
 
 export function isStreamed(body: Body): body is AsyncIterable<Uint8Array> {
   return Symbol.asyncIterator in body;
@@ -22,17 +34,17 @@ export function bodyLength(body: Body): number | undefined {
 
 /**
  * Writes the body and ends the sink. Resolves when all has been handed over or the sink is gone; rejects when an async
- * source throws, and then the sink is left open for the caller to reset.
+ * source throws, or with a StalledError, and then the sink is left open for the caller to reset.
  */
-export async function writeBody(sink: Writable, body: Body): Promise<void> {
-  if (isStreamed(body)) return writeStream(sink, body);
+export async function writeBody(sink: Writable, body: Body, patience: Patience): Promise<void> {
+  if (isStreamed(body)) return writeStream(sink, body, patience);
   if (body instanceof Uint8Array && body.length <= CHUNK_BYTES) {
     sink.end(body);
     return;
   }
   for (const chunk of chunks(body instanceof Uint8Array ? [body] : body)) {
     if (sink.destroyed) return;
-    if (!sink.write(chunk)) await drained(sink);
+    if (!sink.write(chunk)) await drained(sink, patience);
   }
   sink.end();
 }
@@ -42,7 +54,7 @@ export function discard(body: Body): void {
   if (isStreamed(body)) abandon(body[Symbol.asyncIterator]());
 }
 
-async function writeStream(sink: Writable, body: AsyncIterable<Uint8Array>): Promise<void> {
+async function writeStream(sink: Writable, body: AsyncIterable<Uint8Array>, patience: Patience): Promise<void> {
   const source = body[Symbol.asyncIterator]();
   for (;;) {
     const step = await nextOrClosed(sink, source);
@@ -51,8 +63,13 @@ async function writeStream(sink: Writable, body: AsyncIterable<Uint8Array>): Pro
       return;
     }
     if (step.done === true) break;
-    for (const chunk of slices(step.value)) {
-      if (!sink.write(chunk)) await drained(sink);
+    try {
+      for (const chunk of slices(step.value)) {
+        if (!sink.write(chunk)) await drained(sink, patience);
+      }
+    } catch (error) {
+      abandon(source);
+      throw error;
     }
   }
   sink.end();
@@ -87,14 +104,22 @@ function abandon(source: AsyncIterator<Uint8Array>): void {
   source.return?.()?.catch(() => {});
 }
 
-function drained(sink: Writable): Promise<void> {
+function drained(sink: Writable, { clock, stallTimeoutMs }: Patience): Promise<void> {
   if (sink.destroyed || !sink.writableNeedDrain) return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = (): void => {
+  return new Promise((resolve, reject) => {
+    const forget = (): void => {
       sink.off("drain", done);
       sink.off("close", done);
+      timer.cancel();
+    };
+    const done = (): void => {
+      forget();
       resolve();
     };
+    const timer = clock.timer(stallTimeoutMs, () => {
+      forget();
+      reject(new StalledError(`the client took nothing for ${stallTimeoutMs} ms`));
+    });
     sink.on("drain", done);
     sink.on("close", done);
   });

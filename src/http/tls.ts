@@ -4,13 +4,27 @@ import type { Socket } from "node:net";
 import type { DetailedPeerCertificate, PeerCertificate, TLSSocket } from "node:tls";
 import type { Peer } from "./message.ts";
 
-/** Certificates and keys are PEM text. */
-export interface TlsOptions {
-  /** Leaf first, then intermediates. */
+/** A certificate (leaf first, then intermediates) and its key, both PEM text. */
+export interface TlsPair {
   readonly cert: string | Buffer;
   readonly key: string | Buffer;
+}
+
+/** A certificate for connections that ask for other names. */
+export interface NamedTlsPair extends TlsPair {
+  /** Host names, `*.example.com` among them, and addresses; empty: those of the certificate. */
+  readonly names: readonly string[];
+}
+
+/** What a listener shows of itself: the part of its options that may be exchanged while it runs. */
+export interface TlsCertificates extends TlsPair {
   /** The authorities named to clients that are asked for a certificate. Verifying is the authenticator's business. */
   readonly ca?: string | Buffer | undefined;
+  /** `sni.ts` says which one a connection gets. */
+  readonly named?: readonly NamedTlsPair[] | undefined;
+}
+
+export interface TlsOptions extends TlsCertificates {
   /** Ask for a client certificate; a client without one, or with a bad one, is still let in. */
   readonly requestCert?: boolean | undefined;
   /** TLSv1.2 when absent. */
@@ -19,11 +33,11 @@ export interface TlsOptions {
   readonly ciphers?: string | undefined;
 }
 
-/** For `createServer` and `setSecureContext`. */
-export function secureOptions(tls: TlsOptions) {
+/** For `createServer`, `setSecureContext` and `createSecureContext`. */
+export function secureOptions(tls: TlsOptions, { cert, key }: TlsPair = tls) {
   return {
-    cert: tls.cert,
-    key: tls.key,
+    cert,
+    key,
     minVersion: tls.minVersion ?? ("TLSv1.2" as const),
     ...(tls.ca === undefined ? {} : { ca: tls.ca }),
     ...(tls.ciphers === undefined ? {} : { ciphers: tls.ciphers }),
@@ -40,6 +54,16 @@ export function plainPeer(socket: Socket): Peer {
     port: socket.remotePort ?? 0,
     encrypted: false,
     certificates: [],
+    protocol: "http/1.1",
+  };
+}
+
+export function securePeer(socket: TLSSocket): Peer {
+  return {
+    ...plainPeer(socket),
+    encrypted: true,
+    certificates: certificatesOf(socket),
+    protocol: socket.alpnProtocol === "h2" ? "h2" : "http/1.1",
   };
 }
 
@@ -47,7 +71,7 @@ export function plainPeer(socket: Socket): Peer {
 const CHAIN_MAX = 10;
 
 /** The chain the client sent, leaf first; possibly with an authority of ours at its end. */
-export function certificatesOf(socket: TLSSocket): readonly Uint8Array[] {
+function certificatesOf(socket: TLSSocket): readonly Uint8Array[] {
   const chain: Uint8Array[] = [];
   const seen = new Set<string>();
   let certificate: PeerCertificate | DetailedPeerCertificate | undefined = socket.getPeerCertificate(true);

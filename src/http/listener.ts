@@ -1,0 +1,152 @@
+/** What all listeners do: take a port or a socket, know their connections, and stop in an orderly way. */
+import { chmod, unlink } from "node:fs/promises";
+import type { Server as Http1Server } from "node:http";
+import { connect, type Server, type Socket } from "node:net";
+import type { Clock } from "../std/clock.ts";
+import type { Serving } from "./exchange.ts";
+import { http1Server } from "./h1.ts";
+import { plainPeer, type TlsCertificates } from "./tls.ts";
+
+export interface Listener extends AsyncDisposable {
+  /** The address bound, or the socket's path. */
+  readonly address: string;
+  /** 0 for a Unix socket. */
+  readonly port: number;
+  /**
+   * Stops: no new connections or requests (GOAWAY), waits up to `graceMs` (default 0) for requests in flight, then
+   * aborts what is left. Resolves when every connection is gone.
+   */
+  close(graceMs?: number): Promise<void>;
+  /**
+   * New connections use the new certificates; open ones stay. Throws, and changes nothing, when a key and its
+   * certificate disagree. The names of named pairs cannot change.
+   */
+  reloadTls(tls: TlsCertificates): void;
+}
+
+export interface BindOptions {
+  /** All addresses when absent. */
+  readonly host?: string | undefined;
+  /** 0 or absent: any free port. */
+  readonly port?: number | undefined;
+  /** A Unix socket instead of host and port; mode 0600. A stale one is replaced. */
+  readonly socketPath?: string | undefined;
+  /** Other listeners, of this process or another, may share the port. */
+  readonly sharePort?: boolean | undefined;
+}
+
+/** How often silent peers are asked whether they are still there; Kubernetes' figure. */
+const KEEP_ALIVE_MS = 180_000;
+
+export abstract class BaseListener implements Listener {
+  address = "";
+  port = 0;
+  protected readonly serving: Serving;
+  protected abstract readonly server: Server;
+  protected abstract readonly http1: Http1Server;
+  readonly #sockets = new Set<Socket>();
+
+  constructor(serving: Serving) {
+    this.serving = serving;
+  }
+
+  abstract reloadTls(tls: TlsCertificates): void;
+  /** Tells open connections that no new request will be taken. */
+  protected abstract turnAway(): void;
+  protected abstract stopTimers(): void;
+
+  async start(options: BindOptions): Promise<void> {
+    this.server.on("connection", (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.on("close", () => this.#sockets.delete(socket));
+      socket.on("error", () => {});
+      socket.setNoDelay(true);
+      socket.setKeepAlive(true, KEEP_ALIVE_MS);
+    });
+    if (options.socketPath === undefined) {
+      await bind(this.server, {
+        port: options.port ?? 0,
+        ...(options.host === undefined ? {} : { host: options.host }),
+        ...(options.sharePort === true ? { reusePort: true } : {}),
+      });
+    } else {
+      await removeStale(options.socketPath);
+      await bind(this.server, { path: options.socketPath });
+      await chmod(options.socketPath, 0o600);
+    }
+    const bound = this.server.address();
+    this.address = bound === null ? "" : typeof bound === "string" ? bound : bound.address;
+    this.port = bound === null || typeof bound === "string" ? 0 : bound.port;
+    this.server.on("error", (error) => this.serving.log.error("Cannot accept connections", error));
+  }
+
+  async close(graceMs = 0): Promise<void> {
+    this.stopTimers();
+    const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
+    const drained = this.serving.flight.drain();
+    this.turnAway();
+    if (graceMs > 0) await within(this.serving.clock, graceMs, drained);
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+/** HTTP/1.1 without TLS. */
+export class PlainListener extends BaseListener {
+  protected readonly http1: Http1Server;
+  protected readonly server: Http1Server;
+
+  constructor(serving: Serving) {
+    super(serving);
+    this.http1 = http1Server(serving, (socket) => plainPeer(socket as Socket));
+    this.server = this.http1;
+  }
+
+  reloadTls(): void {
+    throw new Error("Cannot reload the certificate: this listener has no TLS");
+  }
+
+  protected turnAway(): void {
+    this.http1.closeIdleConnections();
+  }
+
+  protected stopTimers(): void {}
+}
+
+function bind(server: Server, where: { port: number; host?: string } | { path: string }): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(where, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+/** Removes a socket file that nobody listens on; leaves one that is in use for `listen` to fail on. */
+async function removeStale(path: string): Promise<void> {
+  const refused = await new Promise<boolean>((resolve) => {
+    const probe = connect({ path });
+    probe.on("connect", () => {
+      probe.destroy();
+      resolve(false);
+    });
+    probe.on("error", (error: NodeJS.ErrnoException) => resolve(error.code === "ECONNREFUSED"));
+  });
+  if (refused) await unlink(path);
+}
+
+/** Waits for `work`, at most `milliseconds`. */
+function within(clock: Clock, milliseconds: number, work: Promise<void>): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = clock.timer(milliseconds, resolve);
+    void work.then(() => {
+      timer.cancel();
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,158 @@
+/** HTTP/2 and HTTP/1.1 over TLS, told apart by ALPN. */
+import type { Server as Http1Server } from "node:http";
+import { createSecureServer, type Http2SecureServer } from "node:http2";
+import { createServer, type Server, type Socket } from "node:net";
+import { createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
+import type { Timer } from "../std/clock.ts";
+import type { ListenLimits, Serving } from "./exchange.ts";
+import { http1Server } from "./h1.ts";
+import { H2Connection, STREAM_WINDOW_BYTES } from "./h2.ts";
+import { BaseListener } from "./listener.ts";
+import type { Peer } from "./message.ts";
+import { CertificateChoice, plainAddress } from "./sni.ts";
+import { type NamedTlsPair, secureOptions, securePeer, type TlsCertificates, type TlsOptions } from "./tls.ts";
+
+/** A client that resets streams faster than this, in the long run, is cut off (CVE-2023-44487). */
+const RESETS_BURST = 1000;
+const RESETS_PER_SECOND = 100;
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+/** What node:http2 may hold for one connection, in MB: data that a slow watcher has not taken counts. */
+const SESSION_MEMORY_MB = 64;
+const HEADER_COUNT_MAX = 256;
+
+type SniCallback = (name: string, done: (error: Error | null, context?: SecureContext) => void) => void;
+
+interface Chosen extends NamedTlsPair {
+  readonly context: SecureContext;
+}
+
+/** Everything that is exchanged with the certificates. */
+interface Shown {
+  readonly tls: TlsOptions;
+  readonly choice: CertificateChoice<Chosen>;
+}
+
+export class SecureListener extends BaseListener {
+  protected readonly http1: Http1Server;
+  protected readonly server: Server;
+  #shown: Shown;
+  /** node:http2 has one certificate a server for clients that ask for no name: each address of its own is a server. */
+  readonly #byAddress = new Map<string, Http2SecureServer>();
+  readonly #default: Http2SecureServer;
+  readonly #connections = new Set<H2Connection>();
+  readonly #peers = new WeakMap<object, Peer>();
+  #sweep: Timer | undefined;
+
+  constructor(serving: Serving, tls: TlsOptions, http2: boolean) {
+    super(serving);
+    this.#shown = shown(tls);
+    this.http1 = http1Server(serving, (socket) => this.#peerOf(socket as TLSSocket));
+    this.#default = this.#secureServer(http2, undefined);
+    for (const address of this.#shown.choice.addresses()) {
+      this.#byAddress.set(plainAddress(address), this.#secureServer(http2, address));
+    }
+    this.server = createServer((socket) => this.#serverFor(socket).emit("connection", socket));
+    // It is handed sockets and never listens, which is what starts its check of header timeouts.
+    this.http1.emit("listening");
+  }
+
+  reloadTls(tls: TlsCertificates): void {
+    const next = shown({ ...this.#shown.tls, ...tls });
+    this.#default.setSecureContext(secureOptions(next.tls));
+    for (const [address, server] of this.#byAddress) {
+      server.setSecureContext(secureOptions(next.tls, next.choice.forAddress(address)));
+    }
+    this.#shown = next;
+  }
+
+  protected turnAway(): void {
+    for (const { session } of this.#connections) session.close();
+    this.http1.close();
+  }
+
+  protected stopTimers(): void {
+    this.#sweep?.cancel();
+    this.#sweep = undefined;
+  }
+
+  #serverFor(socket: Socket): Http2SecureServer {
+    if (this.#byAddress.size === 0) return this.#default;
+    return this.#byAddress.get(plainAddress(socket.localAddress ?? "")) ?? this.#default;
+  }
+
+  readonly #answerName: SniCallback = (name, done) => done(null, this.#shown.choice.forName(name).context);
+
+  /** For clients that come to `address`; undefined: to any other. */
+  #secureServer(http2: boolean, address: string | undefined): Http2SecureServer {
+    const { serving } = this;
+    const { tls, choice } = this.#shown;
+    const pair = address === undefined ? tls : choice.forAddress(address);
+    const server = createSecureServer({
+      ...secureOptions(tls, pair),
+      ...sessionOptions(serving.limits, http2),
+      ...(tls.named === undefined || tls.named.length === 0 ? {} : { SNICallback: this.#answerName }),
+    });
+    server.on("session", (session) => {
+      session.on("error", (error) => serving.log.v(4)?.info("HTTP/2 connection failed", { error: error.message }));
+      const connection = new H2Connection(session, this.#peerOf(session.socket as TLSSocket), serving);
+      this.#connections.add(connection);
+      session.on("close", () => this.#connections.delete(connection));
+      this.#watchIdle();
+    });
+    server.on("unknownProtocol", (socket: TLSSocket) => this.http1.emit("connection", socket));
+    server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
+      serving.log.v(3)?.info("TLS handshake failed", { peer: socket.remoteAddress, error: error.message });
+      socket.destroy();
+    });
+    return server;
+  }
+
+  /** Asked once a connection: a certificate cannot change later. */
+  #peerOf(socket: TLSSocket): Peer {
+    let peer = this.#peers.get(socket);
+    if (peer === undefined) {
+      peer = securePeer(socket);
+      this.#peers.set(socket, peer);
+    }
+    return peer;
+  }
+
+  /** One timer for all connections, and none while there are none. */
+  #watchIdle(): void {
+    if (this.#sweep !== undefined || this.serving.flight.draining) return;
+    const { clock, limits } = this.serving;
+    this.#sweep = clock.timer(Math.max(10, limits.idleTimeoutMs / 4), () => {
+      this.#sweep = undefined;
+      const now = clock.monotonic();
+      for (const connection of this.#connections) {
+        if (connection.idleFor(now) >= limits.idleTimeoutMs) connection.session.close();
+      }
+      if (this.#connections.size > 0) this.#watchIdle();
+    });
+  }
+}
+
+/** Throws when a key and its certificate disagree. */
+function shown(tls: TlsOptions): Shown {
+  const chosen = (pair: NamedTlsPair): Chosen => ({ ...pair, context: createSecureContext(secureOptions(tls, pair)) });
+  const fallback = chosen({ cert: tls.cert, key: tls.key, names: [] });
+  return { tls, choice: new CertificateChoice(fallback, (tls.named ?? []).map(chosen)) };
+}
+
+function sessionOptions(limits: ListenLimits, http2: boolean) {
+  const offered = http2 ? ["h2", "http/1.1"] : ["http/1.1"];
+  return {
+    ALPNCallback: ({ protocols }: { protocols: string[] }) => offered.find((name) => protocols.includes(name)),
+    handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+    maxHeaderListPairs: HEADER_COUNT_MAX,
+    maxSessionMemory: SESSION_MEMORY_MB,
+    streamResetBurst: RESETS_BURST,
+    streamResetRate: RESETS_PER_SECOND,
+    settings: {
+      enablePush: false,
+      initialWindowSize: STREAM_WINDOW_BYTES,
+      maxConcurrentStreams: limits.streamsPerConnection,
+      maxHeaderListSize: limits.headerBytes,
+    },
+  };
+}
