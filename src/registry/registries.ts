@@ -1,5 +1,8 @@
 import type { ApiObject, Kind } from "../api/kind.ts";
 import type { Scheme } from "../api/scheme.ts";
+import { rootOf } from "../storage/keys.ts";
+import { prefixRange } from "../storage/store.ts";
+import { StoreFeed } from "../storage/watch/feed.ts";
 import { Registry, type RegistryDeps } from "./registry.ts";
 
 /** The registries of a scheme, each made when its kind is first asked for. */
@@ -8,9 +11,13 @@ export class Registries implements AsyncDisposable {
   readonly deps: RegistryDeps;
   readonly #registries = new Map<Kind, Registry>();
 
+  /** All caches hear of changes through one watch. */
+  readonly #feed: StoreFeed;
+
   constructor(scheme: Scheme, deps: RegistryDeps) {
     this.scheme = scheme;
     this.deps = deps;
+    this.#feed = new StoreFeed({ ...deps, range: prefixRange(rootOf(deps.prefix)) });
   }
 
   of<T extends ApiObject>(kind: Kind<T>): Registry<T> {
@@ -18,7 +25,7 @@ export class Registries implements AsyncDisposable {
     let registry = this.#registries.get(key);
     if (registry === undefined) {
       const versions = () => this.scheme.kinds().filter(({ storageName }) => storageName === key.storageName);
-      registry = new Registry(key, this.deps, versions);
+      registry = new Registry(key, this.deps, this.#feed, versions);
       this.#registries.set(key, registry);
     }
     return registry as unknown as Registry<T>;
@@ -43,5 +50,6 @@ export class Registries implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#registries.values()].map((registry) => registry[Symbol.asyncDispose]()));
+    await this.#feed[Symbol.asyncDispose]();
   }
 }

@@ -11,6 +11,7 @@ import type { StorageMediaType } from "../storage/codec.ts";
 import { ObjectStore } from "../storage/object-store.ts";
 import type { Store } from "../storage/store.ts";
 import { WatchCache } from "../storage/watch/cache.ts";
+import type { StoreFeed } from "../storage/watch/feed.ts";
 import type { IndexFunctions } from "../storage/watch/indexes.ts";
 import type { Allocator } from "./allocation.ts";
 
@@ -67,7 +68,10 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
   readonly versions: () => readonly Kind[];
   #cache: WatchCache<T> | undefined;
 
-  constructor(kind: Kind<T>, deps: RegistryDeps, versions?: () => readonly Kind[]) {
+  readonly #feed: StoreFeed;
+
+  constructor(kind: Kind<T>, deps: RegistryDeps, feed: StoreFeed, versions?: () => readonly Kind[]) {
+    this.#feed = feed;
     this.kind = kind;
     this.versions = versions ?? (() => [kind as unknown as Kind]);
     this.deps = deps;
@@ -77,8 +81,15 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
   /** Made when first asked for: a kind that nobody reads costs nothing. */
   get cache(): WatchCache<T> {
     if (this.#cache === undefined) {
-      const { store, clock, log, random } = this.deps;
-      this.#cache = new WatchCache({ store, objects: this.objects, clock, log, random, indexes: indexesOf(this.kind) });
+      const { clock, log, random } = this.deps;
+      this.#cache = new WatchCache({
+        feed: this.#feed,
+        objects: this.objects,
+        clock,
+        log,
+        random,
+        indexes: indexesOf(this.kind),
+      });
     }
     return this.#cache;
   }

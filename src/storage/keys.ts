@@ -2,14 +2,18 @@
 import type { Kind } from "../api/kind.ts";
 import { badRequest } from "../api/status.ts";
 
+/** What all keys start with: `/registry/`. `registry`, `/registry` and `/registry/` mean the same. */
+export function rootOf(prefix: string): string {
+  return ["", ...prefix.split("/").filter((segment) => segment !== ""), ""].join("/");
+}
+
 export class KeySpace {
   readonly #root: string;
   readonly #namespaced: boolean;
 
-  /** `prefix` is the operator's (`--kvstore-prefix`): `registry`, `/registry` and `/registry/` mean the same. */
+  /** `prefix` is the operator's (`--kvstore-prefix`). */
   constructor(prefix: string, kind: Pick<Kind, "storageName" | "namespaced">) {
-    const segments = prefix.split("/").filter((segment) => segment !== "");
-    this.#root = ["", ...segments, kind.storageName, ""].join("/");
+    this.#root = `${rootOf(prefix)}${kind.storageName}/`;
     this.#namespaced = kind.namespaced;
   }
 

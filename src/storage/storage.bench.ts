@@ -14,6 +14,7 @@ import { createMemoryStore } from "./memory.ts";
 import { ObjectStore } from "./object-store.ts";
 import { prefixRange, type Store } from "./store.ts";
 import { WatchCache } from "./watch/cache.ts";
+import { StoreFeed } from "./watch/feed.ts";
 import { makeWidget, type Widget, widgetKind } from "./widget.ts";
 
 interface Figure {
@@ -77,7 +78,8 @@ function widget(name: string, size: number): Widget {
 async function benchFanOut(watchers: number, changes: number): Promise<Figure> {
   const store = createMemoryStore({ clock: systemClock });
   const objects = new ObjectStore({ store, kind: widgetKind, prefix: "/registry" });
-  await using cache = new WatchCache({ store, objects, clock: systemClock, log: silentLogger });
+  await using feed = new StoreFeed({ store, range: prefixRange("/registry/"), clock: systemClock, log: silentLogger });
+  await using cache = new WatchCache({ feed, objects, clock: systemClock, log: silentLogger });
   await cache.ready();
   const controller = new AbortController();
   let bytes = 0;

@@ -5,9 +5,10 @@ import { silentLogger } from "../../std/log.ts";
 import { seededRandom } from "../../std/random.ts";
 import { createMemoryStore } from "../memory.ts";
 import { ObjectStore } from "../object-store.ts";
-import { type Range, type Revision, type Store, StoreError, type WatchBatch } from "../store.ts";
+import { prefixRange, type Range, type Revision, type Store, StoreError, type WatchBatch } from "../store.ts";
 import { makeWidget, type Widget, widgetKind } from "../widget.ts";
 import { type CacheEvent, WatchCache, type WatchCacheOptions, type WatchOptions } from "./cache.ts";
+import { StoreFeed } from "./feed.ts";
 import { WATCHER_QUEUE_MAX } from "./watcher.ts";
 
 const indexes = { color: (widget: Widget) => widget.color };
@@ -45,11 +46,13 @@ async function setUp(t: Test, options: Partial<WatchCacheOptions<Widget>> = {}) 
   const clock = new FakeClock();
   const store = breakable(createMemoryStore({ clock }));
   const objects = new ObjectStore({ store, kind: widgetKind, prefix: "/registry" });
-  const cache = new WatchCache({ store, objects, clock, log: silentLogger, indexes, ...options });
+  const feed = new StoreFeed({ store, range: prefixRange("/registry/"), clock, log: silentLogger });
+  const cache = new WatchCache({ feed, objects, clock, log: silentLogger, indexes, ...options });
   const controller = new AbortController();
   t.teardown(async () => {
     controller.abort();
     await cache[Symbol.asyncDispose]();
+    await feed[Symbol.asyncDispose]();
     if (clock.pending > 0) throw new Error("A timer is left");
   });
   await cache.ready();

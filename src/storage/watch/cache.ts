@@ -3,19 +3,11 @@ import { expired } from "../../api/status.ts";
 import { Backoff } from "../../std/backoff.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
-import type { RandomSource } from "../../std/random.ts";
-import { systemRandom } from "../../std/random.ts";
+import { type RandomSource, systemRandom } from "../../std/random.ts";
 import type { ObjectStore } from "../object-store.ts";
-import {
-  type KeyValue,
-  type Page,
-  prefixRange,
-  type Revision,
-  type Store,
-  StoreError,
-  type WatchEvent,
-} from "../store.ts";
+import { type KeyValue, type Page, prefixRange, type Revision, StoreError, type WatchEvent } from "../store.ts";
 import { type CachedObject, type CacheEvent, Change, Encoded } from "./change.ts";
+import type { StoreFeed, Subscriber } from "./feed.ts";
 import { History, type HistoryBudget } from "./history.ts";
 import { Indexes, type IndexFunctions } from "./indexes.ts";
 import { SortedObjects } from "./sorted.ts";
@@ -31,7 +23,7 @@ export interface CacheList<T> {
 }
 
 export interface WatchCacheOptions<T extends ApiObject> {
-  readonly store: Store;
+  readonly feed: StoreFeed;
   readonly objects: ObjectStore<T>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -48,9 +40,9 @@ const HISTORY: HistoryBudget = { items: 4096, bytes: 8 * 2 ** 20 };
  * All objects of one kind, as the store showed them last, and whoever wants to hear of changes. Reads never reach the
  * store: a change is decoded once when it comes in, encoded once when first read, and shared by all.
  *
- *     Store.watch → decode → objects, indexes, history → watchers (a queue each) → response streams
+ *     StoreFeed → decode → objects, indexes, history → watchers (a queue each) → response streams
  *
- * When the store's watch breaks, the cache lists again and tells its watchers the differences; the history starts anew.
+ * When the feed breaks, the cache lists again and tells its watchers the differences; the history starts anew.
  */
 export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   readonly kind: Kind<T>;
@@ -62,11 +54,10 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   readonly #closing = new AbortController();
   readonly #ready = Promise.withResolvers<void>();
   readonly #running: Promise<void>;
-  /** Who waits for the cache to reach a revision. As many as there are requests in flight. */
-  readonly #waiting = new Set<{ readonly revision: Revision; readonly resolve: () => void }>();
-  /** For metrics; nothing depends on them. */
-  readonly counts = { received: 0, initializations: 0 };
-  #revision = 0 as Revision;
+  /** The revision of the latest list; once the feed breaks, how far the cache had come. */
+  #base = 0 as Revision;
+  /** Whether the feed tells of all changes after `#base`. */
+  #following = false;
   #listed = false;
   #changes = 0;
 
@@ -74,8 +65,8 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     this.#options = options;
     this.kind = options.objects.kind;
     this.#indexes = new Indexes(options.indexes ?? {});
-    this.#history = new History(options.history ?? HISTORY, this.#revision);
-    this.#watchers = new Watchers(options.clock, this.#indexes, () => this.#revision);
+    this.#history = new History(options.history ?? HISTORY, this.#base);
+    this.#watchers = new Watchers(options.clock, this.#indexes, () => this.revision());
     this.#ready.promise.catch(() => {});
     this.#running = this.#run();
   }
@@ -87,7 +78,8 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
 
   /** The revision the cache shows. */
   revision(): Revision {
-    return this.#revision;
+    const { revision } = this.#options.feed;
+    return this.#following && revision > this.#base ? revision : this.#base;
   }
 
   /** How many changes it has taken: for those who derive something from all its objects. */
@@ -102,7 +94,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
 
   /** Whether it shows all up to `revision`. */
   shows(revision: Revision): boolean {
-    return this.#listed && this.#revision >= revision;
+    return this.#listed && this.revision() >= revision;
   }
 
   get(key: string): CachedObject<T> | undefined {
@@ -111,34 +103,18 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
 
   /** In key order. */
   list(prefix: string): CacheList<T> {
-    return { items: this.#objects.prefixed(prefix), revision: this.#revision };
+    return { items: this.#objects.prefixed(prefix), revision: this.revision() };
   }
 
   /** The objects whose index has this value, in key order. */
   listIndexed(index: string, value: string): CacheList<T> {
-    return { items: this.#indexes.find(index, value), revision: this.#revision };
+    return { items: this.#indexes.find(index, value), revision: this.revision() };
   }
 
   /** Resolves when the cache shows all up to `revision`; rejects with the signal's reason if that aborts first. */
   waitFor(revision: Revision, signal?: AbortSignal): Promise<void> {
     if (this.shows(revision)) return Promise.resolve();
-    const stop = signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
-    if (stop.aborted) return Promise.reject(stop.reason);
-    return new Promise((resolve, reject) => {
-      const abort = (): void => {
-        this.#waiting.delete(waiter);
-        reject(stop.reason);
-      };
-      const waiter = {
-        revision,
-        resolve: () => {
-          stop.removeEventListener("abort", abort);
-          resolve();
-        },
-      };
-      this.#waiting.add(waiter);
-      stop.addEventListener("abort", abort, { once: true });
-    });
+    return this.#wait(revision, signal);
   }
 
   /**
@@ -150,7 +126,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     const { from } = options;
     const closed = this.#closing.signal.aborted;
     const initial = from === undefined && !closed ? this.#present(options, matches) : [];
-    const ahead = from !== undefined && from > this.#revision ? from : (0 as Revision);
+    const ahead = from !== undefined && from > this.revision() ? from : (0 as Revision);
     const watcher = new Watcher<T>(options, matches, ahead, initial, (ended) => this.#watchers.remove(ended));
     if (closed) watcher.fail(this.#closing.signal.reason);
     else if (from !== undefined && from < this.#history.start) {
@@ -184,41 +160,81 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
       if (!item.key.startsWith(prefix) || matches?.(item.object) === false) continue;
       events.push(item.added);
     }
-    if (bookmarks === true) events.push({ type: "BOOKMARK", revision: this.#revision, initialEventsEnd: true });
+    if (bookmarks === true) events.push({ type: "BOOKMARK", revision: this.revision(), initialEventsEnd: true });
     return events;
   }
 
+  async #wait(revision: Revision, signal: AbortSignal | undefined): Promise<void> {
+    const stop = signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
+    do {
+      stop.throwIfAborted();
+      await this.#options.feed.progress.wait(stop);
+    } while (!this.shows(revision));
+  }
+
   async #run(): Promise<void> {
-    const { store, objects, clock, log, random = systemRandom } = this.#options;
-    const range = prefixRange(objects.prefix());
+    const { clock, log, random = systemRandom } = this.#options;
     const { signal } = this.#closing;
     const backoff = new Backoff({ initialMs: 50, maxMs: 10_000, jitter: 0.5 }, random);
     while (!signal.aborted) {
       try {
-        this.#replace(await store.list(range));
-        backoff.reset();
-        for await (const batch of store.watch(range, this.#revision, signal)) {
-          this.counts.received += batch.events.length;
-          for (const event of batch.events) this.#apply(event);
-          this.#progress(batch.revision);
-        }
+        await this.#follow(() => backoff.reset());
       } catch (error) {
         if (signal.aborted) return;
-        log.error("Listing again after the store's watch broke", error, { resource: this.kind.plural });
+        log.error("Cannot fill the watch cache; trying again", error, { resource: this.kind.plural });
         await clock.sleep(backoff.next(), signal).catch(() => {});
       }
     }
   }
 
-  /** Takes over a whole list: the first one in silence, later ones as differences to what was there. */
-  #replace(page: Page): void {
+  /** From a list on, until the feed breaks or the cache is closed. */
+  async #follow(onListed: () => void): Promise<void> {
+    const { feed, objects } = this.#options;
+    const { signal } = this.#closing;
+    const prefix = objects.prefix();
+    /** What comes before the list is there. */
+    let early: WatchEvent[] | undefined = [];
+    let over = signal.aborted;
+    const end = Promise.withResolvers<void>();
+    const stop = (): void => {
+      over = true;
+      end.resolve();
+    };
+    const subscriber: Subscriber = {
+      change: (event) => (early === undefined ? this.#apply(event) : void early.push(event)),
+      broken: () => {
+        this.#base = this.revision();
+        this.#following = false;
+        stop();
+      },
+    };
+    const since = await feed.subscribe(prefix, subscriber);
+    signal.addEventListener("abort", stop);
+    try {
+      const page = await feed.store.list(prefixRange(prefix));
+      if (page.revision < since) throw new StoreError("unavailable", "The store showed an old list");
+      if (over) return;
+      this.#replace(page, early);
+      early = undefined;
+      onListed();
+      await end.promise;
+    } finally {
+      signal.removeEventListener("abort", stop);
+      feed.unsubscribe(prefix, subscriber);
+    }
+  }
+
+  /** Takes over a whole list and what came while it was made: the first one in silence, later ones as differences. */
+  #replace(page: Page, early: readonly WatchEvent[]): void {
     const changes = this.#differences(page);
     // Watchers of before cannot know what happened in between, so nobody may resume from there.
     this.#history.restart(page.revision);
     for (const change of changes) this.#take(change);
+    this.#base = page.revision;
+    for (const event of early) this.#apply(event);
+    this.#following = true;
     this.#listed = true;
-    this.counts.initializations++;
-    this.#progress(page.revision);
+    this.#options.feed.progress.notify();
     this.#ready.resolve();
   }
 
@@ -226,7 +242,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   #differences(page: Page): Change<T>[] {
     const present = new Set(page.items.map((item) => item.key));
     const gone = this.#objects.all().filter((item) => !present.has(item.key));
-    const changes = gone.map((item) => new Change<T>(this.#revision, item, undefined, 0));
+    const changes = gone.map((item) => new Change<T>(this.#base, item, undefined, 0));
     const items = page.items.filter((item) => this.#objects.get(item.key)?.revision !== item.modified);
     for (const item of items.sort((a, b) => a.modified - b.modified)) {
       const change = this.#put(item);
@@ -236,6 +252,8 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   }
 
   #apply(event: WatchEvent): void {
+    // The feed may be behind the list.
+    if ((event.type === "put" ? event.item.modified : event.revision) <= this.#base) return;
     let change: Change<T> | undefined;
     if (event.type === "put") change = this.#put(event.item);
     else {
@@ -265,14 +283,5 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     this.#indexes.replace(change.previous, change.current);
     this.#changes++;
     this.#watchers.dispatch(change);
-  }
-
-  #progress(revision: Revision): void {
-    this.#revision = revision;
-    for (const waiter of this.#waiting) {
-      if (waiter.revision > revision) continue;
-      this.#waiting.delete(waiter);
-      waiter.resolve();
-    }
   }
 }

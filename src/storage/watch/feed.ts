@@ -1,0 +1,137 @@
+import { Backoff } from "../../std/backoff.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import { type RandomSource, systemRandom } from "../../std/random.ts";
+import { Wakeup } from "../../std/wakeup.ts";
+import { type Range, type Revision, type Store, StoreError, type WatchEvent } from "../store.ts";
+
+export interface StoreFeedOptions {
+  readonly store: Store;
+  /** Of all keys that anybody may ask for: `prefixRange("/registry/")`. */
+  readonly range: Range;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** For the jitter of retries. */
+  readonly random?: RandomSource | undefined;
+}
+
+/** Who hears of the changes below a prefix. One that throws loses its subscription, and nobody else does. */
+export interface Subscriber {
+  change(event: WatchEvent): void;
+  /** Changes after this may be missing: subscribe, then list again. The subscription is over. */
+  broken(error: unknown): void;
+}
+
+/**
+ * One watch on the store for all caches of a server: a write costs one wake and one look-up, however many kinds there
+ * are. Begins with the first subscriber.
+ *
+ * Nothing is missed between a list and the feed: subscribe first, keep what comes, list, then drop what the list shows
+ * already. `revision` says how far all have been told; it is behind the list for a moment, and that is no harm.
+ */
+export class StoreFeed implements AsyncDisposable {
+  readonly store: Store;
+  /** Notified whenever `revision` has grown, or a subscriber's own state has. */
+  readonly progress = new Wakeup();
+  readonly #options: StoreFeedOptions;
+  readonly #subscribers = new Map<string, Set<Subscriber>>();
+  readonly #closing = new AbortController();
+  #running: Promise<void> | undefined;
+  /** Set while the feed stands still after a failure. */
+  #pause: PromiseWithResolvers<void> | undefined;
+  #revision = 0 as Revision;
+
+  constructor(options: StoreFeedOptions) {
+    this.#options = options;
+    this.store = options.store;
+  }
+
+  /** Every change up to here has been handed to those who had subscribed. */
+  get revision(): Revision {
+    return this.#revision;
+  }
+
+  /**
+   * Changes of keys that start with `prefix`, which ends in `/`, after the revision that this resolves with: a list
+   * made afterwards is not older. Rejects when the feed is closed.
+   */
+  async subscribe(prefix: string, subscriber: Subscriber): Promise<Revision> {
+    this.#closing.signal.throwIfAborted();
+    if (this.#running === undefined) {
+      this.#revision = this.store.current();
+      this.#running = this.#run();
+    }
+    while (this.#pause !== undefined) await this.#pause.promise;
+    this.#closing.signal.throwIfAborted();
+    const subscribers = this.#subscribers.get(prefix) ?? new Set<Subscriber>();
+    this.#subscribers.set(prefix, subscribers);
+    subscribers.add(subscriber);
+    return this.#revision;
+  }
+
+  unsubscribe(prefix: string, subscriber: Subscriber): void {
+    const subscribers = this.#subscribers.get(prefix);
+    subscribers?.delete(subscriber);
+    if (subscribers?.size === 0) this.#subscribers.delete(prefix);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const error = new StoreError("closed", "Cannot follow the store: the feed is closed");
+    this.#closing.abort(error);
+    await this.#running;
+    this.#break(error);
+    this.#pause?.resolve();
+  }
+
+  async #run(): Promise<void> {
+    const { clock, log, random = systemRandom, range } = this.#options;
+    const { signal } = this.#closing;
+    const backoff = new Backoff({ initialMs: 50, maxMs: 10_000, jitter: 0.5 }, random);
+    while (!signal.aborted) {
+      try {
+        for await (const batch of this.store.watch(range, this.#revision, signal)) {
+          backoff.reset();
+          for (const event of batch.events) this.#hand(event);
+          this.#revision = batch.revision;
+          this.progress.notify();
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        log.error("Listing again after the store's watch broke", error);
+        this.#pause = Promise.withResolvers();
+        this.#break(error);
+        await clock.sleep(backoff.next(), signal).catch(() => {});
+        this.#revision = this.store.current();
+        this.#pause.resolve();
+        this.#pause = undefined;
+      }
+    }
+  }
+
+  #hand(event: WatchEvent): void {
+    const key = event.type === "put" ? event.item.key : event.key;
+    // A prefix ends at one of the key's slashes, and there are few.
+    for (let slash = key.indexOf("/", 1); slash >= 0; slash = key.indexOf("/", slash + 1)) {
+      const prefix = key.slice(0, slash + 1);
+      const subscribers = this.#subscribers.get(prefix);
+      if (subscribers !== undefined) for (const subscriber of subscribers) this.#tell(prefix, subscriber, event);
+    }
+  }
+
+  #tell(prefix: string, subscriber: Subscriber, event: WatchEvent): void {
+    try {
+      subscriber.change(event);
+    } catch (error) {
+      this.#options.log.error("A follower of the store failed at a change and lists again", error, { prefix });
+      this.unsubscribe(prefix, subscriber);
+      subscriber.broken(error);
+    }
+  }
+
+  #break(error: unknown): void {
+    const all = [...this.#subscribers.values()].flatMap((subscribers) => [...subscribers]);
+    this.#subscribers.clear();
+    for (const subscriber of all) subscriber.broken(error);
+    this.progress.notify();
+  }
+}
