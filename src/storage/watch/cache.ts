@@ -54,6 +54,8 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   readonly #closing = new AbortController();
   readonly #ready = Promise.withResolvers<void>();
   readonly #running: Promise<void>;
+  /** For metrics; nothing depends on them. */
+  readonly counts = { received: 0, initializations: 0 };
   /** The revision of the latest list; once the feed breaks, how far the cache had come. */
   #base = 0 as Revision;
   /** Whether the feed tells of all changes after `#base`. */
@@ -234,6 +236,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     for (const event of early) this.#apply(event);
     this.#following = true;
     this.#listed = true;
+    this.counts.initializations++;
     this.#options.feed.progress.notify();
     this.#ready.resolve();
   }
@@ -252,6 +255,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   }
 
   #apply(event: WatchEvent): void {
+    this.counts.received++;
     // The feed may be behind the list.
     if ((event.type === "put" ? event.item.modified : event.revision) <= this.#base) return;
     let change: Change<T> | undefined;
