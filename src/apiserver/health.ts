@@ -5,6 +5,8 @@ import type { Logger } from "../std/log.ts";
 
 export interface HealthCheck {
   readonly name: string;
+  /** Another name by which it may be asked for. */
+  readonly alias?: string;
   /** Throws, or rejects, when something is wrong. */
   check(): void | Promise<void>;
 }
@@ -13,6 +15,8 @@ export interface HealthEndpoint {
   /** `readyz` */
   readonly name: string;
   readonly checks: readonly HealthCheck[];
+  /** Hears what came of a check. */
+  readonly observe?: (check: string, ok: boolean) => void;
 }
 
 const NOSNIFF = { "x-content-type-options": "nosniff" };
@@ -28,19 +32,24 @@ export async function answerHealth(
   const excluded = new Set(query.getAll("exclude").filter((name) => name !== ""));
   const lines: string[] = [];
   const failed: string[] = [];
-  for (const { name, check } of endpoint.checks) {
-    if (excluded.delete(name)) {
+  for (const check of endpoint.checks) {
+    const { name, alias } = check;
+    const leftOut = [name, alias ?? name].filter((one) => excluded.delete(one));
+    if (leftOut.length > 0) {
       lines.push(`[+]${name} excluded: ok`);
       continue;
     }
-    const error = await failureOf(check);
+    const error = await failureOf(endpoint, check);
     lines.push(error === undefined ? `[+]${name} ok` : `[-]${name} failed: reason withheld`);
     if (error === undefined) continue;
     failed.push(name);
     log.warn("Health check failed", { endpoint: endpoint.name, check: name, reason: error.message });
   }
   if (excluded.size > 0) {
-    const names = [...excluded].map((name) => JSON.stringify(name)).join(", ");
+    const names = [...excluded]
+      .sort()
+      .map((name) => JSON.stringify(name))
+      .join(",");
     lines.push(`warn: some health checks cannot be excluded: no matches for ${names}`);
   }
   if (failed.length > 0) return text(500, `${[...lines, `${endpoint.name} check failed`].join("\n")}\n`, NOSNIFF);
@@ -49,19 +58,21 @@ export async function answerHealth(
 }
 
 async function answerOne(endpoint: HealthEndpoint, name: string, log: Logger): Promise<HttpResponse> {
-  const found = endpoint.checks.find((check) => check.name === name);
+  const found = endpoint.checks.find((check) => check.name === name || check.alias === name);
   if (found === undefined) return pageNotFound();
-  const error = await failureOf(found.check);
+  const error = await failureOf(endpoint, found);
   if (error === undefined) return text(200, "ok", NOSNIFF);
   log.warn("Health check failed", { endpoint: endpoint.name, check: name, reason: error.message });
   return text(500, "internal server error: reason withheld\n", NOSNIFF);
 }
 
-async function failureOf(check: HealthCheck["check"]): Promise<Error | undefined> {
+async function failureOf(endpoint: HealthEndpoint, check: HealthCheck): Promise<Error | undefined> {
   try {
-    await check();
+    await check.check();
+    endpoint.observe?.(check.name, true);
     return undefined;
   } catch (error) {
+    endpoint.observe?.(check.name, false);
     return error instanceof Error ? error : new Error(String(error));
   }
 }

@@ -5,6 +5,7 @@ import type { Logger } from "../std/log.ts";
 import { withTimeout } from "../std/with-timeout.ts";
 import { prefixRange, type Store } from "../storage/store.ts";
 import type { HealthCheck, HealthEndpoint } from "./health.ts";
+import { type StartHookOptions, type StartStep, startHooks } from "./start-hooks.ts";
 
 export interface ReadinessLimits {
   readonly clock: Clock;
@@ -12,6 +13,9 @@ export interface ReadinessLimits {
   readonly healthTimeoutMs: number;
   /** The same where readiness is. */
   readonly readyTimeoutMs: number;
+  readonly hooks: StartHookOptions;
+  /** Hears what came of each check that somebody asked for. */
+  readonly observe?: (endpoint: string, check: string, ok: boolean) => void;
 }
 
 export class Readiness {
@@ -19,6 +23,8 @@ export class Readiness {
   readonly #store: Store;
   readonly #registries: Registries;
   readonly #limits: ReadinessLimits;
+  readonly #hooks: ReturnType<typeof startHooks>;
+  readonly #done = new Set<StartStep>();
   #state: "starting" | "started" | "stopping" = "starting";
 
   constructor(store: Store, registries: Registries, log: Logger, limits: ReadinessLimits) {
@@ -26,6 +32,7 @@ export class Readiness {
     this.#limits = limits;
     this.#registries = registries;
     this.log = log;
+    this.#hooks = startHooks(limits.hooks);
   }
 
   started(): void {
@@ -36,23 +43,34 @@ export class Readiness {
     this.#state = "stopping";
   }
 
+  /** A step of the start is over: the checks that wait for it succeed from now on. */
+  done(step: StartStep): void {
+    this.#done.add(step);
+  }
+
+  /** The steps that are not over. */
+  pending(): readonly string[] {
+    return this.#hooks.filter(({ step }) => !this.#done.has(step)).map(({ name }) => name);
+  }
+
   endpoints(): readonly HealthEndpoint[] {
-    const alive: readonly HealthCheck[] = [
+    const first: readonly HealthCheck[] = [
       { name: "ping", check: () => {} },
       { name: "log", check: () => {} },
-      { name: "kvstore", check: () => this.storeAnswers() },
     ];
+    const hooks = this.#hooks.map(({ name, step }): HealthCheck => ({ name, check: () => this.#checkDone(step) }));
+    const store: HealthCheck = { name: "etcd", alias: "kvstore", check: () => this.storeAnswers() };
+    const alive = [...first, store, ...hooks];
     const ready: readonly HealthCheck[] = [
-      ...alive.filter(({ name }) => name !== "kvstore"),
-      { name: "kvstore", check: () => this.#askStore(this.#limits.readyTimeoutMs) },
-      { name: "informer-sync", check: () => this.#registries.ready() },
+      ...first,
+      { name: "informer-sync", check: () => this.#checkInformers() },
+      ...hooks,
       { name: "shutdown", check: () => this.#checkRunning() },
     ];
-    return [
-      { name: "healthz", checks: alive },
-      { name: "livez", checks: alive },
-      { name: "readyz", checks: ready },
-    ];
+    const endpoint = (name: string, checks: readonly HealthCheck[]): HealthEndpoint => {
+      return { name, checks, observe: (check, ok) => this.#limits.observe?.(name, check, ok) };
+    };
+    return [endpoint("healthz", alive), endpoint("livez", alive), endpoint("readyz", ready)];
   }
 
   /** Whether the process can still do its work: what the service manager's watchdog asks. */
@@ -71,6 +89,16 @@ export class Readiness {
   async #askStore(timeoutMs: number): Promise<void> {
     const answer = this.#store.list(prefixRange("/health/"), { limit: 1 });
     await withTimeout(this.#limits.clock, timeoutMs, answer, "the store does not answer");
+  }
+
+  /** Reads are answered from caches, which are worth as much as the store that they follow. */
+  async #checkInformers(): Promise<void> {
+    await this.#registries.ready();
+    await this.#askStore(this.#limits.readyTimeoutMs);
+  }
+
+  #checkDone(step: StartStep): void {
+    if (!this.#done.has(step)) throw new Error("not finished");
   }
 
   #checkRunning(): void {

@@ -1,0 +1,104 @@
+/** How often and how quickly it was found out who asks, and whether they may. */
+import type { Authenticator, Authorizer } from "../../auth/user.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Counter, Histogram, MetricRegistry } from "../../std/metrics.ts";
+
+/** Doubling from a millisecond. */
+const SECONDS = Array.from({ length: 15 }, (_, power) => 2 ** power / 1000);
+
+/** Names that are few, and the same everywhere; all others are told together. */
+const KNOWN_USERS: ReadonlySet<string> = new Set([
+  "admin",
+  "client",
+  "kube_proxy",
+  "kubelet",
+  "system:serviceaccount:kube-system:default",
+]);
+
+export function measuredAuthenticator(
+  authenticate: Authenticator,
+  registry: MetricRegistry,
+  clock: Clock,
+): Authenticator {
+  const outcomes = outcomesOf(registry, "authentication", ["success", "failure", "error"], {
+    name: "authentication_attempts",
+    help: "Attempts to find out who asks, by what came of them.",
+  });
+  const users = registry.counter({
+    name: "authenticated_user_requests",
+    help: "Requests of users who are known, by name where names are few.",
+    stability: "ALPHA",
+    labels: ["username"],
+  });
+  return async (credentials) => {
+    const began = clock.monotonic();
+    let outcome = outcomes.error;
+    try {
+      const user = await authenticate(credentials);
+      outcome = user === undefined ? outcomes.failure : outcomes.success;
+      if (user !== undefined) users.with(publicName(user.name)).inc();
+      return user;
+    } finally {
+      outcome.record(clock.monotonic() - began);
+    }
+  };
+}
+
+export function measuredAuthorizer(authorizer: Authorizer, registry: MetricRegistry, clock: Clock): Authorizer {
+  const outcomes = outcomesOf(registry, "authorization", ["allowed", "denied", "no-opinion", "error"], {
+    name: "authorization_attempts_total",
+    help: "Questions whether somebody may do something, by how they were answered.",
+  });
+  return {
+    async authorize(attributes) {
+      const began = clock.monotonic();
+      let outcome = outcomes.error;
+      try {
+        const answer = await authorizer.authorize(attributes);
+        const { decision } = answer;
+        outcome =
+          decision === "allow" ? outcomes.allowed : decision === "deny" ? outcomes.denied : outcomes["no-opinion"];
+        return answer;
+      } finally {
+        outcome.record(clock.monotonic() - began);
+      }
+    },
+    ...(authorizer.rulesFor === undefined
+      ? {}
+      : { rulesFor: (user, namespace) => authorizer.rulesFor!(user, namespace) }),
+  };
+}
+
+class Outcome {
+  readonly #attempts: Counter;
+  readonly #seconds: Histogram;
+
+  constructor(attempts: Counter, seconds: Histogram) {
+    this.#attempts = attempts;
+    this.#seconds = seconds;
+  }
+
+  record(milliseconds: number): void {
+    this.#attempts.inc();
+    this.#seconds.observe(milliseconds / 1000);
+  }
+}
+
+function outcomesOf<R extends string>(
+  registry: MetricRegistry,
+  what: string,
+  results: readonly R[],
+  attempts: { readonly name: string; readonly help: string },
+): Readonly<Record<R, Outcome>> {
+  const labels = ["result"];
+  const counter = registry.counter({ ...attempts, stability: "ALPHA", labels });
+  const help = `How long ${what} took, in seconds, by what came of it.`;
+  const histogram = registry.histogram({ name: `${what}_duration_seconds`, help, stability: "ALPHA", labels }, SECONDS);
+  const entries = results.map((result) => [result, new Outcome(counter.with(result), histogram.with(result))]);
+  return Object.fromEntries(entries) as Readonly<Record<R, Outcome>>;
+}
+
+function publicName(name: string): string {
+  if (KNOWN_USERS.has(name)) return name;
+  return name.includes("@") ? "email_id" : "other";
+}

@@ -1,0 +1,66 @@
+/** What this build is, what is switched on, and what there is to be measured. */
+import type { GateStage } from "../../flags/gates.ts";
+import type { MetricRegistry } from "../../std/metrics.ts";
+import type { VersionInfo } from "../version.ts";
+
+export interface FeatureState {
+  readonly name: string;
+  readonly stage: GateStage;
+  readonly enabled: boolean;
+}
+
+export function buildMetrics(registry: MetricRegistry, version: VersionInfo, features: readonly FeatureState[]): void {
+  const build = registry.gauge({
+    name: "kubernetes_build_info",
+    help: "1, with what the server answers at /version.",
+    stability: "ALPHA",
+    labels: [
+      "major",
+      "minor",
+      "git_version",
+      "git_commit",
+      "git_tree_state",
+      "build_date",
+      "go_version",
+      "compiler",
+      "platform",
+    ],
+  });
+  const { major, minor, gitVersion, gitCommit, gitTreeState, buildDate, goVersion, compiler, platform } = version;
+  build.with(major, minor, gitVersion, gitCommit, gitTreeState, buildDate, goVersion, compiler, platform).set(1);
+  const enabled = registry.gauge({
+    name: "kubernetes_feature_enabled",
+    help: "1 for each feature that is on, 0 for each that is off.",
+    stability: "BETA",
+    labels: ["name", "stage"],
+  });
+  for (const feature of features) {
+    enabled.with(feature.name, feature.stage === "GA" ? "" : feature.stage).set(feature.enabled ? 1 : 0);
+  }
+}
+
+/** Of the metrics themselves; the last to be added to a registry. */
+export function registryMetrics(registry: MetricRegistry): void {
+  const registered = registry.gauge({
+    name: "registered_metrics_total",
+    help: "Metrics there are, by how long they will stay as they are.",
+    stability: "BETA",
+    labels: ["stability_level", "deprecated_version"],
+  });
+  const hidden = registry.gauge({
+    name: "hidden_metrics_total",
+    help: "Metrics that are not shown because they are deprecated.",
+    stability: "BETA",
+  });
+  const disabled = registry.gauge({
+    name: "disabled_metrics_total",
+    help: "Metrics that are not shown because the operator does not want them.",
+    stability: "BETA",
+  });
+  const { policy } = registry;
+  const all = registry.all().map(({ options }) => options);
+  for (const { stability = "", deprecatedSince = "" } of all) registered.with(stability, deprecatedSince).inc();
+  const old = all.filter(({ deprecatedSince }) => deprecatedSince !== undefined && policy.isHidden(deprecatedSince));
+  hidden.with().set(policy.showHidden ? 0 : old.length);
+  disabled.with().set(all.filter(({ name }) => policy.disabled.has(name)).length);
+}

@@ -1,0 +1,58 @@
+import type { Gauge, MetricRegistry } from "../../std/metrics.ts";
+
+const READS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+const WINDOW_MS = 1000;
+
+/** How many requests are being answered: the most at any one time of the last second. */
+export class Inflight {
+  readonly #readOnly: Level;
+  readonly #mutating: Level;
+
+  constructor(registry: MetricRegistry) {
+    const gauge = registry.gauge({
+      name: "apiserver_current_inflight_requests",
+      help: "The most requests of a kind that were answered at the same time in the last second.",
+      stability: "STABLE",
+      labels: ["request_kind"],
+    });
+    this.#readOnly = new Level(gauge.with("readOnly"));
+    this.#mutating = new Level(gauge.with("mutating"));
+  }
+
+  /** `nowMs` only ever grows. */
+  enter(method: string, nowMs: number): void {
+    this.#readOnly.roll(nowMs);
+    this.#mutating.roll(nowMs);
+    this.#levelOf(method).enter();
+  }
+
+  leave(method: string): void {
+    this.#levelOf(method).count--;
+  }
+
+  #levelOf(method: string): Level {
+    return READS.has(method) ? this.#readOnly : this.#mutating;
+  }
+}
+
+class Level {
+  count = 0;
+  readonly #highest: Gauge;
+  #windowEnds = 0;
+
+  constructor(highest: Gauge) {
+    this.#highest = highest;
+  }
+
+  /** What was before this second is forgotten. */
+  roll(nowMs: number): void {
+    if (nowMs < this.#windowEnds) return;
+    this.#windowEnds = nowMs + WINDOW_MS;
+    this.#highest.set(this.count);
+  }
+
+  enter(): void {
+    this.count++;
+    if (this.count > this.#highest.value) this.#highest.set(this.count);
+  }
+}

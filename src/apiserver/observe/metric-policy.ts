@@ -1,0 +1,50 @@
+/** From what an operator says about metrics to what is shown. */
+import { readFile } from "node:fs/promises";
+import { parseYaml } from "../../schema/yaml.ts";
+import type { MetricPolicy } from "../../std/metrics.ts";
+
+export interface MetricsConfig {
+  /** `metric,label` → the values that are told apart. */
+  readonly allowedLabels: Readonly<Record<string, readonly string[]>>;
+  /** A file that says the same, in YAML; what the flag says wins. */
+  readonly allowedLabelsFile: string | undefined;
+  readonly disabled: readonly string[];
+  /** Show what is deprecated and hidden for it. */
+  readonly showHidden: boolean;
+}
+
+/** The minor release of Kubernetes whose metrics these are. */
+const MINOR = 33;
+const KEY = /^[a-zA-Z_:][\w:]*,[a-zA-Z_]\w*$/;
+
+/** Throws with one sentence, naming the file and the entry, for a manifest that cannot be used. */
+export async function metricPolicy(config: MetricsConfig): Promise<MetricPolicy> {
+  const fromFile = config.allowedLabelsFile === undefined ? {} : await readManifest(config.allowedLabelsFile);
+  const allowed = { ...fromFile, ...config.allowedLabels };
+  return {
+    disabled: new Set(config.disabled),
+    allowedValues: new Map(Object.entries(allowed).map(([key, values]) => [key, new Set(values)])),
+    showHidden: config.showHidden,
+    isHidden: (since) => Number(since.split(".")[1]) < MINOR,
+  };
+}
+
+async function readManifest(path: string): Promise<Readonly<Record<string, readonly string[]>>> {
+  const refused = (why: string, cause?: unknown) =>
+    new Error(`Cannot use --allow-metric-labels-manifest="${path}": ${why}`, { cause });
+  let content: unknown;
+  try {
+    content = parseYaml(await readFile(path, "utf8"))[0]?.value;
+  } catch (cause) {
+    throw refused(cause instanceof Error ? cause.message : String(cause), cause);
+  }
+  if (content === null || content === undefined) return {};
+  if (typeof content !== "object" || Array.isArray(content)) throw refused("it must map METRIC,LABEL to VALUE,VALUE");
+  return Object.fromEntries(
+    Object.entries(content).map(([key, values]) => {
+      if (!KEY.test(key)) throw refused(`"${key}" must be METRIC,LABEL`);
+      if (typeof values !== "string") throw refused(`"${key}" must have its values in one text: VALUE,VALUE`);
+      return [key, values.split(",")];
+    }),
+  );
+}

@@ -1,0 +1,26 @@
+/** `/metrics` and `/metrics/slis`. */
+import type { HttpResponse } from "../../http/message.ts";
+import { negotiate } from "../../http/negotiate.ts";
+import { bytes, text } from "../../http/respond.ts";
+import type { MetricRegistry } from "../../std/metrics.ts";
+import { METRIC_MEDIA_TYPES, metricsText } from "../../std/metrics-text.ts";
+
+const OFFERS = [
+  { mediaType: "text/plain", format: "prometheus" },
+  { mediaType: "application/openmetrics-text", format: "openmetrics" },
+] as const;
+
+/** Whoever accepts neither form gets the first all the same, as scrapers expect. */
+export function metricsPage(registries: readonly MetricRegistry[], accept: string | undefined): HttpResponse {
+  const chosen = negotiate(accept, OFFERS, (offer, { version }) => {
+    if (version === undefined) return true;
+    return offer.format === "prometheus" ? version === "0.0.4" : version === "1.0.0" || version === "0.0.1";
+  });
+  const format = chosen?.offer.format ?? "prometheus";
+  return bytes(200, METRIC_MEDIA_TYPES[format], Buffer.from(metricsText(registries, format)));
+}
+
+export function resetMetrics(registries: readonly MetricRegistry[]): HttpResponse {
+  for (const registry of registries) registry.reset();
+  return text(200, "metrics reset\n");
+}

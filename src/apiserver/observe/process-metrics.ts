@@ -1,0 +1,124 @@
+/** What the process takes, and how well its event loop keeps up. */
+import { readdirSync, readFileSync } from "node:fs";
+import { monitorEventLoopDelay, performance } from "node:perf_hooks";
+import { getHeapSpaceStatistics, getHeapStatistics } from "node:v8";
+import type { GaugeFamily, MetricRegistry } from "../../std/metrics.ts";
+
+/** How finely the event loop's delay is told, which costs that many wake-ups. */
+const RESOLUTION_MS = 20;
+const QUANTILES = [0.5, 0.9, 0.99];
+
+/** Ends the watching of the event loop. */
+export function processMetrics(registry: MetricRegistry): Disposable {
+  hostMetrics(registry);
+  heapMetrics(registry);
+  return eventLoopMetrics(registry);
+}
+
+function hostMetrics(registry: MetricRegistry): void {
+  const cpu = registry.counter({
+    name: "process_cpu_seconds_total",
+    help: "Processor time that the process has used, in seconds.",
+  });
+  const resident = single(registry, "process_resident_memory_bytes", "Memory of the process that is in RAM.");
+  const virtual = single(registry, "process_virtual_memory_bytes", "Addresses that the process has taken, in bytes.");
+  const open = single(registry, "process_open_fds", "Files, sockets and the like that are open.");
+  const most = single(registry, "process_max_fds", "How many of them may be open.");
+  const started = single(registry, "process_start_time_seconds", "When the process started, in seconds since 1970.");
+  started(performance.timeOrigin / 1000);
+  const limit = openFilesMax();
+  registry.onCollect(() => {
+    const { user, system } = process.cpuUsage();
+    cpu.with().value = (user + system) / 1e6;
+    resident(process.memoryUsage.rss());
+    const pages = Number(readProc("/proc/self/statm")?.split(" ")[0]);
+    if (pages > 0) virtual(pages * 4096);
+    const descriptors = countOpen();
+    if (descriptors !== undefined) open(descriptors);
+    if (limit !== undefined) most(limit);
+  });
+}
+
+function heapMetrics(registry: MetricRegistry): void {
+  const total = single(registry, "nodejs_heap_size_total_bytes", "The heap of JavaScript objects, in bytes.");
+  const used = single(registry, "nodejs_heap_size_used_bytes", "How much of the heap is in use, in bytes.");
+  const limit = single(registry, "nodejs_heap_size_limit_bytes", "How large the heap may grow, in bytes.");
+  const external = single(registry, "nodejs_external_memory_bytes", "Memory outside the heap that objects hold on to.");
+  const buffers = single(registry, "nodejs_array_buffers_bytes", "Memory of buffers, in bytes.");
+  const spaces = registry.gauge({
+    name: "nodejs_heap_space_size_used_bytes",
+    help: "How much of each part of the heap is in use, in bytes.",
+    labels: ["space"],
+  });
+  const version = registry.gauge({
+    name: "nodejs_version_info",
+    help: "1, with the version of Node.js.",
+    labels: ["version"],
+  });
+  version.with(process.version).set(1);
+  registry.onCollect(() => {
+    const memory = process.memoryUsage();
+    total(memory.heapTotal);
+    used(memory.heapUsed);
+    external(memory.external);
+    buffers(memory.arrayBuffers);
+    limit(getHeapStatistics().heap_size_limit);
+    for (const { space_name, space_used_size } of getHeapSpaceStatistics()) {
+      spaces.with(space_name.replace(/_space$/, "")).set(space_used_size);
+    }
+  });
+}
+
+/** The delay is watched from the first time that somebody asks for it: who never asks pays nothing. */
+function eventLoopMetrics(registry: MetricRegistry): Disposable {
+  const help = "How late the event loop was since metrics were last asked for, in seconds";
+  const mean = single(registry, "nodejs_eventloop_lag_mean_seconds", `${help}: the mean.`);
+  const highest = single(registry, "nodejs_eventloop_lag_max_seconds", `${help}: the most.`);
+  const quantiles = QUANTILES.map((quantile) => {
+    const name = `nodejs_eventloop_lag_p${quantile * 100}_seconds`;
+    return { quantile, set: single(registry, name, `${help}: ${quantile * 100} % were at most this.`) };
+  });
+  const busy = registry.counter({
+    name: "nodejs_eventloop_active_seconds_total",
+    help: "How long the event loop was at work, in seconds.",
+  });
+  const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  const late = (nanoseconds: number): number => Math.max(0, (nanoseconds || 0) / 1e9 - RESOLUTION_MS / 1000);
+  registry.onCollect(() => {
+    busy.with().value = performance.eventLoopUtilization().active / 1000;
+    delays.enable();
+    if (delays.count === 0) return;
+    mean(late(delays.mean));
+    highest(late(delays.max));
+    for (const { quantile, set } of quantiles) set(late(delays.percentile(quantile * 100)));
+    delays.reset();
+  });
+  return { [Symbol.dispose]: () => void delays.disable() };
+}
+
+function single(registry: MetricRegistry, name: string, help: string): (value: number) => void {
+  const family: GaugeFamily = registry.gauge({ name, help });
+  return (value) => family.with().set(value);
+}
+
+/** Undefined where the host has no such file. */
+function readProc(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+function countOpen(): number | undefined {
+  try {
+    return readdirSync("/proc/self/fd").length;
+  } catch {
+    return undefined;
+  }
+}
+
+function openFilesMax(): number | undefined {
+  const match = /^Max open files\s+(\d+)/m.exec(readProc("/proc/self/limits") ?? "");
+  return match === null ? undefined : Number(match[1]);
+}

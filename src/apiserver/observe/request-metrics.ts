@@ -1,0 +1,330 @@
+/** How many requests there were, how long they took, and how large their answers were. */
+import type { Kind } from "../../api/kind.ts";
+import type { Scheme } from "../../api/scheme.ts";
+import type { HttpResponse } from "../../http/message.ts";
+import { bodyLength, isStreamed } from "../../http/stream.ts";
+import type { Clock } from "../../std/clock.ts";
+import type {
+  Counter,
+  CounterFamily,
+  Gauge,
+  GaugeFamily,
+  Histogram,
+  HistogramFamily,
+  MetricRegistry,
+} from "../../std/metrics.ts";
+import type { RequestContext, Stage } from "../context.ts";
+import { isLongRunning, type RequestInfo } from "../request-info.ts";
+import { Inflight } from "./inflight.ts";
+import { MeasuredStream } from "./measured-stream.ts";
+
+const DURATION_SECONDS = [
+  0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
+];
+/** Without what is too quick to be worth telling apart. */
+export const SLI_SECONDS = DURATION_SECONDS.slice(2);
+const SIZE_BYTES = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
+const EVENT_BYTES = [1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 131_072];
+
+const TARGET = ["verb", "group", "version", "resource", "subresource", "scope", "component"];
+const VERBS: Readonly<Record<string, string>> = {
+  get: "GET",
+  list: "LIST",
+  watch: "WATCH",
+  create: "POST",
+  update: "PUT",
+  patch: "PATCH",
+  delete: "DELETE",
+  deletecollection: "DELETECOLLECTION",
+};
+const CONNECTS: ReadonlySet<string> = new Set(["attach", "exec", "portforward", "proxy"]);
+/** Pages outside the API that are told apart; the label is the path. */
+const PAGES: ReadonlySet<string> = new Set([
+  "/healthz",
+  "/livez",
+  "/readyz",
+  "/metrics",
+  "/metrics/slis",
+  "/openapi/v2",
+  "/openapi/v3",
+  "/version",
+]);
+const METHODS: ReadonlySet<string> = new Set(["get", "head", "post", "put", "patch", "delete"]);
+const COMPONENT = "apiserver";
+
+/** The stage around all others: it sees each request come and each answer go. */
+export function measuring(metrics: RequestMetrics, clock: Clock): Stage {
+  return (next) => async (context) => {
+    const began = clock.monotonic();
+    const series = metrics.seriesOf(context);
+    const lasting = isLongRunning(context.info);
+    if (!lasting) metrics.inflight.enter(context.request.method, began);
+    let response: HttpResponse;
+    try {
+      response = await next(context);
+    } finally {
+      if (!lasting) metrics.inflight.leave(context.request.method);
+    }
+    if (series === undefined) return response;
+    const { status, body } = response;
+    if (!isStreamed(body)) {
+      series.done(status, (clock.monotonic() - began) / 1000, bodyLength(body) ?? 0);
+      return response;
+    }
+    series.lasting?.inc();
+    const ended = (bytes: number): void => {
+      series.lasting?.dec();
+      series.done(status, (clock.monotonic() - began) / 1000, bytes);
+    };
+    return { ...response, body: new MeasuredStream(body, ended, series.events) };
+  };
+}
+
+/** What is recorded of requests of one sort, found once. */
+class RequestSeries {
+  readonly #total: CounterFamily;
+  readonly #target: readonly string[];
+  readonly #dryRun: string;
+  readonly #duration: Histogram;
+  readonly #sli: Histogram | undefined;
+  readonly #sizes: Histogram | undefined;
+  readonly #codes = new Map<number, Counter>();
+  readonly lasting: Gauge | undefined;
+  readonly events: WatchSeries | undefined;
+
+  constructor(families: RequestFamilies, target: readonly string[], dryRun: string, events: WatchSeries | undefined) {
+    const [verb = ""] = target;
+    this.#total = families.total;
+    this.#target = target;
+    this.#dryRun = dryRun;
+    this.#duration = families.duration.with(...target, dryRun);
+    const lasts = verb === "WATCH" || verb === "CONNECT";
+    this.#sli = lasts ? undefined : families.sli.with(...target);
+    this.#sizes = verb === "GET" || verb === "LIST" ? families.sizes.with(...target) : undefined;
+    this.lasting = lasts || target[4] === "log" ? families.lasting.with(...target) : undefined;
+    this.events = events;
+  }
+
+  done(status: number, seconds: number, bytes: number): void {
+    let counter = this.#codes.get(status);
+    if (counter === undefined) {
+      counter = this.#total.with(...this.#target, this.#dryRun, String(status));
+      this.#codes.set(status, counter);
+    }
+    counter.inc();
+    this.#duration.observe(seconds);
+    this.#sli?.observe(seconds);
+    this.#sizes?.observe(bytes);
+  }
+}
+
+/** Of the events sent to those who watch a kind. */
+export interface WatchSeries {
+  readonly total: Counter;
+  readonly sizes: Histogram;
+}
+
+interface RequestFamilies {
+  readonly total: CounterFamily;
+  readonly duration: HistogramFamily;
+  readonly sli: HistogramFamily;
+  readonly sizes: HistogramFamily;
+  readonly lasting: GaugeFamily;
+  readonly deprecated: GaugeFamily;
+  readonly events: CounterFamily;
+  readonly eventSizes: HistogramFamily;
+}
+
+/** By group, version, resource, subresource, verb and place: looked up without making a text of them. */
+type Tree = Map<string, Map<string, Map<string, Map<string, Map<string, Map<string, RequestSeries>>>>>>;
+
+export class RequestMetrics {
+  readonly inflight: Inflight;
+  readonly #families: RequestFamilies;
+  readonly #scheme: () => Scheme | undefined;
+  readonly #tree: Tree = new Map();
+  #changes = 0;
+
+  /** `scheme` is what is served: requests for anything else are not told apart, and so cannot fill the memory. */
+  constructor(registry: MetricRegistry, scheme: () => Scheme | undefined) {
+    this.#families = familiesOf(registry);
+    this.inflight = new Inflight(registry);
+    this.#scheme = scheme;
+  }
+
+  /** Undefined for what is not served. */
+  seriesOf(context: RequestContext): RequestSeries | undefined {
+    const { info } = context;
+    if (!info.isResourceRequest) return this.#page(info);
+    const verb = verbOf(context);
+    const place = placeOf(info, verb);
+    const found = this.#tree
+      .get(info.group)
+      ?.get(info.version)
+      ?.get(info.resource)
+      ?.get(info.subresource)
+      ?.get(verb)
+      ?.get(place);
+    return found ?? this.#make(info, verb, place);
+  }
+
+  #page(info: RequestInfo): RequestSeries | undefined {
+    if (!METHODS.has(info.verb)) return undefined;
+    const page = PAGES.has(info.path) ? info.path : "";
+    const found = this.#tree.get("")?.get("")?.get("")?.get(page)?.get(info.verb)?.get("");
+    if (found !== undefined) return found;
+    const target = [info.verb.toUpperCase(), "", "", "", page, "", COMPONENT];
+    return this.#keep(["", "", "", page, info.verb, ""], new RequestSeries(this.#families, target, "", undefined));
+  }
+
+  #make(info: RequestInfo, verb: string, place: string): RequestSeries | undefined {
+    const { group, version, resource, subresource } = info;
+    const scheme = this.#scheme();
+    const kind = scheme?.byResource(group, version, resource);
+    if (
+      scheme === undefined ||
+      kind === undefined ||
+      (subresource !== "" && !isSubresource(kind, subresource)) ||
+      verb === ""
+    )
+      return undefined;
+    if (scheme.changes !== this.#changes) {
+      // Kinds that are gone are let go of; those that are left make their series again.
+      this.#tree.clear();
+      this.#changes = scheme.changes;
+    }
+    const [scope = "", dryRun = ""] = place.split(" ");
+    const target = [verb, group, version, resource, subresource, scope, COMPONENT];
+    if (kind.deprecation !== undefined) {
+      this.#families.deprecated.with(group, version, resource, subresource, removedIn(kind)).set(1);
+    }
+    const { events, eventSizes } = this.#families;
+    const watched =
+      verb === "WATCH"
+        ? { total: events.with(group, version, kind.kind), sizes: eventSizes.with(group, version, kind.kind) }
+        : undefined;
+    const series = new RequestSeries(this.#families, target, dryRun, watched);
+    return this.#keep([group, version, resource, subresource, verb, place], series);
+  }
+
+  #keep(path: readonly string[], series: RequestSeries): RequestSeries {
+    let node = this.#tree as Map<string, unknown>;
+    for (const step of path.slice(0, -1)) {
+      let next = node.get(step) as Map<string, unknown> | undefined;
+      if (next === undefined) {
+        next = new Map();
+        node.set(step, next);
+      }
+      node = next;
+    }
+    node.set(path.at(-1) ?? "", series);
+    return series;
+  }
+}
+
+function verbOf({ info, request }: RequestContext): string {
+  if (info.verb === "patch" && request.headers["content-type"]?.startsWith("application/apply-patch+") === true) {
+    return "APPLY";
+  }
+  return CONNECTS.has(info.subresource) ? "CONNECT" : (VERBS[info.verb] ?? "");
+}
+
+/** Scope and dry run in one, from texts that are there already. */
+function placeOf(info: RequestInfo, verb: string): string {
+  const scope =
+    info.name !== "" || verb === "POST" ? "resource" : info.namespace !== "" ? "namespace" : ("cluster" as const);
+  if (verb === "GET" || verb === "LIST" || verb === "WATCH" || !info.query.has("dryRun")) return scope;
+  return DRY[scope];
+}
+
+const DRY = { resource: "resource All", namespace: "namespace All", cluster: "cluster All" } as const;
+
+function isSubresource(kind: Kind, name: string): boolean {
+  return kind.subresources.some((subresource) => subresource.name === name);
+}
+
+/** Nothing, for a kind that is deprecated and will stay. */
+function removedIn(kind: Kind): string {
+  return /unavailable in v(\d+\.\d+)/.exec(kind.deprecation ?? "")?.[1] ?? "";
+}
+
+function familiesOf(registry: MetricRegistry): RequestFamilies {
+  const stable = "STABLE" as const;
+  const alpha = "ALPHA" as const;
+  const sli = registry.histogram(
+    {
+      name: "apiserver_request_sli_duration_seconds",
+      help: "How long requests took, in seconds, those that last by design left out.",
+      stability: alpha,
+      labels: TARGET,
+    },
+    SLI_SECONDS,
+  );
+  const slo = registry.histogram(
+    {
+      name: "apiserver_request_slo_duration_seconds",
+      help: "The same as apiserver_request_sli_duration_seconds.",
+      stability: alpha,
+      labels: TARGET,
+      deprecatedSince: "1.27.0",
+    },
+    SLI_SECONDS,
+  );
+  registry.onCollect(() => {
+    for (const series of sli.series()) slo.with(...series.values).copy(series);
+  });
+  return {
+    total: registry.counter({
+      name: "apiserver_request_total",
+      help: "Requests by verb, resource, scope, dry run and the status code they were answered with.",
+      stability: stable,
+      labels: [...TARGET, "dry_run", "code"],
+    }),
+    duration: registry.histogram(
+      {
+        name: "apiserver_request_duration_seconds",
+        help: "How long requests took, in seconds, from their headers to the end of their answer.",
+        stability: stable,
+        labels: [...TARGET, "dry_run"],
+      },
+      DURATION_SECONDS,
+    ),
+    sli,
+    sizes: registry.histogram(
+      {
+        name: "apiserver_response_sizes",
+        help: "Sizes of answers to reads in bytes, before compression.",
+        stability: stable,
+        labels: TARGET,
+      },
+      SIZE_BYTES,
+    ),
+    lasting: registry.gauge({
+      name: "apiserver_longrunning_requests",
+      help: "Requests that last by design and go on now.",
+      stability: stable,
+      labels: TARGET,
+    }),
+    deprecated: registry.gauge({
+      name: "apiserver_requested_deprecated_apis",
+      help: "1 for each deprecated API that was asked for since the server started.",
+      stability: stable,
+      labels: ["group", "version", "resource", "subresource", "removed_release"],
+    }),
+    events: registry.counter({
+      name: "apiserver_watch_events_total",
+      help: "Events sent to those who watch.",
+      stability: alpha,
+      labels: ["group", "version", "kind"],
+    }),
+    eventSizes: registry.histogram(
+      {
+        name: "apiserver_watch_events_sizes",
+        help: "Sizes of events sent to those who watch, in bytes.",
+        stability: alpha,
+        labels: ["group", "version", "kind"],
+      },
+      EVENT_BYTES,
+    ),
+  };
+}

@@ -1,0 +1,182 @@
+/** What is stored, and what the watch caches hold and have seen. */
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { Kind } from "../../api/kind.ts";
+import { isKept } from "../../api/review-kind.ts";
+import { kubernetesGroup, type Scheme } from "../../api/scheme.ts";
+import type { Registries } from "../../registry/registries.ts";
+import type { Registry } from "../../registry/registry.ts";
+import type { Clock, Timer } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import type { MetricRegistry } from "../../std/metrics.ts";
+
+export interface StorageMetricsOptions {
+  readonly registry: MetricRegistry;
+  readonly registries: Registries;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** `level:///var/lib/svc/kvstore` */
+  readonly url: string;
+  /** How often objects are counted; 0: never. */
+  readonly countPollMs: number;
+  /** How often the size of the store is looked at; 0: never. */
+  readonly sizePollMs: number;
+}
+
+/** The store's first, and so far only, part. */
+const CLUSTER = "storage-cluster-0";
+
+/** Disposing ends the polling. */
+export function storageMetrics(options: StorageMetricsOptions): AsyncDisposable {
+  cacheMetrics(options.registry, options.registries);
+  const polls = [pollCounts(options), pollSize(options)];
+  return {
+    async [Symbol.asyncDispose]() {
+      await Promise.all(polls.map((poll) => poll.stop()));
+    },
+  };
+}
+
+/** `deployments.apps`, `pods`: as Kubernetes names a resource in its metrics. */
+export function resourceName({ plural, group }: Pick<Kind, "plural" | "group">): string {
+  return group === "" ? plural : `${plural}.${kubernetesGroup(group)}`;
+}
+
+/** From a key of the store to the resource it holds an object of; what belongs to no kind is `other`. */
+export function keyResources(prefix: string, scheme: () => Scheme | undefined): (key: string) => string {
+  let names = new Map<string, string>();
+  let changes = -1;
+  const start = prefix.length + 1;
+  return (key) => {
+    const known = scheme();
+    if (known !== undefined && known.changes !== changes) {
+      names = new Map(known.kinds().map((kind) => [kind.storageName, resourceName(kind)]));
+      changes = known.changes;
+    }
+    const first = key.indexOf("/", start);
+    const second = key.indexOf("/", first + 1);
+    // A storage name is one segment, or two: `pods`, `services/specs`.
+    const long = second < 0 ? undefined : names.get(key.slice(start, second));
+    return long ?? names.get(key.slice(start, first < 0 ? key.length : first)) ?? "other";
+  };
+}
+
+function pollCounts({ registry, registries, clock, log, countPollMs }: StorageMetricsOptions): Poll {
+  const objects = registry.gauge({
+    name: "apiserver_storage_objects",
+    help: "Objects in the store by resource, when they were counted last; -1 where they could not be counted.",
+    stability: "STABLE",
+    labels: ["resource"],
+  });
+  return new Poll(clock, log, countPollMs, async () => {
+    // Versions of a resource lie in one place, and count once.
+    const kinds = new Map(registries.scheme.kinds().map((kind) => [kind.storageName, kind]));
+    const found: { readonly name: string; readonly count: number }[] = [];
+    for (const kind of kinds.values()) {
+      if (isKept(kind)) found.push({ name: resourceName(kind), count: await countOf(registries.of(kind)) });
+    }
+    objects.clear();
+    for (const { name, count } of found) objects.with(name).set(count);
+  });
+}
+
+async function countOf(registry: Registry): Promise<number> {
+  const { cacheInUse, objects } = registry;
+  if (cacheInUse !== undefined) return cacheInUse.size;
+  try {
+    const { items, remaining } = await objects.list(objects.prefix(), { limit: 1 });
+    return items.length + remaining;
+  } catch {
+    return -1;
+  }
+}
+
+function pollSize({ registry, clock, log, url, sizePollMs }: StorageMetricsOptions): Poll {
+  const size = registry.gauge({
+    name: "apiserver_storage_size_bytes",
+    help: "What the store takes on its disk, in bytes.",
+    stability: "STABLE",
+    labels: ["storage_cluster_id"],
+  });
+  const directory = /^level:\/\/(\/.+)$/.exec(url)?.[1];
+  return new Poll(clock, log, directory === undefined ? 0 : sizePollMs, async () => {
+    size.with(CLUSTER).set(await directorySize(decodeURIComponent(directory ?? "")));
+  });
+}
+
+async function directorySize(path: string): Promise<number> {
+  let bytes = 0;
+  for (const name of await readdir(path)) {
+    // Compaction takes files away at any time.
+    bytes += await stat(join(path, name)).then(
+      (found) => found.size,
+      () => 0,
+    );
+  }
+  return bytes;
+}
+
+/** Does its work now and again every so often, never twice at once. */
+class Poll {
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #everyMs: number;
+  readonly #work: () => Promise<void>;
+  #timer: Timer | undefined;
+  #running: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  /** 0 milliseconds: never. */
+  constructor(clock: Clock, log: Logger, everyMs: number, work: () => Promise<void>) {
+    this.#clock = clock;
+    this.#log = log;
+    this.#everyMs = everyMs;
+    this.#work = work;
+    if (everyMs > 0) this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    try {
+      await this.#work();
+    } catch (error) {
+      if (!this.#stopped) this.#log.error("Cannot measure the store", error);
+    }
+    if (this.#stopped) return;
+    this.#timer = this.#clock.timer(this.#everyMs, () => {
+      this.#running = this.#run();
+    });
+  }
+}
+
+/** Read off the caches when somebody looks. */
+function cacheMetrics(registry: MetricRegistry, registries: Registries): void {
+  const stability = "ALPHA" as const;
+  const labels = ["resource"];
+  const counter = (name: string, help: string) => registry.counter({ name, help, stability, labels });
+  const received = counter("apiserver_watch_cache_events_received_total", "Changes that watch caches have taken.");
+  const dispatched = counter("apiserver_watch_cache_events_dispatched_total", "Changes told to those who watch.");
+  const starts = counter("apiserver_watch_cache_initializations_total", "How often watch caches have listed anew.");
+  const shown = registry.gauge({
+    name: "apiserver_watch_cache_resource_version",
+    help: "The resource version that a watch cache shows.",
+    stability,
+    labels,
+  });
+  registry.onCollect(() => {
+    for (const { kind, cacheInUse } of registries.all()) {
+      if (cacheInUse === undefined) continue;
+      const resource = resourceName(kind);
+      const { counts } = cacheInUse;
+      received.with(resource).value = counts.received;
+      dispatched.with(resource).value = counts.received;
+      starts.with(resource).value = counts.initializations;
+      shown.with(resource).set(cacheInUse.revision());
+    }
+  });
+}

@@ -1,0 +1,56 @@
+/**
+ * What a server has to have done before it is up, under the names by which Kubernetes' health pages tell of it, in its
+ * order. Operators' tools look for these names; a step of ours may stand behind several of them.
+ */
+
+/** The steps of a start. */
+export type StartStep = "handlers" | "bootstrap" | "definitions" | "services" | "apis";
+
+export interface StartHook {
+  /** As the check is named: `poststarthook/rbac/bootstrap-roles`. */
+  readonly name: string;
+  readonly step: StartStep;
+}
+
+export interface StartHookOptions {
+  /** `--enable-priority-and-fairness` */
+  readonly fairness: boolean;
+}
+
+export function startHooks({ fairness }: StartHookOptions): readonly StartHook[] {
+  const hook = (step: StartStep, ...names: readonly string[]): StartHook[] =>
+    names.map((name) => ({ name: `poststarthook/${name}`, step }));
+  return [
+    ...hook("handlers", "start-apiserver-admission-initializer", "generic-apiserver-start-informers"),
+    ...(fairness
+      ? hook("handlers", "priority-and-fairness-config-consumer", "priority-and-fairness-filter")
+      : hook("handlers", "max-in-flight-filter")),
+    ...hook("handlers", "storage-object-count-tracker-hook"),
+    ...hook("definitions", "start-apiextensions-informers", "start-apiextensions-controllers", "crd-informer-synced"),
+    ...hook(
+      "bootstrap",
+      "start-system-namespaces-controller",
+      "start-cluster-authentication-info-controller",
+      "start-kube-apiserver-identity-lease-controller",
+      "start-kube-apiserver-identity-lease-garbage-collector",
+      "start-legacy-token-tracking-controller",
+    ),
+    ...hook("services", "start-service-ip-repair-controllers"),
+    ...hook("bootstrap", "rbac/bootstrap-roles", "scheduling/bootstrap-system-priority-classes"),
+    ...(fairness ? hook("bootstrap", "priority-and-fairness-config-producer") : []),
+    ...hook("bootstrap", "bootstrap-controller"),
+    ...hook("services", "start-kubernetes-service-cidr-controller"),
+    ...hook(
+      "apis",
+      "start-kube-aggregator-informers",
+      "apiservice-status-local-available-controller",
+      "apiservice-status-remote-available-controller",
+      "apiservice-registration-controller",
+      "apiservice-wait-for-first-sync",
+      "apiservice-discovery-controller",
+      "kube-apiserver-autoregistration",
+    ),
+    { name: "autoregister-completion", step: "apis" },
+    ...hook("apis", "apiservice-openapi-controller", "apiservice-openapiv3-controller"),
+  ];
+}

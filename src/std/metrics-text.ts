@@ -1,0 +1,78 @@
+/** Metrics as Prometheus reads them: its own text format, and OpenMetrics. */
+import type { AnyFamily, Histogram, MetricOptions, MetricRegistry } from "./metrics.ts";
+
+export type MetricFormat = "prometheus" | "openmetrics";
+
+export const METRIC_MEDIA_TYPES: Readonly<Record<MetricFormat, string>> = {
+  prometheus: "text/plain; version=0.0.4; charset=utf-8",
+  openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+};
+
+/** The families of all registries, by name. */
+export function metricsText(registries: readonly MetricRegistry[], format: MetricFormat): string {
+  const families = registries.flatMap((registry) => registry.collect());
+  families.sort((a, b) => (a.options.name < b.options.name ? -1 : 1));
+  const lines: string[] = [];
+  for (const family of families) addFamily(lines, family, format === "openmetrics");
+  if (format === "openmetrics") lines.push("# EOF");
+  return lines.length === 0 ? "" : `${lines.join("\n")}\n`;
+}
+
+function addFamily(lines: string[], family: AnyFamily, open: boolean): void {
+  const series = family.series();
+  if (series.length === 0) return;
+  const { name } = family.options;
+  const counts = open && family.type === "counter";
+  // OpenMetrics knows a counter by its samples' suffix; one without it is of no type.
+  const title = counts && name.endsWith("_total") ? name.slice(0, -"_total".length) : name;
+  lines.push(`# HELP ${title} ${escapeHelp(helpOf(family.options), open)}`);
+  lines.push(`# TYPE ${title} ${counts && title === name ? "unknown" : family.type}`);
+  for (const one of series) {
+    const labels = family.labels.map((label, place) => `${label}="${escapeLabel(one.values[place] ?? "")}"`).join(",");
+    if ("value" in one) lines.push(`${name}${labels === "" ? "" : `{${labels}}`} ${numberText(one.value, open)}`);
+    else addHistogram(lines, name, labels, one, open);
+  }
+}
+
+function addHistogram(lines: string[], name: string, labels: string, histogram: Histogram, open: boolean): void {
+  const before = labels === "" ? "" : `${labels},`;
+  let count = 0;
+  for (const [place, some] of histogram.counts.entries()) {
+    count += some;
+    const bound = histogram.bounds[place];
+    const le = bound === undefined ? "+Inf" : numberText(bound, open);
+    lines.push(`${name}_bucket{${before}le="${le}"} ${numberText(count, false)}`);
+  }
+  const braced = labels === "" ? "" : `{${labels}}`;
+  lines.push(`${name}_sum${braced} ${numberText(histogram.sum, open)}`);
+  lines.push(`${name}_count${braced} ${numberText(count, false)}`);
+}
+
+function helpOf({ help, stability, deprecatedSince }: MetricOptions): string {
+  const level = stability === undefined ? "" : `[${stability}] `;
+  return deprecatedSince === undefined ? `${level}${help}` : `${level}(Deprecated since ${deprecatedSince}) ${help}`;
+}
+
+function escapeHelp(text: string, open: boolean): string {
+  const escaped = text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
+  return open ? escaped.replaceAll('"', '\\"') : escaped;
+}
+
+function escapeLabel(text: string): string {
+  return /[\\"\n]/.test(text) ? text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n") : text;
+}
+
+/** As Go prints a number in its shortest form: `1e+06`, `0.005`, `1e-07`. OpenMetrics wants a dot or an exponent. */
+export function numberText(value: number, open = false): string {
+  if (Number.isNaN(value)) return "NaN";
+  if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";
+  if (value === 0) return open ? "0.0" : "0";
+  const [digits = "", power = "0"] = value.toExponential().split("e");
+  const exponent = Number(power);
+  if (exponent >= -4 && exponent < 6) {
+    const plain = String(value);
+    return open && Number.isInteger(value) ? `${plain}.0` : plain;
+  }
+  const sign = exponent < 0 ? "-" : "+";
+  return `${digits}e${sign}${String(Math.abs(exponent)).padStart(2, "0")}`;
+}

@@ -1,0 +1,160 @@
+/** A store that tells how long its operations took and what failed. */
+import type { Clock } from "../std/clock.ts";
+import type { Counter, Histogram, MetricRegistry } from "../std/metrics.ts";
+import {
+  type KeyValue,
+  type ListOptions,
+  type Page,
+  type Range,
+  type ReadOptions,
+  type Revision,
+  type Store,
+  StoreError,
+  type WatchBatch,
+  type WriteOptions,
+} from "./store.ts";
+
+const SECONDS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
+const LABELS = ["operation", "type"];
+
+type Operation = "get" | "list" | "create" | "update" | "delete";
+
+interface OperationSeries {
+  readonly requests: Counter;
+  readonly errors: Counter;
+  readonly seconds: Histogram;
+}
+
+/** The families that count work of the store. */
+export function storeFamilies(registry: MetricRegistry) {
+  const stability = "ALPHA" as const;
+  const list = (name: string, help: string) =>
+    registry.counter({ name: `apiserver_storage_list_${name}`, help, stability, labels: ["resource"] });
+  return {
+    requests: registry.counter({
+      name: "etcd_requests_total",
+      help: "Operations of the store by what they did and to which resource.",
+      stability,
+      labels: LABELS,
+    }),
+    errors: registry.counter({
+      name: "etcd_request_errors_total",
+      help: "Operations of the store that failed.",
+      stability,
+      labels: LABELS,
+    }),
+    seconds: registry.histogram(
+      {
+        name: "etcd_request_duration_seconds",
+        help: "How long operations of the store took, in seconds.",
+        stability,
+        labels: LABELS,
+      },
+      SECONDS,
+    ),
+    lists: list("total", "Lists read from the store."),
+    fetched: list("fetched_objects_total", "Objects read from the store for lists."),
+    returned: list("returned_objects_total", "Objects that lists from the store returned."),
+  };
+}
+
+/** `resourceOf` names what a key holds: `deployments.apps`. */
+export class MeasuredStore implements Store {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #families: ReturnType<typeof storeFamilies>;
+  readonly #resourceOf: (key: string) => string;
+  readonly #series = new Map<Operation, Map<string, OperationSeries>>();
+
+  constructor(store: Store, registry: MetricRegistry, clock: Clock, resourceOf: (key: string) => string) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#families = storeFamilies(registry);
+    this.#resourceOf = resourceOf;
+  }
+
+  current(): Revision {
+    return this.#store.current();
+  }
+
+  get(key: string, options?: ReadOptions): Promise<KeyValue | undefined> {
+    return this.#measured("get", key, this.#clock.monotonic(), this.#store.get(key, options));
+  }
+
+  list(range: Range, options?: ListOptions): Promise<Page> {
+    const page = this.#measured("list", range.from, this.#clock.monotonic(), this.#store.list(range, options));
+    const resource = this.#resourceOf(range.from);
+    const { lists, fetched, returned } = this.#families;
+    lists.with(resource).inc();
+    page.then(
+      ({ items }) => {
+        fetched.with(resource).inc(items.length);
+        returned.with(resource).inc(items.length);
+      },
+      () => {},
+    );
+    return page;
+  }
+
+  create(key: string, value: Uint8Array, options?: WriteOptions): Promise<Revision> {
+    return this.#measured("create", key, this.#clock.monotonic(), this.#store.create(key, value, options));
+  }
+
+  update(key: string, value: Uint8Array, expected: Revision, options?: WriteOptions): Promise<Revision> {
+    return this.#measured("update", key, this.#clock.monotonic(), this.#store.update(key, value, expected, options));
+  }
+
+  delete(key: string, expected: Revision): Promise<Revision> {
+    return this.#measured("delete", key, this.#clock.monotonic(), this.#store.delete(key, expected));
+  }
+
+  watch(range: Range, from: Revision, signal: AbortSignal): AsyncIterable<WatchBatch> {
+    return this.#store.watch(range, from, signal);
+  }
+
+  compact(before: Revision): Promise<void> {
+    return this.#store.compact(before);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return Promise.resolve(this.#store[Symbol.asyncDispose]());
+  }
+
+  /** The store's own promise: whoever waits for it waits no longer for being watched. */
+  #measured<T>(operation: Operation, key: string, began: number, work: Promise<T>): Promise<T> {
+    const series = this.#seriesOf(operation, this.#resourceOf(key));
+    const done = (): void => {
+      series.requests.inc();
+      series.seconds.observe((this.#clock.monotonic() - began) / 1000);
+    };
+    work.then(done, (error: unknown) => {
+      done();
+      if (!isOrdinary(error)) series.errors.inc();
+    });
+    return work;
+  }
+
+  #seriesOf(operation: Operation, resource: string): OperationSeries {
+    let byResource = this.#series.get(operation);
+    if (byResource === undefined) {
+      byResource = new Map();
+      this.#series.set(operation, byResource);
+    }
+    let series = byResource.get(resource);
+    if (series === undefined) {
+      const { requests, errors, seconds } = this.#families;
+      series = {
+        requests: requests.with(operation, resource),
+        errors: errors.with(operation, resource),
+        seconds: seconds.with(operation, resource),
+      };
+      byResource.set(resource, series);
+    }
+    return series;
+  }
+}
+
+/** Somebody else was quicker: the store has done its work. */
+function isOrdinary(error: unknown): boolean {
+  return error instanceof StoreError && (error.code === "exists" || error.code === "conflict");
+}
