@@ -4,11 +4,12 @@ import { formatApiVersion } from "../api/scheme.ts";
 import { badRequest, StatusError } from "../api/status.ts";
 import { parseJson, stringify } from "../schema/json.ts";
 import { mergePatch } from "../schema/merge-patch.ts";
-import { PatchError, strategicMerge, UnknownDirective } from "../schema/strategic-merge.ts";
+import { PatchError, strategicMerge } from "../schema/strategic-merge.ts";
 import { change, type Next } from "./change.ts";
 import { tracked, withOldTimes } from "./field-tracking.ts";
 import { jsonPatch } from "./json-patch.ts";
 import type { Registry, Scope } from "./registry.ts";
+import { type Shown, shownPatch } from "./shown-patch.ts";
 import { named, type UpdateOptions } from "./update.ts";
 import { defaulted, inNamespace, mustNameVersion, ownersOnce, sentVersion, updated } from "./write.ts";
 
@@ -18,8 +19,8 @@ export type Patch =
   | { readonly type: "strategic"; readonly value: unknown };
 
 export interface PatchOptions<T extends ApiObject> extends UpdateOptions<T> {
-  /** From the patched JSON to an object of the kind; reports what the schema does not know. */
-  readonly decode: (value: unknown) => T;
+  /** From the patched JSON to an object of the kind; reports what the schema does not know. Throws `show`n errors. */
+  readonly decode: (value: unknown, show: (why: string) => Shown) => T;
 }
 
 /** Applies the patch to the object as it is at the moment of the write. */
@@ -32,7 +33,9 @@ export async function patch<T extends ApiObject>(
 ): Promise<T> {
   const { part } = options;
   const next: Next<T> = async (previous, allocate) => {
-    const decoded = options.decode(patched(registry.kind, scope.group, previous, patch));
+    const current = (): unknown => jsonOf(registry.kind, scope.group, previous);
+    const value = patched(registry.kind, current(), patch);
+    const decoded = options.decode(value, (why) => shownPatch(patch, current(), value, why));
     const object = inNamespace(registry, scope, named(decoded, name));
     if (sentVersion(object) === undefined && registry.kind.strategy.allowUnconditionalUpdate === false) {
       throw mustNameVersion(registry, scope, name);
@@ -46,10 +49,14 @@ export async function patch<T extends ApiObject>(
   return await change(registry, scope, name, next, options);
 }
 
-/** The JSON that a patch makes of an object, spelled in `group`. Throws 400 or 500 for a patch that does not fit. */
-export function patched<T extends ApiObject>(kind: Kind<T>, group: string, previous: T, patch: Patch): unknown {
-  const typed = { ...previous, kind: kind.kind, apiVersion: formatApiVersion(group, kind.version) };
-  const current = parseJson(Buffer.from(stringify(kind.schema, typed))).value;
+/** An object as JSON has it, spelled in `group`. */
+export function jsonOf<T extends ApiObject>(kind: Kind<T>, group: string, object: T): unknown {
+  const typed = { ...object, kind: kind.kind, apiVersion: formatApiVersion(group, kind.version) };
+  return parseJson(Buffer.from(stringify(kind.schema, typed))).value;
+}
+
+/** What a patch makes of a value, which may be changed. Throws 400, 422 or 500 for a patch that does not fit. */
+export function patched(kind: Kind, current: unknown, patch: Patch): unknown {
   switch (patch.type) {
     case "json":
       return jsonPatch(current, patch.operations);
@@ -66,9 +73,8 @@ function strategically(kind: Kind, current: unknown, patch: unknown): unknown {
   try {
     return strategicMerge(kind.schema, current, patch);
   } catch (error) {
-    // Kubernetes has not foreseen that anybody would ask for something else.
-    if (error instanceof UnknownDirective) throw new StatusError(500, "", error.message);
-    if (error instanceof PatchError) throw badRequest(error.message);
-    throw error;
+    if (!(error instanceof PatchError)) throw error;
+    // Kubernetes blames the client for the form of its directives alone.
+    throw error.code === "form" ? badRequest(error.message) : new StatusError(500, "", error.message);
   }
 }

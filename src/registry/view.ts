@@ -6,8 +6,9 @@ import { renderFieldError } from "../schema/field-error.ts";
 import { type ApplyOptions, apply, type Configuration, checkConfiguration } from "./apply.ts";
 import { change, type Next } from "./change.ts";
 import { tracked } from "./field-tracking.ts";
-import { type Patch, patched } from "./patch.ts";
+import { jsonOf, type Patch, patched } from "./patch.ts";
 import type { Registry, Scope } from "./registry.ts";
+import { type Shown, shownPatch } from "./shown-patch.ts";
 import { named, type UpdateOptions } from "./update.ts";
 import { metadataOf, updated } from "./write.ts";
 
@@ -17,7 +18,7 @@ export interface ViewOptions<T extends ApiObject> extends Omit<UpdateOptions<T>,
 
 export interface PatchViewOptions<T extends ApiObject> extends ViewOptions<T> {
   /** From patched JSON to an object of the kind shown. */
-  readonly decode: (value: unknown) => ApiObject;
+  readonly decode: (value: unknown, show: (why: string) => Shown) => ApiObject;
 }
 
 /** Resolves with the object as it is shown after the update. */
@@ -39,7 +40,11 @@ export async function patchView<T extends ApiObject>(
   options: PatchViewOptions<T>,
 ): Promise<ApiObject> {
   const { kind } = options.view;
-  const next = (shown: ApiObject): ApiObject => options.decode(patched(kind, kind.group, shown, patch));
+  const next = (shown: ApiObject): ApiObject => {
+    const current = (): unknown => jsonOf(kind, kind.group, shown);
+    const value = patched(kind, current(), patch);
+    return options.decode(value, (why) => shownPatch(patch, current(), value, why));
+  };
   return await changeView(registry, scope, name, next, options);
 }
 

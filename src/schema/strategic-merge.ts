@@ -8,13 +8,15 @@ import { memberOf } from "./members.ts";
 import { isPlainObject, setMember } from "./plain.ts";
 import type { ObjectSchema, Schema } from "./schema.ts";
 
-/** The patch contradicts itself or its schema. */
+/** The patch contradicts itself or its schema (`content`), or a directive is not of the form it has to have. */
 export class PatchError extends Error {
   override readonly name = "PatchError";
+  readonly code: "content" | "form";
+  constructor(message: string, code: PatchError["code"] = "content") {
+    super(message);
+    this.code = code;
+  }
 }
-
-/** The patch asks for something that is no directive. */
-export class UnknownDirective extends PatchError {}
 
 export const directive = "$patch";
 export const retainKeys = "$retainKeys";
@@ -69,7 +71,7 @@ function mergeObjects(current: Members, patch: Members, schema: Schema | undefin
     if (!name.startsWith(orderPrefix)) continue;
     rest.delete(name);
     const field = name.slice(orderPrefix.length);
-    const ordered = orderedList(result[field], rest.get(field), order, strategyOf(schema, field), field);
+    const ordered = orderedList(result[field], rest.get(field), order, strategyOf(schema, field));
     rest.delete(field);
     if (ordered !== undefined) setMember(result, field, ordered);
   }
@@ -81,10 +83,10 @@ function mergeObjects(current: Members, patch: Members, schema: Schema | undefin
 function retained(current: Members, patch: Members): Record<string, unknown> {
   const keep = patch[retainKeys];
   if (keep === undefined) return copyOf(current);
-  if (!Array.isArray(keep)) throw new PatchError(`${retainKeys} must be a list`);
+  if (!Array.isArray(keep)) throw new PatchError("invalid patch format of retainKeys", "form");
   for (const name of Object.keys(patch)) {
     if (!name.startsWith("$") && patch[name] !== null && !keep.includes(name)) {
-      throw new PatchError(`${retainKeys} does not list the member ${name}, which the patch sets`);
+      throw new PatchError("patch content doesn't match retainKeys list");
     }
   }
   return copyOf(current, (name) => keep.includes(name));
@@ -169,7 +171,7 @@ function obeyItems(current: Items, patch: Items, mergeKey: string): { live: Item
     if (asked === "replace") replaced = true;
     else if (asked !== undefined && asked !== "delete") throw badDirective(asked, item);
     else if (item[mergeKey] === undefined) {
-      throw new PatchError(`map: ${JSON.stringify(item)} does not contain declared merge key: ${mergeKey}`);
+      throw new PatchError(`map: ${goMap(item)} does not contain declared merge key: ${mergeKey}`);
     } else if (asked === "delete") live = live.filter((candidate) => !sameItem(candidate, item, mergeKey));
     else items.push(item);
   }
@@ -177,32 +179,27 @@ function obeyItems(current: Items, patch: Items, mergeKey: string): { live: Item
 }
 
 /** The list `field` with the patch merged in and put into the order the patch wants; undefined when there is none. */
-function orderedList(
-  current: unknown,
-  patch: unknown,
-  order: unknown,
-  strategy: MergeStrategy,
-  field: string,
-): Items | undefined {
-  if (!Array.isArray(order)) throw new PatchError(`${orderPrefix}${field} must be a list`);
+function orderedList(current: unknown, patch: unknown, order: unknown, strategy: MergeStrategy): Items | undefined {
+  if (!Array.isArray(order)) throw new PatchError("invalid patch format of setElementOrder list", "form");
   const live: Items = Array.isArray(current) ? current : [];
   if (!Array.isArray(patch)) {
     return Array.isArray(current) && patch !== null ? orderItems(live, order, live, strategy.mergeKey) : undefined;
   }
-  checkOrder(patch, order, strategy.mergeKey, field);
+  checkOrder(patch, order, strategy.mergeKey);
   const replaced = { items: Array.isArray(current) ? patch : (withoutDirectives(patch) as Items), liveOrder: live };
   const merged = Array.isArray(current) && strategy.merge ? mergeLists(live, patch, strategy) : replaced;
   return orderItems(merged.items, order, merged.liveOrder, strategy.mergeKey);
 }
 
 /** Every item of the patch must stand in the order list, in that order. */
-function checkOrder(patch: Items, order: Items, mergeKey: string, field: string): void {
+function checkOrder(patch: Items, order: Items, mergeKey: string): void {
   let place = 0;
   for (const item of patch) {
     if (isPlainObject(item) && item[directive] === "delete") continue;
     while (place < order.length && !sameItem(order[place], item, mergeKey)) place++;
     if (place++ >= order.length) {
-      throw new PatchError(`the order in the patch list ${field} does not match its ${orderPrefix.slice(0, -1)} list`);
+      const lists = `${goMap(patch)}\n doesn't match $setElementOrder list:\n${goMap(order)}`;
+      throw new PatchError(`The order in patch list:\n${lists}\n`);
     }
   }
 }
@@ -226,11 +223,11 @@ function withoutDirectives(value: unknown): unknown {
 }
 
 function badDirective(asked: unknown, where: unknown): PatchError {
-  return new UnknownDirective(`unknown patch type: ${String(asked)} in map: ${goMap(where)}`);
+  return new PatchError(`unknown patch type: ${String(asked)} in map: ${goMap(where)}`);
 }
 
 /** As Go prints a value: `map[$patch:frob a:[1 2]]`. */
-function goMap(value: unknown): string {
+export function goMap(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(goMap).join(" ")}]`;
   if (!isPlainObject(value)) return value === null ? "<nil>" : String(value);
   const names = Object.keys(value).sort();

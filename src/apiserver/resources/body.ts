@@ -6,7 +6,6 @@ import { readBody } from "../../http/body.ts";
 import { parseMediaType } from "../../http/negotiate.ts";
 import { decode } from "../../schema/decode.ts";
 import { decodeEnvelope } from "../../schema/envelope.ts";
-import { invalidField, renderFieldError } from "../../schema/field-error.ts";
 import { parseJson } from "../../schema/json.ts";
 import { decodeProtobuf } from "../../schema/protobuf.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
@@ -50,27 +49,6 @@ export async function readObject<T extends ApiObject>(
   const parsed = parse(bytes, type, expected);
   checkIdentity(parsed.value, expected);
   return decodeObject<T>(parsed, expected, validation, context.warnings);
-}
-
-/** A JSON value that a patch made, into an object. Throws a 422 that shows the value. */
-export function decodePatched<T extends ApiObject>(
-  value: unknown,
-  duplicates: readonly string[],
-  expected: Expected,
-  validation: FieldValidation,
-  warnings: string[],
-): T {
-  try {
-    checkIdentity(value, expected);
-    return decodeObject<T>({ value, duplicates }, expected, validation, warnings);
-  } catch (error) {
-    if (!(error instanceof StatusError)) throw error;
-    const detail = error.message.replace(/^.* cannot be handled as a \w+: /, "");
-    const text = renderFieldError(invalidField("patch", JSON.stringify(value), detail));
-    throw new StatusError(422, "Invalid", ` "" is invalid: patch: ${text}`, {
-      details: { causes: [{ reason: "FieldValueInvalid", message: text, field: "patch" }] },
-    });
-  }
 }
 
 /** Options, which name any API version: that of the resource, of meta, or none. Undefined for an empty body. */
@@ -135,7 +113,7 @@ function excerpt(bytes: Buffer): string {
 }
 
 /** A body may leave its identity to the path, but not contradict it. */
-function checkIdentity(value: unknown, expected: Expected): void {
+export function checkIdentity(value: unknown, expected: Expected): void {
   const { kind, apiVersion } = (value ?? {}) as { readonly kind?: unknown; readonly apiVersion?: unknown };
   const version = formatApiVersion(expected.group, expected.version);
   if (typeof kind === "string" && kind !== "" && kind !== expected.kind) {
@@ -154,7 +132,12 @@ function checkIdentity(value: unknown, expected: Expected): void {
   throw badRequest(`${what} cannot be handled as a ${expected.kind}: ${why}`);
 }
 
-function decodeObject<T>(parsed: Parsed, expected: Expected, validation: FieldValidation, warnings: string[]): T {
+export function decodeObject<T>(
+  parsed: Parsed,
+  expected: Expected,
+  validation: FieldValidation,
+  warnings: string[],
+): T {
   const what = `${expected.kind} in version ${JSON.stringify(expected.version)} cannot be handled as a ${expected.kind}`;
   const unknownFields = validation === "Ignore" ? "drop" : "report";
   const { value, unknown, errors } = decode(expected.schema, parsed.value ?? {}, { unknownFields });

@@ -1,14 +1,16 @@
 /** Subresources that show an object as one of another kind: `deployments/web/scale`. */
 import type { ApiObject, View } from "../../api/kind.ts";
 import { get } from "../../registry/get.ts";
+import type { Shown } from "../../registry/shown-patch.ts";
 import { applyView, patchView, updateView } from "../../registry/view.ts";
 import { readApply } from "./apply.ts";
-import { decodePatched, readObject } from "./body.ts";
+import { readObject } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
 import { writeQuery } from "./query.ts";
 import { writtenResponse } from "./respond.ts";
+import { decodePatched, patchType, readPatch } from "./sent-patch.ts";
 import { answeringOf, expectedOf, type ResourceHandler, scopeOf, type Target } from "./target.ts";
-import { patchType, readPatch, warningsTo } from "./write.ts";
+import { warningsTo } from "./write.ts";
 
 /** The route as bodies and answers see it: of the kind shown. */
 function shownBy(target: Target, { kind }: View): Target {
@@ -50,9 +52,9 @@ export function patchViewed(view: View): ResourceHandler {
     const shown = shownBy(target, view);
     const answering = answeringOf(shown, context, "object");
     const sent = await readPatch(context, type);
-    const decode = (value: unknown): ApiObject => {
+    const decode = (value: unknown, show: (why: string) => Shown): ApiObject => {
       context.warnings.length = 0;
-      return decodePatched(value, sent.duplicates, expectedOf(shown), fieldValidation, context.warnings);
+      return decodePatched(sent, value, show, expectedOf(shown), fieldValidation, context.warnings);
     };
     const options = { dryRun, view, decode, warn: warningsTo(context), ...writerOf(context, fieldManager) };
     const scope = scopeOf(target, context, params);

@@ -1,26 +1,23 @@
-import type { Operation } from "rfc6902";
 import type { Namespace } from "../../api/core/namespace.ts";
 import { answersDeleted } from "../../api/deleted-answer.ts";
 import type { ApiObject, Part } from "../../api/kind.ts";
 import { deleteOptions as deleteOptionsSchema, type DeleteOptions as SentOptions } from "../../api/meta/options.ts";
-import { badRequest, StatusError } from "../../api/status.ts";
-import { readBody } from "../../http/body.ts";
-import { parseMediaType } from "../../http/negotiate.ts";
 import { create } from "../../registry/create.ts";
 import { type DeleteOptions, type DeleteResult, remove } from "../../registry/delete.ts";
 import { removeCollection } from "../../registry/delete-collection.ts";
 import { removeNamespace } from "../../registry/namespaces.ts";
-import { type Patch, patch } from "../../registry/patch.ts";
+import { patch } from "../../registry/patch.ts";
 import type { Registry } from "../../registry/registry.ts";
+import type { Shown } from "../../registry/shown-patch.ts";
 import { update } from "../../registry/update.ts";
-import { parseJson } from "../../schema/json.ts";
 import type { RequestContext } from "../context.ts";
 import { deletedResponse } from "../status-response.ts";
-import { APPLY_TYPE, applyObject } from "./apply.ts";
-import { BODY_BYTES_MAX, decodePatched, goSyntax, readObject, readOptional } from "./body.ts";
+import { applyObject } from "./apply.ts";
+import { readObject, readOptional } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
 import { deleteOptions, listQuery, writeQuery } from "./query.ts";
 import { listResponse, writtenResponse } from "./respond.ts";
+import { decodePatched, patchType, readPatch } from "./sent-patch.ts";
 import { answeringOf, expectedOf, type ResourceHandler, scopeOf, type Target } from "./target.ts";
 
 export const createObject: ResourceHandler = async (target, context, params) => {
@@ -70,10 +67,10 @@ export function patchObject(part?: Part): ResourceHandler {
     const sent = await readPatch(context, type);
     const warn = warningsTo(context);
     const before = context.warnings.length;
-    const decode = (value: unknown): ApiObject => {
+    const decode = (value: unknown, show: (why: string) => Shown): ApiObject => {
       // The patch may be tried again on a newer object: what the last try found is what counts.
       context.warnings.length = before;
-      return decodePatched(value, sent.duplicates, expected, fieldValidation, context.warnings);
+      return decodePatched(sent, value, show, expected, fieldValidation, context.warnings);
     };
     const scope = scopeOf(target, context, params);
     const object = await patch(target.registry, scope, params.name ?? "", sent.patch, {
@@ -86,66 +83,6 @@ export function patchObject(part?: Part): ResourceHandler {
     });
     return writtenResponse(200, target.kind, object, answering);
   };
-}
-
-const PATCH_TYPES = {
-  "application/json-patch+json": "json",
-  "application/merge-patch+json": "merge",
-  "application/strategic-merge-patch+json": "strategic",
-} as const;
-
-interface SentPatch {
-  readonly patch: Patch;
-  /** Paths that the patch names more than once. */
-  readonly duplicates: readonly string[];
-}
-
-export async function readPatch(context: RequestContext, type: Patch["type"]): Promise<SentPatch> {
-  const bytes = await readBody(context.request, BODY_BYTES_MAX);
-  let parsed: ReturnType<typeof parseJson>;
-  try {
-    parsed = parseJson(bytes);
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    throw badRequest(type === "strategic" ? goSyntax(error) : `error decoding patch: ${goSyntax(error)}`);
-  }
-  const { value, duplicates } = parsed;
-  if (type === "json") return { patch: { type, operations: operationsOf(value) }, duplicates: [] };
-  if (value === null) throw badRequest("Invalid JSON Patch");
-  if (typeof value !== "object" || Array.isArray(value)) {
-    const where = type === "strategic" ? "" : "error decoding patch: ";
-    throw badRequest(`${where}json: cannot unmarshal ${goType(value)} into Go value of type map[string]interface {}`);
-  }
-  return { patch: { type, value }, duplicates };
-}
-
-export function patchType(header = ""): Patch["type"] | "apply" {
-  const type = parseMediaType(header)?.type ?? "";
-  if (Object.hasOwn(PATCH_TYPES, type)) return PATCH_TYPES[type as keyof typeof PATCH_TYPES];
-  if (type === APPLY_TYPE) return "apply";
-  throw new StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", { details: {} });
-}
-
-function operationsOf(value: unknown): readonly Operation[] {
-  const wrong = (found: unknown, wanted: string): never => {
-    throw badRequest(`error decoding patch: json: cannot unmarshal ${goType(found)} into Go value of type ${wanted}`);
-  };
-  if (value === null) return [];
-  if (!Array.isArray(value)) return wrong(value, "[]handlers.jsonPatchOp");
-  for (const item of value) {
-    if (typeof item !== "object" || item === null || Array.isArray(item)) wrong(item, "handlers.jsonPatchOp");
-    const { op, path, from = "" } = item as { readonly [name: string]: unknown };
-    if (typeof op !== "string" || typeof path !== "string" || typeof from !== "string") {
-      const message = "the server rejected our request due to an error in our request";
-      throw new StatusError(422, "Invalid", message, { details: {} });
-    }
-  }
-  return value as readonly Operation[];
-}
-
-function goType(value: unknown): string {
-  if (Array.isArray(value)) return "array";
-  return typeof value === "boolean" ? "bool" : typeof value;
 }
 
 export const deleteObject: ResourceHandler = async (target, context, params) => {

@@ -1,0 +1,97 @@
+/** Patches as they are sent, and what they made as an object. */
+import type { Operation } from "rfc6902";
+import type { ApiObject } from "../../api/kind.ts";
+import { badRequest, StatusError } from "../../api/status.ts";
+import { readBody } from "../../http/body.ts";
+import { parseMediaType } from "../../http/negotiate.ts";
+import type { Patch } from "../../registry/patch.ts";
+import type { Shown } from "../../registry/shown-patch.ts";
+import { invalidField, renderFieldError } from "../../schema/field-error.ts";
+import { parseJson } from "../../schema/json.ts";
+import type { RequestContext } from "../context.ts";
+import { APPLY_TYPE } from "./apply.ts";
+import { BODY_BYTES_MAX, checkIdentity, decodeObject, type Expected, goSyntax } from "./body.ts";
+import type { FieldValidation } from "./query.ts";
+
+const PATCH_TYPES = {
+  "application/json-patch+json": "json",
+  "application/merge-patch+json": "merge",
+  "application/strategic-merge-patch+json": "strategic",
+} as const;
+
+export interface SentPatch {
+  readonly patch: Patch;
+  /** Paths that the patch names more than once. */
+  readonly duplicates: readonly string[];
+}
+
+export async function readPatch(context: RequestContext, type: Patch["type"]): Promise<SentPatch> {
+  const bytes = await readBody(context.request, BODY_BYTES_MAX);
+  let parsed: ReturnType<typeof parseJson>;
+  try {
+    parsed = parseJson(bytes);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw badRequest(type === "strategic" ? goSyntax(error) : `error decoding patch: ${goSyntax(error)}`);
+  }
+  const { value, duplicates } = parsed;
+  if (type === "json") return { patch: { type, operations: operationsOf(value) }, duplicates: [] };
+  if (value === null) throw badRequest("Invalid JSON Patch");
+  if (typeof value !== "object" || Array.isArray(value)) {
+    const where = type === "strategic" ? "" : "error decoding patch: ";
+    throw badRequest(`${where}json: cannot unmarshal ${goType(value)} into Go value of type map[string]interface {}`);
+  }
+  return { patch: { type, value }, duplicates };
+}
+
+export function patchType(header = ""): Patch["type"] | "apply" {
+  const type = parseMediaType(header)?.type ?? "";
+  if (Object.hasOwn(PATCH_TYPES, type)) return PATCH_TYPES[type as keyof typeof PATCH_TYPES];
+  if (type === APPLY_TYPE) return "apply";
+  throw new StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", { details: {} });
+}
+
+function operationsOf(value: unknown): readonly Operation[] {
+  const wrong = (found: unknown, wanted: string): never => {
+    throw badRequest(`error decoding patch: json: cannot unmarshal ${goType(found)} into Go value of type ${wanted}`);
+  };
+  if (value === null) return [];
+  if (!Array.isArray(value)) return wrong(value, "[]handlers.jsonPatchOp");
+  for (const item of value) {
+    if (typeof item !== "object" || item === null || Array.isArray(item)) wrong(item, "handlers.jsonPatchOp");
+    const { op, path, from = "" } = item as { readonly [name: string]: unknown };
+    if (typeof op !== "string" || typeof path !== "string" || typeof from !== "string") {
+      const message = "the server rejected our request due to an error in our request";
+      throw new StatusError(422, "Invalid", message, { details: {} });
+    }
+  }
+  return value as readonly Operation[];
+}
+
+function goType(value: unknown): string {
+  if (Array.isArray(value)) return "array";
+  return typeof value === "boolean" ? "bool" : typeof value;
+}
+
+/** A JSON value that a patch made, into an object. Throws a 422 that shows what `show` says. */
+export function decodePatched<T extends ApiObject>(
+  { patch, duplicates }: SentPatch,
+  value: unknown,
+  show: (why: string) => Shown,
+  expected: Expected,
+  validation: FieldValidation,
+  warnings: string[],
+): T {
+  try {
+    // A strategic patch changes what the object holds, whatever it says of its kind.
+    if (patch.type !== "strategic") checkIdentity(value, expected);
+    return decodeObject<T>({ value, duplicates }, expected, validation, warnings);
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    const { text, detail } = show(error.message.replace(/^.* cannot be handled as a \w+: /, ""));
+    const shown = renderFieldError(invalidField("patch", text, detail));
+    throw new StatusError(422, "Invalid", ` "" is invalid: patch: ${shown}`, {
+      details: { causes: [{ reason: "FieldValueInvalid", message: shown, field: "patch" }] },
+    });
+  }
+}

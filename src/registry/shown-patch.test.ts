@@ -1,0 +1,43 @@
+import t from "tap";
+import { shownPatch } from "./shown-patch.ts";
+
+const NUMBER_FOR_TEXT = "json: cannot unmarshal number into Go struct field ConfigMap.data of type string";
+
+t.test("shownPatch() sorts the objects that a JSON patch went through, and no others", async (t) => {
+  const before = { kind: "X", apiVersion: "v1", metadata: { name: "a", uid: "1" } };
+  const after = { ...before, data: { b: "1", a: 5 } };
+  const operations = [{ op: "add", path: "/data/a", value: 5 }] as const;
+  const { text, detail } = shownPatch({ type: "json", operations }, before, after, NUMBER_FOR_TEXT);
+  t.equal(text, '{"apiVersion":"v1","data":{"a":5,"b":"1"},"kind":"X","metadata":{"name":"a","uid":"1"}}');
+  t.equal(detail, NUMBER_FOR_TEXT);
+});
+
+t.test("shownPatch() sorts what a merge patch merged or made", async (t) => {
+  const before = { kind: "X", metadata: { name: "a", uid: "1" }, spec: { z: 1, y: { q: 1, p: 2 } } };
+  const value = { spec: { x: { b: 1, a: [{ d: 1, c: 2 }] } } };
+  const after = { ...before, spec: { ...before.spec, ...value.spec } };
+  const { text } = shownPatch({ type: "merge", value }, before, after, NUMBER_FOR_TEXT);
+  t.equal(
+    text,
+    '{"kind":"X","metadata":{"name":"a","uid":"1"},"spec":{"x":{"a":[{"c":2,"d":1}],"b":1},"y":{"q":1,"p":2},"z":1}}',
+  );
+});
+
+t.test("shownPatch() shows strategic patches as Go prints them, and why values cannot be copied", async (t) => {
+  const before = { metadata: { annotations: { old: "1" } } };
+  const value = { metadata: { annotations: { a: { b: null }, old: null } } };
+  const whys: readonly (readonly [string, string])[] = [
+    ["object into Go struct field PodSpec.spec.containers of type []v1.Container", "cannot restore slice from map"],
+    ["array into Go struct field Deployment.spec of type v1.DeploymentSpec", "cannot restore struct from: slice"],
+    ["string into Go struct field ConfigMap.data of type map[string]string", "cannot restore map from string"],
+    ["object into Go struct field X.metadata of type string", "unrecognized type: string"],
+    ["number into Go struct field X.data of type string", "cannot convert int64 to string"],
+    ["number 1.5 into Go struct field X.spec.replicas of type int32", "cannot convert float64 to int32"],
+    ["string into Go struct field X.spec.replicas of type int32", "unrecognized type: int32"],
+  ];
+  for (const [why, detail] of whys) {
+    const shown = shownPatch({ type: "strategic", value }, before, undefined, `json: cannot unmarshal ${why}`);
+    t.same(shown, { text: "map[metadata:map[annotations:map[a:map[] old:<nil>]]]", detail }, why);
+  }
+  t.equal(shownPatch({ type: "strategic", value }, before, undefined, "odd").detail, "odd", "other reasons stay");
+});

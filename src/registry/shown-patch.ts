@@ -1,0 +1,92 @@
+/** What an error shows of a patched object that is not of its kind: as Kubernetes' own decoders leave it. */
+import { isPlainObject } from "../schema/plain.ts";
+import { goMap } from "../schema/strategic-merge.ts";
+import type { Patch } from "./patch.ts";
+
+export interface Shown {
+  readonly text: string;
+  readonly detail: string;
+}
+
+/**
+ * JSON patches show the patched JSON: objects that the patch went through are sorted by name, others are as stored.
+ * Strategic patches show themselves, in Go's way. `why` is what the decoder says of the patched value.
+ */
+export function shownPatch(patch: Patch, before: unknown, after: unknown, why: string): Shown {
+  switch (patch.type) {
+    case "json": {
+      const steps = patch.operations.flatMap((operation) =>
+        [operation.path, "from" in operation ? operation.from : undefined]
+          .filter((path) => typeof path === "string")
+          .map(stepsOf),
+      );
+      return { text: JSON.stringify(sortedAlong(after, steps)), detail: why };
+    }
+    case "merge":
+      return { text: JSON.stringify(sortedWhereMerged(after, patch.value, before)), detail: why };
+    case "strategic":
+      return { text: goMap(withoutNewNulls(patch.value, before)), detail: restored(why) };
+    default:
+      return patch satisfies never;
+  }
+}
+
+type Steps = readonly string[];
+
+/** All but the last step: that one is not gone through. */
+function stepsOf(path: string): Steps {
+  const steps = path.split("/").slice(1, -1);
+  return steps.map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+function sortedAlong(value: unknown, paths: readonly Steps[]): unknown {
+  const into = (name: string): readonly Steps[] =>
+    paths.filter(([step]) => step === name).map((steps) => steps.slice(1));
+  const member = (name: string, child: unknown): unknown => {
+    const on = into(name);
+    return on.length === 0 ? child : sortedAlong(child, on);
+  };
+  if (Array.isArray(value)) return value.map((item, place) => member(String(place), item));
+  return isPlainObject(value) ? sorted(value, member) : value;
+}
+
+function sortedWhereMerged(after: unknown, patch: unknown, before: unknown): unknown {
+  if (Array.isArray(after) && before === undefined) {
+    return after.map((item) => sortedWhereMerged(item, item, undefined));
+  }
+  if (!isPlainObject(after) || !isPlainObject(patch)) return after;
+  const old = isPlainObject(before) ? before : {};
+  return sorted(after, (name, child) => {
+    return Object.hasOwn(patch, name) ? sortedWhereMerged(child, patch[name], old[name]) : child;
+  });
+}
+
+function sorted(
+  value: Readonly<Record<string, unknown>>,
+  member: (name: string, child: unknown) => unknown,
+): Readonly<Record<string, unknown>> {
+  const names = Object.keys(value).sort();
+  return Object.fromEntries(names.map((name) => [name, member(name, value[name])]));
+}
+
+/** Nulls remove what is there; where nothing is, they are forgotten. */
+function withoutNewNulls(patch: unknown, before: unknown): unknown {
+  if (!isPlainObject(patch)) return patch;
+  const old = isPlainObject(before) ? before : undefined;
+  const kept = Object.entries(patch).filter(([, value]) => value !== null || old !== undefined);
+  return Object.fromEntries(kept.map(([name, value]) => [name, withoutNewNulls(value, old?.[name])]));
+}
+
+const KINDS: Readonly<Record<string, string>> = { object: "map", array: "slice", number: "int64" };
+
+/** Strategic patches never were JSON text: what does not fit fails in the copying of values. */
+function restored(why: string): string {
+  const [, found, exact, wanted] = /^json: cannot unmarshal (\w+)(?: (\S+))? into .* of type (\S+)$/.exec(why) ?? [];
+  if (found === undefined || wanted === undefined) return why;
+  const kind = exact?.includes(".") ? "float64" : (KINDS[found] ?? found);
+  if (wanted.startsWith("[]")) return `cannot restore slice from ${kind}`;
+  if (wanted.startsWith("map[")) return `cannot restore map from ${kind}`;
+  if (wanted.includes(".")) return `cannot restore struct from: ${kind}`;
+  const numbers = kind === "float64" || (kind === "int64" && wanted === "string");
+  return numbers && wanted !== "bool" ? `cannot convert ${kind} to ${wanted}` : `unrecognized type: ${wanted}`;
+}
