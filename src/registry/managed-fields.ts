@@ -4,6 +4,7 @@ import { parseApiVersion, svcGroup } from "../api/scheme.ts";
 import { canonical, type FieldSet } from "../schema/apply/field-set.ts";
 import type { Managed, Managers } from "../schema/apply/managers.ts";
 import { parseFields } from "../schema/apply/parse-fields.ts";
+import { sharedSet } from "../schema/shared-sets.ts";
 
 export type Operation = "Apply" | "Update";
 
@@ -85,7 +86,7 @@ function writeManager({ manager, operation, apiVersion, time, fields, subresourc
     apiVersion,
     ...(time === undefined ? {} : { time }),
     fieldsType: "FieldsV1",
-    fieldsV1: canonical(fields),
+    fieldsV1: sharedSet(canonical(fields)),
     ...(subresource === "" ? {} : { subresource }),
   };
 }

@@ -53,7 +53,7 @@ export function decodeEnvelope(bytes: Uint8Array): Envelope {
     const tag = reader.uint32();
     if ((tag & 7) !== wireBytes) reader.skip(tag & 7, reader.end);
     else if (tag >>> 3 === 1) readType(reader, envelope);
-    else if (tag >>> 3 === 2) envelope.raw = reader.bytes(reader.end);
+    else if (tag >>> 3 === 2) envelope.raw = reader.view(reader.end);
     else if (tag >>> 3 === 3) envelope.contentEncoding = reader.string(reader.end);
     else if (tag >>> 3 === 4) envelope.contentType = reader.string(reader.end);
     else reader.skip(wireBytes, reader.end);

@@ -5,6 +5,7 @@ import { depthMax } from "./decode-walk.ts";
 import { scanJson, tooDeep } from "./json-scan.ts";
 import { type Member, membersOf } from "./members.ts";
 import type { ListSchema, MapSchema, ObjectSchema, Schema } from "./schema.ts";
+import { textOfSet } from "./shared-sets.ts";
 import { type VisitMembers, type Visitor, visitMembers } from "./visit-members.ts";
 
 export interface ParsedJson {
@@ -155,8 +156,8 @@ function compile(schema: Schema): Writer {
     case "map":
       return mapWriter(schema);
     case "raw":
-      return (value: unknown) =>
-        value instanceof Uint8Array ? Buffer.from(value).toString("utf8") || "null" : (JSON.stringify(value) ?? "null");
+      if (schema.format === "fieldsV1") return rawText(textOfSet);
+      return rawText((value) => JSON.stringify(value) ?? "null");
     case "bytes":
       return (value: string | Uint8Array) =>
         JSON.stringify(typeof value === "string" ? value : Buffer.from(value).toString("base64"));
@@ -180,6 +181,12 @@ function compile(schema: Schema): Writer {
     default:
       return (value: unknown) => JSON.stringify(value) ?? "null";
   }
+}
+
+/** Bytes are what could not be read as JSON. */
+function rawText(write: (value: unknown) => string): Writer {
+  return (value: unknown) =>
+    value instanceof Uint8Array ? Buffer.from(value).toString("utf8") || "null" : write(value);
 }
 
 const plainText = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;

@@ -2,7 +2,8 @@
 import { Buffer } from "node:buffer";
 import { canonicalQuantity, quantityHint } from "./quantity.ts";
 import type { RawSchema, SpecialSchema } from "./schema.ts";
-import { formatDuration, formatInstant, type Instant, parseDuration, parseInstant } from "./time.ts";
+import { setOfText, textOfSet } from "./shared-sets.ts";
+import { formatDuration, formatInstant, parseDuration, parseInstant } from "./time.ts";
 import { ProtobufError, type Reader, type ReverseWriter, wireBytes, wireVarint } from "./wire.ts";
 
 /** Writes the fields of the message, highest number first; the caller adds tag and length. */
@@ -28,6 +29,12 @@ export function specialEncoder(schema: SpecialSchema | RawSchema): SpecialEncode
       };
     case "intOrString":
       return writeIntOrString;
+    case "fieldsV1":
+      return (writer, value) => {
+        if (value instanceof Uint8Array) writer.bytes(value);
+        else writer.string(textOfSet(value));
+        writer.tag(1, wireBytes);
+      };
     default:
       return (writer, value) => {
         writer.bytes(value instanceof Uint8Array ? value : Buffer.from(JSON.stringify(value)));
@@ -63,21 +70,13 @@ export function specialDecoder(schema: SpecialSchema | RawSchema): SpecialDecode
     case "microTime":
       return (reader, stop) => readInstant(reader, stop, true);
     case "duration":
-      return (reader, stop) => {
-        let nanos = 0n;
-        eachField(reader, stop, { 1: () => (nanos = BigInt.asIntN(64, reader.uint64())) });
-        return formatDuration(nanos);
-      };
+      return readDuration;
     case "quantity":
-      return (reader, stop) => {
-        let text = "";
-        eachField(reader, stop, { 1: () => (text = reader.string(stop)) });
-        const canonical = text === "" ? "0" : canonicalQuantity(text, schema.milli);
-        if (canonical === undefined) throw new ProtobufError(quantityHint);
-        return canonical;
-      };
+      return (reader, stop) => readQuantity(reader, stop, schema.milli);
     case "intOrString":
       return readIntOrString;
+    case "fieldsV1":
+      return readFieldSet;
     default:
       return readRaw;
   }
@@ -87,43 +86,94 @@ function readInstant(reader: Reader, stop: number, micro: boolean): string | und
   if (reader.position === stop) return undefined;
   let seconds = 0;
   let nanos = 0;
-  eachField(reader, stop, { 1: () => (seconds = reader.int64()), 2: () => (nanos = reader.int64()) });
-  const instant: Instant = { seconds, nanos };
+  while (reader.position < stop) {
+    const tag = reader.uint32();
+    if (tag >>> 3 === 1) seconds = reader.int64();
+    else if (tag >>> 3 === 2) nanos = reader.int64();
+    else skip(reader, tag, stop);
+  }
+  checkEnd(reader, stop);
   // Years outside 0–9999 cannot be written as RFC 3339.
   if (seconds < -62167219200 || seconds > 253402300799) throw new ProtobufError(`time ${seconds} is out of range`);
-  return formatInstant(instant, micro);
+  return formatInstant({ seconds, nanos }, micro);
 }
 
 function readIntOrString(reader: Reader, stop: number): number | string {
   let type = 0;
   let number = 0;
   let text = "";
-  eachField(reader, stop, {
-    1: () => (type = reader.int64()),
-    2: () => (number = reader.int64() | 0),
-    3: () => (text = reader.string(stop)),
-  });
+  while (reader.position < stop) {
+    const tag = reader.uint32();
+    if (tag >>> 3 === 1) type = reader.int64();
+    else if (tag >>> 3 === 2) number = reader.int64() | 0;
+    else if (tag >>> 3 === 3) text = reader.string(stop);
+    else skip(reader, tag, stop);
+  }
+  checkEnd(reader, stop);
   return type === 1 ? text : number;
+}
+
+function readQuantity(reader: Reader, stop: number, milli: boolean | undefined): string {
+  let text = "";
+  while (reader.position < stop) {
+    const tag = reader.uint32();
+    if (tag >>> 3 === 1) text = reader.string(stop);
+    else skip(reader, tag, stop);
+  }
+  checkEnd(reader, stop);
+  const canonical = text === "" ? "0" : canonicalQuantity(text, milli);
+  if (canonical === undefined) throw new ProtobufError(quantityHint);
+  return canonical;
+}
+
+function readDuration(reader: Reader, stop: number): string {
+  let nanos = 0n;
+  while (reader.position < stop) {
+    const tag = reader.uint32();
+    if (tag >>> 3 === 1) nanos = BigInt.asIntN(64, reader.uint64());
+    else skip(reader, tag, stop);
+  }
+  checkEnd(reader, stop);
+  return formatDuration(nanos);
 }
 
 /** Raw members hold JSON; other bytes (a nested protobuf object) are kept as they are. */
 function readRaw(reader: Reader, stop: number): unknown {
-  let bytes: Buffer = Buffer.alloc(0);
-  eachField(reader, stop, { 1: () => (bytes = reader.bytes(stop)) });
-  if (bytes.length === 0) return undefined;
+  const bytes = readOnlyBytes(reader, stop);
+  if (bytes === undefined) return undefined;
   try {
     return JSON.parse(bytes.toString("utf8"));
   } catch {
-    return bytes;
+    return Buffer.from(bytes);
   }
 }
 
-function eachField(reader: Reader, stop: number, read: Readonly<Record<number, () => unknown>>): void {
+function readFieldSet(reader: Reader, stop: number): unknown {
+  const bytes = readOnlyBytes(reader, stop);
+  if (bytes === undefined) return undefined;
+  try {
+    return setOfText(bytes.toString("utf8"));
+  } catch {
+    return Buffer.from(bytes);
+  }
+}
+
+/** Field 1, in place; undefined when it is empty. */
+function readOnlyBytes(reader: Reader, stop: number): Buffer | undefined {
+  let bytes: Buffer | undefined;
   while (reader.position < stop) {
     const tag = reader.uint32();
-    const field = read[tag >>> 3];
-    if (field === undefined) reader.skip(tag & 7, stop);
-    else field();
-    if (reader.position > stop) throw new ProtobufError("unexpected EOF");
+    if (tag >>> 3 === 1) bytes = reader.view(stop);
+    else skip(reader, tag, stop);
   }
+  checkEnd(reader, stop);
+  return bytes === undefined || bytes.length === 0 ? undefined : bytes;
+}
+
+function skip(reader: Reader, tag: number, stop: number): void {
+  reader.skip(tag & 7, stop);
+}
+
+function checkEnd(reader: Reader, stop: number): void {
+  if (reader.position > stop) throw new ProtobufError("unexpected EOF");
 }

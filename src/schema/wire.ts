@@ -238,10 +238,15 @@ export class Reader {
 
   /** A copy. */
   bytes(end: number): Buffer {
+    return Buffer.from(this.view(end));
+  }
+
+  /** The bytes where they are. */
+  view(end: number): Buffer {
     const stop = this.delimited(end);
-    const copy = Buffer.from(this.#bytes.subarray(this.position, stop));
+    const view = this.#bytes.subarray(this.position, stop);
     this.position = stop;
-    return copy;
+    return view;
   }
 
   double(): number {

@@ -3,11 +3,11 @@
  * an apply what it names; an apply that would change what another manages is a conflict unless it is forced.
  */
 import { deepEqual } from "../equal.ts";
+import { sharedSet } from "../shared-sets.ts";
 import { type Comparison, compare } from "./compare.ts";
 import { difference, type FieldSet, intersection, isEmptySet, noFields, pathsOf, union } from "./field-set.ts";
 import { merge } from "./merge.ts";
 import { withNamedMembers } from "./named-members.ts";
-import { shared } from "./parse-fields.ts";
 import { reconcile } from "./reconcile.ts";
 import { removeItems } from "./remove.ts";
 import type { Shape } from "./shape.ts";
@@ -95,7 +95,7 @@ export function apply<M extends Managed>(change: Change<M>, configuration: unkno
   const managers = new Map(reconciledManagers(change));
   const last = managers.get(name);
   const named = versions.filter(version, toFieldSet(shape, configuration));
-  const fields = shared(versions.withoutSystem(named));
+  const fields = sharedSet(versions.withoutSystem(named));
   managers.set(name, withFields(manager, named));
   const merged = merge(shape, live, configuration);
   // Nothing goes where all that was applied is applied again.

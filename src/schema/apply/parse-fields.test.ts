@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import t from "tap";
+import { sharedSet } from "../shared-sets.ts";
 import { canonical, setOf } from "./field-set.ts";
-import { parseFields, shared } from "./parse-fields.ts";
+import { parseFields } from "./parse-fields.ts";
 
 t.test("parseFields() reads sets however they are spelled", (t) => {
   const read = (text: string) => JSON.stringify(parseFields(JSON.parse(text)));
@@ -15,10 +16,10 @@ t.test("parseFields() reads sets however they are spelled", (t) => {
   t.end();
 });
 
-t.test("shared() gives one object for equal sets, as does parseFields()", (t) => {
+t.test("sharedSet() gives one object for equal sets, as does parseFields()", (t) => {
   const set = canonical(setOf(["f:a", "f:b"], ["f:c"]));
-  const one = shared(set);
-  t.equal(shared(structuredClone(set)), one);
+  const one = sharedSet(set);
+  t.equal(sharedSet(structuredClone(set)), one);
   t.equal(parseFields(JSON.parse(JSON.stringify(set))), one);
   t.ok(Object.isFrozen(one));
   t.end();

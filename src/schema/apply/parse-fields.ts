@@ -1,13 +1,10 @@
-import { deepFreeze } from "../freeze.ts";
 import { isPlainObject } from "../plain.ts";
+import { sharedSet } from "../shared-sets.ts";
 import { canonical, type FieldSet, isEmptySet, LEAF, type MutableFieldSet, SELF } from "./field-set.ts";
 import { canonicalElement } from "./path-element.ts";
 
-/** Sets that were met lately, by their text: many objects have the same, and every write reads those of one. */
-const known = new Map<string, FieldSet>();
-const KNOWN_MAX = 500;
-/** Larger sets are not worth the memory. */
-const KNOWN_LENGTH_MAX = 8192;
+/** What became of sets that are shared, and so are read again and again. */
+const known = new WeakMap<object, FieldSet>();
 
 /**
  * FieldsV1 that somebody else wrote, as a set. Elements of kinds unknown here are dropped. Throws a `SyntaxError` for
@@ -16,21 +13,12 @@ const KNOWN_LENGTH_MAX = 8192;
 export function parseFields(fields: unknown): FieldSet {
   if (fields === null || fields === undefined) return LEAF;
   if (!isPlainObject(fields)) throw new SyntaxError("fields are an object");
-  const text = JSON.stringify(fields);
-  return known.get(text) ?? remember(text, canonical(parsed(fields)));
-}
-
-/** One and the same object for equal sets, as far as it is remembered. Takes a canonical set. */
-export function shared(set: FieldSet): FieldSet {
-  const text = JSON.stringify(set);
-  return known.get(text) ?? remember(text, set);
-}
-
-function remember(text: string, set: FieldSet): FieldSet {
-  deepFreeze(set);
-  if (text.length > KNOWN_LENGTH_MAX) return set;
-  if (known.size >= KNOWN_MAX) known.delete(known.keys().next().value!);
-  known.set(text, set);
+  const written = sharedSet(fields);
+  let set = known.get(written);
+  if (set === undefined) {
+    set = sharedSet(canonical(parsed(written)));
+    known.set(written, set);
+  }
   return set;
 }
 
