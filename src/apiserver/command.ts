@@ -34,7 +34,11 @@ export async function run(argv: readonly string[]): Promise<number> {
   try {
     // Help and version are printed without loading the server.
     const { startApiServer } = await import("./server.ts");
-    const starting = startApiServer(apiServerOptions(flags, gates, version), { clock: systemClock, log });
+    const starting = startApiServer(apiServerOptions(flags, gates, version), {
+      clock: systemClock,
+      log,
+      setVerbosity: (level) => log.setVerbosity(level),
+    });
     // A store that does not answer must not keep the program from being stopped.
     const server = await Promise.race([starting, first.promise.then(() => undefined)]);
     if (server === undefined) return INTERRUPTED;

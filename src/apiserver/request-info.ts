@@ -98,6 +98,7 @@ export function isTrue(value: string | null): boolean {
 
 /** Requests that may last: they have no deadline of the server's. */
 export function isLongRunning(info: RequestInfo): boolean {
+  if (!info.isResourceRequest) return info.path.startsWith("/debug/pprof/");
   return info.verb === "watch" || (info.subresource === "log" && isTrue(info.query.get("follow")));
 }
 

@@ -2,8 +2,10 @@
 import type { Clock } from "../../std/clock.ts";
 import type { ApiServerConfig } from "../config.ts";
 import type { Route } from "../resources/routes.ts";
+import type { Diagnostics } from "./diagnostics.ts";
 import { metricsPage, resetMetrics } from "./metrics-page.ts";
 import type { ServerMetrics } from "./server-metrics.ts";
+import { flagz, statusz } from "./zpages.ts";
 
 export interface OperatorPage {
   /** A pattern of the router. */
@@ -16,23 +18,57 @@ export interface OperatorPage {
 
 export interface PageDeps {
   readonly metrics: ServerMetrics;
+  readonly diagnostics: Diagnostics;
   readonly clock: Clock;
 }
 
-export function operatorPages(config: ApiServerConfig, { metrics }: PageDeps): readonly OperatorPage[] {
-  const page = (path: string, answer: Route, methods = ["GET"], listed = true): OperatorPage => {
-    return { path, methods, answer, listed };
-  };
+/** As the component calls itself on its pages: what Kubernetes' tools look for. */
+const COMPONENT = "kube-apiserver";
+
+export function operatorPages(config: ApiServerConfig, deps: PageDeps): readonly OperatorPage[] {
+  return [...metricPages(config, deps), ...profilePages(config, deps), ...zPages(config, deps)];
+}
+
+function metricPages({ observe }: ApiServerConfig, { metrics }: PageDeps): readonly OperatorPage[] {
   const all = [metrics.registry, metrics.slis];
-  const { profiling } = config.observe;
+  const own = (path: string, registries: typeof all): OperatorPage[] => {
+    const shown = page(path, async ({ request }) => metricsPage(registries, request.headers.accept));
+    // Numbers that start anew confuse whoever adds them up: for those who measure by hand.
+    const reset = page(path, async () => resetMetrics(registries), ["DELETE"], false);
+    return observe.profiling ? [shown, reset] : [shown];
+  };
+  return [...own("/metrics", all), ...own("/metrics/slis", [metrics.slis])];
+}
+
+function profilePages({ observe }: ApiServerConfig, { diagnostics }: PageDeps): readonly OperatorPage[] {
+  if (!observe.profiling) return [];
+  return diagnostics.pages.map(({ path, methods, answer }) =>
+    page(path, ({ request }) => answer(request), methods, false),
+  );
+}
+
+function zPages(config: ApiServerConfig, { clock }: PageDeps): readonly OperatorPage[] {
+  const { flags, features } = config.observe;
+  const isOn = (gate: string): boolean => features.some(({ name, enabled }) => enabled && name === gate);
+  const startedMs = clock.now();
+  const status = () => ({
+    startedMs,
+    nowMs: clock.now(),
+    runtimeVersion: `node${process.version}`,
+    binaryVersion: config.gitVersion.replace(/^v/, ""),
+    emulationVersion: undefined,
+    paths: STATUS_PATHS.filter((path) => path !== "/flagz" || isOn("ComponentFlagz")),
+  });
   return [
-    page("/metrics", async ({ request }) => metricsPage(all, request.headers.accept)),
-    page("/metrics/slis", async ({ request }) => metricsPage([metrics.slis], request.headers.accept)),
-    ...(profiling
-      ? [
-          page("/metrics", async () => resetMetrics([metrics.registry]), ["DELETE"], false),
-          page("/metrics/slis", async () => resetMetrics([metrics.slis]), ["DELETE"], false),
-        ]
+    ...(isOn("ComponentFlagz") ? [page("/flagz", async ({ request }) => flagz(COMPONENT, flags, request))] : []),
+    ...(isOn("ComponentStatusz")
+      ? [page("/statusz", async ({ request }) => statusz(COMPONENT, status(), request))]
       : []),
   ];
+}
+
+const STATUS_PATHS = ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"];
+
+function page(path: string, answer: Route, methods: readonly string[] = ["GET"], listed = true): OperatorPage {
+  return { path, methods, answer, listed };
 }

@@ -1,0 +1,59 @@
+/** Profiles and the verbosity of logs, over the server's own port and over a socket for whoever may open it. */
+import { rm } from "node:fs/promises";
+import type { Listener } from "../../http/listener.ts";
+import type { Handler } from "../../http/message.ts";
+import { text } from "../../http/respond.ts";
+import { Router } from "../../http/router.ts";
+import { listen } from "../../http/server.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import type { ObserveConfig } from "../config.ts";
+import { Contention } from "./profiling/contention.ts";
+import { type DebugPage, debugPages } from "./profiling/debug-pages.ts";
+import { Profiler } from "./profiling/profiler.ts";
+
+export interface DiagnosticsDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly setVerbosity: (level: number) => void;
+}
+
+export class Diagnostics implements AsyncDisposable {
+  readonly pages: readonly DebugPage[];
+  readonly #contention: Contention | undefined;
+  #socket: Listener | undefined;
+
+  constructor({ profiling, contentionProfiling }: ObserveConfig, { clock, setVerbosity }: DiagnosticsDeps) {
+    this.#contention = profiling && contentionProfiling ? new Contention(clock) : undefined;
+    this.pages = debugPages({ clock, profiler: new Profiler(clock), contention: this.#contention, setVerbosity });
+  }
+
+  /** Rejects with one sentence when the socket cannot be made; one that a process left behind is replaced. */
+  async openSocket(path: string, { clock, log }: DiagnosticsDeps): Promise<void> {
+    try {
+      this.#socket = await listen({ socketPath: path, handler: handlerOf(this.pages), clock, log });
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new Error(`Cannot use --debug-socket-path="${path}": ${why}`, { cause });
+    }
+    log.info("Serving profiles on a socket", { path });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#contention?.[Symbol.dispose]();
+    if (this.#socket === undefined) return;
+    await this.#socket.close();
+    await rm(this.#socket.address, { force: true });
+  }
+}
+
+function handlerOf(pages: readonly DebugPage[]): Handler {
+  const router = new Router<DebugPage>();
+  for (const page of pages) for (const method of page.methods) router.add(method, page.path, page);
+  return async (request) => {
+    const method = request.method === "HEAD" ? "GET" : request.method;
+    const match = router.match(method, request.path);
+    if (match === undefined) return text(404, "404 page not found\n");
+    return "value" in match ? await match.value.answer(request) : text(405, "method not allowed\n");
+  };
+}

@@ -1,0 +1,123 @@
+/** `/debug/pprof` and `/debug/flags`: for whoever wants to know what the process is doing, and to hear more of it. */
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import { readBody } from "../../../http/body.ts";
+import type { HttpRequest, HttpResponse } from "../../../http/message.ts";
+import { bytes, text } from "../../../http/respond.ts";
+import type { Clock } from "../../../std/clock.ts";
+import type { Contention } from "./contention.ts";
+import { encodePprof, type StackProfile } from "./pprof.ts";
+import { type Profiler, ProfilerBusy } from "./profiler.ts";
+
+const compress = promisify(gzip);
+
+const SECONDS_MAX = 300;
+const NOSNIFF = { "x-content-type-options": "nosniff" };
+const LEVEL_BYTES_MAX = 64;
+
+export interface DebugDeps {
+  readonly clock: Clock;
+  readonly profiler: Profiler;
+  /** Undefined unless contention is watched. */
+  readonly contention: Contention | undefined;
+  /** Changes `-v` while running. */
+  readonly setVerbosity: (level: number) => void;
+}
+
+export interface DebugPage {
+  readonly path: string;
+  readonly methods: readonly string[];
+  answer(request: HttpRequest): Promise<HttpResponse>;
+}
+
+export function debugPages(deps: DebugDeps): readonly DebugPage[] {
+  const { profiler, contention } = deps;
+  const both = ["GET", "POST"];
+  const page = (path: string, answer: DebugPage["answer"], methods: readonly string[] = both): DebugPage => ({
+    path,
+    methods,
+    answer,
+  });
+  const profile = (path: string, seconds: number, take: Take): DebugPage =>
+    page(`/debug/pprof/${path}`, (request) => profileAnswer(request, path, seconds, take));
+  return [
+    page("/debug/pprof", async () => index(contention !== undefined)),
+    profile("profile", 30, (seconds, signal) => profiler.cpu(seconds, signal)),
+    profile("heap", 10, (seconds, signal) => profiler.heap("inuse", seconds, signal)),
+    profile("allocs", 10, (seconds, signal) => profiler.heap("alloc", seconds, signal)),
+    profile("trace", 1, async (seconds, signal) => ({ raw: await profiler.trace(seconds, signal) })),
+    ...(contention === undefined
+      ? []
+      : [page("/debug/pprof/block", async () => await packed("block", contention.stacks()))]),
+    page("/debug/pprof/cmdline", async () => text(200, process.argv.join("\0"), NOSNIFF)),
+    // Profiles name their functions: there is nothing to look up.
+    page("/debug/pprof/symbol", async () => text(200, "num_symbols: 0\n", NOSNIFF)),
+    page("/debug/flags", async () => text(200, "/debug/flags/v: PUT a number to change the verbosity of logs\n")),
+    page("/debug/flags/v", (request) => changeVerbosity(request, deps), ["GET", "POST", "PUT", "PATCH", "DELETE"]),
+  ];
+}
+
+type Take = (
+  seconds: number,
+  signal: AbortSignal,
+) => Promise<{ readonly raw: object; readonly stacks?: StackProfile | undefined }>;
+
+async function profileAnswer(request: HttpRequest, name: string, usual: number, take: Take): Promise<HttpResponse> {
+  const query = new URLSearchParams(request.query);
+  const asked = Number(query.get("seconds") ?? usual);
+  const seconds = asked > 0 ? asked : usual;
+  if (seconds > SECONDS_MAX) {
+    return text(400, `seconds must be at most ${SECONDS_MAX}: profiles are kept in memory\n`, NOSNIFF);
+  }
+  try {
+    const { raw, stacks } = await take(seconds, request.signal);
+    if (stacks !== undefined && !query.has("format")) return await packed(name, stacks);
+    const file = { profile: "svc.cpuprofile", trace: "svc.trace.json" }[name] ?? "svc.heapprofile";
+    return bytes(200, "application/json", Buffer.from(JSON.stringify(raw)), attachment(file));
+  } catch (error) {
+    if (error instanceof ProfilerBusy) return text(500, `${error.message}\n`, { ...NOSNIFF, "x-go-pprof": "1" });
+    throw error;
+  }
+}
+
+async function packed(name: string, stacks: StackProfile): Promise<HttpResponse> {
+  return bytes(200, "application/octet-stream", await compress(encodePprof(stacks)), attachment(name));
+}
+
+function attachment(file: string) {
+  return { ...NOSNIFF, "content-disposition": `attachment; filename="${file}"` };
+}
+
+async function changeVerbosity(request: HttpRequest, { setVerbosity }: DebugDeps): Promise<HttpResponse> {
+  if (request.method !== "PUT") return text(406, "unsupported http method\n", NOSNIFF);
+  const given = Buffer.from(await readBody(request, LEVEL_BYTES_MAX)).toString();
+  if (!/^\d{1,9}$/.test(given)) {
+    return text(400, `failed to set the verbosity to ${JSON.stringify(given)}: it must be a number\n`, NOSNIFF);
+  }
+  setVerbosity(Number(given));
+  return text(200, `successfully set klog.logging.verbosity to ${given}`);
+}
+
+const CONTENTS: readonly (readonly [path: string, what: string])[] = [
+  ["profile?seconds=30", "where the processor's time goes, for so many seconds"],
+  ["heap?seconds=10", "what is allocated in so many seconds and still there at their end"],
+  ["allocs?seconds=10", "all that is allocated in so many seconds"],
+  ["trace?seconds=1", "what Node and V8 do in so many seconds, for chrome://tracing"],
+  ["block", "how long the event loop was kept from its turns since the start (--contention-profiling)"],
+  ["cmdline", "the command line"],
+  ["symbol", "nothing: profiles name their functions"],
+];
+
+function index(contention: boolean): HttpResponse {
+  const rows = CONTENTS.filter(([path]) => contention || path !== "block").map(
+    ([path, what]) => `<li><a href="/debug/pprof/${path}">${path}</a>: ${what}</li>`,
+  );
+  const page = `<!doctype html><title>/debug/pprof/</title><h1>/debug/pprof/</h1>
+<p>Profiles are for <code>go tool pprof</code>; with <code>format=cpuprofile</code> or <code>format=heapprofile</code>
+for Chrome's developer tools.</p>
+<ul>
+${rows.join("\n")}
+</ul>
+`;
+  return bytes(200, "text/html; charset=utf-8", Buffer.from(page), NOSNIFF);
+}

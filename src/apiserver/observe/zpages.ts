@@ -1,0 +1,54 @@
+/** `/flagz` and `/statusz`: what this server was told and what it is, for people. */
+import type { HttpRequest, HttpResponse } from "../../http/message.ts";
+import { negotiate } from "../../http/negotiate.ts";
+import { text } from "../../http/respond.ts";
+
+/** As Kubernetes has it at the head of both pages: tools that took them apart would break. */
+const WARNING =
+  "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is " +
+  "for debugging purposes only.";
+
+const NOT_ACCEPTABLE = "media type not acceptable, must be: text/plain\n";
+
+/** Flags by name. They name files of secrets, never secrets. */
+export function flagz(component: string, flags: Readonly<Record<string, string>>, request: HttpRequest): HttpResponse {
+  const lines = Object.entries(flags)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, value]) => `${name}=${value}\n`);
+  return page(`\n${component} flagz\n${WARNING}\n\n${lines.join("")}`, request);
+}
+
+export interface ServerStatus {
+  readonly startedMs: number;
+  readonly nowMs: number;
+  readonly runtimeVersion: string;
+  /** `1.33.0` */
+  readonly binaryVersion: string;
+  /** `1.32`; absent where the binary's own is spoken. */
+  readonly emulationVersion: string | undefined;
+  readonly paths: readonly string[];
+}
+
+export function statusz(component: string, status: ServerStatus, request: HttpRequest): HttpResponse {
+  const { startedMs, nowMs, runtimeVersion, binaryVersion, emulationVersion, paths } = status;
+  const lines = [
+    `Started: ${new Date(startedMs).toUTCString().replace("GMT", "UTC").replace(",", "")}`,
+    `Up: ${uptime(nowMs - startedMs)}`,
+    `Go version: ${runtimeVersion}`,
+    `Binary version: ${binaryVersion}`,
+    ...(emulationVersion === undefined ? [] : [`Emulation version: ${emulationVersion}`]),
+    ...(paths.length === 0 ? [] : [`Paths: ${paths.join(" ")}`]),
+  ];
+  return page(`\n${component} statusz\n${WARNING}\n\n${lines.join("\n")}\n`, request);
+}
+
+function uptime(milliseconds: number): string {
+  const seconds = Math.floor(milliseconds / 1000);
+  const two = (value: number): string => String(value).padStart(2, "0");
+  return `${Math.floor(seconds / 3600)} hr ${two(Math.floor(seconds / 60) % 60)} min ${two(seconds % 60)} sec`;
+}
+
+function page(content: string, { headers }: HttpRequest): HttpResponse {
+  const plain = negotiate(headers.accept, [{ mediaType: "text/plain" }], () => true);
+  return plain === undefined ? text(406, NOT_ACCEPTABLE) : text(200, content);
+}
