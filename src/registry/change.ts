@@ -47,7 +47,7 @@ async function attempt<T extends ApiObject>(
 ): Promise<T> {
   const key = registry.key(scope, name);
   const subject = registry.subject(scope, name);
-  const cached = (await registry.fresh(scope)).get(key);
+  const cached = await registry.peek(scope, key);
   if (options.dryRun === true) {
     if (cached === undefined) throw notFound(subject);
     registry.objects.checkPreconditions(key, cached.object, { ...options, subject });
@@ -63,7 +63,7 @@ async function attempt<T extends ApiObject>(
   };
   for (;;) {
     try {
-      const ttlSeconds = cached === undefined ? undefined : registry.ttlSeconds(cached.object);
+      const ttlSeconds = (object: T): number | undefined => registry.ttlSeconds(object);
       return await registry.objects.guaranteedUpdate(key, mutate, { ...options, subject, cached, ttlSeconds });
     } catch (error) {
       if (!(error instanceof Leaving)) throw error;

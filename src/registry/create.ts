@@ -107,7 +107,7 @@ async function store<T extends ApiObject>(
   const key = registry.key(scope, name);
   const subject = registry.subject(scope, name);
   if (options.dryRun === true) {
-    if ((await registry.fresh(scope)).get(key) !== undefined) throw alreadyExists(subject);
+    if ((await registry.peek(scope, key)) !== undefined) throw alreadyExists(subject);
     return object;
   }
   return await registry.objects.create(key, object, { subject, ttlSeconds: registry.ttlSeconds(object) });

@@ -7,6 +7,7 @@ import { type Continue, decodeContinue, encodeContinue } from "./continue.ts";
 import { caughtUp, parseRevision } from "./freshness.ts";
 import type { Registry, Scope } from "./registry.ts";
 import { type Selection, type Selectors, select } from "./selection.ts";
+import { latest } from "./uncached.ts";
 
 export interface ListQuery extends Selectors {
   /** 0 or less: all. */
@@ -43,6 +44,12 @@ export async function list<T extends ApiObject>(
     return await fromStore(registry, selection, limit, { revision, after: "" });
   }
   if (query.resourceVersion) listRevision(query.resourceVersion);
+  if (registry.uncached) {
+    return await fromStore(registry, selection, limit, {
+      revision: latest(registry, query.resourceVersion),
+      after: "",
+    });
+  }
   const cache = await caughtUp(registry, scope, query.resourceVersion);
   const { items, revision } = candidates(registry, scope, selection);
   const found = selection.matches === undefined ? items : items.filter(({ object }) => selection.matches?.(object));

@@ -10,10 +10,11 @@ import type { RandomSource } from "../std/random.ts";
 import type { StorageMediaType } from "../storage/codec.ts";
 import { ObjectStore } from "../storage/object-store.ts";
 import type { Store } from "../storage/store.ts";
-import { WatchCache } from "../storage/watch/cache.ts";
+import { type CachedObject, WatchCache } from "../storage/watch/cache.ts";
 import type { StoreFeed } from "../storage/watch/feed.ts";
 import type { IndexFunctions } from "../storage/watch/indexes.ts";
 import type { Allocator } from "./allocation.ts";
+import { getStored } from "./uncached.ts";
 
 export interface RegistryDeps {
   readonly store: Store;
@@ -27,6 +28,8 @@ export interface RegistryDeps {
   readonly eventTtlSeconds?: number | undefined;
   /** Whether somebody acts on the `orphan` and `foregroundDeletion` finalizers; otherwise they are not set. */
   readonly garbageCollector?: boolean | undefined;
+  /** Whether clients' reads of a kind go to the store; by default they are answered from a watch cache. */
+  readonly uncached?: ((kind: Kind) => boolean) | undefined;
   /** Has a say before an object is changed. Pure: it may be asked again. */
   readonly admitChange?: AdmitChange | undefined;
 }
@@ -66,6 +69,8 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
   allocator: Allocator<T> | undefined;
   /** All versions in which its objects are served, in any order. */
   readonly versions: () => readonly Kind[];
+  /** Whether clients' reads go to the store. */
+  readonly uncached: boolean;
   #cache: WatchCache<T> | undefined;
 
   readonly #feed: StoreFeed;
@@ -75,10 +80,14 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
     this.kind = kind;
     this.versions = versions ?? (() => [kind as unknown as Kind]);
     this.deps = deps;
+    this.uncached = deps.uncached?.(kind as unknown as Kind) ?? false;
     this.objects = new ObjectStore({ store: deps.store, kind, prefix: deps.prefix, mediaType: deps.mediaType });
   }
 
-  /** Made when first asked for: a kind that nobody reads costs nothing. */
+  /**
+   * Made when first asked for: a kind that nobody reads costs nothing. The server's own parts use it even where clients'
+   * reads are `uncached`.
+   */
   get cache(): WatchCache<T> {
     if (this.#cache === undefined) {
       const { clock, log, random } = this.deps;
@@ -106,6 +115,11 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
   /** The cache, if it is in use: for those who look on and must not be what brings it into use. */
   get cacheInUse(): WatchCache<T> | undefined {
     return this.#cache;
+  }
+
+  /** The object as of now: from the cache, or from the store where there is none. */
+  async peek(scope: Pick<Scope, "signal">, key: string): Promise<CachedObject<T> | undefined> {
+    return this.uncached ? await getStored(this, key, undefined) : (await this.fresh(scope)).get(key);
   }
 
   /** Resolves when the cache, if it is in use, has its first list. */

@@ -1,8 +1,10 @@
 import type { ApiObject } from "../api/kind.ts";
 import type { CacheEvent } from "../storage/watch/cache.ts";
+import { watchStore } from "../storage/watch/direct.ts";
 import { caughtUp, parseRevision } from "./freshness.ts";
 import type { Registry, Scope } from "./registry.ts";
 import { type Selectors, select } from "./selection.ts";
+import { latest } from "./uncached.ts";
 
 export interface WatchQuery extends Selectors {
   readonly resourceVersion?: string | undefined;
@@ -23,6 +25,15 @@ export async function watch<T extends ApiObject>(
   const { matches, index, prefix } = select(registry, scope, query);
   const version = query.resourceVersion ?? "";
   const fromNow = version === "" || version === "0" || query.sendInitialEvents === true;
+  if (registry.uncached) {
+    const from = fromNow ? undefined : parseRevision(version);
+    latest(registry, version);
+    const { signal } = scope;
+    const { store, clock } = registry.deps;
+    const bookmarks = query.allowBookmarks === true;
+    const events = watchStore({ store, clock, objects: registry.objects, prefix, from, matches, bookmarks, signal });
+    return query.sendInitialEvents === true ? events : withoutInitialEnd(events);
+  }
   const cache = fromNow ? await caughtUp(registry, scope, version) : registry.cache;
   const from = fromNow ? undefined : parseRevision(version);
   await cache.ready();

@@ -1,8 +1,8 @@
 import type { Clock, Timer } from "../std/clock.ts";
 import type { Revision } from "./store.ts";
 
-interface Entry {
-  readonly at: number;
+/** A value whose time is over, unless the key was written again since: `revision` says which write is meant. */
+export interface Expired {
   readonly key: string;
   readonly revision: Revision;
 }
@@ -11,45 +11,46 @@ interface Entry {
 const GRANULARITY_MS = 1000;
 
 /**
- * Tells a store when a value's time to live is over. A value that was written again since is not removed here: its
- * entry falls due with a revision that is no longer the key's, and the store ignores it. So the queue is bounded by the
- * writes with a time to live that happen within that time.
+ * Tells a store which values' time to live is over, all of a second at once. A value that was written again since is
+ * not removed here: its entry falls due with a revision that is no longer the key's, and the store ignores it. So what
+ * waits is bounded by the writes with a time to live that happen within that time.
  */
 export class Expiry {
   readonly #clock: Clock;
-  readonly #expire: (key: string, revision: Revision, at: number) => void;
-  /** A binary heap, earliest first. */
-  readonly #heap: Entry[] = [];
+  readonly #expire: (due: readonly Expired[]) => void;
+  /** By the second in which they fall due. */
+  readonly #due = new Map<number, Expired[]>();
+  /** Those seconds: a binary heap, earliest first. */
+  readonly #heap: number[] = [];
   #timer: { readonly at: number; readonly timer: Timer } | undefined;
 
-  constructor(clock: Clock, expire: (key: string, revision: Revision, at: number) => void) {
+  constructor(clock: Clock, expire: (due: readonly Expired[]) => void) {
     this.#clock = clock;
     this.#expire = expire;
   }
 
   /** `at` is in milliseconds since 1970. */
   add(key: string, revision: Revision, at: number): void {
-    const heap = this.#heap;
-    let child = heap.push({ at, key, revision }) - 1;
-    while (child > 0) {
-      const parent = (child - 1) >> 1;
-      if (heap[parent]!.at <= heap[child]!.at) break;
-      [heap[parent], heap[child]] = [heap[child]!, heap[parent]!];
-      child = parent;
+    const second = Math.ceil(at / GRANULARITY_MS) * GRANULARITY_MS;
+    const due = this.#due.get(second);
+    if (due !== undefined) {
+      due.push({ key, revision });
+      return;
     }
+    this.#due.set(second, [{ key, revision }]);
+    this.#push(second);
     this.#arm();
   }
 
   close(): void {
     this.#timer?.timer.cancel();
     this.#heap.length = 0;
+    this.#due.clear();
   }
 
   #arm(): void {
-    const next = this.#heap[0];
-    if (next === undefined) return;
-    const at = Math.ceil(next.at / GRANULARITY_MS) * GRANULARITY_MS;
-    if (this.#timer !== undefined && this.#timer.at <= at) return;
+    const at = this.#heap[0];
+    if (at === undefined || (this.#timer !== undefined && this.#timer.at <= at)) return;
     this.#timer?.timer.cancel();
     this.#timer = { at, timer: this.#clock.timer(at - this.#clock.now(), () => this.#run()) };
   }
@@ -57,11 +58,24 @@ export class Expiry {
   #run(): void {
     this.#timer = undefined;
     const now = this.#clock.now();
-    for (let next = this.#heap[0]; next !== undefined && next.at <= now; next = this.#heap[0]) {
+    for (let next = this.#heap[0]; next !== undefined && next <= now; next = this.#heap[0]) {
       this.#pop();
-      this.#expire(next.key, next.revision, next.at);
+      const due = this.#due.get(next) ?? [];
+      this.#due.delete(next);
+      this.#expire(due);
     }
     this.#arm();
+  }
+
+  #push(second: number): void {
+    const heap = this.#heap;
+    let child = heap.push(second) - 1;
+    while (child > 0) {
+      const parent = (child - 1) >> 1;
+      if (heap[parent]! <= heap[child]!) break;
+      [heap[parent], heap[child]] = [heap[child]!, heap[parent]!];
+      child = parent;
+    }
   }
 
   #pop(): void {
@@ -72,8 +86,8 @@ export class Expiry {
     for (;;) {
       let child = 2 * parent + 1;
       if (child >= heap.length) break;
-      if (child + 1 < heap.length && heap[child + 1]!.at < heap[child]!.at) child++;
-      if (last.at <= heap[child]!.at) break;
+      if (child + 1 < heap.length && heap[child + 1]! < heap[child]!) child++;
+      if (last <= heap[child]!) break;
       heap[parent] = heap[child]!;
       parent = child;
     }

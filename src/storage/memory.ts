@@ -4,6 +4,7 @@ import { Wakeup } from "../std/wakeup.ts";
 import { Compactor } from "./compactor.ts";
 import { Expiry } from "./expiry.ts";
 import { alreadyExists, checkRevision, conflicting, inRange, storeClosed } from "./failures.ts";
+import { Leases } from "./leases.ts";
 import type {
   KeyValue,
   ListOptions,
@@ -24,6 +25,8 @@ export interface MemoryStoreOptions {
   readonly log?: Logger | undefined;
   /** How often history is compacted; never when absent or 0. */
   readonly compactionIntervalMs?: number | undefined;
+  /** For how long values with a time to live share its end; see `Leases`. */
+  readonly leaseReuseSeconds?: number | undefined;
 }
 
 /**
@@ -70,13 +73,17 @@ class MemoryStore implements Store {
   readonly #log = new History<Logged>(UNBOUNDED, this.#revision);
   readonly #changed = new Wakeup();
   readonly #expiry: Expiry;
+  readonly #leases: Leases;
   readonly #compactor: Compactor | undefined;
   #closed = false;
 
-  constructor({ clock, log = silentLogger, compactionIntervalMs = 0 }: MemoryStoreOptions) {
+  constructor({ clock, log = silentLogger, compactionIntervalMs = 0, leaseReuseSeconds = 0 }: MemoryStoreOptions) {
     this.#clock = clock;
-    this.#expiry = new Expiry(clock, (key, revision) => {
-      if (this.#read(key)?.modified === revision) this.#write(key, undefined);
+    this.#leases = new Leases(leaseReuseSeconds);
+    this.#expiry = new Expiry(clock, (due) => {
+      for (const { key, revision } of due) {
+        if (this.#read(key)?.modified === revision) this.#write(key, undefined);
+      }
     });
     if (compactionIntervalMs === 0) return;
     this.#compactor = new Compactor({
@@ -198,7 +205,7 @@ class MemoryStore implements Store {
       : { type: "delete", key, revision, previous: previous! };
     this.#log.push({ revision, size: 0, key, event });
     if (options?.ttlSeconds !== undefined) {
-      this.#expiry.add(key, revision, this.#clock.now() + options.ttlSeconds * 1000);
+      this.#expiry.add(key, revision, this.#leases.endOf(options.ttlSeconds, this.#clock.now()));
     }
     this.#changed.notify();
     return revision;

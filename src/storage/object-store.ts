@@ -25,7 +25,9 @@ export interface ObjectWriteOptions {
   readonly subject?: Subject | undefined;
 }
 
-export interface ObjectUpdateOptions<T> extends ObjectWriteOptions {
+export interface ObjectUpdateOptions<T> extends Omit<ObjectWriteOptions, "ttlSeconds"> {
+  /** Of the object about to be written. Every write begins it anew; one without it ends it. */
+  readonly ttlSeconds?: ((object: T) => number | undefined) | undefined;
   readonly preconditions?: Preconditions | undefined;
   /** What a cache shows: tried first, which saves a read; when it proves stale the store's own is used. */
   readonly cached?: { readonly object: T; readonly revision: Revision } | undefined;
@@ -116,7 +118,8 @@ export class ObjectStore<T extends ApiObject> {
         if (state.bytes === undefined) throw new StoreError("conflict", `Cannot trust the cache for "${key}"`);
         return versioned(next, state.revision);
       }
-      return versioned(next, await this.#store.update(key, bytes, state.revision, options));
+      const ttlSeconds = options.ttlSeconds?.(next);
+      return versioned(next, await this.#store.update(key, bytes, state.revision, { ttlSeconds }));
     });
   }
 
@@ -184,7 +187,7 @@ export class ObjectStore<T extends ApiObject> {
     }
   }
 
-  #subject(key: string, options: ObjectWriteOptions): Subject {
+  #subject(key: string, options: Pick<ObjectWriteOptions, "subject">): Subject {
     return options.subject ?? { group: this.kind.group, resource: this.kind.plural, name: this.#keys.nameOf(key) };
   }
 }

@@ -10,6 +10,8 @@ export interface OpenStoreOptions {
   readonly log: Logger;
   /** 0 turns compaction off. */
   readonly compactionIntervalMs: number;
+  /** For how long values with a time to live share its end. */
+  readonly leaseReuseSeconds?: number | undefined;
 }
 
 /** Throws a RangeError for a URL that names no engine; otherwise fails as the engine does. */

@@ -2,8 +2,9 @@ import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { Wakeup } from "../../std/wakeup.ts";
 import { Compactor } from "../compactor.ts";
-import { Expiry } from "../expiry.ts";
+import { type Expired, Expiry } from "../expiry.ts";
 import { checkRevision, inRange, storeClosed } from "../failures.ts";
+import { Leases } from "../leases.ts";
 import {
   type KeyValue,
   type ListOptions,
@@ -34,6 +35,8 @@ export interface LevelStoreOptions {
   readonly compactionIntervalMs: number;
   /** History younger than this survives compaction; `compactionIntervalMs` when absent. */
   readonly historyRetentionMs?: number | undefined;
+  /** For how long values with a time to live share its end; see `Leases`. */
+  readonly leaseReuseSeconds?: number | undefined;
 }
 
 /** Fails with a `StoreError` of code `locked`, `corrupt` or `newer-format`, in one sentence for an operator. */
@@ -52,6 +55,8 @@ export async function openLevelStore(options: LevelStoreOptions): Promise<Store>
 const RECENT = { items: 2048, bytes: 4 * 2 ** 20 };
 /** Changes read from disk at a time for a watcher that is further behind. */
 const PAST_REVISIONS = 500;
+/** Values whose time is over that are removed at a time. */
+const EXPIRING_WRITES = 500;
 /** After a failed write the next attempt to go on is made no sooner than this. */
 const REOPEN_PAUSE_MS = 5000;
 
@@ -69,6 +74,7 @@ class LevelStore implements Store {
   readonly #recent: History<Recent>;
   readonly #changed = new Wakeup();
   readonly #expiry: Expiry;
+  readonly #leases: Leases;
   readonly #compactor: Compactor | undefined;
   #database: Database;
   /** Of the latest write on disk. */
@@ -76,6 +82,7 @@ class LevelStore implements Store {
   #oldest: Revision;
   #closed = false;
   #compacting: Promise<void> = Promise.resolve();
+  #expiring: Promise<void> = Promise.resolve();
   #reopening: Promise<void> | undefined;
   #failedAt: number | undefined;
 
@@ -90,7 +97,10 @@ class LevelStore implements Store {
       layout.revision,
       (writes) => this.#committed(writes),
     );
-    this.#expiry = new Expiry(options.clock, (key, revision) => void this.#expire(key, revision));
+    this.#leases = new Leases(options.leaseReuseSeconds ?? 0);
+    this.#expiry = new Expiry(options.clock, (due) => {
+      this.#expiring = this.#expiring.then(() => this.#expire(due));
+    });
     for (const { key, revision, at } of ttls) this.#expiry.add(key, revision, at);
     if (options.compactionIntervalMs > 0) this.#compactor = this.#startCompactor(options);
   }
@@ -157,7 +167,7 @@ class LevelStore implements Store {
     this.#compactor?.close();
     this.#changed.notify();
     await this.#writer.idle();
-    await Promise.allSettled([this.#compacting, this.#reopening]);
+    await Promise.allSettled([this.#compacting, this.#reopening, this.#expiring]);
     await this.#database.close();
   }
 
@@ -176,7 +186,7 @@ class LevelStore implements Store {
     if (expected === 0 && value === undefined) throw new RangeError(`Cannot delete "${key}": revision 0 is none`);
     if (this.#writer.failure !== undefined) await this.#recover(this.#writer.failure);
     const ttl = options?.ttlSeconds;
-    const expiresAt = ttl === undefined ? undefined : this.#options.clock.now() + ttl * 1000;
+    const expiresAt = ttl === undefined ? undefined : this.#leases.endOf(ttl, this.#options.clock.now());
     return await this.#writer.write({ key, value, expected, expiresAt });
   }
 
@@ -202,15 +212,31 @@ class LevelStore implements Store {
     return batch;
   }
 
-  async #expire(key: string, revision: Revision): Promise<void> {
+  /** A chunk at a time: others write meanwhile. */
+  async #expire(due: readonly Expired[]): Promise<void> {
+    for (let start = 0; start < due.length; start += EXPIRING_WRITES) {
+      const chunk = due.slice(start, start + EXPIRING_WRITES);
+      const removed = await Promise.all(chunk.map((expired) => this.#remove(expired)));
+      const done = chunk.filter((_, i) => removed[i] === true);
+      if (this.#closed || done.length === 0) continue;
+      const operations = done.map(({ revision }) => ({ type: "del" as const, key: ttlKey(revision) }));
+      // What is left behind is looked at again after the next start.
+      await this.#database.write(operations, false).catch(() => {});
+    }
+  }
+
+  /** Whether the value is gone, or was written anew. */
+  async #remove({ key, revision }: Expired): Promise<boolean> {
     const { clock, log } = this.#options;
     try {
       if (readHead(this.#database, key)?.modified === revision) await this.#write(key, undefined, revision);
-      await this.#database.write([{ type: "del", key: ttlKey(revision) }], false);
+      return true;
     } catch (error) {
-      if (this.#closed || (error instanceof StoreError && error.code === "conflict")) return;
+      if (this.#closed) return false;
+      if (error instanceof StoreError && error.code === "conflict") return true;
       log.error("Cannot remove a value whose time is over; trying again in a minute", error, { key });
       this.#expiry.add(key, revision, clock.now() + 60_000);
+      return false;
     }
   }
 

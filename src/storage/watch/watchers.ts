@@ -6,7 +6,7 @@ import type { Indexes } from "./indexes.ts";
 import type { Watcher } from "./watcher.ts";
 
 /** How often quiet watches are told how far they have come, as Kubernetes does. */
-const BOOKMARK_INTERVAL_MS = 60_000;
+export const BOOKMARK_INTERVAL_MS = 60_000;
 
 /** The watchers of one cache, found by the index value they ask for. */
 export class Watchers<T extends ApiObject> {

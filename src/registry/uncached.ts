@@ -1,0 +1,45 @@
+/** Reads of kinds that have no watch cache (`--watch-cache=false`, `--watch-cache-sizes`): the store answers. */
+import type { ApiObject, Kind } from "../api/kind.ts";
+import { svcGroup } from "../api/scheme.ts";
+import { StatusError } from "../api/status.ts";
+import type { Revision } from "../storage/store.ts";
+import { type CachedObject, Encoded } from "../storage/watch/change.ts";
+import { parseRevision } from "./freshness.ts";
+import type { Registry } from "./registry.ts";
+
+/** `resources`: `events`, `deployments.apps`, in either spelling of the group; or all. */
+export function uncachedKinds(resources: "all" | readonly string[]): (kind: Kind) => boolean {
+  if (resources === "all") return () => true;
+  const named = new Set(
+    resources.map((resource) => {
+      const [plural = "", ...group] = resource.split(".");
+      return `${plural}.${svcGroup(group.join("."))}`;
+    }),
+  );
+  return (kind) => named.has(`${kind.plural}.${kind.group}`);
+}
+
+/** As the store has it now; it must be at least as new as `resourceVersion`. */
+export async function getStored<T extends ApiObject>(
+  registry: Registry<T>,
+  key: string,
+  resourceVersion: string | undefined,
+): Promise<CachedObject<T> | undefined> {
+  latest(registry, resourceVersion);
+  const object = await registry.objects.get(key);
+  return object && new Encoded(registry.kind, key, object, Number(object.metadata?.resourceVersion) as Revision);
+}
+
+/** The store's revision. Throws a 504 when it has not come to `resourceVersion`. */
+export function latest<T extends ApiObject>(registry: Registry<T>, resourceVersion: string | undefined): Revision {
+  const current = registry.deps.store.current();
+  const wanted = resourceVersion ? parseRevision(resourceVersion) : 0;
+  if (wanted <= current) return current;
+  const message = `Too large resource version: ${wanted}, current: ${current}`;
+  throw new StatusError(504, "Timeout", `Timeout: ${message}`, {
+    details: {
+      causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
+      retryAfterSeconds: 1,
+    },
+  });
+}

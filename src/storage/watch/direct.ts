@@ -1,0 +1,60 @@
+import type { ApiObject } from "../../api/kind.ts";
+import { expired } from "../../api/status.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { ObjectStore } from "../object-store.ts";
+import { type KeyValue, prefixRange, type Revision, type Store, StoreError, type WatchEvent } from "../store.ts";
+import { type CacheEvent, Change, Encoded } from "./change.ts";
+import type { WatchOptions } from "./watcher.ts";
+import { BOOKMARK_INTERVAL_MS } from "./watchers.ts";
+
+export interface DirectWatchOptions<T extends ApiObject> extends Omit<WatchOptions<T>, "index"> {
+  readonly store: Store;
+  readonly objects: ObjectStore<T>;
+  readonly clock: Clock;
+}
+
+/**
+ * The watch of a kind that has no cache: each change is decoded for each watcher. It asks the store for more only when
+ * its reader does, so a slow one holds no memory; when compaction overtakes it, it fails with 410.
+ */
+export async function* watchStore<T extends ApiObject>(options: DirectWatchOptions<T>): AsyncGenerator<CacheEvent<T>> {
+  const { store, objects, clock, prefix, matches, bookmarks, signal } = options;
+  const encoded = (item: KeyValue): Encoded<T> =>
+    new Encoded(objects.kind, item.key, objects.decode(item), item.modified);
+  let from = options.from;
+  if (from === undefined) {
+    const page = await store.list(prefixRange(prefix));
+    for (const item of page.items) {
+      if (signal.aborted) return;
+      const found = encoded(item);
+      if (matches?.(found.object) !== false) yield found.added;
+    }
+    from = page.revision;
+    if (bookmarks === true) yield { type: "BOOKMARK", revision: from, initialEventsEnd: true };
+  }
+  let marked = clock.monotonic();
+  try {
+    for await (const batch of store.watch(prefixRange(prefix), from, signal)) {
+      for (const event of batch.events) {
+        const seen = changeOf(event, encoded).seenBy(matches);
+        if (seen !== undefined) yield seen;
+      }
+      if (bookmarks !== true || clock.monotonic() - marked < BOOKMARK_INTERVAL_MS) continue;
+      marked = clock.monotonic();
+      yield { type: "BOOKMARK", revision: batch.revision, initialEventsEnd: false };
+    }
+  } catch (error) {
+    if (error instanceof StoreError && error.code === "compacted") throw tooOld(from);
+    throw error;
+  }
+}
+
+function changeOf<T extends ApiObject>(event: WatchEvent, encoded: (item: KeyValue) => Encoded<T>): Change<T> {
+  const previous = event.previous && encoded(event.previous);
+  const current = event.type === "put" ? encoded(event.item) : undefined;
+  return new Change(event.type === "put" ? event.item.modified : event.revision, previous, current, 0);
+}
+
+function tooOld(from: Revision) {
+  return expired(`too old resource version: ${from}: history before it is compacted`);
+}
