@@ -2,6 +2,10 @@
 import type { TlsOptions } from "../http/tls.ts";
 import type { PodAdmission } from "../registry/pod-admission.ts";
 import type { StorageMediaType } from "../storage/codec.ts";
+import type { FeatureState } from "./observe/build-metrics.ts";
+import type { MetricsConfig } from "./observe/metric-policy.ts";
+import type { ShutdownConfig } from "./shutdown.ts";
+import type { InFlightLimits } from "./stages/max-in-flight.ts";
 
 export interface ApiServerConfig {
   /** Empty, `0.0.0.0` and `::` stand for all interfaces. */
@@ -17,6 +21,8 @@ export interface ApiServerConfig {
   readonly storage: StorageConfig;
   readonly agents: AgentConnectionConfig;
   readonly limits: LimitsConfig;
+  readonly shutdown: ShutdownConfig;
+  readonly observe: ObserveConfig;
   /** Answered by `/version`: `v1.33.0`. */
   readonly gitVersion: string;
   /** Serve the `svc.io` groups under their Kubernetes spelling as well. */
@@ -25,6 +31,8 @@ export interface ApiServerConfig {
   readonly garbageCollector: boolean;
   /** The `WatchList` feature gate: watches may start with all there is, and a bookmark that says so. */
   readonly watchList: boolean;
+  /** The `CBORServingAndStorage` feature gate. */
+  readonly cbor: boolean;
   /** Names of `controllers/controllers.ts`; `*` for all. */
   readonly embeddedControllers: readonly string[];
   /** PEM of the authority that signed the serving certificate: what an embedded publisher tells pods to trust. */
@@ -35,11 +43,17 @@ export interface ServingConfig {
   /** PEM files. When undefined, a self-signed pair is kept in `certDir`. */
   readonly certificate: { readonly certFile: string; readonly keyFile: string } | undefined;
   readonly certDir: string;
+  /** For clients that ask for other names. */
+  readonly named: readonly NamedCertificateFiles[];
   readonly minVersion: TlsOptions["minVersion"];
   /** OpenSSL's names, separated by colons. */
   readonly ciphers: string | undefined;
   /** 0: the listener's default. */
   readonly streamsPerConnection: number;
+  /** The part of requests over HTTP/2 after which the connection ends. */
+  readonly goawayChance: number;
+  /** For what a connection's long-running requests are sent; 0: no limit. */
+  readonly bytesPerSecond: number;
   /** Answer over HTTP/1.1 only. */
   readonly disableHttp2: boolean;
   /** Other processes may listen on the same port; the kernel spreads connections. */
@@ -52,12 +66,44 @@ export interface ServingConfig {
   readonly advertisedHost: string | undefined;
 }
 
+export interface NamedCertificateFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** Host names, `*.example.com` among them, and addresses; empty: those of the certificate. */
+  readonly names: readonly string[];
+}
+
 export interface AuthenticationConfig {
   /** PEM bundle; client certificates it signed are users. */
   readonly clientCaFile: string | undefined;
   /** `token,user,uid,"group,group"` lines. */
   readonly tokenFile: string | undefined;
   readonly anonymous: boolean;
+  readonly serviceAccounts: ServiceAccountTokensConfig;
+}
+
+/** Tokens that stand for service accounts. */
+export interface ServiceAccountTokensConfig {
+  /** All are believed; the first signs. */
+  readonly issuers: readonly string[];
+  /** Whom this server is, to tokens; empty for its issuers. */
+  readonly audiences: readonly string[];
+  /** Where clients find the keys, if not here. */
+  readonly jwksUri: string | undefined;
+  /** PEM files with keys that verify tokens. */
+  readonly keyFiles: readonly string[];
+  /** A PEM file whose keys verify tokens too, if it holds any that can. */
+  readonly fallbackKeyFile?: string | undefined;
+  /** PEM. When undefined, the server makes a key. */
+  readonly signingKeyFile: string | undefined;
+  /** Where it keeps that key; in memory when undefined. */
+  readonly ownKeyFile: string | undefined;
+  /** Whether a token that lies in a secret must be there still. */
+  readonly lookup: boolean;
+  /** Tokens last no longer; 0: as long as asked for. */
+  readonly maxTokenMs: number;
+  /** Tokens that agents fetch for pods last a year, for clients that never read the newer ones. */
+  readonly extendTokens: boolean;
 }
 
 export interface ServicesConfig {
@@ -78,6 +124,10 @@ export interface StorageConfig {
   /** 0: history is never compacted. */
   readonly compactionIntervalMs: number;
   readonly eventTtlMs: number;
+  /** For how long values with a time to live share its end. */
+  readonly leaseReuseSeconds: number;
+  /** What clients read from the store instead of a watch cache: `events`, `deployments.apps`; or all. */
+  readonly uncached: "all" | readonly string[];
   /** How long the start waits for the store. */
   readonly initializationTimeoutMs: number;
   /** How long `/livez` and `/healthz` wait for the store. */
@@ -102,9 +152,30 @@ export interface LimitsConfig {
   readonly requestTimeoutMs: number;
   /** A watch without a timeout of its own ends between this and twice this. */
   readonly minRequestTimeoutMs: number;
-  /** How long the server goes on serving, not ready, after it was told to stop. */
-  readonly shutdownDelayMs: number;
+  readonly inFlight: InFlightLimits;
 }
+
+/** What operators see of the server beside its API. */
+export interface ObserveConfig {
+  readonly metrics: MetricsConfig;
+  /** How often the objects of each kind are counted; 0: never. */
+  readonly countPollMs: number;
+  /** How often the store's size is looked at; 0: never. */
+  readonly sizePollMs: number;
+  /** Serve `/debug/pprof` and `/debug/flags`. */
+  readonly profiling: boolean;
+  /** Watch, all the time, how long the event loop is kept from its work. */
+  readonly contentionProfiling: boolean;
+  /** A Unix socket that serves the same to whoever may open it. */
+  readonly debugSocket: string | undefined;
+  /** Every feature gate, on or off. */
+  readonly features: readonly FeatureState[];
+  /** Every flag with its value as text, for `/flagz`. */
+  readonly flags: Readonly<Record<string, string>>;
+}
+
+/** The server as pods know it: what the names of issuers say when nobody says anything else. */
+export const DEFAULT_ISSUER = "https://kubernetes.default.svc";
 
 /** To write over: everything in memory, any free port on loopback, everybody may do everything. */
 export const defaultConfig: ApiServerConfig = {
@@ -113,16 +184,34 @@ export const defaultConfig: ApiServerConfig = {
   serving: {
     certificate: undefined,
     certDir: "/var/run/svc",
+    named: [],
     minVersion: undefined,
     ciphers: undefined,
     streamsPerConnection: 0,
+    goawayChance: 0,
+    bytesPerSecond: 0,
     disableHttp2: false,
     sharePort: false,
     strictTransportSecurity: [],
     corsOrigins: [],
     advertisedHost: undefined,
   },
-  authentication: { clientCaFile: undefined, tokenFile: undefined, anonymous: true },
+  authentication: {
+    clientCaFile: undefined,
+    tokenFile: undefined,
+    anonymous: true,
+    serviceAccounts: {
+      issuers: [DEFAULT_ISSUER],
+      audiences: [],
+      jwksUri: undefined,
+      keyFiles: [],
+      signingKeyFile: undefined,
+      ownKeyFile: undefined,
+      lookup: true,
+      maxTokenMs: 0,
+      extendTokens: true,
+    },
+  },
   authorizationModes: ["AlwaysAllow"],
   pods: { allowPrivileged: true, notReadySeconds: 300, unreachableSeconds: 300 },
   services: { clusterIpRanges: ["10.0.0.0/24"], nodePorts: { first: 30_000, last: 32_767 }, ownNodePort: 0 },
@@ -132,6 +221,8 @@ export const defaultConfig: ApiServerConfig = {
     mediaType: "application/vnd.svc.protobuf",
     compactionIntervalMs: 300_000,
     eventTtlMs: 3_600_000,
+    leaseReuseSeconds: 60,
+    uncached: [],
     initializationTimeoutMs: 60_000,
     healthTimeoutMs: 2000,
     readyTimeoutMs: 2000,
@@ -142,10 +233,26 @@ export const defaultConfig: ApiServerConfig = {
     timeoutMs: 5000,
     preferredAddressTypes: ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"],
   },
-  limits: { requestTimeoutMs: 60_000, minRequestTimeoutMs: 1_800_000, shutdownDelayMs: 0 },
+  limits: {
+    requestTimeoutMs: 60_000,
+    minRequestTimeoutMs: 1_800_000,
+    inFlight: { reading: 400, mutating: 200, shared: true },
+  },
+  shutdown: { delayMs: 0, sendRetryAfter: false, watchGraceMs: 0 },
+  observe: {
+    metrics: { allowedLabels: {}, allowedLabelsFile: undefined, disabled: [], showHidden: false },
+    countPollMs: 60_000,
+    sizePollMs: 30_000,
+    profiling: true,
+    contentionProfiling: false,
+    debugSocket: undefined,
+    features: [],
+    flags: {},
+  },
   gitVersion: "v1.33.0-svc",
   groupAliases: true,
   garbageCollector: false,
   watchList: false,
+  cbor: false,
   embeddedControllers: [],
 };

@@ -15,6 +15,8 @@ interface ServedVersion {
   readonly group: string;
   readonly version: string;
   readonly kinds: readonly Kind[];
+  /** Whether the Kubernetes spelling is served too. */
+  readonly aliases: boolean;
 }
 
 /** A document in all the forms it is served in, made once. */
@@ -164,14 +166,14 @@ function documentOf(value: object): Document {
 }
 
 function versionsOf(scheme: Scheme, aliases: boolean): readonly ServedVersion[] {
-  const versions = new Map<string, { group: string; version: string; kinds: Kind[] }>();
+  const versions = new Map<string, ServedVersion & { kinds: Kind[] }>();
   for (const kind of scheme.kinds()) {
     // Kubernetes' spelling first: clients that know its groups by name do more for them than for strange ones.
     for (const group of spellings(kind.group, aliases).toReversed()) {
       const key = formatApiVersion(group, kind.version);
       let served = versions.get(key);
       if (served === undefined) {
-        served = { group, version: kind.version, kinds: [] };
+        served = { group, version: kind.version, kinds: [], aliases };
         versions.set(key, served);
       }
       served.kinds.push(kind);
@@ -184,8 +186,9 @@ function pathOf({ group, version }: ServedVersion): string {
   return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
 }
 
-function resourceList({ group, version, kinds }: ServedVersion) {
-  const listed = (some: readonly Kind[]) => some.flatMap((kind) => [resourceOf(kind, group), ...subresourcesOf(kind)]);
+function resourceList({ group, version, kinds, aliases }: ServedVersion) {
+  const listed = (some: readonly Kind[]) =>
+    some.flatMap((kind) => [resourceOf(kind, group), ...subresourcesOf(kind, aliases)]);
   const resources = listed(kinds.filter(({ custom }) => custom !== true));
   resources.sort((a, b) => (a.name < b.name ? -1 : 1));
   resources.push(...listed(kinds.filter(({ custom }) => custom === true)));
@@ -211,15 +214,22 @@ function verbsOf({ custom, verbs }: Kind): string[] {
   return ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 }
 
-function subresourcesOf(kind: Kind) {
+function subresourcesOf(kind: Kind, aliases: boolean) {
   return kind.subresources.map((subresource) => ({
     name: `${kind.plural}/${subresource.name}`,
     singularName: "",
     namespaced: kind.namespaced,
-    ...(subresource.group === undefined ? {} : { group: subresource.group, version: subresource.version }),
+    ...(subresource.group === undefined
+      ? {}
+      : { group: announced(subresource.group, aliases), version: subresource.version }),
     kind: subresource.kind,
     verbs: [...subresource.verbs].sort() as string[],
   }));
+}
+
+/** Of a group that the path does not spell, the spelling that clients know. */
+function announced(group: string, aliases: boolean): string {
+  return aliases ? kubernetesGroup(group) : group;
 }
 
 /** First eight bytes of the SHA-256 of `group/version/kind` of what is stored. */
@@ -231,7 +241,7 @@ function storageVersionHash(kind: Kind, spelling: string): string {
 }
 
 /** Of two spellings one has short names and categories: kubectl warns of short names that stand for two resources. */
-function aggregatedVersion({ group, version, kinds }: ServedVersion, isSecondSpelling: boolean) {
+function aggregatedVersion({ group, version, kinds, aliases }: ServedVersion, isSecondSpelling: boolean) {
   const resources = kinds.map((kind) => ({
     resource: kind.plural,
     responseKind: { group, version, kind: kind.kind },
@@ -246,7 +256,7 @@ function aggregatedVersion({ group, version, kinds }: ServedVersion, isSecondSpe
           subresources: kind.subresources.map((subresource) => ({
             subresource: subresource.name,
             responseKind: {
-              group: subresource.group ?? group,
+              group: subresource.group === undefined ? group : announced(subresource.group, aliases),
               version: subresource.version ?? version,
               kind: subresource.kind,
             },

@@ -1,16 +1,18 @@
 import { join } from "node:path";
 import t from "tap";
 import { systemClock } from "../std/clock.ts";
+import { defaultConfig } from "./config.ts";
 import { identitiesOf } from "./identities.ts";
 
-const none = { clientCaFile: undefined, tokenFile: undefined, anonymous: false };
+const none = { ...defaultConfig.authentication, anonymous: false };
+const nothing = async () => undefined;
 
 t.test("identitiesOf() names the flag and the file that cannot be read", async (t) => {
   const missing = join(t.testdir({}), "missing");
-  await t.rejects(identitiesOf({ ...none, clientCaFile: missing }, systemClock), {
+  await t.rejects(identitiesOf({ ...none, clientCaFile: missing }, systemClock, nothing), {
     message: `Cannot read --client-ca-file="${missing}": there is no such file`,
   });
-  await t.rejects(identitiesOf({ ...none, tokenFile: missing }, systemClock), {
+  await t.rejects(identitiesOf({ ...none, tokenFile: missing }, systemClock, nothing), {
     message: `Cannot read --token-auth-file="${missing}": there is no such file`,
   });
 });
@@ -20,6 +22,7 @@ t.test("identitiesOf() knows the tokens of its file and of this process", async 
   const { authenticate, loopbackToken } = await identitiesOf(
     { ...none, tokenFile: join(directory, "tokens") },
     systemClock,
+    nothing,
   );
   const by = (token: string) => authenticate({ certificates: [], authorization: `Bearer ${token}` });
   t.match(await by("secret"), { name: "ann", groups: ["shop", "system:authenticated"] });

@@ -1,10 +1,10 @@
 /** From checked flags to what the server is told. */
 
-import type { ParsedFlags } from "../flags/flag.ts";
+import { type Flag, type ParsedFlags, printValue } from "../flags/flag.ts";
 import type { FeatureGates } from "../flags/gates.ts";
 import { openSslCiphers, tlsVersion } from "../http/tls-suites.ts";
-import type { ApiServerConfig } from "./config.ts";
-import type { apiserverFlags } from "./flags.ts";
+import { type ApiServerConfig, DEFAULT_ISSUER, type ServiceAccountTokensConfig } from "./config.ts";
+import { apiserverFlags } from "./flags.ts";
 
 type Flags = ParsedFlags<typeof apiserverFlags>;
 
@@ -19,9 +19,12 @@ export function apiServerOptions(flags: Flags, gates: FeatureGates, gitVersion: 
     serving: {
       certificate: pair(flags["tls-cert-file"], flags["tls-private-key-file"]),
       certDir: flags["cert-dir"],
+      named: flags["tls-sni-cert-key"],
       minVersion: tlsVersion(flags["tls-min-version"]),
       ciphers: openSslCiphers(flags["tls-cipher-suites"]),
       streamsPerConnection: flags["http2-max-streams-per-connection"],
+      goawayChance: flags["goaway-chance"],
+      bytesPerSecond: flags["max-connection-bytes-per-sec"],
       disableHttp2: flags["disable-http2-serving"],
       sharePort: flags["permit-port-sharing"],
       strictTransportSecurity: flags["strict-transport-security-directives"],
@@ -32,6 +35,7 @@ export function apiServerOptions(flags: Flags, gates: FeatureGates, gitVersion: 
       clientCaFile: set(flags["client-ca-file"]),
       tokenFile: set(flags["token-auth-file"]),
       anonymous: flags["anonymous-auth"],
+      serviceAccounts: serviceAccountTokens(flags),
     },
     authorizationModes: flags["authorization-mode"],
     pods: {
@@ -51,6 +55,8 @@ export function apiServerOptions(flags: Flags, gates: FeatureGates, gitVersion: 
       mediaType: flags["storage-media-type"],
       compactionIntervalMs: flags["kvstore-compaction-interval"],
       eventTtlMs: flags["event-ttl"],
+      leaseReuseSeconds: flags["lease-reuse-duration-seconds"],
+      uncached: flags["watch-cache"] ? withoutCache(flags["watch-cache-sizes"]) : "all",
       initializationTimeoutMs: flags["storage-initialization-timeout"],
       healthTimeoutMs: flags["kvstore-healthcheck-timeout"],
       readyTimeoutMs: flags["kvstore-readycheck-timeout"],
@@ -64,14 +70,66 @@ export function apiServerOptions(flags: Flags, gates: FeatureGates, gitVersion: 
     limits: {
       requestTimeoutMs: flags["request-timeout"],
       minRequestTimeoutMs: flags["min-request-timeout"] * 1000,
-      shutdownDelayMs: flags["shutdown-delay-duration"],
+      inFlight: {
+        reading: flags["max-requests-inflight"],
+        mutating: flags["max-mutating-requests-inflight"],
+        shared: flags["enable-priority-and-fairness"],
+      },
+    },
+    shutdown: {
+      delayMs: flags["shutdown-delay-duration"],
+      sendRetryAfter: flags["shutdown-send-retry-after"],
+      watchGraceMs: flags["shutdown-watch-termination-grace-period"],
+    },
+    observe: {
+      metrics: {
+        allowedLabels: flags["allow-metric-labels"],
+        allowedLabelsFile: set(flags["allow-metric-labels-manifest"]),
+        disabled: flags["disabled-metrics"],
+        showHidden: flags["show-hidden-metrics-for-version"] !== "",
+      },
+      countPollMs: flags["kvstore-count-metric-poll-period"],
+      sizePollMs: flags["kvstore-db-metric-poll-interval"],
+      profiling: flags.profiling,
+      contentionProfiling: flags["contention-profiling"],
+      debugSocket: set(flags["debug-socket-path"]),
+      features: gates.list(),
+      flags: printedFlags(flags),
     },
     gitVersion,
     groupAliases: flags["api-group-aliases"] !== "",
     garbageCollector: flags["enable-garbage-collector"],
     watchList: gates.has("WatchList"),
+    cbor: gates.has("CBORServingAndStorage"),
     embeddedControllers: flags["embedded-controllers"],
   };
+}
+
+function printedFlags(flags: Flags): Readonly<Record<string, string>> {
+  const rows = Object.entries(apiserverFlags) as [keyof Flags, Flag][];
+  return Object.fromEntries(rows.map(([name, row]) => [name, printValue(row, flags[name])]));
+}
+
+function serviceAccountTokens(flags: Flags): ServiceAccountTokensConfig {
+  const issuers = flags["service-account-issuer"];
+  const keyFiles = flags["service-account-key-file"];
+  return {
+    issuers: issuers.length === 0 ? [DEFAULT_ISSUER] : issuers,
+    audiences: flags["api-audiences"],
+    jwksUri: set(flags["service-account-jwks-uri"]),
+    keyFiles,
+    fallbackKeyFile: keyFiles.length === 0 ? set(flags["tls-private-key-file"]) : undefined,
+    signingKeyFile: set(flags["service-account-signing-key-file"]),
+    ownKeyFile: ownKeyFile(storeUrl(flags["kvstore-servers"])),
+    lookup: flags["service-account-lookup"],
+    maxTokenMs: flags["service-account-max-token-expiration"],
+    extendTokens: flags["service-account-extend-token-expiration"],
+  };
+}
+
+/** Beside the store, since the accounts are in it; gone with a store in memory. */
+function ownKeyFile(store: string): string | undefined {
+  return store.startsWith("level://") ? `${store.slice("level://".length)}-service-account.key` : undefined;
 }
 
 function set(text: string): string | undefined {
@@ -80,6 +138,11 @@ function set(text: string): string | undefined {
 
 function pair(certFile: string, keyFile: string) {
   return certFile === "" ? undefined : { certFile, keyFile };
+}
+
+/** Of `resource[.group]#size`: only 0 means anything. */
+function withoutCache(sizes: readonly string[]): readonly string[] {
+  return sizes.filter((size) => /#0+$/.test(size)).map((size) => size.slice(0, size.lastIndexOf("#")));
 }
 
 function storeUrl(servers: readonly string[]): string {

@@ -51,7 +51,7 @@ t.test("TokenReview knows the server's own tokens and no others", async (t) => {
     user: { username: "bob", uid: "7", groups: ["g", "system:authenticated"], extra: { k: ["v"] } },
   });
   t.match((await ask({ token: "x" })).status, { error: "invalid bearer token" });
-  t.match((await ask({ token, audiences: ["a"] })).status, { error: /is invalid for the target audiences \["a"\]/ });
+  t.match((await ask({ token, audiences: ["a"] })).status, { error: "invalid bearer token" });
   t.equal((await ask({})).code, 400);
 });
 

@@ -10,22 +10,23 @@ import type {
 import type { SelfSubjectRulesReview } from "../api/authorization/self-subject-rules-review.ts";
 import type { ApiObject } from "../api/kind.ts";
 import { kubernetesGroup, svcGroup } from "../api/scheme.ts";
-import { badRequest, StatusError } from "../api/status.ts";
-import type { Attributes, Authenticator, Authorizer, UserInfo } from "../auth/user.ts";
+import { badRequest } from "../api/status.ts";
+import type { Attributes, Authorizer, UserInfo } from "../auth/user.ts";
 import { timeOf } from "../schema/time.ts";
 import type { Clock } from "../std/clock.ts";
 import { type RequestContext, userOf } from "./context.ts";
+import type { ReviewToken } from "./identities.ts";
 import type { AnswerReview } from "./resources/review.ts";
 import { selectedFields, selectedLabels } from "./review-selectors.ts";
 
 export interface ReviewDeps {
-  readonly authenticate: Authenticator;
+  readonly reviewToken: ReviewToken;
   readonly authorizer: Authorizer;
   readonly clock: Clock;
 }
 
 /** By kind. */
-export function reviews({ authenticate, authorizer, clock }: ReviewDeps): Readonly<Record<string, AnswerReview>> {
+export function reviews({ reviewToken, authorizer, clock }: ReviewDeps): Readonly<Record<string, AnswerReview>> {
   const access: AnswerReview = async (_context, object) => {
     const { spec } = object as SubjectAccessReview;
     return answered(object, await review(authorizer, subjectOf(spec), spec));
@@ -54,7 +55,7 @@ export function reviews({ authenticate, authorizer, clock }: ReviewDeps): Readon
     async TokenReview(_context, object) {
       const { token = "", audiences = [] } = (object as TokenReview).spec ?? {};
       if (token === "") throw badRequest("token is required for TokenReview in authentication");
-      return answered(object, await identify(authenticate, token, audiences));
+      return answered(object, await identify(reviewToken, token, audiences));
     },
   };
 }
@@ -137,21 +138,12 @@ function rulesOf(authorizer: Authorizer, user: UserInfo, namespace: string, spel
   };
 }
 
-/** No token that this server knows is meant for a particular audience. */
 async function identify(
-  authenticate: Authenticator,
+  reviewToken: ReviewToken,
   token: string,
   audiences: readonly string[],
 ): Promise<TokenReviewStatus> {
-  try {
-    const user = await authenticate({ certificates: [], authorization: `Bearer ${token}` });
-    if (user === undefined) return { error: "invalid bearer token" };
-    if (audiences.length > 0) {
-      return { error: `token audiences [] is invalid for the target audiences ${JSON.stringify(audiences)}` };
-    }
-    return { authenticated: true, user: infoOf(user) };
-  } catch (error) {
-    if (!(error instanceof StatusError) || error.status.code !== 401) throw error;
-    return { error: "invalid bearer token" };
-  }
+  const found = await reviewToken(token, audiences);
+  if ("error" in found) return { error: found.error };
+  return { authenticated: true, user: infoOf(found.user), audiences: found.audiences };
 }

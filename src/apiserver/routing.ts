@@ -9,6 +9,8 @@ import { Discovery } from "./discovery.ts";
 import type { CustomResources } from "./extensions/custom-resources.ts";
 import { customRoutes } from "./extensions/custom-routes.ts";
 import { answerHealth, pageNotFound } from "./health.ts";
+import { CONFIGURATION_PATH, type IssuerDiscovery, JWKS_PATH } from "./issuer-discovery.ts";
+import type { OperatorPage } from "./observe/pages.ts";
 import { OpenApi } from "./openapi/openapi.ts";
 import type { Readiness } from "./readiness.ts";
 import { addResourceRoutes, type ExtraHandlers, type Route } from "./resources/routes.ts";
@@ -22,9 +24,12 @@ export interface RoutingOptions {
   readonly custom: CustomResources;
   readonly settings: ResourceSettings;
   readonly readiness: Readiness;
+  /** What operators look at beside the API. */
+  readonly pages: readonly OperatorPage[];
   readonly aliases: boolean;
   readonly gitVersion: string;
   readonly address: () => string;
+  readonly issuerDiscovery: IssuerDiscovery | undefined;
   readonly extra: ExtraHandlers;
 }
 
@@ -75,6 +80,14 @@ function addPlainRoutes(router: Router<Route>, options: RoutingOptions, discover
     };
     for (const method of ["GET", "POST"]) router.add(method, `/${endpoint.name}/{check*}`, answer);
   }
+  for (const { path, methods, answer } of options.pages) {
+    for (const method of methods) router.add(method, path, answer);
+  }
+  if (options.issuerDiscovery !== undefined) {
+    const { configuration, jwks } = options.issuerDiscovery;
+    get(CONFIGURATION_PATH, configuration);
+    get(JWKS_PATH, jwks);
+  }
   get("/", async (context) => paths(context, options, discovery));
 }
 
@@ -84,10 +97,11 @@ function indented(value: unknown): HttpResponse {
 }
 
 /** The paths there are, for people who look around. */
-function paths(_context: RequestContext, { readiness }: RoutingOptions, discovery: Discovery): HttpResponse {
+function paths(_context: RequestContext, { readiness, pages }: RoutingOptions, discovery: Discovery): HttpResponse {
   const health = readiness
     .endpoints()
     .flatMap(({ name, checks }) => [`/${name}`, ...checks.map((check) => `/${name}/${check.name}`)]);
-  const all = [...discovery.paths(), ...health, "/openapi/v2", "/openapi/v3", "/version"];
+  const listed = pages.filter((page) => page.listed).map((page) => page.path);
+  const all = [...discovery.paths(), ...health, ...listed, "/openapi/v2", "/openapi/v3", "/version"];
   return indented({ paths: all.sort() });
 }

@@ -1,4 +1,5 @@
 /** The server put together. The stages a request passes stand in `handlerOf`, in their order. */
+import { isIPv6 } from "node:net";
 import { builtinScheme } from "../api/builtin.ts";
 import { certificateSigningRequestKind } from "../api/certificates/certificate-signing-request-kind.ts";
 import { namespaceKind } from "../api/core/namespace-kind.ts";
@@ -11,10 +12,8 @@ import { authorizerFor } from "../auth/authz/modes.ts";
 import { createNodeGraph } from "../auth/authz/node-graph.ts";
 import type { Authorizer, UserInfo } from "../auth/user.ts";
 import { includesController } from "../controllers/controllers.ts";
-import type { Listener } from "../http/listener.ts";
 import type { Filter, Handler } from "../http/message.ts";
 import { compression } from "../http/respond.ts";
-import { listen } from "../http/server.ts";
 import type { Admit } from "../registry/create.ts";
 import { namespaceLifecycle } from "../registry/namespaces.ts";
 import { withNotReadyTaint } from "../registry/node-admission.ts";
@@ -22,6 +21,8 @@ import { podAdmission, podChangeAdmission } from "../registry/pod-admission.ts";
 import { storedPodClasses } from "../registry/pod-classes.ts";
 import { Registries } from "../registry/registries.ts";
 import { withRequester } from "../registry/requester.ts";
+import type { TokenSettings } from "../registry/token-request.ts";
+import { uncachedKinds } from "../registry/uncached.ts";
 import type { Clock } from "../std/clock.ts";
 import { hostAddress } from "../std/host-addresses.ts";
 import type { Logger } from "../std/log.ts";
@@ -31,6 +32,7 @@ import { openStore } from "../storage/open.ts";
 import type { Store } from "../storage/store.ts";
 import { AgentConnections } from "./agents.ts";
 import { bootstrap } from "./bootstrap.ts";
+import { storedBoundObjects } from "./bound-objects.ts";
 import { type ComponentChecks, componentStatuses } from "./component-statuses.ts";
 import type { ApiServerConfig } from "./config.ts";
 import { chain, type Respond } from "./context.ts";
@@ -39,22 +41,30 @@ import { startEmbedded } from "./embedded.ts";
 import { escalationCheck } from "./escalation.ts";
 import { CustomResources } from "./extensions/custom-resources.ts";
 import { type Definitions, serveDefinitions } from "./extensions/definition-controller.ts";
+import { type FrontDoor, isEverywhere, openFrontDoor } from "./front-door.ts";
 import { type Identities, identitiesOf } from "./identities.ts";
+import { issuerDiscovery } from "./issuer-discovery.ts";
 import { registerLocalApis } from "./local-api-services.ts";
 import { feedNodeGraph } from "./node-graph-feed.ts";
+import { measuredAuthenticator, measuredAuthorizer } from "./observe/auth-metrics.ts";
+import { Diagnostics } from "./observe/diagnostics.ts";
+import { operatorPages } from "./observe/pages.ts";
+import { measuring } from "./observe/request-metrics.ts";
+import { ServerMetrics } from "./observe/server-metrics.ts";
 import { podLog } from "./pod-log.ts";
 import { Readiness } from "./readiness.ts";
 import { bindPod, evictPod } from "./resources/subresources.ts";
+import { tokenHandler } from "./resources/token.ts";
 import { reviews } from "./reviews.ts";
 import { routing } from "./routing.ts";
 import { type Repairing, startServices } from "./services.ts";
-import { servingCertificate } from "./serving-certificate.ts";
 import { authentication } from "./stages/authentication.ts";
 import { attributesOf, authorization, demand } from "./stages/authorization.ts";
 import { crossOrigin } from "./stages/cors.ts";
 import { deadline } from "./stages/deadline.ts";
 import { failures } from "./stages/failures.ts";
 import { impersonation } from "./stages/impersonation.ts";
+import { maxInFlight } from "./stages/max-in-flight.ts";
 import { receive } from "./stages/receive.ts";
 import { strictTransportSecurity } from "./stages/transport-security.ts";
 import { storedPolicy } from "./stored-policy.ts";
@@ -65,6 +75,8 @@ export interface ApiServerDeps {
   readonly random?: RandomSource | undefined;
   /** Instead of the one that the configuration names; closed by the server all the same. */
   readonly store?: Store | undefined;
+  /** Changes `-v` of the log while the server runs. */
+  readonly setVerbosity?: ((level: number) => void) | undefined;
 }
 
 /** The server without its port. */
@@ -83,68 +95,39 @@ export interface RunningApiServer extends ApiServer {
   close(): Promise<void>;
 }
 
-/** How long requests in flight may go on after the port has closed. */
-const DRAIN_MS = 10_000;
-
 /** Resolves when the server is ready. Rejects with one sentence for an operator. */
 export async function startApiServer(config: ApiServerConfig, deps: ApiServerDeps): Promise<RunningApiServer> {
-  const { clock, log } = deps;
-  const { limits, serving } = config;
-  const certificate = await servingCertificate(serving, config.bindAddress, clock, log);
+  const { clock, log, random = systemRandom } = deps;
   const address = { host: config.bindAddress, port: config.securePort };
   const ownAddress = isEverywhere(config.bindAddress) ? await hostAddress() : undefined;
-  const parts = await assemble(
-    config,
-    deps,
-    () => `${bracketed(serving.advertisedHost ?? ownAddress ?? address.host)}:${address.port}`,
+  const parts = await assemble(config, deps, () =>
+    externalAddress(config.serving.advertisedHost ?? ownAddress ?? address.host, address.port),
   );
-  let listener: Listener;
+  const { server, readiness, clientCa } = parts;
+  let door: FrontDoor;
   try {
-    listener = await listen({
-      handler: parts.server.handler,
-      log: log.child("http"),
-      clock,
-      ...(isEverywhere(config.bindAddress) ? {} : { host: config.bindAddress }),
-      port: config.securePort,
-      tls: {
-        ...certificate,
-        requestCert: true,
-        ca: parts.clientCa,
-        minVersion: serving.minVersion,
-        ciphers: serving.ciphers,
-      },
-      limits: serving.streamsPerConnection > 0 ? { streamsPerConnection: serving.streamsPerConnection } : {},
-      http2: !serving.disableHttp2,
-      sharePort: serving.sharePort,
-    });
+    door = await openFrontDoor(config, { clock, log, random }, { handler: server.handler, readiness, clientCa });
   } catch (error) {
-    await parts.server[Symbol.asyncDispose]();
+    await server[Symbol.asyncDispose]();
     throw error;
   }
-  address.host = listener.address;
-  address.port = listener.port;
-  parts.readiness.started();
-  log.info("Serving securely", { address: `${listener.address}:${listener.port}` });
+  Object.assign(address, door.address);
+  readiness.started();
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {
     closing ??= (async () => {
-      parts.readiness.stopping();
-      if (limits.shutdownDelayMs > 0) await clock.sleep(limits.shutdownDelayMs);
-      parts.endWatches();
-      await listener.close(DRAIN_MS);
-      await parts.server[Symbol.asyncDispose]();
+      await door.close();
+      await server[Symbol.asyncDispose]();
     })();
     return closing;
   };
-  return { ...parts.server, address, healthy: () => parts.readiness.alive(), close, [Symbol.asyncDispose]: close };
+  return { ...server, address, healthy: () => readiness.alive(), close, [Symbol.asyncDispose]: close };
 }
 
-function bracketed(host: string): string {
-  return host.includes(":") ? `[${host}]` : host;
-}
-
-function isEverywhere(address: string): boolean {
-  return address === "" || address === "0.0.0.0" || address === "::";
+/** What clients are told. An external host name may come with a port of its own. */
+function externalAddress(host: string, port: number): string {
+  if (isIPv6(host)) return `[${host}]:${port}`;
+  return /:\d+$/.test(host) ? host : `${host}:${port}`;
 }
 
 export interface Parts {
@@ -159,9 +142,20 @@ export interface Parts {
 export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, address: () => string): Promise<Parts> {
   const { clock, log, random = systemRandom } = deps;
   const { storage } = config;
-  const identities = await identitiesOf(config.authentication, clock);
+  const stopping = new AbortController();
+  const metrics = await ServerMetrics.create(config, clock, log.child("metrics"));
+  const identities = measuredIdentities(
+    await identitiesOf(
+      config.authentication,
+      clock,
+      storedBoundObjects(() => registries, stopping.signal),
+    ),
+    metrics,
+    clock,
+  );
   const graph = createNodeGraph();
-  const store = deps.store ?? (await openStore({ ...storage, clock, log: log.child("store") }));
+  const opened = deps.store ?? (await openStore({ ...storage, clock, log: log.child("store") }));
+  const store = metrics.measured(opened);
   const registries = new Registries(builtinScheme(), {
     store,
     prefix: storage.prefix,
@@ -169,17 +163,26 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
     clock,
     random,
     log: log.child("registry"),
+    uncached: uncachedKinds(storage.uncached),
     eventTtlSeconds: Math.ceil(storage.eventTtlMs / 1000),
     garbageCollector: config.garbageCollector || includesController(config.embeddedControllers, "garbage-collector"),
     admitChange: podChangeAdmission(config.pods),
   });
+  metrics.serve(registries);
   const custom = new CustomResources(registries, log.child("extensions"));
   const policy = storedPolicy(registries);
-  const authorizer = authorizerFor(config.authorizationModes, { graph, rules: policy });
-  const stopping = new AbortController();
+  const decide = authorizerFor(config.authorizationModes, { graph, rules: policy });
+  const authorizer = measuredAuthorizer(decide, metrics.registry, clock);
   const stop = (): void => stopping.abort(new Error("the server is stopping"));
   const agents = new AgentConnections(config.agents);
-  const readiness = new Readiness(store, registries, log.child("health"), { clock, ...storage });
+  const readiness = new Readiness(store, registries, log.child("health"), {
+    clock,
+    ...storage,
+    hooks: { fairness: true },
+    observe: metrics.observeHealth,
+  });
+  const debugging = { clock, log: log.child("debug"), setVerbosity: deps.setVerbosity ?? (() => {}) };
+  const diagnostics = new Diagnostics(config.observe, debugging);
   const endpoint = endpointOf(config, {
     clock,
     random,
@@ -190,9 +193,11 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
     identities,
     authorizer,
     address,
+    metrics,
+    diagnostics,
     stopping: stopping.signal,
   });
-  const handler = handlerOf(config, { clock, log, random, identities, authorizer }, endpoint);
+  const handler = handlerOf(config, { clock, log, random, identities, authorizer, metrics }, endpoint);
   const { loopbackToken } = identities;
   const servicesDeps = { registries, log: log.child("services"), signal: stopping.signal };
   let controllers: AsyncDisposable | undefined;
@@ -208,11 +213,18 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
     await agents[Symbol.asyncDispose]();
     await registries[Symbol.asyncDispose]();
     await custom[Symbol.asyncDispose]();
+    await metrics[Symbol.asyncDispose]();
+    await diagnostics[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
   };
   try {
+    // Before anything that may take long, which is when somebody wants to look.
+    const { debugSocket } = config.observe;
+    if (debugSocket !== undefined) await diagnostics.openSocket(debugSocket, debugging);
+    readiness.done("handlers");
     const started = bootstrap(registries, stopping.signal).then(async () => {
       await policy.ready();
+      readiness.done("bootstrap");
       definitions = serveDefinitions({
         registries,
         custom,
@@ -222,8 +234,12 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
         signal: stopping.signal,
       });
       await definitions.ready();
+      readiness.done("definitions");
       repairing = await startServices({ ...config.services, securePort: config.securePort }, servicesDeps);
+      readiness.done("services");
       await registerLocalApis(registries, config.groupAliases, stopping.signal);
+      readiness.done("apis");
+      metrics.started(registries);
     });
     const failure = `Cannot use the store ${storage.url}: it does not answer`;
     await withTimeout(clock, storage.initializationTimeoutMs, started, failure);
@@ -245,17 +261,24 @@ interface Stages extends Required<Pick<ApiServerDeps, "clock" | "log">> {
   readonly random: RandomSource;
   readonly identities: Identities;
   readonly authorizer: Authorizer;
+  readonly metrics: ServerMetrics;
+}
+
+function measuredIdentities(identities: Identities, { registry }: ServerMetrics, clock: Clock): Identities {
+  return { ...identities, authenticate: measuredAuthenticator(identities.authenticate, registry, clock) };
 }
 
 /** A request's way through the server, from the connection inwards. */
 function handlerOf(config: ApiServerConfig, stages: Stages, endpoint: Respond): Handler {
-  const { clock, log, random, identities, authorizer } = stages;
+  const { clock, log, random, identities, authorizer, metrics } = stages;
   const stagesInOrder = chain(
     [
+      measuring(metrics.requests, clock),
       failures(log.child("http")),
       deadline(clock, config.limits.requestTimeoutMs),
       authentication(identities.authenticate),
       impersonation(authorizer),
+      maxInFlight(config.limits.inFlight),
       authorization(authorizer),
     ],
     endpoint,
@@ -277,12 +300,15 @@ interface Behind extends Pick<ApiServerDeps, "clock"> {
   readonly identities: Identities;
   readonly authorizer: Authorizer;
   readonly address: () => string;
+  readonly metrics: ServerMetrics;
+  readonly diagnostics: Diagnostics;
   readonly stopping: AbortSignal;
 }
 
 /** What answers behind the stages. */
 function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
   const { clock, random, registries, custom, readiness, agents, identities, authorizer, address, stopping } = behind;
+  const { metrics, diagnostics } = behind;
   const namespaces = registries.of(namespaceKind);
   const admitPod = podAdmission(config.pods, storedPodClasses(registries));
   const escalation = escalationCheck(authorizer, registries);
@@ -303,23 +329,39 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
       random,
       minWatchMs: config.limits.minRequestTimeoutMs,
       watchList: config.watchList,
+      scheme: registries.scheme,
+      cbor: config.cbor,
       stopping,
       admit,
       mayCreate: (context) => demand(authorizer, { ...attributesOf(context), verb: "create" }),
       confirm: (kind) => (kind === priorityClassKind ? oneDefault : escalation(kind)),
     },
     readiness,
+    pages: operatorPages(config, { metrics, diagnostics, clock }),
     aliases: config.groupAliases,
     gitVersion: config.gitVersion,
     address,
+    issuerDiscovery: issuerDiscovery({
+      issuer: identities.serviceAccounts.issuerName,
+      jwksUri: config.authentication.serviceAccounts.jwksUri,
+      keys: identities.serviceAccounts.keys,
+      address,
+    }),
     extra: {
       bindPod: bindPod(registries.of(podKind)),
       evictPod: evictPod(registries.of(podDisruptionBudgetKind)),
+      requestToken: tokenHandler(registries, tokenSettings(config, identities), config.groupAliases),
       podLog: podLog(registries.of(nodeKind), agents),
       componentStatuses: componentStatuses(componentChecks(readiness, config.embeddedControllers)),
-      reviews: reviews({ authenticate: identities.authenticate, authorizer, clock }),
+      reviews: reviews({ reviewToken: identities.reviewToken, authorizer, clock }),
     },
   });
+}
+
+function tokenSettings({ authentication }: ApiServerConfig, { serviceAccounts }: Identities): TokenSettings {
+  const { maxTokenMs, extendTokens } = authentication.serviceAccounts;
+  const { issuer, audiences } = serviceAccounts;
+  return { issuer, audiences, maxSeconds: Math.floor(maxTokenMs / 1000), extend: extendTokens };
 }
 
 /** Parts that run elsewhere are not known of. */

@@ -123,7 +123,14 @@ export function serverConfig(options: UpOptions, pki: Pki, version: string): Api
     bindAddress: options.bindAddress,
     securePort: options.securePort,
     serving: { ...defaultConfig.serving, certificate: pki.apiServer, certDir: join(options.dataDir, "apiserver") },
-    authentication: { clientCaFile: pki.caFile, tokenFile: undefined, anonymous: true },
+    authentication: {
+      ...defaultConfig.authentication,
+      clientCaFile: pki.caFile,
+      serviceAccounts: {
+        ...defaultConfig.authentication.serviceAccounts,
+        ownKeyFile: join(options.dataDir, "pki", "service-account.key"),
+      },
+    },
     authorizationModes: ["Node", "RBAC"],
     storage: { ...defaultConfig.storage, url: `level://${join(options.dataDir, "kvstore")}` },
     agents: {

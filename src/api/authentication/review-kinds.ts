@@ -1,5 +1,8 @@
+import { bare, type FieldError, invalidField } from "../../schema/field-error.ts";
+import type { Kind } from "../kind.ts";
 import { reviewKind } from "../review-kind.ts";
 import { type SelfSubjectReview, selfSubjectReview } from "./self-subject-review.ts";
+import { type TokenRequest, tokenRequest } from "./token-request.ts";
 import { type TokenReview, tokenReview } from "./token-review.ts";
 
 const names = { group: "authentication.svc.io", version: "v1", namespaced: false } as const;
@@ -11,3 +14,33 @@ export const selfSubjectReviewKind = reviewKind<SelfSubjectReview>({
   kind: "SelfSubjectReview",
   schema: selfSubjectReview,
 });
+
+const DEFAULT_SECONDS = 3600;
+const SECONDS_MIN = 600;
+const SECONDS_MAX = 2 ** 32;
+
+/** No resource of its own: what `serviceaccounts/token` is asked with. */
+export const tokenRequestKind: Kind<TokenRequest> = {
+  ...reviewKind<TokenRequest>({
+    group: names.group,
+    version: names.version,
+    kind: "TokenRequest",
+    namespaced: true,
+    schema: tokenRequest,
+  }),
+  strategy: {
+    setDefaults: ({ spec, ...rest }) => ({
+      ...rest,
+      spec: { ...spec, expirationSeconds: spec?.expirationSeconds ?? DEFAULT_SECONDS },
+    }),
+    validate: ({ spec }) => validateSeconds(spec?.expirationSeconds ?? DEFAULT_SECONDS),
+  },
+};
+
+function validateSeconds(seconds: number): readonly FieldError[] {
+  const wrong = (why: string): readonly FieldError[] => [
+    invalidField("spec.expirationSeconds", bare(String(seconds)), why),
+  ];
+  if (seconds < SECONDS_MIN) return wrong("may not specify a duration less than 10 minutes");
+  return seconds > SECONDS_MAX ? wrong("may not specify a duration larger than 2^32 seconds") : [];
+}

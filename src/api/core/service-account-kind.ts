@@ -33,7 +33,9 @@ export const serviceAccountKind: Kind<ServiceAccount> = {
   categories: [],
   namespaced: true,
   verbs: allVerbs,
-  subresources: [],
+  subresources: [
+    { name: "token", kind: "TokenRequest", group: "authentication.svc.io", version: "v1", verbs: ["create"] },
+  ],
   storageName: "serviceaccounts",
   schema: serviceAccount,
   columns: [nameColumn, column("Secrets", (object) => (object.secrets ?? []).length), ageColumn],

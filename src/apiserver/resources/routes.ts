@@ -19,6 +19,7 @@ export interface ExtraHandlers {
   readonly podLog: ResourceHandler;
   readonly bindPod: ResourceHandler;
   readonly evictPod: ResourceHandler;
+  readonly requestToken: ResourceHandler;
   readonly componentStatuses: { readonly get: ResourceHandler; readonly list: ResourceHandler };
   /** Who answers the kinds that are questions. */
   readonly reviews: Readonly<Record<string, AnswerReview>>;
@@ -118,6 +119,8 @@ function subresourceHandler({ name, part, view }: Subresource, verb: Verb, extra
       return extra.bindPod;
     case "create eviction":
       return extra.evictPod;
+    case "create token":
+      return extra.requestToken;
     case "get log":
       return extra.podLog;
     default:

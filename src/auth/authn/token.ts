@@ -9,6 +9,8 @@ export interface TokenAuthenticator {
   /** Adds a token from elsewhere. */
   add(token: string, user: UserInfo): void;
   revoke(token: string): void;
+  /** Whom a token stands for. */
+  find(token: string): UserInfo | undefined;
 }
 
 const TOKEN_BYTES = 32;
@@ -17,10 +19,11 @@ const TOKEN_BYTES = 32;
 export function tokenAuthenticator(): TokenAuthenticator {
   const users = new Map<string, UserInfo>();
   const add = (token: string, user: UserInfo): void => void users.set(hash(token), user);
+  const find = (token: string): UserInfo | undefined => users.get(hash(token));
   return {
     authenticate: async ({ authorization }) => {
       const token = bearerToken(authorization);
-      return token === undefined ? undefined : users.get(hash(token));
+      return token === undefined ? undefined : find(token);
     },
     issue(user) {
       const token = randomBytes(TOKEN_BYTES).toString("base64url");
@@ -28,6 +31,7 @@ export function tokenAuthenticator(): TokenAuthenticator {
       return token;
     },
     add,
+    find,
     revoke: (token) => void users.delete(hash(token)),
   };
 }

@@ -27,7 +27,8 @@ export function unionAuthenticator(authenticators: readonly Authenticator[], ano
 /** One value for each user, since users are looked up by identity further on and most come again. */
 const joined = new WeakMap<UserInfo, UserInfo>();
 
-function authenticated(user: UserInfo): UserInfo {
+/** The user as a member of `system:authenticated`. */
+export function authenticated(user: UserInfo): UserInfo {
   if (user.groups.includes(AUTHENTICATED) || user.groups.includes(UNAUTHENTICATED)) return user;
   let known = joined.get(user);
   if (known === undefined) {

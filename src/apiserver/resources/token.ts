@@ -1,0 +1,38 @@
+import { tokenRequestKind } from "../../api/authentication/review-kinds.ts";
+import type { TokenRequest } from "../../api/authentication/token-request.ts";
+import { kubernetesGroup } from "../../api/scheme.ts";
+import { tracked } from "../../registry/field-tracking.ts";
+import type { Registries } from "../../registry/registries.ts";
+import { requestToken, type TokenSettings } from "../../registry/token-request.ts";
+import { defaulted } from "../../registry/write.ts";
+import { readObject } from "./body.ts";
+import { writerOf } from "./field-manager.ts";
+import { writeQuery } from "./query.ts";
+import { writtenResponse } from "./respond.ts";
+import { answeringOf, expectedOf, type ResourceHandler, scopeOf, type Target } from "./target.ts";
+import { warningsTo } from "./write.ts";
+
+/** POST to `serviceaccounts/NAME/token`. A dry run makes a token too, as in Kubernetes: nothing is kept of either. */
+export function tokenHandler(registries: Registries, settings: TokenSettings, aliases: boolean): ResourceHandler {
+  const kind = tokenRequestKind as unknown as Target["kind"];
+  const registry = registries.of(kind);
+  return async (target, context, params) => {
+    const { fieldManager, fieldValidation } = writeQuery("CreateOptions", context.info.query);
+    // The path says nothing of the group: the answer is spelled as the question.
+    let group = aliases ? kubernetesGroup(kind.group) : kind.group;
+    const spelled = (named: string): void => {
+      group = named;
+    };
+    const expected = { ...expectedOf({ ...target, kind, group }), spelled };
+    const sent = await readObject<TokenRequest>(context, expected, fieldValidation);
+    const shown = { ...target, kind, group, registry };
+    const answering = answeringOf(shown, context, "object");
+    const scope = scopeOf(shown, context, params);
+    const booked = tracked(registry, scope, defaulted(registry, sent), undefined, writerOf(context, fieldManager));
+    const answer = await requestToken(registries, settings, scope, params.name ?? "", booked as TokenRequest, {
+      validate: (request) => tokenRequestKind.strategy.validate?.(request) ?? [],
+      warn: warningsTo(context),
+    });
+    return writtenResponse(201, kind, answer, answering);
+  };
+}

@@ -1,0 +1,84 @@
+/** JSON Web Signatures in compact form (RFC 7515): only as much as tokens of service accounts need. */
+import { type KeyObject, sign, verify } from "node:crypto";
+
+/** By the hash that goes with the key; a token cannot choose another kind of key than the one it names. */
+const ALGORITHMS = {
+  RS256: { type: "rsa", hash: "sha256" },
+  RS384: { type: "rsa", hash: "sha384" },
+  RS512: { type: "rsa", hash: "sha512" },
+  ES256: { type: "ec", hash: "sha256", curve: "prime256v1" },
+  ES384: { type: "ec", hash: "sha384", curve: "secp384r1" },
+  ES512: { type: "ec", hash: "sha512", curve: "secp521r1" },
+} as const;
+export type Algorithm = keyof typeof ALGORITHMS;
+
+/** What is signed with RSA keys; keys on a curve have but one. */
+const PREFERRED = ["RS256", "ES256", "ES384", "ES512"] as const satisfies readonly Algorithm[];
+
+export interface Jws {
+  readonly algorithm: Algorithm;
+  /** Empty when the token names none. */
+  readonly keyId: string;
+  /** Not to be believed before `isSignedBy` says so. */
+  readonly payload: Readonly<Record<string, unknown>>;
+  readonly signed: Buffer;
+  readonly signature: Buffer;
+}
+
+/** What a key signs with; undefined for keys that no token is signed with. */
+export function algorithmOf(key: KeyObject): Algorithm | undefined {
+  return PREFERRED.find((algorithm) => fits(algorithm, key));
+}
+
+export function signJws(
+  payload: Readonly<Record<string, unknown>>,
+  signing: { readonly algorithm: Algorithm; readonly keyId: string; readonly privateKey: KeyObject },
+): string {
+  const { algorithm, keyId, privateKey } = signing;
+  const signed = `${encode({ alg: algorithm, kid: keyId })}.${encode(payload)}`;
+  const key = { key: privateKey, dsaEncoding: "ieee-p1363" } as const;
+  return `${signed}.${sign(ALGORITHMS[algorithm].hash, Buffer.from(signed), key).toString("base64url")}`;
+}
+
+/** Undefined for what is no such text, or demands what is not understood here. */
+export function parseJws(text: string): Jws | undefined {
+  const [, head = "", body = "", tail = ""] = /^([\w-]+)\.([\w-]+)\.([\w-]+)$/.exec(text) ?? [];
+  const header = decode(head);
+  const payload = decode(body);
+  if (header === undefined || payload === undefined || header.crit !== undefined) return undefined;
+  const { alg, kid = "" } = header;
+  if (typeof alg !== "string" || !Object.hasOwn(ALGORITHMS, alg) || typeof kid !== "string") return undefined;
+  return {
+    algorithm: alg as Algorithm,
+    keyId: kid,
+    payload,
+    signed: Buffer.from(`${head}.${body}`),
+    signature: Buffer.from(tail, "base64url"),
+  };
+}
+
+export function isSignedBy({ algorithm, signed, signature }: Jws, key: KeyObject): boolean {
+  if (!fits(algorithm, key)) return false;
+  return verify(ALGORITHMS[algorithm].hash, signed, { key, dsaEncoding: "ieee-p1363" }, signature);
+}
+
+function fits(algorithm: Algorithm, key: KeyObject): boolean {
+  const wanted = ALGORITHMS[algorithm];
+  if (key.asymmetricKeyType !== wanted.type) return false;
+  return wanted.type === "rsa" || key.asymmetricKeyDetails?.namedCurve === wanted.curve;
+}
+
+function encode(value: unknown): string {
+  return Buffer.from(JSON.stringify(value)).toString("base64url");
+}
+
+function decode(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, "base64url").toString());
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Readonly<Record<string, unknown>>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

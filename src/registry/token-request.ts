@@ -1,0 +1,167 @@
+/** The `token` subresource: a token that stands for a service account, as long as what it is bound to is there. */
+import type { BoundObjectReference, TokenRequest, TokenRequestSpec } from "../api/authentication/token-request.ts";
+import { nodeKind } from "../api/core/node-kind.ts";
+import type { Pod } from "../api/core/pod.ts";
+import { podKind } from "../api/core/pod-kind.ts";
+import { secretKind } from "../api/core/secret-kind.ts";
+import type { ServiceAccount } from "../api/core/service-account.ts";
+import { serviceAccountKind } from "../api/core/service-account-kind.ts";
+import type { ApiObject, Kind } from "../api/kind.ts";
+import { parseApiVersion } from "../api/scheme.ts";
+import { badRequest, conflict, invalid, StatusError } from "../api/status.ts";
+import type { Issued, Reference } from "../auth/service-account/claims.ts";
+import type { TokenIssuer } from "../auth/service-account/issuer.ts";
+import { type FieldError, invalidField, renderFieldError } from "../schema/field-error.ts";
+import { timeOf } from "../schema/time.ts";
+import { uuid } from "../std/random.ts";
+import { get } from "./get.ts";
+import type { Registries } from "./registries.ts";
+import type { Scope } from "./registry.ts";
+import { metadataOf } from "./write.ts";
+
+export interface TokenSettings {
+  readonly issuer: TokenIssuer;
+  /** Whom a token is for that names nobody. */
+  readonly audiences: readonly string[];
+  /** 0: as long as is asked for. */
+  readonly maxSeconds: number;
+  /** Whether tokens that agents fetch for pods outlast what these ask for. */
+  readonly extend: boolean;
+}
+
+/** What agents ask for, a little odd to tell it from what anybody else asks for. */
+const AGENT_SECONDS = 3607;
+const EXTENDED_SECONDS = 31_536_000;
+
+/**
+ * Resolves with the request and its answer. `validate` finds what is wrong with a request by itself, `warn` is told
+ * what is done otherwise than asked. Throws 400, 404, 409 or 422.
+ */
+export async function requestToken(
+  registries: Registries,
+  settings: TokenSettings,
+  scope: Scope,
+  name: string,
+  request: TokenRequest,
+  checks: {
+    readonly validate: (request: TokenRequest) => readonly FieldError[];
+    readonly warn: (texts: readonly string[]) => void;
+  },
+): Promise<TokenRequest> {
+  const subject = { group: scope.group, resource: "TokenRequest" };
+  const misplaced = validatePlace(request, name, scope.namespace);
+  if (misplaced.length > 0) throw invalid({ ...subject, name }, misplaced, renderFieldError);
+  const { object: account } = await get(registries.of(serviceAccountKind), core(scope), name);
+  const { clock, random } = registries.deps;
+  const now = Math.floor(clock.now() / 1000);
+  const sent = request.spec ?? {};
+  const audiences = (sent.audiences ?? []).length === 0 ? settings.audiences : sent.audiences;
+  const metadata = { ...request.metadata, name, namespace: scope.namespace, creationTimestamp: timeOf(clock.now()) };
+  const errors = checks.validate(request);
+  if (errors.length > 0) throw invalid({ ...subject, name: "" }, errors, renderFieldError);
+  const bound = await boundTo(registries, core(scope), account, sent.boundObjectRef);
+  const spec = shortened({ ...sent, audiences }, settings.maxSeconds, checks.warn);
+  const seconds = spec.expirationSeconds ?? AGENT_SECONDS;
+  const isExtended =
+    settings.extend &&
+    bound.pod !== undefined &&
+    seconds === AGENT_SECONDS &&
+    audiences.every((audience) => settings.audiences.includes(audience));
+  const token = await settings.issuer.issue({
+    id: uuid(random),
+    audiences,
+    now,
+    expires: now + (isExtended ? EXTENDED_SECONDS : seconds),
+    ...(isExtended ? { warnAfter: now + seconds } : {}),
+    namespace: scope.namespace,
+    account: referenceTo(account),
+    ...bound,
+  });
+  return { metadata, spec, status: { token, expirationTimestamp: timeOf(clock.now() + seconds * 1000) } };
+}
+
+function core({ namespace, user, signal }: Scope): Scope {
+  return { namespace, user, signal, group: "" };
+}
+
+function validatePlace(request: TokenRequest, name: string, namespace: string): readonly FieldError[] {
+  const sent = metadataOf(request);
+  const wrong = (member: string, value: string, what: string): readonly FieldError[] => [
+    invalidField(`metadata.${member}`, value, `must match the service account ${what} if specified`),
+  ];
+  if (sent.name && sent.name !== name) return wrong("name", sent.name, "name");
+  return sent.namespace && sent.namespace !== namespace ? wrong("namespace", sent.namespace, "namespace") : [];
+}
+
+function shortened(
+  spec: TokenRequestSpec,
+  maxSeconds: number,
+  warn: (texts: readonly string[]) => void,
+): TokenRequestSpec {
+  const { expirationSeconds = 0 } = spec;
+  if (maxSeconds === 0 || expirationSeconds <= maxSeconds) return spec;
+  warn([`requested expiration of ${expirationSeconds} seconds shortened to ${maxSeconds} seconds`]);
+  return { ...spec, expirationSeconds: maxSeconds };
+}
+
+type Bound = Pick<Issued, "pod" | "node" | "secret">;
+
+/** What the token lives with. Throws when it is not there, is another one, or has nothing to do with the account. */
+async function boundTo(
+  registries: Registries,
+  scope: Scope,
+  account: ServiceAccount,
+  reference: BoundObjectReference | undefined,
+): Promise<Bound> {
+  if (reference === undefined) return {};
+  const { apiVersion = "", kind = "", name = "", uid = "" } = reference;
+  const { group, version } = parseApiVersion(apiVersion) ?? { group: "", version: apiVersion };
+  if (group !== "" || !["Pod", "Node", "Secret"].includes(kind)) {
+    throw badRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`);
+  }
+  if (name === "") throw badRequest("Name parameter required.");
+  const found = await boundObject(registries, scope, account, kind, name);
+  const actual = Object.values(found)[0]?.uid ?? "";
+  if (uid === "" || uid === actual) return found;
+  const why = `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`;
+  throw conflict({ group, resource: kind, name }, why);
+}
+
+/** What the reference names comes first. */
+async function boundObject(
+  registries: Registries,
+  scope: Scope,
+  account: ServiceAccount,
+  kind: string,
+  name: string,
+): Promise<Bound> {
+  const find = async <T extends ApiObject>(of: Kind<T>): Promise<T> => {
+    return (await get(registries.of(of), { ...scope, namespace: of.namespaced ? scope.namespace : "" }, name)).object;
+  };
+  if (kind === "Node") return { node: referenceTo(await find(nodeKind)) };
+  if (kind === "Secret") return { secret: referenceTo(await find(secretKind)) };
+  const pod = await find(podKind);
+  const owner = account.metadata?.name ?? "";
+  if (pod.spec?.serviceAccountName !== owner) {
+    const why = "to pod running with different serviceaccount name.";
+    throw badRequest(`cannot bind token for serviceaccount ${JSON.stringify(owner)} ${why}`);
+  }
+  return { pod: referenceTo(pod), ...(await nodeOf(registries, scope, pod)) };
+}
+
+/** Where the pod runs: by name alone when the node is not there any more. */
+async function nodeOf(registries: Registries, scope: Scope, pod: Pod): Promise<Pick<Bound, "node">> {
+  const name = pod.spec?.nodeName ?? "";
+  if (name === "") return {};
+  try {
+    return { node: referenceTo((await get(registries.of(nodeKind), { ...scope, namespace: "" }, name)).object) };
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
+    return { node: { name } };
+  }
+}
+
+function referenceTo(object: ApiObject): Reference {
+  const { name = "", uid } = metadataOf(object);
+  return { name, ...(uid === undefined ? {} : { uid }) };
+}
