@@ -1,6 +1,7 @@
 /** Every flag of `svc apiserver` that is marked effective, with what it changes in a server in this process. */
 import { X509Certificate } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import { request } from "node:https";
 import { createServer } from "node:net";
@@ -18,7 +19,7 @@ import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../http/tes
 import { FakeClock } from "../std/fake-clock.ts";
 import { createLogger, silentLogger } from "../std/log.ts";
 import { createMemoryStore } from "../storage/memory.ts";
-import type { Store, WriteOptions } from "../storage/store.ts";
+import type { Range, Store, WriteOptions } from "../storage/store.ts";
 import { apiserverFlags, apiserverProgram } from "./flags.ts";
 import { apiServerOptions } from "./options.ts";
 import { type RunningApiServer, startApiServer } from "./server.ts";
@@ -138,6 +139,40 @@ function watched(store: Store, writes: TestServer["writes"], change: Partial<Sto
   });
 }
 
+/** How often the store is read or watched for three reads by clients, once the server has warmed up. */
+async function readsOfStore(settings: Settings, path: string): Promise<number> {
+  let reads = 0;
+  const clock = new FakeClock(Date.now());
+  const inner = createMemoryStore({ clock });
+  const counted = <A extends unknown[], R>(call: (...args: A) => R, keyOf: (first: A[0]) => string) => {
+    return (...args: A): R => {
+      if (keyOf(args[0]).includes(`/${path.split("/").at(-1)}/`)) reads++;
+      return call(...args);
+    };
+  };
+  const from = (range: unknown): string => (range as Range).from;
+  await using server = await serve(settings, {
+    get: counted(inner.get.bind(inner), String),
+    list: counted(inner.list.bind(inner), from),
+    watch: counted(inner.watch.bind(inner), from),
+    create: inner.create.bind(inner),
+    update: inner.update.bind(inner),
+    delete: inner.delete.bind(inner),
+    current: inner.current.bind(inner),
+  });
+  await server.ask(`GET ${path}`);
+  reads = 0;
+  await server.ask(`GET ${path}/none`);
+  await server.ask(`GET ${path}`);
+  let over = false;
+  const watching = server.ask(`GET ${path}?watch=true&timeoutSeconds=1`).then(() => {
+    over = true;
+  });
+  await server.until("the watch has ended", () => over);
+  await watching;
+  return reads;
+}
+
 /** A test that does not come to rest fails rather than hanging. */
 const PATIENCE_MS = 10_000;
 
@@ -154,13 +189,13 @@ async function until(clock: FakeClock, what: string, holds: () => boolean | Prom
 function fetchStatus(
   port: number,
   options: Readonly<Record<string, unknown>> = {},
-): Promise<{ status: number; socket: TLSSocket }> {
+): Promise<{ status: number; socket: TLSSocket; headers: IncomingHttpHeaders }> {
   return new Promise((resolve, reject) => {
     const all = { host: "127.0.0.1", port, path: "/api/v1/pods", rejectUnauthorized: false, agent: false, ...options };
     const sent = request(all, (response) => {
       const socket = response.socket as TLSSocket;
       response.resume();
-      resolve({ status: response.statusCode ?? 0, socket });
+      resolve({ status: response.statusCode ?? 0, socket, headers: response.headers });
     });
     sent.on("error", reject).end();
   });
@@ -228,6 +263,22 @@ async function withAgent(
   const made = pod("web");
   await server.ask(`POST ${PODS}`, { ...made, spec: { ...made.spec, nodeName: "n1" } });
   await look(server, seen);
+}
+
+/** What a read and a write are answered while the store has another write that does not end. */
+async function crowd(settings: Settings): Promise<{ reads: number; writes: number }> {
+  const store: { create?: Store["create"] } = {};
+  await using server = await serve({ "request-timeout": "3s", ...settings }, store);
+  store.create = () => new Promise<never>(() => {});
+  void server.ask(`POST ${PODS}`, pod("a"), {});
+  await setTimeout(5);
+  const reads = (await server.ask(`GET ${PODS}`, undefined, {})).status;
+  let writes = 0;
+  void server.ask(`POST ${PODS}`, pod("b"), {}).then(({ status }) => {
+    writes = status;
+  });
+  await server.until("the write is answered", () => writes !== 0);
+  return { reads, writes };
 }
 
 const external: Settings = { "svclet-preferred-address-types": "ExternalIP" };
@@ -312,6 +363,94 @@ const effects: Partial<Record<Name, Effect>> = {
     await using second = await serve(shared);
     t.equal(first.port, second.port);
     await t.rejects(serve({ "secure-port": shared["secure-port"] }), { code: "EADDRINUSE" });
+  },
+  "tls-sni-cert-key": async (t) => {
+    const made = (name: string) => makeCertificate({ subject: [{ CN: [name] }], names: [name] });
+    const [first, second] = [await made("ui.example.com"), await made("next.example.com")];
+    const directory = t.testdir({ "a.crt": first.cert, "a.key": first.key });
+    const named = `${join(directory, "a.crt")},${join(directory, "a.key")}`;
+    await using server = await serve({ "tls-sni-cert-key": named, "tls-min-version": "VersionTLS12" });
+    const shows = async (servername: string) => (await shake(server.port, { servername })).fingerprint;
+    const of = ({ cert }: { readonly cert: string }) => new X509Certificate(cert).fingerprint256;
+    t.equal(await shows("ui.example.com"), of(first));
+    t.equal(await shows("next.example.com"), of(pair));
+    writeFileSync(join(directory, "a.key"), second.key);
+    await server.clock.advance(200);
+    t.equal(await shows("ui.example.com"), of(first), "half a pair changes nothing");
+    writeFileSync(join(directory, "a.crt"), second.cert);
+    await server.until("the new pair is shown", async () => (await shows("next.example.com")) === of(second));
+  },
+  "goaway-chance": async (t) => {
+    await using server = await serve({ "goaway-chance": "0.02" });
+    const session = connectHttp2(`https://127.0.0.1:${server.port}`, { rejectUnauthorized: false });
+    let asked = 0;
+    let told = false;
+    session.on("goaway", () => {
+      told = true;
+    });
+    while (!told && asked < 5000) {
+      asked++;
+      const stream = session.request({ ":path": "/livez" });
+      await new Promise((resolve) => stream.on("error", resolve).on("close", resolve).resume());
+    }
+    t.ok(told, `asked ${asked} times`);
+    session.destroy();
+    t.throws(() => invoked({ "goaway-chance": "0.03" }), /--goaway-chance/);
+  },
+  "permit-address-sharing": async (t) => {
+    const settings = { "permit-address-sharing": "true", "secure-port": await freePort() };
+    {
+      await using server = await serve(settings);
+      await fetchStatus(server.port);
+    }
+    await using again = await serve(settings);
+    t.equal((await fetchStatus(again.port)).status, 200, "sockets that have not quite ended are no hindrance");
+  },
+  "max-connection-bytes-per-sec": async (t) => {
+    await using server = await serve({ "max-connection-bytes-per-sec": "500" });
+    for (let index = 0; index < 3; index++) await server.ask(`POST ${PODS}`, pod(`p${index}`));
+    let got = 0;
+    const path = `${PODS}?watch=1&resourceVersion=0`;
+    const sent = request({ host: "127.0.0.1", port: server.port, path, rejectUnauthorized: false }, (response) => {
+      response.on("data", (piece: Buffer) => {
+        got += piece.length;
+      });
+    });
+    sent.on("error", () => {}).end();
+    await server.until("the first part has come", () => got > 0);
+    t.equal(got, 500);
+    const began = server.clock.monotonic();
+    await server.until("the rest has come", () => got > 2000);
+    t.ok(server.clock.monotonic() - began >= 2900, "500 a second");
+    sent.destroy();
+  },
+  "enable-priority-and-fairness": async (t) => {
+    const crowded = { "max-mutating-requests-inflight": "1" };
+    t.same(await crowd({ ...crowded, "enable-priority-and-fairness": "false" }), { reads: 200, writes: 429 });
+    t.same(
+      await crowd({ ...crowded, "max-requests-inflight": "0" }),
+      { reads: 429, writes: 429 },
+      "one limit for both",
+    );
+    const none = { "max-requests-inflight": "0", "max-mutating-requests-inflight": "0" };
+    t.throws(() => invoked(none), /must be positive/);
+  },
+  "max-requests-inflight": async (t) => {
+    const store: { list?: Store["list"] } = {};
+    await using server = await serve({ "enable-priority-and-fairness": "false", "max-requests-inflight": "1" }, store);
+    store.list = () => new Promise<never>(() => {});
+    void server.ask("GET /readyz", undefined, {});
+    await setTimeout(5);
+    delete store.list;
+    t.equal((await server.ask(`GET ${PODS}`, undefined, {})).status, 429);
+    t.equal((await server.ask(`GET ${PODS}`)).status, 200, "masters get in");
+  },
+  "max-mutating-requests-inflight": async (t) => {
+    const apart = { "enable-priority-and-fairness": "false" };
+    const one = { ...apart, "max-mutating-requests-inflight": "1" };
+    t.same(await crowd(one), { reads: 200, writes: 429 });
+    const unlimited = { ...apart, "max-mutating-requests-inflight": "0" };
+    t.same(await crowd(unlimited), { reads: 200, writes: 504 }, "both writes wait for the store");
   },
   "anonymous-auth": async (t) => {
     await using server = await serve({ "anonymous-auth": "false" });
@@ -483,6 +622,34 @@ const effects: Partial<Record<Name, Effect>> = {
     });
     t.equal(server.writes.find(({ key }) => key.includes("/events/"))?.options?.ttlSeconds, 90);
   },
+  "lease-reuse-duration-seconds": async (t) => {
+    const after = async (reuse: string, ...waits: readonly number[]): Promise<number[]> => {
+      await using server = await serve({ "event-ttl": "1h", "lease-reuse-duration-seconds": reuse });
+      const involvedObject = { kind: "Pod", namespace: "default", name: "web" };
+      const path = "/api/v1/namespaces/default/events";
+      await server.ask(`POST ${path}`, { metadata: { name: "e" }, involvedObject, reason: "R" });
+      const found: number[] = [];
+      for (const wait of waits) {
+        await server.clock.advance(wait * 1000);
+        found.push((await server.ask(`GET ${path}/e`)).status);
+      }
+      return found;
+    };
+    t.same(await after("1", 3600, 3), [200, 404], "an event lives as long as others may share its end");
+    t.same(await after("100", 3695, 8), [200, 404]);
+  },
+  "watch-cache": async (t) => {
+    t.ok((await readsOfStore({ "watch-cache": "true" }, PODS)) === 0, "the cache answers");
+    t.ok((await readsOfStore({ "watch-cache": "false" }, PODS)) >= 3, "the store answers");
+  },
+  "watch-cache-sizes": async (t) => {
+    const deployments = "/apis/apps/v1/namespaces/default/deployments";
+    const sizes = { "watch-cache-sizes": "pods#0,deployments.apps#100,replicasets.apps#0" };
+    t.ok((await readsOfStore(sizes, PODS)) >= 3);
+    t.equal(await readsOfStore(sizes, deployments), 0, "a size other than 0 means nothing");
+    t.ok((await readsOfStore(sizes, "/apis/apps/v1/namespaces/default/replicasets")) >= 3);
+    t.equal(await readsOfStore(sizes, "/api/v1/namespaces/default/podtemplates"), 0);
+  },
   "svclet-client-certificate": async (t) => {
     const own = { "svclet-client-certificate": file("user.crt"), "svclet-client-key": file("user.key") };
     await withAgent({ ...external, ...own }, async (server, seen) => {
@@ -558,6 +725,52 @@ const effects: Partial<Record<Name, Effect>> = {
     t.equal((await server.ask("GET /livez")).status, 200);
     t.equal((await server.ask("GET /readyz")).status, 500);
     await server.until("it stops", () => closed);
+  },
+  "shutdown-send-retry-after": async (t) => {
+    const store: { create?: Store["create"] } = {};
+    await using server = await serve({ "shutdown-send-retry-after": "true" }, store);
+    const release = Promise.withResolvers<never>();
+    let begun = false;
+    store.create = () => {
+      begun = true;
+      return release.promise;
+    };
+    const headers = { "content-type": "application/json" };
+    const late = new Promise<number>((resolve) => {
+      const options = { host: "127.0.0.1", port: server.port, path: PODS, method: "POST", headers };
+      const sent = request({ ...options, rejectUnauthorized: false, agent: false }, (response) =>
+        resolve(response.resume().statusCode ?? 0),
+      );
+      sent.end(JSON.stringify(pod("web")));
+    });
+    await server.until("the request is under way", () => begun);
+    const closing = server.running.close();
+    await setTimeout(5);
+    const refused = await fetchStatus(server.port);
+    t.equal(refused.status, 429);
+    t.equal(refused.headers["retry-after"], "5");
+    t.equal(refused.headers.connection, "close");
+    release.reject(new Error("enough"));
+    t.equal(await late, 500, "what had begun is answered");
+    let closed = false;
+    void closing.then(() => {
+      closed = true;
+    });
+    await server.until("it stops", () => closed);
+  },
+  "shutdown-watch-termination-grace-period": async (t) => {
+    await using server = await serve({ "shutdown-watch-termination-grace-period": "10s" });
+    const ended: number[] = [];
+    for (let index = 0; index < 20; index++) {
+      const path = `${PODS}?watch=1`;
+      const sent = request({ host: "127.0.0.1", port: server.port, path, rejectUnauthorized: false, agent: false });
+      sent.on("error", () => {}).end();
+      const response = await new Promise<IncomingMessage>((resolve) => sent.on("response", resolve));
+      response.resume().on("end", () => ended.push(server.clock.monotonic()));
+    }
+    void server.running.close();
+    await server.until("all have ended", () => ended.length === 20);
+    t.ok(ended.at(-1)! - ended[0]! >= 50, "not all at once");
   },
   "embedded-controllers": async (t) => {
     await using server = await serve({ "embedded-controllers": "scheduler" });

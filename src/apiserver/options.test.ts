@@ -16,7 +16,7 @@ t.test("apiServerOptions() of no flags at all is what the specification says", a
     authentication: { anonymous: true, clientCaFile: undefined },
     authorizationModes: ["AlwaysAllow"],
     storage: { url: "level:///var/lib/svc/kvstore", prefix: "/registry", eventTtlMs: 3_600_000 },
-    limits: { requestTimeoutMs: 60_000, minRequestTimeoutMs: 1_800_000, shutdownDelayMs: 0 },
+    limits: { requestTimeoutMs: 60_000, minRequestTimeoutMs: 1_800_000 },
     groupAliases: true,
     garbageCollector: true,
     embeddedControllers: [],

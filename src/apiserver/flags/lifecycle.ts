@@ -25,27 +25,32 @@ export const lifecycleFlags = section("Lifecycle, limits and logging", {
     bool,
     false,
     "During drain, new requests get status 429 with Retry-After and Connection: close.",
+    { effective: true },
   ),
   "shutdown-watch-termination-grace-period": flag(
     duration({ min: 0 }),
     0,
     "Maximum wait for active watches to drain on shutdown.",
+    { effective: true },
   ),
   "enable-priority-and-fairness": flag(
     bool,
     true,
     "Use the queueing, priority-and-fairness handler in place of max-in-flight.",
+    { effective: true },
   ),
   "max-requests-inflight": flag(
     int({ min: 0 }),
     400,
     "Non-mutating in-flight limit; with the next flag summed into the total concurrency limit (must be " +
       "positive) when priority and fairness is on; otherwise 0 disables the limit.",
+    { effective: true },
   ),
   "max-mutating-requests-inflight": flag(
     int({ min: 0 }),
     200,
     "Mutating in-flight limit; summed with --max-requests-inflight as that says.",
+    { effective: true },
   ),
   "request-timeout": flag(duration({ min: 1 }), 60_000, "Default request timeout.", { effective: true }),
   "min-request-timeout": flag(
@@ -58,6 +63,7 @@ export const lifecycleFlags = section("Lifecycle, limits and logging", {
     int({ min: 0 }),
     0,
     "Throttle per user connection for long-running requests; 0 means none.",
+    { effective: true },
   ),
   "emulated-version": flag(
     strings({

@@ -49,6 +49,7 @@ export const servingFlags = section("Serving, network and TLS", {
     [],
     "Certificate and key for other host names; repeatable. Names are domains, with a leading wildcard or " +
       "without, or IPs; without names those of the certificate count. Exact names win over wildcards.",
+    { effective: true },
   ),
   "tls-cipher-suites": flag(suites("strings"), [], "Cipher suites the server offers, comma-separated.", {
     effective: true,
@@ -88,8 +89,11 @@ export const servingFlags = section("Serving, network and TLS", {
     0,
     "Fraction of requests sent an HTTP/2 GOAWAY; range 0 (off) to 0.02; 0.001 suggested start; do not enable " +
       "for a single server or without a load balancer.",
+    { effective: true },
   ),
-  "permit-address-sharing": flag(bool, false, "Bind with SO_REUSEADDR."),
+  "permit-address-sharing": flag(bool, false, "Bind with SO_REUSEADDR. On Linux that is always done.", {
+    effective: true,
+  }),
   "permit-port-sharing": flag(bool, false, "Bind with SO_REUSEPORT.", { effective: true }),
   "debug-socket-path": flag(file, "", "Unix socket path for unauthenticated profiling."),
   profiling: flag(bool, true, "Profiling via host:port/debug/pprof/."),

@@ -1,0 +1,87 @@
+/** Where the server meets the network: its port, what only requests from outside pass, and how it closes. */
+import type { Listener } from "../http/listener.ts";
+import type { Filter, Handler } from "../http/message.ts";
+import { listen } from "../http/server.ts";
+import type { Clock } from "../std/clock.ts";
+import type { Logger } from "../std/log.ts";
+import type { RandomSource } from "../std/random.ts";
+import type { ApiServerConfig } from "./config.ts";
+import type { Readiness } from "./readiness.ts";
+import { servingCertificates } from "./serving-certificate.ts";
+import { shutDown } from "./shutdown.ts";
+import { goaway } from "./stages/goaway.ts";
+import { LongRunning } from "./stages/long-running.ts";
+import { throttle } from "./stages/throttle.ts";
+import { TurnAway } from "./stages/turn-away.ts";
+
+export interface FrontDoorDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random: RandomSource;
+}
+
+export interface Behind {
+  readonly handler: Handler;
+  readonly readiness: Readiness;
+  /** The authorities named to clients that are asked for a certificate. */
+  readonly clientCa: string | undefined;
+}
+
+export interface FrontDoor {
+  readonly address: { readonly host: string; readonly port: number };
+  /** Stops as SIGTERM would; resolves when no connection is left. */
+  close(): Promise<void>;
+}
+
+/** Rejects with one sentence for an operator. */
+export async function openFrontDoor(config: ApiServerConfig, deps: FrontDoorDeps, behind: Behind): Promise<FrontDoor> {
+  const { clock, log, random } = deps;
+  const { bindAddress, serving, limits } = config;
+  const certificates = await servingCertificates(serving, bindAddress, clock, log);
+  const longRunning = new LongRunning(clock);
+  const turnAway = new TurnAway();
+  const fromOutside: readonly Filter[] = [
+    turnAway.filter,
+    goaway(serving.goawayChance, random),
+    throttle(serving.bytesPerSecond, clock),
+    longRunning.filter,
+  ];
+  const tls = {
+    requestCert: true,
+    ca: behind.clientCa,
+    minVersion: serving.minVersion,
+    ciphers: serving.ciphers,
+  };
+  const listener: Listener = await listen({
+    handler: fromOutside.reduceRight<Handler>((next, filter) => filter(next), behind.handler),
+    log: log.child("http"),
+    clock,
+    ...(isEverywhere(bindAddress) ? {} : { host: bindAddress }),
+    port: config.securePort,
+    tls: { ...tls, ...certificates.current },
+    limits: serving.streamsPerConnection > 0 ? { streamsPerConnection: serving.streamsPerConnection } : {},
+    http2: !serving.disableHttp2,
+    sharePort: serving.sharePort,
+  });
+  certificates.follow((next) => listener.reloadTls({ ...tls, ...next }));
+  log.info("Serving securely", { address: `${listener.address}:${listener.port}` });
+  return {
+    address: { host: listener.address, port: listener.port },
+    async close() {
+      await shutDown(config.shutdown, {
+        clock,
+        log,
+        listener,
+        longRunning,
+        turnAway,
+        notReady: () => behind.readiness.stopping(),
+        requestTimeoutMs: limits.requestTimeoutMs,
+      });
+      certificates[Symbol.dispose]();
+    },
+  };
+}
+
+export function isEverywhere(address: string): boolean {
+  return address === "" || address === "0.0.0.0" || address === "::";
+}

@@ -1,0 +1,76 @@
+import t from "tap";
+import { makeRequest } from "../../http/request.ts";
+import { text } from "../../http/respond.ts";
+import type { RequestContext } from "../context.ts";
+import { requestInfo } from "../request-info.ts";
+import { type InFlightLimits, maxInFlight } from "./max-in-flight.ts";
+
+function context(line: string, groups: readonly string[] = []): RequestContext {
+  const [method = "", target = ""] = line.split(" ");
+  const [path = "", query] = target.split("?");
+  const request = makeRequest({ method, path, query });
+  const user = { name: "jo", uid: "", groups, extra: {} };
+  return { request, info: requestInfo(request), user, signal: request.signal, warnings: [] };
+}
+
+/** Requests under way, one after the other; which of them were let in. */
+async function admitted(limits: InFlightLimits, lines: readonly (readonly [string, string?])[]): Promise<string> {
+  const release = Promise.withResolvers<void>();
+  let entered = 0;
+  const stage = maxInFlight(limits)(async () => {
+    entered++;
+    await release.promise;
+    return text(200, "");
+  });
+  const marks: string[] = [];
+  const answers: Promise<{ status: number }>[] = [];
+  for (const [line, group] of lines) {
+    const before = entered;
+    answers.push(stage(context(line, group === undefined ? [] : [group])));
+    await Promise.resolve();
+    marks.push(entered > before ? "+" : "-");
+  }
+  release.resolve();
+  const statuses = (await Promise.all(answers)).map(({ status }) => (status === 200 ? "+" : "-"));
+  if (statuses.join("") !== marks.join("")) throw new Error("who enters is answered");
+  return marks.join("");
+}
+
+const read = ["GET /api/v1/pods"] as const;
+const write = ["POST /api/v1/namespaces/default/pods"] as const;
+const watch = ["GET /api/v1/pods?watch=1"] as const;
+const masterRead = ["GET /api/v1/pods", "system:masters"] as const;
+const masterWrite = ["DELETE /api/v1/nodes/n", "system:masters"] as const;
+const probe = ["GET /readyz"] as const;
+
+t.test("maxInFlight() counts what reads and what changes apart, and lets masters and watches in", async (t) => {
+  const limits = { reading: 2, mutating: 1, shared: false };
+  t.equal(await admitted(limits, [read, read, read, write, write, watch, masterRead, masterWrite, probe]), "++-+-+++-");
+  t.equal(await admitted(limits, [masterRead, read, read]), "++-", "masters take places while there are some");
+  t.equal(await admitted({ ...limits, reading: 0 }, [read, read, read, write, write]), "++++-", "0 is no limit");
+  t.equal(await admitted({ ...limits, mutating: 0 }, [write, write, read, read, read]), "++++-");
+  t.equal(await admitted({ reading: 0, mutating: 0, shared: false }, [write, write, read, read]), "++++");
+});
+
+t.test("maxInFlight() has one limit for both where they are shared, beside masters and probes", async (t) => {
+  const limits = { reading: 2, mutating: 1, shared: true };
+  t.equal(await admitted(limits, [write, write, masterRead, read, read, write, watch, probe]), "++++--++");
+});
+
+t.test("maxInFlight() refuses as Kubernetes does, and gives places back", async (t) => {
+  const release = Promise.withResolvers<void>();
+  let fails = true;
+  const stage = maxInFlight({ reading: 1, mutating: 0, shared: false })(async () => {
+    await release.promise;
+    if (fails) throw new Error("oh");
+    return text(200, "");
+  });
+  const first = stage(context(read[0]));
+  const refused = await stage(context(read[0]));
+  t.match(refused, { status: 429, headers: { "retry-after": "1", "content-type": "text/plain; charset=utf-8" } });
+  t.equal(String(refused.body), "Too many requests, please try again later.\n");
+  release.resolve();
+  await t.rejects(first);
+  fails = false;
+  t.match(await stage(context(read[0])), { status: 200 });
+});

@@ -1,0 +1,157 @@
+/** What only requests from outside the process pass. */
+import t from "tap";
+import type { Filter, Handler, HttpResponse, Peer } from "../../http/message.ts";
+import { makeRequest } from "../../http/request.ts";
+import { bytes, text } from "../../http/respond.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { goaway } from "./goaway.ts";
+import { LongRunning } from "./long-running.ts";
+import { throttle } from "./throttle.ts";
+import { TurnAway } from "./turn-away.ts";
+
+const peer = (protocol: Peer["protocol"]): Peer => ({
+  address: "",
+  port: 1,
+  encrypted: true,
+  certificates: [],
+  protocol,
+});
+const request = (path: string, from: Peer = peer("h2")) => makeRequest({ path, peer: from });
+
+async function* pieces(count: number, size: number, ended = (): void => {}): AsyncGenerator<Uint8Array> {
+  try {
+    for (let index = 0; index < count; index++) yield Buffer.alloc(size);
+  } finally {
+    ended();
+  }
+}
+
+function streamOf(response: HttpResponse): AsyncIterator<Uint8Array> {
+  return (response.body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
+}
+
+t.test("goaway() ends one connection in so many, of HTTP/2 only", async (t) => {
+  const fractions = [0.019, 0.02, 0.001];
+  const random = { bytes: () => new Uint8Array(), fraction: () => fractions.shift() ?? 0 };
+  const handler = goaway(0.02, random)(async () => text(200, "x"));
+  const closes = async (from: Peer) => (await handler(request("/", from))).headers.connection === "close";
+  t.equal(await closes(peer("h2")), true);
+  t.equal(await closes(peer("h2")), false);
+  t.equal(await closes(peer("http/1.1")), false);
+  t.equal(await closes(peer("h2")), true);
+  const never: Handler = async () => text(200, "x");
+  t.equal(goaway(0, random)(never), never);
+});
+
+t.test("throttle() holds the streams of one connection to their rate together, and no other answers", async (t) => {
+  const clock = new FakeClock();
+  const handler = throttle(
+    1000,
+    clock,
+  )(async ({ path }) =>
+    path === "/whole" ? bytes(200, "x", Buffer.alloc(1_000_000)) : bytes(200, "x", pieces(3, 1500)),
+  );
+  const from = peer("h2");
+  const read = async (source: AsyncIterator<Uint8Array>, times: number[]): Promise<void> => {
+    for (let step = await source.next(); step.done !== true; step = await source.next()) {
+      times.push(clock.monotonic());
+    }
+  };
+  const times: number[][] = [[], [], []];
+  const reading = [from, from, peer("h2")].map(async (each, index) =>
+    read(streamOf(await handler(request("/stream", each))), times[index]!),
+  );
+  await clock.advance(20_000);
+  await Promise.all(reading);
+  const both = [...times[0]!, ...times[1]!];
+  t.equal(both.length, 12, "pieces are cut to what a second may take");
+  t.equal(Math.max(...both), 8500, "9000 bytes, of which the last 500 need not be waited for");
+  t.equal(Math.max(...times[2]!), 4000, "another connection has a rate of its own");
+  t.ok((await handler(request("/whole", from))).body instanceof Uint8Array);
+  t.equal(clock.pending, 0);
+});
+
+t.test("LongRunning.end() ends answers in their order, spread over the time that it has", async (t) => {
+  const clock = new FakeClock();
+  const longRunning = new LongRunning(clock);
+  const never = new Promise<never>(() => {});
+  let returned = 0;
+  const silent = (): AsyncIterable<Uint8Array> => ({
+    [Symbol.asyncIterator]: () => ({
+      next: () => never,
+      return: async () => {
+        returned++;
+        return { done: true, value: undefined };
+      },
+    }),
+  });
+  const handler = longRunning.filter(async () => bytes(200, "x", silent()));
+  const ended: number[] = [];
+  for (let index = 0; index < 100; index++) {
+    const stream = streamOf(await handler(request("/watch")));
+    void stream.next().then(({ done }) => done === true && ended.push(index));
+  }
+  const ending = longRunning.end(10_000);
+  await clock.advance(100);
+  t.equal(ended.length, 30, "at least 200 a second");
+  await clock.advance(1000);
+  await ending;
+  t.same(ended, [...ended.keys()], "the first first");
+  t.equal(ended.length, 100);
+  t.equal(returned, 100, "their sources are let go");
+  for (let index = 0; index < 5; index++) await handler(request("/watch"));
+  await longRunning.end(0);
+  t.equal(returned, 105);
+});
+
+t.test("LongRunning hands on what its sources say, their failures too, and forgets what has ended", async (t) => {
+  const longRunning = new LongRunning(new FakeClock());
+  let ended = 0;
+  const answer = (body: AsyncIterable<Uint8Array>) =>
+    longRunning.filter(async () => bytes(200, "x", body))(request("/"));
+  const whole = streamOf(await answer(pieces(2, 1, () => ended++)));
+  t.match(
+    [await whole.next(), await whole.next(), await whole.next()],
+    [{ done: false }, { done: false }, { done: true }],
+  );
+  const left = streamOf(await answer(pieces(2, 1, () => ended++)));
+  await left.next();
+  await left.return?.();
+  t.match(await left.next(), { done: true });
+  const broken = streamOf(
+    await answer(
+      (async function* () {
+        yield* pieces(0, 1);
+        throw new Error("broken");
+      })(),
+    ),
+  );
+  await t.rejects(broken.next(), /broken/);
+  t.equal(ended, 2);
+  await longRunning.end(0);
+});
+
+t.test("TurnAway.begin() sends new requests elsewhere, all but the pages about the server, and waits", async (t) => {
+  const turnAway = new TurnAway();
+  const release = Promise.withResolvers<void>();
+  const filter: Filter = turnAway.filter;
+  const handler = filter(async ({ path }) => {
+    if (path === "/slow") await release.promise;
+    return text(200, "x");
+  });
+  const slow = handler(request("/slow"));
+  let drained = false;
+  const beginning = turnAway.begin().then(() => {
+    drained = true;
+  });
+  const refused = await handler(request("/api/v1/pods"));
+  t.match(refused, { status: 429, headers: { "retry-after": "5", connection: "close" } });
+  t.equal(String(refused.body), "The apiserver is shutting down, please try again later.\n");
+  for (const path of ["/readyz", "/livez/ping", "/healthz", "/metrics"])
+    t.match(await handler(request(path)), { status: 200 });
+  t.equal(drained, false);
+  release.resolve();
+  t.match(await slow, { status: 200 });
+  await beginning;
+  await new TurnAway().begin();
+});

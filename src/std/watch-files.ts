@@ -1,0 +1,71 @@
+/** Hearing of files that change, those included that are replaced by renaming or through a symbolic link. */
+import { type FSWatcher, watch } from "node:fs";
+import { dirname } from "node:path";
+import type { Clock, Timer } from "./clock.ts";
+
+/** A certificate and its key are two files: who hears of one waits for the other. */
+const SETTLE_MS = 100;
+/** Some file systems tell nothing, and a directory may be replaced as a whole. */
+const LOOK_MS = 60_000;
+
+/**
+ * Calls `look` soon after something happened in the directories of the files, and once a minute anyway; `look` finds out
+ * for itself whether what it reads has changed. (Directories, because a watched file is one inode: when `..data` is
+ * exchanged beneath it, nothing happens to it.)
+ */
+export function watchFiles(files: readonly string[], clock: Clock, look: () => void): Disposable {
+  return new Watch(new Set(files.map((file) => dirname(file))), clock, look);
+}
+
+class Watch implements Disposable {
+  readonly #directories: ReadonlySet<string>;
+  readonly #clock: Clock;
+  readonly #look: () => void;
+  #watchers: readonly FSWatcher[];
+  #settle: Timer | undefined;
+  #next: Timer;
+
+  constructor(directories: ReadonlySet<string>, clock: Clock, look: () => void) {
+    this.#directories = directories;
+    this.#clock = clock;
+    this.#look = look;
+    this.#watchers = this.#open();
+    this.#next = this.#later();
+  }
+
+  [Symbol.dispose](): void {
+    this.#next.cancel();
+    this.#settle?.cancel();
+    for (const watcher of this.#watchers) watcher.close();
+    this.#watchers = [];
+  }
+
+  #later(): Timer {
+    return this.#clock.timer(LOOK_MS, () => {
+      for (const watcher of this.#watchers) watcher.close();
+      this.#watchers = this.#open();
+      this.#next = this.#later();
+      this.#look();
+    });
+  }
+
+  #open(): readonly FSWatcher[] {
+    return [...this.#directories].flatMap((directory) => {
+      try {
+        const watcher = watch(directory, { persistent: false }, () => this.#changed());
+        watcher.on("error", () => watcher.close());
+        return [watcher];
+      } catch {
+        // Not there, or no watches left: the next look finds out.
+        return [];
+      }
+    });
+  }
+
+  #changed(): void {
+    this.#settle ??= this.#clock.timer(SETTLE_MS, () => {
+      this.#settle = undefined;
+      this.#look();
+    });
+  }
+}
