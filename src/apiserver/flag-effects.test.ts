@@ -65,7 +65,7 @@ function invoked(settings: Settings) {
 
 interface Answer {
   readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
   // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into
   readonly json: any;
 }

@@ -2,18 +2,10 @@ import { HttpError } from "./http-error.ts";
 import type { HttpRequest } from "./message.ts";
 
 /**
- * The whole body. Throws `HttpError` 413 when it is longer than `limitBytes`, 415 when it is compressed, 400 when the
- * client broke off.
+ * The whole body as it came: a `content-encoding` is not looked at, as in Kubernetes. Throws `HttpError` 413 when it is
+ * longer than `limitBytes`, 400 when the client broke off.
  */
 export async function readBody(request: Pick<HttpRequest, "headers" | "body">, limitBytes: number): Promise<Buffer> {
-  const encoding = request.headers["content-encoding"]?.trim().toLowerCase();
-  if (encoding !== undefined && encoding !== "" && encoding !== "identity") {
-    throw new HttpError(
-      415,
-      "UnsupportedMediaType",
-      `the body of the request was in an unknown format - request bodies are not accepted with content-encoding ${JSON.stringify(encoding)}`,
-    );
-  }
   // Refused before it is read, so that a client which says how much it has is not made to send it.
   if (Number(request.headers["content-length"] ?? 0) > limitBytes) throw tooLarge(limitBytes);
   const pieces: Uint8Array[] = [];

@@ -108,14 +108,17 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 const UNSENDABLE = /[\0-\x08\x0a-\x1f\x7f]/;
 
 /** The handler's headers without those of the connection, with `content-length` where it is known. */
-export function outgoingHeaders(response: HttpResponse): Record<string, string | number> {
-  const headers: Record<string, string | number> = {};
+export function outgoingHeaders(response: HttpResponse): Record<string, string | string[] | number> {
+  const headers: Record<string, string | string[] | number> = {};
   for (const name in response.headers) {
     if (HOP_BY_HOP.has(name)) continue;
     const value = response.headers[name]!;
     // node:http refuses such a value; node:http2 would send what it can of it.
-    if (UNSENDABLE.test(value)) throw new Error(`Cannot send header ${name}: its value has a control character`);
-    headers[name] = value;
+    const values = typeof value === "string" ? [value] : value;
+    if (values.some((one) => UNSENDABLE.test(one))) {
+      throw new Error(`Cannot send header ${name}: its value has a control character`);
+    }
+    headers[name] = typeof value === "string" ? value : [...value];
   }
   if (mayHaveBody(response.status)) {
     const length = bodyLength(response.body);

@@ -16,6 +16,13 @@ import { statusJson } from "./respond.ts";
 import { discard, isStreamed, writeBody } from "./stream.ts";
 import { parseTarget } from "./target.ts";
 
+/** Of what could not be read as a request, the bytes. */
+interface ClientError extends NodeJS.ErrnoException {
+  readonly rawPacket?: Buffer;
+}
+
+const REQUEST_LINE_BYTES_MAX = 8192;
+
 /** A server for sockets that it is given, or for plain connections of its own. */
 export function http1Server(serving: Serving, peerOf: (socket: Duplex) => Peer): Server {
   const { limits } = serving;
@@ -32,7 +39,7 @@ export function http1Server(serving: Serving, peerOf: (socket: Duplex) => Peer):
     serving.flight.enter();
     void exchange(serving, peerOf(incoming.socket), incoming, outgoing).finally(() => serving.flight.leave());
   });
-  server.on("clientError", (error: NodeJS.ErrnoException, socket) => refuse(error, socket));
+  server.on("clientError", (error: ClientError, socket) => refuse(error, socket));
   return server;
 }
 
@@ -126,18 +133,32 @@ function plainHeaders(incoming: IncomingMessage): Headers {
 }
 
 /** Bytes that are no request. The answer is written by hand: there is no request to answer. */
-function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
+function refuse(error: ClientError, socket: Duplex): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();
     return;
   }
+  if (isUnknownMethod(error)) {
+    const { body } = statusJson(405, "MethodNotAllowed", METHOD_NOT_ALLOWED, undefined, {});
+    const headers = "Content-Type: application/json\r\nCache-Control: no-cache, private";
+    end(socket, "405 Method Not Allowed", headers, Buffer.from(body as Uint8Array).toString());
+    return;
+  }
   const [code, words] = refusals[error.code ?? ""] ?? ["400 Bad Request", "the request is malformed"];
-  const body = `${words}\n`;
-  socket.end(
-    `HTTP/1.1 ${code}\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n` +
-      `Content-Length: ${body.length}\r\n\r\n${body}`,
-    () => socket.destroy(),
-  );
+  end(socket, code, "Content-Type: text/plain; charset=utf-8", `${words}\n`);
+}
+
+function end(socket: Duplex, code: string, headers: string, body: string): void {
+  const head = `HTTP/1.1 ${code}\r\nConnection: close\r\n${headers}\r\nContent-Length: ${Buffer.byteLength(body)}`;
+  socket.end(`${head}\r\n\r\n${body}`, () => socket.destroy());
+}
+
+const METHOD_NOT_ALLOWED = "the server does not allow this method on the requested resource";
+
+/** A request all the same, with a method that node:http has never heard of. */
+function isUnknownMethod({ code, rawPacket }: ClientError): boolean {
+  if (code !== "HPE_INVALID_METHOD" || rawPacket === undefined) return false;
+  return /^[A-Z]{1,32} \/\S* HTTP\/1\.[01]\r$/m.test(rawPacket.subarray(0, REQUEST_LINE_BYTES_MAX).toString("latin1"));
 }
 
 const refusals: Readonly<Record<string, readonly [string, string]>> = {

@@ -6,6 +6,9 @@
 /** Header names in lower case. Repeated headers are joined with ", " (cookies with "; "). */
 export type Headers = Readonly<Record<string, string>>;
 
+/** Those of an answer: each of several values is a header of its own. */
+export type AnswerHeaders = Readonly<Record<string, string | readonly string[]>>;
+
 export interface HttpRequest {
   /** Upper case. */
   readonly method: string;
@@ -37,7 +40,7 @@ export interface HttpResponse {
    * `connection: close` ends the connection when its requests have been answered, over HTTP/2 as well (GOAWAY); other
    * headers of connections are not sent.
    */
-  readonly headers: Headers;
+  readonly headers: AnswerHeaders;
   /** Pieces are written in order with backpressure; an async source that throws resets the stream. */
   readonly body: Uint8Array | readonly Uint8Array[] | AsyncIterable<Uint8Array>;
 }

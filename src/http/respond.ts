@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { HttpError } from "./http-error.ts";
-import type { Filter, Headers, HttpResponse } from "./message.ts";
+import type { AnswerHeaders, Filter, HttpResponse } from "./message.ts";
 import { bodyLength, isStreamed } from "./stream.ts";
 
 const gzipAsync = promisify(gzip);
@@ -10,22 +10,33 @@ const gzipAsync = promisify(gzip);
 const GZIP_LEVEL = 1;
 const GZIP_THRESHOLD_BYTES = 128 * 1024;
 
-export function json(status: number, value: unknown, headers?: Headers): HttpResponse {
+export function json(status: number, value: unknown, headers?: AnswerHeaders): HttpResponse {
   return bytes(status, "application/json", Buffer.from(JSON.stringify(value)), headers);
 }
 
 /** `text/plain; charset=utf-8` */
-export function text(status: number, text: string, headers?: Headers): HttpResponse {
+export function text(status: number, text: string, headers?: AnswerHeaders): HttpResponse {
   return bytes(status, "text/plain; charset=utf-8", Buffer.from(text), headers);
 }
 
-export function bytes(status: number, mediaType: string, body: HttpResponse["body"], headers?: Headers): HttpResponse {
+export function bytes(
+  status: number,
+  mediaType: string,
+  body: HttpResponse["body"],
+  headers?: AnswerHeaders,
+): HttpResponse {
   return { status, headers: { "content-type": mediaType, ...headers }, body };
 }
 
 /** A failure in the form every client of the API reads. */
-export function statusJson(code: number, reason: string, message: string, headers?: Headers): HttpResponse {
-  const status = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, code };
+export function statusJson(
+  code: number,
+  reason: string,
+  message: string,
+  headers?: AnswerHeaders,
+  details?: object,
+): HttpResponse {
+  const status = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, details, code };
   return json(code, status, headers);
 }
 
@@ -56,12 +67,7 @@ export function compression(thresholdBytes: number = GZIP_THRESHOLD_BYTES): Filt
   };
 }
 
+/** As in Kubernetes: by its plain name, whatever a client prefers. */
 export function acceptsGzip(header: string | undefined): boolean {
-  if (header === undefined) return false;
-  for (const clause of header.split(",")) {
-    const [coding, ...params] = clause.split(";").map((part) => part.trim().toLowerCase());
-    if (coding !== "gzip" && coding !== "*") continue;
-    return !params.some((param) => /^q=0(\.0*)?$/.test(param));
-  }
-  return false;
+  return header?.split(",").some((clause) => clause.trim() === "gzip") === true;
 }

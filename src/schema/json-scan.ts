@@ -1,32 +1,49 @@
 /**
- * A strict walk over JSON text that keeps nothing: finds the first error with its position, and members named twice
- * with their paths. Slower than `JSON.parse`, and so run only when that failed or members were lost.
+ * A strict walk over JSON text: finds the first error with its position, and members named twice with their paths.
+ * Slower than `JSON.parse`, and so run only when that failed or members were lost.
  */
 import { joinPath } from "./field-path.ts";
+import { goQuoteByte } from "./go-quote.ts";
+import { setMember } from "./plain.ts";
 
 export interface Scan {
-  /** `spec.containers[0].name`, once per repetition, at most `duplicatesMax`. */
-  readonly duplicates: readonly string[];
+  /** In which the values of members that are named twice stand as `Repeated`. */
+  readonly value: unknown;
+  /** `spec.containers[0].name`, once per repetition, at most `duplicatesMax`, with its place among all members. */
+  readonly duplicates: readonly { readonly path: string; readonly place: number }[];
+  /** Where among all members each was named first. */
+  readonly places: ReadonlyMap<string, number>;
+}
+
+/** All values that an object gives to one of its members, as they came. */
+export class Repeated {
+  readonly values: unknown[];
+
+  constructor(first: unknown) {
+    this.values = [first];
+  }
 }
 
 export const duplicatesMax = 100;
 
-/** Throws a `SyntaxError` naming line and column, counted from one. */
-export function scanJson(text: string, depthMax: number): Scan {
+/** Throws a `SyntaxError` naming line and column, counted from one and in bytes. Bytes that are not UTF-8 become U+FFFD. */
+export function scanJson(bytes: Buffer, depthMax: number): Scan {
+  // A character a byte: errors name bytes, as Go does.
+  const text = bytes.toString("latin1");
   const scanner = new Scanner(text, depthMax);
-  scanner.value();
+  const value = scanner.value();
   scanner.space();
   if (scanner.position < text.length) scanner.fail("after top-level value");
-  return { duplicates: scanner.duplicates };
+  return { value, duplicates: scanner.duplicates, places: scanner.places };
 }
 
-const numberShape = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?/y;
-
 class Scanner {
-  readonly duplicates: string[] = [];
+  readonly duplicates: { readonly path: string; readonly place: number }[] = [];
+  readonly places = new Map<string, number>();
   readonly #text: string;
   readonly #depthMax: number;
   readonly #steps: (string | number)[] = [];
+  #members = 0;
   position = 0;
 
   constructor(text: string, depthMax: number) {
@@ -34,25 +51,25 @@ class Scanner {
     this.#depthMax = depthMax;
   }
 
-  value(): void {
+  value(): unknown {
     this.space();
     const start = this.#text[this.position];
-    if (start === "{") this.#object();
-    else if (start === "[") this.#array();
-    else if (start === '"') this.#string();
-    else if (start === "t") this.#word("true");
-    else if (start === "f") this.#word("false");
-    else if (start === "n") this.#word("null");
-    else if (start !== undefined && /[-\d]/.test(start)) this.#number();
-    else this.fail("looking for beginning of value");
+    if (start === "{") return this.#object();
+    if (start === "[") return this.#array();
+    if (start === '"') return this.#string();
+    if (start === "t") return this.#word("true", true);
+    if (start === "f") return this.#word("false", false);
+    if (start === "n") return this.#word("null", null);
+    if (start !== undefined && /[-\d]/.test(start)) return this.#number();
+    return this.fail("looking for beginning of value");
   }
 
   space(): void {
     while (/[ \t\r\n]/.test(this.#text[this.position] ?? "")) this.position++;
   }
 
-  #object(): void {
-    const names = new Set<string>();
+  #object(): unknown {
+    const members: Record<string, unknown> = {};
     this.position++;
     for (let first = true; ; first = false) {
       this.space();
@@ -61,12 +78,13 @@ class Scanner {
       if (next !== '"') this.fail("looking for beginning of object key string");
       const name = this.#string();
       this.#enter(name);
-      if (names.has(name) && this.duplicates.length < duplicatesMax) this.duplicates.push(joinPath(this.#steps));
-      names.add(name);
+      const isRepeated = this.#note(members, name);
       this.space();
       if (this.#text[this.position] !== ":") this.fail("after object key");
       this.position++;
-      this.value();
+      const value = this.value();
+      if (isRepeated) repeat(members, name, value);
+      else setMember(members, name, value);
       this.#steps.pop();
       this.space();
       const after = this.#text[this.position];
@@ -75,15 +93,27 @@ class Scanner {
       this.position++;
     }
     this.position++;
+    return members;
   }
 
-  #array(): void {
+  /** Whether the object has named the member before. */
+  #note(members: Readonly<Record<string, unknown>>, name: string): boolean {
+    const path = joinPath(this.#steps);
+    const place = this.#members++;
+    const isRepeated = Object.hasOwn(members, name);
+    if (!isRepeated) this.places.set(path, place);
+    else if (this.duplicates.length < duplicatesMax) this.duplicates.push({ path, place });
+    return isRepeated;
+  }
+
+  #array(): unknown {
+    const items: unknown[] = [];
     this.position++;
     for (let place = 0; ; place++) {
       this.space();
       if (place === 0 && this.#text[this.position] === "]") break;
       this.#enter(place);
-      this.value();
+      items.push(this.value());
       this.#steps.pop();
       this.space();
       const after = this.#text[this.position];
@@ -92,6 +122,7 @@ class Scanner {
       this.position++;
     }
     this.position++;
+    return items;
   }
 
   #enter(step: string | number): void {
@@ -109,7 +140,8 @@ class Scanner {
       if (code === 0x5c) this.#escape();
     }
     this.position++;
-    return JSON.parse(this.#text.slice(start, this.position)) as string;
+    const quoted = Buffer.from(this.#text.slice(start, this.position), "latin1").toString("utf8");
+    return (JSON.parse(quoted) as string).toWellFormed();
   }
 
   #escape(): void {
@@ -123,40 +155,61 @@ class Scanner {
     }
   }
 
-  #word(word: string): void {
+  #word(word: string, value: boolean | null): boolean | null {
     for (const letter of word) {
       if (this.#text[this.position] !== letter) this.fail(`in literal ${word} (expecting '${letter}')`);
       this.position++;
     }
+    return value;
   }
 
-  #number(): void {
-    numberShape.lastIndex = this.position;
-    const match = numberShape.exec(this.#text);
-    if (match === null) {
+  #number(): number {
+    const start = this.position;
+    if (this.#text[this.position] === "-") this.position++;
+    if (this.#text[this.position] === "0") this.position++;
+    else this.#digits("in numeric literal");
+    if (this.#text[this.position] === ".") {
       this.position++;
-      this.fail("in numeric literal");
+      this.#digits("after decimal point in numeric literal");
     }
-    this.position += match[0].length;
+    if (/[eE]/.test(this.#text[this.position] ?? "")) {
+      this.position++;
+      if (/[-+]/.test(this.#text[this.position] ?? "")) this.position++;
+      this.#digits("in exponent of numeric literal");
+    }
+    return Number(this.#text.slice(start, this.position));
+  }
+
+  /** One or more. */
+  #digits(where: string): void {
+    const start = this.position;
+    while (/\d/.test(this.#text[this.position] ?? "")) this.position++;
+    if (this.position === start) this.fail(where);
   }
 
   fail(where: string): never {
     const before = this.#text.slice(0, this.position);
     const line = before.split("\n").length;
     const column = this.position - before.lastIndexOf("\n");
-    const character = this.#text.codePointAt(this.position);
-    const what =
-      character === undefined
-        ? "unexpected end of JSON input"
-        : `invalid character ${quoted(String.fromCodePoint(character))} ${where}`;
+    const byte = this.#text.charCodeAt(this.position);
+    const what = Number.isNaN(byte)
+      ? "unexpected end of JSON input"
+      : `invalid character ${goQuoteByte(byte)} ${where}`;
     throw new SyntaxError(`${what} (line ${line}, column ${column})`);
   }
 }
 
-export function tooDeep(depthMax: number): SyntaxError {
-  return new SyntaxError(`JSON is nested deeper than ${depthMax} levels`);
+function repeat(members: Record<string, unknown>, name: string, value: unknown): void {
+  const known = members[name];
+  if (known instanceof Repeated) {
+    known.values.push(value);
+    return;
+  }
+  const repeated = new Repeated(known);
+  repeated.values.push(value);
+  setMember(members, name, repeated);
 }
 
-function quoted(character: string): string {
-  return character === "'" ? "'\\''" : `'${JSON.stringify(character).slice(1, -1).replace('\\"', '"')}'`;
+export function tooDeep(depthMax: number): SyntaxError {
+  return new SyntaxError(`JSON is nested deeper than ${depthMax} levels`);
 }

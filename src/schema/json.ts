@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { canonicalJson } from "./canonical-json.ts";
 import { depthMax } from "./decode-walk.ts";
-import { scanJson, tooDeep } from "./json-scan.ts";
+import { type Scan, scanJson, tooDeep } from "./json-scan.ts";
 import { type Member, membersOf } from "./members.ts";
 import type { ListSchema, MapSchema, ObjectSchema, Schema } from "./schema.ts";
 import { textOfSet } from "./shared-sets.ts";
@@ -12,6 +12,8 @@ export interface ParsedJson {
   readonly value: unknown;
   /** Paths of members that an object names more than once; the last one's value counts. */
   readonly duplicates: readonly string[];
+  /** Present where there are duplicates: where they stand, and with all their values. */
+  readonly scan?: Scan;
 }
 
 /**
@@ -26,12 +28,14 @@ export function parseJson(bytes: Uint8Array): ParsedJson {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    scanJson(text, depthMax);
+    scanJson(buffer, depthMax);
     throw error;
   }
   if (LONE.test(text)) value = wellFormed(value);
   // JSON.parse keeps the last of several members of one name: fewer members than colons means that some were lost.
-  return { value, duplicates: membersIn(value) === written ? [] : scanJson(text, depthMax).duplicates };
+  if (membersIn(value) === written) return { value, duplicates: [] };
+  const scan = scanJson(buffer, depthMax);
+  return { value, duplicates: scan.duplicates.map(({ path }) => path), scan };
 }
 
 /** Half of a surrogate pair, or what may be one. */

@@ -4,8 +4,10 @@
  */
 import { dump, EVENT_ID, type Event, getScalarValue, parseEvents, SCALAR_STYLE_PLAIN, YAMLException } from "js-yaml";
 import { joinPath } from "./field-path.ts";
+import { goQuote } from "./go-quote.ts";
 import { isPlainObject, setMember } from "./plain.ts";
 import { resolvePlain, resolveTagged } from "./yaml-scalar.ts";
+import { yamlWords } from "./yaml-words.ts";
 
 export interface YamlDocument {
   /** Null for an empty document. */
@@ -28,10 +30,17 @@ export function parseYaml(text: string): readonly YamlDocument[] {
     events = parseEvents(text, { maxDepth: yamlDepthMax });
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
-    const line = error.mark === undefined || error.mark === null ? "" : `line ${error.mark.line + 1}: `;
-    throw new SyntaxError(`yaml: ${line}${error.reason}`, { cause: error });
+    throw new SyntaxError(yamlWords(error.reason, error.mark?.line ?? 0, text), { cause: error });
   }
   return new Builder(text, events).documents();
+}
+
+/** What a strict reader says of members that are named twice: `line 3: key "a" already set in map`. */
+export function repeatedKeys(document: YamlDocument | undefined): readonly string[] {
+  return (document?.duplicates ?? []).map((path) => {
+    const [name = ""] = /[^.[\]]*\]?$/.exec(path) ?? [];
+    return `line ${document?.line(path) ?? 0}: key ${goQuote(name.replace("]", ""))} already set in map`;
+  });
 }
 
 /** Block style, members in alphabetical order, as Kubernetes' tools write it. */
@@ -115,9 +124,9 @@ class Builder {
   #alias(start: number, end: number): Anchored {
     const name = this.#text.slice(start, end);
     const anchored = this.#anchors.get(name);
-    if (anchored === undefined) throw this.#error(start, `unknown anchor '${name}' referenced`);
+    if (anchored === undefined) throw new SyntaxError(`yaml: unknown anchor '${name}' referenced`);
     this.#aliased += anchored.size;
-    if (this.#aliased > aliasedMax) throw this.#error(start, "document contains excessive aliasing");
+    if (this.#aliased > aliasedMax) throw new SyntaxError("yaml: document contains excessive aliasing");
     return anchored;
   }
 

@@ -98,7 +98,7 @@ const BODY_TYPES = ["application/json", "application/yaml"];
 /** Custom resources have no protobuf form and no strategy for merging. Throws a 415. */
 function checkBody({ info, request }: RequestContext): void {
   const type = parseMediaType(request.headers["content-type"] ?? "")?.type ?? "";
-  if (request.method === "PATCH" && !PATCH_TYPES.includes(type)) throw unsupportedBody(PATCH_TYPES.join(", "));
+  if (request.method === "PATCH" && !PATCH_TYPES.includes(type)) throw unsupportedBody(PATCH_TYPES);
   const whole = (request.method === "POST" || request.method === "PUT") && info.subresource !== "scale";
-  if (whole && type.endsWith(".protobuf")) throw unsupportedBody(BODY_TYPES.join(", "));
+  if (whole && type.endsWith(".protobuf")) throw unsupportedBody(BODY_TYPES);
 }

@@ -5,7 +5,7 @@ import { readBody } from "../../http/body.ts";
 import { type ApplyOptions, apply, type Configuration } from "../../registry/apply.ts";
 import { parseJson } from "../../schema/json.ts";
 import { isPlainObject } from "../../schema/plain.ts";
-import { parseYaml } from "../../schema/yaml.ts";
+import { parseYaml, repeatedKeys } from "../../schema/yaml.ts";
 import type { RequestContext } from "../context.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
@@ -66,8 +66,7 @@ function readConfiguration(bytes: Buffer): Read {
   try {
     // Further documents are not looked at, as in Kubernetes.
     const [document] = parseYaml(bytes.toString("utf8"));
-    const duplicates = (document?.duplicates ?? []).map((path) => duplicate(path, document?.line(path)));
-    return { value: configurationOf(document?.value), duplicates };
+    return { value: configurationOf(document?.value), duplicates: repeatedKeys(document) };
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw badRequest(`error decoding YAML: error converting YAML to JSON: ${error.message}`);
@@ -80,11 +79,6 @@ function configurationOf(value: unknown): Configuration {
   const type = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
   const why = `json: cannot unmarshal ${type} into Go value of type map[string]interface {}`;
   throw badRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${why}`);
-}
-
-function duplicate(path: string, line = 0): string {
-  const [name] = /[^.[\]]*\]?$/.exec(path) ?? [""];
-  return `line ${line}: key ${JSON.stringify(name.replace("]", ""))} already set in map`;
 }
 
 function reportDuplicates(duplicates: readonly string[], validation: FieldValidation, context: RequestContext): void {

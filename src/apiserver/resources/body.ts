@@ -1,72 +1,141 @@
 /** Request bodies: media type, decoding, and what is said about fields nobody knows. */
+import { isUtf8 } from "node:buffer";
 import type { ApiObject } from "../../api/kind.ts";
-import { formatApiVersion, parseApiVersion, svcGroup } from "../../api/scheme.ts";
 import { badRequest, StatusError } from "../../api/status.ts";
 import { readBody } from "../../http/body.ts";
 import { parseMediaType } from "../../http/negotiate.ts";
+import { CborError, decodeCbor } from "../../schema/cbor.ts";
 import { decode } from "../../schema/decode.ts";
 import { decodeEnvelope } from "../../schema/envelope.ts";
-import { parseJson } from "../../schema/json.ts";
+import { goQuote } from "../../schema/go-quote.ts";
+import { type ParsedJson, parseJson } from "../../schema/json.ts";
 import { decodeProtobuf } from "../../schema/protobuf.ts";
-import type { ObjectSchema } from "../../schema/schema.ts";
-import { parseYaml } from "../../schema/yaml.ts";
+import { mergeRepeated } from "../../schema/repeated.ts";
+import { parseYaml, repeatedKeys } from "../../schema/yaml.ts";
 import type { RequestContext } from "../context.ts";
+import { cannotHandle, checkKind, type Expected, type Identity, identityOf, notRegistered } from "./body-identity.ts";
 import type { FieldValidation } from "./query.ts";
+
+export type { Expected } from "./body-identity.ts";
 
 /** As in Kubernetes: more does not fit into the store. */
 export const BODY_BYTES_MAX = 3 * 2 ** 20;
-/** Findings that one answer lists. */
-const FINDINGS_MAX = 100;
 const OPENING_BRACE = 0x7b;
-const BODY_TYPES = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+/** Bytes of a body that an error message quotes. */
+const EXCERPT_BYTES = 30;
+const BODY_TYPES = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
-/** What a body is to be: the kind the path asks for. */
-export interface Expected {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-  readonly schema: ObjectSchema;
-  /** The version named in the body does not matter. */
-  readonly anyVersion?: boolean;
-  /** A version whose bodies are read as this one's. */
-  readonly olderVersion?: string;
+type BodyType = "json" | "yaml" | "protobuf" | "cbor";
+
+/** A body with the media type that it says it has. */
+export interface SentBody {
+  readonly type: BodyType;
+  readonly bytes: Buffer;
 }
 
+/** A body's value before it is anything else. */
 interface Parsed {
   readonly value: unknown;
   readonly duplicates: readonly string[];
+  readonly scan?: ParsedJson["scan"];
+  /** What a strict reader of YAML says of members that are named twice. */
+  readonly repeated?: readonly string[];
 }
 
-/** The object in the body, without kind and apiVersion. Throws 400 or 415. */
+/** Throws 400, 413 or 415. */
+export async function readSent(context: RequestContext, { cbor }: Pick<Expected, "cbor">): Promise<SentBody> {
+  const type = bodyType(context.request.headers["content-type"], cbor === true);
+  return { type, bytes: await readBody(context.request, BODY_BYTES_MAX) };
+}
+
+/** The object in the body, without kind and apiVersion. Throws 400, 413 or 415. */
 export async function readObject<T extends ApiObject>(
   context: RequestContext,
   expected: Expected,
   validation: FieldValidation,
 ): Promise<T> {
-  const bytes = await readBody(context.request, BODY_BYTES_MAX);
-  const type = bodyType(context);
-  if (type === "protobuf") return fromProtobuf<T>(bytes, expected);
-  const parsed = parse(bytes, type, expected);
-  checkIdentity(parsed.value, expected);
-  return decodeObject<T>(parsed, expected, validation, context.warnings);
+  return decodeSent(await readSent(context, expected), expected, validation, context.warnings);
 }
 
-/** Options, which name any API version: that of the resource, of meta, or none. Undefined for an empty body. */
+/** Throws a 400. */
+export function decodeSent<T extends ApiObject>(
+  { type, bytes }: SentBody,
+  expected: Expected,
+  validation: FieldValidation,
+  warnings: string[],
+): T {
+  const unrecognized = (error: unknown): never => {
+    const why = whyUnreadable(error);
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${expected.kind}): ${why} (${excerpt(bytes)})`,
+    );
+  };
+  const read = <R>(reading: () => R): R => {
+    try {
+      return reading();
+    } catch (error) {
+      return unrecognized(error);
+    }
+  };
+  if (type === "protobuf") {
+    const envelope = read(() => envelopeOf(bytes));
+    const identity = read(() => identityOf({ kind: envelope.kind, apiVersion: envelope.apiVersion }, expected));
+    checkKind(identity, expected);
+    return fromProtobuf(envelope.raw, identity, expected);
+  }
+  const parsed = read(() => parse(bytes, type));
+  const identity = read(() => identityOf(parsed.value, expected));
+  checkKind(identity, expected);
+  return decodeObject<T>(parsed, expected, validation, warnings, identity);
+}
+
+/**
+ * Options of a deletion, which name any API version. Undefined for an empty body. Throws a 415, and for a body that
+ * cannot be read a 500, as Kubernetes does.
+ */
 export async function readOptional<T extends ApiObject>(
   context: RequestContext,
   expected: Expected,
 ): Promise<T | undefined> {
+  // Whoever sends nothing need not say what it is.
   const bytes = await readBody(context.request, BODY_BYTES_MAX);
   if (bytes.length === 0) return undefined;
-  const type = bodyType(context);
-  if (type === "protobuf") return fromProtobuf<T>(bytes, { ...expected, anyVersion: true });
-  const parsed = parse(bytes, type, expected);
-  checkIdentity(parsed.value, { ...expected, anyVersion: true });
-  return decodeObject<T>(parsed, expected, "Ignore", context.warnings);
+  const type = bodyType(context.request.headers["content-type"], expected.cbor === true);
+  try {
+    const envelope = type === "protobuf" ? envelopeOf(bytes) : undefined;
+    const parsed = type === "protobuf" ? undefined : parse(bytes, type);
+    const identity = identityOf(envelope ?? parsed?.value, expected);
+    if (identity.kind !== expected.kind) throw new SyntaxError(notRegistered(identity, OPTIONS_SCHEME));
+    if (envelope !== undefined) return fromProtobuf(envelope.raw, identity, expected);
+    return optionsFrom<T>(parsed?.scan === undefined ? parsed?.value : parsed.scan.value, expected);
+  } catch (error) {
+    throw new StatusError(500, "", whyUnreadable(error), { cause: error });
+  }
 }
 
-function bodyType(context: RequestContext): "json" | "yaml" | "protobuf" {
-  const header = context.request.headers["content-type"];
+/** Where Kubernetes keeps its options; clients read it in its messages. */
+const OPTIONS_SCHEME = "pkg/apis/meta/internalversion/scheme/register.go:27";
+
+function optionsFrom<T>(value: unknown, expected: Expected): T {
+  const merged = mergeRepeated(expected.schema, value);
+  const { value: decoded, errors } = decode(expected.schema, merged ?? {}, { unknownFields: "drop" });
+  if (errors[0] !== undefined) throw new SyntaxError(errors[0].message);
+  return withoutIdentity(decoded as ApiObject) as T;
+}
+
+/** A patched value's kind. Throws a 400 when it is another than expected. */
+export function checkIdentity(value: unknown, expected: Expected): void {
+  const own = { kind: expected.kind, group: expected.group, version: expected.version };
+  let identity: Identity;
+  try {
+    identity = identityOf(value, expected);
+  } catch (error) {
+    throw cannotHandle(own, expected, whyUnreadable(error));
+  }
+  checkKind(identity, expected);
+}
+
+function bodyType(header: string | undefined, cbor: boolean): BodyType {
   switch (header === undefined || header === "" ? "application/json" : parseMediaType(header)?.type) {
     case "application/json":
       return "json";
@@ -75,29 +144,46 @@ function bodyType(context: RequestContext): "json" | "yaml" | "protobuf" {
     case "application/vnd.kubernetes.protobuf":
     case "application/vnd.svc.protobuf":
       return "protobuf";
-    default:
+    case "application/cbor":
+      if (cbor) return "cbor";
       throw unsupportedBody(BODY_TYPES);
+    default:
+      throw unsupportedBody(cbor ? [...BODY_TYPES, "application/cbor"] : BODY_TYPES);
   }
 }
 
-export function unsupportedBody(accepted: string): StatusError {
-  const message = `the body of the request was in an unknown format - accepted media types include: ${accepted}`;
+export function unsupportedBody(accepted: readonly string[]): StatusError {
+  const types = accepted.join(", ");
+  const message = `the body of the request was in an unknown format - accepted media types include: ${types}`;
   return new StatusError(415, "UnsupportedMediaType", message);
 }
 
-function parse(bytes: Buffer, type: "json" | "yaml", expected: Expected): Parsed {
-  try {
-    if (type === "json") return parseJson(bytes);
-    // Further documents are not looked at, as in Kubernetes.
-    const [document] = parseYaml(bytes.toString("utf8"));
-    return { value: document?.value, duplicates: document?.duplicates ?? [] };
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    const why = type === "yaml" ? error.message : `couldn't get version/kind; json parse error: ${goSyntax(error)}`;
-    throw badRequest(
-      `the object provided is unrecognized (must be of type ${expected.kind}): ${why} (${excerpt(bytes)})`,
-    );
+function parse(bytes: Buffer, type: Exclude<BodyType, "protobuf">): Parsed {
+  switch (type) {
+    case "cbor":
+      return { value: decodeCbor(bytes), duplicates: [] };
+    case "yaml": {
+      if (!isUtf8(bytes)) throw new SyntaxError("yaml: invalid leading UTF-8 octet");
+      // Further documents are not looked at, as in Kubernetes.
+      const [document] = parseYaml(bytes.toString("utf8"));
+      return { value: document?.value, duplicates: [], repeated: repeatedKeys(document) };
+    }
+    case "json":
+      try {
+        return parseJson(bytes);
+      } catch (error) {
+        if (!(error instanceof SyntaxError)) throw error;
+        throw new SyntaxError(`couldn't get version/kind; json parse error: ${goSyntax(error)}`, { cause: error });
+      }
+    default:
+      return type satisfies never;
   }
+}
+
+function whyUnreadable(error: unknown): string {
+  if (error instanceof SyntaxError || error instanceof CborError || error instanceof StatusError) return error.message;
+  if (error instanceof Error && error.name === "ProtobufError") return error.message;
+  throw error;
 }
 
 /** Go says what is wrong but not where. */
@@ -108,28 +194,8 @@ export function goSyntax(error: SyntaxError): string {
 /** The start of a body, as error messages quote it: as text where it looks like JSON, else in hex. */
 function excerpt(bytes: Buffer): string {
   if (bytes.length === 0) return "<empty>";
-  const start = bytes.subarray(0, 30).toString(bytes[0] === OPENING_BRACE ? "utf8" : "hex");
-  return bytes.length > 30 ? `${start} ...` : start;
-}
-
-/** A body may leave its identity to the path, but not contradict it. */
-export function checkIdentity(value: unknown, expected: Expected): void {
-  const { kind, apiVersion } = (value ?? {}) as { readonly kind?: unknown; readonly apiVersion?: unknown };
-  const version = formatApiVersion(expected.group, expected.version);
-  if (typeof kind === "string" && kind !== "" && kind !== expected.kind) {
-    const found = typeof apiVersion === "string" && apiVersion !== "" ? apiVersion : version;
-    throw badRequest(
-      `${kind} in version ${JSON.stringify(found)} cannot be handled as a ${expected.kind}: it is of another kind`,
-    );
-  }
-  if (expected.anyVersion === true || typeof apiVersion !== "string" || apiVersion === "") return;
-  const named = parseApiVersion(apiVersion);
-  if (named !== undefined && svcGroup(named.group) === svcGroup(expected.group)) {
-    if (named.version === expected.version || named.version === expected.olderVersion) return;
-  }
-  const what = `${expected.kind} in version ${JSON.stringify(named?.version ?? apiVersion)}`;
-  const why = `no kind ${JSON.stringify(expected.kind)} is registered for version ${JSON.stringify(apiVersion)}`;
-  throw badRequest(`${what} cannot be handled as a ${expected.kind}: ${why}`);
+  const start = bytes.subarray(0, EXCERPT_BYTES).toString(bytes[0] === OPENING_BRACE ? "utf8" : "hex");
+  return bytes.length > EXCERPT_BYTES ? `${start} ...` : start;
 }
 
 export function decodeObject<T>(
@@ -137,23 +203,48 @@ export function decodeObject<T>(
   expected: Expected,
   validation: FieldValidation,
   warnings: string[],
+  identity: Identity = expected,
 ): T {
-  const what = `${expected.kind} in version ${JSON.stringify(expected.version)} cannot be handled as a ${expected.kind}`;
+  const merged = parsed.scan === undefined ? parsed.value : mergeRepeated(expected.schema, parsed.scan.value);
   const unknownFields = validation === "Ignore" ? "drop" : "report";
-  const { value, unknown, errors } = decode(expected.schema, parsed.value ?? {}, { unknownFields });
+  const { value, unknown, errors } = decode(expected.schema, merged ?? {}, { unknownFields });
   const error = errors[0];
-  if (error !== undefined) throw badRequest(`${what}: ${error.message}`);
+  if (error !== undefined) throw cannotHandle(identity, expected, error.message);
   if (validation !== "Ignore") {
-    const findings = [
-      ...unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
-      ...parsed.duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
-    ].slice(0, FINDINGS_MAX);
-    if (findings.length > 0 && validation === "Strict") {
-      throw badRequest(`${what}: strict decoding error: ${findings.join(", ")}`);
+    const { repeated = [] } = parsed;
+    const findings = findingsOf(parsed, unknown);
+    if (validation === "Strict" && (findings.length > 0 || repeated.length > 0)) {
+      const lines = repeated.map((line) => `\n  ${line}`).join("");
+      const all = repeated.length === 0 ? findings : [`yaml: unmarshal errors:${lines}`, ...findings];
+      throw cannotHandle(identity, expected, `strict decoding error: ${all.join(", ")}`);
     }
-    warnings.push(...findings);
+    warnings.push(...repeated, ...findings);
   }
-  return resetting(parsed.value, withoutIdentity(value as ApiObject)) as T;
+  return resetting(merged, withoutIdentity(value as ApiObject)) as T;
+}
+
+/** Members that nobody knows and members named twice, in the order in which the body has them. */
+function findingsOf({ duplicates, scan }: Parsed, unknown: readonly string[]): readonly string[] {
+  const unknownText = (path: string): string => `unknown field ${goQuote(path)}`;
+  const duplicateText = (path: string): string => `duplicate field ${goQuote(path)}`;
+  if (scan === undefined) return [...new Set([...duplicates.map(duplicateText), ...unknown.map(unknownText)])];
+  const strangers = new Set(unknown);
+  const findings = [
+    ...unknown.map((path) => ({ text: unknownText(path), place: scan.places.get(path) ?? 0 })),
+    ...scan.duplicates
+      // What is in a member that nobody knows is not looked at.
+      .filter(({ path }) => !isWithin(path, strangers))
+      .map(({ path, place }) => ({ text: duplicateText(path), place })),
+  ];
+  return [...new Set(findings.sort((a, b) => a.place - b.place).map(({ text }) => text))];
+}
+
+function isWithin(path: string, members: ReadonlySet<string>): boolean {
+  for (let end = path.length; end > 0; end--) {
+    const isEnd = end === path.length || path[end] === "." || path[end] === "[";
+    if (isEnd && members.has(path.slice(0, end))) return true;
+  }
+  return false;
 }
 
 /** An empty list of managers is not the same as none: it asks that they be forgotten. */
@@ -164,18 +255,18 @@ function resetting(sent: unknown, object: ApiObject): ApiObject {
   return { ...object, metadata: { ...object.metadata, managedFields: [] } };
 }
 
-function fromProtobuf<T extends ApiObject>(bytes: Buffer, expected: Expected): T {
-  const unrecognized = (why: string): StatusError =>
-    badRequest(`the object provided is unrecognized (must be of type ${expected.kind}): ${why}`);
-  if (bytes.length === 0) throw unrecognized("empty data (<empty>)");
+function envelopeOf(bytes: Buffer): ReturnType<typeof decodeEnvelope> {
+  if (bytes.length === 0) throw new SyntaxError("empty data");
+  const envelope = decodeEnvelope(bytes);
+  if (bytes.length === 4) throw new SyntaxError("empty body");
+  return envelope;
+}
+
+function fromProtobuf<T>(raw: Uint8Array, identity: Identity, expected: Expected): T {
   try {
-    const envelope = decodeEnvelope(bytes);
-    checkIdentity(envelope, expected);
-    return withoutIdentity(decodeProtobuf(expected.schema, envelope.raw) as ApiObject) as T;
+    return withoutIdentity(decodeProtobuf(expected.schema, raw) as ApiObject) as T;
   } catch (error) {
-    if (error instanceof StatusError) throw error;
-    const why = error instanceof Error ? error.message : String(error);
-    throw unrecognized(`${why} (${excerpt(bytes)})`);
+    throw cannotHandle(identity, expected, whyUnreadable(error));
   }
 }
 

@@ -1,5 +1,6 @@
 /** What a route points at, and what its handlers are given. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
+import type { Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import type { Admit } from "../../registry/create.ts";
 import type { Confirm, Registry, Scope } from "../../registry/registry.ts";
@@ -22,6 +23,10 @@ export interface Target<T extends ApiObject = ApiObject> {
 }
 
 export interface ResourceSettings {
+  /** All the kinds there are. */
+  readonly scheme: Scheme;
+  /** The `CBORServingAndStorage` feature gate. */
+  readonly cbor: boolean;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly minWatchMs: number;
@@ -55,8 +60,9 @@ export function scopeOf(target: Target, context: RequestContext, params: Readonl
   };
 }
 
-export function expectedOf({ kind, group }: Target): Expected {
-  return { group, version: kind.version, kind: kind.kind, schema: kind.schema };
+export function expectedOf({ kind, group, settings }: Target): Expected {
+  const { scheme, cbor } = settings;
+  return { group, version: kind.version, kind: kind.kind, schema: kind.schema, custom: kind.custom, scheme, cbor };
 }
 
 export function answeringOf(target: Target, context: RequestContext, shape: "object" | "list" | "watch"): Answering {

@@ -2,9 +2,7 @@ import type { Handler, HttpResponse } from "../../http/message.ts";
 import { type RandomSource, uuid } from "../../std/random.ts";
 import type { Respond } from "../context.ts";
 import { requestInfo } from "../request-info.ts";
-
-/** More would make the answer's headers larger than clients accept. */
-const WARNINGS_BYTES_MAX = 4096;
+import { warningHeaders } from "../warning-headers.ts";
 
 /** Turns an HTTP request into a context, and gives every answer the headers that all answers have. */
 export function receive(next: Respond, random: RandomSource): Handler {
@@ -25,23 +23,11 @@ export function receive(next: Respond, random: RandomSource): Handler {
 }
 
 function withHeaders(response: HttpResponse, warnings: readonly string[], auditId: string): HttpResponse {
-  const headers: Record<string, string> = {
+  const headers: Record<string, string | readonly string[]> = {
     "audit-id": auditId,
     "cache-control": "no-cache, private",
     ...response.headers,
   };
-  if (warnings.length > 0) headers.warning = warningHeader(warnings);
+  if (warnings.length > 0) headers.warning = warningHeaders(warnings);
   return { ...response, headers };
-}
-
-/** RFC 7234: `299 - "text"`, each warning once. */
-function warningHeader(warnings: readonly string[]): string {
-  let header = "";
-  for (const warning of new Set(warnings)) {
-    const text = `299 - "${warning.replace(/[\\"]/g, "\\$&").replace(/[^\x20-\x7e]/g, "?")}"`;
-    const longer = header === "" ? text : `${header}, ${text}`;
-    if (longer.length > WARNINGS_BYTES_MAX) break;
-    header = longer;
-  }
-  return header;
 }

@@ -1,0 +1,19 @@
+import t from "tap";
+import { warningHeaders } from "./warning-headers.ts";
+
+t.test("warningHeaders() says each text once, quoted, in its order", async (t) => {
+  t.same(warningHeaders(['unknown field "b"', "a\\c", 'unknown field "b"', ""]), [
+    '299 - "unknown field \\"b\\""',
+    '299 - "a\\\\c"',
+  ]);
+  t.same(warningHeaders(["line\nbreak", "fine"]), ['299 - "fine"']);
+  t.same(warningHeaders(["ü"]), ['299 - "Ã¼"'], "the bytes of UTF-8");
+});
+
+t.test("warningHeaders() cuts texts when they are too much together, and leaves out what comes after", async (t) => {
+  const long = (n: number): string => `${n}`.padEnd(300, "x");
+  t.equal(warningHeaders([long(1)])[0]?.length, 300 + '299 - ""'.length);
+  const many = warningHeaders(Array.from({ length: 100 }, (_, n) => long(n)));
+  t.equal(many.length, 16);
+  t.equal(many[0]?.length, 256 + '299 - ""'.length);
+});

@@ -1,0 +1,40 @@
+/** Warnings as headers (RFC 7234): `299 - "unknown field \"spec.foo\""`. */
+
+/** When all texts together are longer, each is cut, and no more are begun behind it. */
+const ALL_CHARACTERS_MAX = 4096;
+const CUT_CHARACTERS_MAX = 256;
+
+/** The values of the `Warning` headers, each text once. Texts with control characters cannot be sent. */
+export function warningHeaders(warnings: readonly string[]): readonly string[] {
+  const texts = [...new Set(warnings)].filter((text) => text !== "");
+  const all = texts.reduce((sum, text) => sum + lengthOf(text), 0);
+  return (all <= ALL_CHARACTERS_MAX ? texts : cut(texts)).filter(isSendable).map(headerOf);
+}
+
+function cut(texts: readonly string[]): readonly string[] {
+  const kept: string[] = [];
+  let written = 0;
+  for (const text of texts) {
+    if (written >= ALL_CHARACTERS_MAX) break;
+    const short = lengthOf(text) <= CUT_CHARACTERS_MAX ? text : [...text].slice(0, CUT_CHARACTERS_MAX).join("");
+    kept.push(short);
+    written += lengthOf(short);
+  }
+  return kept;
+}
+
+function lengthOf(text: string): number {
+  let characters = 0;
+  for (const _ of text) characters++;
+  return characters;
+}
+
+function isSendable(text: string): boolean {
+  return !/[\p{Cc}]/u.test(text);
+}
+
+function headerOf(text: string): string {
+  const quoted = text.toWellFormed().replace(/[\\"]/g, "\\$&");
+  // Headers are bytes, which Node takes as characters of Latin-1.
+  return `299 - "${Buffer.from(quoted, "utf8").toString("latin1")}"`;
+}

@@ -1,0 +1,68 @@
+/** What is wrong with a YAML text in the words of Go's reader, which Kubernetes' users know. */
+
+interface Words {
+  readonly text: string;
+  /** Found while characters were being read; Go counts the lines of such errors from one, those of others from zero. */
+  readonly scanning: boolean;
+}
+
+const scanning = (text: string): Words => ({ text, scanning: true });
+const parsing = (text: string): Words => ({ text, scanning: false });
+
+const WORDS: Readonly<Record<string, Words>> = {
+  "bad indentation of a mapping entry": scanning("mapping values are not allowed in this context"),
+  "can not read a block mapping entry; a multiline key may not be an implicit key":
+    scanning("could not find expected ':'"),
+  "expected ':' after a mapping key": scanning("could not find expected ':'"),
+  "bad indentation of a sequence entry": parsing("did not find expected '-' indicator"),
+  "end of the stream or a document separator is expected": parsing("did not find expected <document start>"),
+  "missed comma between flow collection entries": parsing("did not find expected ',' or ']'"),
+  "unexpected end of the stream within a flow collection": parsing("did not find expected ',' or ']'"),
+  "expected the node content, but found ','": parsing("did not find expected node content"),
+  "unexpected end of the stream within a double quoted scalar": scanning("found unexpected end of stream"),
+  "unexpected end of the stream within a single quoted scalar": scanning("found unexpected end of stream"),
+  "unexpected end of the document within a double quoted scalar": scanning("found unexpected document indicator"),
+  "unexpected end of the document within a single quoted scalar": scanning("found unexpected document indicator"),
+  "unknown escape sequence": scanning("found unknown escape character"),
+  "expected hexadecimal character": scanning("did not find expected hexdecimal number"),
+  "name of an alias node must contain at least one character": scanning(
+    "did not find expected alphabetic or numeric character",
+  ),
+  "name of an anchor node must contain at least one character": scanning(
+    "did not find expected alphabetic or numeric character",
+  ),
+  "duplication of %YAML directive": parsing("found duplicate %YAML directive"),
+  "unacceptable YAML version of the document": parsing("found incompatible YAML document"),
+};
+
+/** Found before any line is known. */
+const UNREADABLE: ReadonlySet<string> = new Set([
+  "the stream contains non-printable characters",
+  "null byte is not allowed in input",
+]);
+
+/** `yaml: line 3: could not find expected ':'`; `line` is counted from zero. */
+export function yamlWords(reason: string, line: number, text: string): string {
+  if (UNREADABLE.has(reason)) return "yaml: control characters are not allowed";
+  const { text: words, scanning: fromOne } = reason.startsWith("tab characters")
+    ? tabWords(text, line)
+    : wordsOf(reason);
+  // Go does not name the first line.
+  return line === 0 ? `yaml: ${words}` : `yaml: line ${fromOne ? line + 1 : line}: ${words}`;
+}
+
+function wordsOf(reason: string): Words {
+  return WORDS[reason] ?? scanning(reason);
+}
+
+/** A tab before what may go on with the plain text of the line above, or one where something new must start. */
+function tabWords(text: string, line: number): Words {
+  const above = text
+    .split("\n")
+    .slice(0, line)
+    .findLast((one) => one.trim() !== "");
+  const isGoingOn = above !== undefined && !/[:\-"'\]}]$/.test(above.trim());
+  return scanning(
+    isGoingOn ? "found a tab character that violates indentation" : "found character that cannot start any token",
+  );
+}
