@@ -34,6 +34,8 @@ export interface Kind<T extends ApiObject = ApiObject> {
   rowConditions?(object: T): readonly RowCondition[];
   /** Field selectors this kind answers besides `metadata.name` and `metadata.namespace`: label → value in an object. */
   readonly selectableFields: Readonly<Record<string, FieldValue<T>>>;
+  /** What is said to who asks for another field, where it is not what most kinds say. */
+  readonly unselectable?: (field: string) => string;
   readonly strategy: Strategy<T>;
   /**
    * What the name must look like; a lower-case DNS subdomain when absent. Returns what is wrong, in Kubernetes' words.

@@ -4,6 +4,7 @@ import { configMapKind } from "../api/core/config-map-kind.ts";
 import { eventKind } from "../api/core/event-kind.ts";
 import { podKind } from "../api/core/pod-kind.ts";
 import { create } from "./create.ts";
+import { remove } from "./delete.ts";
 import { fixture, refusal } from "./fixture.ts";
 import { get } from "./get.ts";
 
@@ -36,6 +37,28 @@ t.test("create() makes names from generateName, and takes a name that is given",
   t.equal(long.metadata?.name?.length, 63);
   const given = await create(maps, f.scope(), { metadata: { generateName: "gen-", name: "given" } });
   t.equal(given.metadata?.name, "given");
+});
+
+t.test("create() says when no generated name was free", async (t) => {
+  const unlucky = { bytes: (count: number) => Buffer.alloc(count, 7), fraction: () => 0.5 };
+  await using f = fixture({ random: unlucky });
+  const maps = f.registries.of(configMapKind);
+  const taken = (await create(maps, f.scope(), { metadata: { generateName: "gen-" } })).metadata?.name;
+  const status = await refusal(create(maps, f.scope(), { metadata: { generateName: "gen-" } }));
+  t.match(status, { code: 409, reason: "AlreadyExists", details: { name: taken, retryAfterSeconds: 1 } });
+  const why = "the server was not able to generate a unique name for the object";
+  t.equal(status.message, `configmaps "${taken}" already exists, ${why}`);
+});
+
+t.test("create() says of a taken name whose object is on its way out that it is", async (t) => {
+  await using f = fixture();
+  const maps = f.registries.of(configMapKind);
+  await create(maps, f.scope(), { metadata: { name: "a", finalizers: ["x.io/wait"] } });
+  const plain = await refusal(create(maps, f.scope(), { metadata: { name: "a" } }));
+  t.equal(plain.message, 'configmaps "a" already exists');
+  await remove(maps, f.scope(), "a");
+  const leaving = await refusal(create(maps, f.scope(), { metadata: { name: "a" } }));
+  t.equal(leaving.message, 'object is being deleted: configmaps "a" already exists');
 });
 
 t.test("create() refuses what cannot be, in Kubernetes' words", async (t) => {

@@ -54,10 +54,30 @@ async function createAny<T extends ApiObject>(
         return await store(registry, scope, object, metadataOf(object).name ?? "", options);
       });
     } catch (error) {
-      const taken = error instanceof StatusError && error.status.reason === "AlreadyExists";
-      if (!taken || metadataOf(sent).name || attempt === GENERATE_ATTEMPTS) throw error;
+      if (!(error instanceof StatusError) || error.status.reason !== "AlreadyExists") throw error;
+      if (metadataOf(sent).name) throw await whyTaken(registry, scope, error);
+      if (attempt === GENERATE_ATTEMPTS) throw noNameLeft(error);
     }
   }
+}
+
+/** Whoever waits for an object to be gone is told that it is on its way. */
+async function whyTaken<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  error: StatusError,
+): Promise<StatusError> {
+  const { code, reason = "", message = "", details = {} } = error.status;
+  const present = await registry.objects.get(registry.key(scope, details.name ?? ""));
+  if (present === undefined || metadataOf(present).deletionTimestamp === undefined) return error;
+  return new StatusError(code, reason, `object is being deleted: ${message}`, { details });
+}
+
+/** Another try may have more luck: the names are random. */
+function noNameLeft({ status }: StatusError): StatusError {
+  const why = "the server was not able to generate a unique name for the object";
+  const details = { ...status.details, retryAfterSeconds: 1 };
+  return new StatusError(409, "AlreadyExists", `${status.message}, ${why}`, { details });
 }
 
 async function prepared<T extends ApiObject>(

@@ -59,9 +59,9 @@ export async function removeObject<T extends ApiObject>(
           ? current
           : await registry.objects.guaranteedUpdate(key, unlessChanged(current, step.object), { subject });
       if (!step.gone) return { object: marked, gone: false };
-      await registry.objects.delete(key, { subject, check: unlessChanged(marked, undefined) });
-      await registry.allocator?.release(scope, marked);
-      return { object: marked, gone: true };
+      const gone = await registry.objects.delete(key, { subject, check: unlessChanged(marked, undefined) });
+      await registry.allocator?.release(scope, gone);
+      return { object: gone, gone: true };
     } catch (error) {
       if (!(error instanceof Changed)) throw error;
       const next = await registry.objects.get(key);

@@ -1,5 +1,6 @@
 import type { ApiObject, Part } from "../api/kind.ts";
 import { badRequest, conflict, notFound, StatusError } from "../api/status.ts";
+import { preconditionFailed } from "../storage/object-store.ts";
 import { change, type Next } from "./change.ts";
 import { type CreateOptions, create } from "./create.ts";
 import { tracked, withOldTimes } from "./field-tracking.ts";
@@ -46,7 +47,7 @@ export async function update<T extends ApiObject>(
   } catch (error) {
     if (!isNotFound(error)) throw error;
     // Whoever names the object it means hears that it is not that one, as of any other.
-    if (uid) throw conflict(registry.subject(scope, name), uidDiffers(uid));
+    if (uid) throw conflict(registry.subject(scope, name), uidDiffers(registry.key(scope, name), uid));
     if (part !== undefined || strategy.allowCreateOnUpdate !== true) throw error;
     if (resourceVersion) throw notFound(registry.subject(scope, name));
     return { object: await create(registry, scope, object, creating(options)), created: true };
@@ -73,8 +74,8 @@ export function named<T extends ApiObject>(object: T, name: string): T {
   throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
 }
 
-function uidDiffers(uid: string): string {
-  return `Precondition failed: UID in precondition: ${uid}, UID in object meta: `;
+function uidDiffers(key: string, uid: string): string {
+  return preconditionFailed(key, `UID in precondition: ${uid}, UID in object meta: `);
 }
 
 function isNotFound(error: unknown): boolean {

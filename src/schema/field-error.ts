@@ -83,7 +83,8 @@ export function invalidMap(
   return { type: "FieldValueInvalid", field, badValue: bare(mapText(texts)), detail };
 }
 
-function mapText(texts: Readonly<Record<string, string>> | undefined): string {
+/** As Go prints it: `map[string]string{"app":"web"}`. */
+export function mapText(texts: Readonly<Record<string, string>> | undefined): string {
   if (texts === undefined) return "map[string]string(nil)";
   const members = Object.entries(texts).sort(([a], [b]) => (a < b ? -1 : 1));
   return `map[string]string{${members.map(([k, v]) => `${JSON.stringify(k)}:${JSON.stringify(v)}`).join(", ")}}`;

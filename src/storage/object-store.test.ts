@@ -210,7 +210,8 @@ t.test("ObjectStore checks preconditions", async (t) => {
       code: 409,
       reason: "Conflict",
       message:
-        'Operation cannot be fulfilled on widgets.test.svc.io "a": Precondition failed: ' +
+        'Operation cannot be fulfilled on widgets.test.svc.io "a": StorageError: invalid object, Code: 4, Key: /registry/widgets/default/a, ' +
+        "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: " +
         "UID in precondition: other, UID in object meta: uid-a",
     }),
   );

@@ -178,8 +178,8 @@ export class ObjectStore<T extends ApiObject> {
     const { uid, resourceVersion } = options.preconditions ?? {};
     const actual = object.metadata;
     const fail = (what: string, wanted: string, found: string | undefined): never => {
-      const why = `Precondition failed: ${what} in precondition: ${wanted}, ${what} in object meta: ${found ?? ""}`;
-      throw conflict(this.#subject(key, options), why);
+      const why = `${what} in precondition: ${wanted}, ${what} in object meta: ${found ?? ""}`;
+      throw conflict(this.#subject(key, options), preconditionFailed(key, why));
     };
     if (uid !== undefined && uid !== actual?.uid) fail("UID", uid, actual?.uid);
     if (resourceVersion !== undefined && resourceVersion !== actual?.resourceVersion) {
@@ -190,6 +190,12 @@ export class ObjectStore<T extends ApiObject> {
   #subject(key: string, options: Pick<ObjectWriteOptions, "subject">): Subject {
     return options.subject ?? { group: this.kind.group, resource: this.kind.plural, name: this.#keys.nameOf(key) };
   }
+}
+
+/** As Kubernetes' storage words it. */
+export function preconditionFailed(key: string, why: string): string {
+  const error = `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0`;
+  return `${error}, AdditionalErrorMsg: Precondition failed: ${why}`;
 }
 
 /** The object as of a revision; frozen, since caches and callers share it. */

@@ -4,7 +4,7 @@ import { ageColumn, column, integerColumn, nameColumn, wideColumn } from "../col
 import { podTemplateSpec } from "../core/pod-template.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { neverDecremented, nonNegativeMembers } from "../meta/bounds.ts";
-import { validateImmutableField } from "../meta/immutable.ts";
+import { validateImmutableSelector } from "../meta/immutable.ts";
 import { amountOf, atMostHundredPercent, validateIntOrPercent } from "../meta/int-or-percent.ts";
 import { labelSelectorText, labelsText } from "../meta/selector-text.ts";
 import { statusSubresource } from "../strategy.ts";
@@ -145,8 +145,7 @@ const strategy: Strategy<DaemonSet> = {
     withTemplateGeneration(prepareForCreate(object), Math.max(1, templateGeneration(object))),
   prepareForUpdate: prepareUpdate,
   validate: (object, previous) => (object.spec === undefined ? [] : validateSpec(object.spec, previous?.spec)),
-  validateUpdate: (next, previous) =>
-    validateImmutableField(next.spec?.selector, previous.spec?.selector, "spec.selector"),
+  validateUpdate: (next, previous) => validateImmutableSelector(next.spec?.selector, previous.spec?.selector),
   warnings: controllerWarnings,
 };
 

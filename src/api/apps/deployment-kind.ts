@@ -5,7 +5,7 @@ import { scaleSubresource } from "../autoscaling/scale-kind.ts";
 import { ageColumn, column, nameColumn, wideColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { neverDecremented, nonNegative, nonNegativeMembers } from "../meta/bounds.ts";
-import { validateImmutableField } from "../meta/immutable.ts";
+import { validateImmutableSelector } from "../meta/immutable.ts";
 import { amountOf, atMostHundredPercent, validateIntOrPercent } from "../meta/int-or-percent.ts";
 import { labelSelectorText } from "../meta/selector-text.ts";
 import { keepStatus, nextGeneration, onlyStatus, statusSubresource } from "../strategy.ts";
@@ -152,8 +152,7 @@ const strategy: Strategy<Deployment> = {
   prepareForCreate,
   prepareForUpdate,
   validate: (object, previous) => (object.spec === undefined ? [] : validateSpec(object.spec, previous?.spec)),
-  validateUpdate: (next, previous) =>
-    validateImmutableField(next.spec?.selector, previous.spec?.selector, "spec.selector"),
+  validateUpdate: (next, previous) => validateImmutableSelector(next.spec?.selector, previous.spec?.selector),
   warnings: controllerWarnings,
 };
 

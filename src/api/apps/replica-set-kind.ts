@@ -3,7 +3,7 @@ import { scaleSubresource } from "../autoscaling/scale-kind.ts";
 import { ageColumn, integerColumn, nameColumn, wideColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { nonNegativeMembers } from "../meta/bounds.ts";
-import { validateImmutableField } from "../meta/immutable.ts";
+import { validateImmutableSelector } from "../meta/immutable.ts";
 import { labelSelectorText } from "../meta/selector-text.ts";
 import { onlyStatus, statusSubresource } from "../strategy.ts";
 import { containerColumns } from "./pod-controller-columns.ts";
@@ -49,8 +49,7 @@ const strategy: Strategy<ReplicaSet> = {
   prepareForCreate,
   prepareForUpdate: countingChanges(replicaSetSpec),
   validate: (object, previous) => (object.spec === undefined ? [] : validateSpec(object.spec, previous?.spec)),
-  validateUpdate: (next, previous) =>
-    validateImmutableField(next.spec?.selector, previous.spec?.selector, "spec.selector"),
+  validateUpdate: (next, previous) => validateImmutableSelector(next.spec?.selector, previous.spec?.selector),
   warnings: controllerWarnings,
 };
 

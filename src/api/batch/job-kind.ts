@@ -75,5 +75,6 @@ export const jobKind: Kind<Job> = {
     wideColumn("Selector", (object) => labelSelectorText(object.spec?.selector), "Which pods belong to it."),
   ],
   selectableFields: { "status.successful": (object) => String(object.status?.succeeded ?? 0) },
+  unselectable: (field) => `field label ${JSON.stringify(field)} not supported for Job`,
   strategy,
 };

@@ -2,7 +2,7 @@
 import { deepEqual } from "../../schema/equal.ts";
 import { type FieldError, invalidField } from "../../schema/field-error.ts";
 import { type PodTemplateSpec, podTemplateSpec } from "../core/pod-template.ts";
-import { validateImmutableField } from "../meta/immutable.ts";
+import { validateImmutableField, validateImmutableSelector } from "../meta/immutable.ts";
 import type { Job, JobSpec } from "./job.ts";
 
 const IMMUTABLE = [
@@ -21,7 +21,7 @@ export function validateJobUpdate(next: Job, previous: Job): readonly FieldError
   const template = movable ? withScheduling(old.template, spec.template) : old.template;
   return [
     ...validateCompletions(spec, old),
-    ...validateImmutableField(spec.selector, old.selector, "spec.selector"),
+    ...validateImmutableSelector(spec.selector, old.selector),
     ...validateImmutableField(spec.template, template, "spec.template", podTemplateSpec),
     ...IMMUTABLE.flatMap((name) => validateImmutableField(spec[name], old[name], `spec.${name}`)),
   ];

@@ -1,5 +1,5 @@
 /** Rules for what the node agent says of a pod. */
-import { duplicateField, type FieldError, forbiddenField, invalidField } from "../../schema/field-error.ts";
+import { bare, duplicateField, type FieldError, forbiddenField, invalidField } from "../../schema/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { parseIp } from "../../std/ip.ts";
 import { validateLegacyIp } from "../meta/ip-validation.ts";
@@ -94,7 +94,7 @@ const ONE_PER_FAMILY = "may specify no more than one IP for each IP family";
 function validatePodIps(ips: readonly string[]): readonly FieldError[] {
   return [
     ...ips.flatMap((ip, i) => validateLegacyIp(ip, index("status.podIPs", i))),
-    ...(isDualStack(ips) ? [] : [invalidField("status.podIPs", ips, ONE_PER_FAMILY)]),
+    ...(isDualStack(ips) ? [] : [invalidField("status.podIPs", goIps("PodIP", ips), ONE_PER_FAMILY)]),
     ...duplicates(ips, "status.podIPs"),
   ];
 }
@@ -107,9 +107,15 @@ function validateHostIps({ hostIP = "", hostIPs = [] }: PodStatus): readonly Fie
       ? []
       : [invalidField("status.hostIPs[0].ip", first, "must be equal to `hostIP`")]),
     ...ips.flatMap((ip, i) => validateLegacyIp(ip, index("status.hostIPs", i))),
-    ...(isDualStack(ips) ? [] : [invalidField("status.hostIPs", ips, ONE_PER_FAMILY)]),
+    ...(isDualStack(ips) ? [] : [invalidField("status.hostIPs", goIps("HostIP", ips), ONE_PER_FAMILY)]),
     ...duplicates(ips, "status.hostIPs"),
   ];
+}
+
+/** As Kubernetes prints them: `[]core.PodIP{core.PodIP{IP:"10.0.0.1"}}`. */
+function goIps(type: string, ips: readonly string[]): unknown {
+  const items = ips.map((ip) => `core.${type}{IP:${JSON.stringify(ip)}}`);
+  return bare(`[]core.${type}{${items.join(", ")}}`);
 }
 
 /** One address, or one of each family. */

@@ -1,7 +1,8 @@
 import { deepEqual } from "../../schema/equal.ts";
-import { type FieldError, invalidField } from "../../schema/field-error.ts";
+import { bare, type FieldError, invalidField, mapText } from "../../schema/field-error.ts";
 import type { Schema } from "../../schema/schema.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";
+import type { LabelSelector } from "./label-selector.ts";
 
 /** A member that no update may change. With its schema, values that mean the same are the same. */
 export function validateImmutableField(
@@ -12,4 +13,28 @@ export function validateImmutableField(
 ): readonly FieldError[] {
   const same = schema === undefined ? deepEqual(next, previous) : semanticEqual(schema, next, previous);
   return same ? [] : [invalidField(field, next, "field is immutable")];
+}
+
+/** The selector of a controller, shown as Go prints it. */
+export function validateImmutableSelector(
+  next: LabelSelector | undefined,
+  previous: LabelSelector | undefined,
+): readonly FieldError[] {
+  if (deepEqual(next, previous)) return [];
+  return [invalidField("spec.selector", next === undefined ? "null" : goSelector(next), "field is immutable")];
+}
+
+function goSelector({ matchLabels, matchExpressions }: LabelSelector): unknown {
+  const type = "v1.LabelSelectorRequirement";
+  const items = matchExpressions?.map(({ key, operator, values }) => {
+    const members = `Key:${JSON.stringify(key)}, Operator:${JSON.stringify(operator)}, Values:${goTexts(values)}`;
+    return `${type}{${members}}`;
+  });
+  const expressions = items === undefined ? `[]${type}(nil)` : `[]${type}{${items.join(", ")}}`;
+  return bare(`v1.LabelSelector{MatchLabels:${mapText(matchLabels)}, MatchExpressions:${expressions}}`);
+}
+
+function goTexts(texts: readonly string[] | undefined): string {
+  if (texts === undefined) return "[]string(nil)";
+  return `[]string{${texts.map((text) => JSON.stringify(text)).join(", ")}}`;
 }

@@ -149,7 +149,8 @@ export function validateObjectMetaUpdate(next: ApiObject, previous: ApiObject): 
     const before = new Set(previous.metadata.finalizers ?? []);
     const added = (next.metadata?.finalizers ?? []).filter((finalizer) => !before.has(finalizer));
     if (added.length > 0 && !deepEqual(next.metadata?.finalizers, previous.metadata.finalizers)) {
-      const detail = `no new finalizers can be added if the object is being deleted, found new finalizers ${JSON.stringify(added)}`;
+      const found = `[]string{${added.map((finalizer) => JSON.stringify(finalizer)).join(", ")}}`;
+      const detail = `no new finalizers can be added if the object is being deleted, found new finalizers ${found}`;
       errors.push(forbiddenField("metadata.finalizers", detail));
     }
   }

@@ -240,14 +240,20 @@ function splitTerms(text: string): readonly string[] {
 function isSelectable(field: string, kind: Kind): boolean {
   return (
     field === "metadata.name" ||
-    (field === "metadata.namespace" && kind.namespaced) ||
+    (field === "metadata.namespace" && (kind.namespaced || hasCommonFieldsAlone(kind))) ||
     Object.hasOwn(kind.selectableFields, field)
   );
 }
 
+/** Built-in kinds that name no fields take what is common to all, be they namespaced or not. */
+function hasCommonFieldsAlone(kind: Kind): boolean {
+  return kind.custom !== true && Object.keys(kind.selectableFields).length === 0;
+}
+
 /** Kubernetes has two ways to say it: kinds without fields of their own name those that all kinds have. */
 function notSelectable(field: string, kind: Kind) {
-  if (Object.keys(kind.selectableFields).length > 0) return badRequest(`field label not supported: ${field}`);
+  if (kind.unselectable !== undefined) return badRequest(kind.unselectable(field));
+  if (!hasCommonFieldsAlone(kind)) return badRequest(`field label not supported: ${field}`);
   const known = `"metadata.name", "metadata.namespace"`;
   return badRequest(`${JSON.stringify(field)} is not a known field selector: only ${known}`);
 }
