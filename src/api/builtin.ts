@@ -68,7 +68,7 @@ import { volumeAttachmentKind } from "./storage/volume-attachment-kind.ts";
  * Groups in the order in which Kubernetes announces them, preferred versions first: where a word names resources of two
  * groups, clients take the first.
  */
-const builtinKinds: readonly Kind[] = [
+export const builtinKinds: readonly Kind[] = [
   bindingKind,
   componentStatusKind,
   configMapKind,
@@ -133,7 +133,11 @@ const builtinKinds: readonly Kind[] = [
 ];
 
 export function builtinScheme(): Scheme {
+  return schemeOf(builtinKinds);
+}
+
+export function schemeOf(kinds: readonly Kind[]): Scheme {
   const scheme = new Scheme();
-  for (const kind of builtinKinds) scheme.register(kind);
+  for (const kind of kinds) scheme.register(kind);
   return scheme;
 }

@@ -45,6 +45,8 @@ export interface Kind<T extends ApiObject = ApiObject> {
   readonly anyFinalizer?: boolean;
   /** Said with every answer: that the kind is on its way out, and what to use instead. */
   readonly deprecation?: string;
+  /** The release of Kubernetes that has it first, where servers may speak as an older one: `1.33`. */
+  readonly since?: string;
   /** The version in which Kubernetes 1.33 keeps the kind, where it is another one: discovery tells its hash. */
   readonly storageVersion?: string;
   /** Whether a CustomResourceDefinition defines it. */

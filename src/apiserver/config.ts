@@ -4,6 +4,7 @@ import type { PodAdmission } from "../registry/pod-admission.ts";
 import type { StorageMediaType } from "../storage/codec.ts";
 import type { FeatureState } from "./observe/build-metrics.ts";
 import type { MetricsConfig } from "./observe/metric-policy.ts";
+import type { ApisConfig } from "./served-apis.ts";
 import type { ShutdownConfig } from "./shutdown.ts";
 import type { InFlightLimits } from "./stages/max-in-flight.ts";
 
@@ -22,7 +23,10 @@ export interface ApiServerConfig {
   readonly agents: AgentConnectionConfig;
   readonly limits: LimitsConfig;
   readonly shutdown: ShutdownConfig;
+  /** How long after the start `/livez` takes what is not finished for finished. */
+  readonly livezGraceMs: number;
   readonly observe: ObserveConfig;
+  readonly apis: ApisConfig;
   /** Answered by `/version`: `v1.33.0`. */
   readonly gitVersion: string;
   /** Serve the `svc.io` groups under their Kubernetes spelling as well. */
@@ -239,6 +243,13 @@ export const defaultConfig: ApiServerConfig = {
     inFlight: { reading: 400, mutating: 200, shared: true },
   },
   shutdown: { delayMs: 0, sendRetryAfter: false, watchGraceMs: 0 },
+  livezGraceMs: 0,
+  apis: {
+    runtimeConfig: {},
+    emulatedVersion: "1.33",
+    forwardCompatible: false,
+    runtimeConfigForwardCompatible: false,
+  },
   observe: {
     metrics: { allowedLabels: {}, allowedLabelsFile: undefined, disabled: [], showHidden: false },
     countPollMs: 60_000,

@@ -1,6 +1,7 @@
 /** Every flag of `svc apiserver`, in the order of its help. */
 import { flag, type ParsedFlags, section } from "../flags/flag.ts";
 import { apiserverGates } from "../flags/gate-tables/apiserver.ts";
+import { apiserverGatesIn } from "../flags/gate-tables/apiserver-history.ts";
 import type { Program } from "../flags/program.ts";
 import { strings } from "../flags/types/list.ts";
 import { oneOfOrNone } from "../flags/types/text.ts";
@@ -10,6 +11,7 @@ import { authorizationFlags } from "./flags/authorization.ts";
 import { lifecycleFlags } from "./flags/lifecycle.ts";
 import { servingFlags } from "./flags/serving.ts";
 import { storageFlags } from "./flags/storage.ts";
+import { emulatedVersion } from "./flags/values.ts";
 
 const ownFlags = section("Single-process clusters", {
   "embedded-controllers": flag(
@@ -45,6 +47,7 @@ export const apiserverProgram: Program<ApiserverFlags> = {
     "through which all other parts of the cluster work together.",
   flags: apiserverFlags,
   gates: apiserverGates,
+  gatesFor: (flags) => apiserverGatesIn(emulatedVersion(flags["emulated-version"])),
   check: apiserverRules,
 };
 
@@ -66,11 +69,17 @@ function apiserverRules(flags: ParsedFlags<ApiserverFlags>): readonly string[] {
   if (own !== 0 && (own < first || own > last)) {
     problems.push(`--svc-service-node-port=${own} lies outside --service-node-port-range=${first}-${last}`);
   }
-  const emulated = flags["emulated-version"].at(-1)?.replace(/^svc=/, "");
+  const emulated = emulatedVersion(flags["emulated-version"]);
   for (const name of ["emulation-forward-compatible", "runtime-config-emulation-forward-compatible"] as const) {
     if (flags[name] && emulated === "1.33") {
       problems.push(`--${name}=true is allowed only when --emulated-version is lower than 1.33`);
     }
+  }
+  const shown = flags["show-hidden-metrics-for-version"];
+  if (shown !== "" && shown !== "1.32") {
+    problems.push(
+      `--show-hidden-metrics-for-version=${shown}: it must be left out or 1.32, the minor version before this one`,
+    );
   }
   return problems;
 }

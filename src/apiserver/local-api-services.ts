@@ -43,6 +43,12 @@ const priorities: Readonly<
   "storagemigration.k8s.io": { group: 15_800, versions: { v1alpha1: 9 } },
 };
 
+/** Whether Kubernetes 1.33 has the group, in any spelling, and the version of it, be it built in here or not. */
+export function isKubernetesApi(group: string, version?: string): boolean {
+  const rank = priorities[kubernetesGroup(group)];
+  return rank !== undefined && (version === undefined || rank.versions[version] !== undefined);
+}
+
 /** Throws when the store does not answer. */
 export async function registerLocalApis(registries: Registries, aliases: boolean, signal: AbortSignal): Promise<void> {
   const registry = registries.of(apiServiceKind);

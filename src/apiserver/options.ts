@@ -4,6 +4,7 @@ import { type Flag, type ParsedFlags, printValue } from "../flags/flag.ts";
 import type { FeatureGates } from "../flags/gates.ts";
 import { openSslCiphers, tlsVersion } from "../http/tls-suites.ts";
 import { type ApiServerConfig, DEFAULT_ISSUER, type ServiceAccountTokensConfig } from "./config.ts";
+import { emulatedVersion } from "./flags/values.ts";
 import { apiserverFlags } from "./flags.ts";
 
 type Flags = ParsedFlags<typeof apiserverFlags>;
@@ -80,6 +81,13 @@ export function apiServerOptions(flags: Flags, gates: FeatureGates, gitVersion: 
       delayMs: flags["shutdown-delay-duration"],
       sendRetryAfter: flags["shutdown-send-retry-after"],
       watchGraceMs: flags["shutdown-watch-termination-grace-period"],
+    },
+    livezGraceMs: flags["livez-grace-period"],
+    apis: {
+      runtimeConfig: flags["runtime-config"],
+      emulatedVersion: emulatedVersion(flags["emulated-version"]),
+      forwardCompatible: flags["emulation-forward-compatible"],
+      runtimeConfigForwardCompatible: flags["runtime-config-emulation-forward-compatible"],
     },
     observe: {
       metrics: {

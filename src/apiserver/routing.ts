@@ -28,6 +28,8 @@ export interface RoutingOptions {
   readonly pages: readonly OperatorPage[];
   readonly aliases: boolean;
   readonly gitVersion: string;
+  /** `1.33` */
+  readonly emulatedVersion: string;
   readonly address: () => string;
   readonly issuerDiscovery: IssuerDiscovery | undefined;
   readonly extra: ExtraHandlers;
@@ -71,7 +73,7 @@ function addPlainRoutes(router: Router<Route>, options: RoutingOptions, discover
   get("/openapi/v3/{path*}", async ({ request, info }, { path = "" }) => {
     return (await openApi.v3(path, info.query.get("hash"), request.headers)) ?? pageNotFound();
   });
-  const version = versionInfo(options.gitVersion);
+  const version = versionInfo(options.gitVersion, options.emulatedVersion);
   get("/version", async () => indented(version));
   for (const endpoint of readiness.endpoints()) {
     const answer: Route = async ({ request, info }, { check = "" }) => {

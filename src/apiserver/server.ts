@@ -1,6 +1,6 @@
 /** The server put together. The stages a request passes stand in `handlerOf`, in their order. */
 import { isIPv6 } from "node:net";
-import { builtinScheme } from "../api/builtin.ts";
+import { schemeOf } from "../api/builtin.ts";
 import { certificateSigningRequestKind } from "../api/certificates/certificate-signing-request-kind.ts";
 import { namespaceKind } from "../api/core/namespace-kind.ts";
 import { nodeKind } from "../api/core/node-kind.ts";
@@ -41,7 +41,7 @@ import { startEmbedded } from "./embedded.ts";
 import { escalationCheck } from "./escalation.ts";
 import { CustomResources } from "./extensions/custom-resources.ts";
 import { type Definitions, serveDefinitions } from "./extensions/definition-controller.ts";
-import { type FrontDoor, isEverywhere, openFrontDoor } from "./front-door.ts";
+import { type BehindDoor, type FrontDoor, isEverywhere, openFrontDoor } from "./front-door.ts";
 import { type Identities, identitiesOf } from "./identities.ts";
 import { issuerDiscovery } from "./issuer-discovery.ts";
 import { registerLocalApis } from "./local-api-services.ts";
@@ -57,6 +57,7 @@ import { bindPod, evictPod } from "./resources/subresources.ts";
 import { tokenHandler } from "./resources/token.ts";
 import { reviews } from "./reviews.ts";
 import { routing } from "./routing.ts";
+import { servedApis } from "./served-apis.ts";
 import { type Repairing, startServices } from "./services.ts";
 import { authentication } from "./stages/authentication.ts";
 import { attributesOf, authorization, demand } from "./stages/authorization.ts";
@@ -100,23 +101,22 @@ export async function startApiServer(config: ApiServerConfig, deps: ApiServerDep
   const { clock, log, random = systemRandom } = deps;
   const address = { host: config.bindAddress, port: config.securePort };
   const ownAddress = isEverywhere(config.bindAddress) ? await hostAddress() : undefined;
-  const parts = await assemble(config, deps, () =>
-    externalAddress(config.serving.advertisedHost ?? ownAddress ?? address.host, address.port),
-  );
-  const { server, readiness, clientCa } = parts;
-  let door: FrontDoor;
-  try {
-    door = await openFrontDoor(config, { clock, log, random }, { handler: server.handler, readiness, clientCa });
-  } catch (error) {
-    await server[Symbol.asyncDispose]();
+  const external = (): string =>
+    externalAddress(config.serving.advertisedHost ?? ownAddress ?? address.host, address.port);
+  let door: FrontDoor | undefined;
+  const open = async (behind: BehindDoor): Promise<void> => {
+    door = await openFrontDoor(config, { clock, log, random }, behind);
+    Object.assign(address, door.address);
+  };
+  const { server, readiness } = await assemble(config, deps, external, open).catch(async (error: unknown) => {
+    await door?.[Symbol.asyncDispose]();
     throw error;
-  }
-  Object.assign(address, door.address);
+  });
   readiness.started();
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {
     closing ??= (async () => {
-      await door.close();
+      await door?.close();
       await server[Symbol.asyncDispose]();
     })();
     return closing;
@@ -133,15 +133,24 @@ function externalAddress(host: string, port: number): string {
 export interface Parts {
   readonly server: ApiServer;
   readonly readiness: Readiness;
-  readonly clientCa: string | undefined;
   /** Ends what would otherwise go on for as long as its client likes. */
   endWatches(): void;
 }
 
-/** Everything but the port. `address` is what clients are told. */
-export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, address: () => string): Promise<Parts> {
+/**
+ * Everything but the port. `address` is what clients are told. `open` is called when requests can be answered, before
+ * the store has been read.
+ */
+export async function assemble(
+  config: ApiServerConfig,
+  deps: ApiServerDeps,
+  address: () => string,
+  open: (behind: BehindDoor) => Promise<void> = async () => {},
+): Promise<Parts> {
   const { clock, log, random = systemRandom } = deps;
   const { storage } = config;
+  const apis = servedApis(config.apis);
+  for (const warning of apis.warnings) log.warn(warning);
   const stopping = new AbortController();
   const metrics = await ServerMetrics.create(config, clock, log.child("metrics"));
   const identities = measuredIdentities(
@@ -156,7 +165,7 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
   const graph = createNodeGraph();
   const opened = deps.store ?? (await openStore({ ...storage, clock, log: log.child("store") }));
   const store = metrics.measured(opened);
-  const registries = new Registries(builtinScheme(), {
+  const registries = new Registries(schemeOf(apis.kinds), {
     store,
     prefix: storage.prefix,
     mediaType: storage.mediaType,
@@ -178,7 +187,8 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
   const readiness = new Readiness(store, registries, log.child("health"), {
     clock,
     ...storage,
-    hooks: { fairness: true },
+    hooks: { fairness: config.limits.inFlight.shared },
+    livezGraceMs: config.livezGraceMs,
     observe: metrics.observeHealth,
   });
   const debugging = { clock, log: log.child("debug"), setVerbosity: deps.setVerbosity ?? (() => {}) };
@@ -222,6 +232,7 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
     const { debugSocket } = config.observe;
     if (debugSocket !== undefined) await diagnostics.openSocket(debugSocket, debugging);
     readiness.done("handlers");
+    await open({ handler, readiness, clientCa: identities.clientCa });
     const started = bootstrap(registries, stopping.signal).then(async () => {
       await policy.ready();
       readiness.done("bootstrap");
@@ -254,7 +265,7 @@ export async function assemble(config: ApiServerConfig, deps: ApiServerDeps, add
     throw error;
   }
   const server = { handler, loopbackToken, [Symbol.asyncDispose]: dispose };
-  return { server, readiness, clientCa: identities.clientCa, endWatches: stop };
+  return { server, readiness, endWatches: stop };
 }
 
 interface Stages extends Required<Pick<ApiServerDeps, "clock" | "log">> {
@@ -340,6 +351,7 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
     pages: operatorPages(config, { metrics, diagnostics, clock }),
     aliases: config.groupAliases,
     gitVersion: config.gitVersion,
+    emulatedVersion: config.apis.emulatedVersion,
     address,
     issuerDiscovery: issuerDiscovery({
       issuer: identities.serviceAccounts.issuerName,

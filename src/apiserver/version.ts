@@ -17,15 +17,19 @@ export interface VersionInfo {
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", ia32: "386", arm: "arm" };
 
-/** The level of the API is Kubernetes 1.33's, whatever `gitVersion` the operator has it report. */
-export function versionInfo(gitVersion: string): VersionInfo {
+/**
+ * The level of the API is Kubernetes 1.33's, whatever `gitVersion` the operator has it report, or an earlier one's that
+ * the server speaks as; it gets along with others one release behind that.
+ */
+export function versionInfo(gitVersion: string, emulatedVersion = "1.33"): VersionInfo {
+  const [major = "", minor = ""] = emulatedVersion.split(".");
   return {
     major: "1",
     minor: "33",
-    emulationMajor: "1",
-    emulationMinor: "33",
-    minCompatibilityMajor: "1",
-    minCompatibilityMinor: "32",
+    emulationMajor: major,
+    emulationMinor: minor,
+    minCompatibilityMajor: major,
+    minCompatibilityMinor: String(Number(minor) - 1),
     gitVersion,
     gitCommit: "",
     gitTreeState: "",

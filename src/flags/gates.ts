@@ -4,7 +4,7 @@ import type { GateSettings } from "./types/gate-settings.ts";
 
 export type GateStage = "ALPHA" | "BETA" | "GA" | "DEPRECATED";
 
-interface Gate {
+export interface Gate {
   readonly stage: GateStage;
   readonly default: boolean;
   /** The value cannot be changed any more. */

@@ -11,6 +11,8 @@ export interface Program<T extends FlagTable> {
   readonly summary: string;
   readonly flags: T;
   readonly gates?: GateTable;
+  /** Where they depend on what was said: another release's, for a program that speaks as that. */
+  readonly gatesFor?: (values: ParsedFlags<T>) => GateTable;
   /** Rules between flags that rows cannot say: one sentence for each that is broken. */
   readonly check?: (values: ParsedFlags<T>) => readonly string[];
 }
@@ -51,14 +53,15 @@ export function invoke<const T extends FlagTable>(
     const printed = versionText(program.name, String(values.version ?? ""), surroundings.version);
     if (printed !== undefined) return exit(0, printed);
     const settings = (values["feature-gates"] ?? {}) as GateSettings;
-    const gates = checkedGates(program, values, given, settings);
+    const table = program.gatesFor?.(values) ?? program.gates ?? {};
+    const gates = checkedGates(program, table, { values, given, settings });
     return {
       kind: "run",
       flags: values,
       given,
       gates,
       version: reportedVersion(String(values.version ?? ""), surroundings.version),
-      warnings: [...warnings, ...gateWarnings(program.gates ?? {}, settings)],
+      warnings: [...warnings, ...gateWarnings(table, settings)],
     };
   } catch (error) {
     if (!(error instanceof FlagError)) throw error;
@@ -68,7 +71,7 @@ export function invoke<const T extends FlagTable>(
 
 /** Wrapped to `columns`, or to the terminal. */
 export function helpText(
-  program: Omit<Program<FlagTable>, "check">,
+  program: Omit<Program<FlagTable>, "check" | "gatesFor">,
   columns: number | undefined = process.stdout.columns,
 ): string {
   return renderHelp(program.flags, {
@@ -111,13 +114,17 @@ function gatedFlagProblems(
   });
 }
 
+interface Given<T extends FlagTable> {
+  readonly values: ParsedFlags<T>;
+  readonly given: ReadonlySet<string>;
+  readonly settings: GateSettings;
+}
+
 function checkedGates<T extends FlagTable>(
   program: Program<T>,
-  values: ParsedFlags<T>,
-  given: ReadonlySet<string>,
-  settings: GateSettings,
+  table: GateTable,
+  { values, given, settings }: Given<T>,
 ): FeatureGates {
-  const table = program.gates ?? {};
   const gates = new FeatureGates(table, settings);
   const problems = [
     ...gateProblems(table, settings).map((problem) => `--feature-gates: ${problem}`),

@@ -24,7 +24,11 @@ export class Registries implements AsyncDisposable {
     const key = kind as unknown as Kind;
     let registry = this.#registries.get(key);
     if (registry === undefined) {
-      const versions = () => this.scheme.kinds().filter(({ storageName }) => storageName === key.storageName);
+      // A kind that is not served is used all the same, by the server itself.
+      const versions = () => {
+        const served = this.scheme.kinds().filter(({ storageName }) => storageName === key.storageName);
+        return served.includes(key) ? served : [key, ...served];
+      };
       registry = new Registry(key, this.deps, this.#feed, versions);
       this.#registries.set(key, registry);
     }

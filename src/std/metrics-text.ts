@@ -27,8 +27,9 @@ function addFamily(lines: string[], family: AnyFamily, open: boolean): void {
   const title = counts && name.endsWith("_total") ? name.slice(0, -"_total".length) : name;
   lines.push(`# HELP ${title} ${escapeHelp(helpOf(family.options), open)}`);
   lines.push(`# TYPE ${title} ${counts && title === name ? "unknown" : family.type}`);
+  const named = family.labels.map((label, place) => ({ label, place })).sort((a, b) => (a.label < b.label ? -1 : 1));
   for (const one of series) {
-    const labels = family.labels.map((label, place) => `${label}="${escapeLabel(one.values[place] ?? "")}"`).join(",");
+    const labels = named.map(({ label, place }) => `${label}="${escapeLabel(one.values[place] ?? "")}"`).join(",");
     if ("value" in one) lines.push(`${name}${labels === "" ? "" : `{${labels}}`} ${numberText(one.value, open)}`);
     else addHistogram(lines, name, labels, one, open);
   }

@@ -58,6 +58,7 @@ export const ipAddressKind: Kind<IPAddress> = {
   verbs: allVerbs,
   subresources: [],
   storageName: "ipaddresses",
+  since: "1.33",
   storageVersion: "v1beta1",
   schema: ipAddress,
   nameForm: ipProblems,

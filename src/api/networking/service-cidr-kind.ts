@@ -51,6 +51,7 @@ export const serviceCIDRKind: Kind<ServiceCIDR> = {
   verbs: allVerbs,
   subresources: [statusSubresource("ServiceCIDR", { prepareForUpdate: nothingButStatus })],
   storageName: "servicecidrs",
+  since: "1.33",
   storageVersion: "v1beta1",
   schema: serviceCIDR,
   columns: [

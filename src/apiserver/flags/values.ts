@@ -152,3 +152,8 @@ export function isCacheSize(value: string): boolean {
 export function isEmulatedVersion(value: string): boolean {
   return /^(svc=)?1\.(31|32|33)$/.test(value);
 }
+
+/** `1.32`: what the last of the values says. */
+export function emulatedVersion(values: readonly string[]): string {
+  return values.at(-1)?.replace(/^svc=/, "") ?? "1.33";
+}

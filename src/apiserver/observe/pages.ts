@@ -56,7 +56,7 @@ function zPages(config: ApiServerConfig, { clock }: PageDeps): readonly Operator
     nowMs: clock.now(),
     runtimeVersion: `node${process.version}`,
     binaryVersion: config.gitVersion.replace(/^v/, ""),
-    emulationVersion: undefined,
+    emulationVersion: config.apis.emulatedVersion,
     paths: STATUS_PATHS.filter((path) => path !== "/flagz" || isOn("ComponentFlagz")),
   });
   return [

@@ -50,7 +50,7 @@ export class ServerMetrics implements AsyncDisposable {
     this.requests = new RequestMetrics(registry, () => this.#scheme);
     this.observeHealth = healthMetrics(slis);
     this.#process = processMetrics(registry);
-    buildMetrics(registry, versionInfo(config.gitVersion), config.observe.features);
+    buildMetrics(registry, versionInfo(config.gitVersion, config.apis.emulatedVersion), config.observe.features);
   }
 
   measured(store: Store): Store {

@@ -50,7 +50,7 @@ export function keyResources(prefix: string, scheme: () => Scheme | undefined): 
   return (key) => {
     const known = scheme();
     if (known !== undefined && known.changes !== changes) {
-      names = new Map(known.kinds().map((kind) => [kind.storageName, resourceName(kind)]));
+      names = new Map([...storedKinds(known)].map(([name, kind]) => [name, resourceName(kind)]));
       changes = known.changes;
     }
     const first = key.indexOf("/", start);
@@ -61,6 +61,15 @@ export function keyResources(prefix: string, scheme: () => Scheme | undefined): 
   };
 }
 
+/** A kind for each place in the store: versions of a resource, and events of both groups, lie in one. */
+function storedKinds(scheme: Scheme): ReadonlyMap<string, Kind> {
+  const kinds = new Map<string, Kind>();
+  for (const kind of scheme.kinds()) {
+    if (isKept(kind) && !kinds.has(kind.storageName)) kinds.set(kind.storageName, kind);
+  }
+  return kinds;
+}
+
 function pollCounts({ registry, registries, clock, log, countPollMs }: StorageMetricsOptions): Poll {
   const objects = registry.gauge({
     name: "apiserver_storage_objects",
@@ -69,11 +78,9 @@ function pollCounts({ registry, registries, clock, log, countPollMs }: StorageMe
     labels: ["resource"],
   });
   return new Poll(clock, log, countPollMs, async () => {
-    // Versions of a resource lie in one place, and count once.
-    const kinds = new Map(registries.scheme.kinds().map((kind) => [kind.storageName, kind]));
     const found: { readonly name: string; readonly count: number }[] = [];
-    for (const kind of kinds.values()) {
-      if (isKept(kind)) found.push({ name: resourceName(kind), count: await countOf(registries.of(kind)) });
+    for (const kind of storedKinds(registries.scheme).values()) {
+      found.push({ name: resourceName(kind), count: await countOf(registries.of(kind)) });
     }
     objects.clear();
     for (const { name, count } of found) objects.with(name).set(count);

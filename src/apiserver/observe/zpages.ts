@@ -24,8 +24,8 @@ export interface ServerStatus {
   readonly runtimeVersion: string;
   /** `1.33.0` */
   readonly binaryVersion: string;
-  /** `1.32`; absent where the binary's own is spoken. */
-  readonly emulationVersion: string | undefined;
+  /** The release that the server speaks as: `1.32`. */
+  readonly emulationVersion: string;
   readonly paths: readonly string[];
 }
 
@@ -36,7 +36,7 @@ export function statusz(component: string, status: ServerStatus, request: HttpRe
     `Up: ${uptime(nowMs - startedMs)}`,
     `Go version: ${runtimeVersion}`,
     `Binary version: ${binaryVersion}`,
-    ...(emulationVersion === undefined ? [] : [`Emulation version: ${emulationVersion}`]),
+    `Emulation version: ${emulationVersion}`,
     ...(paths.length === 0 ? [] : [`Paths: ${paths.join(" ")}`]),
   ];
   return page(`\n${component} statusz\n${WARNING}\n\n${lines.join("\n")}\n`, request);

@@ -1,0 +1,71 @@
+/** Versions on their way out or in, that are served only where the operator asks for them. Their form is version 1's. */
+import { type ListSchema, type MapSchema, type ObjectSchema, type Schema, schemaOf } from "../schema/schema.ts";
+import { validatingAdmissionPolicyBindingKind } from "./admissionregistration/validating-admission-policy-binding-kind.ts";
+import { validatingAdmissionPolicyKind } from "./admissionregistration/validating-admission-policy-kind.ts";
+import type { ApiObject, Kind } from "./kind.ts";
+import { ipAddressKind } from "./networking/ip-address-kind.ts";
+import { serviceCIDRKind } from "./networking/service-cidr-kind.ts";
+
+interface Lifecycle {
+  /** The release of Kubernetes that has it first: `1.31`. */
+  readonly since: string;
+  readonly deprecation?: string;
+}
+
+export const betaKinds: readonly Kind[] = [
+  betaOf(ipAddressKind, { since: "1.31" }),
+  betaOf(serviceCIDRKind, { since: "1.31" }),
+  betaOf(validatingAdmissionPolicyKind, { since: "1.28", deprecation: leaving("ValidatingAdmissionPolicy") }),
+  betaOf(validatingAdmissionPolicyBindingKind, {
+    since: "1.28",
+    deprecation: leaving("ValidatingAdmissionPolicyBinding"),
+  }),
+];
+
+function leaving(kind: string): string {
+  return `admissionregistration.k8s.io/v1beta1 ${kind} is deprecated in v1.31+, unavailable in v1.34+`;
+}
+
+function betaOf<T extends ApiObject>(kind: Kind<T>, lifecycle: Lifecycle): Kind {
+  const version = "v1beta1";
+  const [group = ""] = kind.group.split(".");
+  const renamed = renaming((name) => name.replace(`${group}/${kind.version}.`, `${group}/${version}.`));
+  const beta: Kind<T> = {
+    ...kind,
+    ...lifecycle,
+    version,
+    schema: renamed(kind.schema) as Kind<T>["schema"],
+    conversion: { stored: kind as unknown as Kind, toStored: (object) => object, fromStored: (object) => object as T },
+  };
+  return beta as unknown as Kind;
+}
+
+/** The same schemas under other names. */
+function renaming(rename: (name: string) => string): (schema: Schema) => Schema {
+  const known = new Map<Schema, Schema>();
+  const visit = (schema: Schema): Schema => {
+    const found = known.get(schema);
+    if (found !== undefined) return found;
+    const made = copied(schema, visit, rename);
+    known.set(schema, made);
+    return made;
+  };
+  return visit;
+}
+
+function copied(schema: Schema, visit: (schema: Schema) => Schema, rename: (name: string) => string): Schema {
+  switch (schema.type) {
+    case "object": {
+      const fields = Object.entries(schema.fields).map(([name, field]) => {
+        return [name, { ...field, schema: visit(schemaOf(field)) }];
+      });
+      return { ...schema, name: rename(schema.name), fields: Object.fromEntries(fields) } satisfies ObjectSchema;
+    }
+    case "list":
+      return { ...schema, items: visit(schema.items) } satisfies ListSchema;
+    case "map":
+      return { ...schema, values: visit(schema.values) } satisfies MapSchema;
+    default:
+      return schema;
+  }
+}
