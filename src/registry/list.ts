@@ -37,11 +37,11 @@ export async function list<T extends ApiObject>(
     if (query.resourceVersion && query.resourceVersion !== "0") {
       throw badRequest("specifying resource version is not allowed when using continue");
     }
-    return await fromStore(registry, selection, limit, decodeContinue(query.continue));
+    return await asOf(registry, selection, limit, decodeContinue(query.continue));
   }
   if (query.resourceVersion && query.resourceVersion !== "0" && isExact(query)) {
     const revision = listRevision(query.resourceVersion);
-    return await fromStore(registry, selection, limit, { revision, after: "" });
+    return await asOf(registry, selection, limit, { revision, after: "" });
   }
   if (query.resourceVersion) listRevision(query.resourceVersion);
   if (registry.uncached) {
@@ -50,14 +50,10 @@ export async function list<T extends ApiObject>(
       after: "",
     });
   }
-  const cache = await caughtUp(registry, scope, query.resourceVersion);
+  await caughtUp(registry, scope, query.resourceVersion);
   const { items, revision } = candidates(registry, scope, selection);
   const found = selection.matches === undefined ? items : items.filter(({ object }) => selection.matches?.(object));
-  if (limit === undefined || found.length <= limit) return { items: found, revision };
-  const page = found.slice(0, limit);
-  const after = page[page.length - 1]!.key.slice(selection.prefix.length);
-  const remaining = selection.matches === undefined ? found.length - limit : undefined;
-  return { items: page, revision: cache.revision(), continue: encodeContinue({ revision, after }), remaining };
+  return pageOf(found, selection, limit, revision);
 }
 
 function listRevision(text: string): Revision {
@@ -85,7 +81,49 @@ function candidates<T extends ApiObject>(registry: Registry<T>, scope: Scope, se
   return { items: items.filter((item) => item.key.startsWith(selection.prefix)), revision };
 }
 
-/** As of a revision that the cache does not show any more. */
+/** As of a revision that may have passed: from the cache when its history goes back there, which is mostly so. */
+async function asOf<T extends ApiObject>(
+  registry: Registry<T>,
+  selection: Selection<T>,
+  limit: number | undefined,
+  from: Continue,
+): Promise<ListPage<T>> {
+  const { prefix, matches } = selection;
+  const then = registry.cacheInUse?.listAt(prefix, from.revision);
+  if (then === undefined) return await fromStore(registry, selection, limit, from);
+  const after = prefix + from.after;
+  const rest = from.after === "" ? then : then.slice(firstBehind(then, after));
+  const found = matches === undefined ? rest : rest.filter(({ object }) => matches(object));
+  return pageOf(found, selection, limit, from.revision);
+}
+
+/** The place of the first object whose key comes after one. */
+function firstBehind(items: readonly { readonly key: string }[], key: string): number {
+  let low = 0;
+  let high = items.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (items[middle]!.key <= key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The first of what was found, and how to go on. */
+function pageOf<T extends ApiObject>(
+  found: readonly CachedObject<T>[],
+  { prefix, matches }: Selection<T>,
+  limit: number | undefined,
+  revision: Revision,
+): ListPage<T> {
+  if (limit === undefined || found.length <= limit) return { items: found, revision };
+  const page = found.slice(0, limit);
+  const after = page[page.length - 1]!.key.slice(prefix.length);
+  const remaining = matches === undefined ? found.length - limit : undefined;
+  return { items: page, revision, continue: encodeContinue({ revision, after }), remaining };
+}
+
+/** As of a revision that the cache does not know. */
 async function fromStore<T extends ApiObject>(
   registry: Registry<T>,
   selection: Selection<T>,
@@ -99,13 +137,16 @@ async function fromStore<T extends ApiObject>(
   do {
     const page = await readPage(registry, prefix, limit, after, from.revision);
     remaining = page.remaining;
-    for (const object of page.items) {
+    for (const [place, object] of page.items.entries()) {
       const { namespace, name = "", resourceVersion } = object.metadata ?? {};
       const key = registry.objects.key(namespace, name);
       after = key;
       if (matches?.(object) === false) continue;
       items.push(new Encoded(registry.kind, key, object, Number(resourceVersion) as Revision));
-      if (items.length === limit) break;
+      if (items.length === limit) {
+        remaining += page.items.length - place - 1;
+        break;
+      }
     }
     if (page.items.length === 0) break;
   } while (limit !== undefined && items.length < limit && remaining > 0);

@@ -108,6 +108,19 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     return { items: this.#objects.prefixed(prefix), revision: this.revision() };
   }
 
+  /** What was there at a revision of a while ago, in key order; undefined when the history does not reach back there. */
+  listAt(prefix: string, revision: Revision): readonly CachedObject<T>[] | undefined {
+    if (!this.shows(revision) || revision < this.#history.start) return undefined;
+    const items = this.#objects.prefixed(prefix);
+    const before = new Map<string, Encoded<T> | undefined>();
+    for (const { key, previous } of this.#history.since(revision)) {
+      if (key.startsWith(prefix) && !before.has(key)) before.set(key, previous);
+    }
+    if (before.size === 0) return items;
+    const then = [...items.filter(({ key }) => !before.has(key)), ...before.values()];
+    return then.filter((item) => item !== undefined).sort((a, b) => (a.key < b.key ? -1 : 1));
+  }
+
   /** The objects whose index has this value, in key order. */
   listIndexed(index: string, value: string): CacheList<T> {
     return { items: this.#indexes.find(index, value), revision: this.revision() };
