@@ -1,10 +1,12 @@
 /** Every flag of `svc apiserver` that is marked effective, with what it changes in a server in this process. */
 import { X509Certificate } from "node:crypto";
-import { existsSync, writeFileSync } from "node:fs";
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { existsSync, statSync, writeFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { type IncomingHttpHeaders, type IncomingMessage, request as requestPlain } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import { request } from "node:https";
 import { createServer } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { connect as connectTls, type TLSSocket } from "node:tls";
@@ -23,6 +25,7 @@ import type { Range, Store, WriteOptions } from "../storage/store.ts";
 import { apiserverFlags, apiserverProgram } from "./flags.ts";
 import { apiServerOptions } from "./options.ts";
 import { type RunningApiServer, startApiServer } from "./server.ts";
+import { serviceAccountEffects } from "./service-account-effects.ts";
 
 type Name = keyof typeof apiserverFlags;
 type Settings = Readonly<Partial<Record<Name, string>>>;
@@ -284,6 +287,7 @@ async function crowd(settings: Settings): Promise<{ reads: number; writes: numbe
 const external: Settings = { "svclet-preferred-address-types": "ExternalIP" };
 
 const effects: Partial<Record<Name, Effect>> = {
+  ...serviceAccountEffects(serve),
   "bind-address": async (t) => {
     await using server = await serve({ "bind-address": "127.0.0.4" });
     t.equal(server.running.address.host, "127.0.0.4");
@@ -726,6 +730,34 @@ const effects: Partial<Record<Name, Effect>> = {
     t.equal((await server.ask("GET /readyz")).status, 500);
     await server.until("it stops", () => closed);
   },
+  "livez-grace-period": async (t) => {
+    const whileStarting = async (grace: string): Promise<readonly number[]> => {
+      const clock = new FakeClock();
+      const port = await freePort();
+      const { flags, gates, version } = invoked({ ...base, "secure-port": port, "livez-grace-period": grace });
+      const config = apiServerOptions(flags, gates, version);
+      const deps = { clock, log: silentLogger };
+      const store = watched(createMemoryStore({ ...deps, ...config.storage }), [], {
+        create: () => new Promise<never>(() => {}),
+      });
+      const failed = startApiServer(config, { ...deps, store }).catch(() => {});
+      const ask = async (path: string) => (await fetchStatus(Number(port), { path }).catch(() => undefined))?.status;
+      await until(clock, "it listens", async () => (await ask("/livez")) !== undefined);
+      const statuses: number[] = [];
+      for (const path of ["/livez", "/healthz", "/readyz", "/api/v1/pods"]) statuses.push((await ask(path)) ?? 0);
+      await clock.advance(20_000);
+      statuses.push((await ask("/livez")) ?? 0);
+      let over = false;
+      void failed.then(() => {
+        over = true;
+      });
+      await until(clock, "the start has failed", () => over);
+      return statuses;
+    };
+    t.same(await whileStarting("0"), [500, 500, 500, 503, 500]);
+    t.same(await whileStarting("15s"), [200, 500, 500, 503, 500]);
+    t.same(await whileStarting("30s"), [200, 500, 500, 503, 200]);
+  },
   "shutdown-send-retry-after": async (t) => {
     const store: { create?: Store["create"] } = {};
     await using server = await serve({ "shutdown-send-retry-after": "true" }, store);
@@ -771,6 +803,141 @@ const effects: Partial<Record<Name, Effect>> = {
     void server.running.close();
     await server.until("all have ended", () => ended.length === 20);
     t.ok(ended.at(-1)! - ended[0]! >= 50, "not all at once");
+  },
+  "debug-socket-path": async (t) => {
+    // The path of a socket must be short.
+    const directory = await mkdtemp(join(tmpdir(), "svc-debug-"));
+    t.teardown(() => rm(directory, { recursive: true }));
+    const path = join(directory, "debug.sock");
+    {
+      await using _server = await serve({ "debug-socket-path": path, profiling: "false" });
+      t.equal(statSync(path).mode & 0o777, 0o600);
+      const status = await new Promise((resolve, reject) => {
+        const sent = requestPlain({ socketPath: path, path: "/debug/pprof/cmdline" }, (response) => {
+          resolve(response.resume().statusCode);
+        });
+        sent.on("error", reject).end();
+      });
+      t.equal(status, 200);
+    }
+    t.notOk(existsSync(path), "gone with the server");
+    await t.rejects(serve({ "debug-socket-path": join(path, "x") }), /--debug-socket-path=/);
+  },
+  profiling: async (t) => {
+    await using server = await serve();
+    t.match(await server.ask("GET /debug/pprof/"), { status: 200, json: /profile\?seconds=30/ });
+    t.equal((await server.ask("DELETE /metrics")).status, 200);
+    await using without = await serve({ profiling: "false" });
+    t.equal((await without.ask("GET /debug/pprof/")).status, 404);
+    t.equal((await without.ask("DELETE /metrics")).status, 405);
+  },
+  "contention-profiling": async (t) => {
+    await using server = await serve({ "contention-profiling": "true" });
+    t.match(await server.ask("GET /debug/pprof/block"), { headers: { "content-type": "application/octet-stream" } });
+    await using without = await serve();
+    t.equal((await without.ask("GET /debug/pprof/block")).status, 404);
+  },
+  "kvstore-count-metric-poll-period": async (t) => {
+    await using server = await serve({ "kvstore-count-metric-poll-period": "5s" });
+    const namespaces = async () =>
+      (await shown(server, "apiserver_storage_objects")).find((line) => /namespaces/.test(line));
+    await server.until("they are counted", async () => (await namespaces()) !== undefined);
+    const before = Number((await namespaces())?.split(" ")[1]);
+    t.ok(before > 0);
+    await server.ask("POST /api/v1/namespaces", { metadata: { name: "one-more" } });
+    const after = async () => Number((await namespaces())?.split(" ")[1]);
+    await server.until("they are counted again", async () => (await after()) === before + 1);
+    await using without = await serve({ "kvstore-count-metric-poll-period": "0s" });
+    await without.clock.advance(120_000);
+    t.same(await shown(without, "apiserver_storage_objects"), []);
+  },
+  "kvstore-db-metric-poll-interval": async (t) => {
+    const stored = { "kvstore-servers": `level://${join(t.testdir(), "db")}` };
+    await using server = await serve({ ...stored, "kvstore-db-metric-poll-interval": "7s" });
+    const size = () => shown(server, "apiserver_storage_size_bytes");
+    await server.until("it is measured", async () => (await size()).length > 0);
+    t.match(await size(), [/^apiserver_storage_size_bytes\{storage_cluster_id="storage-cluster-0"\} \d/]);
+    await server.running.close();
+    await using without = await serve({ ...stored, "kvstore-db-metric-poll-interval": "0s" });
+    t.same(await shown(without, "apiserver_storage_size_bytes"), []);
+  },
+  "runtime-config": async (t) => {
+    await using server = await serve({ "runtime-config": "batch/v1=false,api/beta=true,apps/v1/deployments=false" });
+    const status = async (path: string) => (await server.ask(`GET ${path}`)).status;
+    t.equal(await status("/apis/batch/v1/jobs"), 404);
+    t.equal(await status("/apis/batch"), 404);
+    t.equal(await status("/apis/apps/v1/deployments"), 404);
+    t.equal(await status("/apis/apps/v1/statefulsets"), 200);
+    for (const group of ["networking.svc.io", "networking.k8s.io"]) {
+      t.match((await server.ask(`GET /apis/${group}/v1beta1/servicecidrs`)).json, { apiVersion: `${group}/v1beta1` });
+    }
+    await t.rejects(serve({ "runtime-config": "bakery.svc.io/v1=true" }), /no API group "bakery.svc.io"/);
+  },
+  "emulated-version": async (t) => {
+    await using server = await serve({ "emulated-version": "1.32" });
+    t.match((await server.ask("GET /version")).json, {
+      minor: "33",
+      emulationMinor: "32",
+      minCompatibilityMinor: "31",
+    });
+    t.equal((await server.ask("GET /apis/networking.k8s.io/v1/servicecidrs")).status, 404, "came with 1.33");
+    t.equal((await server.ask("GET /apis/networking.k8s.io/v1/ingresses")).status, 200);
+    const features = await shown(server, "kubernetes_feature_enabled");
+    t.ok(
+      features.some((line) => /name="WatchList",stage="BETA"\} 1$/.test(line)),
+      "as it was in 1.32",
+    );
+    t.notOk(
+      features.some((line) => /ContainerStopSignals/.test(line)),
+      "there was no such feature yet",
+    );
+  },
+  "emulation-forward-compatible": async (t) => {
+    const old = { "emulated-version": "1.32", "runtime-config": "networking.k8s.io/v1beta1=true" };
+    const path = "GET /apis/networking.k8s.io/v1/servicecidrs";
+    await using without = await serve(old);
+    t.equal((await without.ask(path)).status, 404);
+    await using server = await serve({ ...old, "emulation-forward-compatible": "true" });
+    t.equal((await server.ask(path)).status, 200, "comes with its beta version");
+  },
+  "runtime-config-emulation-forward-compatible": async (t) => {
+    const later = { "emulated-version": "1.32", "runtime-config": "networking.k8s.io/v1/servicecidrs=true" };
+    await t.rejects(serve(later), /it came with 1.33/);
+    await using server = await serve({ ...later, "runtime-config-emulation-forward-compatible": "true" });
+    t.equal((await server.ask("GET /apis/networking.k8s.io/v1/servicecidrs")).status, 200);
+  },
+  "allow-metric-labels": async (t) => {
+    await using server = await serve({ "allow-metric-labels": "apiserver_request_total,code='200,404'" });
+    await server.ask("GET /api/v1/pods");
+    await server.ask(`POST ${PODS}`, { metadata: { name: "UPPER" } });
+    const codes = (await shown(server, "apiserver_request_total")).map((line) => /code="(\w+)"/.exec(line)?.[1]);
+    t.same([...new Set(codes)].sort(), ["200", "unexpected"]);
+  },
+  "allow-metric-labels-manifest": async (t) => {
+    const path = join(t.testdir({ "labels.yaml": "apiserver_request_total,code: '201,404'\n" }), "labels.yaml");
+    const codesOf = async (settings: Settings) => {
+      await using server = await serve({ "allow-metric-labels-manifest": path, ...settings });
+      await server.ask("GET /api/v1/pods");
+      return (await shown(server, "apiserver_request_total")).map((line) => /code="(\w+)"/.exec(line)?.[1]);
+    };
+    t.same(await codesOf({}), ["unexpected"]);
+    t.same(await codesOf({ "allow-metric-labels": "apiserver_request_total,code=200" }), ["200"]);
+    await t.rejects(serve({ "allow-metric-labels-manifest": file("tokens") }), /--allow-metric-labels-manifest=/);
+  },
+  "disabled-metrics": async (t) => {
+    const some = { "disabled-metrics": "apiserver_request_total", "show-hidden-metrics-for-version": "1.32" };
+    await using server = await serve(some);
+    t.same(await shown(server, "apiserver_request_total"), []);
+    t.match(await shown(server, "disabled_metrics_total"), [/ 1$/]);
+  },
+  "show-hidden-metrics-for-version": async (t) => {
+    await using server = await serve({ "show-hidden-metrics-for-version": "1.32" });
+    await server.ask("GET /api/v1/pods");
+    t.not((await shown(server, "apiserver_request_slo_duration_seconds_count")).length, 0);
+    await using without = await serve();
+    await without.ask("GET /api/v1/pods");
+    t.same(await shown(without, "apiserver_request_slo_duration_seconds_count"), []);
+    t.throws(() => invoked({ "show-hidden-metrics-for-version": "1.31" }), /must be left out or 1.32/);
   },
   "embedded-controllers": async (t) => {
     await using server = await serve({ "embedded-controllers": "scheduler" });
@@ -830,6 +997,12 @@ const effects: Partial<Record<Name, Effect>> = {
     t.match(invoke(apiserverProgram, ["--help"], { version: "v1.33.0" }), { code: 0, stdout: /Usage:/ });
   },
 };
+
+/** The lines of one metric. */
+async function shown(server: TestServer, name: string): Promise<readonly string[]> {
+  const { json } = await server.ask("GET /metrics");
+  return (json as string).split("\n").filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+}
 
 const split: Settings = { "log-text-split-stream": "true", "feature-gates": "LoggingAlphaOptions=true" };
 

@@ -11,6 +11,7 @@ import { servingCertificates } from "./serving-certificate.ts";
 import { shutDown } from "./shutdown.ts";
 import { goaway } from "./stages/goaway.ts";
 import { LongRunning } from "./stages/long-running.ts";
+import { starting } from "./stages/starting.ts";
 import { throttle } from "./stages/throttle.ts";
 import { TurnAway } from "./stages/turn-away.ts";
 
@@ -20,28 +21,34 @@ export interface FrontDoorDeps {
   readonly random: RandomSource;
 }
 
-export interface Behind {
+export interface BehindDoor {
   readonly handler: Handler;
   readonly readiness: Readiness;
   /** The authorities named to clients that are asked for a certificate. */
   readonly clientCa: string | undefined;
 }
 
-export interface FrontDoor {
+export interface FrontDoor extends AsyncDisposable {
   readonly address: { readonly host: string; readonly port: number };
-  /** Stops as SIGTERM would; resolves when no connection is left. */
+  /** Stops as SIGTERM would, disposing at once; resolves when no connection is left. */
   close(): Promise<void>;
 }
 
 /** Rejects with one sentence for an operator. */
-export async function openFrontDoor(config: ApiServerConfig, deps: FrontDoorDeps, behind: Behind): Promise<FrontDoor> {
+export async function openFrontDoor(
+  config: ApiServerConfig,
+  deps: FrontDoorDeps,
+  behind: BehindDoor,
+): Promise<FrontDoor> {
   const { clock, log, random } = deps;
   const { bindAddress, serving, limits } = config;
+  const { readiness } = behind;
   const certificates = await servingCertificates(serving, bindAddress, clock, log);
   const longRunning = new LongRunning(clock);
   const turnAway = new TurnAway();
   const fromOutside: readonly Filter[] = [
     turnAway.filter,
+    starting(() => readiness.hasStarted, readiness.endpoints(), log.child("health")),
     goaway(serving.goawayChance, random),
     throttle(serving.bytesPerSecond, clock),
     longRunning.filter,
@@ -74,10 +81,14 @@ export async function openFrontDoor(config: ApiServerConfig, deps: FrontDoorDeps
         listener,
         longRunning,
         turnAway,
-        notReady: () => behind.readiness.stopping(),
+        notReady: () => readiness.stopping(),
         requestTimeoutMs: limits.requestTimeoutMs,
       });
       certificates[Symbol.dispose]();
+    },
+    async [Symbol.asyncDispose]() {
+      certificates[Symbol.dispose]();
+      await listener.close();
     },
   };
 }

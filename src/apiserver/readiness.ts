@@ -14,6 +14,8 @@ export interface ReadinessLimits {
   /** The same where readiness is. */
   readonly readyTimeoutMs: number;
   readonly hooks: StartHookOptions;
+  /** How long after the start `/livez` takes what is not finished for finished. */
+  readonly livezGraceMs: number;
   /** Hears what came of each check that somebody asked for. */
   readonly observe?: (endpoint: string, check: string, ok: boolean) => void;
 }
@@ -25,6 +27,7 @@ export class Readiness {
   readonly #limits: ReadinessLimits;
   readonly #hooks: ReturnType<typeof startHooks>;
   readonly #done = new Set<StartStep>();
+  readonly #graceEnds: number;
   #state: "starting" | "started" | "stopping" = "starting";
 
   constructor(store: Store, registries: Registries, log: Logger, limits: ReadinessLimits) {
@@ -33,6 +36,11 @@ export class Readiness {
     this.#registries = registries;
     this.log = log;
     this.#hooks = startHooks(limits.hooks);
+    this.#graceEnds = limits.clock.monotonic() + limits.livezGraceMs;
+  }
+
+  get hasStarted(): boolean {
+    return this.#state !== "starting";
   }
 
   started(): void {
@@ -59,8 +67,8 @@ export class Readiness {
       { name: "log", check: () => {} },
     ];
     const hooks = this.#hooks.map(({ name, step }): HealthCheck => ({ name, check: () => this.#checkDone(step) }));
+    const patient = hooks.map(({ name, check }): HealthCheck => ({ name, check: () => this.#afterGrace(check) }));
     const store: HealthCheck = { name: "etcd", alias: "kvstore", check: () => this.storeAnswers() };
-    const alive = [...first, store, ...hooks];
     const ready: readonly HealthCheck[] = [
       ...first,
       { name: "informer-sync", check: () => this.#checkInformers() },
@@ -70,7 +78,11 @@ export class Readiness {
     const endpoint = (name: string, checks: readonly HealthCheck[]): HealthEndpoint => {
       return { name, checks, observe: (check, ok) => this.#limits.observe?.(name, check, ok) };
     };
-    return [endpoint("healthz", alive), endpoint("livez", alive), endpoint("readyz", ready)];
+    return [
+      endpoint("healthz", [...first, store, ...hooks]),
+      endpoint("livez", [...first, store, ...patient]),
+      endpoint("readyz", ready),
+    ];
   }
 
   /** Whether the process can still do its work: what the service manager's watchdog asks. */
@@ -99,6 +111,10 @@ export class Readiness {
 
   #checkDone(step: StartStep): void {
     if (!this.#done.has(step)) throw new Error("not finished");
+  }
+
+  #afterGrace(check: HealthCheck["check"]): void | Promise<void> {
+    if (this.#limits.clock.monotonic() >= this.#graceEnds) return check();
   }
 
   #checkRunning(): void {

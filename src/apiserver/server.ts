@@ -164,7 +164,8 @@ export async function assemble(
   );
   const graph = createNodeGraph();
   const opened = deps.store ?? (await openStore({ ...storage, clock, log: log.child("store") }));
-  const store = metrics.measured(opened);
+  await using unused = new AsyncDisposableStack();
+  const store = metrics.measured(unused.use(opened));
   const registries = new Registries(schemeOf(apis.kinds), {
     store,
     prefix: storage.prefix,
@@ -227,6 +228,7 @@ export async function assemble(
     await diagnostics[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
   };
+  unused.move();
   try {
     // Before anything that may take long, which is when somebody wants to look.
     const { debugSocket } = config.observe;

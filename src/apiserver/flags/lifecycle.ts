@@ -13,6 +13,7 @@ export const lifecycleFlags = section("Lifecycle, limits and logging", {
     duration({ min: 0 }),
     0,
     "Time after start during which /livez assumes unfinished post-start hooks will succeed.",
+    { effective: true },
   ),
   "shutdown-delay-duration": flag(
     duration({ min: 0 }),
@@ -74,23 +75,32 @@ export const lifecycleFlags = section("Lifecycle, limits and logging", {
     }),
     ["svc=1.33"],
     "<component>=<major.minor>; options svc=1.31..1.33; component defaults to svc.",
+    { effective: true },
   ),
   "emulation-forward-compatible": flag(
     bool,
     false,
     "Auto-enable higher-priority future versions of beta+ APIs; only with an emulation version below the " +
       "binary version.",
+    { effective: true },
   ),
   "runtime-config-emulation-forward-compatible": flag(
     bool,
     false,
     "When false the server fails to start if --runtime-config enables an API introduced after the emulation " +
       "version; true only allowed when emulation version is lower than binary.",
+    { effective: true },
   ),
-  "allow-metric-labels": flag(metricLabels, {}, "<Metric>,<Label>=<allowed values> allow-list."),
-  "allow-metric-labels-manifest": flag(file, "", "File with the same mapping; the flag overrides it."),
-  "disabled-metrics": flag(strings(), [], "Fully qualified metric names to disable; outranks showing hidden metrics."),
-  "show-hidden-metrics-for-version": flag(minorVersion, "", "<major>.<minor> of the previous minor version only."),
+  "allow-metric-labels": flag(metricLabels, {}, "<Metric>,<Label>=<allowed values> allow-list.", { effective: true }),
+  "allow-metric-labels-manifest": flag(file, "", "File with the same mapping; the flag overrides it.", {
+    effective: true,
+  }),
+  "disabled-metrics": flag(strings(), [], "Fully qualified metric names to disable; outranks showing hidden metrics.", {
+    effective: true,
+  }),
+  "show-hidden-metrics-for-version": flag(minorVersion, "", "<major>.<minor> of the previous minor version only.", {
+    effective: true,
+  }),
   "logging-format": flag(oneOf("text"), "text", "Log format.", { effective: true }),
   "log-flush-frequency": flag(duration({ min: 1 }), 5000, "Max time between flushes.", { effective: true }),
   "log-text-info-buffer-size": flag(bytes("quantity"), 0, "Alpha.", { gate: "LoggingAlphaOptions", effective: true }),

@@ -27,7 +27,7 @@ export class ServerMetrics implements AsyncDisposable {
   readonly #log: Logger;
   readonly #process: Disposable;
   #scheme: Scheme | undefined;
-  #storage: AsyncDisposable | undefined;
+  #storage: Disposable | undefined;
 
   /** Fails with one sentence when the operator's files cannot be used. */
   static async create(config: ApiServerConfig, clock: Clock, log: Logger): Promise<ServerMetrics> {
@@ -86,7 +86,7 @@ export class ServerMetrics implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#storage?.[Symbol.asyncDispose]();
+    this.#storage?.[Symbol.dispose]();
     this.#process[Symbol.dispose]();
   }
 }

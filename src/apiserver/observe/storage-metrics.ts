@@ -27,12 +27,12 @@ export interface StorageMetricsOptions {
 const CLUSTER = "storage-cluster-0";
 
 /** Disposing ends the polling. */
-export function storageMetrics(options: StorageMetricsOptions): AsyncDisposable {
+export function storageMetrics(options: StorageMetricsOptions): Disposable {
   cacheMetrics(options.registry, options.registries);
   const polls = [pollCounts(options), pollSize(options)];
   return {
-    async [Symbol.asyncDispose]() {
-      await Promise.all(polls.map((poll) => poll.stop()));
+    [Symbol.dispose]() {
+      for (const poll of polls) poll.stop();
     },
   };
 }
@@ -130,7 +130,6 @@ class Poll {
   readonly #everyMs: number;
   readonly #work: () => Promise<void>;
   #timer: Timer | undefined;
-  #running: Promise<void> = Promise.resolve();
   #stopped = false;
 
   /** 0 milliseconds: never. */
@@ -139,13 +138,13 @@ class Poll {
     this.#log = log;
     this.#everyMs = everyMs;
     this.#work = work;
-    if (everyMs > 0) this.#running = this.#run();
+    if (everyMs > 0) void this.#run();
   }
 
-  async stop(): Promise<void> {
+  /** Does not wait for a look under way: a store that does not answer must not keep the server from stopping. */
+  stop(): void {
     this.#stopped = true;
     this.#timer?.cancel();
-    await this.#running;
   }
 
   async #run(): Promise<void> {
@@ -155,9 +154,7 @@ class Poll {
       if (!this.#stopped) this.#log.error("Cannot measure the store", error);
     }
     if (this.#stopped) return;
-    this.#timer = this.#clock.timer(this.#everyMs, () => {
-      this.#running = this.#run();
-    });
+    this.#timer = this.#clock.timer(this.#everyMs, () => void this.#run());
   }
 }
 
