@@ -64,6 +64,7 @@ function apiserverRules(flags: ParsedFlags<ApiserverFlags>): readonly string[] {
   ) {
     problems.push("--max-requests-inflight and --max-mutating-requests-inflight: their sum must be positive");
   }
+  problems.push(...tokenRules(flags));
   const { first, last } = flags["service-node-port-range"];
   const own = flags["svc-service-node-port"];
   if (own !== 0 && (own < first || own > last)) {
@@ -82,4 +83,22 @@ function apiserverRules(flags: ParsedFlags<ApiserverFlags>): readonly string[] {
     );
   }
   return problems;
+}
+
+const TOKEN_MS_MIN = 3_600_000;
+const TOKEN_MS_MAX = 2 ** 32 * 1000;
+
+function tokenRules(flags: ParsedFlags<ApiserverFlags>): readonly string[] {
+  const issuers = flags["service-account-issuer"];
+  const longest = flags["service-account-max-token-expiration"];
+  const isNoPlace = (name: string): boolean => name.includes(":") && !URL.canParse(name);
+  const wrong = (name: string, why: string): string => `--service-account-issuer=${name}: ${why}`;
+  return [
+    ...issuers.filter((name) => name === "").map((name) => wrong(name, "an issuer has a name")),
+    ...issuers.filter(isNoPlace).map((name) => wrong(name, "with a colon in it, it must be a valid URL")),
+    ...issuers.filter((name, place) => issuers.indexOf(name) !== place).map((name) => wrong(name, "it is named twice")),
+    ...(longest === 0 || (longest >= TOKEN_MS_MIN && longest <= TOKEN_MS_MAX)
+      ? []
+      : ["--service-account-max-token-expiration: it must lie between 1h and 2^32 seconds"]),
+  ];
 }

@@ -29,10 +29,12 @@ export const tokenRequestKind: Kind<TokenRequest> = {
     schema: tokenRequest,
   }),
   strategy: {
-    setDefaults: ({ spec, ...rest }) => ({
-      ...rest,
-      spec: { ...spec, expirationSeconds: spec?.expirationSeconds ?? DEFAULT_SECONDS },
-    }),
+    setDefaults: ({ spec, ...rest }) => {
+      const { audiences = [], expirationSeconds = DEFAULT_SECONDS, ...others } = spec ?? {};
+      // Without audiences there is no list that anybody could have set.
+      const named = audiences.length === 0 ? {} : { audiences };
+      return { ...rest, spec: { ...others, ...named, expirationSeconds } } as TokenRequest;
+    },
     validate: ({ spec }) => validateSeconds(spec?.expirationSeconds ?? DEFAULT_SECONDS),
   },
 };

@@ -108,7 +108,7 @@ export const authenticationFlags = section("Authentication", {
     strings(),
     [],
     "Audiences the service account token authenticator accepts (token must be bound to at least one).",
-    { defaultNote: "the issuer URL, when --service-account-issuer is set" },
+    { defaultNote: "the issuer URL, when --service-account-issuer is set", effective: true },
   ),
   "service-account-issuer": flag(
     strings(),
@@ -116,16 +116,21 @@ export const authenticationFlags = section("Authentication", {
     "Token issuer identifier in the iss claim; should be an HTTPS URL able to serve discovery at " +
       "{issuer}/.well-known/openid-configuration; if not a valid URI, issuer discovery stays disabled; if " +
       "repeated, the first signs and all are accepted.",
+    { effective: true },
   ),
-  "service-account-jwks-uri": flag(httpsUrl, "", "Overrides the JWKS URI in the discovery document."),
+  "service-account-jwks-uri": flag(httpsUrl, "", "Overrides the JWKS URI in the discovery document.", {
+    effective: true,
+  }),
   "service-account-key-file": flag(
     strings({ path: "file", sample: "/etc/svc/sa.pub" }),
     [],
     "PEM x509 RSA or ECDSA keys verifying tokens; repeatable; falls back to --tls-private-key-file; required " +
       "when --service-account-signing-key-file is given.",
+    { effective: true },
   ),
   "service-account-signing-key-file": flag(file, "", "Current private key that signs issued tokens.", {
     requires: ["service-account-key-file"],
+    effective: true,
   }),
   "service-account-signing-endpoint": flag(
     file,
@@ -137,15 +142,17 @@ export const authenticationFlags = section("Authentication", {
       excludes: ["service-account-key-file", "service-account-signing-key-file"],
     },
   ),
-  "service-account-lookup": flag(bool, true, "Check that tokens exist in the store."),
+  "service-account-lookup": flag(bool, true, "Check that tokens exist in the store.", { effective: true }),
   "service-account-max-token-expiration": flag(
     duration({ min: 0 }),
     0,
     "Upper bound on issued token validity; longer requests are shortened to it.",
+    { effective: true },
   ),
   "service-account-extend-token-expiration": flag(
     bool,
     true,
     "Extend injected token expiry up to 1 year, ignoring the max-expiration flag.",
+    { effective: true },
   ),
 });

@@ -1,5 +1,5 @@
 /** `Impersonate-User` and its kin: the request goes on as somebody else, if its sender may `impersonate` each part. */
-import { forbidden, StatusError } from "../../api/status.ts";
+import { forbidden } from "../../api/status.ts";
 import { refusal } from "../../auth/authz/reason.ts";
 import {
   ANONYMOUS,
@@ -9,7 +9,8 @@ import {
   UNAUTHENTICATED,
   type UserInfo,
 } from "../../auth/user.ts";
-import type { Headers } from "../../http/message.ts";
+import type { Headers, HttpRequest, HttpResponse } from "../../http/message.ts";
+import { text } from "../../http/respond.ts";
 import { type Stage, userOf, withUser } from "../context.ts";
 
 const EXTRA = "impersonate-extra-";
@@ -19,7 +20,8 @@ const AUTHENTICATION = "authentication.k8s.io";
 export function impersonation(authorizer: Authorizer): Stage {
   return (next) => async (context) => {
     const wanted = wantedOf(context.request.headers);
-    if (wanted === undefined) return await next(context);
+    if (isNobody(wanted)) return await next(context);
+    if (wanted.name === "") return ofNobody(context.request, wanted);
     const user = userOf(context);
     for (const part of partsOf(wanted)) {
       const attributes = { ...part, user, verb: "impersonate", isResourceRequest: true, apiVersion: "v1", path: "" };
@@ -32,19 +34,30 @@ export function impersonation(authorizer: Authorizer): Stage {
   };
 }
 
-/** Undefined when nobody is to be impersonated. Throws where something is asked of nobody. */
-function wantedOf(headers: Headers): UserInfo | undefined {
-  const name = headers["impersonate-user"] ?? "";
-  const groups = listOf(headers["impersonate-group"]);
-  const uid = headers["impersonate-uid"] ?? "";
+function wantedOf(headers: Headers): UserInfo {
   const extra: Record<string, readonly string[]> = {};
   for (const [header, value] of Object.entries(headers)) {
     if (header.startsWith(EXTRA)) extra[decoded(header.slice(EXTRA.length))] = listOf(value);
   }
-  if (name !== "") return { name, uid, groups, extra };
-  if (groups.length === 0 && uid === "" && Object.keys(extra).length === 0) return undefined;
-  const message = "Internal error occurred: parts of a user are to be impersonated without Impersonate-User";
-  throw new StatusError(500, "InternalError", message);
+  const groups = listOf(headers["impersonate-group"]);
+  return { name: headers["impersonate-user"] ?? "", uid: headers["impersonate-uid"] ?? "", groups, extra };
+}
+
+function isNobody({ name, uid, groups, extra }: UserInfo): boolean {
+  return name === "" && uid === "" && groups.length === 0 && Object.keys(extra).length === 0;
+}
+
+/** Parts of a user without the user: Kubernetes has not foreseen it, and shows what it has read as Go shows it. */
+function ofNobody({ path, query }: HttpRequest, { uid, groups, extra }: UserInfo): HttpResponse {
+  const parts = [
+    ...groups.map((group) => `{Group  ${group}    }`),
+    ...Object.entries(extra).flatMap(([key, values]) =>
+      values.map((value) => `{UserExtra  ${value}  ${AUTHENTICATION}/v1  ${key}}`),
+    ),
+    ...(uid === "" ? [] : [`{UID  ${uid}  ${AUTHENTICATION}/v1  }`]),
+  ];
+  const asked = JSON.stringify(query === "" ? path : `${path}?${query}`);
+  return text(500, `Internal Server Error: ${asked}: requested [${parts.join(" ")}] without impersonating a user\n`);
 }
 
 /** Repeated headers have been joined; each member is checked by itself. */

@@ -38,7 +38,8 @@ export function tokenAuthenticator(): TokenAuthenticator {
 
 /** The token of an `Authorization: Bearer …` header; undefined when it is another scheme or there is no token. */
 export function bearerToken(authorization: string | undefined): string | undefined {
-  return authorization === undefined ? undefined : /^bearer +(\S+)\s*$/i.exec(authorization)?.[1];
+  // What follows the token is ignored, and a second space is an empty token, as in Kubernetes.
+  return authorization === undefined ? undefined : /^bearer ([^ ]+)/i.exec(authorization.trim())?.[1];
 }
 
 function hash(token: string): string {
