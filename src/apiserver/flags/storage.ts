@@ -43,8 +43,12 @@ export const storageFlags = section("Storage, node connections and caching", {
   "kvstore-compaction-interval": flag(duration({ min: 0 }), 300_000, "Compaction request interval; 0 disables.", {
     effective: true,
   }),
-  "kvstore-count-metric-poll-period": flag(duration({ min: 0 }), 60_000, "Polling for per-type counts; 0 disables."),
-  "kvstore-db-metric-poll-interval": flag(duration({ min: 0 }), 30_000, "Polling for the metric; 0 disables."),
+  "kvstore-count-metric-poll-period": flag(duration({ min: 0 }), 60_000, "Polling for per-type counts; 0 disables.", {
+    effective: true,
+  }),
+  "kvstore-db-metric-poll-interval": flag(duration({ min: 0 }), 30_000, "Polling for the metric; 0 disables.", {
+    effective: true,
+  }),
   "kvstore-healthcheck-timeout": flag(duration({ min: 1 }), 2000, "Health check timeout.", { effective: true }),
   "kvstore-readycheck-timeout": flag(duration({ min: 1 }), 2000, "Readiness check timeout.", { effective: true }),
   "encryption-provider-config": flag(file, "", "Encryption providers for secrets in storage."),
@@ -53,12 +57,13 @@ export const storageFlags = section("Storage, node connections and caching", {
     false,
     "Reload on file change; when true, distinct KMS plugins can no longer be told apart in the health " + "endpoints.",
   ),
-  "watch-cache": flag(bool, true, "Enable watch caching."),
+  "watch-cache": flag(bool, true, "Enable watch caching.", { effective: true }),
   "watch-cache-sizes": flag(
     strings({ element: "resource[.group]#size", accepts: isCacheSize, sample: "events#0", wrong: "events" }),
     [],
     "resource[.group]#size; only meaningful for built-in resources; only 0 (disable the cache for that " +
       "resource) is meaningful, any non-zero is equivalent.",
+    { effective: true },
   ),
   "enable-garbage-collector": flag(bool, true, "Must match the controller manager's setting.", { effective: true }),
   "delete-collection-workers": flag(int({ min: 1 }), 1, "Workers for DeleteCollection (speeds namespace cleanup)."),
@@ -67,6 +72,7 @@ export const storageFlags = section("Storage, node connections and caching", {
     int({ min: 1 }),
     60,
     "Seconds each lease is reused; too small may hurt storage performance.",
+    { effective: true },
   ),
   "svclet-certificate-authority": flag(file, "", "CA that verifies the certificates of node agents.", {
     effective: true,
@@ -94,5 +100,6 @@ export const storageFlags = section("Storage, node connections and caching", {
     "Enable/disable built-in APIs: v1=true|false (core), <group>/<version>=true|false, api/all, api/ga " +
       "(versions v[0-9]+), api/beta (v[0-9]+beta[0-9]+), api/alpha (v[0-9]+alpha[0-9]+); api/legacy is " +
       "deprecated.",
+    { effective: true },
   ),
 });

@@ -18,6 +18,9 @@ export interface DiagnosticsDeps {
   readonly setVerbosity: (level: number) => void;
 }
 
+/** Linux's limit. */
+const SOCKET_PATH_BYTES_MAX = 107;
+
 export class Diagnostics implements AsyncDisposable {
   readonly pages: readonly DebugPage[];
   readonly #contention: Contention | undefined;
@@ -33,7 +36,9 @@ export class Diagnostics implements AsyncDisposable {
     try {
       this.#socket = await listen({ socketPath: path, handler: handlerOf(this.pages), clock, log });
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
+      const long = Buffer.byteLength(path) > SOCKET_PATH_BYTES_MAX;
+      const said = cause instanceof Error ? cause.message : String(cause);
+      const why = long ? `the path of a socket has at most ${SOCKET_PATH_BYTES_MAX} bytes` : said;
       throw new Error(`Cannot use --debug-socket-path="${path}": ${why}`, { cause });
     }
     log.info("Serving profiles on a socket", { path });
