@@ -2,6 +2,7 @@ import type { ApiObject, Kind } from "../api/kind.ts";
 import type { Scheme } from "../api/scheme.ts";
 import { rootOf } from "../storage/keys.ts";
 import { prefixRange } from "../storage/store.ts";
+import { CacheMemory } from "../storage/watch/cache-memory.ts";
 import { StoreFeed } from "../storage/watch/feed.ts";
 import { Registry, type RegistryDeps } from "./registry.ts";
 
@@ -13,6 +14,7 @@ export class Registries implements AsyncDisposable {
 
   /** All caches hear of changes through one watch. */
   readonly #feed: StoreFeed;
+  readonly #memory = new CacheMemory();
 
   constructor(scheme: Scheme, deps: RegistryDeps) {
     this.scheme = scheme;
@@ -29,7 +31,7 @@ export class Registries implements AsyncDisposable {
         const served = this.scheme.kinds().filter(({ storageName }) => storageName === key.storageName);
         return served.includes(key) ? served : [key, ...served];
       };
-      registry = new Registry(key, this.deps, this.#feed, versions);
+      registry = new Registry(key, this.deps, { feed: this.#feed, memory: this.#memory }, versions);
       this.#registries.set(key, registry);
     }
     return registry as unknown as Registry<T>;

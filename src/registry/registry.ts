@@ -11,6 +11,7 @@ import type { StorageMediaType } from "../storage/codec.ts";
 import { ObjectStore } from "../storage/object-store.ts";
 import type { Store } from "../storage/store.ts";
 import { type CachedObject, WatchCache } from "../storage/watch/cache.ts";
+import type { CacheMemory } from "../storage/watch/cache-memory.ts";
 import type { StoreFeed } from "../storage/watch/feed.ts";
 import type { IndexFunctions } from "../storage/watch/indexes.ts";
 import type { Allocator } from "./allocation.ts";
@@ -61,6 +62,12 @@ export interface WriteOptions {
 /** The field by which agents ask for their pods; served from an index. */
 export const INDEXED_FIELD = "spec.nodeName";
 
+/** What the caches of all kinds have in common. */
+export interface SharedByCaches {
+  readonly feed: StoreFeed;
+  readonly memory: CacheMemory;
+}
+
 export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposable {
   readonly kind: Kind<T>;
   readonly objects: ObjectStore<T>;
@@ -73,10 +80,10 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
   readonly uncached: boolean;
   #cache: WatchCache<T> | undefined;
 
-  readonly #feed: StoreFeed;
+  readonly #shared: SharedByCaches;
 
-  constructor(kind: Kind<T>, deps: RegistryDeps, feed: StoreFeed, versions?: () => readonly Kind[]) {
-    this.#feed = feed;
+  constructor(kind: Kind<T>, deps: RegistryDeps, shared: SharedByCaches, versions?: () => readonly Kind[]) {
+    this.#shared = shared;
     this.kind = kind;
     this.versions = versions ?? (() => [kind as unknown as Kind]);
     this.deps = deps;
@@ -92,7 +99,7 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
     if (this.#cache === undefined) {
       const { clock, log, random } = this.deps;
       this.#cache = new WatchCache({
-        feed: this.#feed,
+        ...this.#shared,
         objects: this.objects,
         clock,
         log,

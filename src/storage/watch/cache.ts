@@ -6,6 +6,7 @@ import type { Logger } from "../../std/log.ts";
 import { type RandomSource, systemRandom } from "../../std/random.ts";
 import type { ObjectStore } from "../object-store.ts";
 import { type KeyValue, type Page, prefixRange, type Revision, StoreError, type WatchEvent } from "../store.ts";
+import { CacheMemory } from "./cache-memory.ts";
 import { type CachedObject, type CacheEvent, Change, Encoded } from "./change.ts";
 import type { StoreFeed, Subscriber } from "./feed.ts";
 import { History, type HistoryBudget } from "./history.ts";
@@ -29,11 +30,16 @@ export interface WatchCacheOptions<T extends ApiObject> {
   readonly log: Logger;
   readonly indexes?: IndexFunctions<T> | undefined;
   readonly history?: HistoryBudget | undefined;
+  /** Shared with other caches; one of its own when absent. */
+  readonly memory?: CacheMemory | undefined;
   /** For the jitter of retries. */
   readonly random?: RandomSource | undefined;
 }
 
-/** About a minute of a busy kind; memory for the decoded objects comes on top of the bytes. */
+/** Counted for a change beside the bytes of its object. */
+const CHANGE_BYTES = 200;
+
+/** About a minute of a busy kind. */
 const HISTORY: HistoryBudget = { items: 4096, bytes: 8 * 2 ** 20 };
 
 /**
@@ -48,6 +54,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   readonly kind: Kind<T>;
   readonly #options: WatchCacheOptions<T>;
   readonly #objects = new SortedObjects<Encoded<T>>();
+  readonly #memory: CacheMemory;
   readonly #indexes: Indexes<T>;
   readonly #history: History<Change<T>>;
   readonly #watchers: Watchers<T>;
@@ -62,12 +69,14 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   #following = false;
   #listed = false;
   #changes = 0;
+  readonly #decode = (item: KeyValue): T => this.#options.objects.decode(item);
 
   constructor(options: WatchCacheOptions<T>) {
     this.#options = options;
     this.kind = options.objects.kind;
+    this.#memory = options.memory ?? new CacheMemory();
     this.#indexes = new Indexes(options.indexes ?? {});
-    this.#history = new History(options.history ?? HISTORY, this.#base);
+    this.#history = new History(options.history ?? HISTORY, this.#base, this.#memory.history);
     this.#watchers = new Watchers(options.clock, this.#indexes, () => this.revision());
     this.#ready.promise.catch(() => {});
     this.#running = this.#run();
@@ -142,7 +151,14 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     const closed = this.#closing.signal.aborted;
     const initial = from === undefined && !closed ? this.#present(options, matches) : [];
     const ahead = from !== undefined && from > this.revision() ? from : (0 as Revision);
-    const watcher = new Watcher<T>(options, matches, ahead, initial, (ended) => this.#watchers.remove(ended));
+    const watcher = new Watcher<T>(
+      options,
+      matches,
+      ahead,
+      initial,
+      (ended) => this.#watchers.remove(ended),
+      this.#memory.queues,
+    );
     if (closed) watcher.fail(this.#closing.signal.reason);
     else if (from !== undefined && from < this.#history.start) {
       watcher.fail(expired(`too old resource version: ${from} (${this.#history.start})`));
@@ -159,6 +175,8 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     this.#ready.reject(error);
     this.#watchers.failAll(error);
     await this.#running;
+    for (const item of this.#objects.all()) item.release();
+    this.#history.restart(this.revision());
   }
 
   /** The watcher's own selector and its index, as one. */
@@ -241,10 +259,9 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
 
   /** Takes over a whole list and what came while it was made: the first one in silence, later ones as differences. */
   #replace(page: Page, early: readonly WatchEvent[]): void {
-    const changes = this.#differences(page);
     // Watchers of before cannot know what happened in between, so nobody may resume from there.
     this.#history.restart(page.revision);
-    for (const change of changes) this.#take(change);
+    for (const change of this.#differences(page)) this.#take(change);
     this.#base = page.revision;
     for (const event of early) this.#apply(event);
     this.#following = true;
@@ -255,16 +272,17 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   }
 
   /** Deletions come first, with the old revision, from which no client can resume; then changes in their order. */
-  #differences(page: Page): Change<T>[] {
+  *#differences(page: Page): Iterable<Change<T>> {
     const present = new Set(page.items.map((item) => item.key));
-    const gone = this.#objects.all().filter((item) => !present.has(item.key));
-    const changes = gone.map((item) => new Change<T>(this.#base, item, undefined, 0));
-    const items = page.items.filter((item) => this.#objects.get(item.key)?.revision !== item.modified);
-    for (const item of items.sort((a, b) => a.modified - b.modified)) {
-      const change = this.#put(item);
-      if (change !== undefined) changes.push(change);
+    for (const item of this.#objects.all().filter(({ key }) => !present.has(key))) {
+      yield new Change<T>(this.#base, item, undefined, 0);
     }
-    return changes;
+    const items = page.items.filter((item) => this.#objects.get(item.key)?.revision !== item.modified);
+    // Nobody watches the first list: it is taken in the order of its keys, which is quicker.
+    for (const item of this.#listed ? items.sort((a, b) => a.modified - b.modified) : items) {
+      const change = this.#put(item);
+      if (change !== undefined) yield change;
+    }
   }
 
   #apply(event: WatchEvent): void {
@@ -275,7 +293,8 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     if (event.type === "put") change = this.#put(event.item);
     else {
       const previous = this.#objects.get(event.key);
-      change = previous && new Change<T>(event.revision, previous, undefined, event.previous.value.length);
+      change =
+        previous && new Change<T>(event.revision, previous, undefined, event.previous.value.length + CHANGE_BYTES);
     }
     if (change === undefined) return;
     this.#history.push(change);
@@ -286,11 +305,13 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   #put(item: KeyValue): Change<T> | undefined {
     const previous = this.#objects.get(item.key);
     try {
-      const current = new Encoded(this.kind, item.key, this.#options.objects.decode(item), item.modified);
-      return new Change(item.modified, previous, current, item.value.length);
+      const memory = this.#memory;
+      const stored = { memory, item, decode: this.#decode };
+      const current = new Encoded(this.kind, item.key, this.#decode(item), item.modified, stored);
+      return new Change(item.modified, previous, current, item.value.length + CHANGE_BYTES);
     } catch (error) {
       this.#options.log.error("Leaving out an object that cannot be decoded", error, { key: item.key });
-      return previous && new Change(item.modified, previous, undefined, item.value.length);
+      return previous && new Change(item.modified, previous, undefined, item.value.length + CHANGE_BYTES);
     }
   }
 
@@ -300,5 +321,6 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     this.#indexes.replace(change.previous, change.current);
     this.#changes++;
     this.#watchers.dispatch(change);
+    change.previous?.release();
   }
 }

@@ -13,19 +13,52 @@ export interface HistoryEntry {
 }
 
 /**
+ * What the histories of several caches may take together. When it is too much, the largest forgets the older part of
+ * what it has: a kind that changes all the time does not cost the quiet ones their past.
+ */
+export class HistoryPool {
+  readonly #bytesMax: number;
+  readonly #members = new Set<History<HistoryEntry>>();
+  #bytes = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Tells that a history takes more, or less, than before. */
+  count(history: History<HistoryEntry>, bytes: number): void {
+    this.#bytes += bytes;
+    if (history.length > 0) this.#members.add(history);
+    else this.#members.delete(history);
+    while (bytes > 0 && this.#bytes > this.#bytesMax) {
+      let largest = history;
+      for (const other of this.#members) if (other.bytes > largest.bytes) largest = other;
+      if (largest.length === 0) return;
+      largest.halve();
+    }
+  }
+}
+
+/**
  * The latest changes, so that a client that was away for a moment need not list again. When either budget
  * is used up the oldest are forgotten, and who asks for them is told 410.
  */
 export class History<E extends HistoryEntry> {
   readonly #budget: HistoryBudget;
+  readonly #pool: HistoryPool | undefined;
   #changes: (E | undefined)[] = [];
   /** Index of the oldest change that is still kept. */
   #head = 0;
   #bytes = 0;
   #start: Revision;
 
-  constructor(budget: HistoryBudget, start: Revision) {
+  constructor(budget: HistoryBudget, start: Revision, pool?: HistoryPool) {
     this.#budget = budget;
+    this.#pool = pool;
     this.#start = start;
   }
 
@@ -38,9 +71,13 @@ export class History<E extends HistoryEntry> {
     return this.#changes.length - this.#head;
   }
 
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   push(change: E): void {
     this.#changes.push(change);
-    this.#bytes += change.size;
+    this.#count(change.size);
     while (this.length > this.#budget.items || (this.#bytes > this.#budget.bytes && this.length > 1)) {
       this.#drop();
     }
@@ -70,15 +107,26 @@ export class History<E extends HistoryEntry> {
   restart(revision: Revision): void {
     this.#changes = [];
     this.#head = 0;
-    this.#bytes = 0;
+    this.#count(-this.#bytes);
     this.#start = revision;
+  }
+
+  /** Forgets the older half. */
+  halve(): void {
+    for (let count = Math.ceil(this.length / 2); count > 0; count--) this.#drop();
+    this.#tidy();
+  }
+
+  #count(bytes: number): void {
+    this.#bytes += bytes;
+    this.#pool?.count(this, bytes);
   }
 
   #drop(): void {
     const oldest = this.#changes[this.#head]!;
     this.#changes[this.#head++] = undefined;
-    this.#bytes -= oldest.size;
     this.#start = oldest.revision;
+    this.#count(-oldest.size);
   }
 
   /** What was dropped leaves the array when it is half of it. */

@@ -46,16 +46,27 @@ t.test("Watcher replays the past before what came meanwhile", async (t) => {
   t.same(revisions, [2, 3, 4]);
 });
 
-t.test("Watcher ends with 410 when its queue is full, after what is in it", async (t) => {
+t.test("Watcher whose queue is full ends, so that its client goes on from what it has seen last", async (t) => {
   const { watcher, closed } = setUp();
+  watcher.offer(change(1));
+  t.equal((await watcher.next()).value.revision, 1);
   for (let i = 0; i < WATCHER_QUEUE_MAX; i++) watcher.offer(change(i + 2));
   t.equal(closed.length, 0);
   watcher.bookmark(5000 as Revision);
+  t.equal(watcher.queuedBytes, 0, "these have no stored bytes");
   watcher.offer(change(WATCHER_QUEUE_MAX + 2));
   watcher.offer(change(WATCHER_QUEUE_MAX + 3));
   t.equal(closed.length, 1);
-  for (let i = 0; i < WATCHER_QUEUE_MAX; i++) t.equal((await watcher.next()).value.revision, i + 2);
-  await t.rejects(watcher.next(), { name: "StatusError", message: /^The watch fell more than 1024 events behind/ });
+  t.same(await watcher.next(), { done: true, value: undefined }, "its queue is gone at once");
+});
+
+t.test("Watcher whose queue is full before it gave out what it started with ends with 410", async (t) => {
+  const { watcher, closed } = setUp();
+  watcher.replay([change(1), change(2)]);
+  await watcher.next();
+  for (let i = 0; i <= WATCHER_QUEUE_MAX; i++) watcher.offer(change(i + 3));
+  t.equal(closed.length, 1);
+  await t.rejects(watcher.next(), { name: "StatusError", message: /^The watch fell too far behind/ });
   t.same(await watcher.next(), { done: true, value: undefined });
 });
 

@@ -2,7 +2,8 @@ import type { ApiObject } from "../../api/kind.ts";
 import { expired } from "../../api/status.ts";
 import { Fifo } from "../../std/fifo.ts";
 import type { Revision } from "../store.ts";
-import type { CacheEvent, Change } from "./change.ts";
+import type { CacheEvent, Change, ObjectEvent } from "./change.ts";
+import type { QueuePool, SlowReader } from "./queue-pool.ts";
 
 export interface IndexValue {
   readonly name: string;
@@ -22,10 +23,12 @@ export interface WatchOptions<T> {
 }
 
 /**
- * Live events a watcher may be behind, beyond what it was given at its start. One that is further behind is closed with
- * 410 Expired: its client lists again, and nobody else waits for it.
+ * Live events a watcher may be behind, beyond what it was given at its start, and their bytes. One that is further
+ * behind loses its queue and ends; its client goes on from what it has seen last, out of the history. Where it has not
+ * seen all it was given at its start there is no such point, and it ends with 410 Expired: the client lists again.
  */
 export const WATCHER_QUEUE_MAX = 1024;
+const WATCHER_QUEUE_BYTES = 8 * 2 ** 20;
 
 type Waiting<T> = {
   readonly resolve: (result: IteratorResult<CacheEvent<T>>) => void;
@@ -33,7 +36,7 @@ type Waiting<T> = {
 };
 
 /** One watch on a cache: a queue between the cache, which never waits, and a client, who may. */
-export class Watcher<T extends ApiObject> implements AsyncIterableIterator<CacheEvent<T>> {
+export class Watcher<T extends ApiObject> implements AsyncIterableIterator<CacheEvent<T>>, SlowReader {
   readonly options: WatchOptions<T>;
   readonly #matches: ((object: T) => boolean) | undefined;
   readonly #onClose: (watcher: Watcher<T>) => void;
@@ -42,6 +45,8 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
   #initial: readonly CacheEvent<T>[];
   #initialNext = 0;
   readonly #queue = new Fifo<CacheEvent<T>>();
+  readonly #pool: QueuePool | undefined;
+  #queuedBytes = 0;
   #waiting: Waiting<T>[] = [];
   #ended = false;
   #error: unknown;
@@ -54,7 +59,9 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
     ahead: Revision,
     initial: readonly CacheEvent<T>[],
     onClose: (watcher: Watcher<T>) => void,
+    pool?: QueuePool,
   ) {
+    this.#pool = pool;
     this.options = options;
     this.#matches = matches;
     this.#ahead = ahead;
@@ -102,10 +109,21 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
     return error === undefined ? Promise.resolve({ done: true, value: undefined }) : Promise.reject(error);
   }
 
+  get queuedBytes(): number {
+    return this.#queuedBytes;
+  }
+
+  overflow(): void {
+    const resumable = this.#initial.length === 0;
+    this.#initial = [];
+    this.#discard();
+    this.#end(resumable ? undefined : expired("The watch fell too far behind: list again"));
+  }
+
   return(): Promise<IteratorResult<CacheEvent<T>>> {
     this.#end(undefined);
     this.#initial = [];
-    this.#queue.clear();
+    this.#discard();
     this.#error = undefined;
     return Promise.resolve({ done: true, value: undefined });
   }
@@ -121,7 +139,11 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
 
   #take(): CacheEvent<T> | undefined {
     const initial = this.#initial[this.#initialNext];
-    if (initial === undefined) return this.#queue.shift();
+    if (initial === undefined) {
+      const event = this.#queue.shift();
+      if (event !== undefined && event.type !== "BOOKMARK") this.#unqueued(event);
+      return event;
+    }
     if (++this.#initialNext === this.#initial.length) {
       this.#initial = [];
       this.#initialNext = 0;
@@ -132,9 +154,29 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
   #push(event: CacheEvent<T>): void {
     if (this.#ended) return;
     const waiting = this.#waiting.shift();
-    if (waiting !== undefined) waiting.resolve({ done: false, value: event });
-    else if (this.#queue.length < WATCHER_QUEUE_MAX) this.#queue.push(event);
-    else this.#end(expired(`The watch fell more than ${WATCHER_QUEUE_MAX} events behind: list again`));
+    if (waiting !== undefined) {
+      waiting.resolve({ done: false, value: event });
+      return;
+    }
+    if (this.#queue.length >= WATCHER_QUEUE_MAX || this.#queuedBytes > WATCHER_QUEUE_BYTES) {
+      this.overflow();
+      return;
+    }
+    this.#queue.push(event);
+    if (event.type === "BOOKMARK") return;
+    this.#queuedBytes += event.size;
+    this.#pool?.add(this, event);
+  }
+
+  #unqueued(event: ObjectEvent<T>): void {
+    this.#queuedBytes -= event.size;
+    this.#pool?.remove(this, event);
+  }
+
+  #discard(): void {
+    for (let event = this.#queue.shift(); event !== undefined; event = this.#queue.shift()) {
+      if (event.type !== "BOOKMARK") this.#unqueued(event);
+    }
   }
 
   #end(error: unknown): void {

@@ -1,0 +1,38 @@
+/** What the watch caches of a server may keep in memory together, beside the bytes of each object as stored. */
+import { type Evictable, encodingCost, objectCost } from "./change.ts";
+import { HistoryPool } from "./history.ts";
+import { QueuePool } from "./queue-pool.ts";
+import { Residency } from "./residency.ts";
+
+export interface MemoryLimits {
+  /** Of objects as values, estimated. */
+  readonly objects: number;
+  /** Of objects as JSON, and of the frames of watches made from it, estimated. */
+  readonly encodings: number;
+  /** Of changes kept for clients that come back. */
+  readonly history: number;
+  /** Of events that wait for watchers. */
+  readonly queues: number;
+}
+
+export const MEMORY_LIMITS: MemoryLimits = {
+  objects: 48 * 2 ** 20,
+  encodings: 48 * 2 ** 20,
+  history: 32 * 2 ** 20,
+  queues: 32 * 2 ** 20,
+};
+
+/** One for all caches of a server: kinds share by what is used, not by what is set aside for each. */
+export class CacheMemory {
+  readonly objects: Residency<Evictable>;
+  readonly encodings: Residency<Evictable>;
+  readonly history: HistoryPool;
+  readonly queues: QueuePool;
+
+  constructor(limits: MemoryLimits = MEMORY_LIMITS) {
+    this.objects = new Residency(limits.objects, objectCost, (entry) => entry.dropObject());
+    this.encodings = new Residency(limits.encodings, encodingCost, (entry) => entry.dropEncodings());
+    this.history = new HistoryPool(limits.history);
+    this.queues = new QueuePool(limits.queues);
+  }
+}
