@@ -85,3 +85,50 @@ t.test("evict() spares the budget where the pod is not ready and enough others a
   t.equal((await get(f.registries.of(podKind), f.scope(), "web")).object.metadata?.deletionTimestamp, undefined);
   t.equal(await evicted(f), undefined);
 });
+
+t.test("evict() asks no budget for pods that do not serve, and tries again when one changes meanwhile", async (t) => {
+  await using f = fixture();
+  await running(f, true);
+  await guarded(f, { currentHealthy: 1, desiredHealthy: 1 });
+  const pods = f.registries.of(podKind);
+  const key = pods.key(f.scope(), "web");
+  const phase = async (name: string): Promise<void> => {
+    await pods.objects.guaranteedUpdate(key, (pod) => ({ ...pod, status: { ...pod.status, phase: name } }));
+  };
+  t.match(await evicted(f, { dryRun: true }), { code: 429 });
+  await phase("Pending");
+  const { resourceVersion } = (await get(pods, f.scope(), "web")).object.metadata ?? {};
+  await phase("Pending");
+  await pods.objects.guaranteedUpdate(key, (pod) => ({
+    ...pod,
+    metadata: { ...pod.metadata, labels: { app: "web" } },
+  }));
+  t.equal(await evicted(f, { dryRun: true }), undefined);
+  await pods.objects.guaranteedUpdate(key, (pod) => ({ ...pod, status: { ...pod.status, message: "changed" } }));
+  t.match(await evicted(f, { preconditions: { resourceVersion } }), { code: 409 });
+  await phase("Succeeded");
+  t.equal(await evicted(f), undefined);
+});
+
+t.test("evict() says of a budget that could not be reckoned why", async (t) => {
+  await using f = fixture();
+  await running(f, true);
+  const lastTransitionTime = "2025-01-01T00:00:00Z";
+  const failed = { type: "DisruptionAllowed", status: "False", reason: "SyncFailed", message: "boom" } as const;
+  await guarded(f, { conditions: [{ ...failed, lastTransitionTime }] });
+  const message = "The disruption budget guard does not allow evicting pods currently because it failed sync: boom";
+  t.match(await evicted(f), { details: { causes: [{ message }] } });
+});
+
+t.test("evict() leaves pods without labels alone, whatever budgets select", async (t) => {
+  await using f = fixture();
+  await running(f, true);
+  const pods = f.registries.of(podKind);
+  await pods.objects.guaranteedUpdate(pods.key(f.scope(), "web"), ({ metadata, ...pod }) => {
+    const { labels: _, ...rest } = metadata ?? {};
+    return { ...pod, metadata: rest };
+  });
+  const budgets = f.registries.of(podDisruptionBudgetKind);
+  await create(budgets, f.scope(), { metadata: { name: "all" }, spec: { minAvailable: 1, selector: {} } });
+  t.equal(await evicted(f), undefined);
+});

@@ -18,6 +18,8 @@ import { metadataOf } from "./write.ts";
 const UNCONFIRMED_MAX = 2000;
 /** Seconds after which a budget that is being reckoned may be asked again. */
 const RECKONING_SECONDS = 10;
+/** How often a pod that changes all the time is tried. */
+const ATTEMPTS = 20;
 
 /** Throws 400, 403, 404, 409 or 429. */
 export async function evict(
@@ -29,8 +31,8 @@ export async function evict(
   options: DeleteOptions,
 ): Promise<void> {
   if (eviction.metadata?.name !== name) throw badRequest("name in URL does not match name in Eviction object");
-  const { object: pod } = await get(pods, scope, name);
-  if (disruptsNothing(pod)) return await leave(pods, scope, pod, options);
+  const pod = await leaveUnguarded(pods, scope, name, options);
+  if (pod === undefined) return;
   const guards = await budgetsOf(budgets, scope, pod);
   if (guards.length > 1) {
     const why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
@@ -45,10 +47,45 @@ export async function evict(
   await leave(pods, scope, pod, options);
 }
 
+/** Resolves with the pod if its budget has a say. */
+async function leaveUnguarded(
+  pods: Registry<Pod>,
+  scope: Scope,
+  name: string,
+  options: DeleteOptions,
+): Promise<Pod | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    const { object: pod } = await get(pods, scope, name);
+    if (!disruptsNothing(pod)) return pod;
+    const asked = options.preconditions?.resourceVersion;
+    // One that waits may begin to serve meanwhile; one that is over stays so.
+    const pinned = asked ?? (isOver(pod) ? undefined : metadataOf(pod).resourceVersion);
+    try {
+      await leave(pods, scope, pod, withPrecondition(options, pinned));
+      return undefined;
+    } catch (error) {
+      if (!isConflict(error) || asked !== undefined || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+function withPrecondition(options: DeleteOptions, resourceVersion: string | undefined): DeleteOptions {
+  return resourceVersion === undefined
+    ? options
+    : { ...options, preconditions: { ...options.preconditions, resourceVersion } };
+}
+
+function isConflict(error: unknown): boolean {
+  return error instanceof StatusError && error.status.code === 409;
+}
+
+function isOver({ metadata, status }: Pod): boolean {
+  return metadata?.deletionTimestamp !== undefined || status?.phase === "Succeeded" || status?.phase === "Failed";
+}
+
 /** A pod that does not serve yet, or not any more. */
-function disruptsNothing({ metadata, status }: Pod): boolean {
-  const phase = status?.phase ?? "";
-  return metadata?.deletionTimestamp !== undefined || ["Pending", "Succeeded", "Failed"].includes(phase);
+function disruptsNothing(pod: Pod): boolean {
+  return isOver(pod) || pod.status?.phase === "Pending";
 }
 
 function isReady({ status }: Pod): boolean {
@@ -67,6 +104,8 @@ async function budgetsOf(
   scope: Scope,
   pod: Pod,
 ): Promise<readonly PodDisruptionBudget[]> {
+  // Whatever a budget selects: a pod without labels is nobody's.
+  if (Object.keys(pod.metadata?.labels ?? {}).length === 0) return [];
   const cache = await budgets.fresh(scope);
   const { items } = cache.list(budgets.objects.prefix(scope.namespace));
   return items
@@ -88,40 +127,50 @@ function charged(
   const { name = "", generation = 0 } = metadataOf(budget);
   const subject = { group: "policy", resource: "poddisruptionbudget", name };
   if (status === undefined || (status.observedGeneration ?? 0) < generation) throw stillReckoning(name);
-  const { disruptionsAllowed, disruptedPods = {}, desiredHealthy, currentHealthy } = status;
+  const { disruptionsAllowed, disruptedPods = {} } = status;
   if (disruptionsAllowed < 0) throw forbidden(subject, "pdb disruptions allowed is negative");
   if (Object.keys(disruptedPods).length > UNCONFIRMED_MAX) {
     throw forbidden(subject, "DisruptedPods map too big - too many evictions not confirmed by PDB controller");
   }
-  if (disruptionsAllowed === 0) {
-    const needs = `needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`;
-    throw tooManyRequests(`The disruption budget ${name} ${needs}`, 0);
-  }
+  if (disruptionsAllowed === 0) throw tooManyRequests(whyNone(name, status), 0);
+  const left = disruptionsAllowed - 1;
   return {
     ...budget,
     status: {
       ...status,
-      disruptionsAllowed: disruptionsAllowed - 1,
+      disruptionsAllowed: left,
       disruptedPods: { ...disruptedPods, [pod]: budgets.timestamp() },
-      ...(disruptionsAllowed > 1
-        ? {}
-        : { conditions: withInsufficientPods(budgets, status.conditions ?? [], generation) }),
+      conditions: withAllowance(budgets, status.conditions ?? [], left > 0, generation),
     },
   };
 }
 
-type Conditions = NonNullable<NonNullable<PodDisruptionBudget["status"]>["conditions"]>;
+function whyNone(name: string, { conditions = [], desiredHealthy, currentHealthy }: BudgetStatus): string {
+  const failed = conditions.find(({ type, reason }) => type === ALLOWED && reason === "SyncFailed");
+  if (failed === undefined) {
+    return `The disruption budget ${name} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`;
+  }
+  const why = `because it failed sync: ${failed.message}`;
+  return `The disruption budget ${name} does not allow evicting pods currently ${why}`;
+}
 
-function withInsufficientPods(
+type BudgetStatus = NonNullable<PodDisruptionBudget["status"]>;
+type Conditions = NonNullable<BudgetStatus["conditions"]>;
+
+/** The condition that tells whether there is anything left to take. */
+const ALLOWED = "DisruptionAllowed";
+
+function withAllowance(
   budgets: Registry<PodDisruptionBudget>,
   conditions: Conditions,
+  allowed: boolean,
   observedGeneration: number,
 ): Conditions {
-  const type = "DisruptionAllowed";
-  const old = conditions.find((condition) => condition.type === type);
-  const lastTransitionTime = old?.status === "False" ? old.lastTransitionTime : budgets.timestamp();
-  const reason = "InsufficientPods";
-  const condition = { type, status: "False" as const, reason, message: "", observedGeneration, lastTransitionTime };
+  const old = conditions.find(({ type }) => type === ALLOWED);
+  const status = allowed ? ("True" as const) : ("False" as const);
+  const reason = allowed ? "SufficientPods" : "InsufficientPods";
+  const lastTransitionTime = old?.status === status ? old.lastTransitionTime : budgets.timestamp();
+  const condition = { type: ALLOWED, status, reason, message: "", observedGeneration, lastTransitionTime };
   return [...conditions.filter((one) => one !== old), condition];
 }
 
@@ -148,14 +197,11 @@ async function leaveUnready(
   budget: PodDisruptionBudget,
   options: DeleteOptions,
 ): Promise<void> {
-  const { resourceVersion } = metadataOf(pod);
   const asked = options.preconditions?.resourceVersion;
-  const preconditions = { ...options.preconditions, resourceVersion: asked ?? resourceVersion };
   try {
-    await leave(pods, scope, pod, { ...options, preconditions });
+    await leave(pods, scope, pod, withPrecondition(options, asked ?? metadataOf(pod).resourceVersion));
   } catch (error) {
-    const moved = error instanceof StatusError && error.status.code === 409;
-    if (!moved || asked !== undefined) throw error;
+    if (!isConflict(error) || asked !== undefined) throw error;
     throw stillReckoning(metadataOf(budget).name ?? "");
   }
 }
