@@ -19,6 +19,8 @@ export interface Serving {
 export interface ListenLimits {
   /** All header names and values of a request together. */
   readonly headerBytes: number;
+  /** From a connection's beginning to the end of its TLS handshake. */
+  readonly handshakeTimeoutMs: number;
   /** From the first byte of a connection or request to the end of its headers. */
   readonly headerTimeoutMs: number;
   /** A connection without a request in flight is closed after this. */

@@ -47,6 +47,12 @@ export class H2Connection {
     return this.#running === 0 ? now - this.#idleSince : 0;
   }
 
+  /** Ends a connection that has been idle: politely, then, should a request be begun and never finished, at once. */
+  leave(): void {
+    if (this.session.closed) this.session.destroy();
+    else this.session.close();
+  }
+
   #accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number): void {
     // An unheard "error" would end the process; what matters is that the stream closes.
     stream.on("error", () => {});

@@ -72,6 +72,19 @@ export function negotiate<O extends Offer>(
   return undefined;
 }
 
+/**
+ * Whether one of the clauses of `accept` is an offer, to the letter, or takes anything. Parameters are not looked at. No
+ * header, or an empty one, takes anything.
+ */
+export function namesOne(accept: string | undefined, offers: readonly Offer[]): boolean {
+  if (accept === undefined || accept === "") return true;
+  return accept.split(",", CLAUSES_MAX).some((clause) => {
+    const [type = ""] = clause.split(";", 1);
+    const named = type.replace(/^ +| +$/g, "");
+    return named === "*/*" || offers.some(({ mediaType }) => mediaType === named);
+  });
+}
+
 function covers(wanted: string, offered: string): boolean {
   if (wanted === offered || wanted === "*/*") return true;
   return wanted.endsWith("/*") && offered.startsWith(wanted.slice(0, -1));

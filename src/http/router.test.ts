@@ -73,7 +73,7 @@ t.test("Router.match() takes time in proportion to the path, however long it is"
 
 t.test("Router.add() refuses patterns it would read otherwise than they look", async (t) => {
   const router = sample();
-  for (const pattern of ["", "api", "/a//b", "/a/", "/{a}/{a}", "/{a*}/b", "/x{a}", "/{a-b}", "/{}", "/"]) {
+  for (const pattern of ["", "api", "/a/", "/a//", "/{a}/{a}", "/{a*}/b", "/x{a}", "/{a-b}", "/{}", "/"]) {
     t.throws(() => router.add("GET", pattern, ""), { message: /^Cannot add route/ }, pattern);
   }
   t.throws(() => router.add("GET", "/api/v1/namespaces/{other}/pods/{n}", ""), { message: /taken/ });

@@ -31,7 +31,7 @@ interface Found<T> {
  * Method and path to value: a tree of path segments. A pattern is made of literal segments, `{name}` for one segment
  * and, at its end, `{name*}` for all that is left (possibly nothing):
  * `/api/v1/namespaces/{namespace}/pods/{name}/proxy/{path*}`. A literal segment wins over `{name}`, which wins over
- * `{name*}`.
+ * `{name*}`. An empty segment is met by a literal one alone.
  */
 export class Router<T> {
   readonly #root: Node<T> = emptyNode();
@@ -43,6 +43,7 @@ export class Router<T> {
     let node = this.#root;
     let routes = node.here;
     const segments = pattern === "/" ? [] : pattern.slice(1).split("/");
+    if (segments.at(-1) === "") throw new Error(`Cannot add route ${pattern}: it has an empty segment at its end`);
     for (const [index, segment] of segments.entries()) {
       const parameter = parameterOf(pattern, segment);
       if (parameter === undefined) {
@@ -93,7 +94,6 @@ function literal<T>(node: Node<T>, segment: string): Node<T> {
 }
 
 function parameterOf(pattern: string, segment: string): { readonly name: string; readonly rest: boolean } | undefined {
-  if (segment === "") throw new Error(`Cannot add route ${pattern}: it has an empty segment`);
   if (!/[{}]/.test(segment)) return undefined;
   const match = /^\{(\w+)(\*?)\}$/.exec(segment);
   if (match === null) throw new Error(`Cannot add route ${pattern}: ${segment} is neither literal nor a parameter`);
@@ -110,7 +110,10 @@ function* find<T>(
   const atEnd = at === segments.length || (at === segments.length - 1 && segments[at] === "");
   if (atEnd && node.here.size > 0) yield { routes: node.here, values };
   const segment = segments[at];
-  if (segment !== undefined && segment !== "") {
+  if (segment === "") {
+    const child = node.literals.get("");
+    if (child !== undefined) yield* find(child, segments, at + 1, values);
+  } else if (segment !== undefined) {
     const child = node.literals.get(segment) ?? (segment.includes("%") ? decodedChild(node, segment) : undefined);
     if (child !== undefined) yield* find(child, segments, at + 1, values);
     if (node.segment !== undefined) {

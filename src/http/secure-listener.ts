@@ -15,7 +15,6 @@ import { type NamedTlsPair, secureOptions, securePeer, type TlsCertificates, typ
 /** A client that resets streams faster than this, in the long run, is cut off (CVE-2023-44487). */
 const RESETS_BURST = 1000;
 const RESETS_PER_SECOND = 100;
-const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** What node:http2 may hold for one connection, in MB: data that a slow watcher has not taken counts. */
 const SESSION_MEMORY_MB = 64;
 const HEADER_COUNT_MAX = 256;
@@ -125,7 +124,7 @@ export class SecureListener extends BaseListener {
       this.#sweep = undefined;
       const now = clock.monotonic();
       for (const connection of this.#connections) {
-        if (connection.idleFor(now) >= limits.idleTimeoutMs) connection.session.close();
+        if (connection.idleFor(now) >= limits.idleTimeoutMs) connection.leave();
       }
       if (this.#connections.size > 0) this.#watchIdle();
     });
@@ -143,7 +142,7 @@ function sessionOptions(limits: ListenLimits, http2: boolean) {
   const offered = http2 ? ["h2", "http/1.1"] : ["http/1.1"];
   return {
     ALPNCallback: ({ protocols }: { protocols: string[] }) => offered.find((name) => protocols.includes(name)),
-    handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+    handshakeTimeout: limits.handshakeTimeoutMs,
     maxHeaderListPairs: HEADER_COUNT_MAX,
     maxSessionMemory: SESSION_MEMORY_MB,
     streamResetBurst: RESETS_BURST,

@@ -18,9 +18,10 @@ export interface ListenOptions extends BindOptions {
   readonly limits?: Partial<ListenLimits> | undefined;
 }
 
-/** The timeouts and the stream limit are those of Kubernetes' API server. */
+/** The timeouts but the first, and the stream limit, are those of Kubernetes' API server. */
 const DEFAULT_LIMITS: ListenLimits = {
   headerBytes: 64 * 1024,
+  handshakeTimeoutMs: 10_000,
   headerTimeoutMs: 32_000,
   idleTimeoutMs: 90_000,
   stallTimeoutMs: 300_000,
