@@ -5,7 +5,7 @@
  */
 import { type DecodeError, type Decoder, depthMax, fail, reportUnknown, type Walk } from "./decode-walk.ts";
 import { type Member, membersOf } from "./members.ts";
-import { isPlainObject, setMember } from "./plain.ts";
+import { hasNoMembers, isPlainObject, setMember } from "./plain.ts";
 import { unstructuredDecoder } from "./prune.ts";
 import { canonicalQuantity, quantityHint } from "./quantity.ts";
 import type {
@@ -290,7 +290,7 @@ export function isEmpty(member: Member, value: unknown): boolean {
       return (value as readonly unknown[]).length === 0;
     case "map":
     case "object":
-      return Object.keys(value as object).length === 0;
+      return hasNoMembers(value as object);
     default:
       return false;
   }

@@ -10,16 +10,18 @@ export function deepEqual(a: unknown, b: unknown): boolean {
 }
 
 function equalLists(a: readonly unknown[], b: readonly unknown[]): boolean {
-  return a.length === b.length && a.every((item, position) => deepEqual(item, b[position]));
+  if (a.length !== b.length) return false;
+  for (let place = 0; place < a.length; place++) if (!deepEqual(a[place], b[place])) return false;
+  return true;
 }
 
 function equalObjects(a: Readonly<Record<string, unknown>>, b: Readonly<Record<string, unknown>>): boolean {
   let members = 0;
-  for (const name of Object.keys(a)) {
+  for (const name in a) {
     if (a[name] === undefined) continue;
     members++;
     if (!Object.hasOwn(b, name) || !deepEqual(a[name], b[name])) return false;
   }
-  for (const name of Object.keys(b)) if (b[name] !== undefined) members--;
+  for (const name in b) if (b[name] !== undefined) members--;
   return members === 0;
 }

@@ -4,6 +4,7 @@ import { canonicalJson } from "./canonical-json.ts";
 import { depthMax } from "./decode-walk.ts";
 import { type Scan, scanJson, tooDeep } from "./json-scan.ts";
 import { type Member, membersOf } from "./members.ts";
+import { hasNoMembers } from "./plain.ts";
 import type { ListSchema, MapSchema, ObjectSchema, Schema } from "./schema.ts";
 import { textOfSet } from "./shared-sets.ts";
 import { type VisitMembers, type Visitor, visitMembers } from "./visit-members.ts";
@@ -217,12 +218,21 @@ function mapWriter(schema: MapSchema): Writer {
   return (members: Readonly<Record<string, never>>) => {
     member ??= writerOf(schema.values);
     let text = "{";
-    for (const name of Object.keys(members).sort()) {
+    for (const name of sortedNames(members)) {
       const value = members[name];
       if (value !== undefined) text += `${text.length === 1 ? "" : ","}${JSON.stringify(name)}:${member(value)}`;
     }
     return `${text}}`;
   };
+}
+
+/** Mostly they are in order already. */
+function sortedNames(members: object): readonly string[] {
+  const names = Object.keys(members);
+  for (let place = 1; place < names.length; place++) {
+    if (names[place - 1]! > names[place]!) return names.sort();
+  }
+  return names;
 }
 
 /** The members of an object as far as they are written. */
@@ -292,7 +302,7 @@ function omitsEmpty(schema: Schema): boolean {
 export function isEmptyValue(value: unknown): boolean {
   switch (typeof value) {
     case "object":
-      return (Array.isArray(value) ? value.length : Object.keys(value as object).length) === 0;
+      return Array.isArray(value) ? value.length === 0 : hasNoMembers(value as object);
     default:
       return value === "" || value === 0 || value === false || value === 0n;
   }

@@ -10,3 +10,9 @@ export function setMember(target: Record<string, unknown>, name: string, value: 
     Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true });
   } else target[name] = value;
 }
+
+/** Asks nobody for a list of names. */
+export function hasNoMembers(value: object): boolean {
+  for (const _ in value) return false;
+  return true;
+}

@@ -5,15 +5,13 @@
 import { deepEqual } from "./equal.ts";
 import { membersOf } from "./members.ts";
 import { parseQuantityText } from "./quantity.ts";
-import type { Field, Schema } from "./schema.ts";
+import type { Field, ObjectSchema, Schema } from "./schema.ts";
 
 export function semanticEqual(schema: Schema, a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
   switch (schema.type) {
     case "object":
-      return membersOf(schema).every(({ name, field, schema: target }) =>
-        equalMembers(field, target, memberOf(a, name), memberOf(b, name)),
-      );
+      return equalObjects(schema, a, b);
     case "list":
       return equalLists(schema.items, listOf(a), listOf(b));
     case "map":
@@ -26,6 +24,15 @@ export function semanticEqual(schema: Schema, a: unknown, b: unknown): boolean {
     default:
       return (a || undefined) === (b || undefined);
   }
+}
+
+function equalObjects(schema: ObjectSchema, a: unknown, b: unknown): boolean {
+  for (const { name, field, schema: target } of membersOf(schema)) {
+    const mine = memberOf(a, name);
+    const theirs = memberOf(b, name);
+    if (mine !== theirs && !equalMembers(field, target, mine, theirs)) return false;
+  }
+  return true;
 }
 
 /** Absence of a pointer is something of its own. */
