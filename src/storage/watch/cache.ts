@@ -1,14 +1,14 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { expired } from "../../api/status.ts";
-import { Backoff } from "../../std/backoff.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
-import { type RandomSource, systemRandom } from "../../std/random.ts";
+import type { RandomSource } from "../../std/random.ts";
 import type { ObjectStore } from "../object-store.ts";
-import { type KeyValue, type Page, prefixRange, type Revision, StoreError, type WatchEvent } from "../store.ts";
+import { type KeyValue, type Page, type Revision, StoreError, type WatchEvent } from "../store.ts";
 import { CacheMemory } from "./cache-memory.ts";
 import { type CachedObject, type CacheEvent, Change, Encoded } from "./change.ts";
-import type { StoreFeed, Subscriber } from "./feed.ts";
+import type { StoreFeed } from "./feed.ts";
+import { type Follower, follow } from "./follow.ts";
 import { History, type HistoryBudget } from "./history.ts";
 import { Indexes, type IndexFunctions } from "./indexes.ts";
 import { SortedObjects } from "./sorted.ts";
@@ -205,65 +205,26 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     } while (!this.shows(revision));
   }
 
-  async #run(): Promise<void> {
-    const { clock, log, random = systemRandom } = this.#options;
-    const { signal } = this.#closing;
-    const backoff = new Backoff({ initialMs: 50, maxMs: 10_000, jitter: 0.5 }, random);
-    while (!signal.aborted) {
-      try {
-        await this.#follow(() => backoff.reset());
-      } catch (error) {
-        if (signal.aborted) return;
-        log.error("Cannot fill the watch cache; trying again", error, { resource: this.kind.plural });
-        await clock.sleep(backoff.next(), signal).catch(() => {});
-      }
-    }
-  }
-
-  /** From a list on, until the feed breaks or the cache is closed. */
-  async #follow(onListed: () => void): Promise<void> {
-    const { feed, objects } = this.#options;
-    const { signal } = this.#closing;
-    const prefix = objects.prefix();
-    /** What comes before the list is there. */
-    let early: WatchEvent[] | undefined = [];
-    let over = signal.aborted;
-    const end = Promise.withResolvers<void>();
-    const stop = (): void => {
-      over = true;
-      end.resolve();
-    };
-    const subscriber: Subscriber = {
-      change: (event) => (early === undefined ? this.#apply(event) : void early.push(event)),
-      broken: () => {
+  #run(): Promise<void> {
+    const { feed, objects, clock, log, random } = this.#options;
+    const follower: Follower = {
+      listed: (page) => this.#replace(page),
+      change: (event) => this.#apply(event),
+      interrupted: () => {
         this.#base = this.revision();
         this.#following = false;
-        stop();
       },
     };
-    const since = await feed.subscribe(prefix, subscriber);
-    signal.addEventListener("abort", stop);
-    try {
-      const page = await feed.store.list(prefixRange(prefix));
-      if (page.revision < since) throw new StoreError("unavailable", "The store showed an old list");
-      if (over) return;
-      this.#replace(page, early);
-      early = undefined;
-      onListed();
-      await end.promise;
-    } finally {
-      signal.removeEventListener("abort", stop);
-      feed.unsubscribe(prefix, subscriber);
-    }
+    const prefix = objects.prefix();
+    return follow({ feed, prefix, follower, clock, log, random, signal: this.#closing.signal });
   }
 
-  /** Takes over a whole list and what came while it was made: the first one in silence, later ones as differences. */
-  #replace(page: Page, early: readonly WatchEvent[]): void {
+  /** Takes over a whole list: the first one in silence, later ones as differences to what was there. */
+  #replace(page: Page): void {
     // Watchers of before cannot know what happened in between, so nobody may resume from there.
     this.#history.restart(page.revision);
     for (const change of this.#differences(page)) this.#take(change);
     this.#base = page.revision;
-    for (const event of early) this.#apply(event);
     this.#following = true;
     this.#listed = true;
     this.counts.initializations++;
@@ -287,8 +248,6 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
 
   #apply(event: WatchEvent): void {
     this.counts.received++;
-    // The feed may be behind the list.
-    if ((event.type === "put" ? event.item.modified : event.revision) <= this.#base) return;
     let change: Change<T> | undefined;
     if (event.type === "put") change = this.#put(event.item);
     else {
@@ -322,5 +281,8 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     this.#changes++;
     this.#watchers.dispatch(change);
     change.previous?.release();
+    // Of the first list nobody has asked for anything yet.
+    if (this.#listed) change.current?.settle();
+    else change.current?.dropObject();
   }
 }

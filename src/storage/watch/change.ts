@@ -78,7 +78,6 @@ export class Encoded<T extends ApiObject> implements CachedObject<T>, Evictable 
     this.#object = object;
     this.revision = revision;
     this.#stored = stored;
-    stored?.memory.objects.use(this);
   }
 
   get size(): number {
@@ -95,10 +94,13 @@ export class Encoded<T extends ApiObject> implements CachedObject<T>, Evictable 
   }
 
   get bytes(): Buffer {
-    const bytes = this.#bytes ?? encodeJson(this.#kind.schema, this.object, { omitTypeMeta: true });
-    this.#bytes = bytes;
+    if (this.#bytes === undefined) {
+      // Decoded for this only, it is not kept: a list of all there is would push out what is in use.
+      const object = this.#object ?? this.#stored?.decode(this.#stored.item) ?? this.object;
+      this.#bytes = encodeJson(this.#kind.schema, object, { omitTypeMeta: true });
+    }
     this.#stored?.memory.encodings.use(this);
-    return bytes;
+    return this.#bytes;
   }
 
   /** What a watcher is told that sees the object for the first time. */
@@ -120,6 +122,11 @@ export class Encoded<T extends ApiObject> implements CachedObject<T>, Evictable 
       item,
       decode: (stored) => versioned(decode(stored), revision),
     });
+  }
+
+  /** Makes room for the object, which has just changed and will likely be asked for. */
+  settle(): void {
+    this.#stored?.memory.objects.use(this);
   }
 
   /** The object is no longer what its key holds. */

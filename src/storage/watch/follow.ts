@@ -1,0 +1,84 @@
+import { Backoff } from "../../std/backoff.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import { type RandomSource, systemRandom } from "../../std/random.ts";
+import { type Page, prefixRange, type Revision, StoreError, type WatchEvent } from "../store.ts";
+import type { StoreFeed, Subscriber } from "./feed.ts";
+
+/** Who keeps something in step with all that lies below a prefix. */
+export interface Follower {
+  /** All there is; the first time, and again after the feed broke. */
+  listed(page: Page): void;
+  /** A change after the list. */
+  change(event: WatchEvent): void;
+  /** Nothing is told any more until the next list. */
+  interrupted?(): void;
+}
+
+export interface FollowOptions {
+  readonly feed: StoreFeed;
+  /** Ends in `/`. */
+  readonly prefix: string;
+  readonly follower: Follower;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** For the jitter of retries. */
+  readonly random?: RandomSource | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** A list, then every change after it, whatever breaks in between. Resolves when `signal` aborts. */
+export async function follow(options: FollowOptions): Promise<void> {
+  const { clock, log, prefix, random = systemRandom, signal } = options;
+  const backoff = new Backoff({ initialMs: 50, maxMs: 10_000, jitter: 0.5 }, random);
+  while (!signal.aborted) {
+    try {
+      await followOnce(options, () => backoff.reset());
+    } catch (error) {
+      if (signal.aborted) return;
+      log.error("Cannot follow the store; trying again", error, { prefix });
+      await clock.sleep(backoff.next(), signal).catch(() => {});
+    }
+  }
+}
+
+/** Until the feed breaks. */
+async function followOnce({ feed, prefix, follower, signal }: FollowOptions, onListed: () => void): Promise<void> {
+  /** What comes before the list is there. */
+  let early: WatchEvent[] | undefined = [];
+  let listed = 0 as Revision;
+  let over = signal.aborted;
+  const end = Promise.withResolvers<void>();
+  const stop = (): void => {
+    over = true;
+    end.resolve();
+  };
+  const change = (event: WatchEvent): void => {
+    // The feed may be behind the list.
+    if ((event.type === "put" ? event.item.modified : event.revision) > listed) follower.change(event);
+  };
+  const subscriber: Subscriber = {
+    change: (event) => (early === undefined ? change(event) : void early.push(event)),
+    broken: () => {
+      follower.interrupted?.();
+      stop();
+    },
+  };
+  signal.addEventListener("abort", stop);
+  try {
+    const since = await feed.subscribe(prefix, subscriber);
+    const page = await feed.store.list(prefixRange(prefix));
+    if (page.revision < since) throw new StoreError("unavailable", "Cannot use the store's list: it is an old one");
+    if (over) return;
+    listed = page.revision;
+    follower.listed(page);
+    const waiting = early;
+    early = undefined;
+    for (const event of waiting) change(event);
+    onListed();
+    await end.promise;
+  } finally {
+    signal.removeEventListener("abort", stop);
+    feed.unsubscribe(prefix, subscriber);
+  }
+}
