@@ -6,10 +6,10 @@ import { formatApiVersion, kubernetesGroup, type Scheme } from "../api/scheme.ts
 import type { HttpResponse } from "../http/message.ts";
 import { negotiate } from "../http/negotiate.ts";
 import { bytes } from "../http/respond.ts";
-import { encodeYaml } from "../schema/yaml.ts";
 import type { RequestContext } from "./context.ts";
+import { type Described, type Document, documentOf } from "./discovery-forms.ts";
 import { spellings } from "./resources/routes.ts";
-import { isPretty, notAcceptable } from "./status-response.ts";
+import { formNotAcceptable, isPretty, notAcceptable } from "./status-response.ts";
 
 interface ServedVersion {
   readonly group: string;
@@ -19,13 +19,23 @@ interface ServedVersion {
   readonly aliases: boolean;
 }
 
-/** A document in all the forms it is served in, made once. */
-interface Document {
-  readonly json: Buffer;
-  readonly yaml: () => Buffer;
+interface Aggregated {
+  readonly document: Document;
+  readonly etag: string;
 }
 
-const AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const OFFERS = [
+  { mediaType: "application/json", magic: "k8s" },
+  { mediaType: "application/yaml", magic: "k8s" },
+  { mediaType: "application/vnd.kubernetes.protobuf", magic: "k8s" },
+  { mediaType: "application/vnd.svc.protobuf", magic: "svc" },
+] as const;
+type Offer = (typeof OFFERS)[number];
+
+const YAML = "application/yaml";
+/** What refusals name: the project's own spelling of protobuf is served and not advertised. */
+const ANSWERS = OFFERS.slice(0, 3).map((offer) => offer.mediaType);
+const AGGREGATED = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /** Made when first asked for, and again when the kinds have changed. */
 export class Discovery {
@@ -67,7 +77,7 @@ export class Discovery {
 class Pages {
   readonly #versions: readonly ServedVersion[];
   readonly #documents = new Map<string, Document>();
-  readonly #aggregated = new Map<string, { readonly body: Buffer; readonly etag: string }>();
+  readonly #aggregated = new Map<string, Aggregated>();
   readonly #address: () => string;
 
   constructor(scheme: Scheme, aliases: boolean, address: () => string) {
@@ -92,22 +102,26 @@ class Pages {
   answer(path: string, context: RequestContext): HttpResponse {
     const { accept, "if-none-match": ifNoneMatch } = context.request.headers;
     const aggregated = this.#aggregated.get(path);
-    const offers = [{ mediaType: "application/json" }, { mediaType: "application/yaml" }];
-    const chosen = negotiate(accept, offers, (offer, params) => {
+    const chosen = negotiate(accept, OFFERS, (offer, params) => {
       if (params.as === undefined) return true;
-      return aggregated !== undefined && offer.mediaType === "application/json" && isAggregated(params);
+      return aggregated !== undefined && offer.mediaType !== YAML && isAggregated(params);
     });
-    if (chosen === undefined) throw notAcceptable(offers.map((offer) => offer.mediaType));
-    if (aggregated !== undefined && chosen.params.as !== undefined) return fresh(aggregated, ifNoneMatch);
+    if (chosen === undefined) {
+      const form = negotiate(accept, OFFERS, () => true) !== undefined;
+      throw form ? formNotAcceptable(ANSWERS) : notAcceptable(ANSWERS);
+    }
+    if (aggregated !== undefined && chosen.params.as !== undefined) {
+      return fresh(aggregated, chosen.offer, ifNoneMatch);
+    }
     const document = path === "/api" ? documentOf(this.#versionsDocument()) : this.#documents.get(path);
     if (document === undefined) throw new Error(`Cannot answer discovery of ${path}: it is not served`);
+    const body = bodyOf(document, chosen.offer);
     const { mediaType } = chosen.offer;
-    if (mediaType === "application/yaml") return bytes(200, mediaType, document.yaml());
-    if (!isPretty(context)) return bytes(200, mediaType, document.json);
+    if (mediaType !== "application/json" || !isPretty(context)) return bytes(200, mediaType, body);
     return bytes(200, mediaType, Buffer.from(JSON.stringify(JSON.parse(document.json.toString()), undefined, 2)));
   }
 
-  #versionsDocument() {
+  #versionsDocument(): Described {
     const versions = this.#versions.filter(({ group }) => group === "").map(({ version }) => version);
     const serverAddressByClientCIDRs = [{ clientCIDR: "0.0.0.0/0", serverAddress: this.#address() }];
     return { kind: "APIVersions", versions, serverAddressByClientCIDRs };
@@ -129,7 +143,7 @@ class Pages {
     return other !== name && this.#versions.some(({ group }) => group === other);
   }
 
-  #put(path: string, value: object): void {
+  #put(path: string, value: Described): void {
     this.#documents.set(path, documentOf(value));
   }
 
@@ -141,10 +155,10 @@ class Pages {
         .filter(({ group }) => group === name)
         .map((served) => aggregatedVersion(served, this.#isSecondSpelling(name))),
     }));
-    const head = { kind: "APIGroupDiscoveryList", apiVersion: "apidiscovery.k8s.io/v2", metadata: {}, items };
-    const body = Buffer.from(`${JSON.stringify(head)}\n`);
-    const etag = `"${createHash("sha512").update(body).digest("hex").toUpperCase()}"`;
-    this.#aggregated.set(path, { body, etag });
+    const apiVersion = "apidiscovery.k8s.io/v2";
+    const document = documentOf({ kind: "APIGroupDiscoveryList", apiVersion, metadata: {}, items });
+    const etag = `"${createHash("sha512").update(document.json).digest("hex").toUpperCase()}"`;
+    this.#aggregated.set(path, { document, etag });
   }
 }
 
@@ -152,17 +166,15 @@ function isAggregated({ as, g, v }: Readonly<Record<string, string>>): boolean {
   return as === "APIGroupDiscoveryList" && kubernetesGroup(g ?? "") === "apidiscovery.k8s.io" && v === "v2";
 }
 
-function fresh({ body, etag }: { body: Buffer; etag: string }, ifNoneMatch: string | undefined): HttpResponse {
+function fresh({ document, etag }: Aggregated, offer: Offer, ifNoneMatch: string | undefined): HttpResponse {
   const headers = { etag, "cache-control": "public", vary: "Accept" };
   if (ifNoneMatch === etag) return { status: 304, headers, body: new Uint8Array() };
-  return bytes(200, AGGREGATED, body, headers);
+  return bytes(200, `${offer.mediaType};${AGGREGATED}`, bodyOf(document, offer), headers);
 }
 
-function documentOf(value: object): Document {
-  return {
-    json: Buffer.from(`${JSON.stringify(value)}\n`),
-    yaml: () => Buffer.from(encodeYaml(value)),
-  };
+function bodyOf(document: Document, { mediaType, magic }: Offer): Uint8Array {
+  if (mediaType === "application/json") return document.json;
+  return mediaType === YAML ? document.yaml() : document.protobuf(magic);
 }
 
 function versionsOf(scheme: Scheme, aliases: boolean): readonly ServedVersion[] {
@@ -186,7 +198,7 @@ function pathOf({ group, version }: ServedVersion): string {
   return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
 }
 
-function resourceList({ group, version, kinds, aliases }: ServedVersion) {
+function resourceList({ group, version, kinds, aliases }: ServedVersion): Described {
   const listed = (some: readonly Kind[]) =>
     some.flatMap((kind) => [resourceOf(kind, group), ...subresourcesOf(kind, aliases)]);
   const resources = listed(kinds.filter(({ custom }) => custom !== true));
@@ -242,28 +254,29 @@ function storageVersionHash(kind: Kind, spelling: string): string {
 
 /** Of two spellings one has short names and categories: kubectl warns of short names that stand for two resources. */
 function aggregatedVersion({ group, version, kinds, aliases }: ServedVersion, isSecondSpelling: boolean) {
-  const resources = kinds.map((kind) => ({
-    resource: kind.plural,
-    responseKind: { group, version, kind: kind.kind },
-    scope: kind.namespaced ? "Namespaced" : "Cluster",
-    singularResource: kind.singular,
-    verbs: verbsOf(kind),
-    ...(isSecondSpelling || kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
-    ...(isSecondSpelling || kind.categories.length === 0 ? {} : { categories: kind.categories }),
-    ...(kind.subresources.length === 0
-      ? {}
-      : {
-          subresources: kind.subresources.map((subresource) => ({
-            subresource: subresource.name,
-            responseKind: {
-              group: subresource.group === undefined ? group : announced(subresource.group, aliases),
-              version: subresource.version ?? version,
-              kind: subresource.kind,
-            },
-            verbs: [...subresource.verbs].sort(),
-          })),
-        }),
-  }));
+  const resources = kinds.map((kind) => {
+    // Nothing stands for the group and version around it; custom resources are told in full.
+    const own = kind.custom === true ? { group, version } : { group: "", version: "" };
+    const subresources = kind.subresources.map(({ name, kind: shown, verbs, ...other }) => ({
+      subresource: name,
+      responseKind: {
+        group: other.group === undefined ? own.group : announced(other.group, aliases),
+        version: other.version ?? own.version,
+        kind: shown,
+      },
+      verbs: [...verbs].sort(),
+    }));
+    return {
+      resource: kind.plural,
+      responseKind: { ...own, kind: kind.kind },
+      scope: kind.namespaced ? "Namespaced" : "Cluster",
+      singularResource: kind.singular,
+      verbs: verbsOf(kind),
+      ...(isSecondSpelling || kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
+      ...(isSecondSpelling || kind.categories.length === 0 ? {} : { categories: kind.categories }),
+      ...(subresources.length === 0 ? {} : { subresources }),
+    };
+  });
   resources.sort((a, b) => (a.resource < b.resource ? -1 : 1));
   return { version, resources, freshness: "Current" };
 }

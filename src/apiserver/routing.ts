@@ -67,11 +67,13 @@ function addPlainRoutes(router: Router<Route>, options: RoutingOptions, discover
   for (const path of discovery.paths()) {
     get(path, async (context) => discovery.answer(path, context));
   }
-  const openApi = new OpenApi(options.scheme, options.aliases, options.gitVersion);
+  const openApi = new OpenApi(options.scheme, options.aliases, options.gitVersion, options.settings.clock);
   get("/openapi/v2", async ({ request }) => await openApi.v2(request.headers.accept, request.headers["if-none-match"]));
-  get("/openapi/v3", async () => await openApi.root());
+  get("/openapi/v3", async ({ request }) => {
+    return request.path.endsWith("/") ? await openApi.v3("", null, request.headers) : await openApi.root();
+  });
   get("/openapi/v3/{path*}", async ({ request, info }, { path = "" }) => {
-    return (await openApi.v3(path, info.query.get("hash"), request.headers)) ?? pageNotFound();
+    return await openApi.v3(path, info.query.get("hash"), request.headers);
   });
   const version = versionInfo(options.gitVersion, options.emulatedVersion);
   get("/version", async () => indented(version));

@@ -7,12 +7,15 @@ import { HttpError } from "../../http/http-error.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
 import { bytes } from "../../http/respond.ts";
+import type { Clock } from "../../std/clock.ts";
 import { spellings } from "../resources/routes.ts";
 import { OpenApiDocument } from "./document.ts";
 import { encodeGnostic } from "./gnostic.ts";
 import { encodeGnosticV3 } from "./gnostic-v3.ts";
 import { contextOf } from "./markers.ts";
 
+/** For as long a document with its hash in the URL may be kept. */
+const YEAR_MS = 365 * 24 * 60 * 60 * 1000;
 const JSON_TYPE = "application/json";
 const V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 const V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
@@ -35,10 +38,12 @@ export class OpenApi {
   readonly #scheme: Scheme;
   readonly #aliases: boolean;
   readonly #gitVersion: string;
+  readonly #clock: Clock;
   readonly #encoded = new Map<string, Encoded>();
   #described: Promise<Describe> | undefined;
 
-  constructor(scheme: Scheme, aliases: boolean, gitVersion: string) {
+  constructor(scheme: Scheme, aliases: boolean, gitVersion: string, clock: Clock) {
+    this.#clock = clock;
     this.#scheme = scheme;
     this.#aliases = aliases;
     this.#gitVersion = gitVersion;
@@ -66,12 +71,12 @@ export class OpenApi {
   }
 
   /**
-   * `path` is `api/v1` or `apis/GROUP/VERSION`; undefined when there is no such group version. Whoever asks with the
-   * hash of another state is sent on to the present one.
+   * `path` is `api/v1` or `apis/GROUP/VERSION`. Whoever asks with the hash of another state is sent on to the present
+   * one; with the right hash, the answer may be kept for a year.
    */
-  async v3(path: string, hash: string | null, headers: HttpRequest["headers"]): Promise<HttpResponse | undefined> {
+  async v3(path: string, hash: string | null, headers: HttpRequest["headers"]): Promise<HttpResponse> {
     const part = this.#parts().get(path);
-    if (part === undefined) return undefined;
+    if (part === undefined) return { status: 404, headers: {}, body: new Uint8Array() };
     const mediaType = acceptable(headers.accept, V3_PROTOBUF);
     const encoded = this.#v3(path, part, await this.#descriptions());
     const { etag } = encoded;
@@ -83,7 +88,8 @@ export class OpenApi {
     const body = mediaType === JSON_TYPE ? encoded.body : encodeGnosticV3(JSON.parse(encoded.body.toString()));
     const response = answer(mediaType, { ...encoded, body: Buffer.from(body) }, headers["if-none-match"]);
     if (hash !== current) return response;
-    return { ...response, headers: { ...response.headers, "cache-control": "public, immutable, max-age=31536000" } };
+    const expires = new Date(this.#clock.now() + YEAR_MS).toUTCString();
+    return { ...response, headers: { ...response.headers, "cache-control": "public, immutable", expires } };
   }
 
   #descriptions(): Promise<Describe> {
