@@ -98,23 +98,45 @@ function isFilledList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value) && value.length > 0;
 }
 
-const NOTHING: Readonly<Record<string, unknown>> = {};
+const NOTHING: Members = {};
 
-function members(sets: Sets, { declared, rest }: MembersShape, before: unknown, after: unknown): void {
+function members(sets: Sets, shape: MembersShape, before: unknown, after: unknown): void {
   const old = isPlainObject(before) ? before : NOTHING;
   const now = isPlainObject(after) ? after : NOTHING;
   const found = new Found();
+  if (shape.rest === undefined) declaredMembers(found, shape, old, now);
+  else anyMembers(found, shape, old, now);
+  found.addTo(sets);
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** In the order in which sets are written, which saves putting them into it. */
+function declaredMembers(found: Found, { ordered }: MembersShape, old: Members, now: Members): void {
+  for (const { name, element, shape } of ordered) {
+    const was = old[name];
+    const is = now[name];
+    if (was !== is) found.member(element, shape, own(old, name, was), own(now, name, is));
+  }
+}
+
+/** What every object inherits is no member of it. */
+function own(members: Members, name: string, value: unknown): unknown {
+  return value === undefined || Object.hasOwn(members, name) ? value : undefined;
+}
+
+function anyMembers(found: Found, { declared, rest }: MembersShape, old: Members, now: Members): void {
   for (const name in old) {
     if (old[name] === undefined || old[name] === now[name]) continue;
     const shape = declared.get(name) ?? rest;
-    if (shape !== undefined) found.member(name, shape, old[name], Object.hasOwn(now, name) ? now[name] : undefined);
+    if (shape === undefined) continue;
+    found.member(fieldElement(name), shape, old[name], Object.hasOwn(now, name) ? now[name] : undefined);
   }
   for (const name in now) {
     if (now[name] === undefined || (Object.hasOwn(old, name) && old[name] !== undefined)) continue;
     const shape = declared.get(name) ?? rest;
-    if (shape !== undefined) found.member(name, shape, undefined, now[name]);
+    if (shape !== undefined) found.member(fieldElement(name), shape, undefined, now[name]);
   }
-  found.addTo(sets);
 }
 
 function items(
@@ -150,11 +172,11 @@ class Found {
   #modified: MutableFieldSet | undefined;
   #added: MutableFieldSet | undefined;
 
-  member(name: string, shape: Shape, before: unknown, after: unknown): void {
+  member(element: string, shape: Shape, before: unknown, after: unknown): void {
     const sets: Sets = { removed: undefined, modified: undefined, added: undefined };
     compareInto(sets, shape, before, after);
     if (sets.removed !== undefined || sets.modified !== undefined || sets.added !== undefined) {
-      this.#put(fieldElement(name), sets);
+      this.#put(element, sets);
     }
   }
 
