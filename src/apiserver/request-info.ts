@@ -42,10 +42,7 @@ export function requestInfo(request: Pick<HttpRequest, "method" | "path" | "quer
     name: "",
     query,
   };
-  const parts = request.path
-    .split("/")
-    .filter((part) => part !== "")
-    .map(decoded);
+  const parts = withoutEmpty(request.path.split("/").map(decoded));
   const prefix = parts.shift();
   const group = prefix === "apis" ? parts.shift() : "";
   const version = parts.shift();
@@ -53,6 +50,17 @@ export function requestInfo(request: Pick<HttpRequest, "method" | "path" | "quer
     return other;
   }
   return { ...other, isResourceRequest: true, group, version, ...resourceInfo(request.method, parts, query) };
+}
+
+/** An empty name of a namespace stands for all of them; any other empty segment for nothing. */
+function withoutEmpty(segments: readonly string[]): string[] {
+  const parts: string[] = [];
+  for (let at = 0; at < segments.length; at++) {
+    const isEverywhere = segments[at] === "namespaces" && segments[at + 1] === "" && at + 2 < segments.length;
+    if (isEverywhere && segments[at + 2] !== "") at++;
+    else if (segments[at] !== "") parts.push(segments[at] ?? "");
+  }
+  return parts;
 }
 
 function resourceInfo(method: string, path: readonly string[], query: URLSearchParams) {

@@ -1,6 +1,7 @@
 /** From a path to who answers it. */
 import type { Scheme } from "../api/scheme.ts";
 import type { HttpResponse } from "../http/message.ts";
+import { namesOne } from "../http/negotiate.ts";
 import { bytes } from "../http/respond.ts";
 import { Router } from "../http/router.ts";
 import type { Registries } from "../registry/registries.ts";
@@ -15,7 +16,7 @@ import { OpenApi } from "./openapi/openapi.ts";
 import type { Readiness } from "./readiness.ts";
 import { addResourceRoutes, type ExtraHandlers, type Route } from "./resources/routes.ts";
 import type { ResourceSettings } from "./resources/target.ts";
-import { methodNotAllowed, noSuchResource } from "./status-response.ts";
+import { methodNotAllowed, noSuchResource, notAcceptable } from "./status-response.ts";
 import { versionInfo } from "./version.ts";
 
 export interface RoutingOptions {
@@ -51,7 +52,7 @@ export function routing(options: RoutingOptions): Respond {
     if (match !== undefined && "value" in match) return await match.value(context, match.params);
     if (match !== undefined) throw methodNotAllowed();
     const page = request.path.replace(/\/$/, "");
-    if (method === "GET" && discovery.has(page)) return discovery.answer(page, context);
+    if ((method === "GET" || GROUPS.test(page)) && discovery.has(page)) return discovery.answer(page, context);
     const answered = await answerCustom(context);
     if (answered !== undefined) return answered;
     // Inside the API a missing page is a Status; outside it is a page.
@@ -61,11 +62,16 @@ export function routing(options: RoutingOptions): Respond {
   };
 }
 
+const GROUPS = /^\/apis(?:\/[^/]+)?$/;
+const ANY_METHOD = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"];
+
 function addPlainRoutes(router: Router<Route>, options: RoutingOptions, discovery: Discovery): void {
   const { readiness } = options;
   const get = (path: string, answer: Route): void => router.add("GET", path, answer);
   for (const path of discovery.paths()) {
-    get(path, async (context) => discovery.answer(path, context));
+    // Lists of groups, and groups, are told whatever the method.
+    const methods = GROUPS.test(path) ? ANY_METHOD : ["GET"];
+    for (const method of methods) router.add(method, path, async (context) => discovery.answer(path, context));
   }
   const openApi = new OpenApi(options.scheme, options.aliases, options.gitVersion, options.settings.clock);
   get("/openapi/v2", async ({ request }) => await openApi.v2(request.headers.accept, request.headers["if-none-match"]));
@@ -76,13 +82,17 @@ function addPlainRoutes(router: Router<Route>, options: RoutingOptions, discover
     return await openApi.v3(path, info.query.get("hash"), request.headers);
   });
   const version = versionInfo(options.gitVersion, options.emulatedVersion);
-  get("/version", async () => indented(version));
+  get("/version", async ({ request }) => {
+    if (!namesOne(request.headers.accept, [{ mediaType: "application/json" }]))
+      throw notAcceptable(["application/json"]);
+    return indented(version);
+  });
   for (const endpoint of readiness.endpoints()) {
     const answer: Route = async ({ request, info }, { check = "" }) => {
       if (check === "" && request.path.endsWith("/")) return pageNotFound();
       return await answerHealth(endpoint, check, info.query, readiness.log);
     };
-    for (const method of ["GET", "POST"]) router.add(method, `/${endpoint.name}/{check*}`, answer);
+    for (const method of ANY_METHOD) router.add(method, `/${endpoint.name}/{check*}`, answer);
   }
   for (const { path, methods, answer } of options.pages) {
     for (const method of methods) router.add(method, path, answer);

@@ -2,21 +2,44 @@ import { type Status, StatusError } from "../api/status.ts";
 import type { HttpResponse } from "../http/message.ts";
 import { negotiate } from "../http/negotiate.ts";
 import { bytes } from "../http/respond.ts";
+import { htmlSafe } from "../schema/html-safe.ts";
 import { encodeYaml } from "../schema/yaml.ts";
 import type { RequestContext } from "./context.ts";
+import { protobufStatus } from "./resources/protobuf.ts";
 
-const OFFERS = [{ mediaType: "application/json" }, { mediaType: "application/yaml" }] as const;
+/** A success need not say its code. */
+type StatusText = Omit<Status, "code" | "details"> & {
+  readonly code?: number;
+  readonly details?: Status["details"] | undefined;
+};
 
-/** Failures are always answered: what cannot be said in the form asked for is said in JSON. */
+const OFFERS = [
+  { mediaType: "application/json" },
+  { mediaType: "application/yaml" },
+  { mediaType: "application/vnd.kubernetes.protobuf" },
+  { mediaType: "application/vnd.svc.protobuf" },
+] as const;
+
+/** Failures are always answered: what cannot be said in the form asked for is said in JSON, indented. */
 export function statusResponse(status: Status, context: RequestContext): HttpResponse {
   return encoded(status.code, status, context);
 }
 
-function encoded(code: number, status: object, context: RequestContext): HttpResponse {
-  const chosen = negotiate(context.request.headers.accept, OFFERS, () => true)?.offer.mediaType;
-  if (chosen === "application/yaml") return bytes(code, chosen, Buffer.from(encodeYaml(status)));
-  const text = isPretty(context) ? JSON.stringify(status, undefined, 2) : `${JSON.stringify(status)}\n`;
-  return bytes(code, "application/json", Buffer.from(text));
+function encoded(code: number, status: StatusText, context: RequestContext): HttpResponse {
+  const chosen = negotiate(context.request.headers.accept, OFFERS)?.offer.mediaType;
+  switch (chosen) {
+    case "application/yaml":
+      return bytes(code, chosen, Buffer.from(encodeYaml(status)));
+    case "application/vnd.kubernetes.protobuf":
+      return bytes(code, chosen, protobufStatus("k8s", status));
+    case "application/vnd.svc.protobuf":
+      return bytes(code, chosen, protobufStatus("svc", status));
+    default: {
+      const pretty = chosen === undefined || isPretty(context);
+      const text = pretty ? JSON.stringify(status, undefined, 2) : `${JSON.stringify(status)}\n`;
+      return bytes(code, "application/json", Buffer.from(htmlSafe(text)));
+    }
+  }
 }
 
 /** Indented for people: asked for, or a browser or a command line tool that shows answers as they come. */
@@ -41,6 +64,13 @@ export function methodNotAllowed(): StatusError {
 export function notAcceptable(offered: readonly string[]): StatusError {
   const message = `406: Not Acceptable\n\nAvailable representations: ${offered.join(", ")}`;
   return new StatusError(406, "NotAcceptable", message, { details: {} });
+}
+
+/** `one` of two forms of metadata was asked for, and it is not that of what there is. */
+export function otherForm(asked: "PartialObjectMetadata" | "PartialObjectMetadataList", goType: string): StatusError {
+  const what = asked === "PartialObjectMetadata" ? "a list" : "not a list";
+  const message = `you requested ${asked}, but the requested object is ${what} (*${goType})`;
+  return new StatusError(406, "NotAcceptable", message);
 }
 
 /** A media type fits, but not the form of it that was asked for (`as=`). */

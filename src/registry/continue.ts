@@ -1,5 +1,6 @@
 /** The opaque token with which a client asks for the next page of a list. */
 import { badRequest } from "../api/status.ts";
+import { parseJson } from "../schema/json.ts";
 import type { Revision } from "../storage/store.ts";
 
 export interface Continue {
@@ -18,9 +19,10 @@ export function encodeContinue({ revision, after }: Continue): string {
 export function decodeContinue(token: string): Continue {
   let value: { readonly v?: unknown; readonly rv?: unknown; readonly start?: unknown };
   try {
-    value = JSON.parse(Buffer.from(token, "base64url").toString()) as typeof value;
-  } catch {
-    throw invalidToken("continue key is not valid: it cannot be decoded");
+    value = parseJson(decodeBase64(token)).value as typeof value;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw invalidToken(`continue key is not valid: ${error.message.replace(/ \(line \d+, column \d+\)$/, "")}`);
   }
   const { v, rv, start } = value ?? {};
   if (v !== VERSION)
@@ -38,6 +40,14 @@ export function decodeContinue(token: string): Continue {
     throw invalidToken(`continue key is not valid: ${start}`);
   }
   return { revision: rv as Revision, after: start.replace(/\0$/, "") };
+}
+
+/** Throws a `SyntaxError` in Go's words. */
+function decodeBase64(token: string): Buffer {
+  const wrong = token.search(/[^\w-]/);
+  const place = wrong === -1 && token.length % 4 === 1 ? token.length - 1 : wrong;
+  if (place !== -1) throw new SyntaxError(`illegal base64 data at input byte ${place}`);
+  return Buffer.from(token, "base64url");
 }
 
 function invalidToken(why: string) {

@@ -103,7 +103,8 @@ async function prepared<T extends ApiObject>(
 }
 
 function chosenName<T extends ApiObject>(registry: Registry<T>, sent: T) {
-  const metadata = metadataOf(sent);
+  // What only the server says is forgotten before anybody is asked who said it.
+  const { deletionTimestamp, deletionGracePeriodSeconds, selfLink, ...metadata } = metadataOf(sent);
   const { name, generateName } = metadata;
   if (name) return metadata;
   if (generateName) {
@@ -113,8 +114,7 @@ function chosenName<T extends ApiObject>(registry: Registry<T>, sent: T) {
 }
 
 function systemMetadata<T extends ApiObject>(registry: Registry<T>, object: T) {
-  const { deletionTimestamp, deletionGracePeriodSeconds, selfLink, ...metadata } = metadataOf(object);
-  return { ...metadata, uid: uuid(registry.deps.random), creationTimestamp: registry.timestamp() };
+  return { ...metadataOf(object), uid: uuid(registry.deps.random), creationTimestamp: registry.timestamp() };
 }
 
 async function store<T extends ApiObject>(

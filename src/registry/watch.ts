@@ -1,4 +1,5 @@
 import type { ApiObject } from "../api/kind.ts";
+import { StatusError } from "../api/status.ts";
 import type { CacheEvent } from "../storage/watch/cache.ts";
 import { watchStore } from "../storage/watch/direct.ts";
 import { caughtUp, parseRevision } from "./freshness.ts";
@@ -24,6 +25,7 @@ export async function watch<T extends ApiObject>(
 ): Promise<AsyncIterable<CacheEvent<T>>> {
   const { matches, index, prefix } = select(registry, scope, query);
   const version = query.resourceVersion ?? "";
+  if (version !== "") checkRevision(version);
   const fromNow = version === "" || version === "0" || query.sendInitialEvents === true;
   if (registry.uncached) {
     const from = fromNow ? undefined : parseRevision(version);
@@ -40,6 +42,15 @@ export async function watch<T extends ApiObject>(
   const bookmarks = query.allowBookmarks === true;
   const events = cache.watch({ prefix, from, matches, index, bookmarks, signal: scope.signal });
   return query.sendInitialEvents === true ? events : withoutInitialEnd(events);
+}
+
+/** Kubernetes blames itself for a watch from a version that is none. */
+function checkRevision(version: string): void {
+  try {
+    parseRevision(version);
+  } catch (error) {
+    throw error instanceof StatusError ? new StatusError(500, "", error.message) : error;
+  }
 }
 
 /** The bookmark that ends the initial events is only for those who asked for it. */

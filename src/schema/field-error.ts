@@ -1,3 +1,5 @@
+import { goQuote } from "./go-quote.ts";
+
 /** One thing wrong with one field, in Kubernetes' form. */
 export interface FieldError {
   readonly type: FieldErrorType;
@@ -87,12 +89,12 @@ export function invalidMap(
 export function mapText(texts: Readonly<Record<string, string>> | undefined): string {
   if (texts === undefined) return "map[string]string(nil)";
   const members = Object.entries(texts).sort(([a], [b]) => (a < b ? -1 : 1));
-  return `map[string]string{${members.map(([k, v]) => `${JSON.stringify(k)}:${JSON.stringify(v)}`).join(", ")}}`;
+  return `map[string]string{${members.map(([k, v]) => `${goQuote(k)}:${goQuote(v)}`).join(", ")}}`;
 }
 
 /** The supported values are listed in the order given. */
 export function notSupported(field: string, badValue: unknown, supported: readonly string[]): FieldError {
-  const quoted = supported.map((value) => JSON.stringify(value));
+  const quoted = supported.map((value) => goQuote(value));
   const detail = quoted.length === 0 ? "" : `supported values: ${quoted.join(", ")}`;
   return { type: "FieldValueNotSupported", field, badValue, detail };
 }
@@ -149,7 +151,7 @@ function valueText(error: FieldError): string | undefined {
 function printed(value: unknown): string {
   switch (typeof value) {
     case "string":
-      return JSON.stringify(value);
+      return goQuote(value);
     case "number":
     case "bigint":
     case "boolean":

@@ -2,6 +2,7 @@
 import { Buffer } from "node:buffer";
 import { canonicalJson } from "./canonical-json.ts";
 import { depthMax } from "./decode-walk.ts";
+import { htmlSafe } from "./html-safe.ts";
 import { type Scan, scanJson, tooDeep } from "./json-scan.ts";
 import { type Member, membersOf } from "./members.ts";
 import { hasNoMembers } from "./plain.ts";
@@ -162,7 +163,7 @@ function compile(schema: Schema): Writer {
       return mapWriter(schema);
     case "raw":
       if (schema.format === "fieldsV1") return rawText(textOfSet);
-      return rawText((value) => JSON.stringify(value) ?? "null");
+      return rawText((value) => htmlSafe(JSON.stringify(value) ?? "null"));
     case "bytes":
       return (value: string | Uint8Array) =>
         JSON.stringify(typeof value === "string" ? value : Buffer.from(value).toString("base64"));
@@ -194,11 +195,11 @@ function rawText(write: (value: unknown) => string): Writer {
     value instanceof Uint8Array ? Buffer.from(value).toString("utf8") || "null" : write(value);
 }
 
-const plainText = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
+const plainText = /^[\x20\x21\x23-\x25\x27-\x3b\x3d\x3f-\x5b\x5d-\x7e]*$/;
 
 /** Text that needs no escapes is most text. */
 function quoted(text: string): string {
-  return plainText.test(text) ? `"${text}"` : JSON.stringify(text);
+  return plainText.test(text) ? `"${text}"` : htmlSafe(JSON.stringify(text));
 }
 
 function listWriter(schema: ListSchema): Writer {
@@ -220,7 +221,7 @@ function mapWriter(schema: MapSchema): Writer {
     let text = "{";
     for (const name of sortedNames(members)) {
       const value = members[name];
-      if (value !== undefined) text += `${text.length === 1 ? "" : ","}${JSON.stringify(name)}:${member(value)}`;
+      if (value !== undefined) text += `${text.length === 1 ? "" : ","}${quoted(name)}:${member(value)}`;
     }
     return `${text}}`;
   };

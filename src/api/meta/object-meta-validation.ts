@@ -1,6 +1,7 @@
 /** Rules for `metadata`, the same for every kind. */
 import { deepEqual } from "../../schema/equal.ts";
 import {
+  bare,
   bareTime,
   type FieldError,
   forbiddenField,
@@ -9,6 +10,7 @@ import {
   tooLong,
 } from "../../schema/field-error.ts";
 import { index } from "../../schema/field-path.ts";
+import { goQuote } from "../../schema/go-quote.ts";
 import type { ApiObject, Kind } from "../kind.ts";
 import { nonNegative } from "./bounds.ts";
 import { validateManagedFields } from "./field-manager.ts";
@@ -115,16 +117,28 @@ function validateOwners(owners: Owners): readonly FieldError[] {
     if (!owner.name) errors.push(invalidField(`${at}.name`, owner.name, "name must not be empty"));
     if (!owner.uid) errors.push(invalidField(`${at}.uid`, owner.uid, "uid must not be empty"));
     if (owner.apiVersion === "v1" && owner.kind === "Event") {
-      errors.push(invalidField(at, owner, "/v1, Kind=Event is disallowed from being an owner"));
+      errors.push(invalidField(at, bare(ownerText(owner)), "/v1, Kind=Event is disallowed from being an owner"));
     }
     if (owner.controller !== true) continue;
     if (controller !== undefined) {
       const detail = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${owner.kind}/${owner.name}`;
-      errors.push(invalidField("metadata.ownerReferences", owners, detail));
+      const all = bare(`[]v1.OwnerReference{${(owners ?? []).map(ownerText).join(", ")}}`);
+      errors.push(invalidField("metadata.ownerReferences", all, detail));
     }
     controller = `${owner.kind}/${owner.name}`;
   }
   return errors;
+}
+
+/** As Go prints it, addresses included. */
+function ownerText(owner: NonNullable<Owners>[number]): string {
+  const pointer = (flag: boolean | undefined): string => `(*bool)(${flag === undefined ? "nil" : "0xc000000000"})`;
+  const texts = [
+    `APIVersion:${goQuote(owner.apiVersion)}, Kind:${goQuote(owner.kind)}, Name:${goQuote(owner.name)}`,
+    `UID:${goQuote(owner.uid)}, Controller:${pointer(owner.controller)}`,
+    `BlockOwnerDeletion:${pointer(owner.blockOwnerDeletion)}`,
+  ];
+  return `v1.OwnerReference{${texts.join(", ")}}`;
 }
 
 /** What of `metadata` no update may change, and the rules for what it may. */

@@ -32,7 +32,8 @@ export function operatorPages(config: ApiServerConfig, deps: PageDeps): readonly
 function metricPages({ observe }: ApiServerConfig, { metrics }: PageDeps): readonly OperatorPage[] {
   const all = [metrics.registry, metrics.slis];
   const own = (path: string, registries: typeof all): OperatorPage[] => {
-    const shown = page(path, async ({ request }) => metricsPage(registries, request.headers.accept));
+    const methods = ["GET", "POST", "PUT", "PATCH", "OPTIONS", ...(observe.profiling ? [] : ["DELETE"])];
+    const shown = page(path, async ({ request }) => metricsPage(registries, request.headers.accept), methods);
     // Numbers that start anew confuse whoever adds them up: for those who measure by hand.
     const reset = page(path, async () => resetMetrics(registries), ["DELETE"], false);
     return observe.profiling ? [shown, reset] : [shown];

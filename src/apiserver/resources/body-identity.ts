@@ -2,6 +2,7 @@
 import type { Kind } from "../../api/kind.ts";
 import { formatApiVersion, parseApiVersion, type Scheme, svcGroup } from "../../api/scheme.ts";
 import { badRequest, invalid, type StatusError } from "../../api/status.ts";
+import { decode } from "../../schema/decode.ts";
 import { invalidField, renderFieldError } from "../../schema/field-error.ts";
 import { goQuote } from "../../schema/go-quote.ts";
 import { isPlainObject } from "../../schema/plain.ts";
@@ -77,8 +78,11 @@ export function goType(value: unknown): string {
   return typeof value === "boolean" ? "bool" : typeof value;
 }
 
-/** A body may leave its identity to the path, but not contradict it. Throws a 400, or what custom resources are told. */
-export function checkKind(found: Identity, expected: Expected): void {
+/**
+ * A body may leave its identity to the path, but not contradict it. Throws a 400, or what custom resources are told.
+ * `value` is what the body holds as JSON.
+ */
+export function checkKind(found: Identity, expected: Expected, value?: unknown): void {
   const sameGroup = svcGroup(found.group) === svcGroup(expected.group);
   const sameVersion = found.version === expected.version || found.version === expected.olderVersion;
   if (found.kind === expected.kind && sameGroup && sameVersion) {
@@ -88,6 +92,11 @@ export function checkKind(found: Identity, expected: Expected): void {
   if (expected.custom === true) throw otherCustomKind(found, expected, sameGroup && sameVersion);
   const known = typeOf(found, expected.scheme);
   if (known === undefined) throw cannotHandle(found, expected, notRegistered(found, SCHEME));
+  // It is read as what it says it is before anybody asks what it should be.
+  const schema = expected.scheme?.byKind(found.group, found.version, found.kind)?.schema;
+  const unreadable =
+    schema === undefined ? undefined : decode(schema, value ?? {}, { unknownFields: "drop" }).errors[0];
+  if (unreadable !== undefined) throw cannotHandle(found, expected, unreadable.message);
   const wanted = internalType(expected.group, expected.kind);
   if (internalType(found.group, found.kind) === wanted) throw otherVersion(found, expected);
   throw cannotHandle(found, expected, `converting (${known}) to (${wanted}): unknown conversion`);
@@ -135,8 +144,8 @@ function goesBy(one: Kind, kind: string): boolean {
   return one.kind === kind || one.listKind === kind || one.subresources.some((part) => part.kind === kind);
 }
 
-/** All versions of a kind are read into one type. Events have one in both of their groups. */
-function internalType(group: string, kind: string): string {
+/** What Go calls the one type that all versions of a kind are read into. Events have one in both of their groups. */
+export function internalType(group: string, kind: string): string {
   if (EVERYWHERE.has(kind)) return `v1.${kind}`;
   if (kind === "Event" || kind === "EventList" || group === "") return `core.${kind}`;
   const [first = ""] = group.split(".");

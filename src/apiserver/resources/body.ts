@@ -85,7 +85,7 @@ export function decodeSent<T extends ApiObject>(
   }
   const parsed = read(() => parse(bytes, type));
   const identity = read(() => identityOf(parsed.value, expected));
-  checkKind(identity, expected);
+  checkKind(identity, expected, parsed.value);
   return decodeObject<T>(parsed, expected, validation, warnings, identity);
 }
 
@@ -132,7 +132,7 @@ export function checkIdentity(value: unknown, expected: Expected): void {
   } catch (error) {
     throw cannotHandle(own, expected, whyUnreadable(error));
   }
-  checkKind(identity, expected);
+  checkKind(identity, expected, value);
 }
 
 function bodyType(header: string | undefined, cbor: boolean): BodyType {

@@ -2,7 +2,6 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { statusAnswer } from "../../api/meta/answers.ts";
 import { listMeta } from "../../api/meta/list-meta.ts";
-import type { Status } from "../../api/status.ts";
 import { binary, message, optional, string } from "../../schema/define.ts";
 import { encodeEnvelope, type Magic } from "../../schema/envelope.ts";
 import { encodeProtobuf } from "../../schema/protobuf.ts";
@@ -86,6 +85,6 @@ export function protobufFrame(type: string, object: Uint8Array): Buffer {
   return Buffer.concat([length, event]);
 }
 
-export function protobufStatus(magic: Magic, status: Status): Uint8Array {
+export function protobufStatus(magic: Magic, status: object): Uint8Array {
   return encodeEnvelope(magic, { apiVersion: "v1", kind: "Status" }, encodeProtobuf(statusAnswer, status));
 }

@@ -14,6 +14,7 @@ import {
   renderFieldError,
   requiredField,
 } from "../../schema/field-error.ts";
+import { goQuote } from "../../schema/go-quote.ts";
 import { isTrue } from "../request-info.ts";
 
 /** The spelling in which options are named in errors. */
@@ -168,7 +169,7 @@ function preconditionsOf(
 
 function dryRunErrors(values: readonly string[]): FieldError[] {
   if (values.every((value) => value === "All")) return [];
-  const list = `[]string{${values.map((value) => JSON.stringify(value)).join(", ")}}`;
+  const list = `[]string{${values.map((value) => goQuote(value)).join(", ")}}`;
   return [{ ...notSupported("dryRun", "", ["All"]), badValue: bare(list) }];
 }
 
@@ -197,14 +198,14 @@ function integer(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name);
   if (text === null) return undefined;
   if (!/^[-+]?\d{1,19}$/.test(text)) {
-    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+    throw badRequest(`strconv.ParseInt: parsing ${goQuote(text)}: invalid syntax`);
   }
   return Number(text);
 }
 
 /** Supported values in the order that Kubernetes lists them. */
 function unsupported(field: string, value: string, supported: readonly string[]): FieldError {
-  const detail = `supported values: ${supported.map((text) => JSON.stringify(text)).join(", ")}`;
+  const detail = `supported values: ${supported.map((text) => goQuote(text)).join(", ")}`;
   return { ...notSupported(field, value, []), detail };
 }
 

@@ -1,10 +1,10 @@
 /** In which form an answer is given: media type, and whole objects, tables or their metadata alone. */
 import { kubernetesGroup } from "../../api/scheme.ts";
-import { negotiate } from "../../http/negotiate.ts";
+import { namesOne, negotiate } from "../../http/negotiate.ts";
 import type { RequestContext } from "../context.ts";
 import { formNotAcceptable, isPretty, notAcceptable } from "../status-response.ts";
 
-export type Format = "json" | "yaml" | "protobuf";
+export type Format = "json" | "yaml" | "protobuf" | "cbor";
 
 export interface Representation {
   readonly format: Format;
@@ -12,61 +12,71 @@ export interface Representation {
   /** Magic bytes of the protobuf envelope. */
   readonly magic: "k8s" | "svc";
   readonly as: "object" | "table" | "metadata";
+  /** Of `metadata`: that of a list was asked for. */
+  readonly ofList: boolean;
   /** Of tables and metadata, in the spelling asked for: `meta.k8s.io/v1`. */
   readonly metaVersion: string;
   readonly pretty: boolean;
 }
 
-const OFFERS = [
-  { mediaType: "application/json", format: "json", magic: "k8s" },
-  { mediaType: "application/yaml", format: "yaml", magic: "k8s" },
-  { mediaType: "application/vnd.kubernetes.protobuf", format: "protobuf", magic: "k8s" },
-  { mediaType: "application/vnd.svc.protobuf", format: "protobuf", magic: "svc" },
-] as const;
+interface Offer {
+  readonly mediaType: string;
+  readonly format: Format;
+  readonly magic: "k8s" | "svc";
+}
+
+const JSON_OFFER: Offer = { mediaType: "application/json", format: "json", magic: "k8s" };
+const YAML_OFFER: Offer = { mediaType: "application/yaml", format: "yaml", magic: "k8s" };
+const PROTOBUF_OFFER: Offer = { mediaType: "application/vnd.kubernetes.protobuf", format: "protobuf", magic: "k8s" };
+const CBOR_OFFER: Offer = { mediaType: "application/cbor", format: "cbor", magic: "k8s" };
+const SVC_OFFER: Offer = { mediaType: "application/vnd.svc.protobuf", format: "protobuf", magic: "svc" };
 
 /** What refusals name: the project's own spelling of protobuf is served and not advertised. */
-const ANSWERS = OFFERS.slice(0, 3).map((offer) => offer.mediaType);
+const ADVERTISED = [JSON_OFFER, YAML_OFFER, PROTOBUF_OFFER];
 const STREAMS = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
 
-type Offer = (typeof OFFERS)[number];
+export interface Choice {
+  readonly shape: "object" | "list" | "watch";
+  readonly custom: boolean;
+  readonly cbor: boolean;
+}
 
-/** A stream of YAML documents is nothing clients ask for. */
-const WATCH_OFFERS = OFFERS.filter((offer) => offer.format !== "yaml");
-
-/**
- * Throws a 406 when the client takes nothing that can be given. `list` says which of the two metadata forms fits;
- * `hasProtobuf`, whether whole objects have that form.
- */
-export function representationOf(
-  context: RequestContext,
-  shape: "object" | "list" | "watch",
-  hasProtobuf = true,
-): Representation {
-  const { headers } = context.request;
-  const offers: readonly Offer[] = shape === "watch" ? WATCH_OFFERS : OFFERS;
-  const chosen = negotiate(headers.accept, offers, (offer, params) => {
-    if (!hasProtobuf && offer.format === "protobuf" && params.as === undefined) return false;
-    return fits(offer, params, shape);
-  });
-  if (chosen === undefined) {
-    const form = negotiate(headers.accept, offers, () => true) !== undefined;
-    if (form) throw formNotAcceptable(ANSWERS);
-    throw notAcceptable(shape === "object" ? ANSWERS : [...ANSWERS, ...STREAMS]);
+/** Throws a 406 when the client takes nothing that can be given. */
+export function representationOf(context: RequestContext, { shape, custom, cbor }: Choice): Representation {
+  const { accept } = context.request.headers;
+  const advertised = (cbor ? [...ADVERTISED, CBOR_OFFER] : ADVERTISED).map(({ mediaType }) => mediaType);
+  // A stream of YAML documents is nothing clients ask for.
+  const offers = [JSON_OFFER, ...(shape === "watch" ? [] : [YAML_OFFER]), PROTOBUF_OFFER, SVC_OFFER].concat(
+    cbor ? [CBOR_OFFER] : [],
+  );
+  // The first look is at whole media types, and custom resources are spared it.
+  if (!custom && !namesOne(accept, offers)) {
+    throw notAcceptable(shape === "object" ? advertised : [...advertised, ...STREAMS]);
   }
+  const chosen = negotiate(accept, offers, (offer, params) => fits(offer, params, shape, custom));
+  if (chosen === undefined) throw formNotAcceptable(advertised);
   const { offer, params } = chosen;
   return {
     ...offer,
     as: params.as === undefined ? "object" : params.as === "Table" ? "table" : "metadata",
+    ofList: params.as === "PartialObjectMetadataList",
     metaVersion: `${params.g ?? "meta.k8s.io"}/${params.v ?? "v1"}`,
-    pretty: isPretty(context),
+    pretty: params.pretty === "1" || isPretty(context),
   };
 }
 
-function fits(offer: Offer, params: Readonly<Record<string, string>>, shape: "object" | "list" | "watch"): boolean {
-  const { as, g = "", v = "" } = params;
-  if (as === undefined) return true;
+function fits(
+  offer: Offer,
+  params: Readonly<Record<string, string>>,
+  shape: Choice["shape"],
+  custom: boolean,
+): boolean {
+  const { as, g = "", v = "", stream = "" } = params;
+  if (stream !== "" && (stream !== "watch" || offer.format === "yaml")) return false;
+  // Custom resources have a protobuf form of their metadata alone.
+  if (as === undefined) return !custom || offer.format !== "protobuf";
   if (kubernetesGroup(g) !== "meta.k8s.io" || (v !== "v1" && v !== "v1beta1")) return false;
   // There is no protobuf form of a table.
   if (as === "Table") return offer.format !== "protobuf";
-  return as === (shape === "list" ? "PartialObjectMetadataList" : "PartialObjectMetadata");
+  return as === "PartialObjectMetadata" || (as === "PartialObjectMetadataList" && shape !== "watch");
 }

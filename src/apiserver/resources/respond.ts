@@ -3,8 +3,11 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { bytes } from "../../http/respond.ts";
 import type { ListPage } from "../../registry/list.ts";
+import { htmlSafe } from "../../schema/html-safe.ts";
 import { parseJson } from "../../schema/json.ts";
 import { encodeYaml } from "../../schema/yaml.ts";
+import { otherForm } from "../status-response.ts";
+import { internalType } from "./body-identity.ts";
 import { encodeObject, headOf, type Identity } from "./identity.ts";
 import { joined } from "./pieces.ts";
 import { type ListMetadata, protobufList, protobufMetadata, protobufMetadataList, protobufObject } from "./protobuf.ts";
@@ -21,6 +24,14 @@ export interface Answering {
   readonly table: Omit<TableOptions, "metaVersion" | "headers">;
 }
 
+/** Throws a 406 when metadata was asked for in the form of a list, and this is none; or the other way round. */
+function checkForm(kind: Kind, { representation }: Answering, isList: boolean): void {
+  if (representation.as !== "metadata" || representation.ofList === isList) return;
+  const custom = isList ? "unstructured.UnstructuredList" : "unstructured.Unstructured";
+  const type = kind.custom === true ? custom : internalType(kind.group, isList ? kind.listKind : kind.kind);
+  throw otherForm(isList ? "PartialObjectMetadata" : "PartialObjectMetadataList", type);
+}
+
 /** `row.bytes` are the cache's where the object is cached. */
 export function objectResponse<T extends ApiObject>(
   status: number,
@@ -29,6 +40,7 @@ export function objectResponse<T extends ApiObject>(
   answering: Answering,
 ): HttpResponse {
   const { identity, representation } = answering;
+  checkForm(kind as unknown as Kind, answering, false);
   if (representation.as === "table") {
     const metadata = { resourceVersion: row.object.metadata?.resourceVersion ?? "" };
     return encoded(status, representation, [table(kind, identity, metadata, [row], tableOptions(answering)), NEWLINE]);
@@ -64,6 +76,7 @@ export function listResponse<T extends ApiObject>(
   answering: Answering,
 ): HttpResponse {
   const { representation } = answering;
+  checkForm(kind as unknown as Kind, answering, true);
   const metadata: ListMetadata = {
     resourceVersion: String(page.revision),
     ...(page.continue === undefined ? {} : { continue: page.continue }),
@@ -118,7 +131,7 @@ function encoded(status: number, representation: Representation, pieces: readonl
   }
   if (representation.pretty) {
     const value: unknown = JSON.parse(Buffer.concat(pieces).toString());
-    return bytes(status, representation.mediaType, Buffer.from(JSON.stringify(value, undefined, 2)));
+    return bytes(status, representation.mediaType, Buffer.from(htmlSafe(JSON.stringify(value, undefined, 2))));
   }
   return bytes(status, representation.mediaType, joined(pieces));
 }

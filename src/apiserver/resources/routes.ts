@@ -65,7 +65,10 @@ export function addKindRoutes(router: Router<Route>, target: Target, extra: Extr
   add("GET", collection, allowed(kind, "list", listObjects));
   add("POST", collection, allowed(kind, "create", createObject));
   add("DELETE", collection, allowed(kind, "deletecollection", deleteObjects));
-  if (kind.namespaced) add("GET", `${base}/${kind.plural}`, allowed(kind, "list", listObjects));
+  if (kind.namespaced) {
+    add("GET", `${base}/${kind.plural}`, allowed(kind, "list", listObjects));
+    add("GET", `${base}/namespaces//${kind.plural}`, allowed(kind, "list", listObjects));
+  }
   const one = `${collection}/{name}`;
   add("GET", one, allowed(kind, "get", getObject));
   add("PUT", one, allowed(kind, "update", updateObject()));

@@ -3,7 +3,6 @@ import type { Operation } from "rfc6902";
 import type { ApiObject } from "../../api/kind.ts";
 import { badRequest, StatusError } from "../../api/status.ts";
 import { readBody } from "../../http/body.ts";
-import { parseMediaType } from "../../http/negotiate.ts";
 import type { Patch } from "../../registry/patch.ts";
 import type { Shown } from "../../registry/shown-patch.ts";
 import { invalidField, renderFieldError } from "../../schema/field-error.ts";
@@ -45,7 +44,8 @@ export async function readPatch(context: RequestContext, type: Patch["type"]): P
 }
 
 export function patchType(header = ""): Patch["type"] | "apply" {
-  const type = parseMediaType(header)?.type ?? "";
+  // To the letter: parameters are not looked at, but capitals are.
+  const type = header.split(";", 1)[0]?.trim() ?? "";
   if (Object.hasOwn(PATCH_TYPES, type)) return PATCH_TYPES[type as keyof typeof PATCH_TYPES];
   if (type === APPLY_TYPE) return "apply";
   throw new StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", { details: {} });

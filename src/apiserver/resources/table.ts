@@ -3,6 +3,7 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { invalid } from "../../api/status.ts";
 import { notSupported, renderFieldError } from "../../schema/field-error.ts";
+import { htmlSafe } from "../../schema/html-safe.ts";
 import { stringify } from "../../schema/json.ts";
 import { headOf, type Identity } from "./identity.ts";
 import { metadataOnly } from "./metadata-only.ts";
@@ -59,8 +60,8 @@ function columnDefinitions<T extends ApiObject>(kind: Kind<T>) {
 function rowText<T extends ApiObject>(kind: Kind<T>, identity: Identity, row: Row<T>, options: TableOptions): string {
   const cells = kind.columns.map((column) => column.cell(row.object, options.now));
   const conditions = kind.rowConditions?.(row.object) ?? [];
-  const said = conditions.length === 0 ? "" : `"conditions":${JSON.stringify(conditions)},`;
-  return `{"cells":${JSON.stringify(cells)},${said}"object":${included(identity, row, options)}}`;
+  const said = conditions.length === 0 ? "" : `"conditions":${htmlSafe(JSON.stringify(conditions))},`;
+  return `{"cells":${htmlSafe(JSON.stringify(cells))},${said}"object":${included(identity, row, options)}}`;
 }
 
 function included<T extends ApiObject>(identity: Identity, row: Row<T>, options: TableOptions): string {

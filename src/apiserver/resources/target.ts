@@ -66,11 +66,13 @@ export function expectedOf({ kind, group, settings }: Target): Expected {
 }
 
 export function answeringOf(target: Target, context: RequestContext, shape: "object" | "list" | "watch"): Answering {
-  const representation = representationOf(context, shape, target.kind.custom !== true);
+  const { kind, settings } = target;
+  const custom = kind.custom === true;
+  const representation = representationOf(context, { shape, custom, cbor: settings.cbor });
   const includeObject = representation.as === "table" ? includeObjectOf(context.info.query) : "None";
   return {
-    identity: identityOf(target.kind, target.group),
+    identity: identityOf(kind, target.group),
     representation,
-    table: { includeObject, now: target.settings.clock.now() },
+    table: { includeObject, now: settings.clock.now() },
   };
 }
