@@ -71,6 +71,10 @@ bench: packages build $(example) ## figures of this machine: objects, requests, 
 	  node --expose-gc src/cel/cel.bench.ts && node src/registry/apply.bench.ts; fi
 	@node src/bench/bench.ts $(ARGS)
 
+.PHONY: recorded-agent
+recorded-agent: setup ## the pods that a Kubernetes 1.33 agent was recorded with, on this one; ten minutes (ARGS="probes env")
+	@node src/e2e/recorded-agent/replay.ts $(ARGS)
+
 .PHONY: fuzz
 fuzz: packages ## feed the readers nonsense, each for a minute (ARGS="--seconds 600 --seed 1")
 	@for reader in schema/json schema/yaml schema/protobuf schema/cbor schema/json-path schema/structural/load cel/cel; do node src/$$reader.fuzz.ts $(ARGS) || exit 1; done

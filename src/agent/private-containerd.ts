@@ -15,6 +15,8 @@ export interface PrivateContainerd extends AsyncDisposable {
   readonly directory: string;
   /** `unix:///…/containerd.sock` */
   readonly endpoint: string;
+  /** Path of the same, for `ctr`. */
+  readonly socket: string;
   readonly image: string;
 }
 
@@ -69,7 +71,7 @@ export async function startPrivateContainerd(): Promise<PrivateContainerd> {
     await clean();
     throw error;
   }
-  return { directory, endpoint: `unix://${socket}`, image: "localhost/bb:1", [Symbol.asyncDispose]: clean };
+  return { directory, endpoint: `unix://${socket}`, socket, image: "localhost/bb:1", [Symbol.asyncDispose]: clean };
 }
 
 async function writeConfig(directory: string, bridge: string): Promise<void> {

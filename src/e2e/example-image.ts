@@ -54,7 +54,8 @@ export function makeExampleImage(): Buffer {
   });
 }
 
-function readBusybox(): Buffer {
+/** Throws where there is none. */
+export function readBusybox(): Buffer {
   for (const path of busyboxPaths) {
     try {
       const file = readFileSync(path);

@@ -19,6 +19,8 @@ export interface ImageSpec {
   readonly environment?: readonly string[];
   readonly user?: string;
   readonly workingDirectory?: string;
+  readonly stopSignal?: NodeJS.Signals;
+  readonly volumes?: readonly string[];
 }
 
 const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
@@ -40,6 +42,8 @@ export function ociArchive(image: ImageSpec): Buffer {
       ...(image.command === undefined ? {} : { Cmd: image.command }),
       Env: image.environment ?? ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"],
       ...(image.user === undefined ? {} : { User: image.user }),
+      ...(image.stopSignal === undefined ? {} : { StopSignal: image.stopSignal }),
+      ...(image.volumes === undefined ? {} : { Volumes: Object.fromEntries(image.volumes.map((path) => [path, {}])) }),
       WorkingDir: image.workingDirectory ?? "/",
     },
     rootfs: { type: "layers", diff_ids: [layer.digest] },

@@ -1,11 +1,11 @@
 /** The API's view of a pod, from its spec and what was observed. */
 
-import type { ContainerStatus } from "../../api/core/container-status.ts";
+import type { ContainerStateTerminated, ContainerStatus } from "../../api/core/container-status.ts";
 import type { Pod, PodCondition, PodStatus } from "../../api/core/pod.ts";
 import { timeOf } from "../../schema/time.ts";
 import type { Observation } from "../runtime/observation.ts";
 import { type ContainerView, containerStatus, type WaitingReason } from "./container-status.ts";
-import { appContainers, initContainers, isSidecar, restartPolicy } from "./pod-fields.ts";
+import { appContainers, initContainers, isSidecar, isStatic, restartPolicy } from "./pod-fields.ts";
 import { qosClass } from "./qos.ts";
 
 export interface StatusInput {
@@ -48,7 +48,7 @@ export function podStatus(input: StatusInput): PodStatus {
     });
   const inits = initContainers(pod).map(view(true));
   const apps = appContainers(pod).map(view(false));
-  const computed = input.failure === undefined ? computePhase(pod, inits, apps) : "Failed";
+  const computed = input.failure === undefined ? computePhase(input, inits, apps) : "Failed";
   const phase = shownPhase(computed, input);
   const hostIps = input.hostIps.map((ip) => ({ ip }));
   const podIps = podIpsOf(input).map((ip) => ({ ip }));
@@ -92,38 +92,44 @@ function shownPhase(computed: Phase, input: StatusInput): Phase {
   const before = input.previous?.phase;
   if (before === "Succeeded" || before === "Failed") return before;
   const terminal = computed === "Succeeded" || computed === "Failed";
-  return terminal && !input.ended ? (before ?? "Pending") : computed;
+  if (input.ended) return terminal || isStatic(input.pod) ? computed : "Failed";
+  return terminal ? (before ?? "Pending") : computed;
 }
 
-function computePhase(pod: Pod, inits: readonly ContainerStatus[], apps: readonly ContainerStatus[]): Phase {
-  const never = restartPolicy(pod) === "Never";
+/** As Kubernetes' agent counts: what waits for its first run, what runs, what has stopped, and how it ended. */
+function computePhase(
+  { pod, previous, ended }: StatusInput,
+  inits: readonly ContainerStatus[],
+  apps: readonly ContainerStatus[],
+): Phase {
+  const policy = restartPolicy(pod);
   const specs = initContainers(pod);
-  let initPending = false;
-  for (const [index, status] of inits.entries()) {
-    const sidecar = specs[index] !== undefined && isSidecar(specs[index]);
-    if (sidecar) {
-      initPending ||= status.started !== true && status.state?.terminated === undefined;
-    } else if (status.state?.terminated !== undefined) {
-      const failed = status.state.terminated.exitCode !== 0;
-      if (failed && never) return "Failed";
-      initPending ||= failed;
-    } else {
-      initPending = true;
-    }
-  }
-  const running = apps.some((each) => each.state?.running !== undefined);
-  const everRan = apps.some((each) => each.state?.terminated !== undefined || each.lastState?.terminated !== undefined);
-  if (initPending && !running && !everRan) return "Pending";
-  // Waiting for the first start; one that waits between two runs counts as stopped.
-  if (apps.some((each) => each.state?.waiting !== undefined && each.lastState?.terminated === undefined))
+  const isSidecarAt = (index: number): boolean => specs[index] !== undefined && isSidecar(specs[index]);
+  const regular = inits.filter((_, index) => !isSidecarAt(index));
+  const sidecars = inits.filter((_, index) => isSidecarAt(index));
+  if (policy === "Never" && regular.some((each) => (endOf(each)?.exitCode ?? 0) !== 0)) return "Failed";
+  const initialized = previous?.conditions?.some(({ type, status }) => type === "Initialized" && status === "True");
+  const pending = regular.some((each) => endOf(each) === undefined);
+  const starting = sidecars.some((each) => each.started !== true && endOf(each) === undefined);
+  if (pending || (starting && initialized !== true)) return "Pending";
+  if ([...sidecars, ...apps].some((each) => each.state?.waiting !== undefined && endOf(each) === undefined)) {
     return "Pending";
-  if (running) return "Running";
-  const ends = apps.map((each) => each.state?.terminated ?? each.lastState?.terminated);
+  }
+  if ([...sidecars, ...apps].some((each) => each.state?.running !== undefined)) return "Running";
+  const ends = apps.map(endOf);
   if (ends.length === 0 || ends.some((each) => each === undefined)) return "Pending";
-  const succeeded = ends.every((each) => each?.exitCode === 0);
-  if (restartPolicy(pod) === "Always") return "Running";
+  const succeeded = apps.every((each) => each.state?.terminated?.exitCode === 0);
+  // Nothing is started again in a pod that has ended; the phase of a static one stays open.
+  if (ended && !isStatic(pod)) return succeeded ? "Succeeded" : "Failed";
+  if (policy === "Always") return "Running";
   if (succeeded) return "Succeeded";
-  return never ? "Failed" : "Running";
+  return policy === "Never" ? "Failed" : "Running";
+}
+
+/** How it ended; a container that waits for its next run counts as stopped. */
+function endOf({ state, lastState }: ContainerStatus): ContainerStateTerminated | undefined {
+  if (state?.running !== undefined) return undefined;
+  return state?.terminated ?? lastState?.terminated;
 }
 
 type Verdict = Pick<PodCondition, "status" | "reason" | "message">;

@@ -1,0 +1,158 @@
+/** Where two records of the same pod differ, in lines for people. Times and what differs from run to run is left out. */
+import type { ContainerJson, EventJson, PodStatusJson, PodRecord, RunLog, StateJson } from "./cases.ts";
+import { containersOf } from "./conditions.ts";
+
+/** Empty when they agree. */
+export function differences(recorded: PodRecord, played: PodRecord): readonly string[] {
+  const [wanted, got] = [recorded.snapshots, played.snapshots].map((all) => all.map(({ status }) => status));
+  return [
+    ...phases(wanted!, got!),
+    ...states(wanted!, got!),
+    ...ends(wanted!.at(-1) ?? {}, got!.at(-1) ?? {}),
+    ...events(recorded.events, played.events),
+    ...logs(recorded.logs, played.logs),
+  ];
+}
+
+type Statuses = readonly PodStatusJson[];
+
+function phases(wanted: Statuses, got: Statuses): readonly string[] {
+  const of = (all: Statuses): readonly string[] => steps(all.map(({ phase }) => phase ?? "none"));
+  return orders("phases", of(wanted), of(got), (phase) => phase === "Running");
+}
+
+/** What may pass too quickly for everybody to see. */
+const passing = /^(running|waiting (ContainerCreating|PodInitializing|CrashLoopBackOff)) /;
+
+function states(wanted: Statuses, got: Statuses): readonly string[] {
+  const names = new Set([...wanted, ...got].flatMap((status) => containersOf(status).map(({ name }) => name)));
+  const of = (all: Statuses, name: string): readonly string[] =>
+    steps(
+      all.flatMap((status) =>
+        containersOf(status)
+          .filter((container) => container.name === name)
+          .map(({ state, restartCount }) => `${stateText(state, false)} #${restartCount}`),
+      ),
+    );
+  return [...names].flatMap((name) =>
+    orders(`states of ${name}`, of(wanted, name), of(got, name), (state) => passing.test(state)),
+  );
+}
+
+function stateText({ waiting, running, terminated }: StateJson, whole: boolean): string {
+  const message = (text: string | undefined): string => (whole && text !== undefined ? ` "${plain(text)}"` : "");
+  if (waiting !== undefined) return `waiting ${waiting.reason ?? ""}${message(waiting.message)}`;
+  if (running !== undefined) return "running";
+  if (terminated === undefined) return "none";
+  const { exitCode, signal, reason } = terminated;
+  const by = signal ? ` signal ${signal}` : "";
+  return `terminated ${reason ?? ""} ${exitCode}${by}${message(terminated.message)}`;
+}
+
+/** The last state that anybody saw, in full. */
+function ends(wanted: PodStatusJson, got: PodStatusJson): readonly string[] {
+  const of = (status: PodStatusJson): Readonly<Record<string, string>> => ({
+    reason: status.reason ?? "",
+    message: plain(status.message ?? ""),
+    ...Object.fromEntries(
+      (status.conditions ?? []).map(({ type, status: is, reason = "", message = "" }) => [
+        `condition ${type}`,
+        [is, reason, plain(message)].filter((text) => text !== "").join(" "),
+      ]),
+    ),
+    ...Object.fromEntries(
+      containersOf(status).map((container) => [`end of ${container.name}`, containerText(container)]),
+    ),
+  });
+  return members("", of(wanted), of(got));
+}
+
+function containerText({ state, lastState, ready, started }: ContainerJson): string {
+  return `${stateText(state, true)}; before ${stateText(lastState, true)}; ready ${ready}; started ${started}`;
+}
+
+/** Whose events are not the agent's. */
+const others = /^(Scheduled|FailedScheduling|TaintManagerEviction)$/;
+
+function events(wanted: readonly EventJson[], got: readonly EventJson[]): readonly string[] {
+  const of = (all: readonly EventJson[]): readonly string[] => [
+    ...new Set(
+      all
+        .filter(({ reason }) => !others.test(reason))
+        .map(({ type, reason, message, fieldPath }) => `${type} ${reason} ${fieldPath ?? ""} "${plain(message)}"`),
+    ),
+  ];
+  return sets("event", of(wanted), of(got));
+}
+
+function logs(wanted: PodRecord["logs"], got: PodRecord["logs"]): readonly string[] {
+  const names = [...new Set([...Object.keys(wanted), ...Object.keys(got)])];
+  return names.flatMap((name) =>
+    [...(wanted[name] ?? [])].flatMap(({ restart, lines }) => {
+      const same = got[name]?.find((run) => run.restart === restart);
+      return same === undefined && lines.length === 0
+        ? []
+        : sets(`log of ${name} #${restart}`, texts(lines), texts(same?.lines ?? []));
+    }),
+  );
+}
+
+function texts(lines: RunLog["lines"]): readonly string[] {
+  return [...new Set(lines.map(([, stream, text]) => `${stream} ${plain(text)}`))];
+}
+
+/** Without what is another each time, and without the words of the runtime. */
+function plain(text: string): string {
+  return text
+    .replace(/(rpc error:|OCI runtime|failed to create containerd task).*$/s, "$1 …")
+    .replace(/containerd:\/\/(<id-\d+>|[0-9a-f]{64})/g, "<id>")
+    .replace(/<id-\d+>|\b[0-9a-f]{64}\b/g, "<id>")
+    .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, "<uuid>")
+    .replace(/[A-Z][a-z]{2} [ \d]\d \d\d:\d\d/g, "<date>")
+    .replace(/Grpc-Timeout=\["\d+u"\]/g, "Grpc-Timeout")
+    .replace(/<node>/g, "recorded");
+}
+
+/** Without repetitions. */
+function steps(all: readonly string[]): readonly string[] {
+  return all.filter((each, place) => each !== all[place - 1]);
+}
+
+/** Both in the same order; what passes quickly may be missing in either. */
+function orders(what: string, wanted: readonly string[], got: readonly string[], mayPass: (step: string) => boolean) {
+  const common = longestCommon(wanted, got);
+  const rest = (all: readonly string[]): readonly string[] => {
+    let next = 0;
+    return all.filter((each) => (each === common[next] ? next++ < 0 : !mayPass(each)));
+  };
+  if (rest(wanted).length === 0 && rest(got).length === 0) return [];
+  return [`${what}: ${wanted.join(", ")}`, `${" ".repeat(what.length - 4)}not ${got.join(", ")}`];
+}
+
+function longestCommon(a: readonly string[], b: readonly string[]): readonly string[] {
+  let row: (readonly string[])[] = b.map(() => []);
+  for (const each of a) {
+    const next: (readonly string[])[] = [];
+    for (const [place, other] of b.entries()) {
+      const left = next[place - 1] ?? [];
+      const above = row[place] ?? [];
+      const diagonal = each === other ? [...(row[place - 1] ?? []), each] : [];
+      next.push([left, above, diagonal].reduce((best, one) => (one.length > best.length ? one : best)));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? [];
+}
+
+function sets(what: string, wanted: readonly string[], got: readonly string[]): readonly string[] {
+  return [
+    ...wanted.filter((each) => !got.includes(each)).map((each) => `${what} missing: ${each}`),
+    ...got.filter((each) => !wanted.includes(each)).map((each) => `${what} in excess: ${each}`),
+  ];
+}
+
+function members(what: string, wanted: Readonly<Record<string, string>>, got: Readonly<Record<string, string>>) {
+  return [...new Set([...Object.keys(wanted), ...Object.keys(got)])]
+    .filter((name) => wanted[name] !== got[name])
+    .map((name) => `${what}${name}: ${wanted[name] ?? "absent"}; not ${got[name] ?? "absent"}`);
+}

@@ -1,0 +1,287 @@
+/** Plays a recorded case on a machine, and records the same three streams. */
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { until } from "../cluster.ts";
+import { type ApiAnswer, collectionPath } from "./api.ts";
+import type { ApiJson, Case, EventJson, Json, PodStatusJson, PodRecord, RunLog, Snapshot, Step } from "./cases.ts";
+import { holds, type Seen } from "./conditions.ts";
+import { type Machine, NODE } from "./machine.ts";
+
+const POLL_MS = 100;
+/** After the last condition, for what follows from it. */
+const AFTERWARDS_MS = 1500;
+
+/** Acts on the machine that several cases wait for together. */
+export interface HostActs {
+  act(step: Step, seen: Seen): Promise<void>;
+}
+
+export interface Played extends PodRecord {
+  /** What did not go as the recording says: the step and the answer. */
+  readonly problems: readonly string[];
+}
+
+export async function play(machine: Machine, one: Case, acts: HostActs): Promise<Played> {
+  await using player = new Player(machine, one);
+  await player.start();
+  for (const step of one.steps ?? []) await player.step(step, acts);
+  await player.wait(one.until);
+  await sleep(AFTERWARDS_MS);
+  return player.played();
+}
+
+class Player implements AsyncDisposable {
+  readonly #machine: Machine;
+  readonly #case: Case;
+  readonly #namespace: string;
+  readonly #limitMs: number;
+  readonly #stopping = new AbortController();
+  readonly #snapshots: Snapshot[] = [];
+  readonly #events = new Map<string, EventJson>();
+  readonly #logs = new Map<string, Map<number, RunLog>>();
+  readonly #problems: string[] = [];
+  readonly #background: Promise<void>[] = [];
+  #began = 0;
+  #pod: ApiJson | undefined;
+
+  constructor(machine: Machine, one: Case) {
+    this.#machine = machine;
+    this.#case = one;
+    this.#namespace = `rec-${one.id}`.slice(0, 63);
+    const last = Math.max(0, ...one.snapshots.map((each) => (each as unknown as { atMs: number }).atMs));
+    this.#limitMs = last * 1.5 + 45_000;
+  }
+
+  async start(): Promise<void> {
+    const { api } = this.#machine;
+    const { objects = [], pod } = this.#case;
+    const metadata = { name: this.#namespace };
+    await api.expect("POST", "/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata });
+    await until("the service account", async () => {
+      const { code } = await api.send("GET", `/api/v1/namespaces/${this.#namespace}/serviceaccounts/default`);
+      return code === 200 ? true : undefined;
+    });
+    for (const object of objects) await this.#create(this.#filled(object));
+    this.#background.push(this.#watchPods(), this.#watchEvents(), this.#followLogs());
+    await sleep(POLL_MS);
+    this.#began = performance.now();
+    if (pod !== undefined) await this.#create(this.#filled(pod));
+  }
+
+  async #create(object: ApiJson): Promise<void> {
+    const { code, body } = await this.#machine.api.send("POST", this.#collection(object), object);
+    if (code !== 201)
+      this.#problems.push(`creating ${object.kind} ${object.metadata.name}: ${code} ${messageOf(body)}`);
+  }
+
+  #collection({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): string {
+    return collectionPath(apiVersion, kind, this.#namespace);
+  }
+
+  /** With the values of this machine in place of the recorder's placeholders. */
+  #filled<T>(value: T): T {
+    const values: Json = {
+      node: NODE,
+      namespace: this.#namespace,
+      "node-ip": this.#machine.ip,
+      dir: this.#machine.scratch,
+      uid: this.#pod?.metadata.uid ?? "",
+      "pod-ip": (this.#pod?.status as { podIP?: string } | undefined)?.podIP ?? "",
+    };
+    return JSON.parse(
+      JSON.stringify(value).replace(/<([a-z-]+)>/g, (whole, name: string) => (values[name] as string) ?? whole),
+    ) as T;
+  }
+
+  async #watchPods(): Promise<void> {
+    const path = `/api/v1/namespaces/${this.#namespace}/pods`;
+    let last = "";
+    for await (const { type, object } of this.#machine.api.watch(path, "", this.#stopping.signal)) {
+      this.#pod = object;
+      const { deletionTimestamp } = object.metadata as { readonly deletionTimestamp?: string };
+      const snapshot: Snapshot = {
+        status: object.status as PodStatusJson,
+        ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+        ...(type === "DELETED" ? { gone: true } : {}),
+      };
+      const text = JSON.stringify(snapshot);
+      if (text !== last) this.#snapshots.push(snapshot);
+      last = text;
+    }
+  }
+
+  async #watchEvents(): Promise<void> {
+    const path = `/api/v1/namespaces/${this.#namespace}/events`;
+    for await (const { type, object } of this.#machine.api.watch(path, "", this.#stopping.signal)) {
+      if (type === "DELETED") continue;
+      const event = object as unknown as EventJson & { readonly involvedObject: { readonly fieldPath?: string } };
+      this.#events.set(object.metadata.name, { ...event, fieldPath: event.involvedObject.fieldPath ?? "" });
+    }
+  }
+
+  /** Looks at the files again and again, since they go when the pod goes. */
+  async #followLogs(): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      this.#readLogs();
+      await sleep(POLL_MS);
+    }
+  }
+
+  #readLogs(): void {
+    const start = `${this.#namespace}_`;
+    for (const folder of entries(this.#machine.podLogs).filter((name) => name.startsWith(start))) {
+      for (const container of entries(join(this.#machine.podLogs, folder))) {
+        for (const file of entries(join(this.#machine.podLogs, folder, container))) {
+          const restart = /^(\d+)\.log$/.exec(file)?.[1];
+          if (restart === undefined) continue;
+          const runs = this.#logs.get(container) ?? new Map<number, RunLog>();
+          this.#logs.set(container, runs);
+          const path = join(this.#machine.podLogs, folder, container, file);
+          runs.set(Number(restart), { restart: Number(restart), lines: linesOf(path) });
+        }
+      }
+    }
+  }
+
+  #seen(): Seen {
+    const last = this.#snapshots.at(-1);
+    const gone = last?.gone === true;
+    return {
+      exists: last !== undefined && !gone,
+      gone,
+      status: last?.status ?? {},
+      events: [...this.#events.values()],
+      logOf: (container) =>
+        [...(this.#logs.get(container)?.values() ?? [])]
+          .flatMap(({ lines }) => lines.map(([, , text]) => text))
+          .join("\n"),
+      seconds: (performance.now() - this.#began) / 1000,
+    };
+  }
+
+  async wait(conditions: Case["until"] | undefined): Promise<void> {
+    while (!holds(conditions, this.#seen())) {
+      if (performance.now() - this.#began > this.#limitMs) {
+        this.#problems.push(`never came: ${JSON.stringify(conditions)}`);
+        return;
+      }
+      await sleep(POLL_MS / 2);
+    }
+  }
+
+  async step(step: Step, acts: HostActs): Promise<void> {
+    await this.wait(step.after);
+    await sleep((step.waitSeconds ?? 0) * 1000);
+    if (step.op === "host") return await this.#onHost(step, acts);
+    const { code, body } = await this.#request(this.#filled(step));
+    if (typeof step.result === "number" && code !== step.result) {
+      this.#problems.push(`${step.op}: ${code} ${messageOf(body)}, not ${step.result}`);
+    }
+  }
+
+  async #request(step: Step): Promise<ApiAnswer> {
+    const { api } = this.#machine;
+    const name = step.name ?? this.#case.pod?.metadata.name ?? `${this.#case.id}-${NODE}`;
+    const kind = step.kind ?? "Pod";
+    const apiVersion = kind === "RuntimeClass" ? "node.k8s.io/v1" : "v1";
+    const path = `${this.#collection({ apiVersion, kind })}/${name}`;
+    switch (step.op) {
+      case "create":
+        return await api.send("POST", this.#collection(step.object!), step.object);
+      case "patch": {
+        const type = step.type ?? "application/strategic-merge-patch+json";
+        return await api.send("PATCH", step.sub === undefined ? path : `${path}/${step.sub}`, step.body, type);
+      }
+      default: {
+        const options = step.grace === undefined ? {} : { gracePeriodSeconds: step.grace };
+        return await api.send("DELETE", path, { apiVersion: "v1", kind: "DeleteOptions", ...options });
+      }
+    }
+  }
+
+  async #onHost(step: Step, acts: HostActs): Promise<void> {
+    const file = join(this.#machine.manifests, step.file ?? "");
+    switch (step.do) {
+      case "writeStatic": {
+        const { manifest } = step;
+        const named = typeof manifest === "string" ? manifest : JSON.stringify(inNamespace(manifest, this.#namespace));
+        return writeFileSync(file, named);
+      }
+      case "removeStatic":
+        return rmSync(file, { force: true });
+      case "cgroups":
+        return;
+      default:
+        return await acts.act(step, this.#seen());
+    }
+  }
+
+  played(): Played {
+    this.#readLogs();
+    const logs = [...this.#logs].map(([name, runs]) => [name, [...runs.values()]] as const);
+    return {
+      snapshots: this.#snapshots.map((each) => this.#named(each)),
+      events: [...this.#events.values()].map((each) => this.#named(each)),
+      logs: this.#named(Object.fromEntries(logs)),
+      problems: this.#problems,
+    };
+  }
+
+  /** With the recorder's placeholders for the values of this machine. */
+  #named<T>(value: T): T {
+    const { podIP, hostIP } = (this.#pod?.status ?? {}) as { readonly podIP?: string; readonly hostIP?: string };
+    const known: readonly (readonly [string | undefined, string])[] = [
+      [this.#pod?.metadata.uid as string | undefined, "<uid>"],
+      [this.#namespace, "<namespace>"],
+      [podIP === hostIP ? undefined : podIP, "<pod-ip>"],
+      [this.#machine.ip, "<node-ip>"],
+      [this.#machine.scratch, "<dir>"],
+      [this.#machine.rootDir, "<kubelet-root>"],
+    ];
+    let text = JSON.stringify(value);
+    for (const [from, to] of known) if (from) text = text.replaceAll(from, to);
+    return JSON.parse(text) as T;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const path = `/api/v1/namespaces/${this.#namespace}`;
+    await this.#machine.api.send("DELETE", `${path}/pods`, { gracePeriodSeconds: 0 });
+    await this.#machine.api.send("DELETE", path);
+    this.#stopping.abort();
+    await Promise.allSettled(this.#background);
+  }
+}
+
+function inNamespace(manifest: unknown, namespace: string): unknown {
+  const { metadata = {}, ...rest } = manifest as { readonly metadata?: object };
+  return { ...rest, metadata: { ...metadata, namespace } };
+}
+
+function entries(path: string): readonly string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}
+
+/** A line in the runtime's form: time, stream, F or P, text. */
+const LOG_LINE = /^\S+ (stdout|stderr) ([FP]) (.*)$/;
+
+function linesOf(path: string): RunLog["lines"] {
+  let text = "";
+  try {
+    text = readFileSync(path, "utf8");
+  } catch {
+    return [];
+  }
+  return text.split("\n").flatMap((line) => {
+    const [, stream, , content] = LOG_LINE.exec(line) ?? [];
+    return content === undefined ? [] : [[0, stream === "stderr" ? "e" : "o", content] as const];
+  });
+}
+
+function messageOf(body: unknown): string {
+  return (body as { readonly message?: string } | undefined)?.message ?? "";
+}
