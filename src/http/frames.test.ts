@@ -342,11 +342,12 @@ const think = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 
 const bare = createSecureServer({ cert: pair.cert, key: pair.key });
 bare.on("stream", (stream: ServerHttp2Stream) => {
   stream.on("error", () => {});
-  stream.resume().on("end", async () => {
-    await think();
-    if (stream.destroyed) return;
-    stream.respond({ ":status": 200 });
-    stream.end("hello");
+  stream.resume().on("end", () => {
+    void think().then(() => {
+      if (stream.destroyed) return;
+      stream.respond({ ":status": 200 });
+      stream.end("hello");
+    });
   });
 });
 bare.on("session", (session) => session.on("error", () => {}));
