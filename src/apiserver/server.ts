@@ -2,6 +2,7 @@
 import { isIPv6 } from "node:net";
 import { schemeOf } from "../api/builtin.ts";
 import { certificateSigningRequestKind } from "../api/certificates/certificate-signing-request-kind.ts";
+import { eventKind } from "../api/core/event-kind.ts";
 import { namespaceKind } from "../api/core/namespace-kind.ts";
 import { nodeKind } from "../api/core/node-kind.ts";
 import { podKind } from "../api/core/pod-kind.ts";
@@ -15,6 +16,7 @@ import { includesController } from "../controllers/controllers.ts";
 import type { Filter, Handler } from "../http/message.ts";
 import { compression } from "../http/respond.ts";
 import type { Admit } from "../registry/create.ts";
+import { EventBudget } from "../registry/event-budget.ts";
 import { namespaceLifecycle } from "../registry/namespaces.ts";
 import { withNotReadyTaint } from "../registry/node-admission.ts";
 import { podAdmission, podChangeAdmission } from "../registry/pod-admission.ts";
@@ -215,12 +217,14 @@ export async function assemble(
   let repairing: Repairing | undefined;
   let definitions: Definitions | undefined;
   let feeding: Promise<void> | undefined;
+  let events: EventBudget | undefined;
   const dispose = async (): Promise<void> => {
     await controllers?.[Symbol.asyncDispose]();
     stop();
     await feeding;
     await definitions?.ended;
     await repairing?.repaired;
+    await events?.[Symbol.asyncDispose]();
     await agents[Symbol.asyncDispose]();
     await registries[Symbol.asyncDispose]();
     await custom[Symbol.asyncDispose]();
@@ -259,6 +263,12 @@ export async function assemble(
     if (config.authorizationModes.includes("Node")) {
       feeding = feedNodeGraph(registries.of(podKind), graph, clock, log, stopping.signal);
     }
+    events = new EventBudget({
+      feed: registries.feed,
+      objects: registries.of(eventKind).objects,
+      clock,
+      log: log.child("events"),
+    });
     const { clusterCa } = config;
     const embedded = { handler, loopbackToken, clock, random, log, clusterCa };
     controllers = await startEmbedded(config.embeddedControllers, embedded);

@@ -13,13 +13,13 @@ export class Registries implements AsyncDisposable {
   readonly #registries = new Map<Kind, Registry>();
 
   /** All caches hear of changes through one watch. */
-  readonly #feed: StoreFeed;
+  readonly feed: StoreFeed;
   readonly #memory = new CacheMemory();
 
   constructor(scheme: Scheme, deps: RegistryDeps) {
     this.scheme = scheme;
     this.deps = deps;
-    this.#feed = new StoreFeed({ ...deps, range: prefixRange(rootOf(deps.prefix)) });
+    this.feed = new StoreFeed({ ...deps, range: prefixRange(rootOf(deps.prefix)) });
   }
 
   of<T extends ApiObject>(kind: Kind<T>): Registry<T> {
@@ -31,7 +31,7 @@ export class Registries implements AsyncDisposable {
         const served = this.scheme.kinds().filter(({ storageName }) => storageName === key.storageName);
         return served.includes(key) ? served : [key, ...served];
       };
-      registry = new Registry(key, this.deps, { feed: this.#feed, memory: this.#memory }, versions);
+      registry = new Registry(key, this.deps, { feed: this.feed, memory: this.#memory }, versions);
       this.#registries.set(key, registry);
     }
     return registry as unknown as Registry<T>;
@@ -56,6 +56,6 @@ export class Registries implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#registries.values()].map((registry) => registry[Symbol.asyncDispose]()));
-    await this.#feed[Symbol.asyncDispose]();
+    await this.feed[Symbol.asyncDispose]();
   }
 }
