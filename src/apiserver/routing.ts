@@ -75,8 +75,8 @@ function addPlainRoutes(router: Router<Route>, options: RoutingOptions, discover
   }
   const openApi = new OpenApi(options.scheme, options.aliases, options.gitVersion, options.settings.clock);
   get("/openapi/v2", async ({ request }) => await openApi.v2(request.headers.accept, request.headers["if-none-match"]));
-  get("/openapi/v3", async ({ request }) => {
-    return request.path.endsWith("/") ? await openApi.v3("", null, request.headers) : await openApi.root();
+  get("/openapi/v3", async ({ request: { path, headers } }) => {
+    return path.endsWith("/") ? await openApi.v3("", null, headers) : await openApi.root(headers["if-none-match"]);
   });
   get("/openapi/v3/{path*}", async ({ request, info }, { path = "" }) => {
     return await openApi.v3(path, info.query.get("hash"), request.headers);

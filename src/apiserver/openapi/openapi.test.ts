@@ -37,7 +37,7 @@ async function documentOf(openApi: OpenApi, path: string): Promise<Json> {
 }
 
 async function pathsOf(openApi: OpenApi): Promise<readonly string[]> {
-  return Object.keys(bodyOf(await openApi.root()).paths as Json);
+  return Object.keys(bodyOf(await openApi.root(undefined)).paths as Json);
 }
 
 /**
@@ -230,7 +230,10 @@ t.test("OpenApi sends on whoever knows an older document, and speaks protobuf to
       .toString("latin1"),
     "\n\x053.0.0",
   );
-  await t.rejects(openApi.v3(path, null, { accept: "text/html" }), /only JSON and protobuf/);
+  t.match(await openApi.v3(path, null, { accept: "text/html" }), { status: 406, headers: {} });
+  t.equal((await openApi.v2("text/html", undefined)).status, 406);
+  const index = await openApi.root(undefined);
+  t.equal((await openApi.root(String(index.headers.etag))).status, 304, "the index has a tag as well");
   t.match(await openApi.v3("apis/none/v1", null, {}), { status: 404, headers: {} }, "without a word, as in Kubernetes");
 });
 

@@ -3,7 +3,6 @@ import { createHash } from "node:crypto";
 import { type Describe, loadDescriptions } from "../../api/descriptions/descriptions.ts";
 import type { Kind } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
-import { HttpError } from "../../http/http-error.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
 import { bytes } from "../../http/respond.ts";
@@ -25,6 +24,8 @@ interface Encoded {
   readonly kinds: readonly Kind[];
   readonly body: Buffer;
   readonly etag: string;
+  /** The same in protobuf, for documents of version 3. */
+  readonly protobuf: () => Uint8Array;
 }
 
 /** What a document of version 3 covers: a group version, a group, the list of groups, or the version of the server. */
@@ -52,22 +53,24 @@ export class OpenApi {
   /** `/openapi/v2`, in JSON or in the protobuf that older clients ask for. */
   async v2(accept: string | undefined, ifNoneMatch: string | undefined): Promise<HttpResponse> {
     const mediaType = acceptable(accept, V2_PROTOBUF);
+    if (mediaType === undefined) return bare(406);
     const describe = await this.#descriptions();
     const encoded = this.#cached(`v2 ${mediaType}`, this.#scheme.kinds(), (kinds) => {
       const document = this.#v2(kinds, describe);
       return mediaType === V2_PROTOBUF ? encodeGnostic(document) : Buffer.from(JSON.stringify(document));
     });
-    return answer(mediaType, encoded, ifNoneMatch);
+    return answer(mediaType, encoded.body, encoded.etag, ifNoneMatch);
   }
 
   /** `/openapi/v3`: where the document of each group version is. */
-  async root(): Promise<HttpResponse> {
+  async root(ifNoneMatch: string | undefined): Promise<HttpResponse> {
     const describe = await this.#descriptions();
     const paths = [...this.#parts()].map(([path, part]) => {
       const hash = encodeURIComponent(this.#v3(path, part, describe).etag.slice(1, -1));
       return [path, { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` }] as const;
     });
-    return bytes(200, JSON_TYPE, Buffer.from(JSON.stringify({ paths: Object.fromEntries(paths) })));
+    const body = Buffer.from(JSON.stringify({ paths: Object.fromEntries(paths) }));
+    return answer(JSON_TYPE, body, tagOf(body), ifNoneMatch);
   }
 
   /**
@@ -76,8 +79,9 @@ export class OpenApi {
    */
   async v3(path: string, hash: string | null, headers: HttpRequest["headers"]): Promise<HttpResponse> {
     const part = this.#parts().get(path);
-    if (part === undefined) return { status: 404, headers: {}, body: new Uint8Array() };
+    if (part === undefined) return bare(404);
     const mediaType = acceptable(headers.accept, V3_PROTOBUF);
+    if (mediaType === undefined) return bare(406);
     const encoded = this.#v3(path, part, await this.#descriptions());
     const { etag } = encoded;
     const current = etag.slice(1, -1);
@@ -85,8 +89,8 @@ export class OpenApi {
       const location = `/openapi/v3/${path}?hash=${encodeURIComponent(current)}`;
       return { status: 301, headers: { "content-type": mediaType, etag, location }, body: new Uint8Array() };
     }
-    const body = mediaType === JSON_TYPE ? encoded.body : encodeGnosticV3(JSON.parse(encoded.body.toString()));
-    const response = answer(mediaType, { ...encoded, body: Buffer.from(body) }, headers["if-none-match"]);
+    const body = mediaType === JSON_TYPE ? encoded.body : encoded.protobuf();
+    const response = answer(mediaType, body, etag, headers["if-none-match"]);
     if (hash !== current) return response;
     const expires = new Date(this.#clock.now() + YEAR_MS).toUTCString();
     return { ...response, headers: { ...response.headers, "cache-control": "public, immutable", expires } };
@@ -156,7 +160,13 @@ export class OpenApi {
     let encoded = this.#encoded.get(key);
     if (encoded === undefined || !isSameKinds(encoded.kinds, kinds)) {
       const body = Buffer.from(make(kinds));
-      encoded = { kinds, body, etag: `"${createHash("sha512").update(body).digest("hex").toUpperCase()}"` };
+      let protobuf: Uint8Array | undefined;
+      encoded = {
+        kinds,
+        body,
+        etag: tagOf(body),
+        protobuf: () => (protobuf ??= encodeGnosticV3(JSON.parse(body.toString()))),
+      };
       this.#encoded.set(key, encoded);
     }
     return encoded;
@@ -172,15 +182,22 @@ function domainOf(group: string): string | undefined {
   return /(?:k8s|svc)\.io$/.exec(group)?.[0];
 }
 
-/** Clients write the protobuf type with an @, which no media type may have. */
-function acceptable(accept: string | undefined, protobuf: string): string {
+/** Undefined where nothing fits. Clients write the protobuf type with an @, which no media type may have. */
+function acceptable(accept: string | undefined, protobuf: string): string | undefined {
   const offers = [{ mediaType: JSON_TYPE }, { mediaType: protobuf }];
-  const chosen = negotiate(accept?.replaceAll("@v1.0", ".v1.0"), offers);
-  if (chosen === undefined) throw new HttpError(406, "NotAcceptable", "only JSON and protobuf are served here");
-  return chosen.offer.mediaType;
+  return negotiate(accept?.replaceAll("@v1.0", ".v1.0"), offers)?.offer.mediaType;
 }
 
-function answer(mediaType: string, { body, etag }: Encoded, ifNoneMatch: string | undefined): HttpResponse {
+/** Kubernetes has no words for whoever asks for a document that there is not. */
+function bare(status: number): HttpResponse {
+  return { status, headers: {}, body: new Uint8Array() };
+}
+
+function tagOf(body: Uint8Array): string {
+  return `"${createHash("sha512").update(body).digest("hex").toUpperCase()}"`;
+}
+
+function answer(mediaType: string, body: Uint8Array, etag: string, ifNoneMatch: string | undefined): HttpResponse {
   const headers = { etag, vary: "Accept-Encoding, Accept" };
   if (ifNoneMatch === etag) return { status: 304, headers, body: new Uint8Array() };
   return bytes(200, mediaType, body, headers);
