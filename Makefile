@@ -55,7 +55,7 @@ check: packages ## types, style, floating promises, unused code, shell scripts; 
 
 .PHONY: test
 test: packages build $(native_binary) $(example) ## every test: units, then whole clusters when root and containerd are here
-	@node bin/test.mjs unit e2e
+	@SVC_KUBECTL=ends node bin/test.mjs unit e2e
 
 .PHONY: unit
 unit: packages ## the tests beside the sources only; half a minute
@@ -64,6 +64,11 @@ unit: packages ## the tests beside the sources only; half a minute
 .PHONY: e2e
 e2e: packages build $(native_binary) $(example) ## whole clusters only: svc up, containerd, kubectl
 	@node bin/test.mjs e2e
+
+.PHONY: kubectl
+kubectl: packages ## every kubectl there is types all of its cases; `make test` has the oldest and the newest do so
+	@for cases in src/apiserver/kubectl*.test.ts src/apiserver/*/kubectl*.test.ts; do \
+		SVC_KUBECTL=all tap run --reporter=silent --timeout=1800 $$cases || exit 1; done
 
 .PHONY: bench
 bench: packages build $(example) ## figures of this machine: objects, requests, watches, memory, start, pods (ARGS="--only requests")

@@ -63,7 +63,7 @@ const cases: readonly Said[] = [
   ["apply view-last-applied deployment web", /replicas: 3/],
   ["apply -f DIR/web-scaled.yaml", /deployment\.apps\/web (configured|unchanged)/],
   ["apply set-last-applied -f DIR/web.yaml", /deployment\.apps\/web configured/],
-  ["apply edit-last-applied deployment web", /deployment\.apps\/web edited/],
+  ["apply edit-last-applied deployment web", /deployment\.apps\/web edited/, { editor: "s/busybox:1/busybox:2/" }],
   ["apply view-last-applied deployment web", /busybox:2/],
   ["scale deployment web --replicas=5", /deployment\.apps\/web scaled/],
   [
@@ -79,4 +79,4 @@ const cases: readonly Said[] = [
   ["get lease mine -o jsonpath={.metadata.managedFields[*].apiVersion}", /^coordination\.k8s\.io\/v1$/],
 ];
 
-tryKubectls(cases, files, "s/busybox:1/busybox:2/");
+tryKubectls(cases, { files });

@@ -48,7 +48,8 @@ tryKubectls(
     ["get serviceaccount default -o name", /^serviceaccount\/default$/m],
     ["get configmap kube-root-ca.crt -o jsonpath={.data}", /BEGIN/],
   ],
-  { "family.yaml": family },
-  "",
-  { embeddedControllers: ["*"], clusterCa: "-----BEGIN CERTIFICATE-----" },
+  {
+    files: { "family.yaml": family },
+    server: { embeddedControllers: ["*"], clusterCa: "-----BEGIN CERTIFICATE-----" },
+  },
 );

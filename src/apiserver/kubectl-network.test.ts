@@ -77,4 +77,4 @@ const cases: readonly Said[] = [
   ["get apiservices", /v1\. +Local +True .*v1\.apps +Local +True .*v1\.networking\.k8s\.io +Local +True/s],
 ];
 
-tryKubectls(cases, { "pod.yaml": pod, "network.yaml": network, "csr.yaml": await request() });
+tryKubectls(cases, { files: { "pod.yaml": pod, "network.yaml": network, "csr.yaml": await request() } });

@@ -111,4 +111,4 @@ const cases: readonly Said[] = [
   ["delete -f DIR/workloads.yaml", /"db" deleted.*"logs" deleted.*"rs" deleted.*"rc" deleted/s],
 ];
 
-tryKubectls(cases, { "workloads.yaml": workloads });
+tryKubectls(cases, { files: { "workloads.yaml": workloads } });

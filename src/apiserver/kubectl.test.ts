@@ -60,4 +60,4 @@ const cases: readonly Said[] = [
   ["get pods -A", /No resources found/],
 ];
 
-tryKubectls(cases, { "all.yaml": manifest, "typo.yaml": typo });
+tryKubectls(cases, { files: { "all.yaml": manifest, "typo.yaml": typo } });

@@ -127,4 +127,4 @@ const cases: readonly Said[] = [
   ["1.27: get certs", /doesn't have a resource type "certs"|could not find the requested resource/],
 ];
 
-tryKubectls(cases, files, "s/sweep:1/sweep:2/");
+tryKubectls(cases, { files });
