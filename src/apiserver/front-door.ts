@@ -71,7 +71,6 @@ export async function openFrontDoor(
     sharePort: serving.sharePort,
   });
   certificates.follow((next) => listener.reloadTls({ ...tls, ...next }));
-  log.info("Serving securely", { address: `${listener.address}:${listener.port}` });
   return {
     address: { host: listener.address, port: listener.port },
     async close() {

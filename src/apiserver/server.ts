@@ -115,6 +115,7 @@ export async function startApiServer(config: ApiServerConfig, deps: ApiServerDep
     throw error;
   });
   readiness.started();
+  log.info("Serving securely", { address: `${address.host}:${address.port}` });
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {
     closing ??= (async () => {
