@@ -1,4 +1,4 @@
-/** Versions on their way out or in, that are served only where the operator asks for them. Their form is version 1's. */
+/** Versions on their way out or in, served only where the operator asks for them. Their form is that of version 1. */
 import { type ListSchema, type MapSchema, type ObjectSchema, type Schema, schemaOf } from "../schema/schema.ts";
 import { validatingAdmissionPolicyBindingKind } from "./admissionregistration/validating-admission-policy-binding-kind.ts";
 import { validatingAdmissionPolicyKind } from "./admissionregistration/validating-admission-policy-kind.ts";

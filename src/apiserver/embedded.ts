@@ -5,6 +5,7 @@ import type { Client } from "../client/client.ts";
 import type { Handler } from "../http/message.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
+import type { QueueMetrics } from "../std/queue-metrics.ts";
 import type { RandomSource } from "../std/random.ts";
 
 export interface EmbeddedDeps {
@@ -15,18 +16,26 @@ export interface EmbeddedDeps {
   readonly log: Logger;
   /** PEM of the authority that clients are to trust. */
   readonly clusterCa: string | undefined;
+  readonly queueMetrics: (name: string) => QueueMetrics;
 }
 
 /** Throws, naming it, for a controller there is not. Disposing stops them all. */
 export async function startEmbedded(names: readonly string[], deps: EmbeddedDeps): Promise<AsyncDisposable> {
   if (names.length === 0) return { [Symbol.asyncDispose]: async () => {} };
   const { startControllers } = await import("../controllers/controllers.ts");
-  const { handler, loopbackToken, clock, random, log, clusterCa } = deps;
+  const { handler, loopbackToken, clock, random, log, clusterCa, queueMetrics } = deps;
   const clientFor = (user: UserInfo): Client => {
     const headers = { authorization: `Bearer ${loopbackToken(user)}` };
     return createClient({ transport: handler, headers, userAgent: user.name });
   };
-  const running = startControllers(names, { clientFor, clusterCa, clock, random, log: log.child("controllers") });
+  const running = startControllers(names, {
+    clientFor,
+    clusterCa,
+    clock,
+    random,
+    log: log.child("controllers"),
+    queueMetrics,
+  });
   running.ended.catch((error: unknown) => log.error("An embedded controller stopped", error));
   return running;
 }

@@ -56,11 +56,6 @@ export class Readiness {
     this.#done.add(step);
   }
 
-  /** The steps that are not over. */
-  pending(): readonly string[] {
-    return this.#hooks.filter(({ step }) => !this.#done.has(step)).map(({ name }) => name);
-  }
-
   endpoints(): readonly HealthEndpoint[] {
     const first: readonly HealthCheck[] = [
       { name: "ping", check: () => {} },

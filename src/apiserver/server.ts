@@ -48,12 +48,16 @@ import { type Identities, identitiesOf } from "./identities.ts";
 import { issuerDiscovery } from "./issuer-discovery.ts";
 import { registerLocalApis } from "./local-api-services.ts";
 import { feedNodeGraph } from "./node-graph-feed.ts";
+import { AdmissionMetrics } from "./observe/admission-metrics.ts";
 import { measuredAuthenticator, measuredAuthorizer } from "./observe/auth-metrics.ts";
+import { countingClients } from "./observe/client-metrics.ts";
 import { Diagnostics } from "./observe/diagnostics.ts";
 import { operatorPages } from "./observe/pages.ts";
 import { measuring } from "./observe/request-metrics.ts";
 import { ServerMetrics } from "./observe/server-metrics.ts";
 import { podLog } from "./pod-log.ts";
+import { connectHandlers } from "./proxy/connect.ts";
+import { Forwarding } from "./proxy/forward.ts";
 import { Readiness } from "./readiness.ts";
 import { bindPod, evictPod } from "./resources/subresources.ts";
 import { tokenHandler } from "./resources/token.ts";
@@ -136,6 +140,7 @@ function externalAddress(host: string, port: number): string {
 export interface Parts {
   readonly server: ApiServer;
   readonly readiness: Readiness;
+  readonly metrics: ServerMetrics;
   /** Ends what would otherwise go on for as long as its client likes. */
   endWatches(): void;
 }
@@ -188,6 +193,7 @@ export async function assemble(
   const authorizer = measuredAuthorizer(decide, metrics.registry, clock);
   const stop = (): void => stopping.abort(new Error("the server is stopping"));
   const agents = new AgentConnections(config.agents);
+  const forwarding = new Forwarding();
   const readiness = new Readiness(store, registries, log.child("health"), {
     clock,
     ...storage,
@@ -204,6 +210,7 @@ export async function assemble(
     custom,
     readiness,
     agents,
+    forwarding,
     identities,
     authorizer,
     address,
@@ -212,21 +219,23 @@ export async function assemble(
     stopping: stopping.signal,
   });
   const handler = handlerOf(config, { clock, log, random, identities, authorizer, metrics }, endpoint);
+  const counted = countingClients(handler, metrics.registry, address);
   const { loopbackToken } = identities;
   const servicesDeps = { registries, log: log.child("services"), signal: stopping.signal };
   let controllers: AsyncDisposable | undefined;
+  let events: EventBudget | undefined;
   let repairing: Repairing | undefined;
   let definitions: Definitions | undefined;
   let feeding: Promise<void> | undefined;
-  let events: EventBudget | undefined;
   const dispose = async (): Promise<void> => {
     await controllers?.[Symbol.asyncDispose]();
     stop();
+    await events?.[Symbol.asyncDispose]();
     await feeding;
     await definitions?.ended;
     await repairing?.repaired;
-    await events?.[Symbol.asyncDispose]();
     await agents[Symbol.asyncDispose]();
+    await forwarding[Symbol.asyncDispose]();
     await registries[Symbol.asyncDispose]();
     await custom[Symbol.asyncDispose]();
     await metrics[Symbol.asyncDispose]();
@@ -261,24 +270,24 @@ export async function assemble(
     });
     const failure = `Cannot use the store ${storage.url}: it does not answer`;
     await withTimeout(clock, storage.initializationTimeoutMs, started, failure);
-    if (config.authorizationModes.includes("Node")) {
-      feeding = feedNodeGraph(registries.of(podKind), graph, clock, log, stopping.signal);
-    }
     events = new EventBudget({
       feed: registries.feed,
       objects: registries.of(eventKind).objects,
       clock,
       log: log.child("events"),
     });
+    if (config.authorizationModes.includes("Node")) {
+      feeding = feedNodeGraph(registries.of(podKind), graph, clock, log, stopping.signal);
+    }
     const { clusterCa } = config;
-    const embedded = { handler, loopbackToken, clock, random, log, clusterCa };
+    const embedded = { handler: counted, loopbackToken, clock, random, log, clusterCa, queueMetrics: metrics.queues };
     controllers = await startEmbedded(config.embeddedControllers, embedded);
   } catch (error) {
     await dispose();
     throw error;
   }
   const server = { handler, loopbackToken, [Symbol.asyncDispose]: dispose };
-  return { server, readiness, endWatches: stop };
+  return { server, readiness, metrics, endWatches: stop };
 }
 
 interface Stages extends Required<Pick<ApiServerDeps, "clock" | "log">> {
@@ -321,6 +330,7 @@ interface Behind extends Pick<ApiServerDeps, "clock"> {
   readonly custom: CustomResources;
   readonly readiness: Readiness;
   readonly agents: AgentConnections;
+  readonly forwarding: Forwarding;
   readonly identities: Identities;
   readonly authorizer: Authorizer;
   readonly address: () => string;
@@ -331,16 +341,18 @@ interface Behind extends Pick<ApiServerDeps, "clock"> {
 
 /** What answers behind the stages. */
 function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
-  const { clock, random, registries, custom, readiness, agents, identities, authorizer, address, stopping } = behind;
+  const { clock, random, registries, custom, readiness, agents, forwarding, identities, authorizer, address, stopping } =
+    behind;
   const { metrics, diagnostics } = behind;
   const namespaces = registries.of(namespaceKind);
   const admitPod = podAdmission(config.pods, storedPodClasses(registries));
   const escalation = escalationCheck(authorizer, registries);
   const oneDefault = oneDefaultPriorityClass(registries);
+  const admission = new AdmissionMetrics(metrics.registry, clock);
   const admit = (kind: Kind): Admit => {
     if (kind.plural === certificateSigningRequestKind.plural) return withRequester;
     if (kind === nodeKind) return withNotReadyTaint;
-    const inNamespace = namespaceLifecycle(namespaces, kind);
+    const inNamespace = admission.plugin("NamespaceLifecycle", namespaceLifecycle(namespaces, kind));
     if (kind.plural !== podKind.plural || kind.group !== podKind.group) return inNamespace;
     return async (scope, object) => (await inNamespace(scope, object)) ?? (await admitPod(scope, object));
   };
@@ -356,7 +368,7 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
       scheme: registries.scheme,
       cbor: config.cbor,
       stopping,
-      admit,
+      admit: (kind) => admission.step(admit(kind)),
       mayCreate: (context) => demand(authorizer, { ...attributesOf(context), verb: "create" }),
       confirm: (kind) => (kind === priorityClassKind ? oneDefault : escalation(kind)),
     },
@@ -376,6 +388,7 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
       bindPod: bindPod(registries.of(podKind)),
       evictPod: evictPod(registries.of(podDisruptionBudgetKind)),
       requestToken: tokenHandler(registries, tokenSettings(config, identities), config.groupAliases),
+      connect: connectHandlers({ registries, agents, forwarding, random }),
       podLog: podLog(registries.of(nodeKind), agents),
       componentStatuses: componentStatuses(componentChecks(readiness, config.embeddedControllers)),
       reviews: reviews({ reviewToken: identities.reviewToken, authorizer, clock }),

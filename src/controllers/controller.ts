@@ -2,6 +2,7 @@
 import type { Client } from "../client/client.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
+import type { QueueMetrics } from "../std/queue-metrics.ts";
 import type { RandomSource } from "../std/random.ts";
 
 export interface ControllerDeps {
@@ -17,6 +18,8 @@ export interface ControllerDeps {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
+  /** What is recorded of its queue. */
+  readonly queue?: QueueMetrics | undefined;
   /** Aborts when the controller has to stop. */
   readonly signal: AbortSignal;
 }

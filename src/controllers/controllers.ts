@@ -1,6 +1,7 @@
 /** The controllers that can run inside the API server process, by the name `--embedded-controllers` knows them by. */
 import type { UserInfo } from "../auth/user.ts";
 import type { Client } from "../client/client.ts";
+import type { QueueMetrics } from "../std/queue-metrics.ts";
 import type { ControllerDeps, RunController } from "./controller.ts";
 
 interface Entry {
@@ -84,9 +85,11 @@ export function expandControllerNames(names: readonly string[]): readonly string
   return names.includes("*") ? controllerNames : [...new Set(names)];
 }
 
-export interface StartControllersDeps extends Omit<ControllerDeps, "client" | "observer" | "signal"> {
+export interface StartControllersDeps extends Omit<ControllerDeps, "client" | "observer" | "queue" | "signal"> {
   /** A client that speaks to the server as this user. */
   readonly clientFor: (user: UserInfo) => Client;
+  /** Where their queues are measured. */
+  readonly queueMetrics?: ((name: string) => QueueMetrics) | undefined;
 }
 
 export interface RunningControllers extends AsyncDisposable {
@@ -105,7 +108,8 @@ export function startControllers(names: readonly string[], deps: StartController
       const client = deps.clientFor(userNamed(user, groups));
       const { clock, random, clusterCa } = deps;
       const log = deps.log.child(name);
-      await run({ client, observer, clusterCa, clock, random, log, signal: stopping.signal });
+      const queue = deps.queueMetrics?.(name);
+      await run({ client, observer, clusterCa, clock, random, log, queue, signal: stopping.signal });
     }),
   ).then(() => {});
   ended.catch(() => {});

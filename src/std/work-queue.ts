@@ -1,5 +1,6 @@
 import { Backoff, type BackoffOptions } from "./backoff.ts";
 import type { Clock, Timer } from "./clock.ts";
+import type { QueueMetrics } from "./queue-metrics.ts";
 import type { RandomSource } from "./random.ts";
 
 export interface WorkQueueOptions {
@@ -12,6 +13,7 @@ export interface WorkQueueOptions {
   /** Works on a key. A rejection is reported and the key is tried again after its back-off. */
   readonly work: (key: string, signal: AbortSignal) => Promise<void>;
   readonly onError: (key: string, error: unknown) => void;
+  readonly metrics?: QueueMetrics | undefined;
 }
 
 /**
@@ -20,7 +22,8 @@ export interface WorkQueueOptions {
  */
 export class WorkQueue implements AsyncDisposable {
   readonly #options: WorkQueueOptions;
-  readonly #ready = new Set<string>();
+  /** With the time since when each waits. */
+  readonly #ready = new Map<string, number>();
   readonly #delayed = new Map<string, { readonly at: number; readonly timer: Timer }>();
   readonly #running = new Map<string, { again: boolean; forgotten: boolean }>();
   readonly #backoffs = new Map<string, Backoff>();
@@ -40,7 +43,7 @@ export class WorkQueue implements AsyncDisposable {
       running.again = true;
       return;
     }
-    this.#ready.add(key);
+    this.#queue(key);
     this.#start();
   }
 
@@ -73,7 +76,7 @@ export class WorkQueue implements AsyncDisposable {
 
   /** Keys waiting, delayed ones included, and running. */
   get size(): number {
-    return new Set([...this.#ready, ...this.#delayed.keys(), ...this.#running.keys()]).size;
+    return new Set([...this.#ready.keys(), ...this.#delayed.keys(), ...this.#running.keys()]).size;
   }
 
   /** Resolves when nothing waits to run now and nothing runs; delayed keys do not count. */
@@ -88,6 +91,7 @@ export class WorkQueue implements AsyncDisposable {
     for (const { timer } of this.#delayed.values()) timer.cancel();
     this.#delayed.clear();
     this.#ready.clear();
+    this.#options.metrics?.depth.set(0);
     await this.idle();
   }
 
@@ -96,10 +100,21 @@ export class WorkQueue implements AsyncDisposable {
     this.#delayed.delete(key);
   }
 
+  #queue(key: string): void {
+    if (this.#ready.has(key)) return;
+    const { clock, metrics } = this.#options;
+    this.#ready.set(key, clock.monotonic());
+    metrics?.adds.inc();
+    metrics?.depth.set(this.#ready.size);
+  }
+
   #start(): void {
-    for (const key of this.#ready) {
+    const { clock, metrics } = this.#options;
+    for (const [key, since] of this.#ready) {
       if (this.#running.size >= this.#options.concurrency) return;
       this.#ready.delete(key);
+      metrics?.depth.set(this.#ready.size);
+      metrics?.waited.observe((clock.monotonic() - since) / 1000);
       void this.#run(key);
     }
   }
@@ -107,6 +122,8 @@ export class WorkQueue implements AsyncDisposable {
   async #run(key: string): Promise<void> {
     const state = { again: false, forgotten: false };
     this.#running.set(key, state);
+    const { clock, metrics } = this.#options;
+    const began = clock.monotonic();
     let failed = false;
     try {
       await this.#options.work(key, this.#abort.signal);
@@ -115,11 +132,15 @@ export class WorkQueue implements AsyncDisposable {
       if (!this.#abort.signal.aborted) this.#options.onError(key, error);
     }
     this.#running.delete(key);
+    metrics?.worked.observe((clock.monotonic() - began) / 1000);
     if (!failed) this.#backoffs.delete(key);
     if (!this.#abort.signal.aborted) {
-      if (failed && !state.forgotten) this.addAfter(key, this.#backoff(key).next());
+      if (failed && !state.forgotten) {
+        metrics?.retries.inc();
+        this.addAfter(key, this.#backoff(key).next());
+      }
       // A change that came while the work failed waits for the back-off too: it is the same work.
-      else if (state.again) this.#ready.add(key);
+      else if (state.again) this.#queue(key);
       this.#start();
     }
     this.#settle();

@@ -41,18 +41,18 @@ export function buildMetrics(registry: MetricRegistry, version: VersionInfo, fea
 
 /** Of the metrics themselves; the last to be added to a registry. */
 export function registryMetrics(registry: MetricRegistry): void {
-  const registered = registry.gauge({
+  const registered = registry.counter({
     name: "registered_metrics_total",
     help: "Metrics there are, by how long they will stay as they are.",
     stability: "BETA",
     labels: ["stability_level", "deprecated_version"],
   });
-  const hidden = registry.gauge({
+  const hidden = registry.counter({
     name: "hidden_metrics_total",
     help: "Metrics that are not shown because they are deprecated.",
     stability: "BETA",
   });
-  const disabled = registry.gauge({
+  const disabled = registry.counter({
     name: "disabled_metrics_total",
     help: "Metrics that are not shown because the operator does not want them.",
     stability: "BETA",
@@ -61,6 +61,6 @@ export function registryMetrics(registry: MetricRegistry): void {
   const all = registry.all().map(({ options }) => options);
   for (const { stability = "", deprecatedSince = "" } of all) registered.with(stability, deprecatedSince).inc();
   const old = all.filter(({ deprecatedSince }) => deprecatedSince !== undefined && policy.isHidden(deprecatedSince));
-  hidden.with().set(policy.showHidden ? 0 : old.length);
-  disabled.with().set(all.filter(({ name }) => policy.disabled.has(name)).length);
+  hidden.with().value = policy.showHidden ? 0 : old.length;
+  disabled.with().value = all.filter(({ name }) => policy.disabled.has(name)).length;
 }

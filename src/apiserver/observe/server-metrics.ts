@@ -4,6 +4,7 @@ import type { Registries } from "../../registry/registries.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { MetricRegistry } from "../../std/metrics.ts";
+import { type QueueMetrics, queueMetrics } from "../../std/queue-metrics.ts";
 import { MeasuredStore } from "../../storage/measured-store.ts";
 import type { Store } from "../../storage/store.ts";
 import type { ApiServerConfig } from "../config.ts";
@@ -21,6 +22,7 @@ export class ServerMetrics implements AsyncDisposable {
   /** Of health checks alone: asked for more often, by those who want little else. */
   readonly slis: MetricRegistry;
   readonly requests: RequestMetrics;
+  readonly queues: (name: string) => QueueMetrics;
   readonly observeHealth: (endpoint: string, check: string, ok: boolean) => void;
   readonly #config: ApiServerConfig;
   readonly #clock: Clock;
@@ -48,6 +50,7 @@ export class ServerMetrics implements AsyncDisposable {
     this.registry = registry;
     this.slis = slis;
     this.requests = new RequestMetrics(registry, () => this.#scheme);
+    this.queues = queueMetrics(registry);
     this.observeHealth = healthMetrics(slis);
     this.#process = processMetrics(registry);
     buildMetrics(registry, versionInfo(config.gitVersion, config.apis.emulatedVersion), config.observe.features);

@@ -10,12 +10,14 @@ import { aborted } from "../../std/aborted.ts";
 import { WorkQueue } from "../../std/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 
-export async function runClusterRoleAggregation({ client, clock, random, log, signal }: ControllerDeps): Promise<void> {
+export async function runClusterRoleAggregation(deps: ControllerDeps): Promise<void> {
+  const { client, clock, random, log, signal } = deps;
   await using roles = startInformer({ client, clock, random, log, kind: clusterRoleKind }, signal);
   await roles.synced.catch(() => {});
   await using queue = new WorkQueue({
     clock,
     random,
+    metrics: deps.queue,
     concurrency: 1,
     backoff: { initialMs: 500, maxMs: 60_000, jitter: 0.1 },
     work: async (name, stopping) => {

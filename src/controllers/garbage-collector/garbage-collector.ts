@@ -31,6 +31,7 @@ export async function runGarbageCollector(deps: ControllerDeps): Promise<void> {
   await using queue = new WorkQueue({
     clock,
     random,
+    metrics: deps.queue,
     concurrency: 8,
     backoff: { initialMs: 50, maxMs: 1_000_000, jitter: 0.1 },
     work: async (uid, stopping) => {

@@ -36,6 +36,7 @@ export async function runNodeLifecycle(deps: ControllerDeps): Promise<void> {
   await using queue = new WorkQueue({
     clock,
     random,
+    metrics: deps.queue,
     concurrency: 4,
     backoff: { initialMs: 500, maxMs: 30_000, jitter: 0.1 },
     work: async (name, stopping) => {

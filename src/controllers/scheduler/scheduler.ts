@@ -72,6 +72,7 @@ class Scheduler {
     this.#queue = new WorkQueue({
       clock: deps.clock,
       random: deps.random,
+      metrics: deps.queue,
       // One at a time: each decision must see the one before.
       concurrency: 1,
       backoff: { initialMs: 1_000, maxMs: 10_000, jitter: 0.1 },

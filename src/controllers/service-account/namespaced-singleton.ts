@@ -28,6 +28,7 @@ export async function keepInEveryNamespace<T extends ApiObject>(
   await using queue = new WorkQueue({
     clock,
     random,
+    metrics: deps.queue,
     concurrency: 2,
     backoff: { initialMs: 500, maxMs: 60_000, jitter: 0.1 },
     work: async (namespace, stopping) => {

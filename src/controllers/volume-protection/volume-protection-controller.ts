@@ -58,6 +58,7 @@ async function letGo<T extends ApiObject>(deps: ControllerDeps, protection: Prot
   await using queue = new WorkQueue({
     clock,
     random,
+    metrics: deps.queue,
     concurrency: 1,
     backoff: { initialMs: 500, maxMs: 60_000, jitter: 0.1 },
     work: async (key, stopping) => {

@@ -7,7 +7,7 @@ const RESOLUTION_MS = 10;
 const STEPS_MS = [5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 const PERCENTILES = 1000;
 
-/** How long the event loop was kept from its turns since the server started: what blocks in a program without threads. */
+/** How long the event loop was kept from its turns since the start: what blocks in a program without threads. */
 export class Contention implements Disposable {
   readonly #clock: Clock;
   readonly #startedMs: number;

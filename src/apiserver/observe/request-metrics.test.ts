@@ -1,0 +1,101 @@
+import { readFileSync } from "node:fs";
+import t from "tap";
+import { defaultConfig } from "../config.ts";
+import { lines, type TestServer, testServer } from "../fixture.ts";
+
+const SHARED = process.env.SVC_SHARED ?? new URL("../../../../shared", import.meta.url).pathname;
+
+async function metrics(server: TestServer, path = "/metrics"): Promise<readonly string[]> {
+  return (await server.ask(`GET ${path}`)).text.split("\n");
+}
+
+const counted = (all: readonly string[], name: string): readonly string[] =>
+  all.filter((line) => line.startsWith(`${name}{`));
+
+t.test("requests are counted by what they asked for", async (t) => {
+  await using server = await testServer();
+  const object = { metadata: { name: "a" } };
+  await server.ask("POST /api/v1/namespaces/default/configmaps?dryRun=All", { body: object });
+  await server.ask("GET /apis/apps/v1/namespaces/default/deployments");
+  await server.ask("GET /apis/apps/v1/deployments/nobody/x/y");
+  const apply = { "content-type": "application/apply-patch+yaml" };
+  const body = JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", ...object });
+  await server.ask("PATCH /api/v1/namespaces/default/configmaps/a?fieldManager=m", { body, headers: apply });
+  await server.ask("GET /api/v1/namespaces/default/configmaps/none");
+  await server.ask("GET /api/v1/breads");
+  await server.ask("GET /livez");
+  const found = counted(await metrics(server), "apiserver_request_total");
+  const total = (...labels: readonly string[]): string => {
+    const names = ["code", "component", "dry_run", "group", "resource", "scope", "subresource", "verb", "version"];
+    return `apiserver_request_total{${names.map((name, place) => `${name}="${labels[place]}"`).join(",")}} 1`;
+  };
+  t.same([...found].sort(), [
+    total("200", "apiserver", "", "", "", "", "/livez", "GET", ""),
+    total("200", "apiserver", "", "apps", "deployments", "namespace", "", "LIST", "v1"),
+    total("201", "apiserver", "", "", "configmaps", "resource", "", "APPLY", "v1"),
+    total("201", "apiserver", "All", "", "configmaps", "resource", "", "POST", "v1"),
+    total("404", "apiserver", "", "", "configmaps", "resource", "", "GET", "v1"),
+  ]);
+});
+
+t.test("watches are counted while they last, with the events they send", async (t) => {
+  await using server = await testServer();
+  const lasting = async () => counted(await metrics(server), "apiserver_longrunning_requests");
+  const leaving = new AbortController();
+  const watch = await server.open("GET /api/v1/namespaces?watch=1", { signal: leaving.signal });
+  t.match(await lasting(), [/verb="WATCH".* 1$/]);
+  t.equal(counted(await metrics(server), "apiserver_request_total").length, 1, "not yet answered to its end");
+  const seen = (await lines(watch, 2)).length;
+  t.match(await lasting(), [/ 0$/]);
+  const all = await metrics(server);
+  const events = Number(counted(all, "apiserver_watch_events_total")[0]?.split(" ")[1]);
+  t.ok(events >= seen);
+  t.match(counted(all, "apiserver_request_total").join("\n"), /verb="WATCH"/);
+  t.notMatch(counted(all, "apiserver_request_sli_duration_seconds_count").join("\n"), /WATCH/);
+});
+
+t.test("/metrics has the families that Kubernetes calls its main ones, with their labels and buckets", async (t) => {
+  interface Fact {
+    readonly name: string;
+    readonly type: string;
+    readonly stability: string;
+    readonly labels?: readonly string[];
+    readonly buckets?: readonly (number | string)[];
+    readonly main?: boolean;
+  }
+  let facts: readonly Fact[];
+  try {
+    facts = JSON.parse(readFileSync(`${SHARED}/facts/apiserver-http.json`, "utf8")).metrics;
+  } catch {
+    t.comment("facts are not here");
+    return;
+  }
+  const features = [{ name: "WatchList", stage: "BETA" as const, enabled: false }];
+  const observe = { ...defaultConfig.observe, features };
+  await using server = await testServer({ embeddedControllers: ["namespace"], observe });
+  await server.ask("GET /api/v1/componentstatuses");
+  await server.ask("POST /api/v1/namespaces/default/configmaps", { body: { metadata: { name: "a" } } });
+  await server.ask("GET /readyz");
+  await lines(await server.open("GET /api/v1/namespaces?watch=1"), 1);
+  const { registry, slis } = server.parts.metrics;
+  const families = new Map([...registry.all(), ...slis.all()].map((family) => [family.options.name, family]));
+  const shown = await metrics(server);
+  for (const { name, type, stability, labels = [], buckets = [], main } of facts) {
+    const family = families.get(name);
+    if (family === undefined) {
+      if (main && !LATER.has(name)) t.fail(`there is no ${name}`);
+      continue;
+    }
+    if (type !== "Custom") t.equal(family.type, type.toLowerCase(), name);
+    t.equal(family.options.stability, stability, name);
+    t.same([...family.labels].sort(), [...labels].sort(), name);
+    if ("bounds" in family && buckets.length > 0) t.same(family.bounds, buckets.map(Number), name);
+    if (main && !LATER.has(name)) t.ok(shown.includes(`# TYPE ${name} ${type.toLowerCase()}`), `${name} is shown`);
+  }
+});
+
+/** Of parts that this server does not have: webhooks, plugins, fair queues. */
+const LATER: ReadonlySet<string> = new Set([
+  "apiserver_admission_webhook_admission_duration_seconds",
+  "apiserver_flowcontrol_current_executing_requests",
+]);
