@@ -2,10 +2,13 @@ import t from "tap";
 import { leaseKind } from "../api/coordination/lease-kind.ts";
 import { configMapKind } from "../api/core/config-map-kind.ts";
 import { namespaceKind } from "../api/core/namespace-kind.ts";
+import type { ApiObject, Kind } from "../api/kind.ts";
 import { readBody } from "../http/body.ts";
 import type { HttpResponse } from "../http/message.ts";
 import { bytes, json, text } from "../http/respond.ts";
+import { valueStream } from "../http/values.ts";
 import { createClient } from "./api-client.ts";
+import { metadataOnly } from "./metadata-only.ts";
 
 interface Seen {
   readonly method: string;
@@ -170,6 +173,32 @@ t.test(
     t.equal(seen.length, 3);
   },
 );
+
+t.test("createClient().watch() takes values from a server in the same process", async (t) => {
+  const object = Object.freeze({ metadata: map.metadata, data: map.data });
+  async function* values() {
+    yield { type: "ADDED", object };
+    yield { type: "BOOKMARK", object: { metadata: { resourceVersion: "7" } } };
+    yield { type: "ERROR", object: { kind: "Status", code: 410, reason: "Expired", message: "too old" } };
+  }
+  const frames = (): never => {
+    throw new Error("what would only be decoded again was encoded");
+  };
+  const answer = () => ({ status: 200, headers: {}, body: valueStream(frames, values) });
+  const { client } = script(answer(), answer());
+  const events: unknown[] = [];
+  const read = async (kind: Kind<ApiObject>) => {
+    for await (const event of client.watch(kind, {}, new AbortController().signal)) events.push(event);
+  };
+  const typed = { kind: "ConfigMap", apiVersion: "v1" };
+  t.match(await read(configMapKind as Kind).catch((error: unknown) => error), { status: { code: 410 } });
+  t.strictSame(events.splice(0), [
+    { type: "ADDED", object: { ...object, ...typed } },
+    { type: "BOOKMARK", resourceVersion: "7" },
+  ]);
+  t.match(await read(metadataOnly(configMapKind as Kind)).catch((error: unknown) => error), { status: { code: 410 } });
+  t.strictSame(events[0], { type: "ADDED", object: { metadata: object.metadata, ...typed } });
+});
 
 t.test("createClient().watch() reads events and fails with the server's error", async (t) => {
   const event = (type: string, object: unknown) => `${JSON.stringify({ type, object })}\n`;

@@ -3,6 +3,7 @@ import { formatApiVersion, kubernetesGroup } from "../api/scheme.ts";
 import { StatusError } from "../api/status.ts";
 import type { HttpResponse } from "../http/message.ts";
 import { makeRequest } from "../http/request.ts";
+import { valuesOf } from "../http/values.ts";
 import { decode } from "../schema/decode.ts";
 import { encodeJson } from "../schema/json.ts";
 import { errorOf, readAll, readJson, statusErrorOf } from "./answer.ts";
@@ -18,7 +19,7 @@ import type {
   WatchQuery,
 } from "./client.ts";
 import { lines } from "./lines.ts";
-import { acceptOf } from "./metadata-only.ts";
+import { acceptOf, isMetadataOnly } from "./metadata-only.ts";
 
 export interface ClientOptions {
   readonly transport: Transport;
@@ -175,7 +176,14 @@ class ApiClient implements Client {
     const { namespace, ...rest } = query;
     const call = { method: "GET", kind: kind as Kind, namespace, query: { ...rest, watch: true }, signal };
     const response = await this.#send(call);
-    for await (const line of lines(pieces(response.body))) yield watchEventOf(kind, line);
+    const values = valuesOf(response.body);
+    if (values === undefined) {
+      for await (const line of lines(pieces(response.body)))
+        yield watchEventOf(parsed(line), (value) => objectOf(kind, value));
+      return;
+    }
+    const own = ownReader(kind);
+    for await (const value of values) yield watchEventOf(value as RawEvent, own);
   }
 
   #put<T extends ApiObject>(
@@ -295,19 +303,32 @@ function objectOf<T extends ApiObject>(kind: Kind<T>, value: unknown): T {
   return { ...(decoded.value as T), kind: kind.kind, apiVersion: formatApiVersion(kind.group, kind.version) };
 }
 
-function watchEventOf<T extends ApiObject>(kind: Kind<T>, line: string): ClientWatchEvent<T> {
-  let event: { readonly type?: unknown; readonly object?: unknown };
+/** The objects of a server in this process are those of its cache: all they lack is what they are. */
+function ownReader<T extends ApiObject>(kind: Kind<T>): (value: unknown) => T {
+  const type = { kind: kind.kind, apiVersion: formatApiVersion(kind.group, kind.version) };
+  if (!isMetadataOnly(kind)) return (value) => ({ ...(value as T), ...type });
+  return (value) => ({ metadata: (value as T).metadata, ...type }) as T;
+}
+
+interface RawEvent {
+  readonly type?: unknown;
+  readonly object?: unknown;
+}
+
+function parsed(line: string): RawEvent {
   try {
-    event = JSON.parse(line);
+    return JSON.parse(line);
   } catch (cause) {
     throw new StatusError(500, "InternalError", `Cannot read a watch event: ${(cause as Error).message}`, { cause });
   }
-  const { type, object } = event;
+}
+
+function watchEventOf<T>({ type, object }: RawEvent, read: (object: unknown) => T): ClientWatchEvent<T> {
   switch (type) {
     case "ADDED":
     case "MODIFIED":
     case "DELETED":
-      return { type, object: objectOf(kind, object) };
+      return { type, object: read(object) };
     case "BOOKMARK": {
       const metadata = (object as { readonly metadata?: { readonly resourceVersion?: unknown } } | null)?.metadata;
       return { type, resourceVersion: text(metadata?.resourceVersion) };

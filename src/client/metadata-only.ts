@@ -11,7 +11,7 @@ const partialObjectMetadata = object("meta/v1.PartialObjectMetadata", {
 
 /** The kind for a client that reads, patches and deletes by metadata alone; there is nothing to create or update. */
 export function metadataOnly(kind: Kind): Kind {
-  return kind.schema === partialObjectMetadata ? kind : bareMetadataKind(kind);
+  return isMetadataOnly(kind) ? kind : bareMetadataKind(kind);
 }
 
 /** The same of a kind whose schema nobody here knows. */
@@ -19,9 +19,13 @@ export function bareMetadataKind(kind: Omit<Kind, "schema">): Kind {
   return { ...kind, schema: partialObjectMetadata };
 }
 
+export function isMetadataOnly(kind: Pick<Kind, "schema">): boolean {
+  return kind.schema === partialObjectMetadata;
+}
+
 /** What a client of the kind accepts as an answer. */
 export function acceptOf(kind: Kind<ApiObject>, shape: "object" | "list"): string {
-  if (kind.schema !== partialObjectMetadata) return "application/json";
+  if (!isMetadataOnly(kind as Pick<Kind, "schema">)) return "application/json";
   const form = shape === "list" ? "PartialObjectMetadataList" : "PartialObjectMetadata";
   return `application/json;as=${form};g=meta.k8s.io;v=v1`;
 }

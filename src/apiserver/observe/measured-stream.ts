@@ -1,18 +1,16 @@
 import type { WatchSeries } from "./request-metrics.ts";
 
-type Step = IteratorResult<Uint8Array, unknown>;
-
-/** A stream as it is, with somebody who counts what passes and is told once when it is over. */
-export class MeasuredStream implements AsyncIterableIterator<Uint8Array> {
-  readonly #source: AsyncIterator<Uint8Array>;
+/** A stream as it is, with somebody who counts what passes and is told once when it is over. Values have no bytes. */
+export class MeasuredStream<V> implements AsyncIterableIterator<V> {
+  readonly #source: AsyncIterator<V>;
   readonly #events: WatchSeries | undefined;
   readonly #ended: (bytes: number) => void;
-  readonly #see = (step: Step): void => this.#count(step);
+  readonly #see = (step: IteratorResult<V, unknown>): void => this.#count(step);
   readonly #fail = (): void => this.#end();
   #bytes = 0;
   #over = false;
 
-  constructor(body: AsyncIterable<Uint8Array>, ended: (bytes: number) => void, events: WatchSeries | undefined) {
+  constructor(body: AsyncIterable<V>, ended: (bytes: number) => void, events: WatchSeries | undefined) {
     this.#source = body[Symbol.asyncIterator]();
     this.#ended = ended;
     this.#events = events;
@@ -23,26 +21,26 @@ export class MeasuredStream implements AsyncIterableIterator<Uint8Array> {
   }
 
   /** The source's own promise: whoever reads waits no longer than without the counting. */
-  next(): Promise<Step> {
+  next(): Promise<IteratorResult<V, unknown>> {
     const step = this.#source.next();
     step.then(this.#see, this.#fail);
     return step;
   }
 
-  async return(value?: unknown): Promise<Step> {
+  async return(value?: unknown): Promise<IteratorResult<V, unknown>> {
     this.#end();
     return (await this.#source.return?.(value)) ?? { done: true, value };
   }
 
-  #count(step: Step): void {
+  #count(step: IteratorResult<V, unknown>): void {
     if (step.done === true) {
       this.#end();
       return;
     }
-    const { length } = step.value;
-    this.#bytes += length;
     this.#events?.total.inc();
-    this.#events?.sizes.observe(length);
+    if (!(step.value instanceof Uint8Array)) return;
+    this.#bytes += step.value.length;
+    this.#events?.sizes.observe(step.value.length);
   }
 
   #end(): void {

@@ -3,6 +3,7 @@ import type { Kind } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { bodyLength, isStreamed } from "../../http/stream.ts";
+import { wrapped } from "../../http/values.ts";
 import type { Clock } from "../../std/clock.ts";
 import type {
   Counter,
@@ -76,7 +77,7 @@ export function measuring(metrics: RequestMetrics, clock: Clock): Stage {
       series.lasting?.dec();
       series.done(status, (clock.monotonic() - began) / 1000, bytes);
     };
-    return { ...response, body: new MeasuredStream(body, ended, series.events) };
+    return { ...response, body: wrapped(body, (stream) => new MeasuredStream(stream, ended, series.events)) };
   };
 }
 

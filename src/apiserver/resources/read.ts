@@ -1,3 +1,4 @@
+import { valueStream } from "../../http/values.ts";
 import { get } from "../../registry/get.ts";
 import { list } from "../../registry/list.ts";
 import type { Scope } from "../../registry/registry.ts";
@@ -7,7 +8,7 @@ import { isTrue } from "../request-info.ts";
 import { listQuery, type WatchOptions, watchQuery } from "./query.ts";
 import { listResponse, objectResponse } from "./respond.ts";
 import { answeringOf, type ResourceHandler, type ResourceSettings, scopeOf } from "./target.ts";
-import { watchStream } from "./watch-stream.ts";
+import { watchStream, watchValues } from "./watch-stream.ts";
 
 export const getObject: ResourceHandler = async (target, context, params) => {
   const answering = answeringOf(target, context, "object");
@@ -32,11 +33,11 @@ const watchObjects: ResourceHandler = async (target, context, params) => {
   try {
     const events = await watch(registry, scope, options);
     const { mediaType, format } = answering.representation;
-    const stream = watchStream(kind, events, answering, settings.clock);
+    const frames = () => limit.around(watchStream(kind, events, answering, settings.clock));
     return {
       status: 200,
       headers: { "content-type": format === "protobuf" ? `${mediaType};stream=watch` : mediaType },
-      body: limit.around(stream),
+      body: valueStream(frames, () => limit.around(watchValues(events))),
     };
   } catch (error) {
     limit.end();
@@ -67,9 +68,9 @@ class WatchLimit {
     this.#controller.abort();
   }
 
-  async *around(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  async *around<V>(stream: AsyncIterable<V>): AsyncGenerator<V> {
     try {
-      yield* stream;
+      for await (const value of stream) yield value;
     } finally {
       this.end();
     }

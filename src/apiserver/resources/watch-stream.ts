@@ -31,6 +31,31 @@ export async function* watchStream<T extends ApiObject>(
   }
 }
 
+/** What a frame says: the objects are the cache's own. */
+interface WatchValue {
+  readonly type: CacheEvent<never>["type"] | "ERROR";
+  readonly object: object;
+}
+
+/** The same for readers in this process. */
+export async function* watchValues<T extends ApiObject>(
+  events: AsyncIterable<CacheEvent<T>>,
+): AsyncGenerator<WatchValue> {
+  try {
+    for await (const event of events) {
+      if (event.type !== "BOOKMARK") yield { type: event.type, object: event.item.object };
+      else yield { type: event.type, object: { metadata: bookmarkMetadata(event) } };
+    }
+  } catch (error) {
+    yield { type: "ERROR", object: statusOf(error) };
+  }
+}
+
+function bookmarkMetadata({ revision, initialEventsEnd }: BookmarkEvent) {
+  const annotations = initialEventsEnd ? { annotations: { [INITIAL_EVENTS_END]: "true" } } : {};
+  return { resourceVersion: String(revision), ...annotations };
+}
+
 class Framing<T extends ApiObject> {
   readonly #kind: Kind<T>;
   readonly #answering: Answering;
@@ -69,10 +94,9 @@ class Framing<T extends ApiObject> {
     return frame;
   }
 
-  bookmark({ revision, initialEventsEnd }: BookmarkEvent): Uint8Array {
+  bookmark(event: BookmarkEvent): Uint8Array {
     const { identity, representation } = this.#answering;
-    const annotations = initialEventsEnd ? { annotations: { [INITIAL_EVENTS_END]: "true" } } : {};
-    const metadata = { resourceVersion: String(revision), ...annotations };
+    const metadata = bookmarkMetadata(event);
     if (representation.format === "protobuf" && representation.as === "metadata") {
       return protobufFrame(
         "BOOKMARK",
@@ -86,7 +110,7 @@ class Framing<T extends ApiObject> {
     if (representation.as === "table") {
       return jsonFrame(
         "BOOKMARK",
-        table(this.#kind, identity, { resourceVersion: String(revision) }, [], this.#tableOptions()),
+        table(this.#kind, identity, { resourceVersion: String(event.revision) }, [], this.#tableOptions()),
       );
     }
     const as =
