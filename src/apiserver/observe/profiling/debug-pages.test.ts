@@ -1,0 +1,77 @@
+import { gunzipSync } from "node:zlib";
+import t from "tap";
+import { defaultConfig } from "../../config.ts";
+import { type Answer, type TestServer, testServer } from "../../fixture.ts";
+
+/** Asks for a profile, and lets its time pass. */
+async function profiled(server: TestServer, line: string, seconds: number): Promise<Answer> {
+  let answer: Answer | undefined;
+  const asking = server.ask(line).then((found) => {
+    answer = found;
+  });
+  for (let tries = 0; answer === undefined && tries < 1000; tries++) {
+    await new Promise((resolve) => setImmediate(resolve));
+    await server.clock.advance((seconds * 1000) / 4);
+  }
+  await asking;
+  if (answer === undefined) throw new Error(`${line} was never answered`);
+  return answer;
+}
+
+t.test("/debug/pprof/ takes profiles of the processor and of the heap", async (t) => {
+  await using server = await testServer();
+  for (const name of ["profile", "heap", "allocs"]) {
+    const answer = await profiled(server, `GET /debug/pprof/${name}?seconds=2`, 2);
+    t.equal(answer.status, 200, name);
+    t.equal(answer.headers["content-disposition"], `attachment; filename="${name}"`);
+    t.ok(gunzipSync(answer.bytes).length > 0, name);
+  }
+  const forChrome = await profiled(server, "GET /debug/pprof/profile?seconds=2&format=cpuprofile", 2);
+  t.match(forChrome.json, { nodes: [{ callFrame: { functionName: "(root)" } }] });
+  t.match((await profiled(server, "GET /debug/pprof/heap?format=heapprofile", 10)).json, { head: {} });
+  t.match(await server.ask("GET /debug/pprof/profile?seconds=4000"), { status: 400, text: /at most 300/ });
+});
+
+t.test("/debug/pprof/ takes one profile at a time", async (t) => {
+  await using server = await testServer();
+  const first = profiled(server, "GET /debug/pprof/profile", 30);
+  const second = await server.ask("GET /debug/pprof/profile");
+  t.match(second, { status: 500, text: "Could not enable cpu profiling: cpu profiling already in use\n" });
+  t.equal((await first).status, 200);
+});
+
+t.test("a profile ends when its client goes away", async (t) => {
+  await using server = await testServer();
+  const leaving = new AbortController();
+  const asking = server.ask("GET /debug/pprof/profile", { signal: leaving.signal }).catch(() => {});
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  leaving.abort();
+  await asking;
+  t.equal((await profiled(server, "GET /debug/pprof/profile?seconds=1", 1)).status, 200);
+});
+
+t.test("/debug/flags/v changes the verbosity of logs", async (t) => {
+  const levels: number[] = [];
+  await using server = await testServer({}, { setVerbosity: (level) => void levels.push(level) });
+  t.match(await server.ask("PUT /debug/flags/v", { body: "4" }), { status: 200, text: /verbosity to 4$/ });
+  t.match(await server.ask("PUT /debug/flags/v", { body: "loud" }), { status: 400 });
+  t.match(await server.ask("GET /debug/flags/v"), { status: 406 });
+  t.same(levels, [4]);
+  t.equal(
+    (await server.ask("PUT /debug/flags/v", { body: "9", user: "jo" })).status,
+    200,
+    "everybody may do everything",
+  );
+  await using strict = await testServer({ authorizationModes: ["RBAC"] });
+  t.equal((await strict.ask("PUT /debug/flags/v", { body: "9", user: "jo" })).status, 403);
+});
+
+t.test("pages without profiles tell what there is", async (t) => {
+  const observe = { ...defaultConfig.observe, contentionProfiling: true };
+  await using server = await testServer({ observe });
+  t.match(await server.ask("GET /debug/pprof/"), { headers: { "content-type": /^text\/html/ }, text: /block/ });
+  t.equal((await server.ask("GET /debug/pprof/cmdline")).text, process.argv.join("\0"));
+  t.equal((await server.ask("GET /debug/pprof/symbol")).text, "num_symbols: 0\n");
+  t.ok(gunzipSync((await server.ask("GET /debug/pprof/block")).bytes).length > 0);
+  t.notMatch((await server.ask("GET /")).text, /debug/, "not among the paths that the root names");
+});

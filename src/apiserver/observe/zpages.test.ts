@@ -1,0 +1,46 @@
+import t from "tap";
+import { invoke } from "../../flags/program.ts";
+import { defaultConfig } from "../config.ts";
+import { testServer } from "../fixture.ts";
+import { apiserverProgram } from "../flags.ts";
+import { apiServerOptions } from "../options.ts";
+
+function observed(...words: readonly string[]) {
+  const invocation = invoke(apiserverProgram, words, { version: "v1.33.0" });
+  if (invocation.kind === "exit") throw new Error(invocation.stderr);
+  return apiServerOptions(invocation.flags, invocation.gates, invocation.version).observe;
+}
+
+const GATES = "--feature-gates=ComponentFlagz=true,ComponentStatusz=true";
+
+t.test("/flagz and /statusz are behind their gates", async (t) => {
+  await using server = await testServer({ observe: defaultConfig.observe });
+  t.equal((await server.ask("GET /flagz")).status, 404);
+  t.equal((await server.ask("GET /statusz")).status, 404);
+});
+
+t.test("/flagz tells every flag with its value", async (t) => {
+  await using server = await testServer({ observe: observed(GATES, "--event-ttl=2h", "--token-auth-file=/etc/t") });
+  const { text, headers } = await server.ask("GET /flagz");
+  t.equal(headers["content-type"], "text/plain; charset=utf-8");
+  t.match(text, /^\nkube-apiserver flagz\nWarning: This endpoint is not meant to be machine parseable/);
+  t.match(text, "\nevent-ttl=2h0m0s\n");
+  t.match(text, "\ntoken-auth-file=/etc/t\n", "the file, not what is in it");
+  t.match(text, "\nsecure-port=6443\n");
+  const names = [...text.matchAll(/^([\w-]+)=/gm)].map(([, name]) => name);
+  t.same(names, [...names].sort());
+  const refused = await server.ask("GET /flagz", { headers: { accept: "application/json" } });
+  t.match(refused, { status: 406, text: "media type not acceptable, must be: text/plain\n" });
+});
+
+t.test("/statusz tells since when the server runs, and as what", async (t) => {
+  const apis = { ...defaultConfig.apis, emulatedVersion: "1.32" };
+  await using server = await testServer({ observe: observed(GATES), gitVersion: "v1.33.0+svc.1", apis });
+  await server.clock.advance(3_725_000);
+  const { text } = await server.ask("GET /statusz");
+  t.match(text, /^\nkube-apiserver statusz\nWarning: /);
+  t.match(text, /\nStarted: \w{3} \d\d \w{3} \d{4} \d\d:\d\d:\d\d UTC\n/);
+  t.match(text, "\nUp: 1 hr 02 min 05 sec\n");
+  t.match(text, "\nBinary version: 1.33.0+svc.1\nEmulation version: 1.32\n");
+  t.match(text, /\nPaths: .*\/healthz .*\/metrics/);
+});
