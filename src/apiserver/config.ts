@@ -4,6 +4,7 @@ import type { PodAdmission } from "../registry/pod-admission.ts";
 import type { StorageMediaType } from "../storage/codec.ts";
 import type { FeatureState } from "./observe/build-metrics.ts";
 import type { MetricsConfig } from "./observe/metric-policy.ts";
+import type { EndpointReconciler } from "./own-objects/own-endpoints.ts";
 import type { ApisConfig } from "./served-apis.ts";
 import type { ShutdownConfig } from "./shutdown.ts";
 import type { InFlightLimits } from "./stages/max-in-flight.ts";
@@ -117,6 +118,10 @@ export interface ServicesConfig {
   readonly nodePorts: { readonly first: number; readonly last: number };
   /** The port on the nodes of the server's own service; 0: none. */
   readonly ownNodePort: number;
+  /** Who says where that service leads. */
+  readonly endpointReconciler: EndpointReconciler;
+  /** Where members of the cluster reach this server; undefined: where it listens. */
+  readonly advertiseAddress: string | undefined;
 }
 
 export interface StorageConfig {
@@ -218,7 +223,13 @@ export const defaultConfig: ApiServerConfig = {
   },
   authorizationModes: ["AlwaysAllow"],
   pods: { allowPrivileged: true, notReadySeconds: 300, unreachableSeconds: 300 },
-  services: { clusterIpRanges: ["10.0.0.0/24"], nodePorts: { first: 30_000, last: 32_767 }, ownNodePort: 0 },
+  services: {
+    clusterIpRanges: ["10.0.0.0/24"],
+    nodePorts: { first: 30_000, last: 32_767 },
+    ownNodePort: 0,
+    endpointReconciler: "lease",
+    advertiseAddress: undefined,
+  },
   storage: {
     url: "memory://",
     prefix: "/registry",

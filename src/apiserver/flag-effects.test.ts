@@ -616,6 +616,15 @@ const effects: Partial<Record<Name, Effect>> = {
     const { json } = await server.ask("GET /api/v1/namespaces/default/services/kubernetes");
     t.match(json.spec, { type: "NodePort", ports: [{ port: 443, nodePort: 30443, targetPort: server.port }] });
   },
+  "endpoint-reconciler-type": async (t) => {
+    const own = { "advertise-address": "192.0.2.7" };
+    const path = "/api/v1/namespaces/default/endpoints/kubernetes";
+    await using server = await serve({ ...own, "endpoint-reconciler-type": "lease" });
+    const expected = [{ addresses: [{ ip: "192.0.2.7" }], ports: [{ port: server.port }] }];
+    t.match((await server.ask(`GET ${path}`)).json.subsets, expected);
+    await using other = await serve({ ...own, "endpoint-reconciler-type": "none" });
+    t.equal((await other.ask(`GET ${path}`)).status, 404, "somebody else looks after them");
+  },
   "event-ttl": async (t) => {
     await using server = await serve({ "event-ttl": "90s" });
     const involvedObject = { kind: "Pod", namespace: "default", name: "web" };

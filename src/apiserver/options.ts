@@ -49,6 +49,8 @@ export function apiServerOptions(flags: Flags, gates: FeatureGates, gitVersion: 
         flags["service-cluster-ip-range"].length === 0 ? DEFAULT_RANGES : flags["service-cluster-ip-range"],
       nodePorts: flags["service-node-port-range"],
       ownNodePort: flags["svc-service-node-port"],
+      endpointReconciler: flags["endpoint-reconciler-type"],
+      advertiseAddress: set(flags["advertise-address"]),
     },
     storage: {
       url: storeUrl(flags["kvstore-servers"]),

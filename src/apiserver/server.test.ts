@@ -31,7 +31,7 @@ t.test("the server answers objects in the spelling they are asked in, with the b
     t.equal((await server.ask(`POST ${path}`, { body: { metadata: { name } } })).json.apiVersion, `${group}/v1`);
     t.equal((await server.ask(`GET ${path}`)).json.apiVersion, `${group}/v1`);
   }
-  t.equal((await server.ask(`GET /apis/coordination.k8s.io/v1/leases`)).json.items.length, 2);
+  t.equal((await server.ask(`GET /apis/coordination.k8s.io/v1${leases}`)).json.items.length, 2);
   const either = { apiVersion: "coordination.svc.io/v1", kind: "Lease", metadata: { name: "either" } };
   t.equal((await server.ask(`POST /apis/coordination.k8s.io/v1${leases}`, { body: either })).status, 201);
 });

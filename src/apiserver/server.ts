@@ -55,6 +55,8 @@ import { Diagnostics } from "./observe/diagnostics.ts";
 import { operatorPages } from "./observe/pages.ts";
 import { measuring } from "./observe/request-metrics.ts";
 import { ServerMetrics } from "./observe/server-metrics.ts";
+import type { OwnEndpointsOptions } from "./own-objects/own-endpoints.ts";
+import { type OwnObjects, startOwnObjects } from "./own-objects/own-objects.ts";
 import { podLog } from "./pod-log.ts";
 import { connectHandlers } from "./proxy/connect.ts";
 import { Forwarding } from "./proxy/forward.ts";
@@ -64,7 +66,7 @@ import { tokenHandler } from "./resources/token.ts";
 import { reviews } from "./reviews.ts";
 import { routing } from "./routing.ts";
 import { servedApis } from "./served-apis.ts";
-import { type Repairing, startServices } from "./services.ts";
+import { type OwnService, SECURE_PORT, startServices } from "./services.ts";
 import { authentication } from "./stages/authentication.ts";
 import { attributesOf, authorization, demand } from "./stages/authorization.ts";
 import { crossOrigin } from "./stages/cors.ts";
@@ -224,7 +226,8 @@ export async function assemble(
   const servicesDeps = { registries, log: log.child("services"), signal: stopping.signal };
   let controllers: AsyncDisposable | undefined;
   let events: EventBudget | undefined;
-  let repairing: Repairing | undefined;
+  let service: OwnService | undefined;
+  let own: OwnObjects | undefined;
   let definitions: Definitions | undefined;
   let feeding: Promise<void> | undefined;
   const dispose = async (): Promise<void> => {
@@ -233,7 +236,8 @@ export async function assemble(
     await events?.[Symbol.asyncDispose]();
     await feeding;
     await definitions?.ended;
-    await repairing?.repaired;
+    await service?.repaired;
+    await own?.ended;
     await agents[Symbol.asyncDispose]();
     await forwarding[Symbol.asyncDispose]();
     await registries[Symbol.asyncDispose]();
@@ -262,7 +266,16 @@ export async function assemble(
       });
       await definitions.ready();
       readiness.done("definitions");
-      repairing = await startServices({ ...config.services, securePort: config.securePort }, servicesDeps);
+      service = await startServices({ ...config.services, securePort: config.securePort }, servicesDeps);
+      own = await startOwnObjects({
+        registries,
+        service,
+        endpoints: await ownEndpoints(config),
+        clientCa: identities.clientCa,
+        clock,
+        log: log.child("own-objects"),
+        signal: stopping.signal,
+      });
       readiness.done("services");
       await registerLocalApis(registries, config.groupAliases, stopping.signal);
       readiness.done("apis");
@@ -288,6 +301,22 @@ export async function assemble(
   }
   const server = { handler, loopbackToken, [Symbol.asyncDispose]: dispose };
   return { server, readiness, metrics, endWatches: stop };
+}
+
+/** Loopback means another host to everybody else. */
+async function ownEndpoints({
+  bindAddress,
+  securePort,
+  services,
+}: ApiServerConfig): Promise<OwnEndpointsOptions | undefined> {
+  const { endpointReconciler: type, advertiseAddress } = services;
+  const isBound = !isEverywhere(bindAddress) && !isLoopback(bindAddress);
+  const address = advertiseAddress ?? (isBound ? bindAddress : await hostAddress());
+  return isLoopback(address) ? undefined : { type, address, port: securePort === 0 ? SECURE_PORT : securePort };
+}
+
+function isLoopback(address: string): boolean {
+  return address === "::1" || address.startsWith("127.");
 }
 
 interface Stages extends Required<Pick<ApiServerDeps, "clock" | "log">> {
@@ -341,8 +370,19 @@ interface Behind extends Pick<ApiServerDeps, "clock"> {
 
 /** What answers behind the stages. */
 function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
-  const { clock, random, registries, custom, readiness, agents, forwarding, identities, authorizer, address, stopping } =
-    behind;
+  const {
+    clock,
+    random,
+    registries,
+    custom,
+    readiness,
+    agents,
+    forwarding,
+    identities,
+    authorizer,
+    address,
+    stopping,
+  } = behind;
   const { metrics, diagnostics } = behind;
   const namespaces = registries.of(namespaceKind);
   const admitPod = podAdmission(config.pods, storedPodClasses(registries));

@@ -7,7 +7,6 @@ import { ipAddressKind } from "../api/networking/ip-address-kind.ts";
 import type { ServiceCIDR } from "../api/networking/service-cidr.ts";
 import { serviceCIDRKind } from "../api/networking/service-cidr-kind.ts";
 import { StatusError } from "../api/status.ts";
-import { MASTERS } from "../auth/user.ts";
 import { change } from "../registry/change.ts";
 import { create } from "../registry/create.ts";
 import type { Registries } from "../registry/registries.ts";
@@ -21,22 +20,28 @@ import { update } from "../registry/update.ts";
 import { deepEqual } from "../schema/equal.ts";
 import { type Cidr, formatCidr, formatIp, type IpFamily, parseCidr } from "../std/ip.ts";
 import type { Logger } from "../std/log.ts";
+import type { Revision } from "../storage/store.ts";
 import type { ServicesConfig } from "./config.ts";
+import { systemScope } from "./own-objects/ensure.ts";
 
 /** Kubernetes' name for the block that the flags name, and for the server's own service. */
 const OWN = "kubernetes";
 
 /** Where clients reach a server whose port is not decided yet. */
-const SECURE_PORT = 6443;
+export const SECURE_PORT = 6443;
 
-export interface OwnServicesConfig extends ServicesConfig {
+export interface OwnServicesConfig extends Pick<ServicesConfig, "clusterIpRanges" | "nodePorts" | "ownNodePort"> {
   /** 0: not decided. */
   readonly securePort: number;
 }
 
-export interface Repairing {
-  /** Never rejects. */
+export interface OwnService {
+  /** What a crash left behind has been repaired. Never rejects. */
   readonly repaired: Promise<void>;
+  /** Makes the block and the service of the server's own again where they are lost. */
+  keep(): Promise<void>;
+  /** Frees addresses that no service has, and takes those that services have. */
+  repair(): Promise<void>;
 }
 
 export interface ServicesDeps {
@@ -52,7 +57,7 @@ export interface ServicesDeps {
 export async function startServices(
   config: OwnServicesConfig,
   { registries, log, signal }: ServicesDeps,
-): Promise<Repairing> {
+): Promise<OwnService> {
   const blocks = blocksOf(config.clusterIpRanges);
   const [services, cidrs, objects] = [
     registries.of(serviceKind),
@@ -72,23 +77,25 @@ export async function startServices(
   });
   const scope = systemScope("", signal);
   const until = store.current();
-  await ensureBlocks(cidrs, blocks.map(formatCidr), scope, log);
-  try {
+  const keep = async (): Promise<void> => {
+    await ensureBlocks(cidrs, blocks.map(formatCidr), scope, log);
     await ensureOwnService(services, config, firstAddress(blocks[0]), signal);
+  };
+  const repair = async (revision: Revision): Promise<void> => {
+    const { freed, taken } = await repairAddresses(services, objects, addresses, scope, revision);
+    if (freed + taken > 0) log.info("Repaired the addresses of services", { freed, taken });
+  };
+  try {
+    await keep();
   } catch (error) {
     // Nothing in the server needs it, and an operator can only repair what is served.
     if (!(error instanceof StatusError)) throw error;
     log.error("Cannot keep the server's own service", error);
   }
-  const repaired = repairAddresses(services, objects, addresses, scope, until).then(
-    ({ freed, taken }) => {
-      if (freed + taken > 0) log.info("Repaired the addresses of services", { freed, taken });
-    },
-    (error) => {
-      if (!signal.aborted) log.error("Cannot repair the addresses of services", error);
-    },
-  );
-  return { repaired };
+  const repaired = repair(until).catch((error: unknown) => {
+    if (!signal.aborted) log.error("Cannot repair the addresses of services", error);
+  });
+  return { repaired, keep, repair: () => repair(store.current()) };
 }
 
 function blocksOf(ranges: readonly string[]): readonly Cidr[] {
@@ -104,11 +111,6 @@ function blocksOf(ranges: readonly string[]): readonly Cidr[] {
 function firstAddress(block: Cidr | undefined): string {
   if (block === undefined) throw new Error("Cannot use --service-cluster-ip-range: it names no range");
   return formatIp({ family: block.family, value: usableOf(block).first });
-}
-
-function systemScope(namespace: string, signal: AbortSignal): Scope {
-  const user = { name: "system:apiserver", uid: "", groups: [MASTERS], extra: {} };
-  return { namespace, group: "", user, signal };
 }
 
 /** A block of the other family may join later; flags that say anything else are at odds with what services have. */

@@ -92,7 +92,7 @@ t.test("evict() asks no budget for pods that do not serve, and tries again when 
   await guarded(f, { currentHealthy: 1, desiredHealthy: 1 });
   const pods = f.registries.of(podKind);
   const key = pods.key(f.scope(), "web");
-  const phase = async (name: string): Promise<void> => {
+  const phase = async (name: "Pending" | "Succeeded"): Promise<void> => {
     await pods.objects.guaranteedUpdate(key, (pod) => ({ ...pod, status: { ...pod.status, phase: name } }));
   };
   t.match(await evicted(f, { dryRun: true }), { code: 429 });

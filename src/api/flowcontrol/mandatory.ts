@@ -1,13 +1,17 @@
 /** The flow schemas and priority levels that every server must have as they are, by name. */
-import type { FlowSchemaSpec, PolicyRulesWithSubjects } from "./flow-schema.ts";
+import type { FlowSchemaSpec, PolicyRulesWithSubjects, Subject } from "./flow-schema.ts";
 import type { PriorityLevelConfigurationSpec } from "./priority-level-configuration.ts";
 
-function everythingBy(...groups: readonly string[]): PolicyRulesWithSubjects {
+export function everything(subjects: readonly Subject[]): PolicyRulesWithSubjects {
   return {
-    subjects: groups.map((name) => ({ kind: "Group", group: { name } })),
+    subjects,
     resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"], clusterScope: true, namespaces: ["*"] }],
     nonResourceRules: [{ verbs: ["*"], nonResourceURLs: ["*"] }],
   };
+}
+
+export function everythingBy(...groups: readonly string[]): PolicyRulesWithSubjects {
+  return everything(groups.map((name) => ({ kind: "Group", group: { name } })));
 }
 
 export const mandatoryFlowSchemas: Readonly<Record<string, FlowSchemaSpec>> = {

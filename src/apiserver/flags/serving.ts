@@ -122,6 +122,7 @@ export const servingFlags = section("Serving, network and TLS", {
     oneOf("master-count", "lease", "none"),
     "lease",
     "master-count (deprecated), lease, none.",
+    { effective: true },
   ),
   "peer-advertise-ip": flag(
     ipOrNone,

@@ -1,0 +1,79 @@
+/**
+ * The flow schemas and priority levels of a fresh cluster. The mandatory ones are kept as they are; the suggested ones
+ * as long as their annotation says so, which operators set to `false` to make them their own.
+ */
+import { flowSchemaKind } from "../../api/flowcontrol/flow-schema-kind.ts";
+import { mandatoryFlowSchemas, mandatoryPriorityLevels } from "../../api/flowcontrol/mandatory.ts";
+import { priorityLevelConfigurationKind } from "../../api/flowcontrol/priority-level-configuration-kind.ts";
+import { suggestedFlowSchemas, suggestedPriorityLevels } from "../../api/flowcontrol/suggested.ts";
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import { create } from "../../registry/create.ts";
+import { remove } from "../../registry/delete.ts";
+import type { Registries } from "../../registry/registries.ts";
+import type { Registry, Scope } from "../../registry/registry.ts";
+import { update } from "../../registry/update.ts";
+import { applyDefaults } from "../../schema/default.ts";
+import { deepEqual } from "../../schema/equal.ts";
+import { systemScope, unlessOvertaken } from "./ensure.ts";
+
+const AUTO_UPDATE = "apf.kubernetes.io/autoupdate-spec";
+
+interface WithSpec extends ApiObject {
+  readonly spec?: unknown;
+}
+
+type Specs = Readonly<Record<string, unknown>>;
+
+export async function keepFlowControl(registries: Registries, signal: AbortSignal): Promise<void> {
+  await keepAll(registries, priorityLevelConfigurationKind, mandatoryPriorityLevels, suggestedPriorityLevels, signal);
+  await keepAll(registries, flowSchemaKind, mandatoryFlowSchemas, suggestedFlowSchemas, signal);
+}
+
+async function keepAll<T extends WithSpec>(
+  registries: Registries,
+  kind: Kind<T>,
+  mandatory: Specs,
+  suggested: Specs,
+  signal: AbortSignal,
+): Promise<void> {
+  const registry = registries.of(kind) as unknown as Registry<WithSpec>;
+  const scope = { ...systemScope("", signal), group: kind.group };
+  const { items } = await registry.objects.list(registry.prefix(scope));
+  const found = new Map(items.map((item) => [item.metadata?.name ?? "", item]));
+  const writes = [
+    ...Object.entries(mandatory).map(([name, spec]) => keepOne(registry, scope, found.get(name), name, spec, true)),
+    ...Object.entries(suggested).map(([name, spec]) => keepOne(registry, scope, found.get(name), name, spec, false)),
+    // Those of an earlier release that nobody made their own.
+    ...items
+      .map(({ metadata }) => metadata)
+      .filter((metadata) => metadata?.annotations?.[AUTO_UPDATE] === "true")
+      .map((metadata) => metadata?.name ?? "")
+      .filter((name) => !Object.hasOwn(mandatory, name) && !Object.hasOwn(suggested, name))
+      .map((name) => unlessOvertaken(remove(registry, scope, name))),
+  ];
+  await Promise.all(writes);
+}
+
+async function keepOne(
+  registry: Registry<WithSpec>,
+  scope: Scope,
+  found: WithSpec | undefined,
+  name: string,
+  spec: unknown,
+  mandatory: boolean,
+): Promise<void> {
+  const annotations = { [AUTO_UPDATE]: "true" };
+  const wanted = { metadata: { name, annotations }, spec };
+  if (found === undefined) return await unlessOvertaken(create(registry, scope, wanted));
+  const said = found.metadata?.annotations?.[AUTO_UPDATE];
+  // One without the annotation is still the server's if nobody has changed what it says.
+  const automatic = mandatory || said === "true" || (said === undefined && found.metadata?.generation === 1);
+  if (!automatic) return;
+  const next = applyDefaults(registry.kind.schema, {
+    ...found,
+    metadata: { ...found.metadata, annotations: { ...found.metadata?.annotations, ...annotations } },
+    spec,
+  });
+  if (said === "true" && deepEqual(next.spec, found.spec)) return;
+  await unlessOvertaken(update(registry, scope, name, next));
+}

@@ -1,0 +1,73 @@
+/** Each server's lease in `kube-system`: by these servers know of each other, and operators of them. */
+import { createHash } from "node:crypto";
+import type { Lease } from "../../api/coordination/lease.ts";
+import { leaseKind } from "../../api/coordination/lease-kind.ts";
+import { remove } from "../../registry/delete.ts";
+import type { Registries } from "../../registry/registries.ts";
+import { microTimeOf } from "../../schema/time.ts";
+import { uuid } from "../../std/random.ts";
+import { ensure, systemScope, unlessOvertaken } from "./ensure.ts";
+
+const NAMESPACE = "kube-system";
+const IDENTITY = "apiserver.kubernetes.io/identity";
+const COMPONENT = "kube-apiserver";
+const HOST = "kubernetes.io/hostname";
+const SECONDS = 3600;
+
+/** RFC 4648, in lower case. */
+const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
+
+/** One name for a host, whatever its length and letters. */
+export function identityOf(host: string): string {
+  const bytes = createHash("sha256").update(host).digest().subarray(0, 16);
+  const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, "0")).join("");
+  const letters = (bits.match(/.{1,5}/g) ?? []).map((five) => BASE32[Number.parseInt(five.padEnd(5, "0"), 2)]);
+  return `apiserver-${letters.join("")}`;
+}
+
+export class IdentityLease {
+  readonly #registries: Registries;
+  readonly #signal: AbortSignal;
+  readonly #host: string;
+  readonly #holder: string;
+
+  constructor(registries: Registries, host: string, signal: AbortSignal) {
+    this.#registries = registries;
+    this.#signal = signal;
+    this.#host = host;
+    this.#holder = `${identityOf(host)}_${uuid(registries.deps.random)}`;
+  }
+
+  async renew(): Promise<void> {
+    const { clock } = this.#registries.deps;
+    const labels = { [IDENTITY]: COMPONENT, [HOST]: this.#host };
+    const name = identityOf(this.#host);
+    const renewTime = microTimeOf(clock.now());
+    const spec = { holderIdentity: this.#holder, leaseDurationSeconds: SECONDS, renewTime };
+    const scope = systemScope(NAMESPACE, this.#signal);
+    const registry = this.#registries.of(leaseKind);
+    await ensure(registry, scope, { metadata: { name, namespace: NAMESPACE, labels }, spec }, (found) => ({
+      ...found,
+      metadata: { ...found.metadata, labels: { ...found.metadata?.labels, ...labels } },
+      spec: { ...found.spec, ...spec },
+    }));
+  }
+
+  /** Takes away the leases of servers that are not heard of any more. */
+  async collect(): Promise<void> {
+    const registry = this.#registries.of(leaseKind);
+    const scope = systemScope(NAMESPACE, this.#signal);
+    const { items } = await registry.objects.list(registry.prefix(scope));
+    for (const lease of items.filter((each) => this.#isStale(each))) {
+      const { name = "", uid, resourceVersion } = lease.metadata ?? {};
+      await unlessOvertaken(remove(registry, scope, name, { preconditions: { uid, resourceVersion } }));
+    }
+  }
+
+  #isStale({ metadata, spec }: Lease): boolean {
+    if (metadata?.labels?.[IDENTITY] !== COMPONENT) return false;
+    const { renewTime = "", leaseDurationSeconds = 0 } = spec ?? {};
+    const renewed = Date.parse(renewTime);
+    return Number.isNaN(renewed) || renewed + leaseDurationSeconds * 1000 < this.#registries.deps.clock.now();
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * Where the service of the API itself leads: the addresses of the servers that live. By `lease` each says every few
+ * seconds that it does, in keys that go by themselves; by `master-count` nobody's address is ever taken away; by `none`
+ * somebody else looks after it.
+ */
+import type { Endpoints } from "../../api/core/endpoints.ts";
+import { endpointsKind } from "../../api/core/endpoints-kind.ts";
+import type { EndpointSlice } from "../../api/discovery/endpoint-slice.ts";
+import { endpointSliceKind } from "../../api/discovery/endpoint-slice-kind.ts";
+import type { Registries } from "../../registry/registries.ts";
+import { deepEqual } from "../../schema/equal.ts";
+import { parseIp } from "../../std/ip.ts";
+import { ObjectStore } from "../../storage/object-store.ts";
+import { ensure, systemScope, unlessOvertaken } from "./ensure.ts";
+
+export type EndpointReconciler = "lease" | "master-count" | "none";
+
+export interface OwnEndpointsOptions {
+  readonly type: EndpointReconciler;
+  /** Where others reach this server. */
+  readonly address: string;
+  readonly port: number;
+}
+
+const NAMESPACE = "default";
+const NAME = "kubernetes";
+const PORT_NAME = "https";
+const LEASE_SECONDS = 15;
+/** The slice is the server's own: nobody is to copy the Endpoints into another. */
+const SKIP_MIRROR = { "endpointslice.kubernetes.io/skip-mirror": "true" };
+
+export class OwnEndpoints {
+  readonly #registries: Registries;
+  readonly #options: OwnEndpointsOptions;
+  readonly #signal: AbortSignal;
+  readonly #leases: ObjectStore<Endpoints>;
+
+  constructor(registries: Registries, options: OwnEndpointsOptions, signal: AbortSignal) {
+    this.#registries = registries;
+    this.#options = options;
+    this.#signal = signal;
+    const kind = { ...endpointsKind, namespaced: false, storageName: "masterleases" };
+    this.#leases = new ObjectStore({ ...registries.deps, kind });
+  }
+
+  async reconcile(): Promise<void> {
+    const { type, address } = this.#options;
+    if (type === "none") return;
+    if (type === "lease") await this.#sayAlive();
+    const live = type === "lease" ? await this.#live() : [...new Set([...(await this.#listed()), address])];
+    await this.#write(live.sort());
+  }
+
+  /** This server goes; where others are left, clients are sent to these. */
+  async withdraw(): Promise<void> {
+    if (this.#options.type !== "lease") return;
+    await unlessOvertaken(this.#leases.delete(this.#leaseKey()));
+    const live = await this.#live();
+    if (live.length > 0) await this.#write(live.sort());
+  }
+
+  #leaseKey(): string {
+    return this.#leases.key(undefined, this.#options.address);
+  }
+
+  async #sayAlive(): Promise<void> {
+    const { address } = this.#options;
+    const key = this.#leaseKey();
+    const subsets = [{ addresses: [{ ip: address }] }];
+    const ttlSeconds = LEASE_SECONDS;
+    const known = await this.#leases.get(key);
+    // The generation makes each write a change, which is what begins the time to live anew.
+    const generation = (known?.metadata?.generation ?? 0) + 1;
+    const lease: Endpoints = { metadata: { name: address, generation }, subsets };
+    if (known === undefined) await unlessOvertaken(this.#leases.create(key, lease, { ttlSeconds }));
+    else await unlessOvertaken(this.#leases.guaranteedUpdate(key, () => lease, { ttlSeconds: () => ttlSeconds }));
+  }
+
+  async #live(): Promise<string[]> {
+    const { items } = await this.#leases.list(this.#leases.prefix());
+    return items.flatMap(({ subsets = [] }) => subsets.flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip)));
+  }
+
+  async #listed(): Promise<readonly string[]> {
+    const registry = this.#registries.of(endpointsKind);
+    const found = await registry.objects.get(registry.key(systemScope(NAMESPACE, this.#signal), NAME));
+    return (found?.subsets ?? []).flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip));
+  }
+
+  async #write(addresses: readonly string[]): Promise<void> {
+    const scope = systemScope(NAMESPACE, this.#signal);
+    const { port } = this.#options;
+    const ports = [{ name: PORT_NAME, port, protocol: "TCP" as const }];
+    const subsets = [{ addresses: addresses.map((ip) => ({ ip })), ports }];
+    const endpoints: Endpoints = { metadata: { name: NAME, namespace: NAMESPACE, labels: SKIP_MIRROR }, subsets };
+    await ensure(this.#registries.of(endpointsKind), scope, endpoints, (found) => {
+      const labelled = found.metadata?.labels?.["endpointslice.kubernetes.io/skip-mirror"] === "true";
+      if (labelled && deepEqual(found.subsets, subsets)) return undefined;
+      return {
+        ...found,
+        metadata: { ...found.metadata, labels: { ...found.metadata?.labels, ...SKIP_MIRROR } },
+        subsets,
+      };
+    });
+    const slice = sliceOf(addresses, port, this.#options.address);
+    await ensure(this.#registries.of(endpointSliceKind), scope, slice, (found) => {
+      const { endpoints: wanted, ports: open } = slice;
+      return deepEqual(found.endpoints, wanted) && deepEqual(found.ports, open)
+        ? undefined
+        : { ...found, endpoints: wanted, ports: open };
+    });
+  }
+}
+
+/** Of the family of this server's own address: a slice has but one. */
+function sliceOf(addresses: readonly string[], port: number, own: string): EndpointSlice {
+  const family = parseIp(own)?.family;
+  const members = addresses.filter((address) => parseIp(address)?.family === family);
+  return {
+    metadata: { name: NAME, namespace: NAMESPACE, labels: { "kubernetes.io/service-name": NAME } },
+    addressType: own.includes(":") ? "IPv6" : "IPv4",
+    endpoints: members.map((address) => ({ addresses: [address], conditions: { ready: true } })),
+    ports: [{ name: PORT_NAME, protocol: "TCP", port }],
+  };
+}

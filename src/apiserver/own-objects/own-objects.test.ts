@@ -1,0 +1,119 @@
+import { hostname } from "node:os";
+import t from "tap";
+import { defaultConfig } from "../config.ts";
+import { type TestServer, testServer } from "../fixture.ts";
+import { identityOf } from "./identity-lease.ts";
+
+const ENDPOINTS = "/api/v1/namespaces/default/endpoints/kubernetes";
+const SLICE = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes";
+const FLOW_CONTROL = "/apis/flowcontrol.apiserver.k8s.io/v1";
+const BLOCKS = "/apis/networking.k8s.io/v1/servicecidrs";
+const LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+
+const served = (advertiseAddress = "192.0.2.9", type: "lease" | "master-count" | "none" = "lease") =>
+  testServer({ services: { ...defaultConfig.services, advertiseAddress, endpointReconciler: type } });
+
+async function patch(server: TestServer, path: string, body: unknown): Promise<void> {
+  const headers = { "content-type": "application/merge-patch+json" };
+  const { status, text } = await server.ask(`PATCH ${path}`, { body, headers });
+  if (status !== 200) throw new Error(text);
+}
+
+t.test("startOwnObjects() makes what a cluster starts with, and makes it again when it is lost", async (t) => {
+  await using server = await served();
+  const lease = `${LEASES}/${identityOf(hostname())}`;
+  const paths = [
+    ENDPOINTS,
+    SLICE,
+    lease,
+    `${BLOCKS}/kubernetes`,
+    `${FLOW_CONTROL}/flowschemas/probes`,
+    `${FLOW_CONTROL}/prioritylevelconfigurations/workload-low`,
+    "/api/v1/namespaces/default/services/kubernetes",
+    "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication",
+    "/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical",
+  ];
+  for (const path of paths) t.equal((await server.ask(`GET ${path}`)).status, 200, path);
+  for (const path of paths.filter((each) => !each.startsWith(BLOCKS) && !each.includes("priorityclasses"))) {
+    t.equal((await server.ask(`DELETE ${path}`)).status, 200, `DELETE ${path}`);
+  }
+  await server.clock.advance(61_000);
+  for (const path of paths) t.equal((await server.ask(`GET ${path}`)).status, 200, `${path} is back`);
+});
+
+t.test("startOwnObjects() renews the server's lease and takes away those of servers that are gone", async (t) => {
+  await using server = await served();
+  const renewed = async () => (await server.ask(`GET ${LEASES}/${identityOf(hostname())}`)).json.spec.renewTime;
+  const before = await renewed();
+  await server.clock.advance(10_500);
+  t.not(await renewed(), before);
+  const labels = { "apiserver.kubernetes.io/identity": "kube-apiserver" };
+  const spec = { holderIdentity: "x", leaseDurationSeconds: 60, renewTime: "2025-01-01T00:00:00.000000Z" };
+  for (const [name, meta] of [
+    ["gone", { labels }],
+    ["anybody", {}],
+  ] as const) {
+    await server.ask(`POST ${LEASES}`, { body: { metadata: { name, ...meta }, spec } });
+  }
+  await server.clock.advance(3_600_000);
+  t.equal((await server.ask(`GET ${LEASES}/gone`)).status, 404);
+  t.equal((await server.ask(`GET ${LEASES}/anybody`)).status, 200);
+});
+
+t.test("OwnEndpoints leads to the servers that live, or to whom it is told", async (t) => {
+  await using server = await served("192.0.2.9");
+  const ips = async (from: TestServer) =>
+    (await from.ask(`GET ${ENDPOINTS}`)).json.subsets?.[0].addresses.map(({ ip }: { ip: string }) => ip);
+  t.same(await ips(server), ["192.0.2.9"]);
+  await patch(server, ENDPOINTS, { subsets: [{ addresses: [{ ip: "192.0.2.66" }], ports: [{ port: 1 }] }] });
+  await server.clock.advance(10_500);
+  t.same(await ips(server), ["192.0.2.9"], "strangers go");
+  await using counting = await served("2001:db8::9", "master-count");
+  t.equal((await counting.ask(`GET ${SLICE}`)).json.addressType, "IPv6");
+  await patch(counting, ENDPOINTS, {
+    subsets: [{ addresses: [{ ip: "2001:db8::8" }], ports: [{ name: "https", port: 6443 }] }],
+  });
+  await counting.clock.advance(10_500);
+  t.same(await ips(counting), ["2001:db8::8", "2001:db8::9"], "nobody's is taken away");
+  await using nobody = await served("192.0.2.9", "none");
+  t.equal((await nobody.ask(`GET ${ENDPOINTS}`)).status, 404);
+});
+
+t.test("keepFlowControl() leaves to operators what they made their own, but for what every server needs", async (t) => {
+  await using server = await served();
+  const precedence = async (name: string) =>
+    (await server.ask(`GET ${FLOW_CONTROL}/flowschemas/${name}`)).json.spec.matchingPrecedence;
+  const annotations = { "apf.kubernetes.io/autoupdate-spec": "false" };
+  const spec = { matchingPrecedence: 77 };
+  await patch(server, `${FLOW_CONTROL}/flowschemas/probes`, { spec });
+  await patch(server, `${FLOW_CONTROL}/flowschemas/service-accounts`, { metadata: { annotations }, spec });
+  const mine = { name: "of-old", annotations: { "apf.kubernetes.io/autoupdate-spec": "true" } };
+  const rules = (await server.ask(`GET ${FLOW_CONTROL}/flowschemas/probes`)).json.spec;
+  await server.ask(`POST ${FLOW_CONTROL}/flowschemas`, { body: { metadata: mine, spec: rules } });
+  await server.clock.advance(61_000);
+  t.equal(await precedence("probes"), 2);
+  t.equal(await precedence("service-accounts"), 77);
+  t.equal((await server.ask(`GET ${FLOW_CONTROL}/flowschemas/of-old`)).status, 404);
+});
+
+t.test("keepServiceBlocks() holds a block as long as services have addresses of it alone", async (t) => {
+  await using server = await served();
+  const more = { metadata: { name: "more" }, spec: { cidrs: ["10.9.0.0/28"] } };
+  await server.ask(`POST ${BLOCKS}`, { body: more });
+  await server.clock.advance(10_500);
+  t.match((await server.ask(`GET ${BLOCKS}/more`)).json, {
+    metadata: { finalizers: ["networking.k8s.io/service-cidr-finalizer"] },
+    status: { conditions: [{ type: "Ready", status: "True" }] },
+  });
+  const service = { metadata: { name: "web" }, spec: { clusterIP: "10.9.0.3", ports: [{ port: 80 }] } };
+  t.equal((await server.ask("POST /api/v1/namespaces/default/services", { body: service })).status, 201);
+  await server.ask(`DELETE ${BLOCKS}/more`);
+  await server.clock.advance(10_500);
+  t.match((await server.ask(`GET ${BLOCKS}/more`)).json.status.conditions[0], {
+    status: "False",
+    reason: "Terminating",
+  });
+  await server.ask("DELETE /api/v1/namespaces/default/services/web");
+  await server.clock.advance(10_500);
+  t.equal((await server.ask(`GET ${BLOCKS}/more`)).status, 404);
+});

@@ -1,0 +1,68 @@
+/** What the server keeps in the cluster for itself and its clients: there after the start, and again if it is lost. */
+import { hostname } from "node:os";
+import type { Registries } from "../../registry/registries.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import { bootstrapObjects } from "../bootstrap.ts";
+import type { OwnService } from "../services.ts";
+import { publishAuthentication } from "./authentication-config-map.ts";
+import { keepFlowControl } from "./flow-control.ts";
+import { IdentityLease } from "./identity-lease.ts";
+import { attempt, type Chore, keep } from "./keeper.ts";
+import { OwnEndpoints, type OwnEndpointsOptions } from "./own-endpoints.ts";
+import { keepServiceBlocks } from "./service-blocks.ts";
+
+export interface OwnObjectsOptions {
+  readonly registries: Registries;
+  readonly service: OwnService;
+  /** Undefined where nobody could reach the server. */
+  readonly endpoints: OwnEndpointsOptions | undefined;
+  /** PEM. */
+  readonly clientCa: string | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+export interface OwnObjects {
+  /** Resolves once nothing is kept any more, after the signal. Never rejects. */
+  readonly ended: Promise<void>;
+}
+
+const SOON_MS = 10_000;
+const OFTEN_MS = 60_000;
+const REPAIR_MS = 180_000;
+const SELDOM_MS = 3_600_000;
+
+/** Resolves when all is there; what cannot be made is logged and tried again. */
+export async function startOwnObjects(options: OwnObjectsOptions): Promise<OwnObjects> {
+  const { registries, service, endpoints, clientCa, clock, log, signal } = options;
+  const lease = new IdentityLease(registries, hostname(), signal);
+  const own = endpoints === undefined ? undefined : new OwnEndpoints(registries, endpoints, signal);
+  const chores: readonly Chore[] = [
+    { name: "the endpoints of the API", everyMs: SOON_MS, run: async () => await own?.reconcile() },
+    { name: "the server's lease", everyMs: SOON_MS, run: () => lease.renew() },
+    { name: "service blocks", everyMs: SOON_MS, run: () => keepServiceBlocks(registries, signal) },
+    { name: "flow control", everyMs: OFTEN_MS, run: () => keepFlowControl(registries, signal) },
+    {
+      name: "what extension servers know of clients",
+      everyMs: OFTEN_MS,
+      run: () => publishAuthentication(registries, clientCa, signal),
+    },
+  ];
+  /** Done already, or nothing that anybody waits for. */
+  const later: readonly Chore[] = [
+    { name: "namespaces and priority classes", everyMs: OFTEN_MS, run: () => bootstrapObjects(registries, signal) },
+    { name: "the service of the API", everyMs: SOON_MS, run: () => service.keep() },
+    { name: "addresses of services", everyMs: REPAIR_MS, run: () => service.repair() },
+    { name: "leases of servers that are gone", everyMs: SELDOM_MS, run: () => lease.collect() },
+  ];
+  await Promise.all(chores.map((chore) => attempt(chore, log, signal)));
+  const { ended } = keep([...chores, ...later], clock, log, signal);
+  const withdrawn = ended
+    .then(async () => await own?.withdraw())
+    .catch((error: unknown) =>
+      log.warn("Cannot take this server from the endpoints of the API", { error: String(error) }),
+    );
+  return { ended: withdrawn };
+}

@@ -1,0 +1,92 @@
+/**
+ * Blocks of service addresses are ready once they are there, and stay, when they are deleted, as long as a service has
+ * an address that no other block holds.
+ */
+import type { IPAddress } from "../../api/networking/ip-address.ts";
+import { ipAddressKind } from "../../api/networking/ip-address-kind.ts";
+import type { ServiceCIDR } from "../../api/networking/service-cidr.ts";
+import { serviceCIDRKind } from "../../api/networking/service-cidr-kind.ts";
+import { change } from "../../registry/change.ts";
+import type { Registries } from "../../registry/registries.ts";
+import { MANAGER_LABEL } from "../../registry/service-allocation/addresses.ts";
+import { type Cidr, contains, type Ip, parseCidr, parseIp } from "../../std/ip.ts";
+import { systemScope, unlessOvertaken } from "./ensure.ts";
+
+const FINALIZER = "networking.k8s.io/service-cidr-finalizer";
+
+const IN_USE =
+  "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR";
+
+type Conditions = NonNullable<NonNullable<ServiceCIDR["status"]>["conditions"]>;
+type Condition = Conditions[number];
+
+export async function keepServiceBlocks(registries: Registries, signal: AbortSignal): Promise<void> {
+  const registry = registries.of(serviceCIDRKind);
+  const scope = { ...systemScope("", signal), group: registry.kind.group };
+  const { items } = await registry.objects.list(registry.prefix(scope));
+  for (const block of items) {
+    const name = block.metadata?.name ?? "";
+    const leaving = block.metadata?.deletionTimestamp !== undefined;
+    const held = leaving && (await isInUse(registries, block, items));
+    const next = (current: ServiceCIDR): ServiceCIDR => settled(current, held, registry.timestamp());
+    if (next(block) !== block) await unlessOvertaken(change(registry, scope, name, next));
+  }
+}
+
+/** The block itself when it is as it is to be. */
+function settled(block: ServiceCIDR, held: boolean, now: string): ServiceCIDR {
+  const finalizers = block.metadata?.finalizers ?? [];
+  const isHeld = finalizers.includes(FINALIZER);
+  if (block.metadata?.deletionTimestamp === undefined) {
+    const ready = { type: "Ready", status: "True", reason: "", message: "Kubernetes Service CIDR is ready" } as const;
+    const kept = isHeld ? block : withFinalizers(block, [...finalizers, FINALIZER]);
+    return isReady(block) ? kept : withCondition(kept, ready, now);
+  }
+  if (!isHeld) return block;
+  if (!held) {
+    return withFinalizers(
+      block,
+      finalizers.filter((each) => each !== FINALIZER),
+    );
+  }
+  const waits = { type: "Ready", status: "False", reason: "Terminating", message: IN_USE } as const;
+  const said = block.status?.conditions?.some(({ type, reason }) => type === "Ready" && reason === waits.reason);
+  return said === true ? block : withCondition(block, waits, now);
+}
+
+function isReady({ status }: ServiceCIDR): boolean {
+  return status?.conditions?.some((each) => each.type === "Ready" && each.status === "True") === true;
+}
+
+function withFinalizers(block: ServiceCIDR, finalizers: readonly string[]): ServiceCIDR {
+  return { ...block, metadata: { ...block.metadata, finalizers } };
+}
+
+function withCondition(
+  block: ServiceCIDR,
+  condition: Omit<Condition, "lastTransitionTime">,
+  lastTransitionTime: string,
+): ServiceCIDR {
+  const others = (block.status?.conditions ?? []).filter(({ type }) => type !== condition.type);
+  return { ...block, status: { ...block.status, conditions: [...others, { ...condition, lastTransitionTime }] } };
+}
+
+async function isInUse(registries: Registries, block: ServiceCIDR, all: readonly ServiceCIDR[]): Promise<boolean> {
+  const registry = registries.of(ipAddressKind);
+  const { items } = await registry.objects.list(registry.objects.prefix());
+  const others = all.filter((each) => each !== block && each.metadata?.deletionTimestamp === undefined);
+  return items.some((address) => {
+    const ip = addressOf(address);
+    return ip !== undefined && holds(block, ip) && !others.some((other) => holds(other, ip));
+  });
+}
+
+/** Of the addresses that services have; others make of theirs what they like. */
+function addressOf({ metadata }: IPAddress): Ip | undefined {
+  return metadata?.labels?.[MANAGER_LABEL] === undefined ? undefined : parseIp(metadata.name ?? "");
+}
+
+function holds({ spec }: ServiceCIDR, ip: Ip): boolean {
+  const blocks = (spec?.cidrs ?? []).map(parseCidr).filter((cidr): cidr is Cidr => cidr !== undefined);
+  return blocks.some((cidr) => contains(cidr, ip));
+}
