@@ -35,13 +35,17 @@ export class StatusError extends Error {
     code: number,
     reason: string,
     message: string,
-    options?: { readonly details?: StatusDetails; readonly cause?: unknown },
+    options?: {
+      readonly details?: StatusDetails;
+      readonly metadata?: Status["metadata"];
+      readonly cause?: unknown;
+    },
   ) {
     super(message, { cause: options?.cause });
     this.status = {
       kind: "Status",
       apiVersion: "v1",
-      metadata: {},
+      metadata: options?.metadata ?? {},
       status: "Failure",
       message,
       // Failures that nobody foresaw have none.
@@ -108,8 +112,9 @@ export function conflict(subject: Subject, why: string): StatusError {
   );
 }
 
-export function expired(message: string): StatusError {
-  return new StatusError(410, "Expired", message);
+/** `metadata` may tell how to go on all the same. */
+export function expired(message: string, metadata: Status["metadata"] = {}): StatusError {
+  return new StatusError(410, "Expired", message, { metadata });
 }
 
 /** `subject.resource` is the kind here, as Kubernetes spells it. Causes are bounded by the caller. */

@@ -34,6 +34,7 @@ export interface ApiServerConfig {
   readonly groupAliases: boolean;
   /** Whether somebody acts on the finalizers `orphan` and `foregroundDeletion`; without, they are not set. */
   readonly garbageCollector: boolean;
+  readonly deleteCollectionWorkers: number;
   /** The `WatchList` feature gate: watches may start with all there is, and a bookmark that says so. */
   readonly watchList: boolean;
   /** The `CBORServingAndStorage` feature gate. */
@@ -274,6 +275,7 @@ export const defaultConfig: ApiServerConfig = {
   gitVersion: "v1.33.0-svc",
   groupAliases: true,
   garbageCollector: false,
+  deleteCollectionWorkers: 1,
   watchList: false,
   cbor: false,
   embeddedControllers: [],

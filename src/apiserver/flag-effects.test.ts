@@ -563,6 +563,8 @@ const effects: Partial<Record<Name, Effect>> = {
       await using server = await serve({
         "kvstore-compaction-interval": interval,
         "kvstore-servers": `level://${path}`,
+        // Which has a history of its own.
+        "watch-cache": "false",
       });
       const { json } = await server.ask(`GET ${PODS}`);
       for (let count = 0; count < 3; count++) await server.ask(`POST ${PODS}`, pod(`p${count}`));
@@ -593,6 +595,27 @@ const effects: Partial<Record<Name, Effect>> = {
     };
     t.equal(await after("true"), 200, "waits for the collector");
     t.equal(await after("false"), 404, "nobody to wait for");
+  },
+  "delete-collection-workers": async (t) => {
+    const atOnce = async (workers: string): Promise<number> => {
+      const gate = Promise.withResolvers<never>();
+      const store: { delete?: Store["delete"] } = {};
+      await using server = await serve({ "delete-collection-workers": workers }, store);
+      const path = "/api/v1/namespaces/default/configmaps";
+      for (const name of ["a", "b", "c", "d", "e"]) await server.ask(`POST ${path}`, { metadata: { name } });
+      let deletions = 0;
+      store.delete = () => {
+        deletions++;
+        return gate.promise;
+      };
+      const answer = server.ask(`DELETE ${path}`);
+      await server.until("deletions are under way", () => deletions > 0);
+      gate.reject(new Error("the store does not delete"));
+      t.equal((await answer).status, 500, "the first failure ends it");
+      return deletions;
+    };
+    t.equal(await atOnce("1"), 1);
+    t.equal(await atOnce("3"), 3);
   },
   "service-cluster-ip-range": async (t) => {
     await using server = await serve({ "service-cluster-ip-range": "10.7.0.0/24,fd00:7::/112" });

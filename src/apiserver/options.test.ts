@@ -40,6 +40,7 @@ t.test("apiServerOptions() hands each flag to who acts on it", async (t) => {
     ["--min-request-timeout=60", { limits: { minRequestTimeoutMs: 60_000 } }],
     ["--svclet-timeout=9s", { agents: { timeoutMs: 9000 } }],
     ["--enable-garbage-collector=false", { garbageCollector: false }],
+    ["--delete-collection-workers=4", { deleteCollectionWorkers: 4 }],
   ];
   for (const [flag, expected] of cases) t.match(options(flag), expected, flag);
 });

@@ -109,6 +109,7 @@ export function apiServerOptions(flags: Flags, gates: FeatureGates, gitVersion: 
     gitVersion,
     groupAliases: flags["api-group-aliases"] !== "",
     garbageCollector: flags["enable-garbage-collector"],
+    deleteCollectionWorkers: flags["delete-collection-workers"],
     watchList: gates.has("WatchList"),
     cbor: gates.has("CBORServingAndStorage"),
     embeddedControllers: flags["embedded-controllers"],

@@ -185,6 +185,7 @@ export async function assemble(
     log: log.child("registry"),
     uncached: uncachedKinds(storage.uncached),
     eventTtlSeconds: Math.ceil(storage.eventTtlMs / 1000),
+    deleteCollectionWorkers: config.deleteCollectionWorkers,
     garbageCollector: config.garbageCollector || includesController(config.embeddedControllers, "garbage-collector"),
     admitChange: podChangeAdmission(config.pods),
   });

@@ -4,16 +4,20 @@ import { parseJson } from "../schema/json.ts";
 import type { Revision } from "../storage/store.ts";
 
 export interface Continue {
-  /** Every page shows the cluster as of this revision. */
-  readonly revision: Revision;
+  /** Every page shows the cluster as of this revision; undefined when that is past, and what is there now will do. */
+  readonly revision: Revision | undefined;
   /** Key of the last object of the page before, without the resource's prefix. */
   readonly after: string;
 }
 
 const VERSION = "meta.k8s.io/v1";
+/** In tokens, for what is there now. */
+const ANY_REVISION = -1;
 
 export function encodeContinue({ revision, after }: Continue): string {
-  return Buffer.from(JSON.stringify({ v: VERSION, rv: revision, start: `${after}\0` })).toString("base64url");
+  return Buffer.from(JSON.stringify({ v: VERSION, rv: revision ?? ANY_REVISION, start: `${after}\0` })).toString(
+    "base64url",
+  );
 }
 
 export function decodeContinue(token: string): Continue {
@@ -29,7 +33,7 @@ export function decodeContinue(token: string): Continue {
     throw invalidToken(
       `continue key is not valid: server does not recognize this encoded version ${JSON.stringify(v)}`,
     );
-  if (typeof rv !== "number" || !Number.isSafeInteger(rv) || rv <= 0) {
+  if (typeof rv !== "number" || !Number.isSafeInteger(rv) || rv === 0) {
     throw invalidToken(`continue key is not valid: incorrect encoded start resourceVersion (version ${VERSION})`);
   }
   if (typeof start !== "string" || start === "") {
@@ -39,7 +43,7 @@ export function decodeContinue(token: string): Continue {
   if (start.startsWith("/") || start.split("/").some((part) => part === ".." || part === ".")) {
     throw invalidToken(`continue key is not valid: ${start}`);
   }
-  return { revision: rv as Revision, after: start.replace(/\0$/, "") };
+  return { revision: rv < 0 ? undefined : (rv as Revision), after: start.replace(/\0$/, "") };
 }
 
 /** Throws a `SyntaxError` in Go's words. */

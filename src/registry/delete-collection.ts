@@ -7,7 +7,10 @@ import type { Registry, Scope } from "./registry.ts";
 /** As many are listed at once. */
 const PAGE_ITEMS = 10_000;
 
-/** Removes, one after the other, what a list would show, page by page. Resolves with that list. */
+/**
+ * Removes what a list would show, page by page, as many objects at a time as there are workers
+ * (`--delete-collection-workers`). The first failure ends it when the deletions under way have. Resolves with that list.
+ */
 export async function removeCollection<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
@@ -18,15 +21,38 @@ export async function removeCollection<T extends ApiObject>(
   const removed: CachedObject<T>[] = [];
   for (let next = limited ? query : { ...query, limit: PAGE_ITEMS }; ; ) {
     const page = await list(registry, scope, next);
-    for (const item of page.items) {
-      scope.signal.throwIfAborted();
-      await removeOne(registry, scope, item.object, options);
-    }
+    await removeAll(registry, scope, page.items, options);
     if (limited) return page;
     removed.push(...page.items);
     if (page.continue === undefined) return { items: removed, revision: page.revision };
-    next = { ...next, resourceVersion: undefined, continue: page.continue };
+    next = { ...next, resourceVersion: undefined, resourceVersionMatch: undefined, continue: page.continue };
   }
+}
+
+async function removeAll<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  items: readonly CachedObject<T>[],
+  options: DeleteOptions,
+): Promise<void> {
+  const left = items.values();
+  let failed = false;
+  const work = async (): Promise<void> => {
+    for (const { object } of left) {
+      scope.signal.throwIfAborted();
+      if (failed) return;
+      try {
+        await removeOne(registry, scope, object, options);
+      } catch (error) {
+        failed = true;
+        throw error;
+      }
+    }
+  };
+  const workers = Math.min(registry.deps.deleteCollectionWorkers ?? 1, items.length);
+  const outcomes = await Promise.allSettled(Array.from({ length: workers }, work));
+  const failure = outcomes.find((outcome) => outcome.status === "rejected");
+  if (failure !== undefined) throw failure.reason;
 }
 
 async function removeOne<T extends ApiObject>(registry: Registry<T>, scope: Scope, object: T, options: DeleteOptions) {

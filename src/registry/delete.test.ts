@@ -126,3 +126,20 @@ t.test("removeCollection() removes what a list shows", async (t) => {
     ],
   );
 });
+
+t.test("removeCollection() removes as many at a time as it has workers, and no more than asked for", async (t) => {
+  await using f = fixture({ deleteCollectionWorkers: 4 });
+  const maps = f.registries.of(configMapKind);
+  const names = Array.from({ length: 10 }, (_, place) => `m${place}`);
+  for (const name of names) await create(maps, f.scope(), { metadata: { name } });
+  const left = async () => (await list(maps, f.scope())).items.map(({ object }) => object.metadata?.name);
+  t.equal((await removeCollection(maps, f.scope(), {}, { dryRun: true })).items.length, 10);
+  t.same(await left(), names, "a dry run removes nothing");
+  t.equal((await removeCollection(maps, f.scope(), { limit: 3 }, {})).items.length, 3);
+  t.same(await left(), names.slice(3));
+  const wrong = removeCollection(maps, f.scope(), {}, { preconditions: { uid: "other" } });
+  t.equal((await refusal(wrong)).code, 409);
+  t.same(await left(), names.slice(3), "a failure ends it");
+  await removeCollection(maps, f.scope(), {}, {});
+  t.same(await left(), []);
+});

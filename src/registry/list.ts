@@ -25,6 +25,11 @@ export interface ListPage<T> {
   readonly remaining?: number | undefined;
 }
 
+/** Where a page begins, and as of when. */
+interface Place extends Continue {
+  readonly revision: Revision;
+}
+
 /** Objects in key order, a page at a time, all pages of one list from the same revision. */
 export async function list<T extends ApiObject>(
   registry: Registry<T>,
@@ -32,12 +37,15 @@ export async function list<T extends ApiObject>(
   query: ListQuery = {},
 ): Promise<ListPage<T>> {
   const selection = select(registry, scope, query);
-  const limit = query.limit !== undefined && query.limit > 0 ? query.limit : undefined;
+  // Who takes whatever is at hand gets all of it, as from Kubernetes' watch cache.
+  const limited = query.limit !== undefined && query.limit > 0 && query.resourceVersion !== "0";
+  const limit = limited ? query.limit : undefined;
   if (query.continue) {
     if (query.resourceVersion && query.resourceVersion !== "0") {
       throw badRequest("specifying resource version is not allowed when using continue");
     }
-    return await asOf(registry, selection, limit, decodeContinue(query.continue));
+    const { after, revision } = decodeContinue(query.continue);
+    return await asOf(registry, selection, limit, { after, revision: revision ?? registry.deps.store.current() });
   }
   if (query.resourceVersion && query.resourceVersion !== "0" && isExact(query)) {
     const revision = listRevision(query.resourceVersion);
@@ -86,7 +94,7 @@ async function asOf<T extends ApiObject>(
   registry: Registry<T>,
   selection: Selection<T>,
   limit: number | undefined,
-  from: Continue,
+  from: Place,
 ): Promise<ListPage<T>> {
   const { prefix, matches } = selection;
   const then = registry.cacheInUse?.listAt(prefix, from.revision);
@@ -128,7 +136,7 @@ async function fromStore<T extends ApiObject>(
   registry: Registry<T>,
   selection: Selection<T>,
   limit: number | undefined,
-  from: Continue,
+  from: Place,
 ): Promise<ListPage<T>> {
   const { prefix, matches } = selection;
   const items: CachedObject<T>[] = [];
@@ -171,8 +179,10 @@ async function readPage<T extends ApiObject>(
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     if (error.code === "compacted") {
-      const why = after === undefined ? `The resourceVersion for the provided list is too old.` : CONTINUE_EXPIRED;
-      throw expired(why);
+      if (after === undefined) throw expired("The resourceVersion for the provided list is too old.");
+      throw expired(CONTINUE_EXPIRED, {
+        continue: encodeContinue({ revision: undefined, after: after.slice(prefix.length) }),
+      });
     }
     if (error.code === "future-revision") {
       throw new StatusError(504, "Timeout", `Timeout: Too large resource version: ${revision}`, {
@@ -187,4 +197,4 @@ async function readPage<T extends ApiObject>(
 }
 
 const CONTINUE_EXPIRED =
-  "The provided continue parameter is too old to display a consistent list result. You must start a new list without the continue parameter.";
+  "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";

@@ -78,6 +78,48 @@ t.test("list() shows all pages of a list as of its first", async (t) => {
   t.same(names(chosen.items), ["e"], "a page is filled from further on");
 });
 
+t.test("list() understands resource versions as Kubernetes' table says", async (t) => {
+  await using f = fixture();
+  const registry = await maps(f, "a", "b");
+  const old = String((await list(registry, f.scope())).revision);
+  await maps(f, "c", "d");
+  const future = String(f.store.current() + 100);
+  const all = ["a", "b", "c", "d"];
+  const cases: readonly (readonly [Parameters<typeof list>[2], readonly string[]])[] = [
+    [{}, all],
+    [{ resourceVersion: "0" }, all],
+    [{ resourceVersion: old }, all],
+    [{ limit: 2 }, ["a", "b"]],
+    [{ limit: 2, resourceVersion: "0" }, all],
+    [{ limit: 3, resourceVersion: old }, ["a", "b"]],
+    [{ resourceVersion: "0", resourceVersionMatch: "NotOlderThan" }, all],
+    [{ resourceVersion: old, resourceVersionMatch: "NotOlderThan" }, all],
+    [{ resourceVersion: old, resourceVersionMatch: "Exact" }, ["a", "b"]],
+    [{ limit: 3, resourceVersion: old, resourceVersionMatch: "NotOlderThan" }, ["a", "b", "c"]],
+    [{ limit: 1, resourceVersion: old, resourceVersionMatch: "Exact" }, ["a"]],
+    [{ resourceVersion: old, resourceVersionMatch: "Exact", labelSelector: "n=b" }, ["b"]],
+  ];
+  for (const [query, wanted] of cases) {
+    const page = await list(registry, f.scope(), query);
+    t.same(names(page.items), wanted, JSON.stringify(query));
+    t.equal(
+      page.continue !== undefined,
+      query?.limit === wanted.length && query.limit < 4,
+      "and whether there is more",
+    );
+  }
+  const tooLarge = {
+    code: 504,
+    reason: "Timeout",
+    details: { retryAfterSeconds: 1, causes: [{ reason: "ResourceVersionTooLarge" }] },
+  };
+  const exact = list(registry, f.scope(), { resourceVersion: future, resourceVersionMatch: "Exact" });
+  t.match(await refusal(exact), tooLarge);
+  const waiting = refusal(list(registry, f.scope(), { resourceVersion: future }));
+  await f.clock.advance(3000);
+  t.match(await waiting, tooLarge);
+});
+
 t.test("list() refuses tokens and versions that it cannot serve", async (t) => {
   await using f = fixture();
   const registry = await maps(f, "a", "b", "c");
@@ -103,7 +145,13 @@ t.test("list() refuses tokens and versions that it cannot serve", async (t) => {
   await using later = new Registries(f.registries.scheme, f.registries.deps);
   const other = later.of(registry.kind);
   const refused = async (query: Parameters<typeof list>[2]) => await refusal(list(other, f.scope(), query));
-  t.match(await refused({ limit: 1, continue: token }), { code: 410, reason: "Expired" });
+  const gone = await refused({ limit: 1, continue: token });
+  t.match(gone, { code: 410, reason: "Expired", message: /use the continue token in this response/ });
+  const goOn = gone.metadata.continue as string;
+  await maps(f, "aa", "bb");
+  const rest = await list(other, f.scope(), { limit: 2, continue: goOn });
+  t.same(names(rest.items), ["aa", "b"], "from where it was, of what is there now");
+  t.same(names((await list(other, f.scope(), { continue: rest.continue })).items), ["bb", "c", "d"]);
   t.equal((await refused({ resourceVersion: String(revision), resourceVersionMatch: "Exact" })).code, 410);
 });
 

@@ -27,6 +27,8 @@ export interface RegistryDeps {
   readonly log: Logger;
   /** Seconds after which events are forgotten; they are kept when absent. */
   readonly eventTtlSeconds?: number | undefined;
+  /** How many objects of a collection are removed at a time; one after the other when absent. */
+  readonly deleteCollectionWorkers?: number | undefined;
   /** Whether somebody acts on the `orphan` and `foregroundDeletion` finalizers; otherwise they are not set. */
   readonly garbageCollector?: boolean | undefined;
   /** Whether clients' reads of a kind go to the store; by default they are answered from a watch cache. */

@@ -66,7 +66,9 @@ export const storageFlags = section("Storage, node connections and caching", {
     { effective: true },
   ),
   "enable-garbage-collector": flag(bool, true, "Must match the controller manager's setting.", { effective: true }),
-  "delete-collection-workers": flag(int({ min: 1 }), 1, "Workers for DeleteCollection (speeds namespace cleanup)."),
+  "delete-collection-workers": flag(int({ min: 1 }), 1, "Workers for DeleteCollection (speeds namespace cleanup).", {
+    effective: true,
+  }),
   "event-ttl": flag(duration({ min: 1 }), 3_600_000, "Event retention.", { effective: true }),
   "lease-reuse-duration-seconds": flag(
     int({ min: 1 }),
