@@ -47,7 +47,7 @@ export async function openFrontDoor(
   const longRunning = new LongRunning(clock);
   const turnAway = new TurnAway();
   const fromOutside: readonly Filter[] = [
-    turnAway.filter,
+    ...(config.shutdown.sendRetryAfter ? [turnAway.filter] : []),
     starting(() => readiness.hasStarted, readiness.endpoints(), log.child("health")),
     goaway(serving.goawayChance, random),
     throttle(serving.bytesPerSecond, clock),

@@ -73,14 +73,12 @@ export class IncomingRequest implements HttpRequest {
   }
 }
 
-export async function respondTo(serving: Serving, request: HttpRequest): Promise<HttpResponse> {
-  try {
-    return await serving.handler(request);
-  } catch (error) {
+export function respondTo(serving: Serving, request: HttpRequest): Promise<HttpResponse> {
+  return serving.handler(request).catch((error: unknown) => {
     const response = errorResponse(error);
     if (response.status >= 500 && !request.signal.aborted) logFailure(serving, request, error);
     return response;
-  }
+  });
 }
 
 /** Half an answer was sent, or nobody takes it: says why for whoever looks after the server. */

@@ -12,7 +12,7 @@ import {
 } from "./exchange.ts";
 import type { Headers, HttpRequest, HttpResponse, Peer } from "./message.ts";
 import { statusJson } from "./respond.ts";
-import { discard, StalledError, writeBody } from "./stream.ts";
+import { discard, StalledError, writeAtOnce, writeBody } from "./stream.ts";
 import { parseTarget } from "./target.ts";
 
 /** What a client may send on one connection before we read on; one stream gets the smaller window. */
@@ -55,7 +55,7 @@ export class H2Connection {
 
   #accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number): void {
     // An unheard "error" would end the process; what matters is that the stream closes.
-    stream.on("error", () => {});
+    stream.on("error", ignore);
     const { limits, flight } = this.#serving;
     // A client that resets what it asked for starts more than the stream limit counts: end it before work piles up.
     if (this.#running >= limits.streamsPerConnection * 2) {
@@ -64,52 +64,69 @@ export class H2Connection {
     }
     this.#running++;
     flight.enter();
-    void this.#exchange(stream, headers, flags).finally(() => {
-      this.#running--;
-      this.#idleSince = this.#serving.clock.monotonic();
-      flight.leave();
-    });
-  }
-
-  async #exchange(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number): Promise<void> {
     const method = String(headers[":method"]);
     const target = method === "CONNECT" ? undefined : parseTarget(headers[":path"] as string | undefined);
-    if (target === undefined) {
-      await this.#send(stream, statusJson(400, "BadRequest", "the request's target is malformed"));
-      return;
-    }
     const whole = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
-    const request = new IncomingRequest(method, target, plainHeaders(headers), this.#peer, whole ? undefined : stream);
-    const closed = (): void => request.abort();
-    stream.once("close", closed);
-    const response = await respondTo(this.#serving, request);
-    try {
-      await this.#send(stream, response);
-    } catch (error) {
-      await this.#fail(stream, request, error);
-    }
-    // All has been handed over: nobody is left whom the client's going away could concern.
-    stream.off("close", closed);
-    await ended(stream);
+    const source = whole ? undefined : stream;
+    const request = new H2Request(method, target ?? NOWHERE, plainHeaders(headers), this.#peer, source);
+    stream.on("close", () => {
+      if (!request.handedOver) request.abort();
+      this.#leave(request);
+    });
+    // A body that nobody reads would keep the stream open.
+    if (!whole) stream.on("finish", endRequest);
+    const answering =
+      target === undefined
+        ? Promise.resolve(statusJson(400, "BadRequest", "the request's target is malformed"))
+        : respondTo(this.#serving, request);
+    void answering.then((response) => this.#answer(stream, request, response));
   }
 
-  async #send(stream: ServerHttp2Stream, response: HttpResponse): Promise<void> {
-    if (stream.destroyed || stream.closed) {
-      discard(response.body);
-      return;
-    }
-    const headers = { ":status": response.status, ...outgoingHeaders(response) };
-    const bodiless = !mayHaveBody(response.status) || headers["content-length" as keyof typeof headers] === 0;
+  #answer(stream: ServerHttp2Stream, request: H2Request, response: HttpResponse): void {
+    const sent = (): void => {
+      request.handedOver = true;
+      this.#leave(request);
+    };
     try {
-      stream.respond(headers, { endStream: bodiless });
+      const rest = this.#send(stream, response);
+      if (rest === undefined) sent();
+      else void rest.catch((error: unknown) => this.#fail(stream, request, error)).then(sent);
     } catch (error) {
-      discard(response.body);
+      this.#fail(stream, request, error);
+      sent();
+    }
+  }
+
+  /** Called twice a request: when the handler and the writer are done with it, and when its stream has closed. */
+  #leave(request: H2Request): void {
+    if (!request.isLast()) return;
+    this.#running--;
+    if (this.#running === 0) this.#idleSince = this.#serving.clock.monotonic();
+    this.#serving.flight.leave();
+  }
+
+  /** A promise of what is left to write, where not all could be written at once. Throws what is wrong with headers. */
+  #send(stream: ServerHttp2Stream, response: HttpResponse): Promise<void> | undefined {
+    const { body } = response;
+    if (stream.destroyed || stream.closed) {
+      discard(body);
+      return undefined;
+    }
+    let bodiless: boolean;
+    try {
+      const headers = outgoingHeaders(response);
+      bodiless = !mayHaveBody(response.status) || headers["content-length"] === 0;
+      headers[":status"] = response.status;
+      stream.respond(headers, bodiless ? END_STREAM : undefined);
+    } catch (error) {
+      discard(body);
       throw error;
     }
     if (endsConnection(response)) this.#retire();
     // Node has ended the stream by itself for HEAD.
-    if (bodiless || stream.writableEnded) discard(response.body);
-    else await writeBody(stream, response.body, patienceOf(this.#serving));
+    if (bodiless || stream.writableEnded) discard(body);
+    else if (!writeAtOnce(stream, body)) return writeBody(stream, body, patienceOf(this.#serving));
+    return undefined;
   }
 
   /**
@@ -125,35 +142,40 @@ export class H2Connection {
   }
 
   /** The answer could not be sent as the handler made it. */
-  async #fail(stream: ServerHttp2Stream, request: HttpRequest, error: unknown): Promise<void> {
+  #fail(stream: ServerHttp2Stream, request: HttpRequest, error: unknown): void {
     if (stream.destroyed) return;
     if (!request.signal.aborted) logFailure(this.#serving, request, error);
     if (stream.headersSent) {
       stream.close(error instanceof StalledError ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_INTERNAL_ERROR);
-    } else
-      await this.#send(
-        stream,
-        statusJson(500, "InternalError", "Internal error occurred: the answer could not be written"),
-      );
+      return;
+    }
+    void this.#send(
+      stream,
+      statusJson(500, "InternalError", "Internal error occurred: the answer could not be written"),
+    );
   }
 }
 
-/** Resolves when the answer has been handed to the connection; then asks for no more of the request. */
-function ended(stream: ServerHttp2Stream): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      stream.off("finish", done);
-      stream.off("close", done);
-      if (!stream.destroyed && !stream.endAfterHeaders && !stream.readableEnded)
-        stream.close(constants.NGHTTP2_NO_ERROR);
-      resolve();
-    };
-    if (stream.destroyed || stream.writableFinished) done();
-    else {
-      stream.on("finish", done);
-      stream.on("close", done);
-    }
-  });
+/** A request, and what its connection has to know of it. */
+class H2Request extends IncomingRequest {
+  /** The whole answer has been written: nobody is left whom the client's going away could concern. */
+  handedOver = false;
+  #halves = 2;
+
+  isLast(): boolean {
+    this.#halves--;
+    return this.#halves === 0;
+  }
+}
+
+const NOWHERE = { path: "/", query: "" };
+const END_STREAM = { endStream: true };
+
+function ignore(): void {}
+
+/** The answer has been handed to the connection: asks for no more of the request. */
+function endRequest(this: ServerHttp2Stream): void {
+  if (!this.destroyed && !this.readableEnded) this.close(constants.NGHTTP2_NO_ERROR);
 }
 
 function plainHeaders(headers: IncomingHttpHeaders): Headers {

@@ -51,23 +51,34 @@ export function errorResponse(error: unknown): HttpResponse {
  * alone.
  */
 export function compression(thresholdBytes: number = GZIP_THRESHOLD_BYTES): Filter {
-  return (next) => async (request) => {
-    const response = await next(request);
-    const { body, headers } = response;
-    if (isStreamed(body) || headers["content-encoding"] !== undefined || request.method === "HEAD") return response;
-    const length = bodyLength(body) ?? 0;
-    if (length < thresholdBytes || !acceptsGzip(request.headers["accept-encoding"])) return response;
-    const whole = body instanceof Uint8Array ? body : Buffer.concat(body, length);
-    const { "content-length": _, ...rest } = headers;
-    return {
-      status: response.status,
-      headers: { ...rest, "content-encoding": "gzip", vary: "Accept-Encoding" },
-      body: await gzipAsync(whole, { level: GZIP_LEVEL }),
-    };
+  return (next) => (request) => {
+    const answering = next(request);
+    if (request.method === "HEAD" || !acceptsGzip(request.headers["accept-encoding"])) return answering;
+    return answering.then((response) => {
+      const { body, headers } = response;
+      if (isStreamed(body) || headers["content-encoding"] !== undefined) return response;
+      const length = bodyLength(body) ?? 0;
+      return length < thresholdBytes ? response : compressed(response, body, length);
+    });
+  };
+}
+
+async function compressed(
+  { status, headers }: HttpResponse,
+  body: Uint8Array | readonly Uint8Array[],
+  length: number,
+): Promise<HttpResponse> {
+  const whole = body instanceof Uint8Array ? body : Buffer.concat(body, length);
+  const { "content-length": _, ...rest } = headers;
+  return {
+    status,
+    headers: { ...rest, "content-encoding": "gzip", vary: "Accept-Encoding" },
+    body: await gzipAsync(whole, { level: GZIP_LEVEL }),
   };
 }
 
 /** As in Kubernetes: by its plain name, whatever a client prefers. */
 export function acceptsGzip(header: string | undefined): boolean {
-  return header?.split(",").some((clause) => clause.trim() === "gzip") === true;
+  if (header === undefined || header === "gzip") return header !== undefined;
+  return header.split(",").some((clause) => clause.trim() === "gzip");
 }

@@ -22,11 +22,6 @@ interface Node<T> {
   readonly rest: Map<string, Route<T>>;
 }
 
-interface Found<T> {
-  readonly routes: ReadonlyMap<string, Route<T>>;
-  readonly values: readonly string[];
-}
-
 /**
  * Method and path to value: a tree of path segments. A pattern is made of literal segments, `{name}` for one segment
  * and, at its end, `{name*}` for all that is left (possibly nothing):
@@ -70,13 +65,19 @@ export class Router<T> {
   match(method: string, path: string): RouteMatch<T> | MethodMismatch | undefined {
     if (!path.startsWith("/")) return undefined;
     const segments = path === "/" ? [] : path.slice(1).split("/");
-    const allowed = new Set<string>();
-    for (const { routes, values } of find(this.#root, segments, 0, [])) {
+    let match: RouteMatch<T> | undefined;
+    let allowed: Set<string> | undefined;
+    find(this.#root, segments, 0, [], (routes, values) => {
       const route = routes.get(method);
-      if (route !== undefined) return { value: route.value, params: paramsOf(route.names, values) };
+      if (route !== undefined) {
+        match = { value: route.value, params: paramsOf(route.names, values) };
+        return true;
+      }
+      allowed ??= new Set();
       for (const other of routes.keys()) allowed.add(other);
-    }
-    return allowed.size === 0 ? undefined : { allowed: [...allowed].sort() };
+      return false;
+    });
+    return match ?? (allowed === undefined ? undefined : { allowed: [...allowed].sort() });
   }
 }
 
@@ -100,31 +101,36 @@ function parameterOf(pattern: string, segment: string): { readonly name: string;
   return { name: match[1]!, rest: match[2] === "*" };
 }
 
-/** All places the path leads to, best first. As deep as the deepest pattern, whatever the path. */
-function* find<T>(
+/**
+ * Visits all places the path leads to, best first, until one will do; says whether one did. As deep as the deepest
+ * pattern, whatever the path. `values` are as they were when it returns.
+ */
+function find<T>(
   node: Node<T>,
   segments: readonly string[],
   at: number,
-  values: readonly string[],
-): Generator<Found<T>> {
+  values: string[],
+  visit: (routes: Node<T>["here"], values: readonly string[]) => boolean,
+): boolean {
   const atEnd = at === segments.length || (at === segments.length - 1 && segments[at] === "");
-  if (atEnd && node.here.size > 0) yield { routes: node.here, values };
+  if (atEnd && node.here.size > 0 && visit(node.here, values)) return true;
   const segment = segments[at];
   if (segment === "") {
     const child = node.literals.get("");
-    if (child !== undefined) yield* find(child, segments, at + 1, values);
+    if (child !== undefined && find(child, segments, at + 1, values, visit)) return true;
   } else if (segment !== undefined) {
     const child = node.literals.get(segment) ?? (segment.includes("%") ? decodedChild(node, segment) : undefined);
-    if (child !== undefined) yield* find(child, segments, at + 1, values);
-    if (node.segment !== undefined) {
-      const value = decodeSegment(segment);
-      if (value !== undefined) yield* find(node.segment, segments, at + 1, [...values, value]);
+    if (child !== undefined && find(child, segments, at + 1, values, visit)) return true;
+    const value = node.segment === undefined ? undefined : decodeSegment(segment);
+    if (node.segment !== undefined && value !== undefined) {
+      values.push(value);
+      if (find(node.segment, segments, at + 1, values, visit)) return true;
+      values.pop();
     }
   }
-  if (node.rest.size > 0) {
-    const rest = decodeRest(segments.slice(at));
-    if (rest !== undefined) yield { routes: node.rest, values: [...values, rest] };
-  }
+  if (node.rest.size === 0) return false;
+  const rest = decodeRest(segments.slice(at));
+  return rest !== undefined && visit(node.rest, [...values, rest]);
 }
 
 function decodedChild<T>(node: Node<T>, segment: string): Node<T> | undefined {

@@ -37,16 +37,26 @@ export function bodyLength(body: Body): number | undefined {
  * source throws, or with a StalledError, and then the sink is left open for the caller to reset.
  */
 export async function writeBody(sink: Writable, body: Body, patience: Patience): Promise<void> {
-  if (isStreamed(body)) return writeStream(sink, body, patience);
-  if (body instanceof Uint8Array && body.length <= CHUNK_BYTES) {
-    sink.end(body);
-    return;
-  }
+  if (writeAtOnce(sink, body)) return;
+  if (isStreamed(body)) return await writeStream(sink, body, patience);
   for (const chunk of chunks(body instanceof Uint8Array ? [body] : body)) {
     if (sink.destroyed) return;
     if (!sink.write(chunk)) await drained(sink, patience);
   }
   sink.end();
+}
+
+/** Writes a body that is all there and small, and ends the sink; otherwise does nothing and returns false. */
+export function writeAtOnce(sink: Writable, body: Body): boolean {
+  if (body instanceof Uint8Array) {
+    if (body.length > CHUNK_BYTES) return false;
+    sink.end(body);
+    return true;
+  }
+  const length = bodyLength(body);
+  if (isStreamed(body) || length === undefined || length > CHUNK_BYTES) return false;
+  sink.end(body.length === 1 ? body[0] : Buffer.concat(body, length));
+  return true;
 }
 
 /** Ends a source nobody will read. */

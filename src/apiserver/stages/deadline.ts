@@ -1,27 +1,72 @@
 import { badRequest, StatusError } from "../../api/status.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock, Timer } from "../../std/clock.ts";
 import type { RequestContext, Stage } from "../context.ts";
 import { parseGoDuration } from "../go-duration.ts";
 import { isLongRunning } from "../request-info.ts";
 
 /** Gives up a request after `timeoutMs`, or earlier where its query says so; those that may last are left alone. */
 export function deadline(clock: Clock, timeoutMs: number): Stage {
-  return (next) => async (context) => {
-    if (isLongRunning(context.info)) return await next(context);
-    const limitMs = Math.min(timeoutMs, askedFor(context) ?? timeoutMs);
-    const limit = new Limit(context);
-    const late = Promise.withResolvers<never>();
-    const timer = clock.timer(limitMs, () => {
-      const error = new StatusError(504, "Timeout", TIMED_OUT);
-      limit.abort(error);
-      late.reject(error);
+  const usual = new Deadlines(clock, timeoutMs);
+  return (next) => (context) => {
+    if (isLongRunning(context.info)) return next(context);
+    const asked = askedFor(context);
+    return new Promise((resolve, reject) => {
+      const limit = new Limit(context, reject);
+      const deadlines = asked === undefined || asked >= timeoutMs ? usual : new Deadlines(clock, asked);
+      deadlines.add(limit);
+      next(limit).then(
+        (response) => {
+          deadlines.remove(limit);
+          resolve(response);
+        },
+        (error: unknown) => {
+          deadlines.remove(limit);
+          reject(error);
+        },
+      );
     });
-    try {
-      return await Promise.race([next(limit.context), late.promise]);
-    } finally {
-      timer.cancel();
-    }
   };
+}
+
+/** Requests that have equally long: they are due in the order in which they came, so that one timer is enough. */
+class Deadlines {
+  readonly #clock: Clock;
+  readonly #timeoutMs: number;
+  readonly #waiting = new Set<Limit>();
+  #timer: Timer | undefined;
+
+  constructor(clock: Clock, timeoutMs: number) {
+    this.#clock = clock;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  add(limit: Limit): void {
+    limit.due = this.#clock.monotonic() + this.#timeoutMs;
+    this.#waiting.add(limit);
+    this.#timer ??= this.#clock.timer(this.#timeoutMs, () => this.#expire());
+  }
+
+  remove(limit: Limit): void {
+    this.#waiting.delete(limit);
+    if (this.#waiting.size > 0) return;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  #expire(): void {
+    this.#timer = undefined;
+    const now = this.#clock.monotonic();
+    for (const limit of this.#waiting) {
+      // The host's timers may fire a fraction of a millisecond early.
+      const left = limit.due - now;
+      if (left >= 1) {
+        this.#timer = this.#clock.timer(left, () => this.#expire());
+        return;
+      }
+      this.#waiting.delete(limit);
+      limit.abort(new StatusError(504, "Timeout", TIMED_OUT));
+    }
+  }
 }
 
 const TIMED_OUT = "Timeout: request did not complete within requested timeout - context deadline exceeded";
@@ -36,31 +81,38 @@ function askedFor({ info }: RequestContext): number | undefined {
 }
 
 /** The client's going away and the deadline in one signal, made only when somebody asks for it. */
-class Limit {
-  readonly context: RequestContext;
+class Limit implements RequestContext {
+  readonly request: RequestContext["request"];
+  readonly info: RequestContext["info"];
+  readonly user: RequestContext["user"];
+  readonly warnings: RequestContext["warnings"];
+  /** By the clock's monotonic time. */
+  due = 0;
+  readonly #outer: RequestContext;
+  readonly #late: (reason: unknown) => void;
   #signal: AbortSignal | undefined;
   #controller: AbortController | undefined;
   #reason: unknown;
 
-  constructor(outer: RequestContext) {
-    const signal = (): AbortSignal => {
-      this.#signal ??= this.#made(outer.signal);
-      return this.#signal;
-    };
-    this.context = {
-      request: outer.request,
-      info: outer.info,
-      user: outer.user,
-      warnings: outer.warnings,
-      get signal() {
-        return signal();
-      },
-    };
+  /** `late` hears of the deadline's passing. */
+  constructor(outer: RequestContext, late: (reason: unknown) => void) {
+    this.request = outer.request;
+    this.info = outer.info;
+    this.user = outer.user;
+    this.warnings = outer.warnings;
+    this.#outer = outer;
+    this.#late = late;
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= this.#made(this.#outer.signal);
+    return this.#signal;
   }
 
   abort(reason: unknown): void {
     this.#reason = reason;
     this.#controller?.abort(reason);
+    this.#late(reason);
   }
 
   #made(outer: AbortSignal): AbortSignal {

@@ -1,4 +1,4 @@
-import type { Filter } from "../../http/message.ts";
+import type { Filter, HttpResponse } from "../../http/message.ts";
 import { isStreamed } from "../../http/stream.ts";
 import type { Clock } from "../../std/clock.ts";
 
@@ -15,8 +15,9 @@ export class LongRunning {
     this.#clock = clock;
   }
 
-  readonly filter: Filter = (next) => async (request) => {
-    const response = await next(request);
+  readonly filter: Filter = (next) => (request) => next(request).then(this.#known);
+
+  readonly #known = (response: HttpResponse): HttpResponse => {
     if (!isStreamed(response.body)) return response;
     const body = new Endable(response.body, () => this.#open.delete(body));
     this.#open.add(body);

@@ -1,4 +1,4 @@
-import type { Filter } from "../../http/message.ts";
+import type { Filter, Handler } from "../../http/message.ts";
 import { statusJson } from "../../http/respond.ts";
 import type { Logger } from "../../std/log.ts";
 import { answerHealth, type HealthEndpoint } from "../health.ts";
@@ -9,14 +9,14 @@ import { answerHealth, type HealthEndpoint } from "../health.ts";
  */
 export function starting(hasStarted: () => boolean, health: readonly HealthEndpoint[], log: Logger): Filter {
   const pages = new Map(health.map((endpoint) => [`/${endpoint.name}`, endpoint]));
-  return (next) => async (request) => {
-    if (hasStarted()) return await next(request);
+  const answer: Handler = async (request) => {
     const page = pages.get(request.path);
     if (page !== undefined) return await answerHealth(page, "", NO_QUERY, log);
     return statusJson(503, "ServiceUnavailable", "the server is starting, please try again later", {
       "retry-after": "1",
     });
   };
+  return (next) => (request) => (hasStarted() ? next(request) : answer(request));
 }
 
 const NO_QUERY = new URLSearchParams();
