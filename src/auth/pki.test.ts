@@ -2,7 +2,8 @@ import { X509Certificate } from "node:crypto";
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
-import { issueCertificate, makeCa, readKeyPair, stillGood, writeFileDurably, writeKeyPair } from "./pki.ts";
+import { readKeyPair, stillGood, writeFileDurably, writeKeyPair } from "./key-pair.ts";
+import { issueCertificate, makeCa } from "./pki.ts";
 
 const now = Date.parse("2026-01-01T00:00:00Z");
 const ca = await makeCa("svc-ca", 3650, now);

@@ -3,10 +3,8 @@
  * the cheapest of those that every Kubernetes client takes. Subjects follow Kubernetes: CN is the user, O the groups.
  */
 import "reflect-metadata";
-import { createPrivateKey, type KeyObject, X509Certificate as NodeCertificate, webcrypto } from "node:crypto";
-import { chmod, mkdir, open, readFile, rename } from "node:fs/promises";
+import { createPrivateKey, type KeyObject, webcrypto } from "node:crypto";
 import { isIP } from "node:net";
-import { dirname } from "node:path";
 import {
   AuthorityKeyIdentifierExtension,
   BasicConstraintsExtension,
@@ -22,14 +20,9 @@ import {
   X509Certificate,
   X509CertificateGenerator,
 } from "@peculiar/x509";
+import type { KeyPair } from "./key-pair.ts";
 
 cryptoProvider.set(webcrypto);
-
-/** A certificate and its private key, both PEM. The certificate's own chain may follow it. */
-export interface KeyPair {
-  readonly cert: string;
-  readonly key: string;
-}
 
 export interface CertificateRequest {
   readonly commonName: string;
@@ -95,71 +88,6 @@ export async function issueCertificate(ca: KeyPair, request: CertificateRequest,
     extensions,
   });
   return { cert: `${certificate.toString("pem")}\n`, key: await exportKey(keys.privateKey) };
-}
-
-export interface KeyPairFiles {
-  readonly certFile: string;
-  readonly keyFile: string;
-}
-
-/** Undefined when either file is missing. Throws when they cannot be read or do not belong together. */
-export async function readKeyPair(files: KeyPairFiles): Promise<KeyPair | undefined> {
-  const [cert, key] = await Promise.all([files.certFile, files.keyFile].map(readIfPresent));
-  if (cert === undefined || key === undefined) return undefined;
-  if (!new NodeCertificate(cert).checkPrivateKey(createPrivateKey(key))) {
-    throw new Error(`Cannot use ${files.certFile}: its key is not the one in ${files.keyFile}`);
-  }
-  return { cert, key };
-}
-
-/** The key first and mode 0600, so that a certificate never stands beside the wrong key for long. */
-export async function writeKeyPair(files: KeyPairFiles, pair: KeyPair): Promise<void> {
-  await writeFileDurably(files.keyFile, pair.key, 0o600);
-  await writeFileDurably(files.certFile, pair.cert, 0o644);
-}
-
-/** Replaces a file as a whole: after a power cut it holds the old content or the new. */
-export async function writeFileDurably(path: string, content: string, mode: number): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const temporary = `${path}.new`;
-  const file = await open(temporary, "w", mode);
-  try {
-    await file.writeFile(content);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  // The mode given to open() is not applied to a file that a cut-off write left behind.
-  await chmod(temporary, mode);
-  await rename(temporary, path);
-}
-
-/** Whether a certificate can go on serving: time left, signed by `ca`, for all these names. */
-export function stillGood(
-  pair: KeyPair,
-  ca: string,
-  alternativeNames: readonly string[],
-  now: number,
-  remainingDays: number,
-): boolean {
-  const certificate = new NodeCertificate(pair.cert);
-  if (certificate.validToDate.getTime() < now + remainingDays * MS_PER_DAY) return false;
-  if (certificate.validFromDate.getTime() > now) return false;
-  if (!certificate.verify(new NodeCertificate(ca).publicKey)) return false;
-  return alternativeNames.every((name) =>
-    isIP(name) === 0
-      ? certificate.checkHost(name, { subject: "never" }) !== undefined
-      : certificate.checkIP(name) !== undefined,
-  );
-}
-
-async function readIfPresent(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
 }
 
 function validity(days: number, now: number): { readonly notBefore: Date; readonly notAfter: Date } {

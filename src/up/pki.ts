@@ -7,7 +7,8 @@
  */
 import { chmod, mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { CertificateRequest, KeyPair, KeyPairFiles } from "../auth/pki.ts";
+import { type KeyPair, type KeyPairFiles, readKeyPair, stillGood, writeKeyPair } from "../auth/key-pair.ts";
+import type { CertificateRequest } from "../auth/pki.ts";
 import { MASTERS, NODE_USER_PREFIX, NODES } from "../auth/user.ts";
 
 export interface PkiOptions {
@@ -104,9 +105,9 @@ class Keys {
   }
 
   async authority(name: string, commonName: string): Promise<KeyPair> {
-    const { makeCa, readKeyPair, stillGood, writeKeyPair } = await import("../auth/pki.ts");
     const kept = await readKeyPair(this.files(name));
     if (kept !== undefined && stillGood(kept, kept.cert, [], this.#now, CA_RENEW_DAYS)) return kept;
+    const { makeCa } = await import("../auth/pki.ts");
     const made = await makeCa(commonName, CA_DAYS, this.#now);
     await writeKeyPair(this.files(name), made);
     this.issued.push(name);
@@ -114,10 +115,10 @@ class Keys {
   }
 
   async leaf(name: string, ca: KeyPair, request: Omit<CertificateRequest, "days">): Promise<KeyPair> {
-    const { issueCertificate, readKeyPair, stillGood, writeKeyPair } = await import("../auth/pki.ts");
     const names = request.alternativeNames ?? [];
     const kept = await readKeyPair(this.files(name)).catch(() => undefined);
     if (kept !== undefined && stillGood(kept, ca.cert, names, this.#now, RENEW_DAYS)) return kept;
+    const { issueCertificate } = await import("../auth/pki.ts");
     const made = await issueCertificate(ca, { ...request, days: LEAF_DAYS }, this.#now);
     await writeKeyPair(this.files(name), made);
     this.issued.push(name);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { anonymousAuthenticator } from "../../auth/authn/anonymous.ts";
 import { unionAuthenticator } from "../../auth/authn/union.ts";
 import { x509Authenticator } from "../../auth/authn/x509.ts";
-import { issueCertificate, type KeyPair, makeCa, readKeyPair, writeKeyPair } from "../../auth/pki.ts";
+import { type KeyPair, readKeyPair, writeKeyPair } from "../../auth/key-pair.ts";
 import type { Authenticator } from "../../auth/user.ts";
 import type { Listener } from "../../http/listener.ts";
 import { listen } from "../../http/server.ts";
@@ -100,6 +100,7 @@ async function servingPair({ config, clock, ips }: AgentServerOptions): Promise<
   const kept = await readKeyPair(files);
   if (kept !== undefined) return kept;
   const now = clock.now();
+  const { issueCertificate, makeCa } = await import("../../auth/pki.ts");
   const ca = await makeCa(`${config.nodeName}-ca`, CERTIFICATE_DAYS, now);
   const names = [...new Set([config.nodeName, hostname(), "localhost", "127.0.0.1", ...ips])];
   const pair = await issueCertificate(
