@@ -55,6 +55,13 @@ export interface Kind<T extends ApiObject = ApiObject> {
   readonly conversion?: Conversion<T>;
 }
 
+/** Each resource in one version: that which is stored, or another where only that is among them. */
+export function oneVersionEach(kinds: readonly Kind[]): readonly Kind[] {
+  const stored = new Set(kinds.filter((kind) => kind.conversion === undefined).map((kind) => kind.storageName));
+  const others = new Map(kinds.filter((kind) => !stored.has(kind.storageName)).map((kind) => [kind.storageName, kind]));
+  return kinds.filter((kind) => kind.conversion === undefined || others.get(kind.storageName) === kind);
+}
+
 /** As `meta/v1.TableRowCondition`; clients may dim a completed row. */
 export interface RowCondition {
   readonly type: "Completed";

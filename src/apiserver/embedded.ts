@@ -1,4 +1,5 @@
 /** Controllers that run inside this process, for clusters that have nobody else to run them. */
+import type { Kind } from "../api/kind.ts";
 import type { UserInfo } from "../auth/user.ts";
 import { createClient } from "../client/api-client.ts";
 import type { Client } from "../client/client.ts";
@@ -16,6 +17,8 @@ export interface EmbeddedDeps {
   readonly log: Logger;
   /** PEM of the authority that clients are to trust. */
   readonly clusterCa: string | undefined;
+  /** The built-in kinds that are served. */
+  readonly kinds: readonly Kind[];
   readonly queueMetrics: (name: string) => QueueMetrics;
 }
 
@@ -23,7 +26,7 @@ export interface EmbeddedDeps {
 export async function startEmbedded(names: readonly string[], deps: EmbeddedDeps): Promise<AsyncDisposable> {
   if (names.length === 0) return { [Symbol.asyncDispose]: async () => {} };
   const { startControllers } = await import("../controllers/controllers.ts");
-  const { handler, loopbackToken, clock, random, log, clusterCa, queueMetrics } = deps;
+  const { handler, loopbackToken, clock, random, log, clusterCa, kinds, queueMetrics } = deps;
   const clientFor = (user: UserInfo): Client => {
     const headers = { authorization: `Bearer ${loopbackToken(user)}` };
     return createClient({ transport: handler, headers, userAgent: user.name });
@@ -34,6 +37,7 @@ export async function startEmbedded(names: readonly string[], deps: EmbeddedDeps
     clock,
     random,
     log: log.child("controllers"),
+    kinds,
     queueMetrics,
   });
   running.ended.catch((error: unknown) => log.error("An embedded controller stopped", error));

@@ -105,3 +105,21 @@ t.test("a beta version shows the same objects under its own name", async (t) => 
   const { headers } = await server.ask(`GET ${policies}`);
   t.match(headers.warning, /ValidatingAdmissionPolicy is deprecated in v1\.31\+, unavailable in v1\.34\+/);
 });
+
+t.test("embedded controllers leave alone what is not served", async (t) => {
+  const apis = config({ "batch/v1": "false", "autoscaling/v2": "false" });
+  await using server = await testServer({ apis, embeddedControllers: ["namespace", "garbage-collector"] });
+  await server.ask("POST /api/v1/namespaces", { body: { metadata: { name: "brief" } } });
+  const scaleTargetRef = { kind: "Deployment", name: "web", apiVersion: "apps/v1" };
+  const body = { metadata: { name: "web" }, spec: { maxReplicas: 3, scaleTargetRef } };
+  const path = "/apis/autoscaling/v1/namespaces/brief/horizontalpodautoscalers";
+  t.equal((await server.ask(`POST ${path}`, { body })).status, 201);
+  await server.ask("DELETE /api/v1/namespaces/brief");
+  let status = 0;
+  for (let tries = 0; status !== 404 && tries < 500; tries++) {
+    await server.clock.advance(100);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    status = (await server.ask("GET /api/v1/namespaces/brief")).status;
+  }
+  t.equal(status, 404, "emptied of what is served, in the version in which it is");
+});

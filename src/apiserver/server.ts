@@ -294,7 +294,9 @@ export async function assemble(
       feeding = feedNodeGraph(registries.of(podKind), graph, clock, log, stopping.signal);
     }
     const { clusterCa } = config;
-    const embedded = { handler: counted, loopbackToken, clock, random, log, clusterCa, queueMetrics: metrics.queues };
+    const { kinds } = apis;
+    const queueMetrics = metrics.queues;
+    const embedded = { handler: counted, loopbackToken, clock, random, log, clusterCa, kinds, queueMetrics };
     controllers = await startEmbedded(config.embeddedControllers, embedded);
   } catch (error) {
     await dispose();

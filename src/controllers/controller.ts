@@ -1,4 +1,5 @@
 /** A control loop that may run inside the API server: it sees the cluster through a client like anybody else. */
+import type { Kind } from "../api/kind.ts";
 import type { Client } from "../client/client.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
@@ -18,6 +19,8 @@ export interface ControllerDeps {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
+  /** The built-in kinds that are served. */
+  readonly kinds: readonly Kind[];
   /** What is recorded of its queue. */
   readonly queue?: QueueMetrics | undefined;
   /** Aborts when the controller has to stop. */

@@ -106,10 +106,10 @@ export function startControllers(names: readonly string[], deps: StartController
       const { user, groups = [], load } = entries[name]!;
       const run = await load();
       const client = deps.clientFor(userNamed(user, groups));
-      const { clock, random, clusterCa } = deps;
+      const { clock, random, clusterCa, kinds } = deps;
       const log = deps.log.child(name);
       const queue = deps.queueMetrics?.(name);
-      await run({ client, observer, clusterCa, clock, random, log, queue, signal: stopping.signal });
+      await run({ client, observer, clusterCa, clock, random, log, kinds, queue, signal: stopping.signal });
     }),
   ).then(() => {});
   ended.catch(() => {});

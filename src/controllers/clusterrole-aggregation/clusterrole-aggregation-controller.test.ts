@@ -29,7 +29,7 @@ async function written(items: readonly ClusterRole[], failures: readonly number[
   };
   const clock = new FakeClock();
   const stop = new AbortController();
-  const deps = { clock, random: seededRandom(1), log: silentLogger, signal: stop.signal };
+  const deps = { clock, random: seededRandom(1), log: silentLogger, kinds: [], signal: stop.signal };
   const running = runClusterRoleAggregation({ client: client as Client, observer: client as Client, ...deps });
   await clock.advance(5_000);
   stop.abort();

@@ -6,7 +6,7 @@
  *
  * Whatever the graph says is verified before anything is deleted.
  */
-import { builtinScheme } from "../../api/builtin.ts";
+import { schemeOf } from "../../api/builtin.ts";
 import { formatApiVersion } from "../../api/scheme.ts";
 import { createEventRecorder, type EventRecorder } from "../../client/event-recorder.ts";
 import { aborted } from "../../std/aborted.ts";
@@ -19,7 +19,7 @@ import { OwnershipGraph, type OwnershipNode } from "./ownership-graph.ts";
 
 export async function runGarbageCollector(deps: ControllerDeps): Promise<void> {
   const { client, clock, random, log, signal } = deps;
-  const scheme = builtinScheme();
+  const scheme = schemeOf(deps.kinds);
   await using recorder = createEventRecorder({ client, clock, random, log, component: "garbage-collector-controller" });
   const owners = new OwnerLookup(scheme, client);
   const graph = new OwnershipGraph({

@@ -1,7 +1,7 @@
 /** Feeds the graph: one watch of every kind that can be deleted, custom ones as they come and go. */
 import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition.ts";
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition-kind.ts";
-import type { ApiObject, Kind } from "../../api/kind.ts";
+import { type ApiObject, type Kind, oneVersionEach } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";
 import { type ReflectorEvent, reflect } from "../../client/reflector.ts";
@@ -48,7 +48,7 @@ export class MetadataWatches implements AsyncDisposable {
 
   start(): void {
     this.#timer = this.#deps.clock.timer(SYNC_MS, this.#settle);
-    const kinds = this.#watched.scheme.kinds().filter(isCollected);
+    const kinds = oneVersionEach(this.#watched.scheme.kinds()).filter(isCollected);
     for (const kind of kinds) this.#unseen.add(kind);
     for (const kind of kinds) this.#watch(kind, this.#deps.signal);
   }
@@ -155,7 +155,7 @@ export class MetadataWatches implements AsyncDisposable {
 }
 
 /** Events are many, own nothing and go by themselves. Of a kind with several versions, the stored one is watched. */
-function isCollected({ kind, conversion, verbs }: Kind): boolean {
+function isCollected({ kind, verbs }: Kind): boolean {
   const isPossible = (["delete", "list", "watch"] as const).every((verb) => verbs.includes(verb));
-  return isPossible && conversion === undefined && kind !== "Event";
+  return isPossible && kind !== "Event";
 }

@@ -2,17 +2,15 @@
 import { customKind } from "../../api/apiextensions/custom-kind.ts";
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition-kind.ts";
 import { versionToRead } from "../../api/apiextensions/definition-status.ts";
-import { builtinScheme } from "../../api/builtin.ts";
 import { podKind } from "../../api/core/pod-kind.ts";
-import type { Kind } from "../../api/kind.ts";
+import { type Kind, oneVersionEach } from "../../api/kind.ts";
 import type { Client } from "../../client/client.ts";
 
 /** Pods come first: what they use should not be taken from under them while they stop. */
-export function builtinContentKinds(): readonly Kind[] {
-  const kinds = builtinScheme()
-    .kinds()
-    .filter((kind) => kind.namespaced && kind.conversion === undefined && kind.verbs.includes("list"));
-  return [podKind as Kind, ...kinds.filter((kind) => kind.kind !== podKind.kind)];
+export function builtinContentKinds(served: readonly Kind[]): readonly Kind[] {
+  const kinds = oneVersionEach(served).filter((kind) => kind.namespaced && kind.verbs.includes("list"));
+  const isPod = (kind: Kind): boolean => kind.kind === podKind.kind;
+  return [...kinds.filter(isPod), ...kinds.filter((kind) => !isPod(kind))];
 }
 
 /** Those that are defined now, each in one of the versions in which it is served. */

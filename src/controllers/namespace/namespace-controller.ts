@@ -2,91 +2,126 @@
  * Empties namespaces that are being deleted and then lets them go: deletes what they hold, pods before all else, says
  * in the namespace's conditions what is left, and takes its finalizer away when nothing is.
  */
-
 import type { Namespace } from "../../api/core/namespace.ts";
 import { namespaceKind } from "../../api/core/namespace-kind.ts";
 import { podKind } from "../../api/core/pod-kind.ts";
-import type { Kind } from "../../api/kind.ts";
+import type { ApiObject, Kind } from "../../api/kind.ts";
 import { kubernetesGroup } from "../../api/scheme.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { startInformer } from "../../client/informer.ts";
-import { deepEqual } from "../../schema/equal.ts";
+import { metadataOnly } from "../../client/metadata-only.ts";
 import { timeOf } from "../../schema/time.ts";
+import { aborted } from "../../std/aborted.ts";
+import { Backoff } from "../../std/backoff.ts";
 import { WorkQueue } from "../../std/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { builtinContentKinds, customContentKinds } from "./content-kinds.ts";
+import { conditionsAfter, type Progress, type Remains } from "./deletion-conditions.ts";
 
 const FINALIZER = "kubernetes";
 /** Objects with grace or finalizers of their own are looked after again at this pace. */
-const AGAIN_MS = 1_000;
+const AGAIN = { initialMs: 1_000, maxMs: 15_000, jitter: 0.1 };
+/** As Kubernetes' own clients list. */
+const PAGE = 500;
+const DELETED_AT_ONCE = 8;
 
 export async function runNamespaceController(deps: ControllerDeps): Promise<void> {
   const { client, clock, random, log, signal } = deps;
   await using namespaces = startInformer({ client, clock, random, log, kind: namespaceKind }, signal);
   const builtin = builtinContentKinds();
+  /** One for each namespace that something holds. */
+  const held = new Map<string, Backoff>();
   await using queue = new WorkQueue({
     clock,
     random,
-    metrics: deps.queue,
     concurrency: 2,
     backoff: { initialMs: 500, maxMs: 60_000, jitter: 0.1 },
     work: async (name, stopping) => {
       const namespace = namespaces.get(name);
       if (namespace === undefined || !isTerminating(namespace)) return;
-      const kinds = [...builtin, ...(await customContentKinds(client, stopping))];
-      if (!(await empty(deps, kinds, namespace, stopping))) queue.addAfter(name, AGAIN_MS);
+      if (await empty(deps, builtin, namespace, stopping)) {
+        held.delete(name);
+        return;
+      }
+      const again = held.get(name) ?? new Backoff(AGAIN, random);
+      held.set(name, again);
+      queue.addAfter(name, again.next());
     },
     onError: (name, error) => log.error("Cannot empty the namespace; trying again", error, { namespace: name }),
   });
   namespaces.subscribe({
-    put: (namespace) => {
-      if (isTerminating(namespace)) queue.add(namespace.metadata?.name ?? "");
+    put: (namespace, previous) => {
+      if (!isTerminating(namespace)) return;
+      // What only its conditions tell is known here.
+      if (previous === undefined || !isTerminating(previous)) queue.add(namespace.metadata?.name ?? "");
+    },
+    delete: ({ metadata }) => {
+      held.delete(metadata?.name ?? "");
+      queue.forget(metadata?.name ?? "");
     },
   });
-  await new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
+  await aborted(signal);
 }
 
 function isTerminating(namespace: Namespace): boolean {
   return namespace.metadata?.deletionTimestamp !== undefined && (namespace.spec?.finalizers ?? []).includes(FINALIZER);
 }
 
-interface Remains {
-  readonly resource: string;
-  readonly count: number;
-  readonly finalizers: readonly string[];
-}
-
-/** One round. Resolves with whether the namespace was empty and could be let go. */
+/** One round. Resolves with whether the namespace was empty and could be let go; rejects when something went wrong. */
 async function empty(
   deps: ControllerDeps,
-  kinds: readonly Kind[],
+  builtin: readonly Kind[],
   namespace: Namespace,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const name = namespace.metadata?.name ?? "";
+  const errors: unknown[] = [];
+  const caught = (error: unknown): string => {
+    signal.throwIfAborted();
+    errors.push(error);
+    return error instanceof Error ? error.message : String(error);
+  };
   const remains: Remains[] = [];
-  for (const kind of kinds) {
-    const left = await deleteAll(deps.client, kind, name, signal);
-    if (left !== undefined) remains.push(left);
+  const failures: string[] = [];
+  let discovery: string | undefined;
+  const custom = await customContentKinds(deps.client, signal).catch((error: unknown) => {
+    discovery = caught(error);
+    return [];
+  });
+  const name = namespace.metadata?.name ?? "";
+  for (const kind of [...builtin, ...custom]) {
+    try {
+      const left = await deleteAll(deps.client, kind, name, signal);
+      if (left !== undefined) remains.push(left);
+    } catch (error) {
+      failures.push(caught(error));
+    }
     // Ordered deletion: nothing else goes while pods are still stopping.
-    if (left !== undefined && kind.kind === podKind.kind) break;
+    if (kind.kind === podKind.kind && remains.length + failures.length > 0) break;
   }
-  if (remains.length > 0) {
-    await report(deps, namespace, remains, signal);
-    return false;
-  }
-  const finalizers = (namespace.spec?.finalizers ?? []).filter((finalizer) => finalizer !== FINALIZER);
-  try {
-    await deps.client.updateSubresource(namespaceKind, { ...namespace, spec: { finalizers } }, "finalize", signal);
-  } catch (error) {
-    if (!isGone(error)) throw error;
-  }
-  deps.log.v(2)?.info("Let the namespace go", { namespace: name });
+  await report(deps, namespace, { remains, failures, discovery }, signal);
+  if (errors.length > 0) throw errors[0];
+  if (remains.length > 0) return false;
+  await letGo(deps, namespace, signal);
   return true;
+}
+
+/** Another controller that does the same may be faster; who changed the namespace otherwise makes the next round. */
+async function letGo({ client, log }: ControllerDeps, namespace: Namespace, signal: AbortSignal): Promise<void> {
+  const name = namespace.metadata?.name ?? "";
+  for (;;) {
+    try {
+      const live = await client.get(namespaceKind, { name }, signal);
+      if (live.metadata?.uid !== namespace.metadata?.uid || !isTerminating(live)) return;
+      const finalizers = (live.spec?.finalizers ?? []).filter((finalizer) => finalizer !== FINALIZER);
+      await client.updateSubresource(namespaceKind, { ...live, spec: { finalizers } }, "finalize", signal);
+      log.v(2)?.info("Let the namespace go", { namespace: name });
+      return;
+    } catch (error) {
+      if (codeOf(error) === 404) return;
+      if (codeOf(error) !== 409) throw error;
+    }
+  }
 }
 
 /** Asks for the deletion of every object that is not on its way out; tells what was still there. */
@@ -96,77 +131,81 @@ async function deleteAll(
   namespace: string,
   signal: AbortSignal,
 ): Promise<Remains | undefined> {
-  const items = await itemsOf(client, kind, namespace, signal);
-  if (items.length === 0) return undefined;
-  for (const { metadata } of items) {
-    if (metadata?.deletionTimestamp !== undefined) continue;
-    try {
-      await client.delete(kind, { name: metadata?.name ?? "", namespace }, {}, signal);
-    } catch (error) {
-      if (!isGone(error)) throw error;
+  let isEmpty = true;
+  for await (const items of pages(client, kind, namespace, signal)) {
+    if (items.length > 0) isEmpty = false;
+    const living = items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
+    for (let start = 0; start < living.length; start += DELETED_AT_ONCE) {
+      await Promise.all(
+        living.slice(start, start + DELETED_AT_ONCE).map((item) => deleteOne(client, kind, item, signal)),
+      );
     }
   }
-  const left = await itemsOf(client, kind, namespace, signal);
-  if (left.length === 0) return undefined;
-  const finalizers = new Set(left.flatMap(({ metadata }) => metadata?.finalizers ?? []));
-  return {
-    resource: `${kind.plural}.${kubernetesGroup(kind.group)}`,
-    count: left.length,
-    finalizers: [...finalizers].sort(),
-  };
+  if (isEmpty) return undefined;
+  let count = 0;
+  const finalizers = new Map<string, number>();
+  for await (const items of pages(client, kind, namespace, signal)) {
+    count += items.length;
+    for (const { metadata } of items) {
+      for (const name of metadata?.finalizers ?? []) finalizers.set(name, (finalizers.get(name) ?? 0) + 1);
+    }
+  }
+  if (count === 0) return undefined;
+  return { resource: `${kind.plural}.${kubernetesGroup(kind.group)}`, count, finalizers };
 }
 
-async function itemsOf(client: Client, kind: Kind, namespace: string, signal: AbortSignal) {
+/** All that it owns goes as well, and needs no orphaning: hence in the background. */
+async function deleteOne(client: Client, kind: Kind, { metadata }: ApiObject, signal: AbortSignal): Promise<void> {
+  const { name = "", namespace, uid } = metadata ?? {};
   try {
-    return (await client.list(kind, { namespace, limit: 500 }, signal)).items;
+    await client.delete(kind, { name, namespace }, { propagationPolicy: "Background", preconditions: { uid } }, signal);
   } catch (error) {
-    // Its definition may have gone meanwhile.
-    if (kind.custom === true && isGone(error)) return [];
-    throw error;
+    // Gone, or another by its name, which the next round sees.
+    if (codeOf(error) !== 404 && codeOf(error) !== 409) throw error;
   }
 }
 
-type Condition = NonNullable<NonNullable<Namespace["status"]>["conditions"]>[number];
+async function* pages(
+  client: Client,
+  kind: Kind,
+  namespace: string,
+  signal: AbortSignal,
+): AsyncGenerator<readonly ApiObject[]> {
+  let next: string | undefined;
+  do {
+    const query = { namespace, limit: PAGE, continue: next };
+    try {
+      const page = await client.list(metadataOnly(kind), query, signal);
+      yield page.items;
+      next = page.continue;
+    } catch (error) {
+      // The definition of a custom kind may have gone meanwhile; pages that took too long are for the next round.
+      if ((kind.custom === true && codeOf(error) === 404) || codeOf(error) === 410) return;
+      throw error;
+    }
+  } while (next !== undefined && next !== "");
+}
 
-/** Writes the conditions when they say something new. */
+/** Writes the conditions when they say something new; nothing of a namespace that was empty from the start. */
 async function report(
-  deps: ControllerDeps,
-  namespace: Namespace,
-  remains: readonly Remains[],
+  { client, clock }: ControllerDeps,
+  { metadata, status }: Namespace,
+  progress: Progress,
   signal: AbortSignal,
 ): Promise<void> {
-  const content = remains.map(({ resource, count }) => `${resource} has ${count} resource instances`).join(", ");
-  const finalizers = [...new Set(remains.flatMap((left) => left.finalizers))];
-  const told: readonly Omit<Condition, "lastTransitionTime">[] = [
-    {
-      type: "NamespaceContentRemaining",
-      status: "True",
-      reason: "SomeResourcesRemain",
-      message: `Some resources are remaining: ${content}`,
-    },
-    {
-      type: "NamespaceFinalizersRemaining",
-      status: finalizers.length > 0 ? "True" : "False",
-      reason: finalizers.length > 0 ? "SomeFinalizersRemain" : "ContentHasNoFinalizers",
-      message:
-        finalizers.length > 0
-          ? `Some content in the namespace has finalizers remaining: ${finalizers.join(", ")}`
-          : "All content-preserving finalizers finished",
-    },
-  ];
-  const known = (namespace.status?.conditions ?? []).map(({ lastTransitionTime: _, ...rest }) => rest);
-  if (told.every((condition) => known.some((other) => deepEqual(other, condition)))) return;
-  const now = timeOf(deps.clock.now());
-  const conditions = told.map((condition) => ({ ...condition, lastTransitionTime: now }));
+  const before = status?.conditions ?? [];
+  const isClean = progress.remains.length + progress.failures.length === 0 && progress.discovery === undefined;
+  if (isClean && before.length === 0) return;
+  const conditions = conditionsAfter(before, progress, timeOf(clock.now()));
+  if (conditions === undefined) return;
   try {
-    const name = namespace.metadata?.name ?? "";
-    const patch = { status: { conditions } };
-    await deps.client.patch(namespaceKind, { name }, "strategic", patch, { subresource: "status", signal });
+    const name = { name: metadata?.name ?? "" };
+    await client.patch(namespaceKind, name, "strategic", { status: { conditions } }, { subresource: "status", signal });
   } catch (error) {
-    if (!isGone(error)) throw error;
+    if (codeOf(error) !== 404) throw error;
   }
 }
 
-function isGone(error: unknown): boolean {
-  return error instanceof StatusError && error.status.code === 404;
+function codeOf(error: unknown): number | undefined {
+  return error instanceof StatusError ? error.status.code : undefined;
 }

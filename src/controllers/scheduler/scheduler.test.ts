@@ -76,6 +76,7 @@ t.test(
       clock,
       random,
       log,
+      kinds: [],
       signal: stop.signal,
     });
     await clock.advance(1000);

@@ -48,6 +48,7 @@ async function run(
     clock,
     random: seededRandom(1),
     log: silentLogger,
+    kinds: [],
     signal: stop.signal,
   });
   await clock.advance(100);
