@@ -27,11 +27,9 @@ export class AgentConnections implements AsyncDisposable {
 
   /** Resolves when the answer's headers are in. Throws a `StatusError` 503 or 500 when the agent cannot be asked. */
   async get(node: Node, path: string, signal: AbortSignal): Promise<AgentAnswer> {
-    const host = this.#addressOf(node);
-    const port = node.status?.daemonEndpoints?.kubeletEndpoint?.Port || AGENT_PORT;
+    const { host, port, agent } = this.reach(node);
     try {
-      this.#connections ??= this.#connect();
-      const answer = await this.#ask({ agent: this.#connections, host, port, path, signal });
+      const answer = await this.#ask({ agent, host, port, path, signal });
       return {
         status: answer.statusCode ?? 0,
         contentType: answer.headers["content-type"] ?? "text/plain",
@@ -43,6 +41,14 @@ export class AgentConnections implements AsyncDisposable {
       const url = `https://${host.includes(":") ? `[${host}]` : host}:${port}${path}`;
       throw new StatusError(500, "InternalError", `Get "${url}": ${why}`, { cause: error });
     }
+  }
+
+  /** Where the agent of a node is, and what opens connections to it. Throws a `StatusError` 503 when nobody knows. */
+  reach(node: Node): { readonly host: string; readonly port: number; readonly agent: Agent } {
+    const host = this.#addressOf(node);
+    const port = node.status?.daemonEndpoints?.kubeletEndpoint?.Port || AGENT_PORT;
+    this.#connections ??= this.#connect();
+    return { host, port, agent: this.#connections };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

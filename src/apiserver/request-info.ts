@@ -104,10 +104,16 @@ export function isTrue(value: string | null): boolean {
   return value !== null && value !== "false" && value !== "0";
 }
 
+const STREAMS: ReadonlySet<string> = new Set(["attach", "exec", "portforward", "proxy"]);
+
 /** Requests that may last: they have no deadline of the server's. */
 export function isLongRunning(info: RequestInfo): boolean {
   if (!info.isResourceRequest) return info.path.startsWith("/debug/pprof/");
-  return info.verb === "watch" || (info.subresource === "log" && isTrue(info.query.get("follow")));
+  return (
+    info.verb === "watch" ||
+    STREAMS.has(info.subresource) ||
+    (info.subresource === "log" && isTrue(info.query.get("follow")))
+  );
 }
 
 function decoded(part: string): string {

@@ -65,7 +65,10 @@ export const nodeKind: Kind<Node> = {
   categories: [],
   namespaced: false,
   verbs: allVerbs,
-  subresources: [statusSubresource("Node", statusPart)],
+  subresources: [
+    { name: "proxy", kind: "NodeProxyOptions", verbs: ["create", "delete", "get", "patch", "update"] },
+    statusSubresource("Node", statusPart),
+  ],
   // Kubernetes keeps nodes under their first name, so that a store can be handed over.
   storageName: "minions",
   schema: node,

@@ -58,6 +58,7 @@ export const serviceKind: Kind<Service> = {
   namespaced: true,
   verbs: allVerbs,
   subresources: [
+    { name: "proxy", kind: "ServiceProxyOptions", verbs: ["create", "delete", "get", "patch", "update"] },
     statusSubresource("Service", { validateUpdate: validateServiceStatus, warnings: serviceStatusWarnings }),
   ],
   storageName: "services/specs",

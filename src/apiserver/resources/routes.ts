@@ -20,6 +20,8 @@ export interface ExtraHandlers {
   readonly bindPod: ResourceHandler;
   readonly evictPod: ResourceHandler;
   readonly requestToken: ResourceHandler;
+  /** Streams and proxies, by plural and subresource: `pods/exec`. */
+  readonly connect: Readonly<Record<string, ResourceHandler>>;
   readonly componentStatuses: { readonly get: ResourceHandler; readonly list: ResourceHandler };
   /** Who answers the kinds that are questions. */
   readonly reviews: Readonly<Record<string, AnswerReview>>;
@@ -79,11 +81,23 @@ export function addKindRoutes(router: Router<Route>, target: Target, extra: Extr
   add("GET", one.replace(base, `${base}/watch`), watchList);
   if (kind.namespaced) add("GET", `${base}/watch/${kind.plural}`, watchList);
   for (const subresource of kind.subresources) {
+    const connect = extra.connect[`${kind.plural}/${subresource.name}`];
+    if (connect !== undefined && group === "") {
+      const path = `${one}/${subresource.name}`;
+      const isProxy = subresource.name === "proxy";
+      for (const method of isProxy ? PROXY_METHODS : ["GET", "POST"]) {
+        add(method, path, connect);
+        if (isProxy) add(method, `${path}/{path*}`, connect);
+      }
+      continue;
+    }
     for (const verb of subresource.verbs) {
       add(METHODS[verb] ?? verb, `${one}/${subresource.name}`, subresourceHandler(subresource, verb, extra));
     }
   }
 }
+
+const PROXY_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 const METHODS: Partial<Record<Verb, string>> = {
   create: "POST",

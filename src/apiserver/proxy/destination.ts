@@ -1,0 +1,39 @@
+/** Where a proxied request goes: names with schemes and ports, and addresses that may be reached. */
+import { BlockList, isIP } from "node:net";
+
+export interface NamedPort {
+  /** Empty where the client leaves it to the server. */
+  readonly scheme: string;
+  readonly name: string;
+  /** A number or the name of a port; empty where the client leaves it to the server. */
+  readonly port: string;
+}
+
+/** `web`, `web:8080`, `https:web:` → its parts; undefined for anything else. */
+export function splitNamedPort(text: string): NamedPort | undefined {
+  const parts = text.split(":");
+  const [first = "", second = "", third = ""] = parts;
+  if (parts.length === 1) return first === "" ? undefined : { scheme: "", name: first, port: "" };
+  if (parts.length === 2) return first === "" ? undefined : { scheme: "", name: first, port: second };
+  const isScheme = first === "" || first === "http" || first === "https";
+  if (parts.length !== 3 || !isScheme || second === "") return undefined;
+  return { scheme: first, name: second, port: third };
+}
+
+const CLOSED = new BlockList();
+// What is no unicast address of the wider network: this host, its links, groups, and nowhere.
+CLOSED.addSubnet("127.0.0.0", 8, "ipv4");
+CLOSED.addSubnet("169.254.0.0", 16, "ipv4");
+CLOSED.addSubnet("224.0.0.0", 4, "ipv4");
+CLOSED.addAddress("0.0.0.0", "ipv4");
+CLOSED.addAddress("255.255.255.255", "ipv4");
+CLOSED.addAddress("::", "ipv6");
+CLOSED.addAddress("::1", "ipv6");
+CLOSED.addSubnet("fe80::", 10, "ipv6");
+CLOSED.addSubnet("ff00::", 8, "ipv6");
+
+/** Whether the API server may be sent there by what a status says. */
+export function isReachable(address: string): boolean {
+  const version = isIP(address);
+  return version !== 0 && !CLOSED.check(address, version === 6 ? "ipv6" : "ipv4");
+}
