@@ -47,7 +47,7 @@ export class BenchServer implements AsyncDisposable {
     this.#spawn(flags);
     while (!this.#log().includes("Serving securely", before)) {
       await sleep(2);
-      if (performance.now() - began > READY_MS_MAX || this.#child?.exitCode !== null) {
+      if (performance.now() - began > READY_MS_MAX || this.#child?.pid === undefined || this.#child.exitCode !== null) {
         throw new Error(`Cannot start svc apiserver; it said:\n${this.#log().slice(before)}`);
       }
     }
@@ -78,7 +78,10 @@ export class BenchServer implements AsyncDisposable {
     );
     closeSync(log);
     this.#child = child;
-    this.#exited = new Promise((resolve) => child.once("exit", () => resolve()));
+    this.#exited = new Promise((resolve) => {
+      child.once("exit", () => resolve());
+      child.once("error", () => resolve());
+    });
   }
 
   async stop(): Promise<void> {
