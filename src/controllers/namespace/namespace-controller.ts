@@ -29,12 +29,13 @@ const DELETED_AT_ONCE = 8;
 export async function runNamespaceController(deps: ControllerDeps): Promise<void> {
   const { client, clock, random, log, signal } = deps;
   await using namespaces = startInformer({ client, clock, random, log, kind: namespaceKind }, signal);
-  const builtin = builtinContentKinds();
+  const builtin = builtinContentKinds(deps.kinds);
   /** One for each namespace that something holds. */
   const held = new Map<string, Backoff>();
   await using queue = new WorkQueue({
     clock,
     random,
+    metrics: deps.queue,
     concurrency: 2,
     backoff: { initialMs: 500, maxMs: 60_000, jitter: 0.1 },
     work: async (name, stopping) => {
