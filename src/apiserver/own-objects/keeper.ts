@@ -1,3 +1,4 @@
+import { aborted } from "../../std/aborted.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
 
@@ -10,14 +11,15 @@ export interface Chore {
 }
 
 export interface Keeper {
-  /** Resolves once nothing runs any more, after the signal. Never rejects. */
+  /** Resolves with the signal; a chore that runs then may end later, unheard. */
   readonly ended: Promise<void>;
 }
 
 /** Does every chore at its pace, one that fails again at its next turn, until the signal aborts. */
 export function keep(chores: readonly Chore[], clock: Clock, log: Logger, signal: AbortSignal): Keeper {
-  const ended = Promise.all(chores.map((chore) => repeat(chore, clock, log, signal)));
-  return { ended: ended.then(() => {}) };
+  for (const chore of chores) void repeat(chore, clock, log, signal);
+  // A store that does not answer does not keep the server from stopping.
+  return { ended: aborted(signal) };
 }
 
 /** Resolves whatever comes of it. */

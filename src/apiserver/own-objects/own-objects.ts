@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import type { Registries } from "../../registry/registries.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
+import { withTimeout } from "../../std/with-timeout.ts";
 import { bootstrapObjects } from "../bootstrap.ts";
 import type { OwnService } from "../services.ts";
 import { publishAuthentication } from "./authentication-config-map.ts";
@@ -29,6 +30,7 @@ export interface OwnObjects {
   readonly ended: Promise<void>;
 }
 
+const WITHDRAW_MS = 1000;
 const SOON_MS = 10_000;
 const OFTEN_MS = 60_000;
 const REPAIR_MS = 180_000;
@@ -60,7 +62,9 @@ export async function startOwnObjects(options: OwnObjectsOptions): Promise<OwnOb
   await Promise.all(chores.map((chore) => attempt(chore, log, signal)));
   const { ended } = keep([...chores, ...later], clock, log, signal);
   const withdrawn = ended
-    .then(async () => await own?.withdraw())
+    .then(async () => {
+      if (own !== undefined) await withTimeout(clock, WITHDRAW_MS, own.withdraw(), "the store does not answer");
+    })
     .catch((error: unknown) =>
       log.warn("Cannot take this server from the endpoints of the API", { error: String(error) }),
     );
