@@ -59,7 +59,8 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
     },
   };
   const node = () => facts;
-  const userAgent = `kube-probe/${agentVersion.replace(/^v(\d+)\.(\d+).*$/, "$1.$2")}`;
+  const release = agentVersion.replace(/^v(\d+)\.(\d+).*$/, "$1.$2");
+  const userAgent = `kube-probe/${release}`;
   const runtime = at.cri.runtime;
   return {
     settings: {
@@ -72,7 +73,7 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
       syncMs: config.pods.syncMs,
       hookTimeoutMs: HOOK_TIMEOUT_MS,
       memoryCapacityBytes: at.machine.memoryBytes,
-      userAgent,
+      hookUserAgent: `kube-lifecycle/${release}`,
     },
     clock,
     log,

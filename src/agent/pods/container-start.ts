@@ -147,7 +147,7 @@ async function postStart(
       podIp: sandbox.ips[0] ?? "127.0.0.1",
       timeoutMs: services.settings.hookTimeoutMs,
       signal,
-      userAgent: services.settings.userAgent,
+      userAgent: services.settings.hookUserAgent,
     });
   } catch (error) {
     signal.throwIfAborted();

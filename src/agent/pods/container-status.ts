@@ -23,28 +23,33 @@ export interface ContainerView {
   readonly runtimeName: string;
   readonly readyProbe: (container: Container, id: string) => boolean;
   readonly startedProbe: (container: Container, id: string) => boolean;
-  /** The pod has ended: what never ran or was lost is not waited for. */
+  /** The pod has ended: nothing is waited for any more. */
   readonly ended: boolean;
+  /** Whether the container is started again after an end with this exit code. */
+  readonly restarts: (exitCode: number) => boolean;
   /** What the API server knows of the container; it survives the loss of the runtime's records. */
   readonly previous: ContainerStatus | undefined;
 }
 
 export function containerStatus(view: ContainerView): ContainerStatus {
   const { spec, observation, waiting } = view;
-  const runs = observation.containers.filter((each) => each.name === spec.name);
+  const all = observation.containers.filter((each) => each.name === spec.name);
+  // Between its creation and its start a new run is nothing to tell of yet: the one before still counts.
+  const runs = all.length > 1 && all[0]?.state === "created" ? all.slice(1) : all;
   const current = runs[0];
   const last = runs.find((each, index) => index > 0 && each.state === "exited");
   if (current === undefined) return withoutContainer(view);
   const identifier = `${view.runtimeName}://${current.id}`;
   const observed = stateOf(current, view);
-  const waits = waiting !== undefined && observed.running === undefined && !view.ended;
+  const over = observed.terminated !== undefined && !view.restarts(observed.terminated.exitCode);
+  const waits = waiting !== undefined && observed.running === undefined && !view.ended && !over;
   const state: ContainerState = waits ? { waiting: waitingState(waiting) } : observed;
   const lastTerminated = waits && observed.terminated !== undefined ? observed.terminated : terminated(last, view);
   const started = current.state === "running" && view.startedProbe(spec, current.id);
   return {
     name: spec.name,
     state,
-    ...lastStateOf(view, lastTerminated),
+    ...lastStateOf(view, lastTerminated, waits ? undefined : identifier),
     ready: isReady(view, current, started),
     restartCount: current.restartCount,
     image: current.image === "" ? (spec.image ?? "") : current.image,
@@ -56,9 +61,18 @@ export function containerStatus(view: ContainerView): ContainerStatus {
   };
 }
 
-/** The last termination, if there was one: an empty struct reads back as an absent one. */
-function lastStateOf(view: ContainerView, last?: ContainerStateTerminated): Pick<ContainerStatus, "lastState"> {
-  const lastState = last === undefined ? view.previous?.lastState : { terminated: last };
+/**
+ * The last termination, if there was one: an empty struct reads back as an absent one. What the server knows is not
+ * taken for it when that is the run `shown` as the state.
+ */
+function lastStateOf(
+  view: ContainerView,
+  last?: ContainerStateTerminated,
+  shown?: string,
+): Pick<ContainerStatus, "lastState"> {
+  const known = view.previous?.lastState;
+  const earlier = known?.terminated?.containerID === shown ? undefined : known;
+  const lastState = last === undefined ? earlier : { terminated: last };
   return lastState === undefined ? {} : { lastState };
 }
 
@@ -78,16 +92,33 @@ function withoutContainer(view: ContainerView): ContainerStatus {
     started: false,
     ...mountFields(spec),
   };
-  const ran = previous?.state?.running ?? previous?.state?.terminated;
-  if (ran !== undefined && previous !== undefined && (view.ended || previous.state?.terminated !== undefined)) {
-    if (previous.state?.terminated !== undefined) return previous;
-    return { ...previous, ready: false, started: false, state: { terminated: lost("terminated") } };
-  }
-  if (view.ended && !view.init) {
-    return { ...base, state: { terminated: lost("terminated") }, ...lastStateOf(view) };
-  }
+  // The runtime has lost its records; the server still knows how it ended.
+  if (previous?.state?.terminated !== undefined) return previous;
+  const state = previous?.state?.running === undefined ? undefined : previous;
+  if (view.ended && state !== undefined) return { ...state, ready: false, started: false };
   const reason = view.waiting ?? { reason: view.defaultReason, message: "" };
   return { ...base, state: { waiting: waitingState(reason) }, ...lastStateOf(view) };
+}
+
+/**
+ * The statuses of a pod that has ended. Of a container that ran, or that it was the turn of, somebody must have known
+ * the end: where nobody does, it counts as failed. Init containers behind the last one that began just wait.
+ */
+export function settled(
+  inits: readonly ContainerStatus[],
+  apps: readonly ContainerStatus[],
+  initialized: boolean,
+): { readonly inits: readonly ContainerStatus[]; readonly apps: readonly ContainerStatus[] } {
+  const begun = inits.findLastIndex(({ state, lastState }) => state?.waiting === undefined || lastState !== undefined);
+  return {
+    inits: inits.map((status, place) => (place <= begun ? ended(status) : status)),
+    apps: initialized ? apps.map(ended) : apps,
+  };
+}
+
+function ended(status: ContainerStatus): ContainerStatus {
+  if (status.state?.terminated !== undefined) return status;
+  return { ...status, ready: false, started: false, state: { terminated: lost("terminated") } };
 }
 
 function lost(when: string): ContainerStateTerminated {

@@ -36,7 +36,7 @@ async function act(hook: LifecycleHandler, options: HookOptions): ReturnType<typ
     return execAction({ runtime, containerId, command, timeoutSeconds: timeoutMs / 1000, signal });
   }
   if (hook.httpGet !== undefined) {
-    const network: NetworkOptions = options;
+    const network: NetworkOptions = { ...options, headers: { "accept-encoding": "gzip" } };
     return httpAction(hook.httpGet, network);
   }
   // tcpSocket is kept in the API for old objects and fails at run time, as in Kubernetes.

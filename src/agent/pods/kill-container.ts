@@ -48,11 +48,10 @@ async function preStop(pod: PodContext, options: KillOptions, spec: Container): 
       podIp: pod.observation.sandboxes[0]?.ips[0] ?? "127.0.0.1",
       timeoutMs: options.graceSeconds * 1000,
       signal: AbortSignal.any([pod.signal, limit.signal]),
-      userAgent: services.settings.userAgent,
+      userAgent: services.settings.hookUserAgent,
     });
   } catch (error) {
     pod.signal.throwIfAborted();
-    if (limit.signal.aborted) return;
     pod.log.info("preStop hook failed", { container: spec.name, error: String(error) });
     const named = { role: options.role, name: spec.name };
     services.events.container(pod.pod, named, "Warning", "FailedPreStopHook", "PreStopHook failed");

@@ -29,7 +29,8 @@ export interface PodSettings {
   /** Longest wait for a hook that has no limit of its own. */
   readonly hookTimeoutMs: number;
   readonly memoryCapacityBytes: number;
-  readonly userAgent: string;
+  /** What lifecycle hooks over HTTP call themselves. */
+  readonly hookUserAgent: string;
 }
 
 /** Shared by all pods of the node. */

@@ -85,7 +85,7 @@ export async function podHarness(): Promise<Harness> {
       syncMs: 60_000,
       hookTimeoutMs: 120_000,
       memoryCapacityBytes: 2 ** 30,
-      userAgent: "test",
+      hookUserAgent: "test",
     },
     clock,
     log: silentLogger,

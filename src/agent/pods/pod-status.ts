@@ -1,10 +1,11 @@
 /** The API's view of a pod, from its spec and what was observed. */
 
+import type { Container } from "../../api/core/container.ts";
 import type { ContainerStateTerminated, ContainerStatus } from "../../api/core/container-status.ts";
 import type { Pod, PodCondition, PodStatus } from "../../api/core/pod.ts";
 import { timeOf } from "../../schema/time.ts";
 import type { Observation } from "../runtime/observation.ts";
-import { type ContainerView, containerStatus, type WaitingReason } from "./container-status.ts";
+import { type ContainerView, containerStatus, settled, type WaitingReason } from "./container-status.ts";
 import { appContainers, initContainers, isSidecar, isStatic, restartPolicy } from "./pod-fields.ts";
 import { qosClass } from "./qos.ts";
 
@@ -42,12 +43,14 @@ export function podStatus(input: StatusInput): PodStatus {
       readyProbe: input.readyProbe,
       startedProbe: input.startedProbe,
       ended: input.ended,
+      restarts: (exitCode) => restarts(pod, spec, exitCode),
       previous: (init ? previous?.initContainerStatuses : previous?.containerStatuses)?.find(
         (each) => each.name === spec.name,
       ),
     });
   const inits = initContainers(pod).map(view(true));
   const apps = appContainers(pod).map(view(false));
+  const shown = input.ended ? settled(inits, apps, hasInitialized(pod, inits, apps)) : { inits, apps };
   const computed = input.failure === undefined ? computePhase(input, inits, apps) : "Failed";
   const phase = shownPhase(computed, input);
   const hostIps = input.hostIps.map((ip) => ({ ip }));
@@ -59,10 +62,27 @@ export function podStatus(input: StatusInput): PodStatus {
     ...(hostIps[0] === undefined ? {} : { hostIP: hostIps[0].ip, hostIPs: hostIps }),
     ...(podIps[0] === undefined ? {} : { podIP: podIps[0].ip, podIPs: podIps }),
     startTime: timeOf(input.startTime),
-    ...(inits.length === 0 ? {} : { initContainerStatuses: inits }),
-    containerStatuses: apps,
+    ...(inits.length === 0 ? {} : { initContainerStatuses: shown.inits }),
+    containerStatuses: shown.apps,
     qosClass: previous?.qosClass ?? qosClass(pod),
   };
+}
+
+function restarts(pod: Pod, spec: Container, exitCode: number): boolean {
+  const policy = isSidecar(spec) ? "Always" : restartPolicy(pod);
+  return policy === "Always" || (policy === "OnFailure" && exitCode !== 0);
+}
+
+/** Whether the pod's own containers had their turn. */
+function hasInitialized(pod: Pod, inits: readonly ContainerStatus[], apps: readonly ContainerStatus[]): boolean {
+  const last = inits.at(-1);
+  if (last === undefined) return true;
+  if (apps.some(({ state, lastState }) => state?.waiting === undefined || lastState?.terminated !== undefined)) {
+    return true;
+  }
+  const spec = initContainers(pod).at(-1);
+  if (spec !== undefined && isSidecar(spec)) return last.state?.running !== undefined && last.started === true;
+  return (last.state?.terminated ?? last.lastState?.terminated)?.exitCode === 0;
 }
 
 /** A pod that was turned away before anything of it ran. */

@@ -67,7 +67,11 @@ export interface NetworkOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly userAgent: string;
+  /** Other headers than those of probes, which close their connections; for hooks, which do not say so. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
+
+const PROBE_HEADERS = { connection: "close" };
 
 export async function httpAction(action: HTTPGetAction, options: NetworkOptions): Promise<Outcome> {
   let url: URL;
@@ -82,8 +86,7 @@ export async function httpAction(action: HTTPGetAction, options: NetworkOptions)
   } catch (error) {
     return { result: "unknown", output: error instanceof Error ? error.message : String(error) };
   }
-  const headers: Record<string, string> = { "user-agent": options.userAgent, accept: "*/*", connection: "close" };
-  for (const { name, value } of action.httpHeaders ?? []) headers[name.toLowerCase()] = value;
+  const headers = headersOf(action, options);
   const start = url;
   for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects++) {
     const answer = await get(url, headers, options);
@@ -93,6 +96,7 @@ export async function httpAction(action: HTTPGetAction, options: NetworkOptions)
       if (next.hostname !== start.hostname) {
         return { result: "warning", output: `Probe terminated redirects, Response body: ${answer.body}` };
       }
+      if (url.protocol !== "https:" || next.protocol === "https:") headers.referer = [url.href];
       url = next;
       continue;
     }
@@ -103,6 +107,15 @@ export async function httpAction(action: HTTPGetAction, options: NetworkOptions)
   return { result: "failure", output: `Get "${start}": stopped after ${REDIRECTS_MAX} redirects` };
 }
 
+/** Of a header that is given twice both are sent; one that is given empty is not sent at all. */
+function headersOf(action: HTTPGetAction, options: NetworkOptions): Record<string, string[]> {
+  const headers: Record<string, string[]> = {};
+  for (const { name, value } of action.httpHeaders ?? []) (headers[name.toLowerCase()] ??= []).push(value);
+  const usual = { "user-agent": options.userAgent, accept: "*/*", ...(options.headers ?? PROBE_HEADERS) };
+  for (const [name, value] of Object.entries(usual)) headers[name] ??= [value];
+  return Object.fromEntries(Object.entries(headers).filter(([, values]) => values.some((value) => value !== "")));
+}
+
 interface Answer {
   readonly status: number;
   readonly location: string | undefined;
@@ -110,7 +123,7 @@ interface Answer {
   readonly error: string | undefined;
 }
 
-function get(url: URL, headers: Readonly<Record<string, string>>, options: NetworkOptions): Promise<Answer> {
+function get(url: URL, headers: Readonly<Record<string, string[]>>, options: NetworkOptions): Promise<Answer> {
   const limit = new AbortController();
   const timer = options.clock.timer(options.timeoutMs, () =>
     limit.abort(new Error("context deadline exceeded (Client.Timeout exceeded while awaiting headers)")),

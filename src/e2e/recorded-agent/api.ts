@@ -59,7 +59,7 @@ export class Api implements AsyncDisposable {
       body: (async function* () {
         yield* bytes;
       })(),
-      peer: { address: "", port: 0, encrypted: true, certificates: [], protocol: "local" },
+      peer: { protocol: "local", address: "", port: 0, encrypted: true, certificates: [] },
       signal,
     });
   }

@@ -1,5 +1,5 @@
 /** Where two records of the same pod differ, in lines for people. Times and what differs from run to run is left out. */
-import type { ContainerJson, EventJson, PodStatusJson, PodRecord, RunLog, StateJson } from "./cases.ts";
+import type { ContainerJson, EventJson, PodRecord, PodStatusJson, RunLog, StateJson } from "./cases.ts";
 import { containersOf } from "./conditions.ts";
 
 /** Empty when they agree. */
@@ -21,8 +21,12 @@ function phases(wanted: Statuses, got: Statuses): readonly string[] {
   return orders("phases", of(wanted), of(got), (phase) => phase === "Running");
 }
 
-/** What may pass too quickly for everybody to see. */
-const passing = /^(running|waiting (ContainerCreating|PodInitializing|CrashLoopBackOff)) /;
+/** What may pass too quickly for everybody to see: also an end that a new run follows. */
+function mayPass(state: string, all: readonly string[]): boolean {
+  if (/^(running|waiting (ContainerCreating|PodInitializing|CrashLoopBackOff)) /.test(state)) return true;
+  const run = Number(/#(\d+)$/.exec(state)?.[1]);
+  return state.startsWith("terminated ") && all.some((other) => other === `running #${run + 1}`);
+}
 
 function states(wanted: Statuses, got: Statuses): readonly string[] {
   const names = new Set([...wanted, ...got].flatMap((status) => containersOf(status).map(({ name }) => name)));
@@ -34,9 +38,7 @@ function states(wanted: Statuses, got: Statuses): readonly string[] {
           .map(({ state, restartCount }) => `${stateText(state, false)} #${restartCount}`),
       ),
     );
-  return [...names].flatMap((name) =>
-    orders(`states of ${name}`, of(wanted, name), of(got, name), (state) => passing.test(state)),
-  );
+  return [...names].flatMap((name) => orders(`states of ${name}`, of(wanted, name), of(got, name), mayPass));
 }
 
 function stateText({ waiting, running, terminated }: StateJson, whole: boolean): string {
@@ -67,8 +69,9 @@ function ends(wanted: PodStatusJson, got: PodStatusJson): readonly string[] {
   return members("", of(wanted), of(got));
 }
 
-function containerText({ state, lastState, ready, started }: ContainerJson): string {
-  return `${stateText(state, true)}; before ${stateText(lastState, true)}; ready ${ready}; started ${started}`;
+/** The run before is not compared: Kubernetes forgets it once it has cleaned up, we do not. */
+function containerText({ state, ready, started }: ContainerJson): string {
+  return `${stateText(state, true)}; ready ${ready}; started ${started}`;
 }
 
 /** Whose events are not the agent's. */
@@ -119,11 +122,16 @@ function steps(all: readonly string[]): readonly string[] {
 }
 
 /** Both in the same order; what passes quickly may be missing in either. */
-function orders(what: string, wanted: readonly string[], got: readonly string[], mayPass: (step: string) => boolean) {
+function orders(
+  what: string,
+  wanted: readonly string[],
+  got: readonly string[],
+  passes: (step: string, all: readonly string[]) => boolean,
+) {
   const common = longestCommon(wanted, got);
   const rest = (all: readonly string[]): readonly string[] => {
     let next = 0;
-    return all.filter((each) => (each === common[next] ? next++ < 0 : !mayPass(each)));
+    return all.filter((each) => (each === common[next] ? next++ < 0 : !passes(each, all)));
   };
   if (rest(wanted).length === 0 && rest(got).length === 0) return [];
   return [`${what}: ${wanted.join(", ")}`, `${" ".repeat(what.length - 4)}not ${got.join(", ")}`];

@@ -10,7 +10,7 @@ const architecture = process.arch === "arm64" ? "arm64" : "amd64";
 
 /** Archives for `ctr images import`. */
 export function recordedImages(): readonly Buffer[] {
-  const files = [...shell(), { path: "etc" }, passwd(), { path: "tmp", mode: 0o1777 }];
+  const files = [...shell(), { path: "etc" }, passwd(), { path: "tmp", mode: 0o1777 }, { path: "www" }];
   const bb = { architecture, files, environment: ["PATH=/bin"], command: ["sleep", "3600"] } as const;
   const group = { path: "etc/group", data: Buffer.from("root:x:0:\napp:x:1000:\nextra:x:5000:app\n") };
   const user = [...files.filter(({ path }) => path !== "etc/passwd"), passwd("app:x:1000:1000::/tmp:/bin/sh\n")];

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../cluster.ts";
 import { type ApiAnswer, collectionPath } from "./api.ts";
-import type { ApiJson, Case, EventJson, Json, PodStatusJson, PodRecord, RunLog, Snapshot, Step } from "./cases.ts";
+import type { ApiJson, Case, EventJson, Json, PodRecord, PodStatusJson, RunLog, Snapshot, Step } from "./cases.ts";
 import { holds, type Seen } from "./conditions.ts";
 import { type Machine, NODE } from "./machine.ts";
 
