@@ -93,7 +93,7 @@ function withoutContainer(view: ContainerView): ContainerStatus {
     ...mountFields(spec),
   };
   // The runtime has lost its records; the server still knows how it ended.
-  if (previous?.state?.terminated !== undefined) return previous;
+  if (previous?.state?.terminated?.containerID !== undefined) return previous;
   const state = previous?.state?.running === undefined ? undefined : previous;
   if (view.ended && state !== undefined) return { ...state, ready: false, started: false };
   const reason = view.waiting ?? { reason: view.defaultReason, message: "" };

@@ -57,6 +57,8 @@ export interface PlanInput {
   readonly health: (id: string) => Health;
   /** Whether the startup probe, if any, has passed. */
   readonly started: (container: Container, id: string) => boolean;
+  /** Containers that were ended to be started again, however they left. */
+  readonly toRestart: ReadonlySet<string>;
 }
 
 interface Draft {
@@ -84,7 +86,7 @@ export function planPod(input: PlanInput): Plan {
     sandboxAttempt: observation.sandboxes.reduce((most, each) => Math.max(most, each.attempt + 1), 0),
   };
   const draft: Draft = { kills: [], starts: [], waits: [] };
-  if (sandbox === undefined && isOver(pod, observation)) {
+  if (sandbox === undefined && isOver(input)) {
     return { ...base, ...draft, finished: true };
   }
   const init = planInit(input, draft, sandbox);
@@ -95,7 +97,12 @@ export function planPod(input: PlanInput): Plan {
     for (const spec of appContainers(pod)) {
       planContainer(input, draft, spec, "containers", restartPolicy(pod));
     }
-    if (draft.kills.length === 0 && appContainers(pod).every((spec) => isFinal(pod, latest(observation, spec.name)))) {
+    // A pod in which only what is to be killed still runs, and will not run again, is ended as a whole.
+    const ending = restartPolicy(pod) === "Never" ? draft.kills.map(({ container }) => container) : [];
+    const isOut = (container: ObservedContainer | undefined): boolean =>
+      isFinal(input, container) || (container !== undefined && ending.includes(container));
+    const killsEnd = draft.kills.every(({ container }) => ending.includes(container));
+    if (killsEnd && appContainers(pod).every((spec) => isOut(latest(observation, spec.name)))) {
       return { ...base, kills: [], starts: [], waits: [], finished: true };
     }
   }
@@ -103,14 +110,16 @@ export function planPod(input: PlanInput): Plan {
 }
 
 /** A pod that may not restart and lost its sandbox after it had containers is over. */
-function isOver(pod: Pod, observation: Observation): boolean {
-  if (appContainers(pod).every((spec) => isFinal(pod, latest(observation, spec.name)))) return true;
+function isOver(input: PlanInput): boolean {
+  const { pod, observation } = input;
+  if (appContainers(pod).every((spec) => isFinal(input, latest(observation, spec.name)))) return true;
   return restartPolicy(pod) === "Never" && observation.containers.length > 0;
 }
 
-function isFinal(pod: Pod, container: ObservedContainer | undefined): boolean {
+function isFinal({ pod, toRestart }: PlanInput, container: ObservedContainer | undefined): boolean {
   if (container?.state !== "exited") return false;
   const policy = restartPolicy(pod);
+  if (policy === "OnFailure" && toRestart.has(container.id)) return false;
   return policy === "Never" || (policy === "OnFailure" && container.exitCode === 0);
 }
 
@@ -160,7 +169,8 @@ function planContainer(
     return;
   }
   if (found?.state === "exited") {
-    if (policy === "Never" || (policy === "OnFailure" && found.exitCode === 0)) return;
+    const succeeded = found.exitCode === 0 && !input.toRestart.has(found.id);
+    if (policy === "Never" || (policy === "OnFailure" && succeeded)) return;
   }
   planStart(input, draft, spec, role, found);
 }

@@ -75,6 +75,8 @@ export interface PodMemory {
   readonly waiting: Map<string, WaitingReason>;
   /** When to try a container again that could not be started, by name; milliseconds. */
   readonly retryAt: Map<string, number>;
+  /** Ids of containers that were ended to be started again. */
+  readonly toRestart: Set<string>;
   startTime: number;
   status: PodStatus | undefined;
   /** The node turned the pod away. */

@@ -56,6 +56,7 @@ export class PodWorker {
       backoff: new RestartBackoff(),
       waiting: new Map(),
       retryAt: new Map(),
+      toRestart: new Set(),
       startTime: started === undefined ? options.services.clock.now() : Date.parse(started),
       status: options.pod.status?.conditions === undefined ? undefined : options.pod.status,
       rejection: undefined,

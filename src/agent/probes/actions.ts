@@ -110,7 +110,10 @@ export async function httpAction(action: HTTPGetAction, options: NetworkOptions)
 /** Of a header that is given twice both are sent; one that is given empty is not sent at all. */
 function headersOf(action: HTTPGetAction, options: NetworkOptions): Record<string, string[]> {
   const headers: Record<string, string[]> = {};
-  for (const { name, value } of action.httpHeaders ?? []) (headers[name.toLowerCase()] ??= []).push(value);
+  for (const { name, value } of action.httpHeaders ?? []) {
+    const key = name.toLowerCase();
+    headers[key] = [...(headers[key] ?? []), value];
+  }
   const usual = { "user-agent": options.userAgent, accept: "*/*", ...(options.headers ?? PROBE_HEADERS) };
   for (const [name, value] of Object.entries(usual)) headers[name] ??= [value];
   return Object.fromEntries(Object.entries(headers).filter(([, values]) => values.some((value) => value !== "")));
@@ -159,6 +162,8 @@ function get(url: URL, headers: Readonly<Record<string, string[]>>, options: Net
       response.on("error", fail);
     },
   );
+  // Node would say that the connection ends, of its own accord.
+  if (headers.connection === undefined) request.removeHeader("connection");
   request.on("error", fail);
   request.end();
   return promise.finally(() => timer.cancel());

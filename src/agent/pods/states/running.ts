@@ -13,6 +13,7 @@ export const running: PodState = {
   name: "running",
   async next(pod) {
     await pod.refresh();
+    forgetRemoved(pod);
     const plan = makePlan(pod);
     const wanted = new Set([...plan.starts, ...plan.waits].map((each) => each.spec.name));
     for (const name of pod.memory.waiting.keys()) {
@@ -40,6 +41,12 @@ export const running: PodState = {
   status: (pod) => deriveStatus(pod, false),
 };
 
+function forgetRemoved({ memory, observation }: PodContext): void {
+  for (const id of memory.toRestart) {
+    if (!observation.containers.some((each) => each.id === id)) memory.toRestart.delete(id);
+  }
+}
+
 /** Shown while the container waits. A retry after an error keeps the reason it has. */
 function noteCrashLoop(pod: PodContext, wait: PlannedWait): void {
   if (wait.crashDelayMs === undefined) return;
@@ -64,10 +71,12 @@ function makePlan(pod: PodContext): Plan {
     retryAt: memory.retryAt,
     health: (id) => services.probes.health(id),
     started: (container, id) => services.probes.started(container, id),
+    toRestart: memory.toRestart,
   });
 }
 
 async function carryOut(pod: PodContext, kill: PlannedKill): Promise<void> {
+  pod.memory.toRestart.add(kill.container.id);
   const spec = allContainers(pod.pod).find((each) => each.spec.name === kill.container.name)?.spec;
   const health = pod.services.probes.health(kill.container.id);
   const probe = health === "liveness" ? spec?.livenessProbe : health === "startup" ? spec?.startupProbe : undefined;

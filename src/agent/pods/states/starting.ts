@@ -24,6 +24,8 @@ export function starting(start: PlannedStart, sandbox: ObservedSandbox, image: P
       } catch (error) {
         pod.signal.throwIfAborted();
         if (!(error instanceof StartError)) throw error;
+        // What became of the container comes before the reason why it is waited for.
+        await pod.refresh();
         memory.waiting.set(spec.name, { reason: error.reason, message: error.message });
         memory.retryAt.set(spec.name, services.clock.now() + RETRY_MS);
         if (error.reason !== "PostStartHookError") {
