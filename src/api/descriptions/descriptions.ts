@@ -41,6 +41,8 @@ export async function loadDescriptions(): Promise<Describe> {
   const texts: Texts = Object.assign({}, ...groups);
   return (name) => {
     const base = name.endsWith("Condition") ? { ...common, ...condition } : common;
-    return { ...base, ...(Object.hasOwn(texts, name) ? texts[name] : undefined) };
+    // Beta versions have the form, and so the meaning, of the first stable one.
+    const said = Object.hasOwn(texts, name) ? name : name.replace("/v1beta1.", "/v1.");
+    return { ...base, ...(Object.hasOwn(texts, said) ? texts[said] : undefined) };
   };
 }

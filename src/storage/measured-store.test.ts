@@ -1,0 +1,53 @@
+import t from "tap";
+import { FakeClock } from "../std/fake-clock.ts";
+import { type AnyFamily, MetricRegistry } from "../std/metrics.ts";
+import { testStore } from "./conformance.ts";
+import { MeasuredStore } from "./measured-store.ts";
+import { createMemoryStore } from "./memory.ts";
+import { prefixRange, StoreError } from "./store.ts";
+
+t.test("MeasuredStore is a Store", (t) =>
+  testStore(
+    t,
+    async (clock) => new MeasuredStore(createMemoryStore({ clock }), new MetricRegistry(), clock, () => "pods"),
+    { fakeTime: true },
+  ),
+);
+
+t.test("MeasuredStore counts what is done, how long it takes and what fails", async (t) => {
+  const clock = new FakeClock();
+  const registry = new MetricRegistry();
+  const memory = createMemoryStore({ clock });
+  let broken = false;
+  const flaky = Object.assign(Object.create(memory), {
+    get: async () => {
+      await clock.advance(70);
+      if (broken) throw new StoreError("unavailable", "gone");
+      return undefined;
+    },
+    current: memory.current.bind(memory),
+    list: memory.list.bind(memory),
+    create: memory.create.bind(memory),
+    [Symbol.asyncDispose]: () => memory[Symbol.asyncDispose](),
+  });
+  await using store = new MeasuredStore(flaky, registry, clock, (key) => key.split("/")[2] ?? "");
+  const value = (name: string, ...labels: readonly string[]): unknown => {
+    const family = registry.all().find(({ options }) => options.name === name) as AnyFamily;
+    const series = family.with(...labels);
+    return "value" in series ? series.value : [series.sum, [...series.counts].indexOf(1)];
+  };
+  await store.create("/r/pods/a", Buffer.from("1"));
+  await t.rejects(store.create("/r/pods/a", Buffer.from("2")), { code: "exists" });
+  t.equal((await store.list(prefixRange("/r/pods/"))).items.length, 1);
+  await store.get("/r/nodes/n");
+  t.same(value("etcd_request_duration_seconds", "get", "nodes"), [0.07, 3], "above 50 ms, at most 100");
+  broken = true;
+  await t.rejects(store.get("/r/nodes/n"), { code: "unavailable" });
+  t.equal(value("etcd_requests_total", "create", "pods"), 2);
+  t.equal(value("etcd_request_errors_total", "create", "pods"), 0, "somebody else was quicker: that is no failure");
+  t.equal(value("etcd_requests_total", "get", "nodes"), 2);
+  t.equal(value("etcd_request_errors_total", "get", "nodes"), 1);
+  t.equal(value("apiserver_storage_list_total", "pods"), 1);
+  t.equal(value("apiserver_storage_list_returned_objects_total", "pods"), 1);
+  t.equal(store.current(), memory.current());
+});
