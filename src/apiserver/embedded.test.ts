@@ -88,8 +88,21 @@ t.test("the namespace controller empties a namespace before it goes, and says wh
   const held = await until(client, namespaceKind, namespace, undefined, remaining);
   t.equal(held?.status?.phase, "Terminating");
   t.match(held?.status?.conditions, [
-    { type: "NamespaceContentRemaining", message: /configmaps. has 1 resource instances/ },
-    { type: "NamespaceFinalizersRemaining", message: /example.com\/hold/ },
+    { type: "NamespaceDeletionDiscoveryFailure", status: "False", reason: "ResourcesDiscovered" },
+    { type: "NamespaceDeletionGroupVersionParsingFailure", status: "False", reason: "ParsedGroupVersions" },
+    { type: "NamespaceDeletionContentFailure", status: "False", reason: "ContentDeleted" },
+    {
+      type: "NamespaceContentRemaining",
+      status: "True",
+      reason: "SomeResourcesRemain",
+      message: "Some resources are remaining: configmaps. has 1 resource instances",
+    },
+    {
+      type: "NamespaceFinalizersRemaining",
+      status: "True",
+      reason: "SomeFinalizersRemain",
+      message: "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances",
+    },
   ]);
   await t.rejects(client.create(configMapKind, { metadata: { name: "late", namespace } }), { name: "StatusError" });
   const map = await client.get(configMapKind, { name: "held", namespace });
