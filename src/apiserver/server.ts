@@ -22,6 +22,7 @@ import { withNotReadyTaint } from "../registry/node-admission.ts";
 import { podAdmission, podChangeAdmission } from "../registry/pod-admission.ts";
 import { storedPodClasses } from "../registry/pod-classes.ts";
 import { Registries } from "../registry/registries.ts";
+import type { Confirm } from "../registry/registry.ts";
 import { withRequester } from "../registry/requester.ts";
 import type { TokenSettings } from "../registry/token-request.ts";
 import { uncachedKinds } from "../registry/uncached.ts";
@@ -67,6 +68,7 @@ import { reviews } from "./reviews.ts";
 import { routing } from "./routing.ts";
 import { servedApis } from "./served-apis.ts";
 import { type OwnService, SECURE_PORT, startServices } from "./services.ts";
+import { signerCheck } from "./signers.ts";
 import { authentication } from "./stages/authentication.ts";
 import { attributesOf, authorization, demand } from "./stages/authorization.ts";
 import { crossOrigin } from "./stages/cors.ts";
@@ -390,7 +392,10 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
   const namespaces = registries.of(namespaceKind);
   const admitPod = podAdmission(config.pods, storedPodClasses(registries));
   const escalation = escalationCheck(authorizer, registries);
-  const oneDefault = oneDefaultPriorityClass(registries);
+  const confirmations = new Map<unknown, Confirm>([
+    [priorityClassKind, oneDefaultPriorityClass(registries)],
+    [certificateSigningRequestKind, signerCheck(authorizer)],
+  ]);
   const admission = new AdmissionMetrics(metrics.registry, clock);
   const admit = (kind: Kind): Admit => {
     if (kind.plural === certificateSigningRequestKind.plural) return withRequester;
@@ -413,7 +418,7 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
       stopping,
       admit: (kind) => admission.step(admit(kind)),
       mayCreate: (context) => demand(authorizer, { ...attributesOf(context), verb: "create" }),
-      confirm: (kind) => (kind === priorityClassKind ? oneDefault : escalation(kind)),
+      confirm: (kind) => confirmations.get(kind) ?? escalation(kind),
     },
     readiness,
     pages: operatorPages(config, { metrics, diagnostics, clock }),
