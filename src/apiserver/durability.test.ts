@@ -1,0 +1,197 @@
+/** What clients were told is on disk stays there: the server is killed under load, and its disk is filled. */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { Agent, request } from "node:https";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import t, { type Test } from "tap";
+
+const main = new URL("../main.ts", import.meta.url).pathname;
+const MAPS = "/api/v1/namespaces/default/configmaps";
+
+interface Answer {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into
+  readonly json: any;
+}
+
+interface Server extends AsyncDisposable {
+  readonly child: ChildProcess;
+  readonly errors: () => string;
+  ask(method: string, path: string, body?: unknown): Promise<Answer>;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" ? (address?.port ?? 0) : 0;
+}
+
+async function start(home: string, store: string): Promise<Server> {
+  writeFileSync(join(home, "tokens"), 'secret,admin,1,"system:masters"\n');
+  const port = await freePort();
+  const flags = [
+    `--kvstore-servers=level://${store}`,
+    `--secure-port=${port}`,
+    "--bind-address=127.0.0.1",
+    `--cert-dir=${home}`,
+    `--token-auth-file=${join(home, "tokens")}`,
+    "--authorization-mode=RBAC",
+  ];
+  const child = spawn(process.execPath, [main, "apiserver", ...flags], { stdio: ["ignore", "ignore", "pipe"] });
+  let errors = "";
+  child.stderr.on("data", (data) => {
+    errors = (errors + String(data)).slice(-10_000);
+  });
+  const gone = new Promise<void>((resolve) => child.on("exit", () => resolve()));
+  const agent = new Agent({ keepAlive: true, maxSockets: 16, rejectUnauthorized: false });
+  const ask = (method: string, path: string, body?: unknown): Promise<Answer> =>
+    new Promise((resolve, reject) => {
+      const headers = { authorization: "Bearer secret", "content-type": "application/json" };
+      const sent = request({ host: "127.0.0.1", port, path, method, headers, agent }, (response) => {
+        const pieces: Buffer[] = [];
+        response.on("data", (piece: Buffer) => pieces.push(piece));
+        response.on("error", reject);
+        response.on("end", () => {
+          const text = Buffer.concat(pieces).toString();
+          resolve({ status: response.statusCode ?? 0, json: text.startsWith("{") ? JSON.parse(text) : text });
+        });
+      });
+      sent.on("error", reject);
+      sent.end(body === undefined ? undefined : JSON.stringify(body));
+    });
+  const server: Server = {
+    child,
+    errors: () => errors,
+    ask,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await gone;
+      agent.destroy();
+    },
+  };
+  for (let tries = 0; tries < 600; tries++) {
+    if (child.exitCode !== null) break;
+    const ready = await ask("GET", "/readyz").catch(() => undefined);
+    if (ready?.status === 200) return server;
+    await setTimeout(50);
+  }
+  await server[Symbol.asyncDispose]();
+  throw new Error(`The server does not start: ${errors}`);
+}
+
+function homeOf(t: Test): string {
+  const home = mkdtempSync(join(tmpdir(), "svc-durable-"));
+  t.teardown(() => rmSync(home, { recursive: true, force: true }));
+  return home;
+}
+
+const mapOf = (name: string, round: string) => ({ metadata: { name }, data: { round, filling: "x".repeat(800) } });
+
+/** Writes until the server is gone; `told` is what was acknowledged, `tried` what was asked for last. */
+async function load(server: Server, round: number, told: Map<string, string>, tried: Map<string, string>) {
+  let next = 0;
+  let acknowledged = 0;
+  const write = async (method: string, path: string, name: string, value: string, wanted: number): Promise<void> => {
+    tried.set(name, value);
+    const { status } = await server.ask(method, path, mapOf(name, value));
+    if (status !== wanted) throw new Error(`${method} ${path} answered ${status}`);
+    told.set(name, value);
+    if (++acknowledged === 300) server.child.kill("SIGKILL");
+  };
+  const writer = async (): Promise<void> => {
+    for (;;) {
+      const name = `r${round}-${next++}`;
+      await write("POST", MAPS, name, `${round} first`, 201);
+      if (next % 3 === 0) await write("PUT", `${MAPS}/${name}`, name, `${round} second`, 200);
+    }
+  };
+  const ends = await Promise.allSettled(Array.from({ length: 16 }, writer));
+  return ends.map((end) => (end.status === "rejected" ? String(end.reason) : "")).filter((why) => /answered/.test(why));
+}
+
+t.test(
+  "the server, killed under load, has all it acknowledged, and nothing by halves",
+  { timeout: 60_000 },
+  async (t) => {
+    const home = homeOf(t);
+    const store = join(home, "store");
+    const told = new Map<string, string>();
+    const tried = new Map<string, string>();
+    let revision = 0;
+    for (let round = 0; round < 4; round++) {
+      await using server = await start(home, store);
+      const { json } = await server.ask("GET", MAPS);
+      const found = new Map<string, string>();
+      const halves: string[] = [];
+      for (const { metadata, data } of json.items) {
+        if (!tried.has(metadata.name)) continue;
+        found.set(metadata.name, data.round);
+        if (metadata.name !== "after" && data.filling.length !== 800) halves.push(metadata.name);
+      }
+      const lost = [...told].filter(
+        ([name, value]) => found.get(name) !== value && found.get(name) !== tried.get(name),
+      );
+      t.same(lost, [], `${told.size} were acknowledged`);
+      const invented = [...found].filter(([name, value]) => told.get(name) !== value && tried.get(name) !== value);
+      t.same([invented, halves], [[], []]);
+      t.ok(Number(json.metadata.resourceVersion) >= revision, "revisions go on");
+      revision = Number(json.metadata.resourceVersion);
+      if (round < 3) {
+        t.same(await load(server, round, told, tried), [], "until it was killed it answered as it should");
+        continue;
+      }
+      const watching = server.ask("GET", `${MAPS}?watch=true&resourceVersion=${revision}&timeoutSeconds=2`);
+      await server.ask("POST", MAPS, mapOf("after", "all"));
+      t.match((await watching).json, { type: "ADDED", object: { metadata: { name: "after" } } });
+    }
+  },
+);
+
+t.test("the server says that its disk is full, goes on reading, and writes again when there is room", async (t) => {
+  const home = homeOf(t);
+  const disk = join(home, "disk");
+  mkdirSync(disk);
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=48m", "tmpfs", disk], { stdio: "ignore" });
+  } catch {
+    t.comment("No file system can be mounted here");
+    return;
+  }
+  t.teardown(() => execFileSync("umount", [disk]));
+  {
+    await using server = await start(home, join(disk, "store"));
+    const ballast = join(disk, "ballast");
+    writeFileSync(ballast, Buffer.alloc(36 * 2 ** 20));
+    // What could be compressed would not fill a disk.
+    const filling = randomBytes(675_000).toString("base64");
+    const write = async (name: string) => await server.ask("POST", MAPS, { metadata: { name }, data: { filling } });
+    const told: string[] = [];
+    let refused: Answer | undefined;
+    for (let i = 0; i < 60 && refused === undefined; i++) {
+      const answer = await write(`big-${i}`);
+      if (answer.status === 201) told.push(`big-${i}`);
+      else refused = answer;
+    }
+    t.match(refused, { status: /^50[037]$/, json: { kind: "Status", message: /the store is full/ } });
+    t.equal((await server.ask("GET", `${MAPS}/big-0`)).status, 200, "still readable");
+    t.equal(
+      (await server.ask("GET", MAPS)).json.items.filter(({ data }: Answer["json"]) => data.filling).length,
+      told.length,
+    );
+    rmSync(ballast);
+    let again = 0;
+    for (let tries = 0; tries < 100 && again !== 201; tries++) {
+      await setTimeout(200);
+      again = (await write("later")).status;
+    }
+    t.equal(again, 201);
+    const statuses = [...told, "later"].map(async (name) => (await server.ask("GET", `${MAPS}/${name}`)).status);
+    t.same(new Set(await Promise.all(statuses)), new Set([200]), "nothing acknowledged is lost");
+  }
+});
