@@ -1,4 +1,5 @@
 /** The columns that most kinds share. */
+import { CREATED_TEXT, NAME_TEXT } from "./column-texts.ts";
 import type { ApiObject, Column } from "./kind.ts";
 import { since } from "./meta/human-duration.ts";
 
@@ -7,7 +8,7 @@ export const nameColumn: Column<ApiObject> = {
   type: "string",
   format: "name",
   priority: 0,
-  description: "Unique within its namespace (or the cluster); cannot be changed.",
+  description: NAME_TEXT,
   cell: (object) => object.metadata?.name ?? "",
 };
 
@@ -15,7 +16,7 @@ export const ageColumn: Column<ApiObject> = {
   name: "Age",
   type: "string",
   priority: 0,
-  description: "Time since the object was created.",
+  description: CREATED_TEXT,
   cell: (object, now) => since(object.metadata?.creationTimestamp, now),
 };
 
@@ -46,6 +47,6 @@ export const createdAtColumn: Column<ApiObject> = {
   name: "Created At",
   type: "date",
   priority: 0,
-  description: "When the object was created.",
+  description: CREATED_TEXT,
   cell: (object) => object.metadata?.creationTimestamp ?? "<unknown>",
 };

@@ -204,7 +204,9 @@ function resourceList({ group, version, kinds, aliases }: ServedVersion): Descri
   const resources = listed(kinds.filter(({ custom }) => custom !== true));
   resources.sort((a, b) => (a.name < b.name ? -1 : 1));
   resources.push(...listed(kinds.filter(({ custom }) => custom === true)));
-  return { kind: "APIResourceList", apiVersion: "v1", groupVersion: formatApiVersion(group, version), resources };
+  // The oldest list of all does not say its own version.
+  const own = group === "" ? {} : { apiVersion: "v1" };
+  return { kind: "APIResourceList", ...own, groupVersion: formatApiVersion(group, version), resources };
 }
 
 function resourceOf(kind: Kind, group: string) {

@@ -4,7 +4,7 @@ import type { AnyFamily, Histogram, MetricOptions, MetricRegistry } from "./metr
 export type MetricFormat = "prometheus" | "openmetrics";
 
 export const METRIC_MEDIA_TYPES: Readonly<Record<MetricFormat, string>> = {
-  prometheus: "text/plain; version=0.0.4; charset=utf-8",
+  prometheus: "text/plain; version=0.0.4; charset=utf-8; escaping=underscores",
   openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
 };
 

@@ -5,6 +5,7 @@ import { badRequest, StatusError } from "../../api/status.ts";
 import { readBody } from "../../http/body.ts";
 import type { Patch } from "../../registry/patch.ts";
 import type { Shown } from "../../registry/shown-patch.ts";
+import { canonicalJson } from "../../schema/canonical-json.ts";
 import { invalidField, renderFieldError } from "../../schema/field-error.ts";
 import { parseJson } from "../../schema/json.ts";
 import type { RequestContext } from "../context.ts";
@@ -85,7 +86,13 @@ export function decodePatched<T extends ApiObject>(
   try {
     // A strategic patch changes what the object holds, whatever it says of its kind.
     if (patch.type !== "strategic") checkIdentity(value, expected);
-    return decodeObject<T>({ value, duplicates }, expected, validation, warnings);
+    const findings: string[] = [];
+    const lenient = validation === "Strict" ? "Warn" : validation;
+    const object = decodeObject<T>({ value, duplicates }, expected, lenient, findings);
+    if (findings.length === 0) return object;
+    // Strangers are told of in the order in which Kubernetes writes what it has patched, or else by name.
+    const written = patch.type === "strategic" ? canonicalJson(value) : show("").text;
+    return decodeObject<T>({ value: JSON.parse(written), duplicates }, expected, validation, warnings);
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
     const { text, detail } = show(error.message.replace(/^.* cannot be handled as a \w+: /, ""));

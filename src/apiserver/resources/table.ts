@@ -1,5 +1,6 @@
 /** The server-side tables that `kubectl get` prints: one row an object, cells computed by the kind's columns. */
 
+import { columnTexts } from "../../api/column-texts.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { invalid } from "../../api/status.ts";
 import { notSupported, renderFieldError } from "../../schema/field-error.ts";
@@ -48,13 +49,10 @@ export function table<T extends ApiObject>(
 }
 
 function columnDefinitions<T extends ApiObject>(kind: Kind<T>) {
-  return kind.columns.map(({ name, type, format = "", description = "", priority }) => ({
-    name,
-    type,
-    format,
-    description,
-    priority,
-  }));
+  const texts = kind.custom === true ? undefined : columnTexts[kind.kind];
+  return kind.columns.map(({ name, type, format = "", description = "", priority }) => {
+    return { name, type, format, description: texts?.[name] ?? description, priority };
+  });
 }
 
 function rowText<T extends ApiObject>(kind: Kind<T>, identity: Identity, row: Row<T>, options: TableOptions): string {
