@@ -73,7 +73,8 @@ kubectl: packages ## every kubectl there is types all of its cases; `make test` 
 .PHONY: bench
 bench: packages build $(example) ## figures of this machine: objects, requests, watches, memory, start, pods (ARGS="--only requests")
 	@if [ -z "$(ARGS)" ]; then node --expose-gc src/api/pod.bench.ts && node src/api/schemas.bench.ts && \
-	  node --expose-gc src/cel/cel.bench.ts && node src/registry/apply.bench.ts; fi
+	  node --expose-gc src/cel/cel.bench.ts && node src/registry/apply.bench.ts && \
+	  node src/apiserver/observe/metrics.bench.ts; fi
 	@node src/bench/bench.ts $(ARGS)
 
 .PHONY: recorded-agent

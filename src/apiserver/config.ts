@@ -1,4 +1,6 @@
 /** Everything the API server can be told, as checked values. Flags become this in `options.ts`. */
+import { apiserverGates } from "../flags/gate-tables/apiserver.ts";
+import { FeatureGates } from "../flags/gates.ts";
 import type { TlsOptions } from "../http/tls.ts";
 import type { PodAdmission } from "../registry/pod-admission.ts";
 import type { StorageMediaType } from "../storage/codec.ts";
@@ -269,7 +271,7 @@ export const defaultConfig: ApiServerConfig = {
     profiling: true,
     contentionProfiling: false,
     debugSocket: undefined,
-    features: [],
+    features: new FeatureGates(apiserverGates).list(),
     flags: {},
   },
   gitVersion: "v1.33.0-svc",

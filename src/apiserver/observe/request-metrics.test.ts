@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 import t from "tap";
-import { defaultConfig } from "../config.ts";
 import { lines, type TestServer, testServer } from "../fixture.ts";
 
 const SHARED = process.env.SVC_SHARED ?? new URL("../../../../shared", import.meta.url).pathname;
@@ -70,9 +69,7 @@ t.test("/metrics has the families that Kubernetes calls its main ones, with thei
     t.comment("facts are not here");
     return;
   }
-  const features = [{ name: "WatchList", stage: "BETA" as const, enabled: false }];
-  const observe = { ...defaultConfig.observe, features };
-  await using server = await testServer({ embeddedControllers: ["namespace"], observe });
+  await using server = await testServer({ embeddedControllers: ["namespace"] });
   await server.ask("GET /api/v1/componentstatuses");
   await server.ask("POST /api/v1/namespaces/default/configmaps", { body: { metadata: { name: "a" } } });
   await server.ask("GET /readyz");
