@@ -1,0 +1,204 @@
+import { createHmac, createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
+import { chmodSync, readFileSync, statSync } from "node:fs";
+import t from "tap";
+import type { ApiObject } from "../../api/kind.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { type AccountTokens, accountTokens, type BoundReference, TokenRefusal } from "./authenticator.ts";
+import { type Issued, payloadOf } from "./claims.ts";
+import { tokenIssuer } from "./issuer.ts";
+import { type Algorithm, signJws } from "./jws.ts";
+import { jsonWebKey, ownSigningKey, readSigningKey, readVerificationKeys } from "./keys.ts";
+
+const ISSUER = "https://ids.example.com";
+const pem = (curve: string): string =>
+  generateKeyPairSync("ec", { namedCurve: curve }).privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+const key = readSigningKey("key", pem("prime256v1"));
+const issuer = tokenIssuer(ISSUER, async () => key);
+
+interface World {
+  readonly clock: FakeClock;
+  readonly tokens: AccountTokens;
+  readonly there: Map<string, NonNullable<ApiObject["metadata"]>>;
+  /** Claims of a token for `shop/till`, bound to a pod, with `changes`. */
+  claims(changes?: Partial<Issued>): Issued;
+}
+
+function world(): World {
+  const clock = new FakeClock();
+  const there = new Map([
+    ["ServiceAccount/shop/till", { uid: "1" }],
+    ["Pod/shop/web", { uid: "2" }],
+    ["Node//n1", { uid: "3" }],
+    ["Secret/shop/s", { uid: "4" }],
+  ]);
+  const find = async ({ kind, namespace, name }: BoundReference): Promise<ApiObject | undefined> => {
+    const metadata = there.get(`${kind}/${namespace}/${name}`);
+    return metadata === undefined ? undefined : { metadata };
+  };
+  const tokens = accountTokens({
+    issuers: [ISSUER],
+    audiences: [ISSUER],
+    keys: async () => [key],
+    lookup: true,
+    find,
+    clock,
+  });
+  const now = Math.floor(clock.now() / 1000);
+  const claims = (changes: Partial<Issued> = {}): Issued => ({
+    issuer: ISSUER,
+    id: "t1",
+    audiences: [ISSUER],
+    now,
+    expires: now + 3600,
+    namespace: "shop",
+    account: { name: "till", uid: "1" },
+    pod: { name: "web", uid: "2" },
+    ...changes,
+  });
+  return { clock, tokens, there, claims };
+}
+
+t.test("accountTokens() knows the account and what the token is bound to", async (t) => {
+  const { tokens, claims } = world();
+  const token = await issuer.issue(claims({ node: { name: "n1", uid: "3" }, audiences: ["vault", ISSUER] }));
+  t.same(await tokens(token, [ISSUER, "other"]), {
+    user: {
+      name: "system:serviceaccount:shop:till",
+      uid: "1",
+      groups: ["system:serviceaccounts", "system:serviceaccounts:shop"],
+      extra: {
+        "authentication.kubernetes.io/credential-id": ["JTI=t1"],
+        "authentication.kubernetes.io/node-name": ["n1"],
+        "authentication.kubernetes.io/node-uid": ["3"],
+        "authentication.kubernetes.io/pod-name": ["web"],
+        "authentication.kubernetes.io/pod-uid": ["2"],
+      },
+    },
+    audiences: [ISSUER],
+  });
+  t.equal((await tokens(token, [ISSUER]))?.user, (await tokens(token, ["vault"]))?.user, "one value for one token");
+  const refused = tokens(token, ["else"]);
+  await t.rejects(refused, {
+    message: `token audiences ["vault" "${ISSUER}"] is invalid for the target audiences ["else"]`,
+  });
+});
+
+t.test("accountTokens() refuses a token whose time is not now, give or take a minute", async (t) => {
+  const { clock, tokens, claims } = world();
+  const token = await issuer.issue(claims());
+  const ask = () => tokens(token, [ISSUER]);
+  await clock.advance(3_659_000);
+  t.ok(await ask());
+  await clock.advance(2_000);
+  await t.rejects(ask(), { message: "service account token has expired" });
+  const { now } = claims();
+  const early = await issuer.issue(claims({ now: now + 7200, expires: now + 9000 }));
+  await t.rejects(tokens(early, [ISSUER]), { message: "service account token is not valid yet" });
+});
+
+t.test("accountTokens() refuses a token when what it is bound to is gone, or another", async (t) => {
+  const cases: readonly [string, Partial<Issued>][] = [
+    ["ServiceAccount/shop/till", {}],
+    ["Pod/shop/web", {}],
+    ["Secret/shop/s", { pod: undefined, secret: { name: "s", uid: "4" } }],
+    ["Node//n1", { pod: undefined, node: { name: "n1", uid: "3" } }],
+  ];
+  for (const [name, changes] of cases) {
+    const { clock, tokens, there, claims } = world();
+    const token = await issuer.issue(claims(changes));
+    const ask = () => tokens(token, [ISSUER]);
+    t.ok(await ask(), name);
+    const metadata = there.get(name);
+    there.set(name, { ...metadata, deletionTimestamp: new Date(clock.now()).toISOString() });
+    t.ok(await ask(), `${name}: a minute's grace`);
+    await clock.advance(61_000);
+    await t.rejects(ask(), TokenRefusal, `${name}: leaving`);
+    there.set(name, { uid: "other" });
+    await t.rejects(ask(), { message: /UID \(other\) does not match/ }, name);
+    there.delete(name);
+    await t.rejects(ask(), { message: "service account token has been invalidated" }, name);
+  }
+});
+
+t.test("accountTokens() takes no signature but that of its keys, by the algorithm of the key", async (t) => {
+  const { tokens, claims } = world();
+  const payload = payloadOf(claims());
+  const [head = "", body = "", tail = ""] = (await issuer.issue(claims())).split(".");
+  const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const secret = key.publicKey.export({ type: "spki", format: "pem" });
+  const shared = `${encode({ alg: "HS256" })}.${body}`;
+  const hmac = createHmac("sha256", secret).update(shared).digest("base64url");
+  const stranger = readSigningKey("stranger", pem("prime256v1"));
+  const forged: readonly (readonly [string, string])[] = [
+    ["changed", `${head}.${encode({ ...payload, sub: "system:serviceaccount:shop:admin" })}.${tail}`],
+    ["another key", signJws(payload, stranger)],
+    ["another key that names this one", signJws(payload, { ...stranger, keyId: key.keyId })],
+    ["another algorithm", `${encode({ alg: "RS256", kid: key.keyId })}.${body}.${tail}`],
+  ];
+  for (const [what, token] of forged) await t.rejects(tokens(token, [ISSUER]), TokenRefusal, what);
+  const der = sign("sha256", Buffer.from(`${head}.${body}`), key.privateKey).toString("base64url");
+  await t.rejects(tokens(`${head}.${body}.${der}`, [ISSUER]), TokenRefusal, "a signature in DER");
+  const strange: readonly (readonly [string, string])[] = [
+    ["no signature", `${encode({ alg: "none" })}.${body}.`],
+    ["none at all", `${encode({ alg: "none" })}.${body}.AA`],
+    ["a shared secret", `${shared}.${hmac}`],
+    ["demands", `${encode({ alg: "ES256", crit: ["b64"] })}.${body}.${tail}`],
+    ["another issuer", signJws({ ...payload, iss: "https://else.example.com" }, key)],
+    ["no issuer", signJws({ ...payload, iss: [ISSUER] }, key)],
+    ["two parts", `${head}.${body}`],
+    ["four parts", `${head}.${body}.${tail}.${tail}`],
+    ["no JSON", `${head}.AAAA.${tail}`],
+    ["empty", ""],
+  ];
+  for (const [what, token] of strange) t.equal(await tokens(token, [ISSUER]), undefined, what);
+});
+
+t.test("accountTokens() refuses claims of another form", async (t) => {
+  const { tokens, claims } = world();
+  const payload = payloadOf(claims());
+  const own = payload["kubernetes.io"] as Readonly<Record<string, unknown>>;
+  const bad: readonly Readonly<Record<string, unknown>>[] = [
+    { ...payload, "kubernetes.io": undefined },
+    { ...payload, "kubernetes.io": { ...own, namespace: 1 } },
+    { ...payload, "kubernetes.io": { ...own, pod: "web" } },
+    { ...payload, "kubernetes.io": { ...own, serviceaccount: { uid: "1" } } },
+    { ...payload, sub: "system:serviceaccount:shop:admin" },
+    { ...payload, aud: [1] },
+    { ...payload, exp: "never" },
+  ];
+  for (const claimed of bad) {
+    await t.rejects(tokens(signJws(claimed, key), [ISSUER]), TokenRefusal, JSON.stringify(claimed));
+  }
+  const unnamed = signJws({ ...payload, "kubernetes.io": { ...own, serviceaccount: { name: "till" } } }, key);
+  await t.rejects(tokens(unnamed, [ISSUER]), /does not match claim/, "an account without a uid");
+});
+
+t.test("readVerificationKeys() reads whatever holds a key that can verify", async (t) => {
+  const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const texts: readonly (readonly [string, string, Algorithm])[] = [
+    ["spki", rsa.publicKey.export({ type: "spki", format: "pem" }).toString(), "RS256"],
+    ["pkcs1", rsa.publicKey.export({ type: "pkcs1", format: "pem" }).toString(), "RS256"],
+    ["private", rsa.privateKey.export({ type: "pkcs1", format: "pem" }).toString(), "RS256"],
+    ["P-384", pem("secp384r1"), "ES384"],
+  ];
+  for (const [what, text, algorithm] of texts) t.equal(readVerificationKeys("f", text)[0]?.algorithm, algorithm, what);
+  t.equal(readVerificationKeys("f", texts.map(([, text]) => text).join("\n")).length, 4);
+  const other = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  for (const text of ["", "x", other, pem("secp256k1")]) {
+    t.throws(() => readVerificationKeys("/keys/f", text), {
+      message: /^Cannot use \/keys\/f: it holds no RSA or ECDSA key/,
+    });
+  }
+  const [first] = readVerificationKeys("f", texts[0]?.[1] ?? "");
+  t.match(first && jsonWebKey(first), { use: "sig", kty: "RSA", alg: "RS256", kid: /^[\w-]{43}$/, e: "AQAB" });
+});
+
+t.test("ownSigningKey() makes a key once, for its owner alone", async (t) => {
+  const path = `${t.testdir()}/state/sa.key`;
+  const made = await ownSigningKey(path);
+  t.equal(statSync(path).mode & 0o777, 0o600);
+  chmodSync(path, 0o644);
+  t.equal((await ownSigningKey(path)).keyId, made.keyId);
+  t.equal(statSync(path).mode & 0o777, 0o600, "closed again");
+  t.equal(createPrivateKey(readFileSync(path)).asymmetricKeyType, "rsa");
+});
