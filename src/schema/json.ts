@@ -5,7 +5,7 @@ import { depthMax } from "./decode-walk.ts";
 import { htmlSafe } from "./html-safe.ts";
 import { type Scan, scanJson, tooDeep } from "./json-scan.ts";
 import { type Member, membersOf } from "./members.ts";
-import { hasNoMembers } from "./plain.ts";
+import { hasNoMembers, sortedNames } from "./plain.ts";
 import type { ListSchema, MapSchema, ObjectSchema, Schema } from "./schema.ts";
 import { textOfSet } from "./shared-sets.ts";
 import { type VisitMembers, type Visitor, visitMembers } from "./visit-members.ts";
@@ -225,15 +225,6 @@ function mapWriter(schema: MapSchema): Writer {
     }
     return `${text}}`;
   };
-}
-
-/** Mostly they are in order already. */
-function sortedNames(members: object): readonly string[] {
-  const names = Object.keys(members);
-  for (let place = 1; place < names.length; place++) {
-    if (names[place - 1]! > names[place]!) return names.sort();
-  }
-  return names;
 }
 
 /** The members of an object as far as they are written. */

@@ -16,3 +16,12 @@ export function hasNoMembers(value: object): boolean {
   for (const _ in value) return false;
   return true;
 }
+
+/** By their UTF-16 units. Mostly they are in order already. */
+export function sortedNames(members: object): readonly string[] {
+  const names = Object.keys(members);
+  for (let place = 1; place < names.length; place++) {
+    if (names[place - 1]! > names[place]!) return names.sort();
+  }
+  return names;
+}

@@ -7,7 +7,7 @@ import { Buffer } from "node:buffer";
 import { isEmpty, zeroOf } from "./decode.ts";
 import { depthMax } from "./decode-walk.ts";
 import { eitherMessageOf, fromEitherMessage, toEitherMessage } from "./either.ts";
-import { setMember } from "./plain.ts";
+import { setMember, sortedNames } from "./plain.ts";
 import { specialDecoder, specialEncoder } from "./protobuf-special.ts";
 import { type Field, type Infer, type ListSchema, type ObjectSchema, type Schema, schemaOf } from "./schema.ts";
 import { type VisitMembers, type Visitor, visitMembers } from "./visit-members.ts";
@@ -171,7 +171,9 @@ function mapEncoder(number: number, values: Schema): MessageEncoder {
   const valueTag = tagOf(2, wireTypeOf(values));
   return (writer, value) => {
     const map = value as Readonly<Record<string, never>>;
-    for (const member of Object.keys(map).sort().reverse()) {
+    const names = sortedNames(map);
+    for (let place = names.length - 1; place >= 0; place--) {
+      const member = names[place]!;
       const each = map[member];
       if (each === undefined) continue;
       const before = writer.length;
