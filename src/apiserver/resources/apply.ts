@@ -3,6 +3,7 @@ import type { Part } from "../../api/kind.ts";
 import { badRequest } from "../../api/status.ts";
 import { readBody } from "../../http/body.ts";
 import { type ApplyOptions, apply, type Configuration } from "../../registry/apply.ts";
+import { CborError, decodeCbor } from "../../schema/cbor.ts";
 import { parseJson } from "../../schema/json.ts";
 import { isPlainObject } from "../../schema/plain.ts";
 import { parseYaml, repeatedKeys } from "../../schema/yaml.ts";
@@ -14,6 +15,7 @@ import { writtenResponse } from "./respond.ts";
 import { answeringOf, type ResourceHandler, scopeOf } from "./target.ts";
 
 export const APPLY_TYPE = "application/apply-patch+yaml";
+export const APPLY_CBOR_TYPE = "application/apply-patch+cbor";
 
 export function applyObject(part?: Part): ResourceHandler {
   return async (target, context, params) => {
@@ -36,7 +38,9 @@ interface SentApply {
 /** What all applies share: who wants what, and how strictly it is read. */
 export async function readApply(context: RequestContext): Promise<SentApply> {
   const { dryRun, force, fieldManager, fieldValidation } = applyQuery(context.info.query);
-  const { value, duplicates } = readConfiguration(await readBody(context.request, BODY_BYTES_MAX));
+  const bytes = await readBody(context.request, BODY_BYTES_MAX);
+  const isCbor = context.request.headers["content-type"]?.startsWith(APPLY_CBOR_TYPE) === true;
+  const { value, duplicates } = isCbor ? fromCbor(bytes) : readConfiguration(bytes);
   const warn = (texts: readonly string[]): void => {
     context.warnings.push(...texts);
   };
@@ -52,6 +56,18 @@ interface Read {
 }
 
 const OPENING_BRACE = 0x7b;
+
+function fromCbor(bytes: Buffer): Read {
+  let value: unknown;
+  try {
+    value = decodeCbor(bytes);
+  } catch (error) {
+    if (!(error instanceof CborError)) throw error;
+    throw badRequest(`error decoding CBOR: ${error.message}`);
+  }
+  if (!isPlainObject(value)) throw badRequest("error decoding CBOR: it holds no map");
+  return { value, duplicates: [] };
+}
 
 function readConfiguration(bytes: Buffer): Read {
   if (bytes[0] === OPENING_BRACE) {

@@ -6,6 +6,7 @@ import { watch } from "../../registry/watch.ts";
 import type { RequestContext } from "../context.ts";
 import { isTrue } from "../request-info.ts";
 import { listQuery, type WatchOptions, watchQuery } from "./query.ts";
+import type { Format } from "./representation.ts";
 import { listResponse, objectResponse } from "./respond.ts";
 import { answeringOf, type ResourceHandler, type ResourceSettings, scopeOf } from "./target.ts";
 import { watchStream, watchValues } from "./watch-stream.ts";
@@ -24,6 +25,12 @@ export const listObjects: ResourceHandler = async (target, context, params) => {
   return listResponse(target.kind, page, answering);
 };
 
+/** What streams are called where it is not as objects are. */
+const STREAM_TYPES: Partial<Record<Format, (mediaType: string) => string>> = {
+  protobuf: (mediaType) => `${mediaType};stream=watch`,
+  cbor: () => "application/cbor-seq",
+};
+
 const watchObjects: ResourceHandler = async (target, context, params) => {
   const { settings, kind, registry } = target;
   const options = watchQuery(context.info.query, settings.watchList);
@@ -36,7 +43,7 @@ const watchObjects: ResourceHandler = async (target, context, params) => {
     const frames = () => limit.around(watchStream(kind, events, answering, settings.clock));
     return {
       status: 200,
-      headers: { "content-type": format === "protobuf" ? `${mediaType};stream=watch` : mediaType },
+      headers: { "content-type": STREAM_TYPES[format]?.(mediaType) ?? mediaType },
       body: valueStream(frames, () => limit.around(watchValues(events))),
     };
   } catch (error) {

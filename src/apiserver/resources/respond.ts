@@ -8,6 +8,7 @@ import { parseJson } from "../../schema/json.ts";
 import { encodeYaml } from "../../schema/yaml.ts";
 import { otherForm } from "../status-response.ts";
 import { internalType } from "./body-identity.ts";
+import { cborList, cborObject, cborOf } from "./cbor.ts";
 import { encodeObject, headOf, type Identity } from "./identity.ts";
 import { joined } from "./pieces.ts";
 import { type ListMetadata, protobufList, protobufMetadata, protobufMetadataList, protobufObject } from "./protobuf.ts";
@@ -56,6 +57,9 @@ export function objectResponse<T extends ApiObject>(
   }
   if (representation.format === "protobuf") {
     return bytes(status, representation.mediaType, protobufObject(representation.magic, identity, kind, row.object));
+  }
+  if (representation.format === "cbor") {
+    return bytes(status, representation.mediaType, cborObject(kind, identity, row.object));
   }
   return encoded(status, representation, [headOf(identity), row.bytes.subarray(1), NEWLINE]);
 }
@@ -107,6 +111,11 @@ export function listResponse<T extends ApiObject>(
     const body = protobufList(representation.magic, identity, kind, metadata, objects);
     return bytes(200, representation.mediaType, body);
   }
+  if (representation.format === "cbor") {
+    const objects = page.items.map(({ object }) => object);
+    const body = cborList(kind, identity, answering.identity, metadata, objects);
+    return bytes(200, representation.mediaType, body);
+  }
   // Lists of custom resources say even that there is no more, and what each item is.
   const told = kind.custom === true ? { continue: "", ...metadata } : metadata;
   const pieces: Uint8Array[] = [headOf(identity), Buffer.from(`"metadata":${JSON.stringify(told)},"items":[`)];
@@ -125,6 +134,9 @@ function tableOptions(answering: Answering): TableOptions {
 
 /** From pieces of JSON to the body; people who want it indented, or in YAML, get it made for them. */
 function encoded(status: number, representation: Representation, pieces: readonly Uint8Array[]): HttpResponse {
+  if (representation.format === "cbor") {
+    return bytes(status, representation.mediaType, cborOf(Buffer.concat(pieces)));
+  }
   if (representation.format === "yaml") {
     const value = parseJson(Buffer.concat(pieces)).value;
     return bytes(status, representation.mediaType, Buffer.from(encodeYaml(value)));

@@ -9,7 +9,7 @@ import { canonicalJson } from "../../schema/canonical-json.ts";
 import { invalidField, renderFieldError } from "../../schema/field-error.ts";
 import { parseJson } from "../../schema/json.ts";
 import type { RequestContext } from "../context.ts";
-import { APPLY_TYPE } from "./apply.ts";
+import { APPLY_CBOR_TYPE, APPLY_TYPE } from "./apply.ts";
 import { BODY_BYTES_MAX, checkIdentity, decodeObject, type Expected, goSyntax } from "./body.ts";
 import type { FieldValidation } from "./query.ts";
 
@@ -44,11 +44,11 @@ export async function readPatch(context: RequestContext, type: Patch["type"]): P
   return { patch: { type, value }, duplicates };
 }
 
-export function patchType(header = ""): Patch["type"] | "apply" {
+export function patchType(header = "", cbor = false): Patch["type"] | "apply" {
   // To the letter: parameters are not looked at, but capitals are.
   const type = header.split(";", 1)[0]?.trim() ?? "";
   if (Object.hasOwn(PATCH_TYPES, type)) return PATCH_TYPES[type as keyof typeof PATCH_TYPES];
-  if (type === APPLY_TYPE) return "apply";
+  if (type === APPLY_TYPE || (cbor && type === APPLY_CBOR_TYPE)) return "apply";
   throw new StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", { details: {} });
 }
 

@@ -46,7 +46,7 @@ export function updateViewed(view: View): ResourceHandler {
 
 export function patchViewed(view: View): ResourceHandler {
   return async (target, context, params) => {
-    const type = patchType(context.request.headers["content-type"]);
+    const type = patchType(context.request.headers["content-type"], target.settings.cbor);
     if (type === "apply") return await applyViewed(view)(target, context, params);
     const { dryRun, fieldManager, fieldValidation } = writeQuery("PatchOptions", context.info.query);
     const shown = shownBy(target, view);

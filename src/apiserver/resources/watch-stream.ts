@@ -3,6 +3,7 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { CacheEvent } from "../../storage/watch/cache.ts";
 import { statusOf } from "../stages/failures.ts";
+import { cborEvent, cborOf } from "./cbor.ts";
 import { headOf } from "./identity.ts";
 import { protobufFrame, protobufMetadata, protobufObject, protobufStatus } from "./protobuf.ts";
 import type { Answering } from "./respond.ts";
@@ -11,6 +12,7 @@ import { partialMetadata, table } from "./table.ts";
 type BookmarkEvent = Extract<CacheEvent<never>, { readonly type: "BOOKMARK" }>;
 type ObjectEvent<T> = Exclude<CacheEvent<T>, { readonly type: "BOOKMARK" }>;
 
+const OPENING_BRACE = 0x7b;
 const FRAME_END = Buffer.from("}\n");
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 
@@ -25,9 +27,11 @@ export async function* watchStream<T extends ApiObject>(
 ): AsyncGenerator<Uint8Array> {
   const framing = new Framing(kind, answering, clock);
   try {
-    for await (const event of events) yield event.type === "BOOKMARK" ? framing.bookmark(event) : framing.change(event);
+    for await (const event of events) {
+      yield framing.encoded(event.type === "BOOKMARK" ? framing.bookmark(event) : framing.change(event));
+    }
   } catch (error) {
-    yield framing.failure(error);
+    yield framing.encoded(framing.failure(error));
   }
 }
 
@@ -69,6 +73,12 @@ class Framing<T extends ApiObject> {
     this.#clock = clock;
     const { identity, representation } = answering;
     this.#spelling = `${identity.apiVersion} ${representation.format} ${representation.magic}`;
+  }
+
+  /** Frames are made as JSON where CBOR has none of its own. */
+  encoded(frame: Uint8Array): Uint8Array {
+    const isJson = this.#answering.representation.format === "cbor" && frame[0] === OPENING_BRACE;
+    return isJson ? cborOf(frame) : frame;
   }
 
   change(event: ObjectEvent<T>): Uint8Array {
@@ -137,6 +147,7 @@ class Framing<T extends ApiObject> {
       const object = protobufObject(representation.magic, identity, this.#kind, event.item.object);
       return protobufFrame(event.type, object);
     }
+    if (representation.format === "cbor") return cborEvent(this.#kind, identity, event.type, event.item.object);
     return jsonFrame(event.type, headOf(identity), event.item.bytes.subarray(1));
   }
 

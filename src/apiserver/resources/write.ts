@@ -59,7 +59,7 @@ export function updateObject(part?: Part): ResourceHandler {
 export function patchObject(part?: Part): ResourceHandler {
   const apply = applyObject(part);
   return async (target, context, params) => {
-    const type = patchType(context.request.headers["content-type"]);
+    const type = patchType(context.request.headers["content-type"], target.settings.cbor);
     if (type === "apply") return await apply(target, context, params);
     const { dryRun, fieldManager, fieldValidation } = writeQuery("PatchOptions", context.info.query);
     const answering = answeringOf(target, context, "object");
