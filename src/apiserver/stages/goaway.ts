@@ -2,8 +2,8 @@ import type { Filter } from "../../http/message.ts";
 import type { RandomSource } from "../../std/random.ts";
 
 /**
- * Ends the HTTP/2 connection of one request in so many, after the answer: clients that hold theirs for weeks come again,
- * and a load balancer spreads them over the servers there are now.
+ * Ends the HTTP/2 connection of one request in so many, after the answer: clients that hold theirs for weeks come
+ * again, and a load balancer spreads them over the servers there are now.
  */
 export function goaway(chance: number, random: RandomSource): Filter {
   if (chance <= 0) return (next) => next;

@@ -4,8 +4,8 @@ import type { Logger } from "../../std/log.ts";
 import { answerHealth, type HealthEndpoint } from "../health.ts";
 
 /**
- * While the server starts, health is all that it answers: nobody may take what has not been read yet for gone. There are
- * no rules yet either by which to tell who may ask, so that who asks hears no more than yes or no.
+ * While the server starts, health is all that it answers: nobody may take what has not been read yet for gone. There
+ * are no rules yet either by which to tell who may ask, so that who asks hears no more than yes or no.
  */
 export function starting(hasStarted: () => boolean, health: readonly HealthEndpoint[], log: Logger): Filter {
   const pages = new Map(health.map((endpoint) => [`/${endpoint.name}`, endpoint]));

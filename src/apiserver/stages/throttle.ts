@@ -2,7 +2,7 @@ import type { Filter, Peer } from "../../http/message.ts";
 import { isStreamed } from "../../http/stream.ts";
 import type { Clock } from "../../std/clock.ts";
 
-/** Holds what a connection's long-running requests (watches, logs) are sent to so many bytes a second together; 0: no limit. */
+/** Holds what a connection's long-running requests (watches, logs) are sent to so many bytes a second; 0: no limit. */
 export function throttle(bytesPerSecond: number, clock: Clock): Filter {
   if (bytesPerSecond <= 0) return (next) => next;
   const connections = new WeakMap<Peer, Allowance>();
