@@ -57,7 +57,8 @@ async function verify(deps: CollectorDeps, node: OwnershipNode, signal: AbortSig
     asked.add(place);
     const owner = await deps.owners.find(reference, dependent.namespace, signal);
     if (owner.state === "present") {
-      deps.graph.observe(owner.kind, owner.metadata);
+      // That it goes is for its watch to tell: by then those have told that were there before.
+      deps.graph.observe(owner.kind, { ...owner.metadata, deletionTimestamp: undefined });
       return;
     }
     if (owner.state === "impossible") isCertain = false;
