@@ -130,8 +130,8 @@ export class H2Connection {
   }
 
   /**
-   * Asks the client to go elsewhere with what comes next. What it has sent before it knows is still answered: the GOAWAY
-   * that names a last stream follows when it has had time to hear of the first.
+   * Asks the client to go elsewhere with what comes next. What it has sent before it knows is still answered: the
+   * GOAWAY that names a last stream follows when it has had time to hear of the first.
    */
   #retire(): void {
     if (this.#retiring || this.session.closed) return;

@@ -1,6 +1,7 @@
 /** HTTP/2 by hand: frames as bytes, for what no client library would send. */
 import { once } from "node:events";
 import { connect, type TLSSocket } from "node:tls";
+import { systemClock } from "../std/clock.ts";
 
 export const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
@@ -98,7 +99,7 @@ export class RawConnection implements AsyncDisposable {
   /** Resolves when `holds`, or the connection has closed, or the time is over; says whether it holds. */
   async until(holds: (connection: this) => boolean, milliseconds = 5000): Promise<boolean> {
     const late = Promise.withResolvers<void>();
-    const timer = setTimeout(late.resolve, milliseconds);
+    const timer = systemClock.timer(milliseconds, late.resolve);
     let over = false;
     void late.promise.then(() => {
       over = true;
@@ -108,7 +109,7 @@ export class RawConnection implements AsyncDisposable {
       this.#changed = change.resolve;
       await Promise.race([change.promise, late.promise]);
     }
-    clearTimeout(timer);
+    timer.cancel();
     return holds(this);
   }
 

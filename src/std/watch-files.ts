@@ -9,8 +9,8 @@ const SETTLE_MS = 100;
 const LOOK_MS = 60_000;
 
 /**
- * Calls `look` soon after something happened in the directories of the files, and once a minute anyway; `look` finds out
- * for itself whether what it reads has changed. (Directories, because a watched file is one inode: when `..data` is
+ * Calls `look` soon after something happened in the directories of the files, and once a minute anyway; `look` finds
+ * out for itself whether what it reads has changed. (Directories, because a watched file is one inode: when `..data` is
  * exchanged beneath it, nothing happens to it.)
  */
 export function watchFiles(files: readonly string[], clock: Clock, look: () => void): Disposable {
