@@ -29,7 +29,7 @@ t.test("servedApis() serves stable versions unless told otherwise", async (t) =>
       .filter((group, at, all) => all.indexOf(group) === at),
     ["apps"],
   );
-  t.same(served({ "api/ga": "false" }), []);
+  t.throws(() => served({ "api/ga": "false" }), /leaves no API to be served/);
   t.same(
     served({ "api/ga": "false", v1: "true" }).filter((name) => !name.startsWith("/v1/")),
     [],

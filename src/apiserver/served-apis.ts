@@ -61,7 +61,9 @@ export function servedApis(config: ApisConfig): ServedApis {
     if (config.runtimeConfigForwardCompatible && asked.has(kind)) return true;
     return config.forwardCompatible && betaKinds.some((beta) => served.has(beta) && isSameResource(beta, kind));
   };
-  return { kinds: all.filter((kind) => served.has(kind) && isThere(kind)), warnings: warningsOf(config) };
+  const kinds = all.filter((kind) => served.has(kind) && isThere(kind));
+  if (kinds.length === 0) throw new Error("Cannot use --runtime-config: it leaves no API to be served");
+  return { kinds, warnings: warningsOf(config) };
 }
 
 interface Entry {
