@@ -7,7 +7,7 @@ import { Residency } from "./residency.ts";
 export interface MemoryLimits {
   /** Of objects as values, estimated. */
   readonly objects: number;
-  /** Of objects as JSON, and of the frames of watches made from it, estimated. */
+  /** Of objects as JSON. A list that takes half of it is still there the next time. */
   readonly encodings: number;
   /** Of changes kept for clients that come back. */
   readonly history: number;
@@ -17,7 +17,7 @@ export interface MemoryLimits {
 
 export const MEMORY_LIMITS: MemoryLimits = {
   objects: 48 * 2 ** 20,
-  encodings: 48 * 2 ** 20,
+  encodings: 96 * 2 ** 20,
   history: 32 * 2 ** 20,
   queues: 32 * 2 ** 20,
 };

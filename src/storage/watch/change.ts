@@ -38,6 +38,8 @@ interface BookmarkEvent {
 export interface Evictable {
   /** Bytes as stored. */
   readonly size: number;
+  /** Of its encodings, as long as these are kept. */
+  readonly encodedSize: number;
   dropObject(): void;
   dropEncodings(): void;
 }
@@ -47,9 +49,8 @@ export function objectCost({ size }: Evictable): number {
   return 1024 + 3 * size;
 }
 
-/** JSON takes about twice the bytes of protobuf, and the frames of a watch as much again. */
-export function encodingCost({ size }: Evictable): number {
-  return 256 + 3 * size;
+export function encodingCost({ encodedSize }: Evictable): number {
+  return 200 + encodedSize;
 }
 
 export interface EncodedOptions<T extends ApiObject> {
@@ -71,6 +72,7 @@ export class Encoded<T extends ApiObject> implements CachedObject<T>, Evictable 
   #object: T | undefined;
   #bytes: Buffer | undefined;
   #added: ObjectEvent<T> | undefined;
+  #encodedSize: number | undefined;
 
   constructor(kind: Kind<T>, key: string, object: T, revision: Revision, stored?: EncodedOptions<T>) {
     this.#kind = kind;
@@ -82,6 +84,12 @@ export class Encoded<T extends ApiObject> implements CachedObject<T>, Evictable 
 
   get size(): number {
     return this.#stored?.item.value.length ?? 0;
+  }
+
+  /** Where it is asked before there is JSON, twice the stored bytes, as JSON mostly has. */
+  get encodedSize(): number {
+    this.#encodedSize ??= this.#bytes?.length ?? 2 * this.size;
+    return this.#encodedSize;
   }
 
   get object(): T {
@@ -142,6 +150,7 @@ export class Encoded<T extends ApiObject> implements CachedObject<T>, Evictable 
   dropEncodings(): void {
     this.#bytes = undefined;
     this.#added = undefined;
+    this.#encodedSize = undefined;
   }
 }
 
