@@ -67,6 +67,7 @@ import { tokenHandler } from "./resources/token.ts";
 import { reviews } from "./reviews.ts";
 import { routing } from "./routing.ts";
 import { servedApis } from "./served-apis.ts";
+import { servedAuthority } from "./served-authority.ts";
 import { type OwnService, SECURE_PORT, startServices } from "./services.ts";
 import { signerCheck } from "./signers.ts";
 import { authentication } from "./stages/authentication.ts";
@@ -295,7 +296,7 @@ export async function assemble(
     if (config.authorizationModes.includes("Node")) {
       feeding = feedNodeGraph(registries.of(podKind), graph, clock, log, stopping.signal);
     }
-    const { clusterCa } = config;
+    const clusterCa = config.clusterCa ?? (await servedAuthority(config.serving, identities.clientCa));
     const { kinds } = apis;
     const queueMetrics = metrics.queues;
     const embedded = { handler: counted, loopbackToken, clock, random, log, clusterCa, kinds, queueMetrics };

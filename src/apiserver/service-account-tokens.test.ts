@@ -45,7 +45,7 @@ t.test("TokenRequest binds to what is there and belongs to the account", async (
     status: 409,
     json: {
       message:
-        /^Operation cannot be fulfilled on Pod "web": the UID in the bound object reference \(else\) does not match the UID in record/,
+        /^Operation cannot be fulfilled on Pod "web": the UID in the bound object reference \(else\) does not match/,
     },
   });
   t.match(await ask({ ...pod, name: "other" }), {

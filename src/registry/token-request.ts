@@ -123,7 +123,8 @@ async function boundTo(
   const found = await boundObject(registries, scope, account, kind, name);
   const actual = Object.values(found)[0]?.uid ?? "";
   if (uid === "" || uid === actual) return found;
-  const why = `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`;
+  const differs = `the UID in the bound object reference (${uid}) does not match the UID in record`;
+  const why = `${differs}. The object might have been deleted and then recreated`;
   throw conflict({ group, resource: kind, name }, why);
 }
 

@@ -1,4 +1,4 @@
-/** The flow schemas and priority levels that a server makes where they are missing, by name; operators may change them. */
+/** Flow schemas and priority levels that servers make where they are missing, by name. Operators may change them. */
 import type { FlowSchemaSpec, PolicyRulesWithSubjects, ResourcePolicyRule, Subject } from "./flow-schema.ts";
 import { everything, everythingBy } from "./mandatory.ts";
 import type { PriorityLevelConfigurationSpec } from "./priority-level-configuration.ts";
