@@ -1,5 +1,7 @@
 import t from "tap";
 import { FakeClock } from "./fake-clock.ts";
+import { MetricRegistry } from "./metrics.ts";
+import { queueMetrics } from "./queue-metrics.ts";
 import { seededRandom } from "./random.ts";
 import { WorkQueue, type WorkQueueOptions } from "./work-queue.ts";
 
@@ -128,4 +130,35 @@ t.test("WorkQueue disposal aborts running work and takes no more", async (t) => 
   t.same(gate.started, ["a", "b"]);
   t.same(errors, []);
   t.equal(queue.size, 0);
+});
+
+t.test("WorkQueue tells how many keys wait, how long, and how often they are tried again", async (t) => {
+  const clock = new FakeClock();
+  const metrics = queueMetrics(new MetricRegistry())("q");
+  let fails = true;
+  await using queue = new WorkQueue({
+    clock,
+    random: seededRandom(1),
+    concurrency: 1,
+    backoff: { initialMs: 1000, maxMs: 1000, jitter: 0 },
+    metrics,
+    work: async () => {
+      await clock.sleep(200);
+      if (fails) throw new Error("not yet");
+    },
+    onError: () => {
+      fails = false;
+    },
+  });
+  queue.add("a");
+  queue.add("b");
+  queue.add("b");
+  t.equal(metrics.depth.value, 1, "one of them is worked on");
+  await clock.advance(200);
+  t.equal(metrics.retries.value, 1);
+  await clock.advance(2000);
+  t.equal(metrics.depth.value, 0);
+  t.equal(metrics.adds.value, 3, "a once more");
+  t.equal(Number(metrics.worked.sum.toFixed(3)), 0.6);
+  t.equal(Number(metrics.waited.sum.toFixed(3)), 0.2, "b waited for a");
 });

@@ -1,4 +1,4 @@
-/** Run by `make bench`: one JSON line for each thing that is measured of every request, with what measuring it costs. */
+/** Run by `make bench`: one JSON line for each thing that is measured of every request, with what that costs. */
 import { builtinScheme } from "../../api/builtin.ts";
 import type { Authenticator, Authorizer } from "../../auth/user.ts";
 import { makeRequest } from "../../http/request.ts";
