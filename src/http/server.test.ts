@@ -417,6 +417,29 @@ t.test("listen() shows each client the certificate for the name or the address t
   t.match(await ask(session(t, listener.port), { ":path": "/echo" }), { status: 200 });
 });
 
+t.test(
+  "listen() talks old versions of TLS to those who have no other, where it is told to, and only then",
+  async (t) => {
+    const talks = async (
+      minVersion: "TLSv1" | "TLSv1.1" | undefined,
+      version: "TLSv1" | "TLSv1.1",
+    ): Promise<boolean> => {
+      const { listener } = await serve(t, { tls: { ...tls, minVersion } });
+      const old = { minVersion: "TLSv1", maxVersion: version, ciphers: "DEFAULT@SECLEVEL=0" } as const;
+      const socket = connectTls({ host: "127.0.0.1", port: listener.port, rejectUnauthorized: false, ...old });
+      const talked = await once(socket, "secureConnect").then(
+        () => true,
+        () => false,
+      );
+      socket.destroy();
+      return talked;
+    };
+    t.same(await Promise.all([talks("TLSv1", "TLSv1"), talks("TLSv1", "TLSv1.1")]), [true, true]);
+    t.same(await Promise.all([talks("TLSv1.1", "TLSv1"), talks("TLSv1.1", "TLSv1.1")]), [false, true]);
+    t.same(await Promise.all([talks(undefined, "TLSv1"), talks(undefined, "TLSv1.1")]), [false, false]);
+  },
+);
+
 t.test("listen() ends the connection after an answer that says so, once its requests are answered", async (t) => {
   const { listener } = await serve(t);
   const client = session(t, listener.port);

@@ -1,7 +1,7 @@
 /** Options of TLS, and what a connection tells of its client. */
 import { constants } from "node:crypto";
 import type { Socket } from "node:net";
-import type { DetailedPeerCertificate, PeerCertificate, TLSSocket } from "node:tls";
+import { DEFAULT_CIPHERS, type DetailedPeerCertificate, type PeerCertificate, type TLSSocket } from "node:tls";
 import type { Peer } from "./message.ts";
 
 /** A certificate (leaf first, then intermediates) and its key, both PEM text. */
@@ -35,17 +35,24 @@ export interface TlsOptions extends TlsCertificates {
 
 /** For `createServer`, `setSecureContext` and `createSecureContext`. */
 export function secureOptions(tls: TlsOptions, { cert, key }: TlsPair = tls) {
+  const ciphers = ciphersOf(tls);
   return {
     cert,
     key,
     minVersion: tls.minVersion ?? ("TLSv1.2" as const),
     ...(tls.ca === undefined ? {} : { ca: tls.ca }),
-    ...(tls.ciphers === undefined ? {} : { ciphers: tls.ciphers }),
+    ...(ciphers === undefined ? {} : { ciphers }),
     requestCert: tls.requestCert === true,
     rejectUnauthorized: false,
     // A resumed session knows the client's leaf certificate but not its intermediates: without tickets there is none.
     ...(tls.requestCert === true ? { secureOptions: constants.SSL_OP_NO_TICKET } : {}),
   };
+}
+
+/** OpenSSL talks the oldest versions only where its least level of security is asked for. */
+function ciphersOf({ ciphers, minVersion }: TlsOptions): string | undefined {
+  if (minVersion !== "TLSv1" && minVersion !== "TLSv1.1") return ciphers;
+  return `${ciphers ?? DEFAULT_CIPHERS}:@SECLEVEL=0`;
 }
 
 export function plainPeer(socket: Socket): Peer {
