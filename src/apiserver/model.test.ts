@@ -5,8 +5,8 @@
  *    the acknowledged answers say there is, for each revision.
  * 2. Clients list (whole or in pages) and watch, through selectors, as reflectors do: from the list's revision on; a
  *    watch that ends goes on from what was seen last; 410 means to list again.
- * 3. Meanwhile the store's watch breaks, history is compacted, streams are cut and, over files, the server is stopped and
- *    started again.
+ * 3. Meanwhile the store's watch breaks, history is compacted, streams are cut and, over files, the server is stopped
+ *    and started again.
  * 4. No event may come twice, out of order, or make no sense; in the end each client has what the model has.
  *
  *     SEED=123 node src/apiserver/model.test.ts

@@ -94,8 +94,8 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
   }
 
   /**
-   * Made when first asked for: a kind that nobody reads costs nothing. The server's own parts use it even where clients'
-   * reads are `uncached`.
+   * Made when first asked for: a kind that nobody reads costs nothing. The server's own parts use it even where
+   * clients' reads are `uncached`.
    */
   get cache(): WatchCache<T> {
     if (this.#cache === undefined) {
