@@ -5,6 +5,8 @@ import { makeRequest } from "../http/request.ts";
 import { FakeClock } from "../std/fake-clock.ts";
 import { silentLogger } from "../std/log.ts";
 import { seededRandom } from "../std/random.ts";
+import { createMemoryStore } from "../storage/memory.ts";
+import type { Revision } from "../storage/store.ts";
 import { type ApiServerConfig, defaultConfig } from "./config.ts";
 import { type ApiServerDeps, assemble } from "./server.ts";
 
@@ -28,6 +30,8 @@ export interface Answer {
 export interface TestServer extends AsyncDisposable {
   readonly clock: FakeClock;
   readonly parts: Awaited<ReturnType<typeof assemble>>;
+  /** Lets the store forget its history before a revision. */
+  compact(revision: number): Promise<void>;
   /** `GET /api/v1/pods?limit=1` */
   ask(line: string, asked?: Asked): Promise<Answer>;
   /** The answer as it comes, for what does not end by itself. */
@@ -37,10 +41,12 @@ export interface TestServer extends AsyncDisposable {
 export async function testServer(
   config: Partial<ApiServerConfig> = {},
   more: Partial<ApiServerDeps> = {},
+  address = "192.0.2.1:6443",
 ): Promise<TestServer> {
   const clock = new FakeClock();
-  const deps = { clock, log: silentLogger, random: seededRandom(1), ...more };
-  const parts = await assemble({ ...defaultConfig, ...config }, deps, () => "192.0.2.1:6443");
+  const store = more.store ?? createMemoryStore({ clock });
+  const deps = { clock, log: silentLogger, random: seededRandom(1), ...more, store };
+  const parts = await assemble({ ...defaultConfig, ...config }, deps, () => address);
   parts.readiness.started();
   const tokens = new Map<string, string>();
   const tokenOf = (name: string): string => {
@@ -65,7 +71,8 @@ export async function testServer(
     clock,
     parts,
     open,
-    ask: async (line, asked) => await read(await open(line, asked)),
+    compact: async (revision) => await store.compact(revision as Revision),
+    ask: async (line, asked) => await readAnswer(await open(line, asked)),
     [Symbol.asyncDispose]: () => parts.server[Symbol.asyncDispose](),
   };
 }
@@ -74,7 +81,8 @@ function sentBody(body: unknown): Uint8Array | string {
   return typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
 }
 
-async function read({ status, headers, body }: HttpResponse): Promise<Answer> {
+/** The whole of an answer that ends. */
+export async function readAnswer({ status, headers, body }: HttpResponse): Promise<Answer> {
   const pieces: Uint8Array[] = [];
   if (body instanceof Uint8Array) pieces.push(body);
   else for await (const piece of body) pieces.push(piece);

@@ -1,6 +1,7 @@
 import type { ApiObject } from "../api/kind.ts";
 import { alreadyExists, badRequest, StatusError } from "../api/status.ts";
 import { suffix, uuid } from "../std/random.ts";
+import type { Revision } from "../storage/store.ts";
 import { type Allocate, allocating } from "./allocation.ts";
 import { tracked, type Writer } from "./field-tracking.ts";
 import type { Registry, Scope, WriteOptions } from "./registry.ts";
@@ -59,6 +60,14 @@ async function createAny<T extends ApiObject>(
       if (attempt === GENERATE_ATTEMPTS) throw noNameLeft(error);
     }
   }
+}
+
+/** Clients may watch from the version of what they have made: the cache has to be there before it. */
+async function remembered<T extends ApiObject>(registry: Registry<T>, object: T): Promise<void> {
+  // What is soon forgotten, such as events, is written far more often than read.
+  if (registry.uncached || registry.ttlSeconds(object) !== undefined) return;
+  const { cache } = registry;
+  if (!cache.shows(0 as Revision)) await cache.ready();
 }
 
 /** Whoever waits for an object to be gone is told that it is on its way. */
@@ -130,5 +139,6 @@ async function store<T extends ApiObject>(
     if ((await registry.peek(scope, key)) !== undefined) throw alreadyExists(subject);
     return object;
   }
+  await remembered(registry, object);
   return await registry.objects.create(key, object, { subject, ttlSeconds: registry.ttlSeconds(object) });
 }

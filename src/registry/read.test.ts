@@ -215,8 +215,11 @@ t.test("watch() from a version replays the past; objects enter and leave a selec
 t.test("watch() fails with 410 for a version that is too old, and ends with its signal", async (t) => {
   await using f = fixture();
   const registry = await maps(f, "a", "b");
-  await registry.cache.ready();
-  const old = await watch(registry, f.scope(), { resourceVersion: "1" });
+  const made = await watch(registry, f.scope(), { resourceVersion: "1" });
+  t.equal((await take(made, 1)).length, 1, "from the version of the first object that was made here");
+  // Another server over the same store knows nothing of what was before it.
+  await using later = new Registries(f.registries.scheme, f.registries.deps);
+  const old = await watch(later.of(registry.kind), f.scope(), { resourceVersion: "1" });
   t.match(await refusal(take(old, 1)), { code: 410, reason: "Expired" });
   const stop = new AbortController();
   const events = await watch(registry, f.scope("default", stop.signal), { resourceVersion: String(f.store.current()) });

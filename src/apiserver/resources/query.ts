@@ -104,6 +104,9 @@ export function watchQuery(query: URLSearchParams, watchList: boolean): WatchOpt
   const match = query.get("resourceVersionMatch") ?? "";
   const initial = query.get("sendInitialEvents");
   const errors: FieldError[] = [];
+  if (match !== "" && (query.get("continue") ?? "") !== "") {
+    errors.push(forbiddenField("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"));
+  }
   if (initial === null && match !== "") {
     const why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
     errors.push(forbiddenField("resourceVersionMatch", why));

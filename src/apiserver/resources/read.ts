@@ -5,8 +5,9 @@ import type { Scope } from "../../registry/registry.ts";
 import { watch } from "../../registry/watch.ts";
 import type { RequestContext } from "../context.ts";
 import { isTrue } from "../request-info.ts";
+import { formNotAcceptable } from "../status-response.ts";
 import { listQuery, type WatchOptions, watchQuery } from "./query.ts";
-import type { Format } from "./representation.ts";
+import { advertisedTypes, type Format } from "./representation.ts";
 import { listResponse, objectResponse } from "./respond.ts";
 import { answeringOf, type ResourceHandler, type ResourceSettings, scopeOf } from "./target.ts";
 import { watchStream, watchValues } from "./watch-stream.ts";
@@ -35,6 +36,10 @@ const watchObjects: ResourceHandler = async (target, context, params) => {
   const { settings, kind, registry } = target;
   const options = watchQuery(context.info.query, settings.watchList);
   const answering = answeringOf(target, context, "watch");
+  // The bookmark at their end has no place in a table.
+  if (options.sendInitialEvents && answering.representation.as === "table") {
+    throw formNotAcceptable(advertisedTypes(settings.cbor));
+  }
   const limit = new WatchLimit(context, settings, options);
   const scope: Scope = { ...scopeOf(target, context, params), signal: limit.signal };
   try {

@@ -41,10 +41,15 @@ export interface Choice {
   readonly cbor: boolean;
 }
 
+/** What answers to requests in vain name. */
+export function advertisedTypes(cbor: boolean): readonly string[] {
+  return (cbor ? [...ADVERTISED, CBOR_OFFER] : ADVERTISED).map(({ mediaType }) => mediaType);
+}
+
 /** Throws a 406 when the client takes nothing that can be given. */
 export function representationOf(context: RequestContext, { shape, custom, cbor }: Choice): Representation {
   const { accept } = context.request.headers;
-  const advertised = (cbor ? [...ADVERTISED, CBOR_OFFER] : ADVERTISED).map(({ mediaType }) => mediaType);
+  const advertised = advertisedTypes(cbor);
   // A stream of YAML documents is nothing clients ask for.
   const offers = [JSON_OFFER, ...(shape === "watch" ? [] : [YAML_OFFER]), PROTOBUF_OFFER, SVC_OFFER].concat(
     cbor ? [CBOR_OFFER] : [],

@@ -15,6 +15,7 @@ type ObjectEvent<T> = Exclude<CacheEvent<T>, { readonly type: "BOOKMARK" }>;
 const OPENING_BRACE = 0x7b;
 const FRAME_END = Buffer.from("}\n");
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
+const LIST_BLUEPRINT = "kubernetes.io/initial-events-list-blueprint";
 
 /** Frames of plain JSON and protobuf by event, then by spelling. */
 const frames = new WeakMap<object, Map<string, Buffer>>();
@@ -55,8 +56,9 @@ export async function* watchValues<T extends ApiObject>(
   }
 }
 
-function bookmarkMetadata({ revision, initialEventsEnd }: BookmarkEvent) {
-  const annotations = initialEventsEnd ? { annotations: { [INITIAL_EVENTS_END]: "true" } } : {};
+/** `more` annotations stand where the initial events end. */
+function bookmarkMetadata({ revision, initialEventsEnd }: BookmarkEvent, more?: Readonly<Record<string, string>>) {
+  const annotations = initialEventsEnd ? { annotations: { ...more, [INITIAL_EVENTS_END]: "true" } } : {};
   return { resourceVersion: String(revision), ...annotations };
 }
 
@@ -106,7 +108,7 @@ class Framing<T extends ApiObject> {
 
   bookmark(event: BookmarkEvent): Uint8Array {
     const { identity, representation } = this.#answering;
-    const metadata = bookmarkMetadata(event);
+    const metadata = bookmarkMetadata(event, event.initialEventsEnd ? this.#blueprint() : undefined);
     if (representation.format === "protobuf" && representation.as === "metadata") {
       return protobufFrame(
         "BOOKMARK",
@@ -129,6 +131,17 @@ class Framing<T extends ApiObject> {
         : identity;
     const object = { ...as, metadata: { ...metadata, creationTimestamp: null } };
     return jsonFrame("BOOKMARK", Buffer.from(JSON.stringify(object)));
+  }
+
+  /** An empty list, into which clients put what they have seen. */
+  #blueprint(): Readonly<Record<string, string>> {
+    const { identity, representation } = this.#answering;
+    const list =
+      representation.as === "metadata"
+        ? { kind: "PartialObjectMetadataList", apiVersion: representation.metaVersion }
+        : { kind: this.#kind.listKind, apiVersion: identity.apiVersion };
+    const blueprint = `${JSON.stringify({ ...list, metadata: {}, items: null })}\n`;
+    return { [LIST_BLUEPRINT]: Buffer.from(blueprint).toString("base64") };
   }
 
   /** The last frame of a watch that cannot go on. */
