@@ -117,7 +117,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     return { items: this.#objects.prefixed(prefix), revision: this.revision() };
   }
 
-  /** What was there at a revision of a while ago, in key order; undefined when the history does not reach back there. */
+  /** What was there at an earlier revision, in key order; undefined when the history does not reach back there. */
   listAt(prefix: string, revision: Revision): readonly CachedObject<T>[] | undefined {
     if (!this.shows(revision) || revision < this.#history.start) return undefined;
     const items = this.#objects.prefixed(prefix);
