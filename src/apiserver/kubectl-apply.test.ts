@@ -68,7 +68,7 @@ const cases: readonly Said[] = [
   ["scale deployment web --replicas=5", /deployment\.apps\/web scaled/],
   [
     "apply --server-side -f DIR/web-scaled.yaml",
-    /conflict with "kubectl" with subresource "scale" using apps\/v1: \.spec\.replicas/,
+    /conflict with "kubectl[.\d]*" with subresource "scale" using apps\/v1: \.spec\.replicas/,
   ],
   ["1.27: apply --server-side -f DIR/web-free.yaml", /serverside-applied/],
   ["1.27: get deployment web -o jsonpath={.spec.replicas}:{.spec.revisionHistoryLimit}", /^5:3$/],

@@ -168,19 +168,26 @@ export class KubectlSession implements AsyncDisposable {
 export class Following implements Disposable {
   readonly child: ChildProcess;
   readonly ended: Promise<number | null>;
-  text = "";
+  #out = "";
+  #err = "";
 
   constructor(child: ChildProcess) {
     this.child = child;
-    for (const stream of [child.stdout, child.stderr]) {
-      stream?.setEncoding("utf8").on("data", (chunk: string) => {
-        this.text += chunk;
-      });
-    }
+    child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
+      this.#out += chunk;
+    });
+    child.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
+      this.#err += chunk;
+    });
     const { promise, resolve, reject } = Promise.withResolvers<number | null>();
     this.ended = promise;
     promise.catch(() => {});
     child.on("error", reject).on("close", resolve);
+  }
+
+  /** What it said: its answer, then what else it has to say. */
+  get text(): string {
+    return this.#out + this.#err;
   }
 
   /** Resolves with all it said, once that matches or it is too late. */

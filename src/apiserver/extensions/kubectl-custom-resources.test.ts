@@ -37,9 +37,6 @@ const files = {
   "unsolved.yaml": certificate("dnsNames: [a]\n  solvers: [{selector: {}}]"),
 };
 
-// What `edit` calls.
-process.env.KUBE_EDITOR = "sed -i s/sweep:1/sweep:2/";
-
 const cases: readonly Said[] = [
   ["apply -f DIR/crontabs.yaml", /crontabs\.stable\.example\.com created/],
   ["wait --for=condition=established --timeout=10s crd/crontabs.stable.example.com", /condition met/],
@@ -65,7 +62,7 @@ const cases: readonly Said[] = [
   ["apply -f DIR/night-later.yaml", /night configured/],
   ["apply view-last-applied ct night", /0 4 \* \* \*/],
   ["diff -f DIR/night.yaml", /- {2}cronSpec: 0 4.*\n\+ {2}cronSpec: 0 3/],
-  ["edit ct night", /night edited/],
+  ["edit ct night", /night edited/, { editor: "s/sweep:1/sweep:2/" }],
   ["get ct night -o jsonpath={.spec.image}:{.metadata.generation}", /^sweep:2:3$/],
   ["scale --replicas=3 ct night", /night scaled/],
   ["scale --replicas=9 --current-replicas=4 ct night", /Expected replicas to be 4, was 3/],
