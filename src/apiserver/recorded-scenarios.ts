@@ -428,7 +428,9 @@ function ordered(value: unknown): unknown {
     if ((name === "resourceRules" || name === "nonResourceRules") && Array.isArray(member)) {
       return [name, sortedBy(member, JSON.stringify)] as const;
     }
-    if (name === "causes" && Array.isArray(member)) return [name, sortedBy(member, JSON.stringify)] as const;
+    if (name === "details" && value.code === 409 && isPlainObject(member) && Array.isArray(member.causes)) {
+      return [name, { ...member, causes: sortedBy(member.causes, JSON.stringify) }] as const;
+    }
     if (name === "message" && typeof member === "string" && member.includes("\n")) {
       return [name, member.replace(/ +/g, " ")] as const;
     }
