@@ -37,7 +37,9 @@ metadata:
   labels: {app: db}
   ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: db, uid: UID, controller: true}]
 revision: ${number}
-data: {spec: {template: {$patch: replace, metadata: {labels: {app: db}}, spec: {containers: [{name: c, image: "db:${number}"}]}}}}
+data:
+  spec:
+    template: {$patch: replace, metadata: {labels: {app: db}}, spec: {containers: [{name: c, image: "db:${number}"}]}}
 `;
 
 const db = `apiVersion: apps/v1
@@ -212,7 +214,7 @@ const rights: readonly Said[] = [
   ["get pods --as=eve", /No resources found/],
   [
     "get secrets --as=eve",
-    /Error from server \(Forbidden\): secrets is forbidden: User "eve" cannot list resource "secrets" in API group "" in the namespace "default"/,
+    /secrets is forbidden: User "eve" cannot list resource "secrets" in API group "" in the namespace "default"/,
   ],
   [
     "create role more --verb=get --resource=secrets --as=eve",

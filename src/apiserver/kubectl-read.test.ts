@@ -97,7 +97,7 @@ const discovery: readonly Said[] = [
   ["api-resources --verbs=create,deletecollection -o name", /^(?!(.*\n)*bindings\n)(.*\n)*pods\n/],
   [
     "api-resources -o wide",
-    /pods +po +(v1)? +true +Pod +\[?create[ ,]delete[ ,]deletecollection[ ,]get[ ,]list[ ,]patch[ ,]update[ ,]watch\]? *(all)?\n/,
+    /pods +po +(v1)? +true +Pod +\[?(create|delete|deletecollection|get|list|patch|update|watch|[ ,])+\]? *(all)?\n/,
   ],
   ["api-resources --sort-by=kind --no-headers", /APIService(.*\n)*.*VolumeAttachment\n$/],
   ["1.22: api-resources --categories=all -o name", /^(?!(.*\n)*configmaps\n)(.*\n)*pods\n/],
