@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { HttpResponse } from "../http/message.ts";
 import { isPlainObject } from "../schema/plain.ts";
+import { systemClock } from "../std/clock.ts";
 import { defaultConfig } from "./config.ts";
 import { type Answer, readAnswer, type TestServer, testServer } from "./fixture.ts";
 
@@ -200,7 +201,7 @@ class Player {
     for (; left > 0; left--) {
       await turns(50);
       // Keys are made elsewhere, in time that is nobody's.
-      if (left > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+      if (left > 0) await systemClock.sleep(20);
       if (left > 0) await this.#server.clock.advance(1000);
     }
     return await answer;

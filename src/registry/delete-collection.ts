@@ -9,7 +9,7 @@ const PAGE_ITEMS = 10_000;
 
 /**
  * Removes what a list would show, page by page, as many objects at a time as there are workers
- * (`--delete-collection-workers`). The first failure ends it when the deletions under way have. Resolves with that list.
+ * (`--delete-collection-workers`). The first failure ends it. Resolves with that list.
  */
 export async function removeCollection<T extends ApiObject>(
   registry: Registry<T>,
