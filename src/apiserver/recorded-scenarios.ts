@@ -201,7 +201,7 @@ class Player {
     for (; left > 0; left--) {
       await turns(50);
       // Keys are made elsewhere, in time that is nobody's.
-      if (left > 0) await systemClock.sleep(20);
+      if (left > 0) await systemClock.sleep(100);
       if (left > 0) await this.#server.clock.advance(1000);
     }
     return await answer;
