@@ -183,6 +183,29 @@ t.test("ObjectStore.guaranteedUpdate() trusts a cached state only as long as the
   t.equal((await objects.guaranteedUpdate(key, () => old, { cached })).size, 1, "a change back is a change");
 });
 
+t.test(
+  "ObjectStore.guaranteedUpdate() reads nothing when the cache is right, however it makes its objects",
+  async (t) => {
+    const { store, objects } = setUp();
+    const key = objects.key("default", "web");
+    const created = await objects.create(key, makeWidget({ size: 1 }));
+    class Lazy {
+      readonly revision = store.current();
+      get object(): Widget {
+        return created;
+      }
+    }
+    let reads = 0;
+    const get = store.get.bind(store);
+    store.get = (...asked) => {
+      reads++;
+      return get(...asked);
+    };
+    const next = await objects.guaranteedUpdate(key, (current) => ({ ...current, size: 2 }), { cached: new Lazy() });
+    t.same([next.size, reads], [2, 0]);
+  },
+);
+
 t.test("ObjectStore.delete() answers with the last state at the revision of the deletion", async (t) => {
   const { objects, store } = setUp();
   const key = objects.key("default", "a");

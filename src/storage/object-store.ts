@@ -154,7 +154,7 @@ export class ObjectStore<T extends ApiObject> {
 
   /** Attempts `write` on the cached and then on the stored state, until no other write comes between. */
   async #settle(key: string, options: ObjectUpdateOptions<T>, write: (state: State<T>) => Promise<T>): Promise<T> {
-    let state = options.cached && { ...options.cached, bytes: undefined as Uint8Array | undefined };
+    let state = options.cached && staleState(options.cached);
     for (;;) {
       state ??= this.#state(await this.#store.get(key));
       if (state === undefined) throw notFound(this.#subject(key, options));
@@ -163,7 +163,7 @@ export class ObjectStore<T extends ApiObject> {
         return await write(state);
       } catch (error) {
         // A refusal of a state that may be stale is no answer yet.
-        if (state.bytes === undefined) state = undefined;
+        if (state.bytes === undefined && !(error instanceof TypeError)) state = undefined;
         else if (isCode(error, "conflict")) state = this.#state(error.current);
         else throw error;
       }
@@ -190,6 +190,11 @@ export class ObjectStore<T extends ApiObject> {
   #subject(key: string, options: Pick<ObjectWriteOptions, "subject">): Subject {
     return options.subject ?? { group: this.kind.group, resource: this.kind.plural, name: this.#keys.nameOf(key) };
   }
+}
+
+/** What a cache shows makes its object when it is asked for it, so its members are not copied one by one. */
+function staleState<T>({ object, revision }: Pick<State<T>, "object" | "revision">): State<T> {
+  return { object, revision, bytes: undefined };
 }
 
 /** As Kubernetes' storage words it. */
