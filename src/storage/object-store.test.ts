@@ -188,7 +188,7 @@ t.test(
   async (t) => {
     const { store, objects } = setUp();
     const key = objects.key("default", "web");
-    const created = await objects.create(key, makeWidget({ size: 1 }));
+    const created = await objects.create(key, makeWidget("web", { size: 1 }));
     class Lazy {
       readonly revision = store.current();
       get object(): Widget {

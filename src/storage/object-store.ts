@@ -163,7 +163,7 @@ export class ObjectStore<T extends ApiObject> {
         return await write(state);
       } catch (error) {
         // A refusal of a state that may be stale is no answer yet.
-        if (state.bytes === undefined && !(error instanceof TypeError)) state = undefined;
+        if (state.bytes === undefined) state = undefined;
         else if (isCode(error, "conflict")) state = this.#state(error.current);
         else throw error;
       }
