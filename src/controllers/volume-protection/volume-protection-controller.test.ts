@@ -15,10 +15,11 @@ const DELETED = { namespace: "ns", deletionTimestamp: "2026-01-01T00:00:00Z" };
 /** Which objects lose a finalizer, and what they keep. */
 type Released = Record<string, readonly string[]>;
 
-function serve(objects: Readonly<Record<string, ApiObject[]>>, released: Released): Client {
+function serve(objects: Readonly<Record<string, ApiObject[]>>, released: Released, gone: Promise<Pod>): Client {
   const client: Partial<Client> = {
     list: async (kind: Kind) => ({ items: (objects[kind.plural] ?? []) as never[], resourceVersion: "1" }),
-    watch: (_kind: unknown, _query: unknown, signal: AbortSignal) => silent(signal),
+    watch: (kind: Kind, _query: unknown, signal: AbortSignal) =>
+      (kind.plural === "pods" ? ending(gone) : silent(signal)) as never,
     update: async (_kind: unknown, object: ApiObject) => {
       released[object.metadata?.name ?? ""] = object.metadata?.finalizers ?? [];
       return object as never;
@@ -33,15 +34,20 @@ async function* silent(signal: AbortSignal): AsyncGenerator<ClientWatchEvent<nev
   });
 }
 
+async function* ending(gone: Promise<Pod>): AsyncGenerator<ClientWatchEvent<Pod>> {
+  yield { type: "DELETED", object: await gone };
+}
+
 async function run(
   controller: (deps: ControllerDeps) => Promise<void>,
   objects: Readonly<Record<string, ApiObject[]>>,
-  meanwhile: () => void = () => undefined,
+  meanwhile: () => Pod | undefined = () => undefined,
 ): Promise<Released> {
   const released: Released = {};
   const clock = new FakeClock();
   const stop = new AbortController();
-  const client = serve(objects, released);
+  const gone = Promise.withResolvers<Pod>();
+  const client = serve(objects, released, gone.promise);
   const running = controller({
     client,
     observer: client,
@@ -52,7 +58,8 @@ async function run(
     signal: stop.signal,
   });
   await clock.advance(100);
-  meanwhile();
+  const pod = meanwhile();
+  if (pod !== undefined) gone.resolve(pod);
   await clock.advance(2_000);
   stop.abort();
   await running;
@@ -84,7 +91,7 @@ t.test("runClaimProtection() lets deleted claims go that no pod of a node uses",
     unused: ["example.com/kept"],
   });
   t.match(
-    await run(runClaimProtection, { persistentvolumeclaims, pods }, () => pods.splice(0, 1)),
+    await run(runClaimProtection, { persistentvolumeclaims, pods }, () => pods.splice(0, 1)[0]),
     { used: ["example.com/kept"] },
     "its pod went later",
   );
