@@ -53,8 +53,7 @@ const access: readonly Said[] = [
   ["create namespace shop", /namespaces "shop" already exists/, { code: 1 }],
   ["create namespace Shop", /a lowercase RFC 1123 label must consist of/, { code: 1 }],
   ["create serviceaccount robot -n shop", /serviceaccount\/robot created/],
-  // Nobody gave this server a key to sign with.
-  ["1.24: create token robot -n shop", /the server could not find the requested resource/, { code: 1 }],
+  ["1.24: create token robot -n shop", /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/],
   ["create role reader --verb=get,list --resource=pods,deployments.apps --resource-name=web", /reader created/],
   ["create role stranger --verb=get --resource=unicorns", /the server doesn't have a resource type "unicorns"/],
   [

@@ -73,7 +73,7 @@ export function negotiate<O extends Offer>(
 }
 
 /**
- * Whether one of the clauses of `accept` is an offer, to the letter, or takes anything. Parameters are not looked at. No
+ * Whether one of the clauses of `accept` is an offer, to the letter, or takes anything. Parameters do not count. No
  * header, or an empty one, takes anything.
  */
 export function namesOne(accept: string | undefined, offers: readonly Offer[]): boolean {

@@ -26,7 +26,7 @@ export class Repeated {
 
 export const duplicatesMax = 100;
 
-/** Throws a `SyntaxError` naming line and column, counted from one and in bytes. Bytes that are not UTF-8 become U+FFFD. */
+/** Throws a `SyntaxError` naming line and column, from one and in bytes. Bytes that are not UTF-8 become U+FFFD. */
 export function scanJson(bytes: Buffer, depthMax: number): Scan {
   // A character a byte: errors name bytes, as Go does.
   const text = bytes.toString("latin1");

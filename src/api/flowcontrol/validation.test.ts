@@ -4,6 +4,7 @@ import { validateFlowSchema } from "./flow-schema-validation.ts";
 import { mandatoryFlowSchemas, mandatoryPriorityLevels } from "./mandatory.ts";
 import type { QueuingConfiguration } from "./priority-level-configuration.ts";
 import { validatePriorityLevel } from "./priority-level-validation.ts";
+import { suggestedFlowSchemas, suggestedPriorityLevels } from "./suggested.ts";
 
 function urls(...nonResourceURLs: readonly string[]): FlowSchemaSpec {
   const subjects = [{ kind: "User", user: { name: "u" } }];
@@ -41,6 +42,17 @@ t.test("validateFlowSchema() keeps the mandatory ones as they are", async (t) =>
   t.same(faults({ ...urls("/"), matchingPrecedence: 1 }), [
     "only the schema named 'exempt' may have matchingPrecedence 1",
   ]);
+});
+
+t.test("the flow schemas and priority levels that servers make are valid", async (t) => {
+  for (const [name, spec] of Object.entries(suggestedFlowSchemas)) t.same(faults(spec, name), [], name);
+  for (const [name, spec] of Object.entries({ ...mandatoryPriorityLevels, ...suggestedPriorityLevels })) {
+    t.same(validatePriorityLevel({ metadata: { name }, spec }), [], name);
+  }
+  const levels = new Set(Object.keys({ ...mandatoryPriorityLevels, ...suggestedPriorityLevels }));
+  for (const [name, spec] of Object.entries(suggestedFlowSchemas)) {
+    t.ok(levels.has(spec.priorityLevelConfiguration.name), `${name} has its level`);
+  }
 });
 
 t.test("validatePriorityLevel() wants hands that one hash can deal", async (t) => {

@@ -1,4 +1,4 @@
-/** Where two records of the same pod differ, in lines for people. Times and what differs from run to run is left out. */
+/** Where two records of the same pod differ, in lines for people. Times, and what is another each time, is left out. */
 import type { ContainerJson, EventJson, PodRecord, PodStatusJson, RunLog, StateJson } from "./cases.ts";
 import { containersOf } from "./conditions.ts";
 

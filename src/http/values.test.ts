@@ -1,0 +1,45 @@
+import t from "tap";
+import { valueStream, valuesOf, wrapped } from "./values.ts";
+
+async function* each<T>(...items: readonly T[]): AsyncGenerator<T> {
+  yield* items;
+}
+
+async function all<T>(stream: AsyncIterable<T> | undefined): Promise<readonly T[]> {
+  const items: T[] = [];
+  for await (const item of stream ?? []) items.push(item);
+  return items;
+}
+
+const bytes = (text: string): Uint8Array => Buffer.from(text);
+
+t.test("valueStream() is read as bytes over a connection, and as values by who knows of them", async (t) => {
+  const stream = (): AsyncIterable<Uint8Array> =>
+    valueStream(
+      () => each(bytes("1")),
+      () => each(1, 2),
+    );
+  t.strictSame(await all(stream()), [bytes("1")]);
+  t.strictSame(await all(valuesOf(stream())), [1, 2]);
+  t.equal(valuesOf(each(bytes("1"))), undefined);
+  t.equal(valuesOf(bytes("1")), undefined);
+});
+
+t.test("wrapped() wraps both readings", async (t) => {
+  let seen = 0;
+  async function* counted<V>(stream: AsyncIterable<V>): AsyncGenerator<V> {
+    for await (const item of stream) {
+      seen++;
+      yield item;
+    }
+  }
+  const both = valueStream(
+    () => each(bytes("1")),
+    () => each(1, 2),
+  );
+  t.strictSame(await all(valuesOf(wrapped(both, counted))), [1, 2]);
+  t.equal(seen, 2);
+  t.strictSame(await all(wrapped(both, counted)), [bytes("1")]);
+  t.strictSame(await all(wrapped(each(bytes("x")), counted)), [bytes("x")]);
+  t.equal(seen, 4);
+});

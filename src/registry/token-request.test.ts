@@ -1,0 +1,76 @@
+import { generateKeyPairSync } from "node:crypto";
+import t from "tap";
+import type { TokenRequest } from "../api/authentication/token-request.ts";
+import { podKind } from "../api/core/pod-kind.ts";
+import { serviceAccountKind } from "../api/core/service-account-kind.ts";
+import { tokenIssuer } from "../auth/service-account/issuer.ts";
+import { readSigningKey } from "../auth/service-account/keys.ts";
+import { create } from "./create.ts";
+import { type Fixture, fixture, refusal } from "./fixture.ts";
+import { requestToken, type TokenSettings } from "./token-request.ts";
+
+const { privateKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
+const key = readSigningKey("key", privateKey.export({ type: "pkcs8", format: "pem" }).toString());
+const settings: TokenSettings = {
+  issuer: tokenIssuer("https://ids.example.com", async () => key),
+  audiences: ["api"],
+  maxSeconds: 0,
+  extend: true,
+};
+
+async function setUp(f: Fixture): Promise<void> {
+  const account = { metadata: { name: "till", namespace: "default" } };
+  await create(f.registries.of(serviceAccountKind), f.scope(), account);
+  const spec = { serviceAccountName: "till", containers: [{ name: "c", image: "i" }] };
+  await create(f.registries.of(podKind), f.scope(), { metadata: { name: "web", namespace: "default" }, spec });
+}
+
+type Asked = Partial<NonNullable<TokenRequest["spec"]>>;
+
+function request(f: Fixture, asked: Asked, more: Partial<TokenSettings> = {}, warnings: string[] = []) {
+  const spec = { audiences: [], ...asked };
+  const checks = { validate: () => [], warn: (texts: readonly string[]) => void warnings.push(...texts) };
+  return requestToken(f.registries, { ...settings, ...more }, f.scope(), "till", { spec }, checks);
+}
+
+function claimsOf({ status }: TokenRequest): Record<string, unknown> {
+  const [, payload = ""] = (status?.token ?? "").split(".");
+  return JSON.parse(Buffer.from(payload, "base64url").toString("utf8")) as Record<string, unknown>;
+}
+
+t.test("requestToken() makes a token for the account, and for what it is bound to", async (t) => {
+  await using f = fixture();
+  await setUp(f);
+  const plain = claimsOf(await request(f, { expirationSeconds: 600 }));
+  t.match(plain, { aud: ["api"], iss: "https://ids.example.com", sub: "system:serviceaccount:default:till" });
+  t.equal(Number(plain.exp) - Number(plain.iat), 600);
+  const boundObjectRef = { apiVersion: "v1", kind: "Pod", name: "web" };
+  const bound = await request(f, { expirationSeconds: 3607, boundObjectRef });
+  t.match(claimsOf(bound), { "kubernetes.io": { pod: { name: "web" } } });
+  t.equal(Number(claimsOf(bound).exp) - Number(claimsOf(bound).iat), 31_536_000, "agents' tokens outlast their asking");
+  const elsewhere = claimsOf(await request(f, { audiences: ["vault"], expirationSeconds: 3607, boundObjectRef }));
+  t.equal(Number(elsewhere.exp) - Number(elsewhere.iat), 3607, "not for others");
+});
+
+t.test("requestToken() shortens what is asked for, and says so", async (t) => {
+  await using f = fixture();
+  await setUp(f);
+  const warnings: string[] = [];
+  const { spec } = await request(f, { expirationSeconds: 7200 }, { maxSeconds: 3600 }, warnings);
+  t.equal(spec?.expirationSeconds, 3600);
+  t.same(warnings, ["requested expiration of 7200 seconds shortened to 3600 seconds"]);
+});
+
+t.test("requestToken() binds to nothing that is not there, is another, or is another account's", async (t) => {
+  await using f = fixture();
+  await setUp(f);
+  const spec = { serviceAccountName: "other", containers: [{ name: "c", image: "i" }] };
+  await create(f.registries.of(podKind), f.scope(), { metadata: { name: "odd", namespace: "default" }, spec });
+  const bound = (kind: string, name: string, uid?: string) =>
+    refusal(request(f, { boundObjectRef: { apiVersion: "v1", kind, name, ...(uid === undefined ? {} : { uid }) } }));
+  t.match(await bound("Pod", "none"), { code: 404 });
+  t.match(await bound("Pod", "web", "x"), { code: 409 });
+  t.match(await bound("Pod", "odd"), { code: 400, message: /different serviceaccount name/ });
+  t.match(await bound("ConfigMap", "m"), { code: 400, message: /cannot bind token to object of type/ });
+  t.match(await bound("Pod", ""), { code: 400 });
+});
