@@ -1,5 +1,5 @@
 /** The node agent put together: start order and drain order. */
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createClient } from "../client/api-client.ts";
 import type { Client, Transport } from "../client/client.ts";
 import { createEventRecorder, type EventRecorder } from "../client/event-recorder.ts";
@@ -19,13 +19,14 @@ import { ObjectReader } from "./objects.ts";
 import { makeServices, nodeReference, podEvents } from "./pod-services.ts";
 import { podsDir } from "./pods/directories.ts";
 import { rotateLogs } from "./pods/log-rotation.ts";
-import { podUid } from "./pods/pod-fields.ts";
+import { isStatic, podUid } from "./pods/pod-fields.ts";
 import { PodManager } from "./pods/pod-manager.ts";
-import { referencedObjects } from "./references.ts";
 import { type CriClient, createCriClient } from "./runtime/cri.ts";
 import { Relister } from "./runtime/events.ts";
 import { startAgentServer } from "./server/agent-server.ts";
-import { startApiSource } from "./sources/api-source.ts";
+import { MirrorPods } from "./sources/mirror-pods.ts";
+import { PodSources } from "./sources/pod-sources.ts";
+import { StaticPods } from "./sources/static-pods.ts";
 import { StatusManager } from "./status/status-manager.ts";
 
 export type { AgentConfig } from "./agent-config.ts";
@@ -185,7 +186,25 @@ function assemble(at: Assembly): Parts {
   const random = systemRandom;
   const recorder = client && stack.use(recorderOf(config, deps, client));
   const status = client && stack.use(new StatusManager({ client, clock, random, log: log.child("status-manager") }));
-  const objects = new ObjectReader(client);
+  const objects = stack.use(
+    new ObjectReader({ client, clock, random, log: log.child("objects"), onChange: (uid) => pods.changed(uid) }),
+  );
+  const mirrors =
+    client &&
+    status &&
+    stack.use(new MirrorPods({ client, clock, random, log: log.child("mirror"), nodeName: config.nodeName, status }));
+  const statics = new StaticPods({
+    nodeName: config.nodeName,
+    clock,
+    log: log.child("manifests"),
+    onPut(pod) {
+      mirrors?.want(pod);
+      pods.put(pod);
+    },
+    onDelete: (pod) => pods.delete(podUid(pod)),
+    onProblem: (text) =>
+      recorder?.record(nodeReference(config.nodeName), "Warning", "FailedValidation", `Error in manifest ${text}`),
+  });
   const labels = { ...machineLabels(machine, config.nodeName), ...config.node.labels };
   let runtimeName = "containerd";
   const noteRuntime = async (): Promise<void> => {
@@ -206,14 +225,26 @@ function assemble(at: Assembly): Parts {
   );
   const pods = new PodManager({
     services,
-    onStatus: (pod, state) => status?.set(pod, state),
-    onGone: (pod) => status?.forget(podUid(pod)),
+    onStatus: (pod, state) => (isStatic(pod) ? mirrors?.report(pod, state) : status?.set(pod, state)),
+    onGone: (pod) => (isStatic(pod) ? mirrors?.release(pod) : status?.forget(podUid(pod))),
   });
   const relister = new Relister({
     runtime: at.cri.runtime,
     clock,
     log: log.child("relist"),
     onChange: (uid) => pods.changed(uid),
+    signal,
+  });
+  const sources = new PodSources({
+    config,
+    clock,
+    random,
+    log,
+    pods,
+    relister,
+    objects,
+    statics,
+    api: client && status && mirrors && { client, status, mirrors },
     signal,
   });
   const keeper =
@@ -252,7 +283,7 @@ function assemble(at: Assembly): Parts {
       };
       const loops: Promise<unknown>[] = [relister.run(), rotateLogs(rotation)];
       if (keeper !== undefined) loops.push(keeper.run());
-      if (client !== undefined) loops.push(followApi(at, client, { pods, relister, status, objects }));
+      loops.push(sources.run());
       await Promise.all(loops);
     },
   };
@@ -264,6 +295,7 @@ function assemble(at: Assembly): Parts {
     ips: at.ips,
     port: () => parts.address?.port ?? 0,
     relistHealthy: () => relister.healthy,
+    manifestProblems: () => statics.problems,
     now: () => clock.now(),
   };
   return parts;
@@ -273,52 +305,4 @@ function recorderOf(config: AgentConfig, { clock, log }: AgentDeps, client: Clie
   const { eventQps: qps, eventBurst: burst } = config.pods;
   const host = config.nodeName;
   return createEventRecorder({ client, clock, random: systemRandom, log, component: COMPONENT, host, qps, burst });
-}
-
-/** Pods from the API server; once they are all known, what else runs is ended. */
-async function followApi(
-  at: Assembly,
-  client: Client,
-  parts: Pick<Parts, "pods" | "relister" | "status"> & { readonly objects: ObjectReader },
-): Promise<void> {
-  const { clock, log } = at.deps;
-  const { pods, relister, status, objects } = parts;
-  await using informer = startApiSource({
-    client,
-    nodeName: at.config.nodeName,
-    clock,
-    random: systemRandom,
-    log: log.child("api-source"),
-    onPut(pod) {
-      pods.put(pod);
-      status?.observed(pod);
-      relister.poke();
-    },
-    onDelete(uid) {
-      status?.gone(uid);
-      pods.delete(uid);
-    },
-    signal: at.signal,
-  });
-  try {
-    await informer.synced;
-    while (!at.signal.aborted) {
-      await sweep(at, pods, relister).catch((error: unknown) => {
-        if (!at.signal.aborted) log.warn("Cannot sweep orphaned pods", { error: String(error) });
-      });
-      objects.keep(referencedObjects(pods.pods));
-      await clock.sleep(at.config.pods.syncMs, at.signal);
-    }
-  } catch {
-    // Ends with the signal.
-  }
-}
-
-/** Pods and pod directories that nobody wants any more. */
-async function sweep(at: Assembly, pods: PodManager, relister: Relister): Promise<void> {
-  pods.endOrphans(await relister.list());
-  const volumes = pods.volumes;
-  for (const uid of await readdir(podsDir(at.config)).catch(() => [])) {
-    if (pods.worker(uid) === undefined) await volumes.tearDown(uid);
-  }
 }

@@ -20,6 +20,7 @@ import { runtimeConformance } from "./runtime/conformance.ts";
 import { type CriClient, createCriClient } from "./runtime/cri.ts";
 import { Relister } from "./runtime/events.ts";
 import { systemMounter } from "./volumes/mounter.ts";
+import { TokenManager } from "./volumes/token-manager.ts";
 import { VolumeManager } from "./volumes/volume-manager.ts";
 
 const lacking = await missing();
@@ -71,6 +72,7 @@ async function live(at: Harness, containerd: PrivateContainerd, cri: CriClient):
         secret: (namespace, name) => bytes(`secret/${namespace}/${name}`),
       },
       node: at.services.node,
+      tokens: new TokenManager({ source: { requestToken: async (_namespace, _account, request) => request }, clock }),
     }),
     mounter: systemMounter,
     probes: new ProbeManager({ runtime, clock, events, userAgent: "test", onResult: (uid) => pods.changed(uid) }),

@@ -29,7 +29,9 @@ export class FakeApi {
       case "GET":
         if (query.get("watch") !== null) return this.#watch(path, request.signal);
         if (found !== undefined) return json(200, found);
-        return /\/(pods|nodes|events|leases)$/.test(path) ? this.#list(path) : missing(path);
+        return /\/(pods|nodes|events|leases|services|configmaps|secrets)$/.test(path)
+          ? this.#list(path)
+          : missing(path);
       case "POST": {
         const at = `${path}/${body.metadata.name}`;
         if (this.objects.has(at)) return statusJson(409, "AlreadyExists", `${at} already exists`);

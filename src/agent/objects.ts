@@ -1,61 +1,154 @@
-/** ConfigMaps and Secrets that pods refer to. What was read once is remembered for when the API server is away. */
-import type { ConfigMap } from "../api/core/config-map.ts";
+/**
+ * What pods refer to in the API: ConfigMaps, Secrets, services, tokens. What a pod of this node refers to is watched,
+ * so that changes are known at once and reading costs nothing; it is remembered for when the API server is away.
+ */
+import type { TokenRequest } from "../api/authentication/token-request.ts";
 import { configMapKind } from "../api/core/config-map-kind.ts";
-import type { Secret } from "../api/core/secret.ts";
+import type { Pod } from "../api/core/pod.ts";
 import { secretKind } from "../api/core/secret-kind.ts";
+import type { Service } from "../api/core/service.ts";
+import { serviceAccountKind } from "../api/core/service-account-kind.ts";
+import { serviceKind } from "../api/core/service-kind.ts";
+import type { ApiObject, Kind } from "../api/kind.ts";
 import { StatusError } from "../api/status.ts";
 import type { Client } from "../client/client.ts";
+import { type Informer, startInformer } from "../client/informer.ts";
+import type { Clock } from "../std/clock.ts";
+import type { Logger } from "../std/log.ts";
+import type { RandomSource } from "../std/random.ts";
 import type { EnvironmentSources } from "./pods/environment.ts";
+import { podUid } from "./pods/pod-fields.ts";
+import { referencedObjects } from "./references.ts";
 import type { VolumeObjects } from "./volumes/payload.ts";
+import type { TokenRequestSource } from "./volumes/token-manager.ts";
+
+export interface ObjectReaderOptions {
+  /** Undefined: the agent has no API server. */
+  readonly client: Client | undefined;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+  /** Something that the pod refers to changed. */
+  readonly onChange: (uid: string) => void;
+}
 
 type Bytes = Readonly<Record<string, Uint8Array>>;
+type ObjectKind = "configMap" | "secret";
 
-export class ObjectReader implements VolumeObjects {
-  readonly #client: Client | undefined;
-  /**
-   * By kind, namespace and name; an entry goes when the object does or when no pod of the node refers to it (see
-   * `keep`).
-   */
-  readonly #known = new Map<string, Bytes>();
+/** As ConfigMaps and Secrets have them both. */
+interface Data extends ApiObject {
+  readonly data?: Readonly<Record<string, string>> | undefined;
+  readonly binaryData?: Readonly<Record<string, string>> | undefined;
+}
 
-  constructor(client: Client | undefined) {
-    this.#client = client;
+interface Watched {
+  readonly informer: Informer<Data>;
+  readonly users: Set<string>;
+}
+
+const kinds = { configMap: configMapKind as Kind<Data>, secret: secretKind as Kind<Data> };
+/** Environments wait this long for the first list of services, and then go on with what is known. */
+const SERVICES_WAIT_MS = 10_000;
+
+export class ObjectReader implements VolumeObjects, TokenRequestSource, AsyncDisposable {
+  readonly #options: ObjectReaderOptions;
+  /** By kind, namespace and name: as many as the pods of the node refer to. */
+  readonly #watched = new Map<string, Watched>();
+  /** What was read of these before their watch told of them. */
+  readonly #known = new Map<string, Data>();
+  readonly #services: Informer<Service> | undefined;
+  /** Watches that are being closed. */
+  readonly #closing = new Set<Promise<void>>();
+
+  constructor(options: ObjectReaderOptions) {
+    this.#options = options;
+    const { client, clock, random, log } = options;
+    this.#services = client && startInformer({ client, kind: serviceKind, clock, random, log });
   }
 
-  configMap(namespace: string, name: string): Promise<Bytes | undefined> {
-    return this.#read(`configMap/${namespace}/${name}`, async (client) => {
-      const found: ConfigMap = await client.get(configMapKind, { namespace, name });
-      const text = Object.entries(found.data ?? {}).map(([key, value]) => [key, Buffer.from(value)] as const);
-      return Object.fromEntries([...text, ...decoded(found.binaryData)]);
-    });
+  async configMap(namespace: string, name: string): Promise<Bytes | undefined> {
+    return asBytes("configMap", await this.#read("configMap", namespace, name));
   }
 
-  secret(namespace: string, name: string): Promise<Bytes | undefined> {
-    return this.#read(`secret/${namespace}/${name}`, async (client) => {
-      const found: Secret = await client.get(secretKind, { namespace, name });
-      return Object.fromEntries(decoded(found.data));
-    });
+  async secret(namespace: string, name: string): Promise<Bytes | undefined> {
+    return asBytes("secret", await this.#read("secret", namespace, name));
   }
 
-  /** The same as text, for environments. */
+  async requestToken(namespace: string, account: string, request: TokenRequest): Promise<TokenRequest> {
+    const { client } = this.#options;
+    if (client === undefined) throw new Error("the agent has no API server");
+    const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", ...request };
+    const answer = await client.createSubresource(serviceAccountKind, { namespace, name: account }, "token", body);
+    return answer as TokenRequest;
+  }
+
+  /** The same as text, for environments, which see nothing of `binaryData`; and services. */
   get text(): EnvironmentSources {
     return {
-      configMap: async (namespace, name) => asText(await this.configMap(namespace, name)),
+      configMap: async (namespace, name) => {
+        const found = await this.#read("configMap", namespace, name);
+        return found && (found.data ?? {});
+      },
       secret: async (namespace, name) => asText(await this.secret(namespace, name)),
+      services: () => this.#knownServices(),
     };
   }
 
-  /** Forgets all but these keys: `secret/<namespace>/<name>`, `configMap/…`. */
-  keep(wanted: ReadonlySet<string>): void {
-    for (const key of this.#known.keys()) {
-      if (!wanted.has(key)) this.#known.delete(key);
+  /** Watches what these pods refer to, and forgets everything else. */
+  keep(pods: readonly Pod[]): void {
+    const users = new Map<string, Set<string>>();
+    for (const pod of pods) {
+      for (const key of referencedObjects([pod])) users.set(key, (users.get(key) ?? new Set()).add(podUid(pod)));
     }
+    for (const [key, { informer }] of this.#watched) {
+      if (users.has(key)) continue;
+      this.#watched.delete(key);
+      this.#known.delete(key);
+      void this.#close(informer);
+    }
+    for (const key of this.#known.keys()) if (!users.has(key)) this.#known.delete(key);
+    for (const [key, uids] of users) this.#watch(key, uids);
   }
 
-  async #read(key: string, get: (client: Client) => Promise<Bytes>): Promise<Bytes | undefined> {
-    if (this.#client === undefined) throw new Error(`cannot read ${key}: the agent has no API server`);
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.keep([]);
+    await Promise.all([...this.#closing, this.#services?.[Symbol.asyncDispose]()]);
+  }
+
+  async #close(informer: AsyncDisposable): Promise<void> {
+    const closed = Promise.resolve(informer[Symbol.asyncDispose]());
+    this.#closing.add(closed);
+    await closed;
+    this.#closing.delete(closed);
+  }
+
+  #watch(key: string, users: Set<string>): void {
+    const { client, clock, random, log, onChange } = this.#options;
+    const watched = this.#watched.get(key);
+    if (watched !== undefined || client === undefined) {
+      watched?.users.clear();
+      for (const uid of users) watched?.users.add(uid);
+      return;
+    }
+    const [kind, namespace, name] = key.split("/") as [ObjectKind, string, string];
+    const query = { namespace, fieldSelector: `metadata.name=${name}` };
+    const informer = startInformer({ client, kind: kinds[kind], query, clock, random, log });
+    this.#watched.set(key, { informer, users });
+    const changed = (object: Data): void => {
+      if (object.metadata?.name !== name) return;
+      for (const uid of users) onChange(uid);
+    };
+    informer.subscribe({ put: changed, delete: changed });
+  }
+
+  async #read(kind: ObjectKind, namespace: string, name: string): Promise<Data | undefined> {
+    const key = `${kind}/${namespace}/${name}`;
+    const { client } = this.#options;
+    const informer = this.#watched.get(key)?.informer;
+    if (informer?.isSynced === true) return informer.get(name, namespace);
+    if (client === undefined) throw new Error(`cannot read ${key}: the agent has no API server`);
     try {
-      const found = await get(this.#client);
+      const found = await client.get(kinds[kind], { namespace, name });
       this.#known.set(key, found);
       return found;
     } catch (error) {
@@ -68,10 +161,30 @@ export class ObjectReader implements VolumeObjects {
       return known;
     }
   }
+
+  async #knownServices(): Promise<readonly Service[]> {
+    if (this.#services === undefined) return [];
+    if (!this.#services.isSynced) {
+      const { clock, log } = this.#options;
+      const patience = new AbortController();
+      await Promise.race([this.#services.synced, clock.sleep(SERVICES_WAIT_MS, patience.signal)]).catch(
+        () => undefined,
+      );
+      patience.abort();
+      if (!this.#services.isSynced) log.warn("Services are not known yet: containers start without variables of them");
+    }
+    return [...this.#services.list()];
+  }
 }
 
-function decoded(data: Readonly<Record<string, string>> | undefined): readonly (readonly [string, Uint8Array])[] {
-  return Object.entries(data ?? {}).map(([key, value]) => [key, Buffer.from(value, "base64")] as const);
+function asBytes(kind: ObjectKind, object: Data | undefined): Bytes | undefined {
+  if (object === undefined) return undefined;
+  const { data = {}, binaryData = {} } = object;
+  const encoding = kind === "secret" ? "base64" : "utf8";
+  return Object.fromEntries([
+    ...Object.entries(data).map(([key, value]) => [key, Buffer.from(value, encoding)] as const),
+    ...Object.entries(binaryData).map(([key, value]) => [key, Buffer.from(value, "base64")] as const),
+  ]);
 }
 
 function asText(bytes: Bytes | undefined): Readonly<Record<string, string>> | undefined {

@@ -18,6 +18,7 @@ import { podName, podNamespace, podUid } from "./pods/pod-fields.ts";
 import { ProbeManager } from "./probes/probe-manager.ts";
 import type { CriClient } from "./runtime/cri.ts";
 import { systemMounter } from "./volumes/mounter.ts";
+import { TokenManager } from "./volumes/token-manager.ts";
 import { VolumeManager } from "./volumes/volume-manager.ts";
 
 const HOOK_TIMEOUT_MS = 120_000;
@@ -87,7 +88,14 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
       qps: config.runtime.registryQps,
       burst: config.runtime.registryBurst,
     }),
-    volumes: new VolumeManager({ directories, mounter: systemMounter, clock, objects, node }),
+    volumes: new VolumeManager({
+      directories,
+      mounter: systemMounter,
+      clock,
+      objects,
+      node,
+      tokens: new TokenManager({ source: objects, clock }),
+    }),
     mounter: systemMounter,
     probes: new ProbeManager({ runtime, clock, events, userAgent, onResult: links.changed }),
     events,

@@ -110,6 +110,7 @@ t.test("makeEnvironment() reads every source in order", async (t) => {
   const maps: Record<string, Record<string, string>> = { m: { x: "1", y: "2" } };
   const sources = {
     configMap: async (_: string, name: string) => maps[name],
+    services: async () => [],
     secret: async (_: string, name: string) => (name === "s" ? { k: "v" } : undefined),
   };
   const make = (container: Partial<Container>) => {

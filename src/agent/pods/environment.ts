@@ -1,14 +1,21 @@
-/** The environment of a container: envFrom, then env in order, each value seeing the ones before it. */
+/**
+ * The environment of a container: envFrom, then env in order, each value seeing the ones before it, and the variables
+ * of services, which give way to all of these.
+ */
 import type { Container, EnvVar } from "../../api/core/container.ts";
 import type { Pod } from "../../api/core/pod.ts";
+import type { Service } from "../../api/core/service.ts";
 import { fieldValue, type NodeFacts, resourceValue } from "./downward.ts";
 import { expand } from "./expansion.ts";
 import { podNamespace } from "./pod-fields.ts";
+import { serviceVariables } from "./service-links.ts";
 
 /** ConfigMaps and Secrets of the pod's namespace: key → text; undefined when there is no such object. */
 export interface EnvironmentSources {
   configMap(namespace: string, name: string): Promise<Readonly<Record<string, string>> | undefined>;
   secret(namespace: string, name: string): Promise<Readonly<Record<string, string>> | undefined>;
+  /** Of all namespaces. */
+  services(): Promise<Iterable<Service>>;
 }
 
 export interface EnvironmentInput {
@@ -30,10 +37,13 @@ export async function makeEnvironment(input: EnvironmentInput): Promise<Readonly
       environment.set(`${from.prefix ?? ""}${key}`, value);
     }
   }
+  const services = serviceVariables(input.pod, await input.sources.services());
+  const lookup = (name: string): string | undefined => environment.get(name) ?? services.get(name);
   for (const variable of input.container.env ?? []) {
-    const value = await variableValue(input, variable, environment);
+    const value = await variableValue(input, variable, lookup);
     if (value !== undefined) environment.set(variable.name, value);
   }
+  for (const [name, value] of services) if (!environment.has(name)) environment.set(name, value);
   return environment;
 }
 
@@ -53,10 +63,10 @@ async function bulk(input: EnvironmentInput, from: EnvFrom): Promise<Readonly<Re
 async function variableValue(
   input: EnvironmentInput,
   variable: EnvVar,
-  environment: ReadonlyMap<string, string>,
+  lookup: (name: string) => string | undefined,
 ): Promise<string | undefined> {
   const from = variable.valueFrom;
-  if (from === undefined) return expand(variable.value ?? "", (name) => environment.get(name));
+  if (from === undefined) return expand(variable.value ?? "", lookup);
   if (from.fieldRef !== undefined) return fieldValue(input.pod, from.fieldRef.fieldPath, input.node, input.podIps);
   if (from.resourceFieldRef !== undefined) {
     return resourceValue(input.pod, input.container, from.resourceFieldRef, input.node);

@@ -8,6 +8,7 @@ import { silentLogger } from "../../std/log.ts";
 import { ImageManager } from "../images/image-manager.ts";
 import { ProbeManager } from "../probes/probe-manager.ts";
 import { FakeRuntime } from "../runtime/fake.ts";
+import { TokenManager } from "../volumes/token-manager.ts";
 import { VolumeManager } from "../volumes/volume-manager.ts";
 import type { PodServices } from "./pod-context.ts";
 import type { PodEvents } from "./pod-events.ts";
@@ -64,6 +65,7 @@ export async function podHarness(): Promise<Harness> {
   const directories = { rootDir, podLogsDir: join(rootDir, "logs") };
   const mounter = {
     tmpfs: async () => undefined,
+    hugePages: async () => undefined,
     bind: async () => undefined,
     unmount: async () => undefined,
     below: async () => [],
@@ -108,6 +110,7 @@ export async function podHarness(): Promise<Harness> {
         secret: (namespace, name) => bytes("secret", namespace, name),
       },
       node: () => node,
+      tokens: new TokenManager({ source: { requestToken: async (_namespace, _account, request) => request }, clock }),
     }),
     mounter,
     probes: new ProbeManager({
@@ -121,6 +124,7 @@ export async function podHarness(): Promise<Harness> {
     environment: {
       configMap: (namespace, name) => text("configMap", namespace, name),
       secret: (namespace, name) => text("secret", namespace, name),
+      services: async () => [],
     },
     node: () => node,
     runtimeName: () => "fake",

@@ -6,10 +6,11 @@
  *
  * An update writes a new directory and renames a new `..data` over the old one.
  */
+import { randomInt } from "node:crypto";
 import {
   chmod,
+  chown,
   mkdir,
-  mkdtemp,
   readdir,
   readFile,
   readlink,
@@ -25,29 +26,39 @@ export interface FileContent {
   readonly data: Uint8Array;
   /** Permission bits. */
   readonly mode: number;
+  /** A user id; root's when absent. */
+  readonly owner?: number;
 }
 
-/** Paths are relative, below the volume; `validatePath` must have passed. `now` is in milliseconds. */
+/**
+ * Paths are relative, below the volume; `validatePath` must have passed. `now` is in milliseconds. `finish` is called
+ * before readers see anything new, so that they never meet a file that is not theirs yet.
+ */
 export async function writeAtomically(
   target: string,
   payload: ReadonlyMap<string, FileContent>,
   now: number,
+  finish: () => Promise<void> = async () => undefined,
 ): Promise<{ readonly changed: boolean }> {
   const previous = await readlink(join(target, "..data")).catch(() => undefined);
   if (previous !== undefined && (await same(join(target, previous), payload))) {
     return { changed: false };
   }
   const stamp = new Date(now).toISOString().slice(0, 19).replace(/[-:T]/g, "_");
-  const directory = await mkdtemp(join(target, `..${stamp}.`));
+  // Ten digits, so that the link's length does not depend on chance.
+  const name = `..${stamp}.${randomInt(1_000_000_000, 2 ** 32)}`;
+  const directory = join(target, name);
+  await mkdir(directory);
   await chmod(directory, 0o755);
-  for (const [path, { data, mode }] of payload) {
+  for (const [path, { data, mode, owner }] of payload) {
     const file = join(directory, path);
     await mkdir(dirname(file), { recursive: true, mode: 0o755 });
-    await writeFile(file, data, { mode });
-    // The process's umask took bits away.
+    await writeFile(file, data, { mode: 0o600 });
+    if (owner !== undefined) await chown(file, owner, -1);
+    // Not at creation, where the process's umask takes bits away.
     await chmod(file, mode);
   }
-  const name = directory.slice(target.length + 1);
+  await finish();
   await rm(join(target, "..data_tmp"), { force: true });
   await symlink(name, join(target, "..data_tmp"));
   await rename(join(target, "..data_tmp"), join(target, "..data"));
@@ -66,6 +77,7 @@ async function linkNames(target: string, wanted: ReadonlySet<string>): Promise<v
   }
 }
 
+/** Bits that a group was given later are no difference. */
 async function same(directory: string, payload: ReadonlyMap<string, FileContent>): Promise<boolean> {
   const files = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => []);
   const paths = files.filter((each) => each.isFile()).map((each) => join(each.parentPath, each.name));
@@ -74,7 +86,7 @@ async function same(directory: string, payload: ReadonlyMap<string, FileContent>
     const file = join(directory, path);
     const found = await readFile(file).catch(() => undefined);
     if (found === undefined || Buffer.compare(found, data) !== 0) return false;
-    if (((await stat(file)).mode & 0o777) !== (mode & 0o777)) return false;
+    if (((await stat(file)).mode & mode & 0o777) !== (mode & 0o777)) return false;
   }
   return true;
 }

@@ -6,6 +6,8 @@ import { promisify } from "node:util";
 export interface Mounter {
   /** `sizeBytes` 0 leaves the kernel's own limit. */
   tmpfs(target: string, sizeBytes: number): Promise<void>;
+  /** `pageSize` as the kernel takes it: `2Mi`. */
+  hugePages(target: string, pageSize: string): Promise<void>;
   /** `source` may be a path below /proc/self/fd of this process, which cannot be exchanged under our feet. */
   bind(source: string, target: string): Promise<void>;
   unmount(target: string): Promise<void>;
@@ -22,6 +24,9 @@ export const systemMounter: Mounter = {
       // noswap needs Linux 6.3
       run("mount", ["-t", "tmpfs", "-o", ["rw", ...size].join(","), "tmpfs", target]),
     );
+  },
+  async hugePages(target, pageSize) {
+    await run("mount", ["-t", "hugetlbfs", "-o", `nodev,pagesize=${pageSize.replace(/i$/, "")}`, "nodev", target]);
   },
   async bind(source, target) {
     // Left as it is: the fd's path would otherwise be resolved, which is what the fd is there to avoid.

@@ -6,10 +6,11 @@ import type {
   KeyToPath,
   ProjectedVolumeSource,
   SecretVolumeSource,
+  ServiceAccountTokenProjection,
   VolumeProjection,
 } from "../../api/core/volume.ts";
 import { fieldValue, type NodeFacts, resourceValue } from "../pods/downward.ts";
-import { podNamespace } from "../pods/pod-fields.ts";
+import { appContainers, initContainers, podNamespace } from "../pods/pod-fields.ts";
 import { type FileContent, validatePath } from "./atomic-writer.ts";
 
 /** Objects that volumes read: key → bytes; undefined when there is no such object. */
@@ -23,6 +24,7 @@ export interface PayloadContext {
   readonly node: NodeFacts;
   readonly podIps: readonly string[];
   readonly objects: VolumeObjects;
+  readonly token: (source: ServiceAccountTokenProjection) => Promise<string>;
 }
 
 export type Payload = ReadonlyMap<string, FileContent>;
@@ -90,12 +92,19 @@ export function downwardPayload(
   return files;
 }
 
-/** A later source wins where two write the same path. */
+/** A later source wins where two write the same path. Rejects with all that is wrong, as Kubernetes lists it. */
 export async function projectedPayload(context: PayloadContext, source: ProjectedVolumeSource): Promise<Payload> {
   const files = new Map<string, FileContent>();
+  const errors: string[] = [];
   for (const part of source.sources ?? []) {
-    for (const [path, content] of await projection(context, part, source.defaultMode ?? MODE)) files.set(path, content);
+    try {
+      const content = await projection(context, part, source.defaultMode ?? MODE);
+      for (const [path, file] of content) files.set(path, file);
+    } catch (error) {
+      errors.push(error instanceof Error ? error.message : String(error));
+    }
   }
+  if (errors.length > 0) throw new Error(errors.length === 1 ? errors[0] : `[${errors.join(", ")}]`);
   return files;
 }
 
@@ -109,6 +118,27 @@ async function projection(context: PayloadContext, part: VolumeProjection, mode:
     return keyed(context, { kind: "secret", name, items, optional, mode });
   }
   if (part.downwardAPI !== undefined) return downwardPayload(context, part.downwardAPI.items, mode);
-  const kind = part.serviceAccountToken === undefined ? "clusterTrustBundle" : "serviceAccountToken";
-  throw new Error(`projected source ${kind} is not supported by this agent`);
+  if (part.serviceAccountToken !== undefined) return tokenPayload(context, part.serviceAccountToken, mode);
+  throw new Error("projected source clusterTrustBundle is not supported by this agent");
+}
+
+/** A pod of one user, or with a group of its own, keeps its tokens from everybody else. */
+async function tokenPayload(
+  context: PayloadContext,
+  source: ServiceAccountTokenProjection,
+  mode: number,
+): Promise<Payload> {
+  validatePath(source.path);
+  const owner = onlyUser(context.pod);
+  const isPrivate = owner !== undefined || context.pod.spec?.securityContext?.fsGroup !== undefined;
+  const data = Buffer.from(await context.token(source));
+  return new Map([[source.path, { data, mode: isPrivate ? 0o600 : mode, ...(owner === undefined ? {} : { owner }) }]]);
+}
+
+/** The user that all containers run as; undefined when they differ, or when some image decides. */
+function onlyUser(pod: Pod): number | undefined {
+  const shared = pod.spec?.securityContext?.runAsUser;
+  const containers = [...initContainers(pod), ...appContainers(pod)];
+  const [first, ...others] = new Set(containers.map(({ securityContext }) => securityContext?.runAsUser ?? shared));
+  return others.length === 0 ? first : undefined;
 }

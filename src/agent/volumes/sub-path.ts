@@ -1,30 +1,83 @@
 /** A path inside a volume, resolved so that no link in the volume can lead out of it. */
 import { constants } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, realpath } from "node:fs/promises";
-import { join, sep } from "node:path";
+import { join, relative, sep } from "node:path";
+
+const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+/** Linux' O_PATH: a handle on what is there, be it a socket, without opening it for reading. */
+const ANYTHING = 0o10000000 | constants.O_NOFOLLOW;
 
 /**
- * Opens `subPath` below `volume`, making missing directories. The handle names what was checked, whatever the volume's
- * users do to the names meanwhile; the caller closes it. Throws when the path leaves the volume.
+ * Opens `subPath` below `volume`, making missing directories, as open as the volume itself. The handle names what was
+ * checked, whatever the volume's users do to the names meanwhile; the caller closes it. Throws when the path leaves the
+ * volume.
+ *
+ * Links are resolved first. The result is then walked from handle to handle without following any link, so that a name
+ * which becomes a link in between ends the walk rather than leading it astray:
+ *
+ *     volume/current/logs  ->  volume/v2/logs  ->  open "v2" in volume, open or make "logs" in that
  */
 export async function openSubPath(volume: string, subPath: string): Promise<FileHandle> {
   const parts = subPath.split("/").filter((part) => part !== "" && part !== ".");
-  if (subPath.startsWith("/") || parts.includes("..")) throw new Error(`subpath "${subPath}" leaves the volume`);
+  if (subPath.startsWith("/") || parts.includes("..")) throw leaves(subPath);
   const base = await realpath(volume);
+  const way = await resolved(base, parts, subPath);
+  let at = await open(base, way.length === 0 ? ANYTHING : DIRECTORY);
+  try {
+    const rights = (await at.stat()).mode & 0o2777;
+    for (const [index, part] of way.entries()) {
+      const next = await step(at, part, index === way.length - 1, rights);
+      await at.close();
+      at = next;
+    }
+    return at;
+  } catch (error) {
+    await at.close();
+    throw error;
+  }
+}
+
+/** The names to walk: those that exist without links, and after them those to be made. */
+async function resolved(base: string, parts: readonly string[], subPath: string): Promise<readonly string[]> {
   let current = base;
-  for (const part of parts) {
+  for (const [index, part] of parts.entries()) {
     const next = join(current, part);
     const found = await lstat(next).catch(() => undefined);
-    if (found === undefined) await mkdir(next, { mode: 0o750 });
-    current = found?.isSymbolicLink() === true ? await realpath(next) : next;
-    if (current !== base && !current.startsWith(base + sep)) throw new Error(`subpath "${subPath}" leaves the volume`);
+    if (found === undefined) return [...names(base, current), ...parts.slice(index)];
+    current = found.isSymbolicLink() ? await realpath(next) : next;
+    if (current !== base && !current.startsWith(base + sep)) throw leaves(subPath);
   }
-  const handle = await open(current, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  // Between the check and the opening a directory may have become a link: ask the kernel what was opened.
-  const opened = await realpath(`/proc/self/fd/${handle.fd}`);
-  if (opened !== base && !opened.startsWith(base + sep)) {
+  return names(base, current);
+}
+
+function names(base: string, path: string): readonly string[] {
+  return relative(base, path)
+    .split(sep)
+    .filter((name) => name !== "");
+}
+
+/** Opens one name in a directory that is open; makes a missing one. */
+async function step(directory: FileHandle, name: string, isLast: boolean, rights: number): Promise<FileHandle> {
+  const path = `/proc/self/fd/${directory.fd}/${name}`;
+  const made = await mkdir(path, { mode: 0o750 }).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === "EEXIST" || error.code === "EROFS") return false;
+      throw error;
+    },
+  );
+  const handle = await open(path, isLast && !made ? ANYTHING : DIRECTORY);
+  try {
+    // By its handle: the name may be a link by now. At creation the process's umask takes bits away.
+    if (made) await handle.chmod(rights);
+    if ((await handle.stat()).isSymbolicLink()) throw new Error(`"${name}" became a link`);
+    return handle;
+  } catch (error) {
     await handle.close();
-    throw new Error(`subpath "${subPath}" leaves the volume`);
+    throw error;
   }
-  return handle;
+}
+
+function leaves(subPath: string): Error {
+  return new Error(`subpath "${subPath}" leaves the volume`);
 }

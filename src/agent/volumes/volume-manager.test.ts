@@ -5,6 +5,7 @@ import t from "tap";
 import type { Pod } from "../../api/core/pod.ts";
 import { FakeClock } from "../../std/fake-clock.ts";
 import type { Mounter } from "./mounter.ts";
+import { TokenManager } from "./token-manager.ts";
 import { VolumeManager } from "./volume-manager.ts";
 
 const pod: Pod = {
@@ -28,6 +29,7 @@ function pretended(): Mounter & { readonly points: Set<string> } {
     points,
     below: async (path) => (points.has(path) ? [...(await below(path)), path] : await below(path)),
     tmpfs: async (target) => void points.add(target),
+    hugePages: async (target) => void points.add(target),
     bind: async (_source, target) => void points.add(target),
     unmount: async (target) => void points.delete(target),
   };
@@ -37,10 +39,12 @@ async function managed() {
   const rootDir = await mkdtemp(join(tmpdir(), "svc-volume-manager-"));
   t.teardown(() => rm(rootDir, { recursive: true, force: true }));
   const mounter = pretended();
+  const clock = new FakeClock();
   const volumes = new VolumeManager({
     directories: { rootDir, podLogsDir: rootDir },
     mounter,
-    clock: new FakeClock(),
+    clock,
+    tokens: new TokenManager({ source: { requestToken: async (_namespace, _account, request) => request }, clock }),
     objects: { configMap: async () => undefined, secret: async () => ({ key: Buffer.from("value") }) },
     node: () => ({ name: "node", ips: [], allocatable: { cpuMillis: 0, memoryBytes: 0, storageBytes: 0 } }),
   });

@@ -1,16 +1,16 @@
 /** Volumes of pods: set up before the first container, refreshed while it runs, gone after the last. */
-import { chmod, chown, lstat, mkdir, readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { chmod, lstat, mkdir, rm } from "node:fs/promises";
 import type { Pod } from "../../api/core/pod.ts";
 import type { Volume } from "../../api/core/volume.ts";
 import type { Clock } from "../../std/clock.ts";
-import { bytes } from "../pods/amounts.ts";
 import { type Directories, podDir, podsDir, volumeDir } from "../pods/directories.ts";
 import type { NodeFacts } from "../pods/downward.ts";
-import { appContainers, podUid } from "../pods/pod-fields.ts";
+import { podUid } from "../pods/pod-fields.ts";
 import { writeAtomically } from "./atomic-writer.ts";
+import { isMounted, setUpEmptyDir } from "./empty-dir.ts";
 import { checkHostPath } from "./host-path.ts";
 import type { Mounter } from "./mounter.ts";
+import { giveToGroup } from "./ownership.ts";
 import {
   configMapPayload,
   downwardPayload,
@@ -20,6 +20,7 @@ import {
   secretPayload,
   type VolumeObjects,
 } from "./payload.ts";
+import type { TokenManager } from "./token-manager.ts";
 
 export interface VolumeManagerOptions {
   readonly directories: Directories;
@@ -27,11 +28,18 @@ export interface VolumeManagerOptions {
   readonly clock: Clock;
   readonly objects: VolumeObjects;
   readonly node: () => NodeFacts;
+  readonly tokens: TokenManager;
 }
 
-/** Of one volume: what to say in the FailedMount event. */
+/** What to say in FailedMount events: a line for each volume that fails. */
 export class MountError extends Error {
   override readonly name = "MountError";
+  readonly volumes: readonly { readonly name: string; readonly message: string }[];
+
+  constructor(volumes: MountError["volumes"]) {
+    super(volumes.map(({ message }) => message).join("; "));
+    this.volumes = volumes;
+  }
 }
 
 /** Sources the agent can provide; any other is refused by name. */
@@ -43,7 +51,7 @@ export function unsupportedSource(volume: Volume): string | undefined {
   const unknown = sources.find((key) => !(supported as readonly string[]).includes(key));
   if (unknown !== undefined) return unknown;
   const tokens = (volume.projected?.sources ?? []).flatMap((source) => Object.keys(source));
-  return tokens.find((key) => key === "serviceAccountToken" || key === "clusterTrustBundle");
+  return tokens.find((key) => key === "clusterTrustBundle");
 }
 
 export class VolumeManager {
@@ -53,24 +61,24 @@ export class VolumeManager {
     this.#options = options;
   }
 
-  /** Sets every volume up; repeating it is harmless. Rejects with a `MountError` of the first volume that fails. */
+  /** Sets every volume up; repeating it is harmless. Rejects with a `MountError` of the volumes that fail. */
   async setUp(pod: Pod, podIps: readonly string[]): Promise<void> {
     await mkdir(podDir(this.#options.directories, podUid(pod)), { recursive: true, mode: 0o750 });
-    for (const volume of pod.spec?.volumes ?? []) {
-      try {
-        await this.#setUpOne(pod, volume, podIps);
-      } catch (error) {
-        const text = error instanceof Error ? error.message : String(error);
-        throw new MountError(`MountVolume.SetUp failed for volume "${volume.name}" : ${text}`, { cause: error });
-      }
-    }
+    await this.#each(pod.spec?.volumes ?? [], (volume) => this.#setUpOne(pod, volume, podIps));
   }
 
-  /** Brings changed ConfigMaps, Secrets and labels into running pods. */
+  /** Brings changed ConfigMaps, Secrets, labels and new tokens into running pods. Rejects as `setUp` does. */
   async refresh(pod: Pod, podIps: readonly string[]): Promise<void> {
-    for (const volume of pod.spec?.volumes ?? []) {
-      if (volume.emptyDir === undefined && volume.hostPath === undefined) await this.#setUpOne(pod, volume, podIps);
-    }
+    const written = (pod.spec?.volumes ?? []).filter(
+      (each) => each.emptyDir === undefined && each.hostPath === undefined,
+    );
+    await this.#each(written, (volume) => this.#setUpOne(pod, volume, podIps));
+  }
+
+  /** How long the pod's volumes stay as good as they are if nobody changes anything; infinity: for ever. */
+  goodForMs(pod: Pod): number {
+    const { tokens, clock } = this.#options;
+    return Math.max(0, tokens.renewAtMs(podUid(pod)) - clock.now());
   }
 
   /** Where the volume is on the host. */
@@ -84,6 +92,7 @@ export class VolumeManager {
     const directory = podDir(this.#options.directories, uid);
     for (const point of await this.#options.mounter.below(directory)) await this.#options.mounter.unmount(point);
     await rm(directory, { recursive: true, force: true });
+    this.#options.tokens.forget(uid);
   }
 
   /** Lets go of what pods keep mounted, without removing what is theirs on disk: they will be started again. */
@@ -100,39 +109,52 @@ export class VolumeManager {
     const directory = this.path(pod, volume);
     const group = pod.spec?.securityContext?.fsGroup;
     if (volume.emptyDir !== undefined) {
-      await this.#emptyDir(pod, volume, directory, group);
+      const exists = (await lstat(directory).catch(() => undefined)) !== undefined;
+      await setUpEmptyDir(this.#options.mounter, pod, volume, directory);
+      // What it held before the agent was restarted has its owners.
+      if (!exists && group !== undefined) await giveToGroup(directory, { group, readOnly: false });
       return;
     }
     const payload = await this.#payload(pod, volume, podIps);
-    await mkdir(directory, { recursive: true, mode: 0o777 });
-    await chmod(directory, 0o777);
-    if (volume.configMap === undefined && volume.downwardAPI === undefined) await this.#inMemory(directory, 0);
-    const { changed } = await writeAtomically(directory, payload, this.#options.clock.now());
-    if (changed && group !== undefined) await giveToGroup(directory, group);
+    await this.#makeDirectory(directory, volume.configMap === undefined);
+    await writeAtomically(directory, payload, this.#options.clock.now(), async () => {
+      if (group !== undefined) await giveToGroup(directory, { group, readOnly: true });
+    });
   }
 
-  async #emptyDir(pod: Pod, volume: Volume, directory: string, group: number | undefined): Promise<void> {
-    const medium = volume.emptyDir?.medium ?? "";
-    if (medium !== "" && medium !== "Memory")
-      throw new Error(`emptyDir medium "${medium}" is not supported by this agent`);
-    const exists = (await lstat(directory).catch(() => undefined)) !== undefined;
-    await mkdir(directory, { recursive: true, mode: 0o777 });
-    if (medium === "Memory") await this.#inMemory(directory, memorySize(pod, volume));
-    if (exists) return;
-    await chmod(directory, 0o777);
-    if (group !== undefined) await giveToGroup(directory, group);
-  }
-
-  async #inMemory(directory: string, sizeBytes: number): Promise<void> {
-    const mounted = await this.#options.mounter.below(directory);
-    if (!mounted.includes(directory)) {
-      await this.#options.mounter.tmpfs(directory, sizeBytes);
-      await chmod(directory, 0o777);
+  async #each(volumes: readonly Volume[], work: (volume: Volume) => Promise<void>): Promise<void> {
+    const failed: { name: string; message: string }[] = [];
+    for (const volume of volumes) {
+      try {
+        await work(volume);
+      } catch (error) {
+        const text = error instanceof Error ? error.message : String(error);
+        failed.push({
+          name: volume.name,
+          message: `MountVolume.SetUp failed for volume "${volume.name}" : ${text}`,
+        });
+      }
     }
+    if (failed.length > 0) throw new MountError(failed);
+  }
+
+  /** Secrets, tokens and what names the pod never reach the disk. */
+  async #makeDirectory(directory: string, inMemory: boolean): Promise<void> {
+    const { mounter } = this.#options;
+    const made = await mkdir(directory, { recursive: true, mode: 0o777 });
+    if (made !== undefined) await chmod(directory, 0o777);
+    if (inMemory && !(await isMounted(mounter, directory))) await mounter.tmpfs(directory, 0);
   }
 
   async #payload(pod: Pod, volume: Volume, podIps: readonly string[]): Promise<Payload> {
-    const context: PayloadContext = { pod, podIps, node: this.#options.node(), objects: this.#options.objects };
+    const { objects, tokens, node } = this.#options;
+    const context: PayloadContext = {
+      pod,
+      podIps,
+      node: node(),
+      objects,
+      token: (source) => tokens.token(pod, source),
+    };
     if (volume.configMap !== undefined) return configMapPayload(context, volume.configMap);
     if (volume.secret !== undefined) return secretPayload(context, volume.secret);
     if (volume.projected !== undefined) return projectedPayload(context, volume.projected);
@@ -148,23 +170,4 @@ function pluginOf(volume: Volume): string {
   if (volume.configMap !== undefined) return "configmap";
   if (volume.secret !== undefined) return "secret";
   return volume.projected === undefined ? "downward-api" : "projected";
-}
-
-/** The volume's own limit, else the pod's memory limit, else the kernel's. */
-function memorySize(pod: Pod, volume: Volume): number {
-  const own = bytes(volume.emptyDir?.sizeLimit);
-  if (own > 0) return own;
-  const limits = appContainers(pod).map((container) => bytes(container.resources?.limits?.memory));
-  return limits.includes(0) ? 0 : limits.reduce((sum, each) => sum + each, 0);
-}
-
-/** As Kubernetes does for fsGroup: the group owns everything, may read and write it, and directories pass it on. */
-async function giveToGroup(path: string, group: number): Promise<void> {
-  const stats = await lstat(path);
-  if (stats.isSymbolicLink()) return;
-  await chown(path, stats.uid, group);
-  const execute = stats.isDirectory() ? 0o2110 : 0;
-  await chmod(path, (stats.mode & 0o7777) | 0o660 | execute);
-  if (!stats.isDirectory()) return;
-  for (const name of await readdir(path)) await giveToGroup(join(path, name), group);
 }

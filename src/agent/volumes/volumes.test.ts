@@ -90,6 +90,6 @@ t.test("unsupportedSource() names what cannot be mounted", async (t) => {
   t.equal(unsupportedSource({ name: "v", persistentVolumeClaim: { claimName: "c" } }), "persistentVolumeClaim");
   t.equal(unsupportedSource({ name: "v", csi: { driver: "d" } }), "csi");
   t.equal(unsupportedSource({ name: "v", emptyDir: {} }), undefined);
-  const sources = [{ serviceAccountToken: { path: "token" } }];
-  t.equal(unsupportedSource({ name: "v", projected: { sources } }), "serviceAccountToken");
+  const sources = [{ serviceAccountToken: { path: "token" } }, { clusterTrustBundle: { path: "roots" } }];
+  t.equal(unsupportedSource({ name: "v", projected: { sources } }), "clusterTrustBundle");
 });

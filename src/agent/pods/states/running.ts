@@ -34,7 +34,8 @@ export const running: PodState = {
     }
     for (const wait of plan.waits) noteCrashLoop(pod, wait);
     if (plan.waits.length > 0) return { to: "backoff", waits: plan.waits };
-    await pod.wait(pod.services.settings.syncMs);
+    const { settings, volumes } = pod.services;
+    await pod.wait(Math.min(settings.syncMs, volumes.goodForMs(pod.pod)));
     await refreshVolumes(pod);
     return { to: "running" };
   },

@@ -1,0 +1,46 @@
+/** emptyDir volumes: on disk, in memory, or in huge pages. */
+import { chmod, mkdir } from "node:fs/promises";
+import type { Pod } from "../../api/core/pod.ts";
+import type { Volume } from "../../api/core/volume.ts";
+import { bytes } from "../pods/amounts.ts";
+import { appContainers, initContainers } from "../pods/pod-fields.ts";
+import type { Mounter } from "./mounter.ts";
+
+const HUGE_PAGES = "HugePages";
+const PREFIX = "hugepages-";
+
+/** Makes the directory what its medium says; repeating it is harmless. */
+export async function setUpEmptyDir(mounter: Mounter, pod: Pod, volume: Volume, directory: string): Promise<void> {
+  const medium = volume.emptyDir?.medium ?? "";
+  const made = await mkdir(directory, { recursive: true, mode: 0o777 });
+  // Not by the call above, where the process's umask takes bits away.
+  if (made !== undefined) await chmod(directory, 0o777);
+  if (medium === "" || (await isMounted(mounter, directory))) return;
+  if (medium === "Memory") return await mounter.tmpfs(directory, memorySize(pod, volume));
+  await mounter.hugePages(directory, pageSize(pod, medium));
+  await chmod(directory, 0o777);
+}
+
+export async function isMounted(mounter: Mounter, directory: string): Promise<boolean> {
+  return (await mounter.below(directory)).includes(directory);
+}
+
+/** The smaller of the volume's own limit and what the pod may use; 0: the kernel's. */
+function memorySize(pod: Pod, volume: Volume): number {
+  const own = bytes(volume.emptyDir?.sizeLimit);
+  const limits = appContainers(pod).map((container) => bytes(container.resources?.limits?.memory));
+  const whole = limits.includes(0) ? 0 : limits.reduce((sum, each) => sum + each, 0);
+  return own > 0 && whole > 0 ? Math.min(own, whole) : Math.max(own, whole);
+}
+
+/** `2Mi`: what the medium names (`HugePages-2Mi`), or the only size that the pod asks for. */
+function pageSize(pod: Pod, medium: string): string {
+  if (medium.startsWith(`${HUGE_PAGES}-`)) return medium.slice(HUGE_PAGES.length + 1);
+  if (medium !== HUGE_PAGES) throw new Error(`unknown storage medium "${medium}"`);
+  const containers = [...initContainers(pod), ...appContainers(pod)];
+  const requested = containers.flatMap(({ resources }) => Object.keys(resources?.requests ?? {}));
+  const [size, ...others] = new Set(requested.filter((name) => name.startsWith(PREFIX)));
+  if (size === undefined) throw new Error(`medium "${HUGE_PAGES}" needs a container that requests huge pages`);
+  if (others.length > 0) throw new Error(`medium "${HUGE_PAGES}" cannot tell which of several page sizes it means`);
+  return size.slice(PREFIX.length);
+}
