@@ -14,6 +14,7 @@ export interface AgentConfig {
   readonly api: ApiConfig;
   readonly runtime: RuntimeConfig;
   readonly node: NodeConfig;
+  readonly sources: SourcesConfig;
   readonly pods: PodsConfig;
   readonly server: ServerConfig;
   /** Pairs that the effective configuration prints at `/configz`; never secrets. */
@@ -65,6 +66,19 @@ export interface NodeConfig {
   readonly reserved: Readonly<Record<string, string>>;
   /** Hard thresholds: `{ "memory.available": "100Mi", "nodefs.available": "10%" }`. */
   readonly evictionHard: Readonly<Record<string, string>>;
+}
+
+/** Sources of pods besides the API server. */
+export interface SourcesConfig {
+  /** A directory of manifests, or one; empty for none. */
+  readonly manifestPath: string;
+  readonly fileCheckMs: number;
+  /** Empty for none. */
+  readonly manifestUrl: string;
+  readonly manifestUrlHeaders: Readonly<Record<string, readonly string[]>>;
+  readonly httpCheckMs: number;
+  /** Ends once the pods of the manifests have started. */
+  readonly runOnce: boolean;
 }
 
 export interface PodsConfig {
@@ -153,6 +167,14 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
         "imagefs.available": "15%",
         "imagefs.inodesFree": "5%",
       },
+    },
+    sources: {
+      manifestPath: "",
+      fileCheckMs: 20_000,
+      manifestUrl: "",
+      manifestUrlHeaders: {},
+      httpCheckMs: 20_000,
+      runOnce: false,
     },
     pods: {
       syncMs: 60_000,

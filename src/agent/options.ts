@@ -63,6 +63,14 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       reserved: sum(flags["svc-reserved"], flags["system-reserved"]),
       evictionHard: flags["eviction-hard"],
     },
+    sources: {
+      manifestPath: flags["pod-manifest-path"],
+      fileCheckMs: flags["file-check-frequency"],
+      manifestUrl: flags["manifest-url"],
+      manifestUrlHeaders: flags["manifest-url-header"],
+      httpCheckMs: flags["http-check-frequency"],
+      runOnce: flags.runonce,
+    },
     pods: {
       ...base.pods,
       syncMs: flags["sync-frequency"],

@@ -18,6 +18,10 @@ export interface PrivateContainerd extends AsyncDisposable {
   /** Path of the same, for `ctr`. */
   readonly socket: string;
   readonly image: string;
+  /** Ends containerd as `kill -9` does; containers and their shims stay. */
+  kill(): Promise<void>;
+  /** Starts it again after `kill`, and waits until it answers. */
+  start(): Promise<void>;
 }
 
 /** What is missing to run one; empty when nothing is. */
@@ -41,25 +45,29 @@ export async function startPrivateContainerd(): Promise<PrivateContainerd> {
   // Socket paths are short, and shims outlive their containerd: their state must be found again by the clean-up.
   const socket = join(directory, "c.sock");
   await writeConfig(directory, bridge);
-  const child = spawn("containerd", ["--config", join(directory, "config.toml")], { stdio: "ignore" });
+  const begin = () => spawn("containerd", ["--config", join(directory, "config.toml")], { stdio: "ignore" });
+  let child = begin();
   const ctr = (...words: string[]) => run("ctr", ["--address", socket, "-n", "k8s.io", ...words]);
   const clean = async (): Promise<void> => {
     await removeAll(ctr);
-    await ended(child);
+    await ended(child, "SIGTERM");
     await run("ip", ["link", "del", bridge]).catch(() => undefined);
     await unmountBelow(directory);
     await rm(directory, { recursive: true, force: true });
   };
-  try {
+  const answers = async (): Promise<void> => {
     for (let tries = 0; ; tries++) {
       const up = await ctr("version").then(
         () => true,
         () => false,
       );
-      if (up) break;
+      if (up) return;
       if (tries === START_TRIES || child.exitCode !== null) throw new Error("containerd does not start");
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
+  };
+  try {
+    await answers();
     for (const [image, command] of [
       ["localhost/bb:1", ["sleep", "3600"]],
       ["localhost/pause:1", ["sh", "-c", "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait; done"]],
@@ -71,7 +79,18 @@ export async function startPrivateContainerd(): Promise<PrivateContainerd> {
     await clean();
     throw error;
   }
-  return { directory, endpoint: `unix://${socket}`, socket, image: "localhost/bb:1", [Symbol.asyncDispose]: clean };
+  return {
+    directory,
+    endpoint: `unix://${socket}`,
+    socket,
+    image: "localhost/bb:1",
+    kill: () => ended(child, "SIGKILL"),
+    async start() {
+      child = begin();
+      await answers();
+    },
+    [Symbol.asyncDispose]: clean,
+  };
 }
 
 async function writeConfig(directory: string, bridge: string): Promise<void> {
@@ -154,10 +173,10 @@ async function removeAll(ctr: (...words: string[]) => Promise<{ stdout: string }
   }
 }
 
-async function ended(child: ChildProcess): Promise<void> {
+async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exit = new Promise((resolve) => child.once("exit", resolve));
-  child.kill("SIGTERM");
+  child.kill(signal);
   await exit;
 }
 

@@ -10,26 +10,29 @@ export const sourcesFlags = section("Pod sources and sync", {
     file,
     "",
     "Directory of static pod files, or one static pod file. Files whose names start with a dot are ignored.",
-    { config: "staticPodPath", deprecated: inFile },
+    { config: "staticPodPath", deprecated: inFile, effective: true },
   ),
   "manifest-url": flag(httpUrl, "", "URL serving additional pod specifications.", {
     config: "staticPodURL",
     deprecated: inFile,
+    effective: true,
   }),
   "manifest-url-header": flag(
     headers,
     {},
     "name:value headers sent when fetching the manifest URL. Same-name headers are added in the order given. " +
       "The flag may be repeated.",
-    { config: "staticPodURLHeader", deprecated: inFile },
+    { config: "staticPodURLHeader", deprecated: inFile, effective: true },
   ),
   "file-check-frequency": flag(duration({ min: 1 }), 20_000, "Interval between checks of config files.", {
     config: "fileCheckFrequency",
     deprecated: inFile,
+    effective: true,
   }),
   "http-check-frequency": flag(duration({ min: 1 }), 20_000, "Interval between checks of the HTTP source.", {
     config: "httpCheckFrequency",
     deprecated: inFile,
+    effective: true,
   }),
   "sync-frequency": flag(
     duration({ min: 1 }),

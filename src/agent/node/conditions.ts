@@ -12,6 +12,8 @@ export interface ConditionInput {
   readonly runtime: StatusResponse | undefined;
   /** The runtime answers listings often enough. */
   readonly relistHealthy: boolean;
+  /** What is wrong with manifests of static pods, one line each. */
+  readonly manifestProblems: readonly string[];
   /** RFC 3339 */
   readonly now: string;
   readonly previous: readonly NodeCondition[];
@@ -25,7 +27,7 @@ interface Verdict {
 }
 
 export function nodeConditions(input: ConditionInput): readonly NodeCondition[] {
-  return [memory(input), disk(input), pids(), ready(input)].map((verdict) => {
+  return [memory(input), disk(input), pids(), ...manifests(input), ready(input)].map((verdict) => {
     const before = input.previous.find((each) => each.type === verdict.type);
     const since = before?.status === verdict.status ? before.lastTransitionTime : undefined;
     return { ...verdict, lastHeartbeatTime: input.now, lastTransitionTime: since ?? input.now };
@@ -51,6 +53,19 @@ function disk({ usage, evictionHard }: ConditionInput): Verdict {
 
 function pids(): Verdict {
   return calm("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available");
+}
+
+const MESSAGE_MAX = 8;
+
+/** Told from the first problem on. */
+function manifests({ manifestProblems, previous }: ConditionInput): readonly Verdict[] {
+  const type = "ManifestProblem";
+  if (manifestProblems.length > 0) {
+    const message = manifestProblems.slice(0, MESSAGE_MAX).join("; ");
+    return [{ type, status: "True", reason: "InvalidManifest", message }];
+  }
+  if (!previous.some((each) => each.type === type)) return [];
+  return [{ type, status: "False", reason: "ManifestsValid", message: "all manifests can be read" }];
 }
 
 function pressure(type: string, reason: string, message: string): Verdict {

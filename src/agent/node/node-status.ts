@@ -20,6 +20,7 @@ export interface NodeStatusOptions {
   /** Of the agent's HTTPS server; 0 when it is off. */
   readonly port: () => number;
   readonly relistHealthy: () => boolean;
+  readonly manifestProblems: () => readonly string[];
   readonly now: () => number;
 }
 
@@ -47,6 +48,7 @@ export async function nodeStatus(options: NodeStatusOptions, previous: NodeStatu
       evictionHard: config.node.evictionHard,
       runtime,
       relistHealthy: options.relistHealthy(),
+      manifestProblems: options.manifestProblems(),
       now: timeOf(options.now()),
       previous: previous?.conditions ?? [],
     }),

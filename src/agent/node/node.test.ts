@@ -39,7 +39,15 @@ t.test("thresholdValue() takes amounts and shares", async (t) => {
 
 t.test("nodeConditions() keeps the time of the last change", async (t) => {
   const runtime = { status: { conditions: [{ type: "RuntimeReady", status: true }] } };
-  const base = { machine, usage, evictionHard: node.evictionHard, runtime, relistHealthy: true, previous: [] };
+  const base = {
+    machine,
+    usage,
+    evictionHard: node.evictionHard,
+    runtime,
+    relistHealthy: true,
+    manifestProblems: [],
+    previous: [],
+  };
   const first = nodeConditions({ ...base, now: "t1" });
   t.same(
     first.map((each) => [each.type, each.status, each.reason]),
@@ -57,7 +65,7 @@ t.test("nodeConditions() keeps the time of the last change", async (t) => {
 });
 
 t.test("nodeConditions() is not ready without a network or a runtime", async (t) => {
-  const base = { machine, usage, evictionHard: {}, relistHealthy: true, previous: [], now: "t" };
+  const base = { machine, usage, evictionHard: {}, relistHealthy: true, manifestProblems: [], previous: [], now: "t" };
   t.match(nodeConditions({ ...base, runtime: undefined })[3], {
     status: "False",
     message: "container runtime is down",

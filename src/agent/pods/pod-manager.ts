@@ -3,7 +3,7 @@ import type { Pod, PodStatus } from "../../api/core/pod.ts";
 import type { RuntimePod } from "../runtime/events.ts";
 import { removeAllCgroups } from "./cgroups.ts";
 import type { PodServices } from "./pod-context.ts";
-import { podUid } from "./pod-fields.ts";
+import { isStatic, podName, podNamespace, podUid } from "./pod-fields.ts";
 import { PodWorker } from "./pod-worker.ts";
 import { stopAll } from "./stop-all.ts";
 
@@ -19,6 +19,8 @@ export class PodManager {
   /** By uid; bounded by what the sources assign to the node. */
   readonly #workers = new Map<string, PodWorker>();
   readonly #wanted = new Set<string>();
+  /** Static pods that take the place of one that still ends, by namespace and name; bounded by the workers. */
+  readonly #successors = new Map<string, Pod>();
   #closed = false;
 
   constructor(options: PodManagerOptions) {
@@ -56,13 +58,15 @@ export class PodManager {
     if (this.#closed || uid === "") return;
     this.#wanted.add(uid);
     const worker = this.#workers.get(uid);
-    if (worker === undefined) this.#start(pod, false);
-    else worker.update(pod);
+    if (worker !== undefined) worker.update(pod);
+    else if (isStatic(pod) && this.#predecessor(pod) !== undefined) this.#successors.set(fullName(pod), pod);
+    else this.#start(pod, false);
   }
 
   /** No source wants the pod any more. */
   delete(uid: string): void {
     this.#wanted.delete(uid);
+    for (const [name, pod] of this.#successors) if (podUid(pod) === uid) this.#successors.delete(name);
     this.#workers.get(uid)?.remove();
   }
 
@@ -101,6 +105,21 @@ export class PodManager {
       if (this.#closed || this.#workers.get(uid) !== worker) return;
       this.#workers.delete(uid);
       onGone(worker.pod);
+      const name = fullName(worker.pod);
+      const next = this.#successors.get(name);
+      if (next === undefined || this.#predecessor(next) !== undefined) return;
+      this.#successors.delete(name);
+      this.#start(next, false);
     });
   }
+
+  /** An edited static pod is another pod of the same name, and the two must not run together. */
+  #predecessor(pod: Pod): PodWorker | undefined {
+    const name = fullName(pod);
+    return [...this.#workers.values()].find((worker) => isStatic(worker.pod) && fullName(worker.pod) === name);
+  }
+}
+
+function fullName(pod: Pod): string {
+  return `${podNamespace(pod)}/${podName(pod)}`;
 }

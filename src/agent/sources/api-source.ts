@@ -15,7 +15,7 @@ export interface ApiSourceOptions {
   readonly random: RandomSource;
   readonly log: Logger;
   readonly onPut: (pod: Pod) => void;
-  readonly onDelete: (uid: string) => void;
+  readonly onDelete: (pod: Pod) => void;
   readonly signal: AbortSignal;
 }
 
@@ -26,10 +26,10 @@ export function startApiSource(options: ApiSourceOptions): Informer<Pod> {
   informer.subscribe({
     put(pod, previous) {
       // Deleted and made again under the same name while nobody watched.
-      if (previous !== undefined && podUid(previous) !== podUid(pod)) options.onDelete(podUid(previous));
+      if (previous !== undefined && podUid(previous) !== podUid(pod)) options.onDelete(previous);
       options.onPut(pod);
     },
-    delete: (pod) => options.onDelete(podUid(pod)),
+    delete: (pod) => options.onDelete(pod),
   });
   return informer;
 }

@@ -11,7 +11,7 @@ import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { RandomSource } from "../../std/random.ts";
 import { WorkQueue } from "../../std/work-queue.ts";
-import { isStatic, podName, podNamespace, podUid } from "../pods/pod-fields.ts";
+import { podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 import { statusPatch } from "./status-patch.ts";
 
 export interface StatusManagerOptions {
@@ -59,7 +59,6 @@ export class StatusManager implements AsyncDisposable {
   set(pod: Pod, status: PodStatus): void {
     const uid = podUid(pod);
     const entry = this.#entries.get(uid);
-    if (isStatic(pod)) return;
     if (entry === undefined) {
       this.#entries.set(uid, { pod, status, server: pod.status, finished: false, gone: false });
     } else {

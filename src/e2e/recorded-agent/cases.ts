@@ -40,9 +40,13 @@ export interface Step {
   readonly do?: string;
   readonly file?: string;
   readonly manifest?: unknown;
+  /** In place of a manifest: what is no JSON. */
+  readonly text?: string;
   readonly container?: string;
   readonly signal?: NodeJS.Signals;
   readonly downSeconds?: number;
+  /** An act on the machine that so many cases waited for together. */
+  readonly of?: number;
   readonly result?: unknown;
 }
 
@@ -77,6 +81,7 @@ export interface ConditionJson {
 }
 
 export interface ContainerJson {
+  readonly containerID?: string;
   readonly name: string;
   readonly state: StateJson;
   readonly lastState: StateJson;

@@ -91,13 +91,15 @@ function events(wanted: readonly EventJson[], got: readonly EventJson[]): readon
 function logs(wanted: PodRecord["logs"], got: PodRecord["logs"]): readonly string[] {
   const names = [...new Set([...Object.keys(wanted), ...Object.keys(got)])];
   return names.flatMap((name) =>
-    [...(wanted[name] ?? [])].flatMap(({ restart, lines }) => {
-      const same = got[name]?.find((run) => run.restart === restart);
-      return same === undefined && lines.length === 0
-        ? []
-        : sets(`log of ${name} #${restart}`, texts(lines), texts(same?.lines ?? []));
-    }),
+    [...new Set((wanted[name] ?? []).map(({ restart }) => restart))].flatMap((restart) =>
+      sets(`log of ${name} #${restart}`, texts(linesOf(wanted[name], restart)), texts(linesOf(got[name], restart))),
+    ),
   );
+}
+
+/** Pods of one name that followed each other count their runs anew. */
+function linesOf(runs: readonly RunLog[] | undefined, restart: number): RunLog["lines"] {
+  return (runs ?? []).filter((run) => run.restart === restart).flatMap(({ lines }) => lines);
 }
 
 function texts(lines: RunLog["lines"]): readonly string[] {
@@ -110,6 +112,7 @@ function plain(text: string): string {
     .replace(/(rpc error:|OCI runtime|failed to create containerd task).*$/s, "$1 …")
     .replace(/containerd:\/\/(<id-\d+>|[0-9a-f]{64})/g, "<id>")
     .replace(/<id-\d+>|\b[0-9a-f]{64}\b/g, "<id>")
+    .replace(/<hash-\d+>|\b[0-9a-f]{32}\b/g, "<hash>")
     .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, "<uuid>")
     .replace(/[A-Z][a-z]{2} [ \d]\d \d\d:\d\d/g, "<date>")
     .replace(/Grpc-Timeout=\["\d+u"\]/g, "Grpc-Timeout")

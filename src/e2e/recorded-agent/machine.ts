@@ -101,6 +101,7 @@ export class Machine implements AsyncDisposable {
       clusterDomain: "cluster.local",
       resolvConf: resolv,
       podLogsDir: this.podLogs,
+      staticPodPath: this.manifests,
       containerRuntimeEndpoint: this.containerd.endpoint,
       failCgroupV1: false,
       failSwapOn: false,
@@ -131,6 +132,12 @@ export class Machine implements AsyncDisposable {
   async killAgent(signal: NodeJS.Signals): Promise<void> {
     await end(this.#agent, signal);
     this.#agent = undefined;
+  }
+
+  /** Kills all of a container, as the kernel would. */
+  async killContainer(id: string): Promise<void> {
+    const { socket } = this.containerd;
+    await run("ctr", ["--address", socket, "-n", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", id]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -39,7 +39,7 @@ class Player implements AsyncDisposable {
   readonly #stopping = new AbortController();
   readonly #snapshots: Snapshot[] = [];
   readonly #events = new Map<string, EventJson>();
-  readonly #logs = new Map<string, Map<number, RunLog>>();
+  readonly #logs = new Map<string, Map<string, RunLog>>();
   readonly #problems: string[] = [];
   readonly #background: Promise<void>[] = [];
   #began = 0;
@@ -135,10 +135,11 @@ class Player implements AsyncDisposable {
         for (const file of entries(join(this.#machine.podLogs, folder, container))) {
           const restart = /^(\d+)\.log$/.exec(file)?.[1];
           if (restart === undefined) continue;
-          const runs = this.#logs.get(container) ?? new Map<number, RunLog>();
+          const runs = this.#logs.get(container) ?? new Map<string, RunLog>();
           this.#logs.set(container, runs);
           const path = join(this.#machine.podLogs, folder, container, file);
-          runs.set(Number(restart), { restart: Number(restart), lines: linesOf(path) });
+          // Static pods of one name may have several folders.
+          runs.set(`${folder}/${restart}`, { restart: Number(restart), lines: linesOf(path) });
         }
       }
     }
@@ -204,9 +205,8 @@ class Player implements AsyncDisposable {
     const file = join(this.#machine.manifests, step.file ?? "");
     switch (step.do) {
       case "writeStatic": {
-        const { manifest } = step;
-        const named = typeof manifest === "string" ? manifest : JSON.stringify(inNamespace(manifest, this.#namespace));
-        return writeFileSync(file, named);
+        const { manifest, text } = step;
+        return writeFileSync(file, text ?? JSON.stringify(inNamespace(manifest, this.#namespace)));
       }
       case "removeStatic":
         return rmSync(file, { force: true });
@@ -238,6 +238,8 @@ class Player implements AsyncDisposable {
       [this.#machine.ip, "<node-ip>"],
       [this.#machine.scratch, "<dir>"],
       [this.#machine.rootDir, "<kubelet-root>"],
+      // Static pods are named after their node.
+      [`${this.#case.id}-${NODE}`, `${this.#case.id}-localhost`],
     ];
     let text = JSON.stringify(value);
     for (const [from, to] of known) if (from) text = text.replaceAll(from, to);

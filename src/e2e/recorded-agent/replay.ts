@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { areas, type Case, recordedCases, type Step } from "./cases.ts";
 import { differences } from "./compare.ts";
+import { containersOf } from "./conditions.ts";
 import { isPlayable, Machine, settingsOf } from "./machine.ts";
 import { type HostActs, play } from "./player.ts";
 
@@ -38,10 +39,20 @@ for (const [kind, cases] of Map.groupBy(chosen, ({ id }) => settingsOf(id))) {
     continue;
   }
   await using machine = await Machine.create(kind);
+  const batches = Map.groupBy(cases, sharedAct);
+  const alone = batches.get(undefined) ?? [];
+  batches.delete(undefined);
+  await playAll(machine, alone, Number(options["at-once"]));
+  // Those that wait for the same act have to be there together.
+  for (const [, together] of batches) await playAll(machine, together, together.length);
+}
+
+async function playAll(machine: Machine, cases: readonly Case[], atOnce: number): Promise<void> {
+  const acts = actsOf(machine, cases.length);
   const queue = [...cases];
-  const workers = Array.from({ length: Math.min(Number(options["at-once"]), cases.length) }, async () => {
+  const workers = Array.from({ length: Math.min(atOnce, cases.length) }, async () => {
     for (let one = queue.shift(); one !== undefined; one = queue.shift()) {
-      const outcome = await tried(machine, one);
+      const outcome = await tried(machine, one, acts);
       outcomes.push(outcome);
       console.log(`${outcome.differences.length === 0 ? "as recorded" : "otherwise  "} ${one.id} (${one.about})`);
       for (const line of outcome.differences.slice(0, Number(options.show))) console.log(`    ${line}`);
@@ -50,26 +61,56 @@ for (const [kind, cases] of Map.groupBy(chosen, ({ id }) => settingsOf(id))) {
   await Promise.all(workers);
 }
 
-async function tried(machine: Machine, one: Case): Promise<Outcome> {
+/** What is done to the machine once for all cases that wait for it: `killAgent`, `killRuntime`. */
+function sharedAct({ steps = [] }: Case): string | undefined {
+  return steps.find((step) => step.op === "host" && step.of !== undefined)?.do;
+}
+
+async function tried(machine: Machine, one: Case, acts: HostActs): Promise<Outcome> {
   try {
-    const played = await play(machine, one, actsOf(machine));
+    const played = await play(machine, one, acts);
     return { one, differences: [...played.problems, ...differences(one, played)] };
   } catch (error) {
     return { one, differences: [`cannot be played: ${error instanceof Error ? error.stack : String(error)}`] };
   }
 }
 
-function actsOf(machine: Machine): HostActs {
+/** Acts with a number of cases (`of`) are done once all that are played together have come to them. */
+function actsOf(machine: Machine, players: number): HostActs {
+  const arrived = new Map<string, { count: number; readonly done: PromiseWithResolvers<void> }>();
+  const once = async (step: Step): Promise<void> => {
+    const name = step.do ?? "";
+    const entry = arrived.get(name) ?? { count: 0, done: Promise.withResolvers<void>() };
+    arrived.set(name, entry);
+    entry.count += 1;
+    if (entry.count === players) actOn(machine, step).then(entry.done.resolve, entry.done.reject);
+    await entry.done.promise;
+  };
   return {
-    async act(step: Step) {
-      if (step.do === "killAgent") return await machine.killAgent(step.signal ?? "SIGKILL");
-      if (step.do === "startAgent") {
-        await sleep((step.downSeconds ?? 0) * 1000);
-        return await machine.startAgent();
-      }
-      throw new Error(`${step.do} is not known`);
+    async act(step: Step, seen) {
+      if (step.of !== undefined) return await once(step);
+      if (step.do !== "killContainer") return await actOn(machine, step);
+      const found = containersOf(seen.status).find(({ name }) => name === step.container);
+      await machine.killContainer(found?.containerID?.replace(/^.*:\/\//, "") ?? "");
     },
   };
+}
+
+async function actOn(machine: Machine, step: Step): Promise<void> {
+  switch (step.do) {
+    case "killAgent":
+      return await machine.killAgent(step.signal ?? "SIGKILL");
+    case "startAgent":
+      await sleep((step.downSeconds ?? 0) * 1000);
+      return await machine.startAgent();
+    case "killRuntime":
+      return await machine.containerd.kill();
+    case "startRuntime":
+      await sleep((step.downSeconds ?? 0) * 1000);
+      return await machine.containerd.start();
+    default:
+      throw new Error(`${step.do} is not known`);
+  }
 }
 
 let total = 0;

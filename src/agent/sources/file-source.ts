@@ -1,0 +1,85 @@
+/** Manifests in a directory, or one file: read at the start, when something changes, and again and again. */
+import { type FSWatcher, watch } from "node:fs";
+import { lstat, readdir, readFile, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import type { Clock } from "../../std/clock.ts";
+import { type ManifestText, manifestBytesMax } from "./manifest.ts";
+
+export interface FileSourceOptions {
+  /** A directory or a file; it may come later. */
+  readonly path: string;
+  readonly periodMs: number;
+  readonly clock: Clock;
+  readonly onTexts: (texts: readonly ManifestText[]) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Files written in several steps are read when they are likely whole. */
+const SETTLE_MS = 50;
+
+/** Backups and swap files of editors, half-written files of package managers. */
+const ignored = /^\.|^#.*#$|~$|\.(sw[a-z]|bak|backup|old|orig|rej|tmp|dpkg-(old|new|dist|tmp)|rpm(save|new|orig))$/i;
+
+/** Runs until the signal aborts. Never rejects. */
+export async function followFiles(options: FileSourceOptions): Promise<void> {
+  const { path, periodMs, clock, signal } = options;
+  while (!signal.aborted) {
+    const changed = new AbortController();
+    // Watching starts before reading, so that nothing falls between the two.
+    const watchers = [path, dirname(path)].flatMap((each) => watching(each, path, () => changed.abort()));
+    try {
+      const texts = await manifestFiles(path);
+      if (!signal.aborted) options.onTexts(texts);
+      await clock.sleep(periodMs, AbortSignal.any([signal, changed.signal])).catch(() => undefined);
+      if (!signal.aborted && changed.signal.aborted) await clock.sleep(SETTLE_MS, signal).catch(() => undefined);
+    } finally {
+      for (const watcher of watchers) watcher.close();
+    }
+  }
+}
+
+/** None where there is nothing to watch yet: the next reading finds out. */
+function watching(directory: string, path: string, onChange: () => void): readonly FSWatcher[] {
+  try {
+    const watcher = watch(directory, { persistent: false }, (_event, name) => {
+      if (directory === path ? !ignored.test(name ?? "") : name === basename(path)) onChange();
+    });
+    watcher.on("error", () => watcher.close());
+    return [watcher];
+  } catch {
+    return [];
+  }
+}
+
+/** What is there, in the order of names. Never rejects: what cannot be read says why. */
+export async function manifestFiles(path: string): Promise<readonly ManifestText[]> {
+  try {
+    if (!(await stat(path)).isDirectory()) return [await read(path)];
+    const names = (await readdir(path)).filter((name) => !ignored.test(name)).sort();
+    const texts: ManifestText[] = [];
+    for (const name of names) {
+      const file = join(path, name);
+      const stats = await stat(file).catch(() => undefined);
+      // Directories within are none of ours; a dangling link is a mistake worth telling.
+      if (stats?.isDirectory() === true) continue;
+      if (stats !== undefined || (await lstat(file).catch(() => undefined)) !== undefined) texts.push(await read(file));
+    }
+    return texts;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    return [{ name: path, content: { problem: `cannot be read: ${(error as Error).message}` } }];
+  }
+}
+
+async function read(file: string): Promise<ManifestText> {
+  try {
+    const stats = await stat(file);
+    if (!stats.isFile()) return { name: file, content: { problem: "is not a regular file" } };
+    if (stats.size > manifestBytesMax) {
+      return { name: file, content: { problem: `larger than ${manifestBytesMax} bytes` } };
+    }
+    return { name: file, content: await readFile(file) };
+  } catch (error) {
+    return { name: file, content: { problem: `cannot be read: ${(error as Error).message}` } };
+  }
+}

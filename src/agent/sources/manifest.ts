@@ -1,0 +1,158 @@
+/** A manifest: pods, and the ConfigMaps and Secrets they use, as YAML or JSON, one or many to a text. */
+import { type ConfigMap, configMap } from "../../api/core/config-map.ts";
+import { type Pod, pod } from "../../api/core/pod.ts";
+import { type Secret, secret } from "../../api/core/secret.ts";
+import { decode } from "../../schema/decode.ts";
+import { isPlainObject } from "../../schema/plain.ts";
+import type { ObjectSchema } from "../../schema/schema.ts";
+import { parseYaml, type YamlDocument } from "../../schema/yaml.ts";
+
+/** One text of a source. */
+export interface ManifestText {
+  /** A path or a URL. */
+  readonly name: string;
+  readonly content: Uint8Array | { readonly problem: string };
+}
+
+/** What is wrong with a manifest, and where. */
+export interface ManifestProblem {
+  /** A path or a URL. */
+  readonly source: string;
+  /** Counted from one; undefined where the text as a whole is meant. */
+  readonly line: number | undefined;
+  /** `spec.containers[0].image`; empty for the object itself. */
+  readonly field: string;
+  readonly message: string;
+}
+
+/** An object of a manifest, and how to find its lines again. */
+export interface ManifestItem<T> {
+  readonly object: T;
+  /** As it stands in the text. */
+  readonly raw: unknown;
+  problem(field: string, message: string): ManifestProblem;
+}
+
+export interface Manifest {
+  readonly pods: readonly ManifestItem<Pod>[];
+  readonly configMaps: readonly ManifestItem<ConfigMap>[];
+  readonly secrets: readonly ManifestItem<Secret>[];
+  /** Objects that could not be read are left out; those with unknown fields are not. */
+  readonly problems: readonly ManifestProblem[];
+}
+
+/** Larger than any list of pods; a mistaken path must not fill the memory. */
+export const manifestBytesMax = 10 * 1024 * 1024;
+
+/** `source` is what messages say. Never throws. */
+export function readManifest(bytes: Uint8Array, source: string): Manifest {
+  const draft: Draft = { pods: [], configMaps: [], secrets: [], problems: [] };
+  for (const document of documentsIn(bytes, source, draft)) {
+    readObject(document.value, { document, source, prefix: "" }, draft);
+  }
+  return draft;
+}
+
+interface Draft {
+  readonly pods: ManifestItem<Pod>[];
+  readonly configMaps: ManifestItem<ConfigMap>[];
+  readonly secrets: ManifestItem<Secret>[];
+  readonly problems: ManifestProblem[];
+}
+
+interface Place {
+  readonly document: YamlDocument;
+  readonly source: string;
+  /** `items[3].` in a list. */
+  readonly prefix: string;
+}
+
+function documentsIn(bytes: Uint8Array, source: string, { problems }: Draft): readonly YamlDocument[] {
+  const whole = (message: string, line?: number): readonly YamlDocument[] => {
+    problems.push({ source, line, field: "", message });
+    return [];
+  };
+  if (bytes.length > manifestBytesMax) return whole(`larger than ${manifestBytesMax} bytes`);
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return whole("not UTF-8 text");
+  }
+  try {
+    const found = parseYaml(text).filter(({ value }) => value !== null && value !== undefined);
+    return found.length === 0 ? whole("holds no object") : found;
+  } catch (error) {
+    const { message } = error as Error;
+    // JSON may be indented by tabs, which YAML forbids.
+    const json = jsonDocument(text);
+    return json === undefined ? whole(message, Number(/\bline (\d+)/.exec(message)?.[1]) || undefined) : [json];
+  }
+}
+
+function jsonDocument(text: string): YamlDocument | undefined {
+  try {
+    return { value: JSON.parse(text), line: () => undefined, duplicates: [] };
+  } catch {
+    return undefined;
+  }
+}
+
+function readObject(value: unknown, place: Place, draft: Draft): void {
+  const { problems } = draft;
+  if (!isPlainObject(value)) {
+    problems.push(problemAt(place, "", "must be an object with apiVersion and kind"));
+    return;
+  }
+  const { apiVersion, kind } = value;
+  if (typeof kind === "string" && /List$/.test(kind) && Array.isArray(value.items)) {
+    const own = kind.slice(0, -"List".length);
+    for (const [index, item] of value.items.entries()) {
+      // Items of a typed list need not say what they are.
+      const full = isPlainObject(item) && own !== "" ? { apiVersion, kind: own, ...item } : item;
+      readObject(full, { ...place, prefix: `${place.prefix}items[${index}].` }, draft);
+    }
+    return;
+  }
+  if (apiVersion !== "v1") {
+    problems.push(problemAt(place, "apiVersion", `must be v1, not ${JSON.stringify(apiVersion ?? "")}`));
+  } else if (kind === "Pod") take(pod, value, place, draft, draft.pods);
+  else if (kind === "ConfigMap") take(configMap, value, place, draft, draft.configMaps);
+  else if (kind === "Secret") take(secret, value, place, draft, draft.secrets);
+  else problems.push(problemAt(place, "kind", `must be Pod, ConfigMap or Secret, not ${JSON.stringify(kind ?? "")}`));
+}
+
+function take<T>(
+  schema: ObjectSchema,
+  raw: Readonly<Record<string, unknown>>,
+  place: Place,
+  { problems }: Draft,
+  into: ManifestItem<T>[],
+): void {
+  const { value, unknown, errors } = decode(schema, raw);
+  for (const field of unknown) problems.push(problemAt(place, field, "unknown field"));
+  for (const field of place.document.duplicates) problems.push(problemAt(place, field, "is set twice"));
+  for (const { path, message } of errors) problems.push(problemAt(place, path, plainMessage(message)));
+  if (errors.length > 0) return;
+  into.push({ object: value as T, raw, problem: (field, message) => problemAt(place, field, message) });
+}
+
+/** At the line of the field, or of the nearest field around it. */
+function problemAt({ document, source, prefix }: Place, field: string, message: string): ManifestProblem {
+  let line: number | undefined;
+  for (let path = `${prefix}${field}`; path !== "" && line === undefined; path = path.replace(/(^|[.[])[^.[]*$/, "")) {
+    line = document.line(path.replace(/\.$/, ""));
+  }
+  return { source, line: line ?? document.line("kind"), field, message };
+}
+
+/** Go's decoders speak of Go: `cannot unmarshal string into Go struct field X.maxPods of type int32`. */
+function plainMessage(message: string): string {
+  const match = /cannot unmarshal (.+) into Go .* of type (\S+)$/.exec(message);
+  return match === null ? `cannot be read: ${message}` : `must be of type ${match[2]}, not ${match[1]}`;
+}
+
+/** `/etc/pods/web.yaml:7: spec.containers[0].image: Required value` */
+export function problemText({ source, line, field, message }: ManifestProblem): string {
+  return [line === undefined ? source : `${source}:${line}`, field, message].filter((part) => part !== "").join(": ");
+}

@@ -1,0 +1,137 @@
+/** Every source of pods together: what they want goes to the pod manager; once all have told, what else runs is ended. */
+import { readdir } from "node:fs/promises";
+import type { Client } from "../../client/client.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import type { RandomSource } from "../../std/random.ts";
+import type { AgentConfig } from "../agent-config.ts";
+import type { ObjectReader } from "../objects.ts";
+import { podsDir } from "../pods/directories.ts";
+import { podUid } from "../pods/pod-fields.ts";
+import type { PodManager } from "../pods/pod-manager.ts";
+import type { Relister } from "../runtime/events.ts";
+import type { StatusManager } from "../status/status-manager.ts";
+import { startApiSource } from "./api-source.ts";
+import { followFiles } from "./file-source.ts";
+import type { ManifestText } from "./manifest.ts";
+import { isMirror, type MirrorPods } from "./mirror-pods.ts";
+import type { StaticPods } from "./static-pods.ts";
+import { followUrl } from "./url-source.ts";
+
+export interface PodSourcesOptions {
+  readonly config: AgentConfig;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+  readonly pods: PodManager;
+  readonly relister: Relister;
+  readonly objects: ObjectReader;
+  readonly statics: StaticPods;
+  /** Undefined: there is no API server. */
+  readonly api: { readonly client: Client; readonly status: StatusManager; readonly mirrors: MirrorPods } | undefined;
+  readonly signal: AbortSignal;
+}
+
+export class PodSources {
+  readonly #options: PodSourcesOptions;
+  readonly #complete = Promise.withResolvers<void>();
+  #apiSynced: boolean;
+
+  constructor(options: PodSourcesOptions) {
+    this.#options = options;
+    this.#apiSynced = options.api === undefined;
+  }
+
+  /** Runs until the signal aborts. Never rejects. */
+  async run(): Promise<void> {
+    const { config, clock, signal } = this.#options;
+    const { manifestPath, manifestUrl, manifestUrlHeaders, fileCheckMs, httpCheckMs } = config.sources;
+    const loops: Promise<unknown>[] = [this.#sweepOften()];
+    if (manifestPath !== "") {
+      const onTexts = (texts: readonly ManifestText[]): void => this.#update("file", texts);
+      loops.push(followFiles({ path: manifestPath, periodMs: fileCheckMs, clock, onTexts, signal }));
+    }
+    if (manifestUrl !== "") {
+      const onTexts = (texts: readonly ManifestText[]): void => this.#update("http", texts);
+      const headers = manifestUrlHeaders;
+      loops.push(followUrl({ url: manifestUrl, headers, periodMs: httpCheckMs, clock, onTexts, signal }));
+    }
+    if (this.#options.api !== undefined) loops.push(this.#followApi(this.#options.api));
+    this.#noteComplete();
+    await Promise.all(loops);
+  }
+
+  #update(kind: "file" | "http", texts: readonly ManifestText[]): void {
+    this.#options.statics.update(kind, texts);
+    this.#options.relister.poke();
+    this.#noteComplete();
+  }
+
+  async #followApi({ client, status, mirrors }: NonNullable<PodSourcesOptions["api"]>): Promise<void> {
+    const { config, clock, random, log, pods, relister, objects, signal } = this.#options;
+    await using informer = startApiSource({
+      client,
+      nodeName: config.nodeName,
+      clock,
+      random,
+      log: log.child("api-source"),
+      onPut(pod) {
+        if (isMirror(pod)) return mirrors.observed(pod);
+        pods.put(pod);
+        objects.keep(pods.pods);
+        status.observed(pod);
+        relister.poke();
+      },
+      onDelete(pod) {
+        if (isMirror(pod)) return mirrors.gone(pod);
+        status.gone(podUid(pod));
+        pods.delete(podUid(pod));
+      },
+      signal,
+    });
+    try {
+      await informer.synced;
+      this.#apiSynced = true;
+      this.#noteComplete();
+      await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    } catch {
+      // Ends with the signal.
+    }
+  }
+
+  /** Every source has told what it has. */
+  #noteComplete(): void {
+    const { config, statics, api } = this.#options;
+    const { manifestPath, manifestUrl } = config.sources;
+    const known =
+      this.#apiSynced &&
+      (manifestPath === "" || statics.isRead("file")) &&
+      (manifestUrl === "" || statics.isRead("http"));
+    if (!known) return;
+    api?.mirrors.complete();
+    this.#complete.resolve();
+  }
+
+  async #sweepOften(): Promise<void> {
+    const { config, clock, log, signal, objects, pods } = this.#options;
+    const aborted = Promise.withResolvers<void>();
+    signal.addEventListener("abort", () => aborted.resolve(), { once: true });
+    await Promise.race([this.#complete.promise, aborted.promise]);
+    while (!signal.aborted) {
+      await this.#sweep().catch((error: unknown) => {
+        if (!signal.aborted) log.warn("Cannot sweep orphaned pods", { error: String(error) });
+      });
+      objects.keep(pods.pods);
+      await clock.sleep(config.pods.syncMs, signal).catch(() => undefined);
+    }
+  }
+
+  /** Pods and pod directories that nobody wants any more. */
+  async #sweep(): Promise<void> {
+    const { config, pods, relister } = this.#options;
+    pods.endOrphans(await relister.list());
+    for (const uid of await readdir(podsDir(config)).catch(() => [])) {
+      if (pods.worker(uid) === undefined) await pods.volumes.tearDown(uid);
+    }
+  }
+}

@@ -1,0 +1,92 @@
+/** From an object in a manifest to a pod of this node, and what becomes of ConfigMaps and Secrets beside it. */
+import { createHash } from "node:crypto";
+import type { ConfigMap } from "../../api/core/config-map.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import { podKind } from "../../api/core/pod-kind.ts";
+import type { Secret } from "../../api/core/secret.ts";
+import { canonicalJson } from "../../schema/canonical-json.ts";
+import { applyDefaults } from "../../schema/default.ts";
+import { renderFieldError } from "../../schema/field-error.ts";
+import { validate } from "../../schema/validate.ts";
+import type { ManifestItem, ManifestProblem } from "./manifest.ts";
+
+export interface StaticSource {
+  readonly kind: "file" | "http";
+  /** A path or a URL. */
+  readonly name: string;
+  readonly nodeName: string;
+}
+
+const annotation = {
+  hash: "kubernetes.io/config.hash",
+  seen: "kubernetes.io/config.seen",
+  source: "kubernetes.io/config.source",
+} as const;
+
+/**
+ * As Kubernetes' agents make it: named after the node, bound to it, and with a uid that is a hash of where it stands
+ * and what it says, so that it stays the same for as long as the manifest does. `seen` is RFC 3339.
+ */
+export function staticPod(
+  { object, raw, problem }: ManifestItem<Pod>,
+  source: StaticSource,
+  seen: string,
+): { readonly pod: Pod } | { readonly problems: readonly ManifestProblem[] } {
+  const { kind, nodeName } = source;
+  const uid = object.metadata?.uid ?? identity(raw, source);
+  const own = object.metadata?.name ?? "";
+  const tolerations = object.spec?.tolerations ?? [];
+  const tolerant =
+    kind === "http" || tolerations.some(({ key, operator, effect }) => !key && operator && effect === "NoExecute");
+  const bound = applyDefaults(podKind.schema, {
+    ...object,
+    metadata: {
+      ...object.metadata,
+      name: own === "" ? "" : `${own}-${nodeName}`,
+      namespace: object.metadata?.namespace ?? "default",
+      uid,
+      annotations: {
+        ...object.metadata?.annotations,
+        [annotation.hash]: uid,
+        [annotation.seen]: seen,
+        [annotation.source]: kind,
+      },
+    },
+    spec: {
+      ...object.spec,
+      nodeName,
+      // It is not for the cluster to drive it away.
+      ...(tolerant ? {} : { tolerations: [...tolerations, { operator: "Exists", effect: "NoExecute" }] }),
+    },
+    status: { phase: "Pending" },
+  } as Pod);
+  const pod = podKind.strategy.setDefaults?.(bound) ?? bound;
+  const errors = [...validate(podKind.schema, pod), ...(podKind.strategy.validate?.(pod) ?? [])];
+  if (errors.length === 0) return { pod };
+  return {
+    problems: errors.map((error) => {
+      const text = renderFieldError(error);
+      return problem(error.field, text.startsWith(`${error.field}: `) ? text.slice(error.field.length + 2) : text);
+    }),
+  };
+}
+
+function identity(raw: unknown, { kind, name, nodeName }: StaticSource): string {
+  const where = kind === "file" ? `host:${nodeName}file:${name}` : `url:${name}`;
+  return createHash("md5").update(canonicalJson(raw)).update(where).digest("hex");
+}
+
+export function configMapBytes({ data, binaryData }: ConfigMap): Readonly<Record<string, Uint8Array>> {
+  return { ...encoded(data, "utf8"), ...encoded(binaryData, "base64") };
+}
+
+export function secretBytes({ data, stringData }: Secret): Readonly<Record<string, Uint8Array>> {
+  return { ...encoded(data, "base64"), ...encoded(stringData, "utf8") };
+}
+
+function encoded(
+  data: Readonly<Record<string, string>> | undefined,
+  encoding: "utf8" | "base64",
+): Readonly<Record<string, Uint8Array>> {
+  return Object.fromEntries(Object.entries(data ?? {}).map(([key, text]) => [key, Buffer.from(text, encoding)]));
+}
