@@ -1,6 +1,6 @@
 /** Every flag of `svc agent` that is marked effective, with what it changes: given as a flag, and in the file. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { get } from "node:http";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer as createHttpServer, get, type IncomingHttpHeaders } from "node:http";
 import { request } from "node:https";
 import { createServer, type Server } from "node:net";
 import { dirname, join } from "node:path";
@@ -184,7 +184,76 @@ async function rotated(agent: TestAgent, times: number): Promise<() => number> {
   return () => readdirSync(directory).length;
 }
 
+const staticPodJson = JSON.stringify({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "web" },
+  spec: { containers: [{ name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent" }] },
+});
+const staticPath = t.testdir({ "web.json": staticPodJson });
+
+/** Whoever asks for pods is remembered by headers. */
+const asked: IncomingHttpHeaders[] = [];
+const manifestServer = createHttpServer((request, response) => {
+  asked.push(request.headers);
+  response.end(staticPodJson);
+});
+const manifestUrl = `http://127.0.0.1:${await listening(manifestServer, 0, "127.0.0.1")}/pods`;
+t.teardown(() => manifestServer.close());
+
 const effects: Partial<Record<AgentFlagName, Effect>> = {
+  "pod-manifest-path": {
+    set: { "pod-manifest-path": staticPath },
+    async shows(t, agent) {
+      await agent.start();
+      await agent.running("web-n1");
+      const annotations = { "kubernetes.io/config.source": "file" };
+      t.match(agent.api.objects.get("/api/v1/namespaces/default/pods/web-n1"), { metadata: { annotations } });
+    },
+  },
+  "file-check-frequency": {
+    // Nothing tells of a directory whose own directory is made later.
+    set: { "pod-manifest-path": join(files, "later/pods"), "file-check-frequency": "3s" },
+    async shows(t, agent) {
+      await agent.start();
+      const path = agent.config.sources.manifestPath;
+      rmSync(dirname(path), { recursive: true, force: true });
+      await agent.clock.advance(3000);
+      mkdirSync(path, { recursive: true });
+      writeFileSync(join(path, "web.json"), staticPodJson);
+      const began = agent.clock.monotonic();
+      await agent.running("web-n1");
+      t.ok(agent.clock.monotonic() - began < 10_000, "long before the 20 seconds that are the default");
+    },
+  },
+  "manifest-url": {
+    set: { "manifest-url": manifestUrl },
+    async shows(t, agent) {
+      await agent.start();
+      await agent.running("web-n1");
+      const annotations = { "kubernetes.io/config.source": "http" };
+      t.match(agent.api.objects.get("/api/v1/namespaces/default/pods/web-n1"), { metadata: { annotations } });
+    },
+  },
+  "manifest-url-header": {
+    set: { "manifest-url": manifestUrl, "manifest-url-header": "x-site:edge-7,x-site:backup" },
+    async shows(t, agent) {
+      asked.length = 0;
+      await agent.start();
+      await agent.running("web-n1");
+      t.equal(asked[0]?.["x-site"], "edge-7, backup");
+    },
+  },
+  "http-check-frequency": {
+    set: { "manifest-url": manifestUrl, "http-check-frequency": "2s" },
+    async shows(t, agent) {
+      asked.length = 0;
+      await agent.start();
+      const began = agent.clock.monotonic();
+      await agent.until("it was asked for again", () => asked.length >= 4);
+      t.ok(agent.clock.monotonic() - began < 15_000, "long before three times the 20 seconds that are the default");
+    },
+  },
   "hostname-override": { set: { "hostname-override": "Other" }, shows: onNode({ metadata: { name: "other" } }) },
   "provider-id": { set: { "provider-id": "cloud://7" }, shows: onNode({ spec: { providerID: "cloud://7" } }) },
   "node-ip": {
