@@ -26,6 +26,19 @@ import { systemScope } from "./own-objects/ensure.ts";
 
 /** Kubernetes' name for the block that the flags name, and for the server's own service. */
 const OWN = "kubernetes";
+/** The namespace of the server's own services. */
+const OWN_NAMESPACE = "default";
+/** The project's name for the service, which leads to the same servers. */
+const SECOND = "svc";
+
+/** The server's own services; the first is what Kubernetes' clients know. */
+export const OWN_SERVICES: readonly string[] = [OWN, SECOND];
+
+/** Somebody may have had a service of the second name before: it stays theirs. */
+export function isOwnService({ metadata }: Service): boolean {
+  const { component, provider } = metadata?.labels ?? {};
+  return metadata?.name === OWN || (component === "apiserver" && provider === metadata?.name);
+}
 
 /** Where clients reach a server whose port is not decided yet. */
 export const SECURE_PORT = 6443;
@@ -38,6 +51,8 @@ export interface OwnServicesConfig extends Pick<ServicesConfig, "clusterIpRanges
 export interface OwnService {
   /** What a crash left behind has been repaired. Never rejects. */
   readonly repaired: Promise<void>;
+  /** Of what is kept, in the store. */
+  readonly keys: readonly string[];
   /** Makes the block and the service of the server's own again where they are lost. */
   keep(): Promise<void>;
   /** Frees addresses that no service has, and takes those that services have. */
@@ -79,7 +94,8 @@ export async function startServices(
   const until = store.current();
   const keep = async (): Promise<void> => {
     await ensureBlocks(cidrs, blocks.map(formatCidr), scope, log);
-    await ensureOwnService(services, config, firstAddress(blocks[0]), signal);
+    await ensureOwnService(services, OWN, config, firstAddress(blocks[0]), signal);
+    await ensureOwnService(services, SECOND, { ...config, ownNodePort: 0 }, undefined, signal);
   };
   const repair = async (revision: Revision): Promise<void> => {
     const { freed, taken } = await repairAddresses(services, objects, addresses, scope, revision);
@@ -95,7 +111,8 @@ export async function startServices(
   const repaired = repair(until).catch((error: unknown) => {
     if (!signal.aborted) log.error("Cannot repair the addresses of services", error);
   });
-  return { repaired, keep, repair: () => repair(store.current()) };
+  const keys = OWN_SERVICES.map((name) => services.objects.key(OWN_NAMESPACE, name));
+  return { repaired, keys: [...keys, cidrs.objects.key(undefined, OWN)], keep, repair: () => repair(store.current()) };
 }
 
 function blocksOf(ranges: readonly string[]): readonly Cidr[] {
@@ -151,22 +168,22 @@ async function createMissing<T extends ApiObject>(registry: Registry<T>, scope: 
 
 async function ensureOwnService(
   services: Registry<Service>,
-  config: OwnServicesConfig,
-  clusterIP: string,
+  name: string,
+  { ownNodePort, securePort }: OwnServicesConfig,
+  clusterIP: string | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  const scope = systemScope("default", signal);
-  const { ownNodePort, securePort } = config;
+  const scope = systemScope(OWN_NAMESPACE, signal);
   const targetPort = securePort === 0 ? SECURE_PORT : securePort;
   const nodePort = ownNodePort === 0 ? {} : { nodePort: ownNodePort };
   const ports = [{ name: "https", protocol: "TCP", port: 443, targetPort, ...nodePort }] as const;
   const type = ownNodePort === 0 ? "ClusterIP" : "NodePort";
-  const found = await services.objects.get(services.objects.key("default", OWN));
+  const found = await services.objects.get(services.objects.key(OWN_NAMESPACE, name));
   if (found === undefined) {
-    const labels = { component: "apiserver", provider: OWN };
+    const labels = { component: "apiserver", provider: name };
     const spec = { type, clusterIP, ports, sessionAffinity: "None" } as const;
-    await createMissing(services, scope, { metadata: { name: OWN, namespace: "default", labels }, spec });
-  } else if (found.spec?.type !== type || !deepEqual(found.spec.ports, ports)) {
-    await update(services, scope, OWN, { ...found, spec: { ...found.spec, type, ports } });
+    await createMissing(services, scope, { metadata: { name, namespace: OWN_NAMESPACE, labels }, spec });
+  } else if (isOwnService(found) && (found.spec?.type !== type || !deepEqual(found.spec.ports, ports))) {
+    await update(services, scope, name, { ...found, spec: { ...found.spec, type, ports } });
   }
 }

@@ -17,6 +17,10 @@ const SERVICE_NAMES = [
   "kubernetes.default",
   "kubernetes.default.svc",
   "kubernetes.default.svc.cluster.local",
+  "svc",
+  "svc.default",
+  "svc.default.svc",
+  "svc.default.svc.cluster.local",
 ];
 
 /** All pairs, read from their files; rejects with one sentence when one cannot be used. */

@@ -1,14 +1,29 @@
 import { aborted } from "../../std/aborted.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
+import { Wakeup } from "../../std/wakeup.ts";
+import type { StoreFeed } from "../../storage/watch/feed.ts";
+import { follow } from "../../storage/watch/follow.ts";
 
 /** Something that is done again and again. */
 export interface Chore {
   /** For the log: what could not be kept. */
   readonly name: string;
   readonly everyMs: number;
+  /** Keys in the store, or with a slash at the end what lies below: when one is deleted the chore is done soon. */
+  readonly kept?: readonly string[] | undefined;
   run(): Promise<void>;
 }
+
+export interface KeepOptions {
+  readonly feed: StoreFeed;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** What goes with a deleted object has gone by then, and what is deleted again and again is made at this pace. */
+const SOON_MS = 500;
 
 export interface Keeper {
   /** Resolves with the signal; a chore that runs then may end later, unheard. */
@@ -16,10 +31,10 @@ export interface Keeper {
 }
 
 /** Does every chore at its pace, one that fails again at its next turn, until the signal aborts. */
-export function keep(chores: readonly Chore[], clock: Clock, log: Logger, signal: AbortSignal): Keeper {
-  for (const chore of chores) void repeat(chore, clock, log, signal);
+export function keep(chores: readonly Chore[], options: KeepOptions): Keeper {
+  for (const chore of chores) void repeat(chore, options);
   // A store that does not answer does not keep the server from stopping.
-  return { ended: aborted(signal) };
+  return { ended: aborted(options.signal) };
 }
 
 /** Resolves whatever comes of it. */
@@ -31,10 +46,51 @@ export async function attempt({ name, run }: Chore, log: Logger, signal: AbortSi
   }
 }
 
-async function repeat(chore: Chore, clock: Clock, log: Logger, signal: AbortSignal): Promise<void> {
+async function repeat(chore: Chore, options: KeepOptions): Promise<void> {
+  const { clock, log, signal } = options;
+  const losses = new Losses();
+  for (const key of chore.kept ?? []) void losses.lookOut(key, options);
   for (;;) {
-    await clock.sleep(chore.everyMs, signal).catch(() => {});
+    const turn = new AbortController();
+    const over = AbortSignal.any([signal, turn.signal]);
+    await Promise.race([clock.sleep(chore.everyMs, over).catch(() => {}), losses.next(over)]);
+    turn.abort();
+    if (losses.take()) await clock.sleep(SOON_MS, signal).catch(() => {});
     if (signal.aborted) return;
     await attempt(chore, log, signal);
+  }
+}
+
+/** Remembers that something was deleted until it is taken. */
+class Losses {
+  readonly #wakeup = new Wakeup();
+  #any = false;
+
+  async next(signal: AbortSignal): Promise<void> {
+    if (!this.#any) await this.#wakeup.wait(signal);
+  }
+
+  take(): boolean {
+    const any = this.#any;
+    this.#any = false;
+    return any;
+  }
+
+  /** Resolves when the signal aborts. */
+  async lookOut(key: string, options: KeepOptions): Promise<void> {
+    const prefix = key.slice(0, key.lastIndexOf("/") + 1);
+    await follow({
+      ...options,
+      prefix,
+      follower: {
+        // Of what is there at first all has been made; what goes while the feed stands still waits for its turn.
+        listed: () => {},
+        change: (event) => {
+          if (event.type !== "delete" || (key !== prefix && event.key !== key)) return;
+          this.#any = true;
+          this.#wakeup.notify();
+        },
+      },
+    });
   }
 }

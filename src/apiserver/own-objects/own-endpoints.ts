@@ -5,12 +5,15 @@
  */
 import type { Endpoints } from "../../api/core/endpoints.ts";
 import { endpointsKind } from "../../api/core/endpoints-kind.ts";
+import { serviceKind } from "../../api/core/service-kind.ts";
 import type { EndpointSlice } from "../../api/discovery/endpoint-slice.ts";
 import { endpointSliceKind } from "../../api/discovery/endpoint-slice-kind.ts";
+import type { ApiObject } from "../../api/kind.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { deepEqual } from "../../schema/equal.ts";
 import { parseIp } from "../../std/ip.ts";
 import { ObjectStore } from "../../storage/object-store.ts";
+import { isOwnService, OWN_SERVICES } from "../services.ts";
 import { ensure, systemScope, unlessOvertaken } from "./ensure.ts";
 
 export type EndpointReconciler = "lease" | "master-count" | "none";
@@ -23,7 +26,7 @@ export interface OwnEndpointsOptions {
 }
 
 const NAMESPACE = "default";
-const NAME = "kubernetes";
+const [NAME = ""] = OWN_SERVICES;
 const PORT_NAME = "https";
 const LEASE_SECONDS = 15;
 /** The slice is the server's own: nobody is to copy the Endpoints into another. */
@@ -41,6 +44,14 @@ export class OwnEndpoints {
     this.#signal = signal;
     const kind = { ...endpointsKind, namespaced: false, storageName: "masterleases" };
     this.#leases = new ObjectStore({ ...registries.deps, kind });
+  }
+
+  /** Of what is written, in the store. */
+  get keys(): readonly string[] {
+    const kinds = this.#options.type === "none" ? [] : [endpointsKind, endpointSliceKind];
+    return kinds.flatMap((kind) => {
+      return OWN_SERVICES.map((name) => this.#registries.of<ApiObject>(kind).objects.key(NAMESPACE, name));
+    });
   }
 
   async reconcile(): Promise<void> {
@@ -88,11 +99,20 @@ export class OwnEndpoints {
   }
 
   async #write(addresses: readonly string[]): Promise<void> {
+    const services = this.#registries.of(serviceKind).objects;
+    for (const name of OWN_SERVICES) {
+      const service = await services.get(services.key(NAMESPACE, name));
+      // One that is missing is made again, by itself.
+      if (service === undefined || isOwnService(service)) await this.#writeFor(name, addresses);
+    }
+  }
+
+  async #writeFor(name: string, addresses: readonly string[]): Promise<void> {
     const scope = systemScope(NAMESPACE, this.#signal);
     const { port } = this.#options;
     const ports = [{ name: PORT_NAME, port, protocol: "TCP" as const }];
     const subsets = [{ addresses: addresses.map((ip) => ({ ip })), ports }];
-    const endpoints: Endpoints = { metadata: { name: NAME, namespace: NAMESPACE, labels: SKIP_MIRROR }, subsets };
+    const endpoints: Endpoints = { metadata: { name, namespace: NAMESPACE, labels: SKIP_MIRROR }, subsets };
     await ensure(this.#registries.of(endpointsKind), scope, endpoints, (found) => {
       const labelled = found.metadata?.labels?.["endpointslice.kubernetes.io/skip-mirror"] === "true";
       if (labelled && deepEqual(found.subsets, subsets)) return undefined;
@@ -102,7 +122,7 @@ export class OwnEndpoints {
         subsets,
       };
     });
-    const slice = sliceOf(addresses, port, this.#options.address);
+    const slice = sliceOf(name, addresses, port, this.#options.address);
     await ensure(this.#registries.of(endpointSliceKind), scope, slice, (found) => {
       const { endpoints: wanted, ports: open } = slice;
       return deepEqual(found.endpoints, wanted) && deepEqual(found.ports, open)
@@ -113,11 +133,11 @@ export class OwnEndpoints {
 }
 
 /** Of the family of this server's own address: a slice has but one. */
-function sliceOf(addresses: readonly string[], port: number, own: string): EndpointSlice {
+function sliceOf(name: string, addresses: readonly string[], port: number, own: string): EndpointSlice {
   const family = parseIp(own)?.family;
   const members = addresses.filter((address) => parseIp(address)?.family === family);
   return {
-    metadata: { name: NAME, namespace: NAMESPACE, labels: { "kubernetes.io/service-name": NAME } },
+    metadata: { name, namespace: NAMESPACE, labels: { "kubernetes.io/service-name": name } },
     addressType: own.includes(":") ? "IPv6" : "IPv4",
     endpoints: members.map((address) => ({ addresses: [address], conditions: { ready: true } })),
     ports: [{ name: PORT_NAME, protocol: "TCP", port }],

@@ -30,6 +30,8 @@ t.test("startOwnObjects() makes what a cluster starts with, and makes it again w
     `${FLOW_CONTROL}/flowschemas/probes`,
     `${FLOW_CONTROL}/prioritylevelconfigurations/workload-low`,
     "/api/v1/namespaces/default/services/kubernetes",
+    "/api/v1/namespaces/default/endpoints/svc",
+    "/api/v1/namespaces/default/services/svc",
     "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication",
     "/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical",
   ];
@@ -37,9 +39,34 @@ t.test("startOwnObjects() makes what a cluster starts with, and makes it again w
   for (const path of paths.filter((each) => !each.startsWith(BLOCKS) && !each.includes("priorityclasses"))) {
     t.equal((await server.ask(`DELETE ${path}`)).status, 200, `DELETE ${path}`);
   }
-  await server.clock.advance(61_000);
-  for (const path of paths) t.equal((await server.ask(`GET ${path}`)).status, 200, `${path} is back`);
+  // Each loss is seen; nothing waits for its turn.
+  await server.clock.advance(1000);
+  for (const path of paths.filter((each) => each !== lease)) {
+    t.equal((await server.ask(`GET ${path}`)).status, 200, `${path} is back`);
+  }
+  await server.clock.advance(9500);
+  t.equal((await server.ask(`GET ${lease}`)).status, 200);
 });
+
+t.test(
+  "OwnEndpoints leads both names of the API to the servers, and leaves a service of that name alone",
+  async (t) => {
+    await using server = await served();
+    const at = async (name: string) => (await server.ask(`GET ${ENDPOINTS.replace("kubernetes", name)}`)).json;
+    t.same((await at("svc")).subsets, (await at("kubernetes")).subsets);
+    const service = async (name: string) =>
+      (await server.ask(`GET /api/v1/namespaces/default/services/${name}`)).json.spec;
+    t.same((await service("svc")).ports, (await service("kubernetes")).ports);
+    t.not((await service("svc")).clusterIP, (await service("kubernetes")).clusterIP);
+    const theirs = { metadata: { labels: null }, spec: { ports: [{ port: 80, targetPort: 80 }] } };
+    await patch(server, "/api/v1/namespaces/default/services/svc", theirs);
+    const subsets = [{ addresses: [{ ip: "192.0.2.77" }], ports: [{ port: 80, protocol: "TCP" }] }];
+    await patch(server, ENDPOINTS.replace("kubernetes", "svc"), { subsets });
+    await server.clock.advance(10_500);
+    t.same((await at("svc")).subsets, subsets);
+    t.equal((await service("svc")).ports[0].port, 80);
+  },
+);
 
 t.test("startOwnObjects() renews the server's lease and takes away those of servers that are gone", async (t) => {
   await using server = await served();

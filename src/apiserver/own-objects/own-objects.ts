@@ -1,12 +1,18 @@
 /** What the server keeps in the cluster for itself and its clients: there after the start, and again if it is lost. */
 import { hostname } from "node:os";
+import { configMapKind } from "../../api/core/config-map-kind.ts";
+import { namespaceKind } from "../../api/core/namespace-kind.ts";
+import { flowSchemaKind } from "../../api/flowcontrol/flow-schema-kind.ts";
+import { priorityLevelConfigurationKind } from "../../api/flowcontrol/priority-level-configuration-kind.ts";
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import { priorityClassKind } from "../../api/scheduling/priority-class-kind.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { withTimeout } from "../../std/with-timeout.ts";
-import { bootstrapObjects } from "../bootstrap.ts";
+import { bootstrapObjects, SYSTEM_NAMESPACES } from "../bootstrap.ts";
 import type { OwnService } from "../services.ts";
-import { publishAuthentication } from "./authentication-config-map.ts";
+import { AUTHENTICATION, AUTHENTICATION_NAMESPACES, publishAuthentication } from "./authentication-config-map.ts";
 import { keepFlowControl } from "./flow-control.ts";
 import { IdentityLease } from "./identity-lease.ts";
 import { attempt, type Chore, keep } from "./keeper.ts";
@@ -41,26 +47,45 @@ export async function startOwnObjects(options: OwnObjectsOptions): Promise<OwnOb
   const { registries, service, endpoints, clientCa, clock, log, signal } = options;
   const lease = new IdentityLease(registries, hostname(), signal);
   const own = endpoints === undefined ? undefined : new OwnEndpoints(registries, endpoints, signal);
+  const keyOf = <T extends ApiObject>(kind: Kind<T>, name: string, namespace?: string): string =>
+    registries.of(kind).objects.key(namespace, name);
+  const prefixOf = <T extends ApiObject>(kind: Kind<T>): string => registries.of(kind).objects.prefix();
   const chores: readonly Chore[] = [
-    { name: "the endpoints of the API", everyMs: SOON_MS, run: async () => await own?.reconcile() },
+    {
+      name: "the endpoints of the API",
+      everyMs: SOON_MS,
+      kept: own?.keys ?? [],
+      run: async () => await own?.reconcile(),
+    },
     { name: "the server's lease", everyMs: SOON_MS, run: () => lease.renew() },
     { name: "service blocks", everyMs: SOON_MS, run: () => keepServiceBlocks(registries, signal) },
-    { name: "flow control", everyMs: OFTEN_MS, run: () => keepFlowControl(registries, signal) },
+    {
+      name: "flow control",
+      everyMs: OFTEN_MS,
+      kept: [prefixOf(flowSchemaKind), prefixOf(priorityLevelConfigurationKind)],
+      run: () => keepFlowControl(registries, signal),
+    },
     {
       name: "what extension servers know of clients",
       everyMs: OFTEN_MS,
+      kept: AUTHENTICATION_NAMESPACES.map((each) => keyOf(configMapKind, AUTHENTICATION, each)),
       run: () => publishAuthentication(registries, clientCa, signal),
     },
   ];
   /** Done already, or nothing that anybody waits for. */
   const later: readonly Chore[] = [
-    { name: "namespaces and priority classes", everyMs: OFTEN_MS, run: () => bootstrapObjects(registries, signal) },
-    { name: "the service of the API", everyMs: SOON_MS, run: () => service.keep() },
+    {
+      name: "namespaces and priority classes",
+      everyMs: OFTEN_MS,
+      kept: [...SYSTEM_NAMESPACES.map((name) => keyOf(namespaceKind, name)), prefixOf(priorityClassKind)],
+      run: () => bootstrapObjects(registries, signal),
+    },
+    { name: "the service of the API", everyMs: SOON_MS, kept: service.keys, run: () => service.keep() },
     { name: "addresses of services", everyMs: REPAIR_MS, run: () => service.repair() },
     { name: "leases of servers that are gone", everyMs: SELDOM_MS, run: () => lease.collect() },
   ];
   await Promise.all(chores.map((chore) => attempt(chore, log, signal)));
-  const { ended } = keep([...chores, ...later], clock, log, signal);
+  const { ended } = keep([...chores, ...later], { feed: registries.feed, clock, log, signal });
   const withdrawn = ended
     .then(async () => {
       if (own !== undefined) await withTimeout(clock, WITHDRAW_MS, own.withdraw(), "the store does not answer");

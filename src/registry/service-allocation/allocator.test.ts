@@ -1,13 +1,23 @@
 import t from "tap";
 import { endpointsKind } from "../../api/core/endpoints-kind.ts";
 import type { Service, ServiceSpec } from "../../api/core/service.ts";
+import { serviceKind } from "../../api/core/service-kind.ts";
+import { ipAddressKind } from "../../api/networking/ip-address-kind.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr-kind.ts";
+import type { FakeClock } from "../../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { seededRandom } from "../../std/random.ts";
+import { prefixRange } from "../../storage/store.ts";
 import { create } from "../create.ts";
 import { remove } from "../delete.ts";
 import { refusal } from "../fixture.ts";
 import { get } from "../get.ts";
+import { Registries } from "../registries.ts";
 import { update } from "../update.ts";
+import { ServiceAddresses } from "./addresses.ts";
+import { ServiceAllocator } from "./allocator.ts";
 import { type ServicesFixture, servicesFixture } from "./fixture.ts";
+import { NodePorts } from "./node-ports.ts";
 
 const port = { port: 80 };
 
@@ -86,6 +96,39 @@ t.test("ServiceAllocator gives no port twice, whoever asks at the same time", as
     message: /failed to allocate a nodePort: range is full/,
   });
 });
+
+t.test(
+  "ServiceAllocator gives no port twice on two servers over one store, and waits for no server that died",
+  async (t) => {
+    await using f = await servicesFixture(["10.0.0.0/24"]);
+    const { store, clock } = f.registries.deps;
+    await using others = new Registries(f.registries.scheme, { ...f.registries.deps });
+    const services = others.of(serviceKind);
+    const random = seededRandom(1);
+    const addresses = new ServiceAddresses(others.of(ipAddressKind), others.of(serviceCIDRKind), random);
+    const ports = new NodePorts(services, { first: 30_000, last: 30_003 }, random);
+    const endpoints = others.of(endpointsKind);
+    services.allocator = new ServiceAllocator({ families: ["IPv4"], addresses, ports, endpoints, log: silentLogger });
+    const spec = { type: "NodePort", ports: [port] } as const;
+    const made = await Promise.all(
+      [f.services, services, f.services, services].map((on, i) =>
+        create(on, f.scope(), { metadata: { name: `s${i}` }, spec }),
+      ),
+    );
+    t.same(made.map((one) => one.spec?.ports?.[0]?.nodePort).sort(), [30_000, 30_001, 30_002, 30_003]);
+    const held = await store.list(prefixRange("/registry/ranges/"));
+    t.same(held.items, [], "only for as long as it takes");
+    const first = made[0]?.spec?.ports?.[0]?.nodePort ?? 0;
+    const named = { type: "NodePort", ports: [{ port: 80, nodePort: first }] } as const;
+    const again = () => create(services, f.scope(), { metadata: { name: "again" }, spec: named });
+    t.match(await refusal(again()), { code: 422, message: /provided port is already allocated$/ });
+    await remove(f.services, f.scope(), "s0");
+    await store.create(`/registry/ranges/servicenodeports/${first}`, new Uint8Array(), { ttlSeconds: 120 });
+    t.match(await refusal(again()), { code: 422, message: /provided port is already allocated$/ }, "another writes");
+    await (clock as FakeClock).advance(130_000);
+    t.equal((await again()).spec?.ports?.[0]?.nodePort, first);
+  },
+);
 
 t.test("ServiceAllocator frees what a change of type gives up, and not before it is written", async (t) => {
   await using f = await servicesFixture(["10.0.0.0/24"], 30_000);

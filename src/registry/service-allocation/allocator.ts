@@ -47,25 +47,24 @@ export class ServiceAllocator implements Allocator<Service> {
     const plan = planOf(specOf(service), old);
     const taken: string[] = [];
     const giveBackAddresses = async (): Promise<void> => await this.#free(scope, name, taken.splice(0));
-    let taking: PortTaking | undefined;
     try {
       const addressed = await this.#withAddresses(scope, service, plan, dryRun, taken);
       // Most services have no ports on the nodes, and need not know who has which.
-      if (wantsNodePorts(specOf(addressed))) taking = await ports.take(scope, dryRun);
-      const object = taking === undefined ? addressed : withPorts(scope, addressed, old, taking);
+      const [object, taking] = wantsNodePorts(specOf(addressed))
+        ? await ports.take(scope, dryRun, (from) => withPorts(scope, addressed, old, from))
+        : [addressed, undefined];
       return {
         object,
         keep: async (written) => {
-          taking?.keep(written);
+          if (taking !== undefined) await ports.keep(taking, written);
           if (!dryRun) await this.#free(scope, name, plan.release);
         },
         giveBack: async () => {
-          taking?.giveBack();
+          if (taking !== undefined) await ports.giveBack(taking);
           await giveBackAddresses();
         },
       };
     } catch (error) {
-      taking?.giveBack();
       await giveBackAddresses();
       throw error;
     }

@@ -1,8 +1,12 @@
-/** Ports that services have on every node. Who has which is what the services themselves say. */
+/**
+ * Ports that services have on every node. Who has which is what the services themselves say; nothing else is to be
+ * repaired. While a service is being written a key in the store says which it takes, to other servers over that store:
+ * nobody can create the same key twice, and what a server leaves behind that dies goes by itself.
+ */
 import type { Service } from "../../api/core/service.ts";
 import { mayHaveNodePorts } from "../../api/core/service-types.ts";
 import type { RandomSource } from "../../std/random.ts";
-import type { Revision } from "../../storage/store.ts";
+import { type Revision, StoreError } from "../../storage/store.ts";
 import type { Registry, Scope } from "../registry.ts";
 import { metadataOf } from "../write.ts";
 
@@ -16,12 +20,17 @@ const STATIC_STEP = 32;
 const STATIC_MIN = 16;
 const STATIC_MAX = 128;
 
+/** Longer than any write may take. */
+const RESERVED_SECONDS = 120;
+
 export class NodePorts {
   readonly #services: Registry<Service>;
   readonly #range: PortRange;
   readonly #random: RandomSource;
   /** Ports of writes under way (`undefined`), and of writes that the cache may not show yet. */
   readonly #reserved = new Map<number, Revision | undefined>();
+  /** What others are told of the former: when the key was written. */
+  readonly #claimed = new Map<number, Revision>();
 
   constructor(services: Registry<Service>, range: PortRange, random: RandomSource) {
     this.#services = services;
@@ -29,15 +38,88 @@ export class NodePorts {
     this.#random = random;
   }
 
-  /** Everything that one write takes. Shows all services that were written before. */
-  async take(scope: Pick<Scope, "signal">, dryRun: boolean): Promise<PortTaking> {
+  /**
+   * What one write takes, which `choose` says: it is called again with what other servers have taken meanwhile. Shows
+   * all services that were written before. Throws what `choose` throws.
+   */
+  async take<T>(
+    scope: Pick<Scope, "signal">,
+    dryRun: boolean,
+    choose: (taking: PortTaking) => T,
+  ): Promise<readonly [chosen: T, taking: PortTaking]> {
+    const elsewhere: number[] = [];
+    for (;;) {
+      const used = await this.#used(scope);
+      for (const port of [...this.#reserved.keys(), ...elsewhere]) used.add(port);
+      const taking = new PortTaking(this.#range, this.#random, used, dryRun ? undefined : this.#reserved);
+      try {
+        const chosen = choose(taking);
+        const lost = dryRun ? [] : await this.#claim(scope, taking.taken);
+        if (lost.length === 0) return [chosen, taking];
+        elsewhere.push(...lost);
+      } catch (error) {
+        await this.giveBack(taking);
+        throw error;
+      }
+      await this.giveBack(taking);
+    }
+  }
+
+  /** The service stands in the store: soon the cache shows its ports, here and elsewhere. Does not throw. */
+  async keep({ taken }: PortTaking, written: Service): Promise<void> {
+    const revision = Number(metadataOf(written).resourceVersion) as Revision;
+    for (const port of taken) if (this.#reserved.has(port)) this.#reserved.set(port, revision);
+    await this.#unclaim(taken);
+  }
+
+  /** Does not throw. */
+  async giveBack({ taken }: PortTaking): Promise<void> {
+    await this.#unclaim(taken);
+    for (const port of taken) this.#reserved.delete(port);
+  }
+
+  /** By services. */
+  async #used(scope: Pick<Scope, "signal">): Promise<Set<number>> {
     const cache = await this.#services.fresh(scope);
     for (const [port, revision] of this.#reserved) {
       if (revision !== undefined && cache.shows(revision)) this.#reserved.delete(port);
     }
-    const used = new Set(this.#reserved.keys());
+    const used = new Set<number>();
     for (const { object } of cache.list(this.#services.objects.prefix()).items) addPorts(object, used);
-    return new PortTaking(this.#range, this.#random, used, dryRun ? undefined : this.#reserved);
+    return used;
+  }
+
+  /** The ports that another server was quicker to take. */
+  async #claim(scope: Pick<Scope, "signal">, ports: readonly number[]): Promise<readonly number[]> {
+    if (ports.length === 0) return [];
+    const { store } = this.#services.deps;
+    const lost: number[] = [];
+    for (const port of ports) {
+      try {
+        const options = { ttlSeconds: RESERVED_SECONDS };
+        this.#claimed.set(port, await store.create(this.#key(port), new Uint8Array(), options));
+      } catch (error) {
+        if (!(error instanceof StoreError) || error.code !== "exists") throw error;
+        lost.push(port);
+      }
+    }
+    // Another's write may have ended between the look at the services and the claim.
+    const used = await this.#used(scope);
+    return [...lost, ...ports.filter((port) => used.has(port))];
+  }
+
+  async #unclaim(ports: readonly number[]): Promise<void> {
+    const { store } = this.#services.deps;
+    for (const port of ports) {
+      const revision = this.#claimed.get(port);
+      this.#claimed.delete(port);
+      // What cannot be deleted goes by itself.
+      if (revision !== undefined) await store.delete(this.#key(port), revision).catch(() => {});
+    }
+  }
+
+  #key(port: number): string {
+    return `${this.#services.deps.prefix}/ranges/servicenodeports/${port}`;
   }
 }
 
@@ -57,7 +139,7 @@ export class PortTaking {
   readonly #random: RandomSource;
   readonly #used: Set<number>;
   readonly #reserved: Map<number, Revision | undefined> | undefined;
-  readonly #taken: number[] = [];
+  readonly taken: number[] = [];
 
   /** Without `reserved` nobody else hears of what is taken. */
   constructor(
@@ -108,17 +190,7 @@ export class PortTaking {
 
   #mark(port: number): void {
     this.#used.add(port);
-    this.#taken.push(port);
+    this.taken.push(port);
     this.#reserved?.set(port, undefined);
-  }
-
-  /** The service stands in the store: soon the cache shows its ports. */
-  keep(written: Service): void {
-    const revision = Number(metadataOf(written).resourceVersion) as Revision;
-    for (const port of this.#taken) this.#reserved?.set(port, revision);
-  }
-
-  giveBack(): void {
-    for (const port of this.#taken) this.#reserved?.delete(port);
   }
 }
