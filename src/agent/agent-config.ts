@@ -92,6 +92,8 @@ export interface PodsConfig {
   readonly logMonitorMs: number;
   /** Names, or beginnings of names that end in `*`. */
   readonly allowedUnsafeSysctls: readonly string[];
+  /** Whether pods that put more on disk than they may are ended. */
+  readonly localStorageIsolation: boolean;
   readonly eventQps: number;
   readonly eventBurst: number;
   /** Grace granted to pods when the agent is asked to stop them, in seconds at most. */
@@ -185,6 +187,7 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
       logMaxBytes: 10 * 1024 * 1024,
       logMonitorMs: 10_000,
       allowedUnsafeSysctls: [],
+      localStorageIsolation: true,
       eventQps: 50,
       eventBurst: 100,
       shutdownGraceSeconds: 30,

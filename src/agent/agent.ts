@@ -1,5 +1,6 @@
 /** The node agent put together: start order and drain order. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { createClient } from "../client/api-client.ts";
 import type { Client, Transport } from "../client/client.ts";
 import { createEventRecorder, type EventRecorder } from "../client/event-recorder.ts";
@@ -10,6 +11,8 @@ import { hostAddress } from "../std/host-addresses.ts";
 import type { Logger } from "../std/log.ts";
 import { systemRandom } from "../std/random.ts";
 import type { AgentConfig } from "./agent-config.ts";
+import { Checkpoint } from "./checkpoint/checkpoint.ts";
+import { NodeObjects } from "./checkpoint/node-objects.ts";
 import { limitedTransport } from "./limited-transport.ts";
 import { type NodeCapacity, nodeCapacity } from "./node/capacity.ts";
 import { type MachineInfo, readMachine, readUsage, swapDevices, usesCgroupV1 } from "./node/machine.ts";
@@ -28,6 +31,7 @@ import { MirrorPods } from "./sources/mirror-pods.ts";
 import { PodSources } from "./sources/pod-sources.ts";
 import { StaticPods } from "./sources/static-pods.ts";
 import { StatusManager } from "./status/status-manager.ts";
+import { diskUsage, enforceSizeLimits } from "./volumes/size-limits.ts";
 
 export type { AgentConfig } from "./agent-config.ts";
 
@@ -70,7 +74,22 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   const isOne = deps.runtime !== undefined || config.runtime.imageEndpoint === config.runtime.endpoint;
   const images = isOne ? cri : stack.use(imagesOf(config, deps));
   const client = await connect(config, deps, stack, stop.signal);
-  const parts = assemble({ config, deps, machine, ips, capacity, cri, images, client, signal: stop.signal, stack });
+  const directory = join(config.rootDir, "checkpoint");
+  const checkpoint =
+    client && stack.use(await Checkpoint.open({ directory, clock: deps.clock, log: deps.log.child("checkpoint") }));
+  const parts = assemble({
+    config,
+    deps,
+    machine,
+    ips,
+    capacity,
+    cri,
+    images,
+    client,
+    checkpoint,
+    signal: stop.signal,
+    stack,
+  });
   const server = stack.use(
     await startAgentServer({
       config,
@@ -166,6 +185,8 @@ interface Assembly {
   readonly cri: Pick<CriClient, "runtime">;
   readonly images: Pick<CriClient, "images">;
   readonly client: Client | undefined;
+  /** Undefined: there is no API server. */
+  readonly checkpoint: Checkpoint | undefined;
   readonly signal: AbortSignal;
   readonly stack: AsyncDisposableStack;
 }
@@ -210,11 +231,12 @@ function assemble(at: Assembly): Parts {
   const noteRuntime = async (): Promise<void> => {
     runtimeName = (await at.cri.runtime.version({}, signal)).runtimeName ?? runtimeName;
   };
+  const nodeObjects = new NodeObjects({ reader: objects, statics, checkpoint: at.checkpoint });
   const services = makeServices(
     { ...at, clock, log },
     {
       events: podEvents(recorder),
-      objects,
+      objects: nodeObjects,
       labels,
       runtimeName: () => runtimeName,
       changed: (uid) => pods.changed(uid),
@@ -225,7 +247,13 @@ function assemble(at: Assembly): Parts {
   );
   const pods = new PodManager({
     services,
-    onStatus: (pod, state) => (isStatic(pod) ? mirrors?.report(pod, state) : status?.set(pod, state)),
+    onStatus(pod, state) {
+      if (!isStatic(pod)) status?.set(pod, state);
+      // The last that is told of a static pod that goes is how its containers stopped.
+      else if (pods.isWanted(podUid(pod)) || pods.worker(podUid(pod))?.stateName !== "terminated") {
+        mirrors?.report(pod, state);
+      }
+    },
     onGone: (pod) => (isStatic(pod) ? mirrors?.release(pod) : status?.forget(podUid(pod))),
   });
   const relister = new Relister({
@@ -242,9 +270,9 @@ function assemble(at: Assembly): Parts {
     log,
     pods,
     relister,
-    objects,
+    objects: nodeObjects,
     statics,
-    api: client && status && mirrors && { client, status, mirrors },
+    api: client && status && mirrors && at.checkpoint && { client, status, mirrors, checkpoint: at.checkpoint },
     signal,
   });
   const keeper =
@@ -284,6 +312,11 @@ function assemble(at: Assembly): Parts {
       const loops: Promise<unknown>[] = [relister.run(), rotateLogs(rotation)];
       if (keeper !== undefined) loops.push(keeper.run());
       loops.push(sources.run());
+      if (config.pods.localStorageIsolation) {
+        const { volumes, events } = services;
+        const limits = { pods: () => pods.workers, volumes, events, clock, log, usage: diskUsage, signal };
+        loops.push(enforceSizeLimits(limits));
+      }
       await Promise.all(loops);
     },
   };

@@ -5,6 +5,7 @@ import { parseDuration } from "../flags/types/duration.ts";
 import { openSslCiphers, tlsVersion } from "../http/tls-suites.ts";
 import { type AgentConfig, defaultAgentConfig } from "./agent-config.ts";
 import type { EffectiveConfig } from "./config/load.ts";
+import { checkAllowedSysctls } from "./pods/sysctls.ts";
 
 /** Throws with an operator's message for combinations that this build cannot honour. */
 export function agentOptions(effective: EffectiveConfig): AgentConfig {
@@ -16,6 +17,7 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
         "authentication.x509.clientCAFile (--client-ca-file) and leave anonymous requests off",
     );
   }
+  checkAllowedSysctls(flags["allowed-unsafe-sysctls"]);
   const name = flags["hostname-override"] === "" ? hostname() : flags["hostname-override"];
   const nodeName = name.trim().toLowerCase();
   const base = defaultAgentConfig(nodeName);
@@ -81,6 +83,7 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       logMaxBytes: flags["container-log-max-size"],
       logMonitorMs: milliseconds(config.containerLogMonitorInterval) ?? base.pods.logMonitorMs,
       allowedUnsafeSysctls: flags["allowed-unsafe-sysctls"],
+      localStorageIsolation: flags["local-storage-capacity-isolation"],
       eventQps: flags["event-qps"] || base.pods.eventQps,
       eventBurst: flags["event-burst"] || base.pods.eventBurst,
     },

@@ -1,4 +1,5 @@
 /** What all pods share, made once. */
+import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import type { ObjectReference } from "../api/core/object-reference.ts";
@@ -7,14 +8,14 @@ import type { EventRecorder } from "../client/event-recorder.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
 import { type AgentConfig, agentVersion } from "./agent-config.ts";
+import type { NodeObjects } from "./checkpoint/node-objects.ts";
 import { ImageManager } from "./images/image-manager.ts";
 import type { NodeCapacity } from "./node/capacity.ts";
 import type { MachineInfo } from "./node/machine.ts";
-import type { ObjectReader } from "./objects.ts";
 import { admit } from "./pods/admission.ts";
 import type { PodServices } from "./pods/pod-context.ts";
 import type { EventType, PodEvents } from "./pods/pod-events.ts";
-import { podName, podNamespace, podUid } from "./pods/pod-fields.ts";
+import { isStatic, podName, podNamespace, podUid } from "./pods/pod-fields.ts";
 import { ProbeManager } from "./probes/probe-manager.ts";
 import type { CriClient } from "./runtime/cri.ts";
 import { systemMounter } from "./volumes/mounter.ts";
@@ -37,7 +38,7 @@ export interface Basis {
 
 export interface ServiceLinks {
   readonly events: PodEvents;
-  readonly objects: ObjectReader;
+  readonly objects: NodeObjects;
   readonly labels: Readonly<Record<string, string>>;
   readonly runtimeName: () => string;
   readonly changed: (uid: string) => void;
@@ -63,6 +64,7 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
   const release = agentVersion.replace(/^v(\d+)\.(\d+).*$/, "$1.$2");
   const userAgent = `kube-probe/${release}`;
   const runtime = at.cri.runtime;
+  const appArmor = hasAppArmor();
   return {
     settings: {
       directories,
@@ -83,7 +85,7 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
       images: at.images.images,
       clock,
       events,
-      secret: (namespace, name) => objects.text.secret(namespace, name),
+      secret: (namespace, name, pod) => (isStatic(pod) ? objects.ofManifests : objects).text.secret(namespace, name),
       serialize: config.runtime.serializeImagePulls,
       qps: config.runtime.registryQps,
       burst: config.runtime.registryBurst,
@@ -93,6 +95,7 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
       mounter: systemMounter,
       clock,
       objects,
+      ofManifests: objects.ofManifests,
       node,
       tokens: new TokenManager({ source: objects, clock }),
     }),
@@ -100,6 +103,7 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
     probes: new ProbeManager({ runtime, clock, events, userAgent, onResult: links.changed }),
     events,
     environment: objects.text,
+    manifestEnvironment: objects.ofManifests.text,
     node,
     runtimeName: links.runtimeName,
     hostFile: (name) => readFile(name === "hosts" ? "/etc/hosts" : config.pods.resolvConf, "utf8").catch(() => ""),
@@ -111,11 +115,20 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
         capacity,
         labels: links.labels,
         allowedSysctls: config.pods.allowedUnsafeSysctls,
+        appArmor,
       });
     },
     expectChange: links.expectChange,
     finished: links.finished,
   };
+}
+
+function hasAppArmor(): boolean {
+  try {
+    return readFileSync("/sys/module/apparmor/parameters/enabled", "utf8").startsWith("Y");
+  } catch {
+    return false;
+  }
 }
 
 export function podEvents(recorder: EventRecorder | undefined): PodEvents {

@@ -70,7 +70,7 @@ export async function startPrivateContainerd(): Promise<PrivateContainerd> {
     await answers();
     for (const [image, command] of [
       ["localhost/bb:1", ["sleep", "3600"]],
-      ["localhost/pause:1", ["sh", "-c", "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait; done"]],
+      ["localhost/pause:1", ["/bin/sleep", "2147483647"]],
     ] as const) {
       const archive = await makeImage(directory, image, command);
       await ctr("images", "import", archive);

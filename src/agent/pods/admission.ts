@@ -4,6 +4,7 @@ import type { NodeCapacity } from "../node/capacity.ts";
 import { bytes, milliCpu } from "./amounts.ts";
 import type { WaitingReason } from "./container-status.ts";
 import { appContainers, initContainers, isSidecar, isTerminal } from "./pod-fields.ts";
+import { forbiddenSysctl } from "./sysctls.ts";
 
 export interface AdmissionInput {
   readonly pod: Pod;
@@ -13,23 +14,9 @@ export interface AdmissionInput {
   readonly labels: Readonly<Record<string, string>>;
   /** Sysctls allowed beyond the safe ones: names, or beginnings of names that end in `*`. */
   readonly allowedSysctls: readonly string[];
+  /** Whether the node's kernel confines programs with AppArmor. */
+  readonly appArmor: boolean;
 }
-
-/** Sysctls that stay within the pod; others need a node set up for them. */
-const safeSysctls: ReadonlySet<string> = new Set([
-  "kernel.shm_rmid_forced",
-  "net.ipv4.ip_local_port_range",
-  "net.ipv4.tcp_syncookies",
-  "net.ipv4.ping_group_range",
-  "net.ipv4.ip_unprivileged_port_start",
-  "net.ipv4.ip_local_reserved_ports",
-  "net.ipv4.tcp_keepalive_time",
-  "net.ipv4.tcp_fin_timeout",
-  "net.ipv4.tcp_keepalive_intvl",
-  "net.ipv4.tcp_keepalive_probes",
-  "net.ipv4.tcp_rmem",
-  "net.ipv4.tcp_wmem",
-]);
 
 /** The first reason against it, in Kubernetes' words; undefined when there is none. */
 export function admit(input: AdmissionInput): WaitingReason | undefined {
@@ -45,19 +32,17 @@ export function admit(input: AdmissionInput): WaitingReason | undefined {
       message: "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
     };
   }
-  const unsafe = (pod.spec?.securityContext?.sysctls ?? []).find(
-    ({ name }) => !safeSysctls.has(name) && !allowedSysctls.some((allowed) => fits(allowed, name)),
-  );
-  if (unsafe !== undefined) {
-    return { reason: "SysctlForbidden", message: `forbidden sysctl: "${unsafe.name}" not allowlisted` };
+  const forbidden = forbiddenSysctl(pod, allowedSysctls);
+  if (forbidden !== undefined) return { reason: "SysctlForbidden", message: forbidden };
+  if (!input.appArmor && wantsAppArmor(pod)) {
+    return { reason: "AppArmor", message: "Cannot enforce AppArmor: AppArmor is not enabled on the host" };
   }
   return admitResources(input) ?? admitPorts(input);
 }
 
-/** Slashes and dots both separate the parts of a sysctl's name. */
-function fits(pattern: string, name: string): boolean {
-  const [wanted, given] = [pattern.replaceAll("/", "."), name.replaceAll("/", ".")];
-  return wanted.endsWith("*") ? given.startsWith(wanted.slice(0, -1)) : given === wanted;
+function wantsAppArmor(pod: Pod): boolean {
+  const contexts = [pod.spec, ...[...initContainers(pod), ...appContainers(pod)]].map((each) => each?.securityContext);
+  return contexts.some((context) => (context?.appArmorProfile?.type ?? "Unconfined") !== "Unconfined");
 }
 
 function admitResources({ pod, others, capacity }: AdmissionInput): WaitingReason | undefined {

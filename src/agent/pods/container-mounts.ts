@@ -1,4 +1,5 @@
 /** volumeMounts → CRI mounts, with sub-paths pinned, and the hosts file the agent keeps for the pod. */
+import { existsSync } from "node:fs";
 import { lstat, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Container, VolumeMount } from "../../api/core/container.ts";
@@ -10,6 +11,7 @@ import { hostsText } from "./dns.ts";
 import { expand } from "./expansion.ts";
 import type { PodContext } from "./pod-context.ts";
 import { podUid } from "./pod-fields.ts";
+import { isRecursivelyReadOnly } from "./runtime-features.ts";
 
 const propagation = {
   None: "PROPAGATION_PRIVATE",
@@ -35,6 +37,8 @@ export async function containerMounts(
       hostPath,
       // What the agent writes, containers only read.
       readonly: mount.readOnly === true || contentOnly,
+      recursiveReadOnly: await isRecursivelyReadOnly(pod, mount),
+      selinuxRelabel: volume.hostPath === undefined && hasSeLinux(),
       propagation: propagation[mount.mountPropagation ?? "None"],
     });
   }
@@ -42,6 +46,10 @@ export async function containerMounts(
     mounts.push({ containerPath: "/etc/hosts", hostPath: await writeHosts(pod, podIps) });
   }
   return mounts;
+}
+
+function hasSeLinux(): boolean {
+  return existsSync("/sys/fs/selinux/enforce");
 }
 
 async function hostPathOf(

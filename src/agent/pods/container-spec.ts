@@ -1,6 +1,7 @@
 /** Container → CRI ContainerConfig. */
 import type { Container } from "../../api/core/container.ts";
 import type { Pod } from "../../api/core/pod.ts";
+import type { AppArmorProfile } from "../../api/core/security-context.ts";
 import type { ContainerConfig, LinuxContainerSecurityContext } from "../runtime/cri/container.ts";
 import type { Image } from "../runtime/cri/image.ts";
 import type { Mount } from "../runtime/cri/shared.ts";
@@ -25,6 +26,8 @@ export interface ContainerInput {
   readonly memoryCapacityBytes: number;
   readonly seccompDefault: boolean;
   readonly rootDir: string;
+  /** Id of the container whose processes it sees; undefined for those of the pod. */
+  readonly targetId?: string | undefined;
 }
 
 /** Throws with Kubernetes' text when the security context cannot be met. */
@@ -118,7 +121,10 @@ function securityContext(input: ContainerInput): LinuxContainerSecurityContext {
   const unmasked = privileged || own.procMount === "Unmasked";
   return {
     privileged,
-    namespaceOptions: namespaces(pod),
+    namespaceOptions: {
+      ...namespaces(pod),
+      ...(input.targetId === undefined ? {} : { pid: "TARGET" as const, targetId: input.targetId }),
+    },
     capabilities: {
       addCapabilities: (own.capabilities?.add ?? []).map(String),
       dropCapabilities: (own.capabilities?.drop ?? []).map(String),
@@ -126,13 +132,14 @@ function securityContext(input: ContainerInput): LinuxContainerSecurityContext {
     ...userFields(user, imageUser, image?.username),
     ...(group === undefined ? {} : { runAsGroup: { value: BigInt(group) } }),
     readonlyRootfs: own.readOnlyRootFilesystem ?? false,
-    supplementalGroups: groups(pod),
+    ...groups(pod),
     noNewPrivs: own.allowPrivilegeEscalation === false,
     maskedPaths: unmasked ? [] : maskedPaths,
     readonlyPaths: unmasked ? [] : readonlyPaths,
     seccomp: privileged
       ? { profileType: "Unconfined" }
       : seccomp(own.seccompProfile ?? shared.seccompProfile, input.seccompDefault, input.rootDir),
+    ...appArmor(own.appArmorProfile ?? shared.appArmorProfile),
     ...seLinux(own.seLinuxOptions ?? shared.seLinuxOptions),
   };
 }
@@ -145,6 +152,24 @@ function userFields(
   if (user !== undefined) return { runAsUser: { value: BigInt(user) } };
   if (imageUser !== undefined) return { runAsUser: { value: imageUser } };
   return username === undefined || username === "" ? {} : { runAsUsername: username };
+}
+
+/** Runtimes older than the structured form know the other one. */
+function appArmor(
+  profile: AppArmorProfile | undefined,
+): Pick<LinuxContainerSecurityContext, "apparmor" | "apparmorProfile"> {
+  switch (profile?.type) {
+    case undefined:
+      return {};
+    case "RuntimeDefault":
+      return { apparmor: { profileType: "RuntimeDefault" }, apparmorProfile: "runtime/default" };
+    case "Localhost": {
+      const localhostRef = profile.localhostProfile ?? "";
+      return { apparmor: { profileType: "Localhost", localhostRef }, apparmorProfile: `localhost/${localhostRef}` };
+    }
+    default:
+      return { apparmor: { profileType: "Unconfined" }, apparmorProfile: "unconfined" };
+  }
 }
 
 function seLinux(

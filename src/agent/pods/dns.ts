@@ -25,6 +25,7 @@ const NAMESERVERS_MAX = 3;
 const SEARCHES_MAX = 32;
 const SEARCH_CHARACTERS_MAX = 2048;
 const HOSTNAME_CHARACTERS_MAX = 63;
+const KERNEL_NAME_MAX = 64;
 
 interface Resolver {
   readonly servers: readonly string[];
@@ -123,6 +124,18 @@ export function hostnameOf(pod: Pod, clusterDomain: string): { readonly hostname
   const domain =
     subdomain === undefined || subdomain === "" ? "" : `${subdomain}.${podNamespace(pod)}.svc.${clusterDomain}`;
   return { hostname, domain };
+}
+
+/** What the pod calls itself. Throws with Kubernetes' text when that is longer than a kernel's host name may be. */
+export function kernelHostname(pod: Pod, clusterDomain: string): string {
+  const { hostname, domain } = hostnameOf(pod, clusterDomain);
+  if (pod.spec?.setHostnameAsFQDN !== true || domain === "") return hostname;
+  const name = `${hostname}.${domain}`;
+  if (name.length <= KERNEL_NAME_MAX) return name;
+  throw new Error(
+    `failed to construct FQDN from pod hostname and cluster domain, FQDN ${name} is too long ` +
+      `(${KERNEL_NAME_MAX} characters is the max, ${name.length} characters requested)`,
+  );
 }
 
 /** `hostFile` is the node's own file, for pods on the host's network. */

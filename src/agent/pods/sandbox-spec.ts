@@ -2,13 +2,14 @@
 import type { ContainerPort } from "../../api/core/container.ts";
 import type { Pod } from "../../api/core/pod.ts";
 import type { SeccompProfile } from "../../api/core/security-context.ts";
-import type { PodSandboxConfig } from "../runtime/cri/sandbox.ts";
+import type { LinuxSandboxSecurityContext, PodSandboxConfig } from "../runtime/cri/sandbox.ts";
 import type { DNSConfig, NamespaceOption, PortMapping, SecurityProfile } from "../runtime/cri/shared.ts";
 import { labels } from "../runtime/observation.ts";
 import { type Directories, podLogDir } from "./directories.ts";
-import { hostnameOf } from "./dns.ts";
+import { kernelHostname } from "./dns.ts";
 import { allContainers, appContainers, podName, podNamespace, podUid } from "./pod-fields.ts";
 import { type CgroupSettings, cgroupParent } from "./resources.ts";
+import { podSysctls } from "./sysctls.ts";
 
 export interface SandboxInput {
   readonly pod: Pod;
@@ -19,14 +20,15 @@ export interface SandboxInput {
   readonly cgroups: CgroupSettings;
 }
 
+/** Throws with Kubernetes' text when the pod's name is too long for the kernel. */
 export function sandboxConfig(input: SandboxInput): PodSandboxConfig {
   const { pod } = input;
   const hostNetwork = pod.spec?.hostNetwork === true;
   const context = pod.spec?.securityContext;
-  const sysctls = Object.fromEntries((context?.sysctls ?? []).map((each) => [each.name, each.value]));
+  const sysctls = podSysctls(pod);
   return {
     metadata: { name: podName(pod), uid: podUid(pod), namespace: podNamespace(pod), attempt: input.attempt },
-    ...(hostNetwork ? {} : { hostname: hostnameOf(pod, input.clusterDomain).hostname }),
+    ...(hostNetwork ? {} : { hostname: kernelHostname(pod, input.clusterDomain) }),
     logDirectory: podLogDir(input.directories, pod),
     dnsConfig: input.dns,
     portMappings: hostNetwork ? [] : portMappings(pod),
@@ -39,7 +41,8 @@ export function sandboxConfig(input: SandboxInput): PodSandboxConfig {
         namespaceOptions: namespaces(pod),
         seccomp: { profileType: "RuntimeDefault" },
         privileged: allContainers(pod).some(({ spec }) => spec.securityContext?.privileged === true),
-        supplementalGroups: groups(pod),
+        ...groups(pod),
+        ...(context?.seLinuxOptions === undefined ? {} : { selinuxOptions: context.seLinuxOptions }),
         ...(context?.runAsUser === undefined ? {} : { runAsUser: { value: BigInt(context.runAsUser) } }),
         ...(context?.runAsGroup === undefined || context.runAsUser === undefined
           ? {}
@@ -66,10 +69,12 @@ export function namespaces(pod: Pod): NamespaceOption {
   };
 }
 
-export function groups(pod: Pod): readonly bigint[] {
+/** `Strict` keeps out the groups that the image adds. */
+export function groups(pod: Pod): Pick<LinuxSandboxSecurityContext, "supplementalGroups" | "supplementalGroupsPolicy"> {
   const context = pod.spec?.securityContext;
   const all = [...(context?.supplementalGroups ?? []), ...(context?.fsGroup === undefined ? [] : [context.fsGroup])];
-  return all.map(BigInt);
+  const policy = context?.supplementalGroupsPolicy === "Strict" ? ("Strict" as const) : ("Merge" as const);
+  return { supplementalGroups: all.map(BigInt), supplementalGroupsPolicy: policy };
 }
 
 function portMappings(pod: Pod): readonly PortMapping[] {

@@ -23,10 +23,10 @@ export async function createSandbox(pod: PodContext, plan: Plan): Promise<void> 
   const { directories } = services.settings;
   await mkdir(podDir(directories, podUid(pod.pod)), { recursive: true, mode: 0o750 });
   await mkdir(podLogDir(directories, pod.pod), { recursive: true, mode: 0o755 });
-  const { config, warnings } = await makeSandboxConfig(pod, plan.sandboxAttempt);
-  for (const { reason, message } of warnings) services.events.pod(pod.pod, "Warning", reason, message);
   services.expectChange();
   try {
+    const { config, warnings } = await makeSandboxConfig(pod, plan.sandboxAttempt);
+    for (const { reason, message } of warnings) services.events.pod(pod.pod, "Warning", reason, message);
     await services.runtime.runPodSandbox({ config }, signal);
   } catch (error) {
     signal.throwIfAborted();

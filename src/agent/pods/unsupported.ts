@@ -15,9 +15,7 @@ export function unsupportedFeature(pod: Pod): string | undefined {
   if (spec?.runtimeClassName !== undefined && spec.runtimeClassName !== "") {
     return `runtime class "${spec.runtimeClassName}"`;
   }
-  if (spec?.setHostnameAsFQDN === true) return "its host name to be an FQDN (setHostnameAsFQDN)";
   if (spec?.resources !== undefined) return "resources of the pod as a whole";
-  if ((spec?.ephemeralContainers ?? []).length > 0) return "ephemeral containers";
   return containerFeature(pod);
 }
 
@@ -25,14 +23,7 @@ function containerFeature(pod: Pod): string | undefined {
   for (const { spec } of allContainers(pod)) {
     const of = `of container "${spec.name}"`;
     if ((spec.volumeDevices ?? []).length > 0) return `volumeDevices ${of}`;
-    const probes = [spec.livenessProbe, spec.readinessProbe, spec.startupProbe];
-    if (probes.some((probe) => probe?.grpc !== undefined)) return `the gRPC probe ${of}`;
     if (spec.lifecycle?.stopSignal !== undefined) return `stopSignal ${of}`;
-    const appArmor = spec.securityContext?.appArmorProfile ?? pod.spec?.securityContext?.appArmorProfile;
-    if (appArmor?.type === "Localhost") return `the AppArmor profile ${of}`;
-    if ((spec.volumeMounts ?? []).some((mount) => mount.recursiveReadOnly === "Enabled")) {
-      return `a recursively read-only mount ${of}`;
-    }
   }
   return undefined;
 }

@@ -27,6 +27,8 @@ export interface VolumeManagerOptions {
   readonly mounter: Mounter;
   readonly clock: Clock;
   readonly objects: VolumeObjects;
+  /** What lies beside static pods; these see nothing else. */
+  readonly ofManifests?: VolumeObjects;
   readonly node: () => NodeFacts;
   readonly tokens: TokenManager;
 }
@@ -147,7 +149,8 @@ export class VolumeManager {
   }
 
   async #payload(pod: Pod, volume: Volume, podIps: readonly string[]): Promise<Payload> {
-    const { objects, tokens, node } = this.#options;
+    const { tokens, node, ofManifests } = this.#options;
+    const objects = isStatic(pod) ? (ofManifests ?? this.#options.objects) : this.#options.objects;
     const context: PayloadContext = {
       pod,
       podIps,

@@ -130,6 +130,8 @@ export interface Case extends PodRecord {
   /** Absent where the pod is static: then a step writes its manifest. */
   readonly pod?: ApiJson;
   readonly steps?: readonly Step[];
+  /** What the API server answered to the pod that it did not take. */
+  readonly rejected?: { readonly code: number; readonly message: string };
   readonly until: Conditions;
 }
 

@@ -108,15 +108,24 @@ function texts(lines: RunLog["lines"]): readonly string[] {
 
 /** Without what is another each time, and without the words of the runtime. */
 function plain(text: string): string {
-  return text
-    .replace(/(rpc error:|OCI runtime|failed to create containerd task).*$/s, "$1 …")
-    .replace(/containerd:\/\/(<id-\d+>|[0-9a-f]{64})/g, "<id>")
-    .replace(/<id-\d+>|\b[0-9a-f]{64}\b/g, "<id>")
-    .replace(/<hash-\d+>|\b[0-9a-f]{32}\b/g, "<hash>")
-    .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, "<uuid>")
-    .replace(/[A-Z][a-z]{2} [ \d]\d \d\d:\d\d/g, "<date>")
-    .replace(/Grpc-Timeout=\["\d+u"\]/g, "Grpc-Timeout")
-    .replace(/<node>/g, "recorded");
+  return (
+    text
+      .replace(/(rpc error:|OCI runtime|failed to create containerd task).*$/s, "$1 …")
+      .replace(/containerd:\/\/(<id-\d+>|[0-9a-f]{64})/g, "<id>")
+      .replace(/<id-\d+>|\b[0-9a-f]{64}\b/g, "<id>")
+      .replace(/<hash-\d+>|\b[0-9a-f]{32}\b/g, "<hash>")
+      .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, "<uuid>")
+      .replace(/[A-Z][a-z]{2} [ \d]\d \d\d:\d\d/g, "<date>")
+      // As `ps` and `ls -l` print them: ids, and sizes that follow from the lengths of names and addresses.
+      .replace(/^ +\d+ (?=[{/\w])/, "<pid> ")
+      .replace(/^(-[rwx-]{9} +\d+ \d+ +\d+ +)\d+ (.* \/etc\/)/, "$1<size> $2")
+      .replace(/(type tmpfs \(.*size=)\d+k/, "$1<size>")
+      .replace("<nameserver>", "203.0.113.53")
+      .replace(/^127\.0\.0\.1 (?!localhost$).*$/, "127.0.0.1 <hostname>")
+      .replace(/\bsvclet does not/g, "kubelet does not")
+      .replace(/Grpc-Timeout=\["\d+u"\]/g, "Grpc-Timeout")
+      .replace(/<node>/g, "recorded")
+  );
 }
 
 /** Without repetitions. */

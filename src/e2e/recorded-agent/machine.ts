@@ -91,9 +91,10 @@ export class Machine implements AsyncDisposable {
 
   #prepare(kind: string): void {
     for (const path of [this.podLogs, this.manifests, join(this.scratch, "dir")]) mkdirSync(path, { recursive: true });
-    writeFileSync(join(this.scratch, "file"), "file\n");
+    writeFileSync(join(this.scratch, "file"), "file-content\n");
     const resolv = join(this.directory, "resolv.conf");
-    writeFileSync(resolv, "nameserver 203.0.113.53\nsearch node.example\noptions ndots:2 timeout:1\n");
+    const more = kind === "cfg-a-" ? "" : "search node.example\noptions ndots:2 timeout:1\n";
+    writeFileSync(resolv, `nameserver 203.0.113.53\n${more}`);
     const configuration = {
       apiVersion: "svclet.config.svc.io/v1beta1",
       kind: "SvcletConfiguration",

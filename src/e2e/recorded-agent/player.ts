@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../cluster.ts";
+import { admitted } from "./admitted.ts";
 import { type ApiAnswer, collectionPath } from "./api.ts";
 import type { ApiJson, Case, EventJson, Json, PodRecord, PodStatusJson, RunLog, Snapshot, Step } from "./cases.ts";
 import { holds, type Seen } from "./conditions.ts";
@@ -50,7 +51,8 @@ class Player implements AsyncDisposable {
     this.#case = one;
     this.#namespace = `rec-${one.id}`.slice(0, 63);
     const last = Math.max(0, ...one.snapshots.map((each) => (each as unknown as { atMs: number }).atMs));
-    this.#limitMs = last * 1.5 + 45_000;
+    const asked = [one.until].flat().map(({ s = 0 }) => s * 1000);
+    this.#limitMs = Math.max(last, ...asked) * 1.5 + 45_000;
   }
 
   async start(): Promise<void> {
@@ -66,7 +68,17 @@ class Player implements AsyncDisposable {
     this.#background.push(this.#watchPods(), this.#watchEvents(), this.#followLogs());
     await sleep(POLL_MS);
     this.#began = performance.now();
-    if (pod !== undefined) await this.#create(this.#filled(pod));
+    if (pod !== undefined) await this.#createPod(admitted(this.#filled(pod)));
+  }
+
+  async #createPod(pod: ApiJson): Promise<void> {
+    const { rejected } = this.#case;
+    if (rejected === undefined) return await this.#create(pod);
+    const { code, body } = await this.#machine.api.send("POST", this.#collection(pod), pod);
+    const message = messageOf(body);
+    if (code !== rejected.code || message !== rejected.message) {
+      this.#problems.push(`creating the pod: ${code} ${message}; not ${rejected.code} ${rejected.message}`);
+    }
   }
 
   async #create(object: ApiJson): Promise<void> {
@@ -90,7 +102,10 @@ class Player implements AsyncDisposable {
       "pod-ip": (this.#pod?.status as { podIP?: string } | undefined)?.podIP ?? "",
     };
     return JSON.parse(
-      JSON.stringify(value).replace(/<([a-z-]+)>/g, (whole, name: string) => (values[name] as string) ?? whole),
+      JSON.stringify(value)
+        .replace(/<([a-z-]+)>/g, (whole, name: string) => (values[name] as string) ?? whole)
+        // Interfaces that only the recorder's machine had.
+        .replace(/\/sys\/class\/net\/(eth|peer)0/g, "/sys/class/net/lo"),
     ) as T;
   }
 

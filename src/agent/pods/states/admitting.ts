@@ -1,6 +1,7 @@
 import { deriveStatus } from "../derive-status.ts";
 import type { PodState } from "../pod-context.ts";
 import { allContainers } from "../pod-fields.ts";
+import { runtimeRejection } from "../runtime-features.ts";
 import { unsupportedFeature } from "../unsupported.ts";
 
 /**
@@ -11,7 +12,7 @@ export const admitting: PodState = {
   async next(pod) {
     // What already runs was admitted before the agent was restarted.
     const adopted = pod.observation.containers.length > 0;
-    const rejection = adopted ? undefined : pod.services.admit(pod.pod);
+    const rejection = adopted ? undefined : (pod.services.admit(pod.pod) ?? (await runtimeRejection(pod)));
     if (rejection !== undefined) {
       pod.memory.rejection = rejection;
       pod.services.events.pod(pod.pod, "Warning", rejection.reason, rejection.message);

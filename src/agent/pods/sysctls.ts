@@ -1,0 +1,71 @@
+/** Which kernel parameters pods may set: the safe ones, and what the node allows beyond them. */
+import type { Pod } from "../../api/core/pod.ts";
+
+type Namespace = "ipc" | "net";
+
+/** Sysctls that stay within the pod; others need a node set up for them. */
+const safe: ReadonlySet<string> = new Set([
+  "kernel.shm_rmid_forced",
+  "net.ipv4.ip_local_port_range",
+  "net.ipv4.tcp_syncookies",
+  "net.ipv4.ping_group_range",
+  "net.ipv4.ip_unprivileged_port_start",
+  "net.ipv4.ip_local_reserved_ports",
+  "net.ipv4.tcp_keepalive_time",
+  "net.ipv4.tcp_fin_timeout",
+  "net.ipv4.tcp_keepalive_intvl",
+  "net.ipv4.tcp_keepalive_probes",
+  "net.ipv4.tcp_rmem",
+  "net.ipv4.tcp_wmem",
+]);
+
+/**
+ * The name with dots between its parts. Names may be written with slashes instead; what is then a dot belongs to a
+ * part: `net/ipv4/conf/eth0.7/rp_filter` is `net.ipv4.conf.eth0/7.rp_filter`.
+ */
+export function sysctlName(written: string): string {
+  const separator = /[./]/.exec(written)?.[0];
+  if (separator !== "/") return written;
+  return written.replace(/[./]/g, (each) => (each === "/" ? "." : "/"));
+}
+
+/** The parameters that the pod asks for: name → value. */
+export function podSysctls(pod: Pod): Readonly<Record<string, string>> {
+  const all = pod.spec?.securityContext?.sysctls ?? [];
+  return Object.fromEntries(all.map(({ name, value }) => [sysctlName(name), value]));
+}
+
+/**
+ * Why the pod may not have what it asks for, in Kubernetes' words; undefined when it may. `allowed` holds names, and
+ * beginnings of names that end in `*`.
+ */
+export function forbiddenSysctl(pod: Pod, allowed: readonly string[]): string | undefined {
+  for (const name of Object.keys(podSysctls(pod))) {
+    if (!safe.has(name) && !allowed.some((pattern) => fits(sysctlName(pattern), name))) {
+      return `forbidden sysctl: "${name}" not allowlisted`;
+    }
+    const namespace = namespaceOf(name);
+    const isShared = namespace === "ipc" ? pod.spec?.hostIPC === true : pod.spec?.hostNetwork === true;
+    if (isShared) return `forbidden sysctl: "${name}" not allowed with host ${namespace} enabled`;
+  }
+  return undefined;
+}
+
+/** Throws for a pattern that would let pods change the node itself. */
+export function checkAllowedSysctls(patterns: readonly string[]): void {
+  const wrong = patterns.filter((pattern) => namespaceOf(sysctlName(pattern)) === undefined);
+  if (wrong.length === 0) return;
+  const which = wrong.map((pattern) => JSON.stringify(pattern)).join(", ");
+  throw new Error(`Cannot allow sysctls ${which}: they are not known to be namespaced`);
+}
+
+function fits(pattern: string, name: string): boolean {
+  return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
+}
+
+/** Parameters of which each pod has its own; undefined for those of the whole node. */
+function namespaceOf(name: string): Namespace | undefined {
+  if (name.startsWith("net.")) return "net";
+  const isIpc = name === "kernel.sem" || /^(kernel\.(shm|msg)|fs\.mqueue\.)/.test(name);
+  return isIpc ? "ipc" : undefined;
+}

@@ -1,0 +1,64 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import t from "tap";
+import type { Pod } from "../../api/core/pod.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import type { Termination } from "../pods/pod-context.ts";
+import { diskUsage, enforceSizeLimits } from "./size-limits.ts";
+
+const MI = 1024 * 1024;
+
+function podOf(name: string, emptyDir: object): Pod {
+  return {
+    metadata: { name, namespace: "default", uid: name },
+    spec: { containers: [{ name: "c" }], volumes: [{ name: "v", emptyDir }] },
+  };
+}
+
+t.test("enforceSizeLimits() ends pods once that have too much on disk, and no others", async (t) => {
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  const ended: { readonly name: string | undefined; readonly termination: Termination }[] = [];
+  const events: string[] = [];
+  const used: Record<string, number> = { over: 5 * MI + 1, within: 5 * MI, memory: 9 * MI, endless: 9 * MI };
+  const pods = [
+    podOf("over", { sizeLimit: "5Mi" }),
+    podOf("within", { sizeLimit: "5Mi" }),
+    podOf("memory", { sizeLimit: "5Mi", medium: "Memory" }),
+    podOf("endless", {}),
+    podOf("unmade", { sizeLimit: "5Mi" }),
+  ].map((pod) => ({
+    pod,
+    terminate: (termination: Termination) => void ended.push({ name: pod.metadata?.name, termination }),
+  }));
+  const running = enforceSizeLimits({
+    pods: () => pods,
+    volumes: { path: (pod) => pod.metadata?.name ?? "" },
+    events: { pod: (_pod, ...event) => void events.push(event.join(" ")), container: () => undefined },
+    clock,
+    log: silentLogger,
+    async usage(directory) {
+      const found = used[directory];
+      if (found === undefined) throw new Error("nothing there");
+      return found;
+    },
+    signal: stop.signal,
+  });
+  await clock.advance(60_000);
+  const message = 'Usage of EmptyDir volume "v" exceeds the limit "5Mi". ';
+  t.same(ended, [{ name: "over", termination: { graceSeconds: 1, failure: { reason: "Evicted", message } } }]);
+  t.same(events, [`Warning Evicted ${message}`]);
+  stop.abort();
+  await running;
+});
+
+t.test("diskUsage() counts what is on disk", async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), "svc-usage-"));
+  t.teardown(() => rm(directory, { recursive: true }));
+  const before = await diskUsage(directory);
+  await writeFile(join(directory, "file"), Buffer.alloc(MI));
+  t.ok((await diskUsage(directory)) - before >= MI);
+  await t.rejects(diskUsage(join(directory, "absent")));
+});

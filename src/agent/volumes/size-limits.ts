@@ -1,0 +1,89 @@
+/** Ends pods that put more into an emptyDir than its `sizeLimit` allows. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import type { Pod } from "../../api/core/pod.ts";
+import type { Volume } from "../../api/core/volume.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import { bytes } from "../pods/amounts.ts";
+import type { Termination } from "../pods/pod-context.ts";
+import type { PodEvents } from "../pods/pod-events.ts";
+import { isTerminal, podFullName } from "../pods/pod-fields.ts";
+import type { VolumeManager } from "./volume-manager.ts";
+
+export interface LimitedPod {
+  readonly pod: Pod;
+  terminate(termination: Termination): void;
+}
+
+export interface SizeLimitOptions {
+  readonly pods: () => Iterable<LimitedPod>;
+  readonly volumes: Pick<VolumeManager, "path">;
+  readonly events: PodEvents;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Bytes on disk below a directory. */
+  readonly usage: (directory: string) => Promise<number>;
+  readonly signal: AbortSignal;
+}
+
+const PERIOD_MS = 10_000;
+/** Measuring large volumes takes no more than this share of the time. */
+const SHARE = 0.1;
+const GRACE_SECONDS = 1;
+
+/** Resolves when the signal aborts. */
+export async function enforceSizeLimits(options: SizeLimitOptions): Promise<void> {
+  const { clock, signal } = options;
+  const evicted = new WeakSet<LimitedPod>();
+  while (!signal.aborted) {
+    const began = clock.monotonic();
+    for (const each of options.pods()) {
+      if (evicted.has(each) || isTerminal(each.pod)) continue;
+      const message = await firstExcess(options, each.pod);
+      if (message === undefined) continue;
+      evicted.add(each);
+      options.events.pod(each.pod, "Warning", "Evicted", message);
+      each.terminate({ graceSeconds: GRACE_SECONDS, failure: { reason: "Evicted", message } });
+    }
+    const tookMs = clock.monotonic() - began;
+    await clock.sleep(Math.max(PERIOD_MS, tookMs / SHARE), signal).catch(() => undefined);
+  }
+}
+
+async function firstExcess({ volumes, usage, log }: SizeLimitOptions, pod: Pod): Promise<string | undefined> {
+  for (const volume of pod.spec?.volumes ?? []) {
+    const limit = diskLimit(volume);
+    if (limit === undefined) continue;
+    try {
+      // Kubernetes' text, its last space included.
+      if ((await usage(volumes.path(pod, volume))) > bytes(limit)) {
+        return `Usage of EmptyDir volume "${volume.name}" exceeds the limit "${limit}". `;
+      }
+    } catch (error) {
+      // Not made yet, or gone already.
+      log.v(2)?.info("Cannot measure volume", { pod: podFullName(pod), volume: volume.name, error: String(error) });
+    }
+  }
+  return undefined;
+}
+
+/** In memory the kernel keeps the limit itself. */
+function diskLimit({ emptyDir }: Volume): string | undefined {
+  return emptyDir === undefined || emptyDir.medium ? undefined : emptyDir.sizeLimit;
+}
+
+const run = promisify(execFile);
+
+/** What `du` counts: files with several names once, holes not at all, other file systems not. */
+export async function diskUsage(directory: string): Promise<number> {
+  try {
+    const { stdout } = await run("du", ["-skx", directory]);
+    return Number.parseInt(stdout, 10) * 1024;
+  } catch (error) {
+    // Files that vanished meanwhile are no reason not to believe the rest.
+    const { stdout } = error as { readonly stdout?: string };
+    if (stdout === undefined || !/^\d+\t/.test(stdout)) throw error;
+    return Number.parseInt(stdout, 10) * 1024;
+  }
+}

@@ -1,0 +1,88 @@
+import t from "tap";
+import type { TokenRequest } from "../../api/authentication/token-request.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { TokenManager } from "./token-manager.ts";
+
+const pod: Pod = {
+  metadata: { name: "web", namespace: "shop", uid: "uid-1" },
+  spec: { containers: [{ name: "c" }], serviceAccountName: "seller" },
+};
+const HOUR_MS = 3_600_000;
+
+function managed(answer?: (request: TokenRequest) => TokenRequest) {
+  const clock = new FakeClock(1_000_000);
+  const asked: { readonly namespace: string; readonly account: string; readonly request: TokenRequest }[] = [];
+  const source = {
+    async requestToken(namespace: string, account: string, request: TokenRequest): Promise<TokenRequest> {
+      asked.push({ namespace, account, request });
+      if (answer !== undefined) return answer(request);
+      const lifeMs = (request.spec.expirationSeconds ?? 0) * 1000;
+      const expirationTimestamp = new Date(clock.now() + lifeMs).toISOString();
+      return { ...request, status: { token: `token-${asked.length}`, expirationTimestamp } };
+    },
+  };
+  return { clock, asked, source, tokens: new TokenManager({ source, clock }) };
+}
+
+t.test("TokenManager.token() asks for what the pod wants, bound to the pod", async (t) => {
+  const { tokens, asked } = managed();
+  await tokens.token(pod, { path: "token", audience: "vault", expirationSeconds: 600 });
+  await tokens.token(pod, { path: "token" });
+  const boundObjectRef = { apiVersion: "v1", kind: "Pod", name: "web", uid: "uid-1" };
+  t.same(asked, [
+    {
+      namespace: "shop",
+      account: "seller",
+      request: { spec: { audiences: ["vault"], expirationSeconds: 600, boundObjectRef } },
+    },
+    {
+      namespace: "shop",
+      account: "seller",
+      request: { spec: { audiences: [], expirationSeconds: 3607, boundObjectRef } },
+    },
+  ]);
+});
+
+t.test("TokenManager.token() renews at four fifths of a token's life", async (t) => {
+  const { tokens, clock } = managed();
+  const wanted = { path: "token", expirationSeconds: 600 };
+  t.equal(await tokens.token(pod, wanted), "token-1");
+  t.equal(tokens.renewAtMs("uid-1"), clock.now() + 480_000);
+  await clock.advance(479_999);
+  t.equal(await tokens.token(pod, wanted), "token-1");
+  await clock.advance(1);
+  t.equal(await tokens.token(pod, wanted), "token-2");
+});
+
+t.test("TokenManager.token() renews daily, however long the token would live", async (t) => {
+  const { tokens, clock } = managed();
+  await tokens.token(pod, { path: "token", expirationSeconds: 7 * 24 * 3600 });
+  t.equal(tokens.renewAtMs("uid-1"), clock.now() + 24 * HOUR_MS);
+});
+
+t.test("TokenManager.token() keeps a token that is still good while no other can be had", async (t) => {
+  const { tokens, clock, source } = managed();
+  const wanted = { path: "token", expirationSeconds: 600 };
+  await tokens.token(pod, wanted);
+  source.requestToken = async () => {
+    throw new Error("away");
+  };
+  await clock.advance(599_999);
+  t.equal(await tokens.token(pod, wanted), "token-1");
+  await clock.advance(1);
+  await t.rejects(tokens.token(pod, wanted), { message: "failed to fetch token: away" });
+});
+
+t.test("TokenManager.token() refuses an answer without a token", async (t) => {
+  const { tokens } = managed((request) => request);
+  await t.rejects(tokens.token(pod, { path: "token" }), /failed to fetch token: the answer holds no token/);
+});
+
+t.test("TokenManager.forget() lets go of a pod's tokens", async (t) => {
+  const { tokens } = managed();
+  await tokens.token(pod, { path: "token" });
+  tokens.forget("uid-1");
+  t.equal(tokens.renewAtMs("uid-1"), Number.POSITIVE_INFINITY);
+  t.equal(await tokens.token(pod, { path: "token" }), "token-2");
+});
