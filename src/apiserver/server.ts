@@ -50,7 +50,7 @@ import { issuerDiscovery } from "./issuer-discovery.ts";
 import { registerLocalApis } from "./local-api-services.ts";
 import { feedNodeGraph } from "./node-graph-feed.ts";
 import { AdmissionMetrics } from "./observe/admission-metrics.ts";
-import { measuredAuthenticator, measuredAuthorizer } from "./observe/auth-metrics.ts";
+import { authorizationDecisions, measuredAuthenticator, measuredAuthorizer } from "./observe/auth-metrics.ts";
 import { countingClients } from "./observe/client-metrics.ts";
 import { Diagnostics } from "./observe/diagnostics.ts";
 import { operatorPages } from "./observe/pages.ts";
@@ -195,7 +195,8 @@ export async function assemble(
   metrics.serve(registries);
   const custom = new CustomResources(registries, log.child("extensions"));
   const policy = storedPolicy(registries);
-  const decide = authorizerFor(config.authorizationModes, { graph, rules: policy });
+  const decided = authorizationDecisions(metrics.registry);
+  const decide = authorizerFor(config.authorizationModes, { graph, rules: policy, decided });
   const authorizer = measuredAuthorizer(decide, metrics.registry, clock);
   const stop = (): void => stopping.abort(new Error("the server is stopping"));
   const agents = new AgentConnections(config.agents);
@@ -343,10 +344,10 @@ function handlerOf(config: ApiServerConfig, stages: Stages, endpoint: Respond): 
     [
       measuring(metrics.requests, clock),
       failures(log.child("http")),
-      deadline(clock, config.limits.requestTimeoutMs),
+      deadline(clock, config.limits.requestTimeoutMs, metrics.requests.terminated),
       authentication(identities.authenticate),
       impersonation(authorizer),
-      maxInFlight(config.limits.inFlight),
+      maxInFlight(config.limits.inFlight, metrics.requests.terminated),
       authorization(authorizer),
     ],
     endpoint,

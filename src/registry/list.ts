@@ -61,7 +61,9 @@ export async function list<T extends ApiObject>(
   await caughtUp(registry, scope, query.resourceVersion);
   const { items, revision } = candidates(registry, scope, selection);
   const found = selection.matches === undefined ? items : items.filter(({ object }) => selection.matches?.(object));
-  return pageOf(found, selection, limit, revision);
+  const page = pageOf(found, selection, limit, revision);
+  registry.cache.countList(selection.index?.name ?? "", items.length, page.items.length);
+  return page;
 }
 
 function listRevision(text: string): Revision {

@@ -54,6 +54,7 @@ export function storeFamilies(registry: MetricRegistry) {
     ),
     lists: list("total", "Lists read from the store."),
     fetched: list("fetched_objects_total", "Objects read from the store for lists."),
+    evaluated: list("evaluated_objects_total", "Objects read from the store for lists that were looked at."),
     returned: list("returned_objects_total", "Objects that lists from the store returned."),
   };
 }
@@ -84,11 +85,12 @@ export class MeasuredStore implements Store {
   list(range: Range, options?: ListOptions): Promise<Page> {
     const page = this.#measured("list", range.from, this.#clock.monotonic(), this.#store.list(range, options));
     const resource = this.#resourceOf(range.from);
-    const { lists, fetched, returned } = this.#families;
+    const { lists, fetched, evaluated, returned } = this.#families;
     lists.with(resource).inc();
     page.then(
       ({ items }) => {
         fetched.with(resource).inc(items.length);
+        evaluated.with(resource).inc(items.length);
         returned.with(resource).inc(items.length);
       },
       () => {},

@@ -14,6 +14,9 @@ t.test("who asks, and whether they may, is counted by what came of it", async (t
   t.equal(value("authentication_attempts", 'result="error"') + value("authentication_attempts", 'result="failure"'), 1);
   t.equal(value("authorization_attempts_total", 'result="no-opinion"'), 1);
   t.ok(value("authorization_attempts_total", 'result="allowed"') >= 2);
+  await server.ask("GET /version", { user: "jo@example.com" });
+  const decisions = (await server.ask("GET /metrics")).text;
+  t.match(decisions, /^apiserver_authorization_decisions_total\{decision="allowed",name="rbac",type="RBAC"\} 1$/m);
   t.equal(value("authentication_duration_seconds_count", 'result="success"'), 3);
 });
 

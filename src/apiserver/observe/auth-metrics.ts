@@ -69,6 +69,19 @@ export function measuredAuthorizer(authorizer: Authorizer, registry: MetricRegis
   };
 }
 
+/** For those who are told what each mode decides; what it has no opinion about is not counted. */
+export function authorizationDecisions(registry: MetricRegistry): (mode: string, decision: "allow" | "deny") => void {
+  const decisions = registry.counter({
+    name: "apiserver_authorization_decisions_total",
+    help: "Requests that an authorizer allowed or denied.",
+    stability: "ALPHA",
+    labels: ["type", "name", "decision"],
+  });
+  return (mode, decision) => {
+    decisions.with(mode, mode.toLowerCase(), decision === "allow" ? "allowed" : "denied").inc();
+  };
+}
+
 class Outcome {
   readonly #attempts: Counter;
   readonly #seconds: Histogram;

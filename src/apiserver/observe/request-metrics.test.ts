@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import t from "tap";
+import { defaultConfig } from "../config.ts";
 import { lines, type TestServer, testServer } from "../fixture.ts";
 
 const SHARED = process.env.SVC_SHARED ?? new URL("../../../../shared", import.meta.url).pathname;
@@ -51,6 +52,33 @@ t.test("watches are counted while they last, with the events they send", async (
   t.ok(events >= seen);
   t.match(counted(all, "apiserver_request_total").join("\n"), /verb="WATCH"/);
   t.notMatch(counted(all, "apiserver_request_sli_duration_seconds_count").join("\n"), /WATCH/);
+});
+
+t.test("requests that end before their time are counted: refused, given up, left", async (t) => {
+  const limits = { ...defaultConfig.limits, inFlight: { reading: 1, mutating: 1, shared: false } };
+  await using server = await testServer({ limits, authorizationModes: ["AlwaysAllow"] });
+  const body = { metadata: { name: "a" } };
+  const path = "/api/v1/namespaces/default/configmaps";
+  const [first, second] = await Promise.all([0, 1].map(() => server.ask(`POST ${path}`, { body, user: "jo" })));
+  t.same([first?.status, second?.status].sort(), [201, 429]);
+  const leaving = new AbortController();
+  const left = server.ask(`DELETE ${path}/a`, { signal: leaving.signal });
+  leaving.abort(new Error("gone"));
+  await left.catch(() => {});
+  const all = await metrics(server);
+  t.match(counted(all, "apiserver_request_terminations_total").join("\n"), /code="429".*verb="POST".* 1$/);
+  t.match(counted(all, "apiserver_request_aborts_total").join("\n"), /resource="configmaps".*verb="DELETE".* 1$/);
+});
+
+t.test("lists from watch caches are counted by the index they used", async (t) => {
+  await using server = await testServer();
+  await server.ask("GET /api/v1/namespaces");
+  await server.ask("GET /api/v1/pods?fieldSelector=spec.nodeName%3Dn1");
+  const all = await metrics(server);
+  const lists = counted(all, "apiserver_cache_list_total");
+  t.ok(lists.includes('apiserver_cache_list_total{index="f:spec.nodeName",resource_prefix="/pods"} 1'), lists.join());
+  t.ok(lists.some((line) => line.startsWith('apiserver_cache_list_total{index="",resource_prefix="/namespaces"}')));
+  t.match(counted(all, "apiserver_cache_list_returned_objects_total").join("\n"), /"\/namespaces"\} [1-9]/);
 });
 
 t.test("/metrics has the families that Kubernetes calls its main ones, with their labels and buckets", async (t) => {

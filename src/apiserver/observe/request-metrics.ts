@@ -64,7 +64,10 @@ export function measuring(metrics: RequestMetrics, clock: Clock): Stage {
     try {
       response = await next(context);
     } finally {
-      if (!lasting) metrics.inflight.leave(context.request.method);
+      if (!lasting) {
+        metrics.inflight.leave(context.request.method);
+        if (context.request.signal.aborted) series?.aborted();
+      }
     }
     if (series === undefined) return response;
     const { status, body } = response;
@@ -86,6 +89,7 @@ class RequestSeries {
   readonly #total: CounterFamily;
   readonly #target: readonly string[];
   readonly #dryRun: string;
+  readonly #families: RequestFamilies;
   readonly #duration: Histogram;
   readonly #sli: Histogram | undefined;
   readonly #sizes: Histogram | undefined;
@@ -97,6 +101,7 @@ class RequestSeries {
     const [verb = ""] = target;
     this.#total = families.total;
     this.#target = target;
+    this.#families = families;
     this.#dryRun = dryRun;
     this.#duration = families.duration.with(...target, dryRun);
     const lasts = verb === "WATCH" || verb === "CONNECT";
@@ -104,6 +109,17 @@ class RequestSeries {
     this.#sizes = verb === "GET" || verb === "LIST" ? families.sizes.with(...target) : undefined;
     this.lasting = lasts || target[4] === "log" ? families.lasting.with(...target) : undefined;
     this.events = events;
+  }
+
+  /** The client was gone before it was answered. */
+  aborted(): void {
+    const [verb = "", group = "", version = "", resource = "", subresource = "", scope = ""] = this.#target;
+    this.#families.aborts.with(verb, group, version, resource, subresource, scope).inc();
+  }
+
+  /** The server ended it to look after itself. */
+  terminated(code: number): void {
+    this.#families.terminations.with(...this.#target, String(code)).inc();
   }
 
   done(status: number, seconds: number, bytes: number): void {
@@ -132,6 +148,8 @@ interface RequestFamilies {
   readonly sizes: HistogramFamily;
   readonly lasting: GaugeFamily;
   readonly deprecated: GaugeFamily;
+  readonly aborts: CounterFamily;
+  readonly terminations: CounterFamily;
   readonly events: CounterFamily;
   readonly eventSizes: HistogramFamily;
 }
@@ -152,6 +170,8 @@ export class RequestMetrics {
     this.inflight = new Inflight(registry);
     this.#scheme = scheme;
   }
+
+  readonly terminated = (context: RequestContext, code: number): void => this.seriesOf(context)?.terminated(code);
 
   /** Undefined for what is not served. */
   seriesOf(context: RequestContext): RequestSeries | undefined {
@@ -311,6 +331,18 @@ function familiesOf(registry: MetricRegistry): RequestFamilies {
       help: "1 for each deprecated API that was asked for since the server started.",
       stability: stable,
       labels: ["group", "version", "resource", "subresource", "removed_release"],
+    }),
+    aborts: registry.counter({
+      name: "apiserver_request_aborts_total",
+      help: "Requests whose client was gone before they were answered.",
+      stability: alpha,
+      labels: TARGET.slice(0, -1),
+    }),
+    terminations: registry.counter({
+      name: "apiserver_request_terminations_total",
+      help: "Requests that the server refused or gave up to look after itself, by the code they were answered with.",
+      stability: alpha,
+      labels: [...TARGET, "code"],
     }),
     events: registry.counter({
       name: "apiserver_watch_events_total",

@@ -172,6 +172,12 @@ function cacheMetrics(registry: MetricRegistry, registries: Registries): void {
     stability,
     labels,
   });
+  const listLabels = ["resource_prefix", "index"];
+  const list = (name: string, help: string, each = listLabels) =>
+    registry.counter({ name: `apiserver_cache_list_${name}`, help, stability, labels: each });
+  const lists = list("total", "Lists answered from watch caches.");
+  const fetched = list("fetched_objects_total", "Objects that were looked at for lists from watch caches.");
+  const returned = list("returned_objects_total", "Objects in lists from watch caches.", listLabels.slice(0, 1));
   registry.onCollect(() => {
     for (const { kind, cacheInUse } of registries.all()) {
       if (cacheInUse === undefined) continue;
@@ -181,6 +187,16 @@ function cacheMetrics(registry: MetricRegistry, registries: Registries): void {
       dispatched.with(resource).value = counts.received;
       starts.with(resource).value = counts.initializations;
       shown.with(resource).set(cacheInUse.revision());
+      const prefix = `/${kind.storageName}`;
+      let sum = 0;
+      for (const [index, found] of counts.lists) {
+        // As Kubernetes names an index over a field.
+        const name = index === "" ? "" : `f:${index}`;
+        lists.with(prefix, name).value = found.lists;
+        fetched.with(prefix, name).value = found.fetched;
+        sum += found.returned;
+      }
+      if (counts.lists.size > 0) returned.with(prefix).value = sum;
     }
   });
 }

@@ -4,14 +4,20 @@ import type { RequestContext, Stage } from "../context.ts";
 import { parseGoDuration } from "../go-duration.ts";
 import { isLongRunning } from "../request-info.ts";
 
+/** Hears of requests that the server ends to look after itself, with the code that they are answered. */
+export type OnTermination = (context: RequestContext, code: number) => void;
+
 /** Gives up a request after `timeoutMs`, or earlier where its query says so; those that may last are left alone. */
-export function deadline(clock: Clock, timeoutMs: number): Stage {
+export function deadline(clock: Clock, timeoutMs: number, onEnd: OnTermination = () => {}): Stage {
   const usual = new Deadlines(clock, timeoutMs);
   return (next) => (context) => {
     if (isLongRunning(context.info)) return next(context);
     const asked = askedFor(context);
     return new Promise((resolve, reject) => {
-      const limit = new Limit(context, reject);
+      const limit = new Limit(context, (reason) => {
+        onEnd(context, 504);
+        reject(reason);
+      });
       const deadlines = asked === undefined || asked >= timeoutMs ? usual : new Deadlines(clock, asked);
       deadlines.add(limit);
       next(limit).then(

@@ -2,6 +2,7 @@ import { MASTERS } from "../../auth/user.ts";
 import { text } from "../../http/respond.ts";
 import { type RequestContext, type Stage, userOf } from "../context.ts";
 import { isLongRunning } from "../request-info.ts";
+import type { OnTermination } from "./deadline.ts";
 
 export interface InFlightLimits {
   /** Of requests that only read, at a time; 0: no limit. */
@@ -19,7 +20,7 @@ const PROBE = /^\/(?:healthz|livez|readyz)(?:\/|$)/;
  * Answers 429 at once to what exceeds the limits. Requests that may last are not counted, and those of `system:masters`
  * are never refused: who has to repair a crowded server must get in.
  */
-export function maxInFlight({ reading, mutating, shared }: InFlightLimits): Stage {
+export function maxInFlight({ reading, mutating, shared }: InFlightLimits, onRefusal: OnTermination = () => {}): Stage {
   const both = new Places(reading + mutating);
   const readers = shared ? both : new Places(reading);
   const writers = shared ? both : new Places(mutating);
@@ -28,7 +29,11 @@ export function maxInFlight({ reading, mutating, shared }: InFlightLimits): Stag
     const places = READING.has(info.verb) ? readers : writers;
     if (places.limit === 0 || isLongRunning(info)) return await next(context);
     const exempt = isMaster(context) || (shared && !info.isResourceRequest && PROBE.test(info.path));
-    if (places.taken >= places.limit) return exempt ? await next(context) : tooMany();
+    if (places.taken >= places.limit) {
+      if (exempt) return await next(context);
+      onRefusal(context, 429);
+      return tooMany();
+    }
     // With a shared limit those who are exempt have places of their own.
     if (shared && exempt) return await next(context);
     places.taken++;

@@ -12,6 +12,8 @@ export interface AuthorizationSources {
   readonly rules?: RuleSource | undefined;
   /** For Node: fed by whoever sees the pods. */
   readonly graph?: NodeGraph | undefined;
+  /** Hears of each request that a mode allows or denies. */
+  readonly decided?: ((mode: string, decision: "allow" | "deny") => void) | undefined;
 }
 
 const makers: Readonly<Record<string, (sources: AuthorizationSources) => Authorizer>> = {
@@ -31,7 +33,23 @@ const unavailable: ReadonlySet<string> = new Set(["ABAC", "Webhook"]);
 export function authorizerFor(modes: readonly string[], sources: AuthorizationSources = {}): Authorizer {
   const problem = modesProblem(modes);
   if (problem !== undefined) throw new Error(`Cannot use --authorization-mode=${modes.join(",")}: ${problem}`);
-  return unionAuthorizer([privilegedGroup(MASTERS), ...modes.map((mode) => makers[mode]!(sources))]);
+  return unionAuthorizer([privilegedGroup(MASTERS), ...modes.map((mode) => observed(mode, sources))]);
+}
+
+function observed(mode: string, sources: AuthorizationSources): Authorizer {
+  const authorizer = makers[mode]!(sources);
+  const { decided } = sources;
+  if (decided === undefined) return authorizer;
+  return {
+    ...(authorizer.rulesFor === undefined
+      ? {}
+      : { rulesFor: (user, namespace) => authorizer.rulesFor!(user, namespace) }),
+    async authorize(attributes) {
+      const answer = await authorizer.authorize(attributes);
+      if (answer.decision !== "no-opinion") decided(mode, answer.decision);
+      return answer;
+    },
+  };
 }
 
 function modesProblem(modes: readonly string[]): string | undefined {

@@ -23,6 +23,13 @@ export interface CacheList<T> {
   readonly revision: Revision;
 }
 
+/** Lists from a cache by the index that they used, or none. */
+export interface ListCounts {
+  lists: number;
+  fetched: number;
+  returned: number;
+}
+
 export interface WatchCacheOptions<T extends ApiObject> {
   readonly feed: StoreFeed;
   readonly objects: ObjectStore<T>;
@@ -62,7 +69,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   readonly #ready = Promise.withResolvers<void>();
   readonly #running: Promise<void>;
   /** For metrics; nothing depends on them. */
-  readonly counts = { received: 0, initializations: 0 };
+  readonly counts = { received: 0, initializations: 0, lists: new Map<string, ListCounts>() };
   /** The revision of the latest list; once the feed breaks, how far the cache had come. */
   #base = 0 as Revision;
   /** Whether the feed tells of all changes after `#base`. */
@@ -128,6 +135,18 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     if (before.size === 0) return items;
     const then = [...items.filter(({ key }) => !before.has(key)), ...before.values()];
     return then.filter((item) => item !== undefined).sort((a, b) => (a.key < b.key ? -1 : 1));
+  }
+
+  /** For metrics: a list was answered. */
+  countList(index: string, fetched: number, returned: number): void {
+    let counts = this.counts.lists.get(index);
+    if (counts === undefined) {
+      counts = { lists: 0, fetched: 0, returned: 0 };
+      this.counts.lists.set(index, counts);
+    }
+    counts.lists++;
+    counts.fetched += fetched;
+    counts.returned += returned;
   }
 
   /** The objects whose index has this value, in key order. */
