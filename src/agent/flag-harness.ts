@@ -12,7 +12,7 @@ import { isPlainObject } from "../schema/plain.ts";
 import { encodeYaml } from "../schema/yaml.ts";
 import { FakeClock } from "../std/fake-clock.ts";
 import { silentLogger } from "../std/log.ts";
-import { startAgent } from "./agent.ts";
+import { type RunningAgent, startAgent } from "./agent.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import { toJson } from "./config/fields.ts";
 import { type EffectiveConfig, loadAgentConfig } from "./config/load.ts";
@@ -48,6 +48,8 @@ export interface TestAgent extends AsyncDisposable {
   /** The node's object as registered. */
   node(): { readonly metadata: Readonly<Record<string, unknown>>; readonly spec?: unknown; readonly status?: unknown };
   start(): Promise<{ readonly port: number }>;
+  /** Stops it; the containers go on. */
+  stop(): Promise<void>;
   /** Gives the node a pod of one container; `settled` says when to go on. */
   pod(name: string, spec?: Partial<PodSpec>): Pod;
   /** Lets the clock run until something holds. Throws when it never does. */
@@ -82,6 +84,16 @@ export async function testAgent(form: "flag" | "file", settings: Settings): Prom
     }
   };
   const path = (name: string): string => `/api/v1/namespaces/default/pods/${name}`;
+  let running: RunningAgent | undefined;
+  const stop = async (): Promise<void> => {
+    let closed = running === undefined;
+    const closing = running?.close().finally(() => {
+      closed = true;
+    });
+    await until("the agent has stopped", () => closed);
+    await closing;
+  };
+  stack.defer(stop);
   const owned = stack.move();
   return {
     config,
@@ -93,14 +105,7 @@ export async function testAgent(form: "flag" | "file", settings: Settings): Prom
     node: () => api.objects.get(`/api/v1/nodes/${config.nodeName}`) ?? { metadata: {} },
     async start() {
       const agent = await startAgent(config, { clock, log: silentLogger, transport: api.transport, runtime: fake });
-      owned.defer(async () => {
-        let closed = false;
-        const closing = agent.close().finally(() => {
-          closed = true;
-        });
-        await until("the agent has stopped", () => closed);
-        await closing;
-      });
+      running = agent;
       let ready = false;
       await Promise.race([
         agent.ready().then(() => {
@@ -110,6 +115,7 @@ export async function testAgent(form: "flag" | "file", settings: Settings): Prom
       ]);
       return { port: agent.address?.port ?? 0 };
     },
+    stop,
     pod: (name, spec = {}) =>
       api.put(path(name), {
         kind: "Pod",

@@ -14,7 +14,7 @@ export interface ImageManagerOptions {
   readonly clock: Clock;
   readonly events: PodEvents;
   /** A Secret's decoded data; undefined when it does not exist. */
-  readonly secret: (namespace: string, name: string) => Promise<Readonly<Record<string, string>> | undefined>;
+  readonly secret: (namespace: string, name: string, pod: Pod) => Promise<Readonly<Record<string, string>> | undefined>;
   readonly serialize: boolean;
   /** Pulls per second; 0 is unlimited. */
   readonly qps: number;
@@ -190,7 +190,7 @@ export class ImageManager {
     const missing: string[] = [];
     for (const { name = "" } of pod.spec?.imagePullSecrets ?? []) {
       try {
-        const data = await this.#options.secret(podNamespace(pod), name);
+        const data = await this.#options.secret(podNamespace(pod), name, pod);
         if (data === undefined) missing.push(name);
         for (const [key, auth] of credentialsIn(data ?? {})) all.set(key, auth);
       } catch {

@@ -12,9 +12,9 @@ import { containerDir, logPath, podLogDir } from "./directories.ts";
 import { makeEnvironment } from "./environment.ts";
 import { runHook } from "./hooks.ts";
 import { killContainer } from "./kill-container.ts";
-import type { PlannedStart } from "./plan.ts";
+import { latest, type PlannedStart } from "./plan.ts";
 import type { PodContext } from "./pod-context.ts";
-import { graceSeconds, podUid } from "./pod-fields.ts";
+import { ephemeralContainers, graceSeconds, isStatic, podUid } from "./pod-fields.ts";
 import { makeSandboxConfig } from "./sandbox.ts";
 
 /**
@@ -83,7 +83,7 @@ async function makeConfig(
     container: spec,
     node,
     podIps,
-    sources: services.environment,
+    sources: isStatic(pod.pod) ? (services.manifestEnvironment ?? services.environment) : services.environment,
   });
   const mounts = await containerMounts(pod, spec, environment, podIps);
   const messagePath = spec.terminationMessagePath ?? "/dev/termination-log";
@@ -107,7 +107,18 @@ async function makeConfig(
     memoryCapacityBytes: settings.memoryCapacityBytes,
     seccompDefault: settings.seccompDefault,
     rootDir: settings.directories.rootDir,
+    targetId: targetOf(pod, start),
   });
+}
+
+/** The container whose processes an ephemeral one is to see. */
+function targetOf(pod: PodContext, { spec, role }: PlannedStart): string | undefined {
+  if (role !== "ephemeralContainers") return undefined;
+  const name = ephemeralContainers(pod.pod).find((each) => each.name === spec.name)?.targetContainerName ?? "";
+  if (name === "") return undefined;
+  const target = latest(pod.observation, name);
+  if (target === undefined) throw new Error(`unable to find target container ${name}`);
+  return target.id;
 }
 
 /** Keeps the newest ended run of a container, for its last state and its previous log, and removes older ones. */

@@ -8,6 +8,7 @@ import type { Observation, ObservedSandbox } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Mounter } from "../volumes/mounter.ts";
 import type { VolumeManager } from "../volumes/volume-manager.ts";
+import type { AdmissionDesk } from "./admission-desk.ts";
 import type { WaitingReason } from "./container-status.ts";
 import type { Directories } from "./directories.ts";
 import type { NodeFacts } from "./downward.ts";
@@ -45,13 +46,14 @@ export interface PodServices {
   readonly probes: ProbeManager;
   readonly events: PodEvents;
   readonly environment: EnvironmentSources;
+  /** What lies beside static pods; these see nothing else. */
+  readonly manifestEnvironment?: EnvironmentSources;
   readonly node: () => NodeFacts;
   /** `containerd` */
   readonly runtimeName: () => string;
   /** The text of a file of the node; empty when it is absent. */
   readonly hostFile: (name: "resolv.conf" | "hosts") => Promise<string>;
-  /** Why the node cannot take the pod; undefined when it can. */
-  readonly admit: (pod: Pod) => WaitingReason | undefined;
+  readonly admission: Pick<AdmissionDesk, "admit" | "adopt" | "resize">;
   /** Says that the runtime is about to change, so that it is looked at soon. */
   readonly expectChange: () => void;
   /** Everything of a deleted pod has stopped and is released. */
@@ -64,6 +66,8 @@ export interface Termination {
   readonly graceSeconds: number | undefined;
   /** Set when the agent itself ends the pod. */
   readonly failure: WaitingReason | undefined;
+  /** Said in the condition DisruptionTarget: it is not the pod's fault. */
+  readonly disruption?: string | undefined;
 }
 
 /**
@@ -73,12 +77,16 @@ export interface PodMemory {
   readonly backoff: RestartBackoff;
   /** Why containers wait, by name. */
   readonly waiting: Map<string, WaitingReason>;
+  /** Reasons that show from the next sync on, by container, with the time of that sync, milliseconds. */
+  readonly noted: Map<string, { readonly reason: WaitingReason; readonly from: number }>;
   /** When to try a container again that could not be started, by name; milliseconds. */
   readonly retryAt: Map<string, number>;
-  /** Ids of containers that were ended to be started again. */
+  /** Ids of containers that were ended to be started again at once. */
   readonly toRestart: Set<string>;
   startTime: number;
   status: PodStatus | undefined;
+  /** Whether the init containers had all had their turn when the pod began to end. */
+  initialized: boolean | undefined;
   /** The node turned the pod away. */
   rejection: WaitingReason | undefined;
   mounted: boolean;

@@ -2,7 +2,7 @@
 import type { Pod, PodStatus } from "../../api/core/pod.ts";
 import type { RuntimePod } from "../runtime/events.ts";
 import { removeAllCgroups } from "./cgroups.ts";
-import type { PodServices } from "./pod-context.ts";
+import type { PodServices, Termination } from "./pod-context.ts";
 import { isStatic, podName, podNamespace, podUid } from "./pod-fields.ts";
 import { PodWorker } from "./pod-worker.ts";
 import { stopAll } from "./stop-all.ts";
@@ -36,8 +36,24 @@ export class PodManager {
     return [...this.#workers].filter(([uid]) => this.#wanted.has(uid)).map(([, worker]) => worker.pod);
   }
 
+  /** Pods of which something may still run. */
+  get active(): readonly Pod[] {
+    return [...this.#workers.values()].filter(({ stateName }) => stateName !== "terminated").map(({ pod }) => pod);
+  }
+
+  /** Ends a pod for a reason of the node's; resolves when nothing of it runs any more. */
+  async end(uid: string, termination: Termination): Promise<void> {
+    const worker = this.#workers.get(uid);
+    worker?.terminate(termination);
+    await worker?.ended;
+  }
+
   get volumes(): PodServices["volumes"] {
     return this.#options.services.volumes;
+  }
+
+  isWanted(uid: string): boolean {
+    return this.#wanted.has(uid);
   }
 
   worker(uid: string): PodWorker | undefined {

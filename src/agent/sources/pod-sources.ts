@@ -1,11 +1,13 @@
 /** Every source of pods together: what they want goes to the pod manager; once all have told, what else runs is ended. */
 import { readdir } from "node:fs/promises";
+import type { Pod } from "../../api/core/pod.ts";
 import type { Client } from "../../client/client.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { RandomSource } from "../../std/random.ts";
 import type { AgentConfig } from "../agent-config.ts";
-import type { ObjectReader } from "../objects.ts";
+import type { Checkpoint } from "../checkpoint/checkpoint.ts";
+import type { NodeObjects } from "../checkpoint/node-objects.ts";
 import { podsDir } from "../pods/directories.ts";
 import { podUid } from "../pods/pod-fields.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
@@ -25,12 +27,22 @@ export interface PodSourcesOptions {
   readonly log: Logger;
   readonly pods: PodManager;
   readonly relister: Relister;
-  readonly objects: ObjectReader;
+  readonly objects: NodeObjects;
   readonly statics: StaticPods;
   /** Undefined: there is no API server. */
-  readonly api: { readonly client: Client; readonly status: StatusManager; readonly mirrors: MirrorPods } | undefined;
+  readonly api:
+    | {
+        readonly client: Client;
+        readonly status: StatusManager;
+        readonly mirrors: MirrorPods;
+        readonly checkpoint: Checkpoint;
+      }
+    | undefined;
   readonly signal: AbortSignal;
 }
+
+/** How long the API server gets to answer before pods are started from the checkpoint. */
+const PATIENCE_MS = 5_000;
 
 export class PodSources {
   readonly #options: PodSourcesOptions;
@@ -67,7 +79,9 @@ export class PodSources {
     this.#noteComplete();
   }
 
-  async #followApi({ client, status, mirrors }: NonNullable<PodSourcesOptions["api"]>): Promise<void> {
+  async #followApi(api: NonNullable<PodSourcesOptions["api"]>): Promise<void> {
+    const { client, status, mirrors, checkpoint } = api;
+    const known = new Set<string>();
     const { config, clock, random, log, pods, relister, objects, signal } = this.#options;
     await using informer = startApiSource({
       client,
@@ -77,26 +91,63 @@ export class PodSources {
       log: log.child("api-source"),
       onPut(pod) {
         if (isMirror(pod)) return mirrors.observed(pod);
+        known.add(podUid(pod));
+        checkpoint.remember(podKey(podUid(pod)), lasting(pod));
         pods.put(pod);
         objects.keep(pods.pods);
         status.observed(pod);
         relister.poke();
       },
-      onDelete(pod) {
+      onDelete: (pod) => {
         if (isMirror(pod)) return mirrors.gone(pod);
-        status.gone(podUid(pod));
-        pods.delete(podUid(pod));
+        known.delete(podUid(pod));
+        this.#leave(podUid(pod));
       },
       signal,
     });
     try {
+      const restored = await this.#restored(informer.synced, known);
       await informer.synced;
+      objects.away = false;
+      for (const uid of restored) if (!known.has(uid)) this.#leave(uid);
       this.#apiSynced = true;
       this.#noteComplete();
       await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
     } catch {
       // Ends with the signal.
     }
+  }
+
+  /** The API has the pod no more. */
+  #leave(uid: string): void {
+    const { pods, api } = this.#options;
+    api?.checkpoint.forget(podKey(uid));
+    api?.status.gone(uid);
+    pods.delete(uid);
+  }
+
+  /** While the server does not answer, pods go on, or start again, as it last told of them. */
+  async #restored(synced: Promise<void>, known: ReadonlySet<string>): Promise<readonly string[]> {
+    const { api, clock, signal, pods, objects, relister, log } = this.#options;
+    const patience = new AbortController();
+    const waited = clock.sleep(PATIENCE_MS, AbortSignal.any([signal, patience.signal])).then(() => true);
+    const isAway = await Promise.race([synced.then(() => false), waited]).finally(() => patience.abort());
+    waited.catch(() => undefined);
+    if (!isAway || api === undefined) return [];
+    const restored: string[] = [];
+    objects.away = true;
+    for (const key of api.checkpoint.keys(podKey(""))) {
+      const pod = (await api.checkpoint.recall(key)) as Pod | undefined;
+      // The server may have answered in the meantime.
+      if (pod === undefined || signal.aborted || known.has(podUid(pod))) continue;
+      restored.push(podUid(pod));
+      pods.put(pod);
+    }
+    objects.keep(pods.pods);
+    relister.poke();
+    if (restored.length > 0)
+      log.info("API server does not answer: pods go on from the checkpoint", { pods: restored.length });
+    return restored;
   }
 
   /** Every source has told what it has. */
@@ -121,7 +172,7 @@ export class PodSources {
       await this.#sweep().catch((error: unknown) => {
         if (!signal.aborted) log.warn("Cannot sweep orphaned pods", { error: String(error) });
       });
-      objects.keep(pods.pods);
+      objects.prune(pods.pods);
       await clock.sleep(config.pods.syncMs, signal).catch(() => undefined);
     }
   }
@@ -134,4 +185,14 @@ export class PodSources {
       if (pods.worker(uid) === undefined) await pods.volumes.tearDown(uid);
     }
   }
+}
+
+function podKey(uid: string): string {
+  return `pod/${uid}`;
+}
+
+/** Without what only the server cares for. */
+function lasting(pod: Pod): Pod {
+  const { managedFields: _managed, resourceVersion: _revision, ...metadata } = pod.metadata ?? {};
+  return { ...pod, metadata };
 }

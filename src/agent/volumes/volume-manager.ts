@@ -5,7 +5,7 @@ import type { Volume } from "../../api/core/volume.ts";
 import type { Clock } from "../../std/clock.ts";
 import { type Directories, podDir, podsDir, volumeDir } from "../pods/directories.ts";
 import type { NodeFacts } from "../pods/downward.ts";
-import { podUid } from "../pods/pod-fields.ts";
+import { isStatic, podUid } from "../pods/pod-fields.ts";
 import { writeAtomically } from "./atomic-writer.ts";
 import { isMounted, setUpEmptyDir } from "./empty-dir.ts";
 import { checkHostPath } from "./host-path.ts";

@@ -1,0 +1,111 @@
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import t, { type Test } from "tap";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { startAgent } from "../agent.ts";
+import { type TestAgent, testAgent } from "../flag-harness.ts";
+import { FakeRuntime } from "../runtime/fake.ts";
+import { Checkpoint } from "./checkpoint.ts";
+
+const open = (directory: string) => Checkpoint.open({ directory, clock: new FakeClock(), log: silentLogger });
+const sealed = (directory: string) => readdirSync(directory).filter((name) => name.endsWith(".sealed"));
+
+t.test("Checkpoint keeps values over a restart, encrypted, for nobody else to read", async (t) => {
+  const directory = t.testdir();
+  const first = await open(directory);
+  first.remember("pod/1", { secret: "hunter2" });
+  first.remember("pod/2", { name: "b" });
+  await first[Symbol.asyncDispose]();
+  const [file = "", other = ""] = sealed(directory);
+  for (const name of [file, other, "key"]) t.equal(statSync(join(directory, name)).mode & 0o777, 0o600, name);
+  t.notMatch(readFileSync(join(directory, file), "latin1") + readFileSync(join(directory, other), "latin1"), /hunter2/);
+  const second = await open(directory);
+  t.same([...second.keys("pod/")].sort(), ["pod/1", "pod/2"]);
+  t.same(await second.recall("pod/1"), { secret: "hunter2" });
+  second.forget("pod/1");
+  t.same(second.keys("pod/"), ["pod/2"]);
+  t.equal(await second.recall("pod/3"), undefined);
+  await second.flush();
+  t.equal(sealed(directory).length, 1);
+});
+
+t.test("Checkpoint writes nothing when nothing changed", async (t) => {
+  const directory = t.testdir();
+  const first = await open(directory);
+  first.remember("a", { x: 1, y: [2] });
+  await first.flush();
+  const before = sealed(directory).map((name) => readFileSync(join(directory, name)));
+  first.remember("a", { y: [2], x: 1 });
+  await first.flush();
+  const second = await open(directory);
+  second.remember("a", { x: 1, y: [2] });
+  await second.flush();
+  t.same(
+    sealed(directory).map((name) => readFileSync(join(directory, name))),
+    before,
+  );
+});
+
+t.test("Checkpoint leaves out what was damaged or moved", async (t) => {
+  const directory = t.testdir();
+  const first = await open(directory);
+  for (const key of ["a", "b", "c"]) first.remember(key, key);
+  await first.flush();
+  const [one = "", two = "", three = ""] = sealed(directory);
+  writeFileSync(join(directory, one), readFileSync(join(directory, two)));
+  writeFileSync(join(directory, three), "x");
+  const second = await open(directory);
+  t.equal(second.keys("").length, 1);
+});
+
+/** An agent on the same disk, after a reboot: nothing runs. */
+async function rebooted(t: Test, before: TestAgent, fake: FakeRuntime) {
+  const { config, api, clock } = before;
+  let away = true;
+  const transport: typeof api.transport = (request) => {
+    if (away) return Promise.reject(new Error("connect ECONNREFUSED"));
+    return api.transport(request);
+  };
+  const agent = await startAgent(config, { clock, log: silentLogger, transport, runtime: fake });
+  agent.ready().catch(() => undefined);
+  t.teardown(async () => {
+    let closed = false;
+    const closing = agent.close().finally(() => {
+      closed = true;
+    });
+    await before.until("the agent has stopped", () => closed);
+    await closing;
+  });
+  return {
+    back: () => {
+      away = false;
+    },
+  };
+}
+
+t.test(
+  "PodSources starts pods from the checkpoint when the node reboots without its server, and keeps them",
+  async (t) => {
+    await using before = await testAgent("flag", {});
+    const settings = { metadata: { name: "c", namespace: "default" }, data: { A: "kept" } };
+  before.api.put("/api/v1/namespaces/default/configmaps/c", settings);
+  await before.start();
+    const env = [{ name: "A", valueFrom: { configMapKeyRef: { name: "c", key: "A" } } }];
+    before.pod("web", { containers: [{ name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent", env }] });
+    await before.running("web");
+    await before.clock.advance(5000);
+    await before.stop();
+    const fake = new FakeRuntime(before.clock);
+    const { back } = await rebooted(t, before, fake);
+    const states = () => [...fake.containers.values()].map(({ status }) => status.state);
+    await before.until("it runs again", () => states().includes("CONTAINER_RUNNING"));
+    const made = fake.calls.find(({ method }) => method === "createContainer")?.request;
+    t.match(made, { config: { envs: [{ key: "A", value: "kept" }] } });
+    back();
+    const restarts = before.clock.monotonic();
+    await before.until("the server hears of it", () => before.clock.monotonic() - restarts > 60_000);
+    t.equal(fake.calls.filter(({ method }) => method === "createContainer").length, 1, "it was kept");
+    t.equal(fake.calls.filter(({ method }) => method === "stopContainer").length, 0);
+  },
+);

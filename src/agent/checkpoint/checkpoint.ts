@@ -1,0 +1,175 @@
+/**
+ * What a node has to know to start its pods while the API server is away: pods, and what they refer to, encrypted in
+ * files of their own. A file is written when its value changed, whole or not at all.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { canonicalJson } from "../../schema/canonical-json.ts";
+import type { Clock, Timer } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import { KEY_BYTES, seal, unseal } from "./seal.ts";
+
+export interface CheckpointOptions {
+  readonly directory: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Changes come in bursts: a pod that starts has several statuses. */
+const SETTLE_MS = 1_000;
+const RETRY_MS = 30_000;
+const SUFFIX = ".sealed";
+const KEY_FILE = "key";
+
+export class Checkpoint implements AsyncDisposable {
+  readonly #options: CheckpointOptions;
+  readonly #key: Buffer;
+  /** Digests of what the files hold, by key; bounded by the pods of the node and what these refer to. */
+  readonly #written = new Map<string, string>();
+  /** What is to be written, undefined to be removed; the newest only. */
+  readonly #pending = new Map<string, string | undefined>();
+  #timer: Timer | undefined;
+  #writing: Promise<void> = Promise.resolve();
+
+  private constructor(options: CheckpointOptions, key: Buffer) {
+    this.#options = options;
+    this.#key = key;
+  }
+
+  /** Rejects when the directory cannot be used. */
+  static async open(options: CheckpointOptions): Promise<Checkpoint> {
+    await mkdir(options.directory, { recursive: true, mode: 0o700 });
+    const checkpoint = new Checkpoint(options, await nodeKey(options.directory));
+    for (const [key, text] of await checkpoint.#readAll()) checkpoint.#written.set(key, digest(text));
+    return checkpoint;
+  }
+
+  /** Keys that begin so: `pod/`. */
+  keys(prefix: string): readonly string[] {
+    const all = new Set([...this.#written.keys(), ...this.#pending.keys()]);
+    return [...all].filter((key) => key.startsWith(prefix) && (!this.#pending.has(key) || this.#pending.get(key)));
+  }
+
+  /** Undefined when there is none, or when it cannot be read any more. */
+  async recall(key: string): Promise<unknown> {
+    const pending = this.#pending.get(key);
+    if (pending !== undefined) return JSON.parse(pending);
+    if (!this.#written.has(key)) return undefined;
+    const text = (await this.#read(fileOf(key)))?.text;
+    return text === undefined ? undefined : JSON.parse(text);
+  }
+
+  /** Notes the value; it is written soon. */
+  remember(key: string, value: unknown): void {
+    const text = canonicalJson(value);
+    if (this.#written.get(key) === digest(text)) this.#pending.delete(key);
+    else this.#pending.set(key, text);
+    this.#later(SETTLE_MS);
+  }
+
+  forget(key: string): void {
+    if (this.#written.has(key)) this.#pending.set(key, undefined);
+    else this.#pending.delete(key);
+    this.#later(SETTLE_MS);
+  }
+
+  /** Resolves when all that was noted is in files, or could not be. */
+  async flush(): Promise<void> {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#writing = this.#writing.then(() => this.#writeAll());
+    await this.#writing;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.flush();
+    this.#timer?.cancel();
+  }
+
+  #later(milliseconds: number): void {
+    if (this.#pending.size === 0) return;
+    this.#timer ??= this.#options.clock.timer(milliseconds, () => void this.flush());
+  }
+
+  async #writeAll(): Promise<void> {
+    for (const [key, text] of [...this.#pending]) {
+      try {
+        await (text === undefined ? rm(this.#path(fileOf(key)), { force: true }) : this.#write(key, text));
+      } catch (error) {
+        this.#options.log.error("Cannot write checkpoint", error, { key });
+        this.#later(RETRY_MS);
+        return;
+      }
+      if (text === undefined) this.#written.delete(key);
+      else this.#written.set(key, digest(text));
+      if (this.#pending.get(key) === text) this.#pending.delete(key);
+    }
+  }
+
+  async #write(key: string, text: string): Promise<void> {
+    const file = fileOf(key);
+    const sealed = seal(this.#key, file, Buffer.from(JSON.stringify([key, text])));
+    await writeWhole(this.#path(file), sealed);
+  }
+
+  #path(file: string): string {
+    return join(this.#options.directory, file);
+  }
+
+  async #readAll(): Promise<readonly (readonly [string, string])[]> {
+    const found: (readonly [string, string])[] = [];
+    for (const file of await readdir(this.#options.directory)) {
+      if (!file.endsWith(SUFFIX)) continue;
+      const entry = await this.#read(file);
+      if (entry !== undefined) found.push([entry.key, entry.text]);
+    }
+    return found;
+  }
+
+  /** What was damaged, or sealed with another key, is of no use to anybody. */
+  async #read(file: string): Promise<{ readonly key: string; readonly text: string } | undefined> {
+    try {
+      const [key, text] = JSON.parse(unseal(this.#key, file, await readFile(this.#path(file))).toString("utf8"));
+      if (typeof key === "string" && typeof text === "string" && fileOf(key) === file) return { key, text };
+      throw new Error("it holds something else");
+    } catch (error) {
+      this.#options.log.warn("Cannot read checkpoint", { file, error: String(error) });
+      return undefined;
+    }
+  }
+}
+
+/** Names of pods and Secrets are nobody's business either. */
+function fileOf(key: string): string {
+  return `${createHash("sha256").update(key).digest("hex").slice(0, 40)}${SUFFIX}`;
+}
+
+function digest(text: string): string {
+  return createHash("sha256").update(text).digest("base64");
+}
+
+async function nodeKey(directory: string): Promise<Buffer> {
+  const path = join(directory, KEY_FILE);
+  const found = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (found?.length === KEY_BYTES) return found;
+  const made = randomBytes(KEY_BYTES);
+  await writeWhole(path, made);
+  return made;
+}
+
+/** As a whole, and lasting, even when the power goes. */
+async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {
+  const temporary = `${path}.tmp`;
+  const file = await open(temporary, "w", 0o600);
+  try {
+    await file.writeFile(bytes);
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, path);
+}

@@ -1,0 +1,179 @@
+/**
+ * What pods refer to, from where it is to be had: the API server; the checkpoint while that is away; for static pods,
+ * their manifests.
+ */
+import type { TokenRequest } from "../../api/authentication/token-request.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import type { Service } from "../../api/core/service.ts";
+import { StatusError } from "../../api/status.ts";
+import type { ObjectReader } from "../objects.ts";
+import type { EnvironmentSources } from "../pods/environment.ts";
+import { podUid } from "../pods/pod-fields.ts";
+import { referencedObjects } from "../references.ts";
+import type { StaticPods } from "../sources/static-pods.ts";
+import type { VolumeObjects } from "../volumes/payload.ts";
+import type { TokenRequestSource } from "../volumes/token-manager.ts";
+import type { Checkpoint } from "./checkpoint.ts";
+
+export interface NodeObjectsOptions {
+  readonly reader: ObjectReader;
+  readonly statics: StaticPods;
+  /** Undefined: there is no API server whose answers could be remembered. */
+  readonly checkpoint: Checkpoint | undefined;
+}
+
+type Bytes = Readonly<Record<string, Uint8Array>>;
+type Texts = Readonly<Record<string, string>>;
+type ObjectKind = "configMap" | "secret";
+
+const SERVICES = "services";
+
+export class NodeObjects implements VolumeObjects, TokenRequestSource {
+  readonly #options: NodeObjectsOptions;
+  /** Set while the node lives on its checkpoint. */
+  away = false;
+
+  constructor(options: NodeObjectsOptions) {
+    this.#options = options;
+  }
+
+  configMap(namespace: string, name: string): Promise<Bytes | undefined> {
+    return this.#bytes("configMap", namespace, name);
+  }
+
+  secret(namespace: string, name: string): Promise<Bytes | undefined> {
+    return this.#bytes("secret", namespace, name);
+  }
+
+  /** For environments. */
+  get text(): EnvironmentSources {
+    const { text } = this.#options.reader;
+    return {
+      configMap: (namespace, name) =>
+        this.#kept(`text/configMap/${namespace}/${name}`, () => text.configMap(namespace, name), same, same<Texts>),
+      secret: (namespace, name) =>
+        this.#kept(`text/secret/${namespace}/${name}`, () => text.secret(namespace, name), same, same<Texts>),
+      services: () => this.#services(text),
+    };
+  }
+
+  /** The same for static pods, which see nothing but what lies beside them. */
+  get ofManifests(): VolumeObjects & { readonly text: EnvironmentSources } {
+    const { reader, statics, checkpoint } = this.#options;
+    const find = async (kind: ObjectKind, namespace: string, name: string): Promise<Bytes | undefined> => {
+      const found = statics.object(kind, namespace, name);
+      // As Kubernetes' agents, which may not read these for static pods.
+      if (found !== undefined || checkpoint === undefined) return found;
+      throw new Error(`failed to sync ${kind.toLowerCase()} cache: timed out waiting for the condition`);
+    };
+    return {
+      configMap: (namespace, name) => find("configMap", namespace, name),
+      secret: (namespace, name) => find("secret", namespace, name),
+      text: {
+        configMap: async (namespace, name) => asText(await find("configMap", namespace, name)),
+        secret: async (namespace, name) => asText(await find("secret", namespace, name)),
+        services: () => this.#services(reader.text),
+      },
+    };
+  }
+
+  /** A token from before the node lost its server lets the pod start; it is renewed once the server is back. */
+  async requestToken(namespace: string, account: string, request: TokenRequest): Promise<TokenRequest> {
+    const { reader, checkpoint } = this.#options;
+    const { audiences = [], boundObjectRef } = request.spec ?? {};
+    const key = `token/${boundObjectRef?.uid ?? ""}/${namespace}/${account}/${audiences.join(" ")}`;
+    try {
+      const answer = await reader.requestToken(namespace, account, request);
+      // Renewals are not written: any token will do, and disks of nodes wear out.
+      if (checkpoint?.keys(key).length === 0) checkpoint.remember(key, answer);
+      return answer;
+    } catch (error) {
+      const known = isAnswer(error) ? undefined : await checkpoint?.recall(key);
+      if (known === undefined) throw error;
+      return known as TokenRequest;
+    }
+  }
+
+  /** Watches what these pods refer to. */
+  keep(pods: readonly Pod[]): void {
+    this.#options.reader.keep(pods);
+  }
+
+  /** Forgets for good what none of these pods refers to; they have to be all. */
+  prune(pods: readonly Pod[]): void {
+    const { checkpoint } = this.#options;
+    this.keep(pods);
+    const wanted = new Set<string>();
+    for (const key of referencedObjects(pods)) wanted.add(`text/${key}`).add(`bytes/${key}`);
+    const uids = new Set(pods.map(podUid));
+    const isWanted = (key: string): boolean =>
+      key.startsWith("token/") ? uids.has(key.split("/")[1] ?? "") : wanted.has(key);
+    for (const prefix of ["text/", "bytes/", "token/"]) {
+      for (const key of checkpoint?.keys(prefix) ?? []) if (!isWanted(key)) checkpoint?.forget(key);
+    }
+  }
+
+  #bytes(kind: ObjectKind, namespace: string, name: string): Promise<Bytes | undefined> {
+    const { reader } = this.#options;
+    return this.#kept(`bytes/${kind}/${namespace}/${name}`, () => reader[kind](namespace, name), asBase64, asBytes);
+  }
+
+  async #services(text: EnvironmentSources): Promise<Iterable<Service>> {
+    const { checkpoint } = this.#options;
+    if (this.away) return ((await checkpoint?.recall(SERVICES)) as readonly Service[] | undefined) ?? [];
+    const found = [...(await text.services())];
+    checkpoint?.remember(SERVICES, found.map(forEnvironment));
+    return found;
+  }
+
+  /** What was read last counts while the server cannot be asked; that it is gone is an answer too. */
+  async #kept<T>(
+    key: string,
+    read: () => Promise<T | undefined>,
+    written: (value: T) => unknown,
+    restored: (value: Texts) => T,
+  ): Promise<T | undefined> {
+    const { checkpoint } = this.#options;
+    try {
+      const found = await read();
+      if (found === undefined) checkpoint?.forget(key);
+      else checkpoint?.remember(key, written(found));
+      return found;
+    } catch (error) {
+      const known = isAnswer(error) ? undefined : await checkpoint?.recall(key);
+      if (known === undefined) throw error;
+      return restored(known as Texts);
+    }
+  }
+}
+
+/** Whether the server itself refused; what is between, or a server in trouble, does not count. */
+function isAnswer(error: unknown): boolean {
+  return error instanceof StatusError && error.status.code < 500 && error.status.code !== 429;
+}
+
+/** Without what changes from one moment to the next and no variable tells of. */
+function forEnvironment({ metadata, spec }: Service): Service {
+  return {
+    metadata: { name: metadata?.name ?? "", namespace: metadata?.namespace ?? "" },
+    ...(spec === undefined ? {} : { spec }),
+  };
+}
+
+function same<T>(value: T): T {
+  return value;
+}
+
+function asBase64(bytes: Bytes): Texts {
+  return Object.fromEntries(Object.entries(bytes).map(([key, value]) => [key, Buffer.from(value).toString("base64")]));
+}
+
+function asBytes(texts: Texts): Bytes {
+  return Object.fromEntries(Object.entries(texts).map(([key, value]) => [key, Buffer.from(value, "base64")]));
+}
+
+function asText(bytes: Bytes | undefined): Texts | undefined {
+  return (
+    bytes && Object.fromEntries(Object.entries(bytes).map(([key, value]) => [key, Buffer.from(value).toString("utf8")]))
+  );
+}
