@@ -4,17 +4,19 @@ import type { Container } from "../../api/core/container.ts";
 import type { ContainerState, ContainerStateTerminated, ContainerStatus } from "../../api/core/container-status.ts";
 import { timeOf } from "../../schema/time.ts";
 import type { Observation, ObservedContainer } from "../runtime/observation.ts";
-import { isSidecar } from "./pod-fields.ts";
+import { type ContainerRole, isSidecar } from "./pod-fields.ts";
 
 /** Why a container does not run although it should: `CrashLoopBackOff`, `ErrImagePull`, … */
 export interface WaitingReason {
   readonly reason: string;
   readonly message: string;
+  /** Id of the run that it follows, empty when there was none; a newer run makes it void. Undefined: it always holds. */
+  readonly after?: string;
 }
 
 export interface ContainerView {
   readonly spec: Container;
-  readonly init: boolean;
+  readonly role: ContainerRole;
   readonly observation: Observation;
   /** What it shows before its first start. */
   readonly defaultReason: "ContainerCreating" | "PodInitializing";
@@ -31,14 +33,24 @@ export interface ContainerView {
   readonly previous: ContainerStatus | undefined;
 }
 
+/** Newest first. Between its creation and its start a run is nothing to tell of yet. */
+function runsOf(observation: Observation, name: string): readonly ObservedContainer[] {
+  return observation.containers.filter((each) => each.name === name && each.state !== "created");
+}
+
+/** Id of the run that a container's status is about; empty when there is none. */
+export function currentRun(observation: Observation, name: string): string {
+  return runsOf(observation, name)[0]?.id ?? "";
+}
+
 export function containerStatus(view: ContainerView): ContainerStatus {
-  const { spec, observation, waiting } = view;
-  const all = observation.containers.filter((each) => each.name === spec.name);
-  // Between its creation and its start a new run is nothing to tell of yet: the one before still counts.
-  const runs = all.length > 1 && all[0]?.state === "created" ? all.slice(1) : all;
+  const { spec, observation } = view;
+  const runs = runsOf(observation, spec.name);
   const current = runs[0];
+  const after = view.waiting?.after;
+  const waiting = after === undefined || after === (current?.id ?? "") ? view.waiting : undefined;
   const last = runs.find((each, index) => index > 0 && each.state === "exited");
-  if (current === undefined) return withoutContainer(view);
+  if (current === undefined) return withoutContainer(view, waiting);
   const identifier = `${view.runtimeName}://${current.id}`;
   const observed = stateOf(current, view);
   const over = observed.terminated !== undefined && !view.restarts(observed.terminated.exitCode);
@@ -55,7 +67,7 @@ export function containerStatus(view: ContainerView): ContainerStatus {
     image: current.image === "" ? (spec.image ?? "") : current.image,
     imageID: current.imageId,
     containerID: identifier,
-    started,
+    ...(view.role === "ephemeralContainers" ? {} : { started }),
     ...resourceFields(spec),
     ...mountFields(spec),
   };
@@ -77,11 +89,13 @@ function lastStateOf(
 }
 
 function isReady(view: ContainerView, current: ObservedContainer, started: boolean): boolean {
-  if (view.init && !isSidecar(view.spec)) return current.state === "exited" && current.exitCode === 0;
+  if (view.role === "ephemeralContainers") return false;
+  if (view.role === "initContainers" && !isSidecar(view.spec))
+    return current.state === "exited" && current.exitCode === 0;
   return started && view.readyProbe(view.spec, current.id);
 }
 
-function withoutContainer(view: ContainerView): ContainerStatus {
+function withoutContainer(view: ContainerView, waiting: WaitingReason | undefined): ContainerStatus {
   const { spec, previous } = view;
   const base = {
     name: spec.name,
@@ -89,14 +103,14 @@ function withoutContainer(view: ContainerView): ContainerStatus {
     restartCount: previous?.restartCount ?? 0,
     image: spec.image ?? "",
     imageID: "",
-    started: false,
+    ...(view.role === "ephemeralContainers" ? {} : { started: false }),
     ...mountFields(spec),
   };
   // The runtime has lost its records; the server still knows how it ended.
   if (previous?.state?.terminated?.containerID !== undefined) return previous;
   const state = previous?.state?.running === undefined ? undefined : previous;
   if (view.ended && state !== undefined) return { ...state, ready: false, started: false };
-  const reason = view.waiting ?? { reason: view.defaultReason, message: "" };
+  const reason = waiting ?? { reason: view.defaultReason, message: "" };
   return { ...base, state: { waiting: waitingState(reason) }, ...lastStateOf(view) };
 }
 

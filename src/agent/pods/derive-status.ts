@@ -1,7 +1,7 @@
 /** Status of a pod from its context: what most states show. */
 import type { PodStatus } from "../../api/core/pod.ts";
 import type { PodContext } from "./pod-context.ts";
-import { podStatus } from "./pod-status.ts";
+import { hasInitialized, podStatus } from "./pod-status.ts";
 
 export function deriveStatus(pod: PodContext, ended: boolean): PodStatus {
   const { services, memory } = pod;
@@ -15,8 +15,11 @@ export function deriveStatus(pod: PodContext, ended: boolean): PodStatus {
     waiting: memory.waiting,
     readyProbe: (container, id) => services.probes.ready(container, id),
     startedProbe: (container, id) => services.probes.started(container, id),
+    ending: pod.termination !== undefined,
     ended,
+    initialized: memory.initialized ?? hasInitialized(pod.pod, memory.status),
     failure: pod.termination?.failure,
+    disruption: pod.termination?.disruption,
     previous: memory.status,
   });
 }

@@ -2,7 +2,8 @@
 import type { Container } from "../../api/core/container.ts";
 import type { LifecycleHandler } from "../../api/core/probe.ts";
 import type { Clock } from "../../std/clock.ts";
-import { execAction, httpAction, type NetworkOptions } from "../probes/actions.ts";
+import { execAction, type NetworkOptions } from "../probes/actions.ts";
+import { httpAction } from "../probes/http-action.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
 export interface HookOptions {

@@ -3,7 +3,14 @@ import type { Container } from "../../api/core/container.ts";
 import type { Pod } from "../../api/core/pod.ts";
 import type { Observation, ObservedContainer, ObservedSandbox } from "../runtime/observation.ts";
 import { containerHash } from "./container-hash.ts";
-import { appContainers, type ContainerRole, initContainers, isSidecar, restartPolicy } from "./pod-fields.ts";
+import {
+  appContainers,
+  type ContainerRole,
+  ephemeralContainers,
+  initContainers,
+  isSidecar,
+  restartPolicy,
+} from "./pod-fields.ts";
 import type { RestartBackoff } from "./restart-backoff.ts";
 
 export interface PlannedStart {
@@ -20,6 +27,8 @@ export interface PlannedKill {
   readonly role: ContainerRole;
   /** As in the Killing event. */
   readonly message: string;
+  /** It is started again, whatever its exit code; at once, unless it waits for its back-off. */
+  readonly restart: boolean;
 }
 
 export interface PlannedWait {
@@ -57,7 +66,7 @@ export interface PlanInput {
   readonly health: (id: string) => Health;
   /** Whether the startup probe, if any, has passed. */
   readonly started: (container: Container, id: string) => boolean;
-  /** Containers that were ended to be started again, however they left. */
+  /** Containers that were ended to be started again at once, however they left. */
   readonly toRestart: ReadonlySet<string>;
 }
 
@@ -89,6 +98,7 @@ export function planPod(input: PlanInput): Plan {
   if (sandbox === undefined && isOver(input)) {
     return { ...base, ...draft, finished: true };
   }
+  if (sandbox !== undefined) planEphemeral(input, draft);
   const init = planInit(input, draft, sandbox);
   if (init === "failed") {
     return { ...base, kills: [], starts: [], waits: [], finished: true };
@@ -117,10 +127,17 @@ function isOver(input: PlanInput): boolean {
 }
 
 function isFinal({ pod, toRestart }: PlanInput, container: ObservedContainer | undefined): boolean {
-  if (container?.state !== "exited") return false;
+  if (container?.state !== "exited" || toRestart.has(container.id)) return false;
   const policy = restartPolicy(pod);
-  if (policy === "OnFailure" && toRestart.has(container.id)) return false;
   return policy === "Never" || (policy === "OnFailure" && container.exitCode === 0);
+}
+
+/** Whatever else the pod does, they start; one that ever ran is left alone. */
+function planEphemeral(input: PlanInput, draft: Draft): void {
+  for (const spec of ephemeralContainers(input.pod)) {
+    const found = latest(input.observation, spec.name);
+    if (found === undefined || found.state === "created") planStart(input, draft, spec, "ephemeralContainers", found);
+  }
 }
 
 /** `waiting`: an init container still has to finish, or a sidecar to start. */
@@ -159,37 +176,40 @@ function planContainer(
 ): void {
   const found = latest(input.observation, spec.name);
   if (found?.state === "running") {
-    const message = killMessage(input, spec, role, found, policy);
-    if (message === undefined) return;
-    draft.kills.push({ container: found, role, message });
+    const kill = killOf(input, spec, role, found, policy);
+    if (kill !== undefined) draft.kills.push(kill);
     return;
   }
   if (found?.state === "unknown") {
-    draft.kills.push({ container: found, role, message: `Container ${spec.name} is in unknown state, try killing it` });
+    const message = `Container ${spec.name} is in unknown state, try killing it`;
+    draft.kills.push({ container: found, role, message, restart: true });
     return;
   }
-  if (found?.state === "exited") {
-    const succeeded = found.exitCode === 0 && !input.toRestart.has(found.id);
-    if (policy === "Never" || (policy === "OnFailure" && succeeded)) return;
+  if (found?.state === "exited" && !input.toRestart.has(found.id)) {
+    if (policy === "Never" || (policy === "OnFailure" && found.exitCode === 0)) return;
   }
   planStart(input, draft, spec, role, found);
 }
 
-function killMessage(
+function killOf(
   input: PlanInput,
   spec: Container,
   role: ContainerRole,
   found: ObservedContainer,
   policy: string,
-): string | undefined {
+): PlannedKill | undefined {
   if (found.hash !== "" && found.hash !== containerHash(spec)) {
-    return `Container ${spec.name} definition changed, will be restarted`;
+    const message = `Container ${spec.name} definition changed, will be restarted`;
+    return { container: found, role, message, restart: true };
   }
   const health = input.health(found.id);
   if (health === "ok") return undefined;
-  if (role === "initContainers") return `Init container ${spec.name} failed ${health} probe`;
-  const fate = policy === "Never" ? "" : ", will be restarted";
-  return `Container ${spec.name} failed ${health} probe${fate}`;
+  const restart = policy !== "Never";
+  const message =
+    role === "initContainers"
+      ? `Init container ${spec.name} failed ${health} probe`
+      : `Container ${spec.name} failed ${health} probe${restart ? ", will be restarted" : ""}`;
+  return { container: found, role, message, restart };
 }
 
 function planStart(
@@ -199,7 +219,8 @@ function planStart(
   role: ContainerRole,
   found: ObservedContainer | undefined,
 ): void {
-  const finishedAt = found?.state === "exited" ? found.finishedAt : undefined;
+  const atOnce = found !== undefined && input.toRestart.has(found.id);
+  const finishedAt = found?.state === "exited" && !atOnce ? found.finishedAt : undefined;
   const retryAt = input.retryAt.get(spec.name);
   if (retryAt !== undefined && input.now < retryAt) {
     draft.waits.push({ spec, role, until: retryAt, crashDelayMs: undefined });

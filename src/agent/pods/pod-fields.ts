@@ -1,8 +1,8 @@
 /** Small questions about a Pod that many files ask. */
-import type { Container } from "../../api/core/container.ts";
+import type { Container, EphemeralContainer } from "../../api/core/container.ts";
 import type { Pod } from "../../api/core/pod.ts";
 
-export type ContainerRole = "containers" | "initContainers";
+export type ContainerRole = "containers" | "initContainers" | "ephemeralContainers";
 
 /** A container of the spec with its place in it. */
 export interface PodContainer {
@@ -35,10 +35,16 @@ export function appContainers(pod: Pod): readonly Container[] {
   return pod.spec?.containers ?? [];
 }
 
+/** For looking into a pod while it runs: started once, never again. */
+export function ephemeralContainers(pod: Pod): readonly EphemeralContainer[] {
+  return pod.spec?.ephemeralContainers ?? [];
+}
+
 export function allContainers(pod: Pod): readonly PodContainer[] {
   return [
     ...initContainers(pod).map((spec) => ({ spec, role: "initContainers" as const })),
     ...appContainers(pod).map((spec) => ({ spec, role: "containers" as const })),
+    ...ephemeralContainers(pod).map((spec) => ({ spec, role: "ephemeralContainers" as const })),
   ];
 }
 
@@ -71,4 +77,11 @@ const configSourceAnnotation = "kubernetes.io/config.source";
 export function isStatic(pod: Pod): boolean {
   const source = pod.metadata?.annotations?.[configSourceAnnotation];
   return source !== undefined && source !== "api";
+}
+
+const SYSTEM_CRITICAL_PRIORITY = 2_000_000_000;
+
+/** The node itself needs the pod: others make room for it. */
+export function isCritical(pod: Pod): boolean {
+  return isStatic(pod) || (pod.spec?.priority ?? 0) >= SYSTEM_CRITICAL_PRIORITY;
 }

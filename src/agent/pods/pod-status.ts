@@ -6,7 +6,15 @@ import type { Pod, PodCondition, PodStatus } from "../../api/core/pod.ts";
 import { timeOf } from "../../schema/time.ts";
 import type { Observation } from "../runtime/observation.ts";
 import { type ContainerView, containerStatus, settled, type WaitingReason } from "./container-status.ts";
-import { appContainers, initContainers, isSidecar, isStatic, restartPolicy } from "./pod-fields.ts";
+import {
+  appContainers,
+  type ContainerRole,
+  ephemeralContainers,
+  initContainers,
+  isSidecar,
+  isStatic,
+  restartPolicy,
+} from "./pod-fields.ts";
 import { qosClass } from "./qos.ts";
 
 export interface StatusInput {
@@ -20,10 +28,16 @@ export interface StatusInput {
   readonly waiting: ReadonlyMap<string, WaitingReason>;
   readonly readyProbe: ContainerView["readyProbe"];
   readonly startedProbe: ContainerView["startedProbe"];
+  /** Nothing is started again. */
+  readonly ending: boolean;
   /** All containers have been stopped for good. */
   readonly ended: boolean;
+  /** Whether init containers had all had their turn when the pod began to end. */
+  readonly initialized: boolean;
   /** Why the pod fails whatever its containers did: `DeadlineExceeded`, … */
   readonly failure: WaitingReason | undefined;
+  /** Why it is not the pod's own fault that it ends. */
+  readonly disruption: string | undefined;
   /** The status last given out; conditions keep their transition times, and a phase does not go back. */
   readonly previous: PodStatus | undefined;
 }
@@ -32,10 +46,15 @@ type Phase = NonNullable<PodStatus["phase"]>;
 
 export function podStatus(input: StatusInput): PodStatus {
   const { pod, observation, previous } = input;
-  const view = (init: boolean) => (spec: ContainerView["spec"]) =>
+  const known: Readonly<Record<ContainerRole, readonly ContainerStatus[] | undefined>> = {
+    initContainers: previous?.initContainerStatuses,
+    containers: previous?.containerStatuses,
+    ephemeralContainers: previous?.ephemeralContainerStatuses,
+  };
+  const view = (role: ContainerRole) => (spec: ContainerView["spec"]) =>
     containerStatus({
       spec,
-      init,
+      role,
       observation,
       defaultReason: initContainers(pod).length > 0 ? "PodInitializing" : "ContainerCreating",
       waiting: input.waiting.get(spec.name),
@@ -43,14 +62,13 @@ export function podStatus(input: StatusInput): PodStatus {
       readyProbe: input.readyProbe,
       startedProbe: input.startedProbe,
       ended: input.ended,
-      restarts: (exitCode) => restarts(pod, spec, exitCode),
-      previous: (init ? previous?.initContainerStatuses : previous?.containerStatuses)?.find(
-        (each) => each.name === spec.name,
-      ),
+      restarts: (exitCode) => !input.ending && role !== "ephemeralContainers" && restarts(pod, spec, exitCode),
+      previous: known[role]?.find((each) => each.name === spec.name),
     });
-  const inits = initContainers(pod).map(view(true));
-  const apps = appContainers(pod).map(view(false));
-  const shown = input.ended ? settled(inits, apps, hasInitialized(pod, inits, apps)) : { inits, apps };
+  const inits = initContainers(pod).map(view("initContainers"));
+  const apps = appContainers(pod).map(view("containers"));
+  const ephemeral = ephemeralContainers(pod).map(view("ephemeralContainers"));
+  const shown = input.ended ? settled(inits, apps, input.initialized) : { inits, apps };
   const computed = input.failure === undefined ? computePhase(input, inits, apps) : "Failed";
   const phase = shownPhase(computed, input);
   const hostIps = input.hostIps.map((ip) => ({ ip }));
@@ -64,6 +82,7 @@ export function podStatus(input: StatusInput): PodStatus {
     startTime: timeOf(input.startTime),
     ...(inits.length === 0 ? {} : { initContainerStatuses: shown.inits }),
     containerStatuses: shown.apps,
+    ...(ephemeral.length === 0 ? {} : { ephemeralContainerStatuses: ephemeral }),
     qosClass: previous?.qosClass ?? qosClass(pod),
   };
 }
@@ -73,14 +92,16 @@ function restarts(pod: Pod, spec: Container, exitCode: number): boolean {
   return policy === "Always" || (policy === "OnFailure" && exitCode !== 0);
 }
 
-/** Whether the pod's own containers had their turn. */
-function hasInitialized(pod: Pod, inits: readonly ContainerStatus[], apps: readonly ContainerStatus[]): boolean {
-  const last = inits.at(-1);
-  if (last === undefined) return true;
+/** Whether the pod's own containers had their turn, as far as a status tells. */
+export function hasInitialized(pod: Pod, status: PodStatus | undefined): boolean {
+  if (initContainers(pod).length === 0) return true;
+  const { initContainerStatuses: inits = [], containerStatuses: apps = [] } = status ?? {};
   if (apps.some(({ state, lastState }) => state?.waiting === undefined || lastState?.terminated !== undefined)) {
     return true;
   }
   const spec = initContainers(pod).at(-1);
+  const last = inits.at(-1);
+  if (last === undefined) return false;
   if (spec !== undefined && isSidecar(spec)) return last.state?.running !== undefined && last.started === true;
   return (last.state?.terminated ?? last.lastState?.terminated)?.exitCode === 0;
 }
@@ -166,6 +187,7 @@ function conditions(
   const containersReady = containersVerdict(phase, counted);
   const networked = observation.sandboxes.some((each) => each.ready && (each.hostNetwork || each.ips.length > 0));
   const verdicts: readonly (readonly [string, Verdict])[] = [
+    ...disruptions(input),
     ["PodReadyToStartContainers", { status: networked && !input.ended ? "True" : "False" }],
     ["Initialized", initializedVerdict(input, phase, inits, apps)],
     ["Ready", readyVerdict(pod, input.previous, containersReady)],
@@ -228,4 +250,9 @@ function initializedVerdict(
     reason: "ContainersNotInitialized",
     message: `containers with incomplete status: [${incomplete.map((each) => each.name).join(" ")}]`,
   };
+}
+
+function disruptions({ disruption }: StatusInput): readonly (readonly [string, Verdict])[] {
+  if (disruption === undefined) return [];
+  return [["DisruptionTarget", { status: "True", reason: "TerminationByKubelet", message: disruption }]];
 }

@@ -1,6 +1,17 @@
 import t from "tap";
 import { RuntimeError } from "../runtime/runtime.ts";
-import { podHarness, testPod } from "./pod-harness.ts";
+import { type Harness, podHarness, testPod } from "./pod-harness.ts";
+
+/** What the first container showed, one after the other, with the count of its restarts. */
+function statesOf(at: Harness, pod: string): readonly string[] {
+  const all = at.statuses
+    .filter((each) => each.pod === pod)
+    .map(({ status }) => {
+      const { state, restartCount } = status.containerStatuses?.[0] ?? {};
+      return `${state?.waiting?.reason ?? state?.terminated?.reason ?? "running"} #${restartCount}`;
+    });
+  return all.filter((each, place) => each !== all[place - 1]);
+}
 
 const reasons = (events: readonly { reason: string }[]) => events.map((each) => each.reason);
 
@@ -64,6 +75,17 @@ t.test("PodWorker restarts a crashing container at once, then after 10, 20, 40 s
   t.equal(status?.phase, "Running");
   t.ok(at.fake.named("c").length <= 2, "no more than one old run is kept");
   t.ok(at.events.some((each) => each.reason === "BackOff" && each.type === "Warning"));
+});
+
+t.test("PodWorker shows how a container ended before it shows that it waits", async (t) => {
+  await using at = await podHarness();
+  at.fake.programs.set("c", { exitAfterMs: 100, exitCode: 1 });
+  at.manager.put(testPod("crash"));
+  await at.run(30);
+  t.same(
+    statesOf(at, "crash").filter((state) => !state.startsWith("running")),
+    ["ContainerCreating #0", "Error #0", "Error #1", "CrashLoopBackOff #1", "Error #2", "CrashLoopBackOff #2"],
+  );
 });
 
 t.test("PodWorker forgets the delays of a container that ran for long", async (t) => {
@@ -228,14 +250,17 @@ t.test("PodWorker shows a failed pull as ErrImagePull, then ImagePullBackOff, an
   await at.run(0);
   t.match(at.status("web")?.containerStatuses?.[0]?.state?.waiting, { reason: "ErrImagePull" });
   await at.run(3);
-  t.match(at.status("web")?.containerStatuses?.[0]?.state?.waiting, {
-    reason: "ImagePullBackOff",
-    message: `Back-off pulling image "${image}": ErrImagePull: failed to pull and unpack image "${image}"`,
-  });
   at.fake.pullable.set(image, { id: "sha256:1", size: 7n });
   await at.run(10);
   t.equal(at.status("web")?.phase, "Running");
-  t.match(reasons(at.events), ["Pulling", "Failed", "Failed", "BackOff", "Failed"]);
+  t.same(statesOf(at, "web"), ["ContainerCreating #0", "ErrImagePull #0", "ImagePullBackOff #0", "running #0"]);
+  const waits = at.statuses.map(({ status }) => status.containerStatuses?.[0]?.state?.waiting);
+  t.equal(
+    waits.find((waiting) => waiting?.reason === "ImagePullBackOff")?.message,
+    `Back-off pulling image "${image}": ErrImagePull: failed to pull and unpack image "${image}"`,
+  );
+  const told = at.events.map(({ reason }) => reason);
+  t.match(told, ["Pulling", "Failed", "Failed", "BackOff", "Failed"]);
   t.ok(at.events.some((each) => /^Successfully pulled image .* Image size: 7 bytes\.$/.test(each.message)));
 });
 
@@ -298,6 +323,53 @@ t.test("PodWorker restarts a container whose liveness probe fails", async (t) =>
   t.equal(at.events.filter((each) => each.message === "Liveness probe failed: dead\n").length >= 3, true);
   t.ok(at.events.some((each) => each.message === "Container c failed liveness probe, will be restarted"));
   t.ok((at.status("web")?.containerStatuses?.[0]?.restartCount ?? 0) >= 1);
+});
+
+t.test("PodWorker lets the back-off and the restart policy decide when probes kill again and again", async (t) => {
+  await using at = await podHarness();
+  at.fake.execs.set("check", { exitCode: 1 });
+  const livenessProbe = { exec: { command: ["check"] }, periodSeconds: 1, failureThreshold: 1 };
+  const containers = [{ name: "c", image: "busybox:1", livenessProbe }];
+  at.manager.put(testPod("web", { restartPolicy: "OnFailure", containers }));
+  await at.run(15);
+  t.equal(at.fake.calls.filter(({ method }) => method === "startContainer").length, 3, "two restarts at once");
+  t.ok(at.events.some(({ reason }) => reason === "BackOff"));
+  t.equal(at.status("web")?.phase, "Succeeded", "the third run left with 0 while it was to wait");
+});
+
+t.test("PodWorker starts an ephemeral container once, beside the target whose processes it sees", async (t) => {
+  await using at = await podHarness();
+  const pod = testPod("web");
+  at.manager.put(pod);
+  await at.run(1);
+  at.fake.programs.set("debug", { exitAfterMs: 500, exitCode: 3 });
+  const ephemeralContainers = [{ name: "debug", image: "busybox:1", targetContainerName: "c" }];
+  at.manager.put({ ...pod, spec: { ...pod.spec, containers: pod.spec?.containers ?? [], ephemeralContainers } });
+  await at.run(1);
+  const target = at.fake.named("c")[0]?.id;
+  const created = at.fake.calls.findLast(({ method }) => method === "createContainer")?.request;
+  t.match(created, {
+    config: { linux: { securityContext: { namespaceOptions: { pid: "TARGET", targetId: target } } } },
+  });
+  await at.run(20);
+  t.equal(at.fake.named("debug").length, 1);
+  t.match(at.status("web")?.ephemeralContainerStatuses, [
+    { name: "debug", ready: false, restartCount: 0, state: { terminated: { exitCode: 3 } } },
+  ]);
+  t.equal(at.status("web")?.phase, "Running");
+  t.equal(at.status("web")?.conditions?.find(({ type }) => type === "Ready")?.status, "True");
+});
+
+t.test("PodWorker leaves containers waiting whose turn had not come when the pod was deleted", async (t) => {
+  await using at = await podHarness();
+  const pod = testPod("web", { initContainers: [{ name: "i", image: "busybox:1" }] });
+  at.manager.put(pod);
+  await at.run(1);
+  const metadata = { ...pod.metadata, deletionTimestamp: "2026-01-01T00:00:06Z", deletionGracePeriodSeconds: 5 };
+  at.manager.put({ ...pod, metadata });
+  await at.run(3);
+  t.match(at.status("web")?.initContainerStatuses?.[0]?.state, { terminated: { exitCode: 0 } });
+  t.match(at.status("web")?.containerStatuses?.[0]?.state, { waiting: { reason: "PodInitializing" } });
 });
 
 t.test("PodWorker is not ready until the readiness probe passes", async (t) => {

@@ -45,6 +45,7 @@ export class PodWorker {
   #looksWaiting = 0;
   #deadline: { cancel(): void } | undefined;
   #resting = false;
+  readonly #ended = Promise.withResolvers<void>();
 
   constructor(options: PodWorkerOptions) {
     this.#options = options;
@@ -55,10 +56,12 @@ export class PodWorker {
     this.#memory = {
       backoff: new RestartBackoff(),
       waiting: new Map(),
+      noted: new Map(),
       retryAt: new Map(),
       toRestart: new Set(),
       startTime: started === undefined ? options.services.clock.now() : Date.parse(started),
       status: options.pod.status?.conditions === undefined ? undefined : options.pod.status,
+      initialized: undefined,
       rejection: undefined,
       mounted: false,
     };
@@ -87,8 +90,8 @@ export class PodWorker {
 
   /** The run that the status calls the last one: that of a container waiting for its restart is the one that ended. */
   previousRun(name: string): ObservedContainer | undefined {
-    const { initContainerStatuses = [], containerStatuses = [] } = this.#memory.status ?? {};
-    const status = [...initContainerStatuses, ...containerStatuses].find((each) => each.name === name);
+    const { initContainerStatuses: inits = [], containerStatuses: apps = [] } = this.#memory.status ?? {};
+    const status = [...inits, ...apps].find((each) => each.name === name);
     const id = status?.lastState?.terminated?.containerID?.replace(/^.*:\/\//, "");
     return this.#observation.containers.find((each) => each.name === name && each.id === id);
   }
@@ -103,6 +106,7 @@ export class PodWorker {
     const before = this.#pod;
     this.#pod = pod;
     this.#removed = false;
+    if (!deepEqual(pod.spec, before.spec)) this.#tryAgain();
     this.#noteDeletion(before);
     this.#rouse();
   }
@@ -132,6 +136,11 @@ export class PodWorker {
     this.#rouse();
   }
 
+  /** Resolves when nothing of the pod runs any more, or the worker ended. */
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
   /** Ends the worker and leaves the containers alone. */
   async stop(): Promise<void> {
     this.#stop.abort(new Error("the agent stops"));
@@ -151,10 +160,17 @@ export class PodWorker {
     if (sooner) this.#terminate({ graceSeconds: grace, failure: this.#termination?.failure });
   }
 
+  /** What failed may work now. */
+  #tryAgain(): void {
+    this.#memory.retryAt.clear();
+    this.#memory.noted.clear();
+  }
+
   #terminate(termination: Termination): void {
     const current = this.#termination;
     const same = current !== undefined && current.graceSeconds === termination.graceSeconds;
-    this.#termination = { ...termination, failure: current?.failure ?? termination.failure };
+    const failure = current?.failure ?? termination.failure;
+    this.#termination = { ...termination, failure, disruption: current?.disruption ?? termination.disruption };
     if (same || this.#state.name === "terminated") return;
     this.#interrupt.abort(new Error("the pod is to end"));
   }
@@ -193,6 +209,7 @@ export class PodWorker {
         retryMs = Math.min(retryMs * 2, RETRY_MAX_MS);
       }
     }
+    this.#ended.resolve();
     this.#deadline?.cancel();
     this.#options.services.probes.stop(podUid(this.#pod));
   }
@@ -202,6 +219,7 @@ export class PodWorker {
       this.#log.v(4)?.info("Pod changes state", { from: this.#state.name, to: transition.to });
     }
     this.#state = stateOf(transition);
+    if (transition.to === "terminated") this.#ended.resolve();
   }
 
   #context(): PodContext {

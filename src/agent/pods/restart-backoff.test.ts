@@ -19,8 +19,8 @@ t.test("RestartBackoff doubles the delay up to its bound and forgets after a lon
 
 t.test("RestartBackoff speaks of a waiting container now and then only", async (t) => {
   const backoff = new RestartBackoff();
-  t.ok(backoff.mention("a", 0));
-  t.notOk(backoff.mention("a", remindMs - 1));
-  t.ok(backoff.mention("b", 1), "each for itself");
-  t.ok(backoff.mention("a", remindMs));
+  t.ok(backoff.mention("a", "run", 0));
+  t.notOk(backoff.mention("a", "run", remindMs - 1));
+  t.ok(backoff.mention("b", "run", 1), "each for itself");
+  t.ok(backoff.mention("a", "run", remindMs));
 });

@@ -9,14 +9,14 @@ interface Entry {
 
 export const restartInitialMs = 10_000;
 export const restartMaxMs = 300_000;
-/** While a container waits, it is mentioned again this often. */
+/** While a container waits, it is mentioned again this often; Kubernetes looks again after 10 to 15 s. */
 export const remindMs = 13_000;
 
 /** One per pod, in memory: an agent that starts anew starts the delays anew. The first restart is immediate. */
 export class RestartBackoff {
   readonly #entries = new Map<string, Entry>();
   /** When each container's waiting was last spoken of. */
-  readonly #told = new Map<string, number>();
+  readonly #told = new Map<string, { readonly run: string; readonly at: number }>();
 
   /** The delay that runs since `finishedAt` and has not passed at `now`; undefined when a start is allowed. */
   waiting(
@@ -30,11 +30,14 @@ export class RestartBackoff {
     return now < until ? { delayMs: entry.delayMs, until } : undefined;
   }
 
-  /** Whether it is time to say again that the container waits; whatever else wakes its pod, it is said this rarely. */
-  mention(key: string, now: number): boolean {
+  /**
+   * Whether it is time to say that the container waits after that run: at once, and then now and again, whatever else
+   * wakes its pod.
+   */
+  mention(key: string, run: string, now: number): boolean {
     const told = this.#told.get(key);
-    if (told !== undefined && now - told < remindMs) return false;
-    this.#told.set(key, now);
+    if (told !== undefined && told.run === run && now - told.at < remindMs) return false;
+    this.#told.set(key, { run, at: now });
     return true;
   }
 

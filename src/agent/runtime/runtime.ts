@@ -62,7 +62,7 @@ export class RuntimeError extends Error {
 }
 
 /** `NOT_FOUND` → `NotFound`, as Go spells codes. */
-function goCode(code: string): string {
+export function goCode(code: string): string {
   if (code === "CANCELLED") {
     return "Canceled";
   }

@@ -7,6 +7,7 @@ import type { Handler, HttpRequest, HttpResponse } from "../../http/message.ts";
 import { bytes, errorResponse, json, text } from "../../http/respond.ts";
 import { Router } from "../../http/router.ts";
 import type { Clock } from "../../std/clock.ts";
+import { allContainers } from "../pods/pod-fields.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
 import type { PodWorker } from "../pods/pod-worker.ts";
 import type { ObservedContainer } from "../runtime/observation.ts";
@@ -116,8 +117,7 @@ async function containerLogs(
 }
 
 function findRun(worker: PodWorker, name: string, previous: boolean): ObservedContainer {
-  const known = [...(worker.pod.spec?.initContainers ?? []), ...(worker.pod.spec?.containers ?? [])];
-  if (!known.some((each) => each.name === name)) {
+  if (!allContainers(worker.pod).some(({ spec }) => spec.name === name)) {
     const where = `${worker.pod.metadata?.name}_${worker.pod.metadata?.namespace}`;
     throw new HttpError(404, "NotFound", `container ${name} not found in pod ${where}`);
   }

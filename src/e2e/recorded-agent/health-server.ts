@@ -36,7 +36,7 @@ async function onRequest(request: IncomingMessage, response: ServerResponse): Pr
   const url = new URL(request.url ?? "/", "http://localhost");
   const code = Number(/^\/code\/(\d+)/.exec(url.pathname)?.[1] ?? 200);
   const location = url.searchParams.get("location");
-  response.writeHead(code, location === null ? {} : { location }).end("ok");
+  response.writeHead(code, location === null ? {} : { location }).end();
 }
 
 async function onStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): Promise<void> {
@@ -67,4 +67,5 @@ createServer((socket) => {
     (start.subarray(0, 3).toString() === "PRI" ? http2 : http1).emit("connection", socket);
   });
 }).listen(Number(port));
-process.on("SIGTERM", () => process.exit(0));
+// As a program in Go leaves that does not handle the signal, which does not end the first process of a namespace.
+process.on("SIGTERM", () => process.exit(process.pid === 1 ? 2 : 143));

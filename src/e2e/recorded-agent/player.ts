@@ -12,6 +12,8 @@ import { type Machine, NODE } from "./machine.ts";
 const POLL_MS = 100;
 /** After the last condition, for what follows from it. */
 const AFTERWARDS_MS = 1500;
+const AFTERWARDS_MAX_MS = 5000;
+const SLACK_MS = 700;
 
 /** Acts on the machine that several cases wait for together. */
 export interface HostActs {
@@ -28,7 +30,7 @@ export async function play(machine: Machine, one: Case, acts: HostActs): Promise
   await player.start();
   for (const step of one.steps ?? []) await player.step(step, acts);
   await player.wait(one.until);
-  await sleep(AFTERWARDS_MS);
+  await player.rest();
   return player.played();
 }
 
@@ -50,9 +52,8 @@ class Player implements AsyncDisposable {
     this.#machine = machine;
     this.#case = one;
     this.#namespace = `rec-${one.id}`.slice(0, 63);
-    const last = Math.max(0, ...one.snapshots.map((each) => (each as unknown as { atMs: number }).atMs));
     const asked = [one.until].flat().map(({ s = 0 }) => s * 1000);
-    this.#limitMs = Math.max(last, ...asked) * 1.5 + 45_000;
+    this.#limitMs = Math.max(lastChangeMs(one), ...asked) * 1.5 + 45_000;
   }
 
   async start(): Promise<void> {
@@ -186,6 +187,12 @@ class Player implements AsyncDisposable {
     }
   }
 
+  /** As long as the recording went on, within bounds. */
+  async rest(): Promise<void> {
+    const left = lastChangeMs(this.#case) + SLACK_MS - (performance.now() - this.#began);
+    await sleep(Math.min(Math.max(left, AFTERWARDS_MS), AFTERWARDS_MAX_MS));
+  }
+
   async step(step: Step, acts: HostActs): Promise<void> {
     await this.wait(step.after);
     await sleep((step.waitSeconds ?? 0) * 1000);
@@ -268,6 +275,10 @@ class Player implements AsyncDisposable {
     this.#stopping.abort();
     await Promise.allSettled(this.#background);
   }
+}
+
+function lastChangeMs(one: Case): number {
+  return Math.max(0, ...one.snapshots.map((each) => (each as unknown as { atMs: number }).atMs));
 }
 
 function inNamespace(manifest: unknown, namespace: string): unknown {

@@ -1,5 +1,6 @@
+import type { WaitingReason } from "../container-status.ts";
 import { deriveStatus } from "../derive-status.ts";
-import type { PodState } from "../pod-context.ts";
+import type { PodContext, PodState } from "../pod-context.ts";
 import { allContainers } from "../pod-fields.ts";
 import { runtimeRejection } from "../runtime-features.ts";
 import { unsupportedFeature } from "../unsupported.ts";
@@ -12,7 +13,8 @@ export const admitting: PodState = {
   async next(pod) {
     // What already runs was admitted before the agent was restarted.
     const adopted = pod.observation.containers.length > 0;
-    const rejection = adopted ? undefined : (pod.services.admit(pod.pod) ?? (await runtimeRejection(pod)));
+    if (adopted) pod.services.admission.adopt(pod.pod);
+    const rejection = adopted ? undefined : await rejectionOf(pod);
     if (rejection !== undefined) {
       pod.memory.rejection = rejection;
       pod.services.events.pod(pod.pod, "Warning", rejection.reason, rejection.message);
@@ -27,3 +29,10 @@ export const admitting: PodState = {
   },
   status: (pod) => deriveStatus(pod, false),
 };
+
+async function rejectionOf(pod: PodContext): Promise<WaitingReason | undefined> {
+  const rejection = (await pod.services.admission.admit(pod.pod)) ?? (await runtimeRejection(pod));
+  // Making room for it takes time, in which it may have been deleted.
+  pod.signal.throwIfAborted();
+  return rejection;
+}

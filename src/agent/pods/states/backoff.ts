@@ -1,23 +1,26 @@
 import { deriveStatus } from "../derive-status.ts";
-import { backoffKey, type PlannedWait } from "../plan.ts";
+import type { PlannedWait } from "../plan.ts";
 import type { PodState } from "../pod-context.ts";
-import { podFullName } from "../pod-fields.ts";
 import { remindMs } from "../restart-backoff.ts";
+import { sayBackOff, showNoted } from "../waiting.ts";
 
 /** Some container may not be started yet. Next: running, when the first delay is over or something changed. */
 export function backoff(waits: readonly PlannedWait[]): PodState {
   return {
     name: "backoff",
     async next(pod) {
-      const { services } = pod;
-      const full = podFullName(pod.pod);
+      const { services, memory } = pod;
       for (const { spec, role, crashDelayMs } of waits) {
-        if (crashDelayMs === undefined || !pod.memory.backoff.mention(backoffKey(spec), services.clock.now())) continue;
-        const text = `Back-off restarting failed container ${spec.name} in pod ${full}`;
-        services.events.container(pod.pod, { role, name: spec.name }, "Warning", "BackOff", text);
+        if (crashDelayMs !== undefined) sayBackOff(pod, spec, role);
       }
-      const until = Math.min(...waits.map((each) => each.until));
+      const changes = waits.map(({ spec, until }) => Math.min(until, memory.noted.get(spec.name)?.from ?? until));
+      const until = Math.min(...changes);
       await pod.wait(Math.min(Math.max(0, until - services.clock.now()), remindMs));
+      for (const { spec } of waits) {
+        if (services.clock.now() >= (memory.noted.get(spec.name)?.from ?? Number.POSITIVE_INFINITY)) {
+          showNoted(pod, spec.name);
+        }
+      }
       return { to: "running" };
     },
     status: (pod) => deriveStatus(pod, false),

@@ -3,6 +3,7 @@ import type { ObservedSandbox } from "../../runtime/observation.ts";
 import { deriveStatus } from "../derive-status.ts";
 import type { PlannedStart } from "../plan.ts";
 import type { PodState } from "../pod-context.ts";
+import { noteForNextSync, noteWaiting } from "../waiting.ts";
 
 /** Makes one container's image present. Next: starting; running when it failed, which tries again later. */
 export function pulling(start: PlannedStart, sandbox: ObservedSandbox): PodState {
@@ -17,7 +18,9 @@ export function pulling(start: PlannedStart, sandbox: ObservedSandbox): PodState
       } catch (error) {
         pod.signal.throwIfAborted();
         if (!(error instanceof ImageError)) throw error;
-        memory.waiting.set(spec.name, { reason: error.reason, message: error.message });
+        const { reason, message } = error;
+        if (reason === "ImagePullBackOff") noteForNextSync(pod, spec.name, { reason, message });
+        else noteWaiting(pod, spec.name, { reason, message });
         memory.retryAt.set(spec.name, services.clock.now() + error.retryMs);
         services.events.container(pod.pod, { role, name: spec.name }, "Warning", "Failed", `Error: ${error.reason}`);
         return { to: "running" };

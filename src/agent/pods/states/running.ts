@@ -1,9 +1,11 @@
+import type { Container } from "../../../api/core/container.ts";
 import { deriveStatus } from "../derive-status.ts";
 import { killContainer } from "../kill-container.ts";
-import { type Plan, type PlannedKill, type PlannedWait, planPod } from "../plan.ts";
+import { backoffKey, type Plan, type PlannedKill, type PlannedWait, planPod } from "../plan.ts";
 import type { PodContext, PodState } from "../pod-context.ts";
 import { allContainers, graceSeconds, podFullName } from "../pod-fields.ts";
 import { createSandbox } from "../sandbox.ts";
+import { noteForNextSync, sayBackOff, showNoted } from "../waiting.ts";
 
 /**
  * Keeps what should run running: compares, acts, and sleeps when there is nothing to do. Next: pulling, backoff,
@@ -16,8 +18,8 @@ export const running: PodState = {
     forgetRemoved(pod);
     const plan = makePlan(pod);
     const wanted = new Set([...plan.starts, ...plan.waits].map((each) => each.spec.name));
-    for (const name of pod.memory.waiting.keys()) {
-      if (!wanted.has(name)) pod.memory.waiting.delete(name);
+    for (const reasons of [pod.memory.waiting, pod.memory.noted]) {
+      for (const name of reasons.keys()) if (!wanted.has(name)) reasons.delete(name);
     }
     if (plan.finished) return { to: "terminating" };
     if (plan.kills.length > 0) {
@@ -30,6 +32,7 @@ export const running: PodState = {
         await createSandbox(pod, plan);
         return { to: "running" };
       }
+      showNoted(pod, first.spec.name);
       return { to: "pulling", start: first, sandbox: plan.sandbox };
     }
     for (const wait of plan.waits) noteCrashLoop(pod, wait);
@@ -48,12 +51,12 @@ function forgetRemoved({ memory, observation }: PodContext): void {
   }
 }
 
-/** Shown while the container waits. A retry after an error keeps the reason it has. */
+/** Shown after how the container ended. A retry after an error keeps the reason it has. */
 function noteCrashLoop(pod: PodContext, wait: PlannedWait): void {
   if (wait.crashDelayMs === undefined) return;
   const delay = goDuration(wait.crashDelayMs);
   const message = `back-off ${delay} restarting failed container=${wait.spec.name} pod=${podFullName(pod.pod)}`;
-  pod.memory.waiting.set(wait.spec.name, { reason: "CrashLoopBackOff", message });
+  noteForNextSync(pod, wait.spec.name, { reason: "CrashLoopBackOff", message });
 }
 
 /** As Go writes a duration of whole seconds: `10s`, `1m20s`, `5m0s`. */
@@ -76,9 +79,28 @@ function makePlan(pod: PodContext): Plan {
   });
 }
 
+/**
+ * What is killed starts again at once if the run before it ended long enough ago; else it counts as one that left by
+ * itself, as in Kubernetes.
+ */
+function noteRestart(pod: PodContext, { container, role }: PlannedKill, spec: Container): void {
+  const { memory, observation, services } = pod;
+  const now = services.clock.now();
+  const key = backoffKey(spec);
+  const before = observation.containers.find((each) => each.name === container.name && each.state === "exited");
+  if (before !== undefined) {
+    if (memory.backoff.waiting(key, before.finishedAt, now) !== undefined) {
+      sayBackOff(pod, spec, role);
+      return;
+    }
+    memory.backoff.restarted(key, before.finishedAt, now);
+  }
+  memory.toRestart.add(container.id);
+}
+
 async function carryOut(pod: PodContext, kill: PlannedKill): Promise<void> {
-  pod.memory.toRestart.add(kill.container.id);
   const spec = allContainers(pod.pod).find((each) => each.spec.name === kill.container.name)?.spec;
+  if (kill.restart && spec !== undefined) noteRestart(pod, kill, spec);
   const health = pod.services.probes.health(kill.container.id);
   const probe = health === "liveness" ? spec?.livenessProbe : health === "startup" ? spec?.startupProbe : undefined;
   await killContainer(pod, {

@@ -4,6 +4,7 @@ import { StartError, startContainer } from "../container-start.ts";
 import { deriveStatus } from "../derive-status.ts";
 import { backoffKey, type PlannedStart } from "../plan.ts";
 import type { PodState } from "../pod-context.ts";
+import { noteWaiting } from "../waiting.ts";
 
 /** A container that could not be started is tried again after this; Kubernetes' sync period for failing pods. */
 const RETRY_MS = 10_000;
@@ -19,14 +20,13 @@ export function starting(start: PlannedStart, sandbox: ObservedSandbox, image: P
       if (start.finishedAt !== undefined) memory.backoff.restarted(backoffKey(spec), start.finishedAt, now);
       try {
         await startContainer(pod, start, sandbox, image);
-        memory.waiting.delete(spec.name);
         memory.retryAt.delete(spec.name);
       } catch (error) {
         pod.signal.throwIfAborted();
         if (!(error instanceof StartError)) throw error;
         // What became of the container comes before the reason why it is waited for.
         await pod.refresh();
-        memory.waiting.set(spec.name, { reason: error.reason, message: error.message });
+        noteWaiting(pod, spec.name, { reason: error.reason, message: error.message });
         memory.retryAt.set(spec.name, services.clock.now() + RETRY_MS);
         if (error.reason !== "PostStartHookError") {
           services.events.container(pod.pod, { role, name: spec.name }, "Warning", "Failed", `Error: ${error.message}`);

@@ -3,6 +3,7 @@ import { deriveStatus } from "../derive-status.ts";
 import { killContainer } from "../kill-container.ts";
 import type { PodContext, PodState } from "../pod-context.ts";
 import { allContainers, graceSeconds, isSidecar, type PodContainer, podUid } from "../pod-fields.ts";
+import { hasInitialized } from "../pod-status.ts";
 
 const RETRY_MS = 2_000;
 
@@ -12,6 +13,7 @@ export const terminating: PodState = {
   async next(pod) {
     const { services } = pod;
     services.probes.stop(podUid(pod.pod), ["startup", "liveness"]);
+    pod.memory.initialized ??= hasInitialized(pod.pod, pod.memory.status);
     try {
       await stopAll(pod);
     } catch (error) {

@@ -1,0 +1,45 @@
+/** What is remembered of why containers wait, from when on it shows, and what is said of it. */
+
+import type { Container } from "../../api/core/container.ts";
+import { currentRun, type WaitingReason } from "./container-status.ts";
+import { backoffKey } from "./plan.ts";
+import type { PodContext } from "./pod-context.ts";
+import { type ContainerRole, podFullName } from "./pod-fields.ts";
+
+/** What one sync finds out is what the next one shows; this long after it when nothing else happens. */
+const NEXT_SYNC_MS = 10_000;
+
+/** Shows the reason from now on, until a newer run of the container starts. */
+export function noteWaiting({ memory, observation }: PodContext, name: string, reason: WaitingReason): void {
+  memory.noted.delete(name);
+  memory.waiting.set(name, { ...reason, after: currentRun(observation, name) });
+}
+
+/** Shows the reason from the next sync on, so that what came before, say how the container ended, is seen first. */
+export function noteForNextSync(
+  { memory, observation, services }: PodContext,
+  name: string,
+  reason: WaitingReason,
+): void {
+  const after = currentRun(observation, name);
+  const known = memory.noted.get(name)?.reason ?? memory.waiting.get(name);
+  if (known?.message === reason.message && known.after === after) return;
+  memory.noted.set(name, { reason: { ...reason, after }, from: services.clock.now() + NEXT_SYNC_MS });
+}
+
+/** A sync that has to do with the container: what is noted of it shows. */
+export function showNoted({ memory }: PodContext, name: string): void {
+  const noted = memory.noted.get(name);
+  if (noted === undefined) return;
+  memory.noted.delete(name);
+  memory.waiting.set(name, noted.reason);
+}
+
+/** That the container waits for its restart: at once, and then now and again. */
+export function sayBackOff(pod: PodContext, spec: Container, role: ContainerRole): void {
+  const { memory, services, observation } = pod;
+  const run = currentRun(observation, spec.name);
+  if (!memory.backoff.mention(backoffKey(spec), run, services.clock.now())) return;
+  const text = `Back-off restarting failed container ${spec.name} in pod ${podFullName(pod.pod)}`;
+  services.events.container(pod.pod, { role, name: spec.name }, "Warning", "BackOff", text);
+}

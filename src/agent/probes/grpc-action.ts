@@ -1,0 +1,205 @@
+/** The gRPC health protocol (grpc.health.v1), one call over a connection of its own. */
+import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from "node:http2";
+import { gunzipSync } from "node:zlib";
+import type { GRPCAction } from "../../api/core/probe.ts";
+import { int32, message, optional, string } from "../../schema/define.ts";
+import { decodeProtobuf, encodeProtobuf } from "../../schema/protobuf.ts";
+import { goCode } from "../runtime/runtime.ts";
+import { joinHostPort, type NetworkOptions, OUTPUT_BYTES_MAX, type Outcome } from "./actions.ts";
+
+const healthCheckRequest = message("grpc.health.v1.HealthCheckRequest", { service: optional(1, string) });
+const healthCheckResponse = message("grpc.health.v1.HealthCheckResponse", { status: optional(1, int32) });
+
+const PATH = "/grpc.health.v1.Health/Check";
+const SERVING = 1;
+const servingStatuses = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
+/** Between two attempts to connect, as gRPC's clients wait. */
+const RECONNECT_MS = 1_000;
+/** The client that servers have come to know probes by. */
+const CLIENT = "grpc-go/1.68.1";
+
+/** By number. */
+const codes = [
+  "OK",
+  "CANCELLED",
+  "UNKNOWN",
+  "INVALID_ARGUMENT",
+  "DEADLINE_EXCEEDED",
+  "NOT_FOUND",
+  "ALREADY_EXISTS",
+  "PERMISSION_DENIED",
+  "RESOURCE_EXHAUSTED",
+  "FAILED_PRECONDITION",
+  "ABORTED",
+  "OUT_OF_RANGE",
+  "UNIMPLEMENTED",
+  "INTERNAL",
+  "UNAVAILABLE",
+  "DATA_LOSS",
+  "UNAUTHENTICATED",
+];
+
+export async function grpcAction(action: GRPCAction, options: NetworkOptions): Promise<Outcome> {
+  const { clock, timeoutMs } = options;
+  const address = joinHostPort(options.podIp, action.port);
+  const within = `${timeoutMs / 1000}s`;
+  const limit = new AbortController();
+  const timer = clock.timer(timeoutMs, () => limit.abort(new Error("context deadline exceeded")));
+  const signal = AbortSignal.any([options.signal, limit.signal]);
+  const deadline = clock.monotonic() + timeoutMs;
+  let session: ClientHttp2Session | undefined;
+  try {
+    session = await dial(address, options, signal);
+    const answer = await check(session, address, action.service ?? "", options, deadline - clock.monotonic(), signal);
+    return verdict(answer);
+  } catch (error) {
+    options.signal.throwIfAborted();
+    const why = error instanceof Error ? error.message : String(error);
+    if (session === undefined) {
+      return { result: "failure", output: `timeout: failed to connect service "${address}" within ${within}: ${why}` };
+    }
+    if (limit.signal.aborted) {
+      return { result: "failure", output: `timeout: health rpc did not complete within ${within}` };
+    }
+    return verdict({ code: "UNAVAILABLE", message: why, status: 0 });
+  } finally {
+    timer.cancel();
+    session?.destroy();
+  }
+}
+
+/** Tries until the server has spoken HTTP/2, or the signal aborts. */
+async function dial(address: string, { clock }: NetworkOptions, signal: AbortSignal): Promise<ClientHttp2Session> {
+  for (;;) {
+    const session = await settled(connect(`http://${address}`), signal);
+    if (session !== undefined) return session;
+    await clock.sleep(RECONNECT_MS, signal);
+  }
+}
+
+/** Undefined when the connection failed; rejects when the signal aborted. */
+function settled(session: ClientHttp2Session, signal: AbortSignal): Promise<ClientHttp2Session | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<ClientHttp2Session | undefined>();
+  const abort = (): void => {
+    session.destroy();
+    reject(signal.reason as Error);
+  };
+  session.on("error", () => resolve(undefined));
+  session.once("close", () => resolve(undefined));
+  session.once("remoteSettings", () => resolve(session));
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
+  return promise.finally(() => signal.removeEventListener("abort", abort));
+}
+
+interface Answer {
+  /** gRPC's name of the code. */
+  readonly code: string;
+  readonly message: string;
+  /** Of the service, when the code is `OK`. */
+  readonly status: number;
+}
+
+async function check(
+  session: ClientHttp2Session,
+  address: string,
+  service: string,
+  { userAgent }: NetworkOptions,
+  leftMs: number,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const stream = session.request(
+    {
+      ":method": "POST",
+      ":scheme": "http",
+      ":path": PATH,
+      ":authority": address,
+      "content-type": "application/grpc",
+      "user-agent": `${userAgent} ${CLIENT}`,
+      te: "trailers",
+      "grpc-accept-encoding": "gzip",
+      "grpc-timeout": `${Math.max(1, Math.floor(leftMs * 1000))}u`,
+    },
+    { signal },
+  );
+  let headers: IncomingHttpHeaders = {};
+  let trailers: IncomingHttpHeaders = {};
+  stream.on("response", (received) => {
+    headers = received;
+  });
+  stream.on("trailers", (received) => {
+    trailers = received;
+  });
+  const body = Buffer.from(encodeProtobuf(healthCheckRequest, { service }));
+  stream.end(Buffer.concat([prefix(body.length), body]));
+  let received = Buffer.alloc(0);
+  for await (const chunk of stream) received = Buffer.concat([received, chunk as Buffer]).subarray(0, OUTPUT_BYTES_MAX);
+  return answerOf(headers, trailers, received);
+}
+
+/** A message is preceded by whether it is compressed, and its length. */
+function prefix(length: number): Buffer {
+  const start = Buffer.alloc(5);
+  start.writeUInt32BE(length, 1);
+  return start;
+}
+
+function answerOf(headers: IncomingHttpHeaders, trailers: IncomingHttpHeaders, body: Buffer): Answer {
+  const number = trailers["grpc-status"] ?? headers["grpc-status"];
+  const http = headers[":status"];
+  if (number === undefined) return { code: codeOf(http), message: unexpected(headers), status: 0 };
+  const code = codes[Number(number)] ?? "UNKNOWN";
+  const text = String(trailers["grpc-message"] ?? headers["grpc-message"] ?? "");
+  return { code, message: decoded(text), status: code === "OK" ? statusOf(body) : 0 };
+}
+
+function statusOf(body: Buffer): number {
+  const content = body.subarray(5, 5 + (body.length < 5 ? 0 : body.readUInt32BE(1)));
+  const plain = body[0] === 1 ? gunzipSync(content, { maxOutputLength: OUTPUT_BYTES_MAX }) : content;
+  const { status = 0 } = decodeProtobuf(healthCheckResponse, plain) as { readonly status?: number };
+  return status;
+}
+
+/** Of an answer that is none of gRPC's. */
+function codeOf(http: unknown): string {
+  const known: Readonly<Record<string, string>> = {
+    400: "INTERNAL",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "UNIMPLEMENTED",
+    429: "UNAVAILABLE",
+    502: "UNAVAILABLE",
+    503: "UNAVAILABLE",
+    504: "UNAVAILABLE",
+  };
+  return known[String(http)] ?? "UNKNOWN";
+}
+
+function unexpected(headers: IncomingHttpHeaders): string {
+  const type = headers["content-type"];
+  const about =
+    type === undefined ? "missing HTTP content-type" : `received unexpected content-type ${JSON.stringify(type)}`;
+  return `unexpected HTTP status code received from server: ${headers[":status"]}; malformed header: ${about}`;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function verdict({ code, message: text, status }: Answer): Outcome {
+  if (code === "OK") {
+    if (status === SERVING) return { result: "success", output: "service healthy" };
+    const name = servingStatuses[status] ?? String(status);
+    return { result: "failure", output: `service unhealthy (responded with "${name}")` };
+  }
+  if (code === "UNIMPLEMENTED") {
+    const output = `error: this server does not implement the grpc health protocol (grpc.health.v1.Health): ${text}`;
+    return { result: "failure", output };
+  }
+  const output = `error: health rpc probe failed: rpc error: code = ${goCode(code)} desc = ${text}`;
+  return { result: "failure", output };
+}

@@ -1,0 +1,143 @@
+/** GET, as Kubernetes' probes and hooks ask: certificates unchecked, redirects followed as long as the host stays. */
+import { request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { isIP } from "node:net";
+import type { HTTPGetAction } from "../../api/core/probe.ts";
+import {
+  dialText,
+  hostOf,
+  joinHostPort,
+  type NetworkOptions,
+  OUTPUT_BYTES_MAX,
+  type Outcome,
+  portNumber,
+} from "./actions.ts";
+
+/** Requests in all, the first one among them. */
+const REQUESTS_MAX = 10;
+const PROBE_HEADERS = { connection: "close" };
+const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+export async function httpAction(action: HTTPGetAction, options: NetworkOptions): Promise<Outcome> {
+  let start: URL;
+  try {
+    const port = portNumber(action.port, options.container);
+    const path = action.path ?? "/";
+    const authority = joinHostPort(hostOf(action, options), port);
+    start = new URL(
+      `${(action.scheme ?? "HTTP").toLowerCase()}://${authority}${path.startsWith("/") ? "" : "/"}${path}`,
+    );
+  } catch (error) {
+    return { result: "unknown", output: error instanceof Error ? error.message : String(error) };
+  }
+  const headers = headersOf(action, options);
+  let url = start;
+  for (let requests = 1; ; requests++) {
+    const answer = await get(url, headers, options);
+    const failed = (text: string): Outcome => ({ result: "failure", output: `Get "${shown(url, start)}": ${text}` });
+    if (answer.error !== undefined) return failed(answer.error);
+    const next = nextUrl(answer, url);
+    if (next === undefined || next.hostname !== start.hostname) return verdict(answer);
+    if (requests === REQUESTS_MAX) return failed(`stopped after ${REQUESTS_MAX} redirects`);
+    if (url.protocol !== "https:" || next.protocol === "https:") headers.referer = [shown(url, start)];
+    url = next;
+  }
+}
+
+/** Where to go on; undefined when the answer is the last word. */
+function nextUrl({ status, location }: Answer, url: URL): URL | undefined {
+  if (!redirects.has(status) || location === undefined || location === "") return undefined;
+  return URL.parse(location, url) ?? undefined;
+}
+
+function verdict({ status, body }: Answer): Outcome {
+  if (status < 200 || status >= 400)
+    return { result: "failure", output: `HTTP probe failed with statuscode: ${status}` };
+  if (status < 300) return { result: "success", output: body };
+  return { result: "warning", output: `Probe terminated redirects, Response body: ${body}` };
+}
+
+/** As it was given: with the port, also when it is the scheme's own. */
+function shown(url: URL, start: URL): string {
+  const port = url.port === "" && url.origin === start.origin ? (url.protocol === "https:" ? ":443" : ":80") : "";
+  return port === "" ? url.href : url.href.replace(url.host, `${url.host}${port}`);
+}
+
+/** Of a header that is given twice both are sent; one that is given empty is not sent at all. */
+function headersOf(action: HTTPGetAction, options: NetworkOptions): Record<string, string[]> {
+  const headers: Record<string, string[]> = {};
+  for (const { name, value } of action.httpHeaders ?? []) {
+    const key = name.toLowerCase();
+    headers[key] = [...(headers[key] ?? []), value];
+  }
+  const usual = { "user-agent": options.userAgent, accept: "*/*", ...(options.headers ?? PROBE_HEADERS) };
+  for (const [name, value] of Object.entries(usual)) headers[name] ??= [value];
+  return Object.fromEntries(Object.entries(headers).filter(([, values]) => values.some((value) => value !== "")));
+}
+
+interface Answer {
+  readonly status: number;
+  readonly location: string | undefined;
+  readonly body: string;
+  readonly error: string | undefined;
+}
+
+function get(url: URL, headers: Readonly<Record<string, string[]>>, options: NetworkOptions): Promise<Answer> {
+  const limit = new AbortController();
+  const timer = options.clock.timer(options.timeoutMs, () =>
+    limit.abort(new Error("context deadline exceeded (Client.Timeout exceeded while awaiting headers)")),
+  );
+  const signal = AbortSignal.any([options.signal, limit.signal]);
+  const { promise, resolve } = Promise.withResolvers<Answer>();
+  const fail = (error: Error): void => {
+    const text = limit.signal.aborted ? (limit.signal.reason as Error).message : httpText(error, url);
+    resolve({ status: 0, location: undefined, body: "", error: text });
+  };
+  // A probe asks whether the server answers, not who it is: certificates are not verified, as in Kubernetes.
+  const make = url.protocol === "https:" ? httpsRequest : httpRequest;
+  const { host, ...others } = headers;
+  const request = make(
+    url,
+    {
+      headers: { ...others, ...(host?.[0] === undefined ? {} : { host: host[0] }) },
+      signal,
+      agent: false,
+      rejectUnauthorized: false,
+      // A Host header says nothing about the certificate that is asked for.
+      servername: isIP(url.hostname.replace(/^\[|\]$/g, "")) === 0 ? url.hostname : "",
+    },
+    (response) => {
+      let body = Buffer.alloc(0);
+      const done = (): void =>
+        resolve({
+          status: response.statusCode ?? 0,
+          location: response.headers.location,
+          body: body.toString("utf8"),
+          error: undefined,
+        });
+      response.on("data", (chunk: Buffer) => {
+        body = Buffer.concat([body, chunk]).subarray(0, OUTPUT_BYTES_MAX);
+        if (body.length === OUTPUT_BYTES_MAX) {
+          done();
+          response.destroy();
+        }
+      });
+      response.on("end", done);
+      response.on("error", fail);
+    },
+  );
+  // Node would say that the connection ends, of its own accord.
+  if (headers.connection === undefined) request.removeHeader("connection");
+  request.on("error", fail);
+  request.end();
+  return promise.finally(() => timer.cancel());
+}
+
+function httpText(error: Error, url: URL): string {
+  const code = (error as NodeJS.ErrnoException).code ?? "";
+  if (code === "ERR_SSL_WRONG_VERSION_NUMBER" || code === "ERR_SSL_PACKET_LENGTH_TOO_LONG" || code === "EPROTO") {
+    return "http: server gave HTTP response to HTTPS client";
+  }
+  const port = url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
+  return dialText(error, url.hostname.replace(/^\[|\]$/g, ""), port);
+}

@@ -1,0 +1,202 @@
+/** Asks one container one thing, again and again, and keeps the verdict. */
+import type { Container } from "../../api/core/container.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import type { Probe } from "../../api/core/probe.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { PodEvents } from "../pods/pod-events.ts";
+import { type ContainerRole, podUid } from "../pods/pod-fields.ts";
+import type { Observation, ObservedContainer } from "../runtime/observation.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { execAction, type NetworkOptions, type Outcome, tcpAction } from "./actions.ts";
+import { grpcAction } from "./grpc-action.ts";
+import { httpAction } from "./http-action.ts";
+
+export type ProbeKind = "startup" | "liveness" | "readiness";
+
+export interface Target {
+  readonly pod: Pod;
+  readonly spec: Container;
+  readonly role: ContainerRole;
+  readonly kind: ProbeKind;
+  readonly probe: Probe;
+  readonly container: ObservedContainer;
+  readonly observation: Observation;
+  /** When the pod was first seen, on the monotonic clock. */
+  readonly began: number;
+}
+
+export interface ProberOptions {
+  readonly runtime: Runtime;
+  readonly clock: Clock;
+  readonly events: PodEvents;
+  readonly userAgent: string;
+  /** False as long as another probe has to pass first. */
+  readonly mayProbe: () => boolean;
+  /** Called when the verdict changed. */
+  readonly onResult: () => void;
+}
+
+/** What has just started is given this long to open its ports; Kubernetes' agent sees it as late as that. */
+const SETTLE_MS = 500;
+/** A container that is not ready at first is soon asked again. */
+const SECOND_MS = 1_000;
+/** So often is asked when there is no answer, before it is told. */
+const TRIES_MAX = 3;
+
+/**
+ * Startup and liveness probes come at multiples of their period since the pod was first seen. The readiness probe comes
+ * as soon as it may, once more if that fails, and then in its period.
+ */
+export class Prober {
+  readonly uid: string;
+  readonly kind: ProbeKind;
+  /** Undefined until enough outcomes agree. */
+  passed: boolean | undefined;
+  readonly #target: Target;
+  readonly #options: ProberOptions;
+  readonly #stop = new AbortController();
+  #wake: (() => void) | undefined;
+
+  constructor(target: Target, options: ProberOptions) {
+    this.uid = podUid(target.pod);
+    this.kind = target.kind;
+    this.#target = target;
+    this.#options = options;
+    this.#run().catch(() => undefined);
+  }
+
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  /** Does not wait for the next time. */
+  hurry(): void {
+    this.#wake?.();
+  }
+
+  /** Ends by abort, or once a verdict is final: a startup probe that passed, a probe that wants the container ended. */
+  async #run(): Promise<void> {
+    const { clock, mayProbe } = this.#options;
+    const { probe, kind } = this.#target;
+    const signal = this.#stop.signal;
+    const periodMs = (probe.periodSeconds ?? 10) * 1000;
+    const first = this.#firstAt(periodMs);
+    let anchor = first.anchor;
+    let again = kind === "readiness";
+    await this.#sleepUntil(first.at);
+    let run: Run = { success: undefined, count: 0 };
+    while (!signal.aborted) {
+      const at = clock.monotonic();
+      let next = tickAfter(at, anchor, periodMs);
+      if (mayProbe()) {
+        run = counted(run, await this.#ask(signal));
+        this.#conclude(run);
+        if (kind === "startup" ? this.passed !== undefined : kind === "liveness" && this.passed === false) return;
+        if (again && this.passed !== true) {
+          next = at + Math.min(SECOND_MS, periodMs);
+          anchor = next;
+        }
+        again = false;
+      }
+      // A clock that ticked meanwhile is answered at once.
+      if (await this.#sleepUntil(next)) anchor = clock.monotonic();
+    }
+  }
+
+  /** On the monotonic clock: when to ask first, and from when on the period counts. */
+  #firstAt(periodMs: number): { readonly at: number; readonly anchor: number } {
+    const { clock } = this.#options;
+    const { probe, container, kind, began } = this.#target;
+    const now = clock.monotonic();
+    const age = clock.now() - container.startedAt;
+    const settled = now + Math.max(0, SETTLE_MS - age);
+    const allowed = now + Math.max(0, (probe.initialDelaySeconds ?? 0) * 1000 - age);
+    // Containers that an agent finds when it starts are spread over the period.
+    const spread = age > periodMs ? (Number.parseInt(container.id.slice(0, 8), 16) || 0) / 2 ** 32 : 0;
+    const anchor = kind === "readiness" ? settled : began + spread * periodMs;
+    const earliest = Math.max(settled, allowed);
+    const onTick = tickAfter(earliest - 1, anchor, periodMs);
+    return { at: kind === "readiness" && allowed <= settled ? settled : onTick, anchor };
+  }
+
+  /** Whether `hurry` cut it short. Rejects when stopped. */
+  async #sleepUntil(at: number): Promise<boolean> {
+    const { clock } = this.#options;
+    const cut = new AbortController();
+    const signal = this.#stop.signal;
+    this.#wake = () => cut.abort();
+    try {
+      await clock.sleep(Math.max(0, at - clock.monotonic()), AbortSignal.any([cut.signal, signal]));
+    } catch (error) {
+      if (signal.aborted) throw error;
+    }
+    this.#wake = undefined;
+    return cut.signal.aborted;
+  }
+
+  #conclude(run: Run): void {
+    const { probe } = this.#target;
+    if (run.success === undefined || this.passed === run.success) return;
+    const threshold = run.success ? (probe.successThreshold ?? 1) : (probe.failureThreshold ?? 3);
+    if (run.count < threshold) return;
+    this.passed = run.success;
+    this.#options.onResult();
+  }
+
+  async #ask(signal: AbortSignal): Promise<Outcome> {
+    const { pod, spec, role, kind } = this.#target;
+    let outcome = await this.#act(signal);
+    for (let tries = 1; tries < TRIES_MAX && outcome.result === "unknown" && !signal.aborted; tries++) {
+      outcome = await this.#act(signal);
+    }
+    signal.throwIfAborted();
+    const label = kind.slice(0, 1).toUpperCase() + kind.slice(1);
+    const say = (reason: string, text: string): void =>
+      this.#options.events.container(pod, { role, name: spec.name }, "Warning", reason, `${label} probe ${text}`);
+    if (outcome.result === "failure") say("Unhealthy", `failed: ${outcome.output}`);
+    if (outcome.result === "unknown") say("Unhealthy", `errored and resulted in unknown state: ${outcome.output}`);
+    if (outcome.result === "warning") say("ProbeWarning", `warning: ${outcome.output}`);
+    return outcome;
+  }
+
+  #act(signal: AbortSignal): Promise<Outcome> {
+    const { probe, container, spec, observation } = this.#target;
+    const { runtime, clock, userAgent } = this.#options;
+    const timeoutSeconds = probe.timeoutSeconds ?? 1;
+    if (probe.exec !== undefined) {
+      const command = probe.exec.command ?? [];
+      return execAction({ runtime, containerId: container.id, command, timeoutSeconds, signal });
+    }
+    const podIp = observation.sandboxes[0]?.ips[0] ?? "127.0.0.1";
+    const network: NetworkOptions = {
+      container: spec,
+      podIp,
+      timeoutMs: timeoutSeconds * 1000,
+      clock,
+      signal,
+      userAgent,
+    };
+    if (probe.httpGet !== undefined) return httpAction(probe.httpGet, network);
+    if (probe.tcpSocket !== undefined) return tcpAction(probe.tcpSocket, network);
+    if (probe.grpc !== undefined) return grpcAction(probe.grpc, network);
+    return Promise.resolve({ result: "unknown", output: "missing probe handler" });
+  }
+}
+
+/** How many outcomes of the same sort came last. */
+interface Run {
+  readonly success: boolean | undefined;
+  readonly count: number;
+}
+
+/** No answer changes nothing. */
+function counted(run: Run, { result }: Outcome): Run {
+  if (result === "unknown") return run;
+  const success = result !== "failure";
+  return { success, count: run.success === success ? run.count + 1 : 1 };
+}
+
+/** The first multiple of the period since `anchor` that is later than `at`. */
+function tickAfter(at: number, anchor: number, periodMs: number): number {
+  return anchor + (Math.floor((at - anchor) / periodMs) + 1) * periodMs;
+}
