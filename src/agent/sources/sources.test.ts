@@ -1,0 +1,211 @@
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import t from "tap";
+import type { Pod, PodStatus } from "../../api/core/pod.ts";
+import { createClient } from "../../client/api-client.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { systemRandom } from "../../std/random.ts";
+import { FakeApi } from "../fake-api.ts";
+import { podUid } from "../pods/pod-fields.ts";
+import { manifestFiles } from "./file-source.ts";
+import { problemText, readManifest } from "./manifest.ts";
+import { isMirror, MirrorPods } from "./mirror-pods.ts";
+import { StaticPods } from "./static-pods.ts";
+
+const yaml = (name: string, image = "busybox:1") => `apiVersion: v1
+kind: Pod
+metadata:
+  name: ${name}
+spec:
+  containers:
+  - name: c
+    image: ${image}
+`;
+const text = (content: string, name = "/m/a.yaml") => ({ name, content: Buffer.from(content) });
+const read = (content: string) => readManifest(Buffer.from(content), "/m/a.yaml");
+const problems = (content: string) => read(content).problems.map(problemText);
+
+t.test("readManifest() takes YAML and JSON, several documents, and lists", (t) => {
+  const json = JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata: { name: "j" }, spec: { containers: [] } });
+  const names = (content: string) => read(content).pods.map(({ object }) => object.metadata?.name);
+  t.same(names(yaml("a")), ["a"]);
+  t.same(names(json), ["j"]);
+  t.same(names(JSON.stringify(JSON.parse(json), undefined, "\t")), ["j"], "tabs are JSON's, not YAML's");
+  t.same(names(`${yaml("a")}---\n${yaml("b")}`), ["a", "b"]);
+  t.same(names(`{"apiVersion":"v1","kind":"PodList","items":[{"metadata":{"name":"x"}},${json}]}`), ["x", "j"]);
+  t.same(names(`{"apiVersion":"v1","kind":"List","items":[${json}]}`), ["j"]);
+  const beside = read(`${yaml("a")}---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata: {k: v}\n`);
+  t.match(beside, { configMaps: [{ object: { data: { k: "v" } } }], problems: [] });
+  t.end();
+});
+
+t.test("readManifest() names file, line and field of what is wrong", (t) => {
+  t.match(problems("a: [1\n"), [/^\/m\/a.yaml:\d+: /]);
+  t.match(problems(""), ["/m/a.yaml: holds no object"]);
+  t.match(problems("- 1\n"), [/must be an object/]);
+  t.match(problems("apiVersion: apps/v1\nkind: Deployment\n"), [
+    /^\/m\/a.yaml:1: apiVersion: must be v1, not "apps\/v1"/,
+  ]);
+  t.match(problems("apiVersion: v1\nkind: Service\n"), [/^\/m\/a.yaml:2: kind: must be Pod, ConfigMap or Secret/]);
+  t.match(problems(`${yaml("a")}    ports: 7\n`), [/^\/m\/a.yaml:9: spec.containers\[0\].ports: must be of type/]);
+  t.match(problems(`${yaml("a")}    prots: []\n`), [/^\/m\/a.yaml:9: spec.containers\[0\].prots: unknown field/]);
+  t.match(readManifest(Buffer.from([0xff, 0xfe]), "x").problems, [{ message: "not UTF-8 text" }]);
+  t.end();
+});
+
+/** Static pods, and what was told of them. */
+function staticPods() {
+  const told: string[] = [];
+  const statics = new StaticPods({
+    nodeName: "n1",
+    clock: new FakeClock(),
+    log: silentLogger,
+    onPut: (pod) => told.push(`put ${pod.metadata?.name}`),
+    onDelete: (pod) => told.push(`delete ${pod.metadata?.name}`),
+    onProblem: (problem) => told.push(`problem ${problem}`),
+  });
+  return { statics, told };
+}
+
+t.test("StaticPods gives a pod the node's name, defaults and a uid that lasts", (t) => {
+  const { statics } = staticPods();
+  statics.update("file", [text(yaml("a"))]);
+  const [pod] = statics.pods;
+  t.match(pod, {
+    metadata: {
+      name: "a-n1",
+      namespace: "default",
+      annotations: { "kubernetes.io/config.source": "file", "kubernetes.io/config.hash": podUid(pod as Pod) },
+    },
+    spec: { nodeName: "n1", restartPolicy: "Always", tolerations: [{ operator: "Exists", effect: "NoExecute" }] },
+  });
+  t.match(podUid(pod as Pod), /^[0-9a-f]{32}$/);
+  const uidOf = (content: string, name?: string, kind: "file" | "http" = "file") => {
+    const { statics: other } = staticPods();
+    other.update(kind, [text(content, name)]);
+    return podUid(other.pods[0] as Pod);
+  };
+  t.equal(uidOf(yaml("a")), podUid(pod as Pod), "after a restart too");
+  t.equal(uidOf(`# comment\n${yaml("a")}`), podUid(pod as Pod), "layout does not count");
+  t.not(uidOf(yaml("a", "busybox:2")), podUid(pod as Pod));
+  t.not(uidOf(yaml("a"), "/m/b.yaml"), podUid(pod as Pod));
+  t.not(uidOf(yaml("a"), "/m/a.yaml", "http"), podUid(pod as Pod));
+  t.end();
+});
+
+t.test("StaticPods tells what changed, and a problem once", (t) => {
+  const { statics, told } = staticPods();
+  const now = () => told.splice(0);
+  statics.update("file", [text(yaml("a")), text(yaml("b"), "/m/b.yaml")]);
+  t.same(now(), ["put a-n1", "put b-n1"]);
+  statics.update("file", [text(yaml("a")), text(yaml("b"), "/m/b.yaml")]);
+  t.same(now(), []);
+  statics.update("file", [text("{"), text(yaml("b"), "/m/b.yaml")]);
+  t.match(now(), [/^problem \/m\/a.yaml/], "what ran before goes on");
+  statics.update("file", [text("{"), text(yaml("b"), "/m/b.yaml")]);
+  t.same(now(), []);
+  t.equal(statics.problems.length, 1);
+  statics.update("file", [text(yaml("a", "busybox:2"))]);
+  t.same(now().sort(), ["delete a-n1", "delete b-n1", "put a-n1"]);
+  statics.update("http", [text(yaml("a"), "http://u/")]);
+  t.same(now(), ["problem http://u/: pod default/a-n1 is in /m/a.yaml already"]);
+  statics.update("file", []);
+  t.same(now(), ["delete a-n1", "put a-n1"], "now the other one counts");
+  statics.update("http", [{ name: "http://u/", content: { problem: "cannot be fetched" } }]);
+  t.same(now(), ["problem http://u/: cannot be fetched"], "and stays when its server is away");
+  statics.update("http", [text(yaml("a").replace("name: c", "name: C_"), "http://u/")]);
+  t.match(now(), [/^problem http:\/\/u\/:7: spec.containers\[0\].name: Invalid value: "C_"/]);
+  t.end();
+});
+
+t.test("manifestFiles() reads a directory or a file, and leaves out what editors leave", async (t) => {
+  const directory = t.testdir();
+  const names = async (path = directory) => (await manifestFiles(path)).map(({ name }) => name.slice(directory.length));
+  for (const name of [
+    ".hidden",
+    "a.yaml~",
+    ".a.yaml.swp",
+    "a.yaml.swp",
+    "#a.yaml#",
+    "a.bak",
+    "b.json",
+    "a.yaml",
+    "4913.tmp",
+  ]) {
+    writeFileSync(join(directory, name), "x");
+  }
+  mkdirSync(join(directory, "sub"));
+  symlinkSync("nowhere", join(directory, "dangling"));
+  t.same(await names(), ["/a.yaml", "/b.json", "/dangling"]);
+  t.match((await manifestFiles(directory))[2]?.content, { problem: /^cannot be read: ENOENT/ });
+  t.same(await names(join(directory, "a.yaml")), ["/a.yaml"]);
+  rmSync(directory, { recursive: true });
+  t.same(await names(), []);
+});
+
+t.test("MirrorPods makes, remakes, replaces and removes mirrors, and writes the status to them", async (t) => {
+  const api = new FakeApi();
+  const clock = new FakeClock();
+  const client = createClient({ transport: api.transport });
+  const statuses: string[] = [];
+  const status = {
+    set: (pod: Pod, { phase }: PodStatus) => void statuses.push(`${pod.metadata?.name} ${phase}`),
+    observed: () => undefined,
+    gone: () => undefined,
+    forget: () => undefined,
+  };
+  await using mirrors = new MirrorPods({
+    client,
+    clock,
+    random: systemRandom,
+    log: silentLogger,
+    nodeName: "n1",
+    status,
+  });
+  api.put("/api/v1/nodes/n1", { metadata: { name: "n1", uid: "node-uid" } });
+  const path = "/api/v1/namespaces/default/pods/a-n1";
+  const made = () => api.objects.get(path) as Pod | undefined;
+  const settle = async () => {
+    for (let turn = 0; turn < 20; turn++) await clock.advance(0);
+  };
+  const { statics } = staticPods();
+  const podOf = (content: string) => {
+    statics.update("file", [text(content)]);
+    return statics.pods[0] as Pod;
+  };
+  const first = podOf(yaml("a"));
+  mirrors.want(first);
+  mirrors.report(first, { phase: "Running" });
+  await settle();
+  t.equal(made(), undefined, "not before the server has told what it has");
+  mirrors.complete();
+  await settle();
+  const annotations = { "kubernetes.io/config.mirror": podUid(first), "kubernetes.io/config.hash": podUid(first) };
+  const owner = { kind: "Node", name: "n1", uid: "node-uid", controller: true };
+  t.match(made(), { metadata: { annotations, ownerReferences: [owner] }, spec: { nodeName: "n1" } });
+  t.ok(isMirror(made() as Pod));
+  t.same(statuses.splice(0), ["a-n1 Running"]);
+
+  const deleted = made() as Pod;
+  api.delete(path);
+  mirrors.gone(deleted);
+  await settle();
+  t.ok(made(), "a mirror that was deleted comes back");
+  mirrors.observed({ ...made(), metadata: { ...made()?.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } });
+  await settle();
+  t.notOk(made()?.metadata?.deletionTimestamp, "one that is about to go is replaced");
+
+  const second = podOf(yaml("a", "busybox:2"));
+  mirrors.want(second);
+  mirrors.report(first, { phase: "Failed" });
+  await settle();
+  t.equal(made()?.metadata?.annotations?.["kubernetes.io/config.mirror"], podUid(second));
+  t.notOk(statuses.includes("a-n1 Failed"), "the status of what was replaced is nobody's");
+  mirrors.release(first);
+  await settle();
+  t.ok(made());
+  mirrors.release(second);
+  await settle();
+  t.equal(made(), undefined);
+});
