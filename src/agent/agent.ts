@@ -1,6 +1,7 @@
 /** The node agent put together: start order and drain order. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { Node, NodeStatus } from "../api/core/node.ts";
 import { createClient } from "../client/api-client.ts";
 import type { Client, Transport } from "../client/client.ts";
 import { createEventRecorder, type EventRecorder } from "../client/event-recorder.ts";
@@ -15,9 +16,11 @@ import { Checkpoint } from "./checkpoint/checkpoint.ts";
 import { NodeObjects } from "./checkpoint/node-objects.ts";
 import { limitedTransport } from "./limited-transport.ts";
 import { type NodeCapacity, nodeCapacity } from "./node/capacity.ts";
+import { pressuresOf } from "./node/conditions.ts";
 import { type MachineInfo, readMachine, readUsage, swapDevices, usesCgroupV1 } from "./node/machine.ts";
 import { NodeKeeper } from "./node/node-keeper.ts";
 import { machineLabels, nodeStatus } from "./node/node-status.ts";
+import { OwnNode } from "./node/own-node.ts";
 import { ObjectReader } from "./objects.ts";
 import { makeServices, nodeReference, podEvents } from "./pod-services.ts";
 import { podsDir } from "./pods/directories.ts";
@@ -226,7 +229,8 @@ function assemble(at: Assembly): Parts {
     onProblem: (text) =>
       recorder?.record(nodeReference(config.nodeName), "Warning", "FailedValidation", `Error in manifest ${text}`),
   });
-  const labels = { ...machineLabels(machine, config.nodeName), ...config.node.labels };
+  const own = stack.use(new OwnNode({ client, clock, random, log: log.child("own-node"), initial: initialNode(at) }));
+  let reported: NodeStatus | undefined;
   let runtimeName = "containerd";
   const noteRuntime = async (): Promise<void> => {
     runtimeName = (await at.cri.runtime.version({}, signal)).runtimeName ?? runtimeName;
@@ -237,12 +241,15 @@ function assemble(at: Assembly): Parts {
     {
       events: podEvents(recorder),
       objects: nodeObjects,
-      labels,
+      claims: objects,
       runtimeName: () => runtimeName,
       changed: (uid) => pods.changed(uid),
       expectChange: () => relister.poke(),
       finished: (pod) => status?.finished(pod),
-      others: () => pods.pods,
+      active: () => pods.active,
+      end: (uid, termination) => pods.end(uid, termination),
+      node: () => own.read(),
+      pressures: () => pressuresOf(reported),
     },
   );
   const pods = new PodManager({
@@ -285,7 +292,10 @@ function assemble(at: Assembly): Parts {
       nodeName: config.nodeName,
       config: config.node,
       ownLabels: machineLabels(machine, config.nodeName),
-      status: (previous) => nodeStatus(statusOptions, previous),
+      status: async (previous) => {
+        reported = await nodeStatus(statusOptions, previous);
+        return reported;
+      },
       event: (type, reason, message) => recorder?.record(nodeReference(config.nodeName), type, reason, message),
       signal,
     });
@@ -332,6 +342,18 @@ function assemble(at: Assembly): Parts {
     now: () => clock.now(),
   };
   return parts;
+}
+
+/** The node as it is before the API server says more. */
+function initialNode({ config, machine, capacity }: Assembly): Node {
+  const { nodeName: name, node } = config;
+  const labels = { ...machineLabels(machine, name), ...node.labels };
+  const { allocatable } = capacity;
+  return {
+    metadata: { name, labels },
+    spec: { taints: node.taints as NonNullable<Node["spec"]>["taints"] },
+    status: { allocatable },
+  };
 }
 
 function recorderOf(config: AgentConfig, { clock, log }: AgentDeps, client: Client): EventRecorder {

@@ -12,12 +12,13 @@ import type { NodeObjects } from "./checkpoint/node-objects.ts";
 import { ImageManager } from "./images/image-manager.ts";
 import type { NodeCapacity } from "./node/capacity.ts";
 import type { MachineInfo } from "./node/machine.ts";
-import { admit } from "./pods/admission.ts";
+import { AdmissionDesk, type AdmissionDeskOptions } from "./pods/admission-desk.ts";
 import type { PodServices } from "./pods/pod-context.ts";
 import type { EventType, PodEvents } from "./pods/pod-events.ts";
 import { isStatic, podName, podNamespace, podUid } from "./pods/pod-fields.ts";
 import { ProbeManager } from "./probes/probe-manager.ts";
 import type { CriClient } from "./runtime/cri.ts";
+import type { ClaimSource } from "./volumes/claims.ts";
 import { systemMounter } from "./volumes/mounter.ts";
 import { TokenManager } from "./volumes/token-manager.ts";
 import { VolumeManager } from "./volumes/volume-manager.ts";
@@ -36,15 +37,15 @@ export interface Basis {
   readonly images: Pick<CriClient, "images">;
 }
 
-export interface ServiceLinks {
+export interface ServiceLinks extends Pick<AdmissionDeskOptions, "node" | "pressures" | "end"> {
   readonly events: PodEvents;
   readonly objects: NodeObjects;
-  readonly labels: Readonly<Record<string, string>>;
+  readonly claims: ClaimSource;
   readonly runtimeName: () => string;
   readonly changed: (uid: string) => void;
   readonly expectChange: () => void;
   readonly finished: (pod: Pod) => void;
-  readonly others: () => readonly Pod[];
+  readonly active: () => readonly Pod[];
 }
 
 export function makeServices(at: Basis, links: ServiceLinks): PodServices {
@@ -64,7 +65,6 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
   const release = agentVersion.replace(/^v(\d+)\.(\d+).*$/, "$1.$2");
   const userAgent = `kube-probe/${release}`;
   const runtime = at.cri.runtime;
-  const appArmor = hasAppArmor();
   return {
     settings: {
       directories,
@@ -98,6 +98,7 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
       ofManifests: objects.ofManifests,
       node,
       tokens: new TokenManager({ source: objects, clock }),
+      claims: links.claims,
     }),
     mounter: systemMounter,
     probes: new ProbeManager({ runtime, clock, events, userAgent, onResult: links.changed }),
@@ -107,17 +108,15 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
     node,
     runtimeName: links.runtimeName,
     hostFile: (name) => readFile(name === "hosts" ? "/etc/hosts" : config.pods.resolvConf, "utf8").catch(() => ""),
-    admit: (pod) => {
-      const others = links.others().filter((each) => podUid(each) !== podUid(pod));
-      return admit({
-        pod,
-        others,
-        capacity,
-        labels: links.labels,
-        allowedSysctls: config.pods.allowedUnsafeSysctls,
-        appArmor,
-      });
-    },
+    admission: new AdmissionDesk({
+      node: links.node,
+      pressures: links.pressures,
+      pods: links.active,
+      end: links.end,
+      events,
+      allowedSysctls: config.pods.allowedUnsafeSysctls,
+      appArmor: hasAppArmor(),
+    }),
     expectChange: links.expectChange,
     finished: links.finished,
   };

@@ -1,5 +1,5 @@
 /** The node's conditions, computed from what was measured. */
-import type { NodeCondition } from "../../api/core/node.ts";
+import type { NodeCondition, NodeStatus } from "../../api/core/node.ts";
 import type { StatusResponse } from "../runtime/cri/runtime-status.ts";
 import { thresholdValue } from "./capacity.ts";
 import type { MachineInfo, Usage } from "./machine.ts";
@@ -17,6 +17,13 @@ export interface ConditionInput {
   /** RFC 3339 */
   readonly now: string;
   readonly previous: readonly NodeCondition[];
+}
+
+/** What the node is short of now: `MemoryPressure`, … */
+export function pressuresOf(status: NodeStatus | undefined): readonly string[] {
+  return (status?.conditions ?? [])
+    .filter(({ type, status }) => type.endsWith("Pressure") && status === "True")
+    .map(({ type }) => type);
 }
 
 interface Verdict {

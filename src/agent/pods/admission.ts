@@ -1,116 +1,153 @@
-/** Whether the node can take a pod that the scheduler, or nobody, sent it. */
+/** Whether the node can take a pod that the scheduler, or nobody, sent it: in Kubernetes' order and words. */
+import type { Node } from "../../api/core/node.ts";
 import type { Pod } from "../../api/core/pod.ts";
-import type { NodeCapacity } from "../node/capacity.ts";
-import { bytes, milliCpu } from "./amounts.ts";
+import { affinityMismatch } from "../../controllers/scheduler/filters/node-affinity.ts";
+import { tolerates } from "../../controllers/scheduler/filters/taints.ts";
 import type { WaitingReason } from "./container-status.ts";
-import { appContainers, initContainers, isSidecar, isTerminal } from "./pod-fields.ts";
+import { podAmount, requestedNames, resourceAmount } from "./pod-amounts.ts";
+import { appContainers, initContainers, isCritical, isSidecar, isStatic } from "./pod-fields.ts";
+import { qosClass } from "./qos.ts";
 import { forbiddenSysctl } from "./sysctls.ts";
 
 export interface AdmissionInput {
   readonly pod: Pod;
-  /** Pods that are on the node already, the new one not among them. */
+  /** Pods that the node runs already, the new one not among them. */
   readonly others: readonly Pod[];
-  readonly capacity: NodeCapacity;
-  readonly labels: Readonly<Record<string, string>>;
+  /** With its labels, its taints and what it can give to pods. */
+  readonly node: Node;
+  /** Types of the node's conditions that are a pressure and True. */
+  readonly pressures: readonly string[];
   /** Sysctls allowed beyond the safe ones: names, or beginnings of names that end in `*`. */
   readonly allowedSysctls: readonly string[];
   /** Whether the node's kernel confines programs with AppArmor. */
   readonly appArmor: boolean;
 }
 
-/** The first reason against it, in Kubernetes' words; undefined when there is none. */
-export function admit(input: AdmissionInput): WaitingReason | undefined {
-  const { pod, labels, allowedSysctls } = input;
-  const os = pod.spec?.os?.name;
-  if (os !== undefined && os !== "linux") {
-    return { reason: "PodOSNotSupported", message: "Failed to admit pod as the OS field doesn't match node OS" };
+/** What a critical pod is short of: others may have to make room for it. */
+export interface Shortage {
+  readonly resource: string;
+  readonly amount: number;
+}
+
+export interface Obstacle extends WaitingReason {
+  /** Set where room on the node would do. */
+  readonly shortage?: Shortage;
+}
+
+const OS_LABEL = "kubernetes.io/os";
+
+/** All that speaks against the pod, first things first; empty when nothing does. */
+export function obstacles(input: AdmissionInput): readonly Obstacle[] {
+  const never = pressure(input) ?? sysctls(input) ?? appArmor(input) ?? operatingSystem(input);
+  if (never !== undefined) return [never];
+  return [...shortages(input), ...mismatches(input)];
+}
+
+function pressure({ pod, pressures }: AdmissionInput): Obstacle | undefined {
+  if (pressures.length === 0 || isCritical(pod)) return undefined;
+  if (pressures.every((each) => each === "MemoryPressure")) {
+    const taint = { key: "node.kubernetes.io/memory-pressure", effect: "NoSchedule" } as const;
+    const tolerant = (pod.spec?.tolerations ?? []).some((toleration) => tolerates(toleration, taint));
+    if (tolerant || qosClass(pod) !== "BestEffort") return undefined;
   }
-  const wrong = Object.entries(pod.spec?.nodeSelector ?? {}).some(([key, value]) => labels[key] !== value);
-  if (wrong) {
+  return { reason: "Evicted", message: `The node had condition: [${pressures.join(" ")}]. ` };
+}
+
+function sysctls({ pod, allowedSysctls }: AdmissionInput): Obstacle | undefined {
+  const message = forbiddenSysctl(pod, allowedSysctls);
+  return message === undefined ? undefined : { reason: "SysctlForbidden", message };
+}
+
+function appArmor({ pod, appArmor: enabled }: AdmissionInput): Obstacle | undefined {
+  const contexts = [pod.spec, ...[...initContainers(pod), ...appContainers(pod)]].map((each) => each?.securityContext);
+  const wanted = contexts.some((context) => (context?.appArmorProfile?.type ?? "Unconfined") !== "Unconfined");
+  if (enabled || !wanted) return undefined;
+  return { reason: "AppArmor", message: "Cannot enforce AppArmor: AppArmor is not enabled on the host" };
+}
+
+function operatingSystem({ pod }: AdmissionInput): Obstacle | undefined {
+  if ((pod.metadata?.labels?.[OS_LABEL] ?? "linux") !== "linux") {
     return {
-      reason: "NodeAffinity",
-      message: "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
+      reason: "PodOSSelectorNodeLabelDoesNotMatch",
+      message: `Failed to admit pod as the \`${OS_LABEL}\` label doesn't match node label`,
     };
   }
-  const forbidden = forbiddenSysctl(pod, allowedSysctls);
-  if (forbidden !== undefined) return { reason: "SysctlForbidden", message: forbidden };
-  if (!input.appArmor && wantsAppArmor(pod)) {
-    return { reason: "AppArmor", message: "Cannot enforce AppArmor: AppArmor is not enabled on the host" };
+  if ((pod.spec?.os?.name ?? "linux") !== "linux") {
+    return { reason: "PodOSNotSupported", message: "Failed to admit pod as the OS field doesn't match node OS" };
   }
-  return admitResources(input) ?? admitPorts(input);
+  return undefined;
 }
 
-function wantsAppArmor(pod: Pod): boolean {
-  const contexts = [pod.spec, ...[...initContainers(pod), ...appContainers(pod)]].map((each) => each?.securityContext);
-  return contexts.some((context) => (context?.appArmorProfile?.type ?? "Unconfined") !== "Unconfined");
-}
+/** First those that every pod has, as the scheduler orders them. */
+const common = ["cpu", "memory", "ephemeral-storage"];
 
-function admitResources({ pod, others, capacity }: AdmissionInput): WaitingReason | undefined {
-  const living = others.filter((each) => !isTerminal(each));
-  const sum = (measure: (pod: Pod) => number): number => living.reduce((total, each) => total + measure(each), 0);
-  const amounts: readonly (readonly [string, number, number, number])[] = [
-    ["pods", 1, living.length, capacity.pods],
-    ["cpu", requested(pod, "cpu", milliCpu), sum((each) => requested(each, "cpu", milliCpu)), capacity.cpuMillis],
-    ["memory", requested(pod, "memory", bytes), sum((each) => requested(each, "memory", bytes)), capacity.memoryBytes],
-    [
-      "ephemeral-storage",
-      requested(pod, "ephemeral-storage", bytes),
-      sum((each) => requested(each, "ephemeral-storage", bytes)),
-      capacity.storageBytes,
-    ],
-  ];
-  const short = amounts.find(([, wanted, used, whole]) => wanted > 0 && used + wanted > whole);
-  if (short === undefined) return undefined;
-  const [name, wanted, used, whole] = short;
-  return {
-    reason: `OutOf${name}`,
-    message: `Node didn't have enough resource: ${name}, requested: ${wanted}, used: ${used}, capacity: ${whole}`,
-  };
-}
-
-/**
- * What the pod needs at its hungriest: all containers together, or one init container beside the sidecars before it.
- */
-function requested(pod: Pod, name: string, read: (quantity: string | undefined) => number): number {
-  const of = (container: {
-    resources?: { requests?: Readonly<Record<string, string>> | undefined } | undefined;
-  }): number => read(container.resources?.requests?.[name]);
-  let sidecars = 0;
-  let peak = 0;
-  for (const container of initContainers(pod)) {
-    if (isSidecar(container)) sidecars += of(container);
-    else peak = Math.max(peak, sidecars + of(container));
-  }
-  const steady = appContainers(pod).reduce((total, each) => total + of(each), sidecars);
-  return Math.max(peak, steady);
-}
-
-function admitPorts({ pod, others }: AdmissionInput): WaitingReason | undefined {
-  const taken = others.filter((each) => !isTerminal(each)).flatMap(hostPorts);
-  const clash = hostPorts(pod).some((port) =>
-    taken.some(
-      (other) =>
-        other.port === port.port &&
-        other.protocol === port.protocol &&
-        (other.ip === port.ip || other.ip === "0.0.0.0" || port.ip === "0.0.0.0"),
-    ),
+function shortages({ pod, others, node }: AdmissionInput): readonly Obstacle[] {
+  const has = node.status?.allocatable ?? {};
+  // Nobody offers an extended resource that the node does not have: whoever sent the pod here means to do without.
+  const rest = requestedNames(pod).filter((name) => !common.includes(name) && (!isExtended(name) || name in has));
+  const amounts = [...common, ...rest].map(
+    (name) => [name, podAmount(pod, "requests", name), sum(others, name)] as const,
   );
-  return clash
-    ? {
-        reason: "NodePorts",
-        message: "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
-      }
-    : undefined;
+  return [["pods", 1, others.length] as const, ...amounts].flatMap(([name, requested, used]) => {
+    const capacity = resourceAmount(name, has[name]);
+    if (requested === 0 || requested <= capacity - used) return [];
+    const figures = `requested: ${requested}, used: ${used}, capacity: ${capacity}`;
+    return {
+      reason: `OutOf${name}`,
+      message: `Node didn't have enough resource: ${name}, ${figures}`,
+      shortage: { resource: name, amount: requested - (capacity - used) },
+    };
+  });
 }
 
-function hostPorts(pod: Pod): readonly { readonly port: number; readonly protocol: string; readonly ip: string }[] {
+function sum(pods: readonly Pod[], name: string): number {
+  return pods.reduce((total, each) => total + podAmount(each, "requests", name), 0);
+}
+
+function isExtended(name: string): boolean {
+  return name.includes("/") && !name.split("/")[0]?.endsWith("kubernetes.io") && !name.startsWith("requests.");
+}
+
+function mismatches({ pod, others, node }: AdmissionInput): readonly Obstacle[] {
+  const [affinity] = affinityMismatch(pod, node);
+  const clash = hostPorts(pod).some((port) => others.flatMap(hostPorts).some((taken) => collide(port, taken)));
+  const tolerations = pod.spec?.tolerations ?? [];
+  const untolerated = (node.spec?.taints ?? []).some(
+    (taint) => taint.effect === "NoExecute" && !tolerations.some((each) => tolerates(each, taint)),
+  );
+  return [
+    ...(affinity === undefined ? [] : [predicate("NodeAffinity", affinity)]),
+    ...(clash ? [predicate("NodePorts", "node(s) didn't have free ports for the requested pod ports")] : []),
+    ...(untolerated && !isStatic(pod)
+      ? [predicate("TaintToleration", "node(s) had taints that the pod didn't tolerate")]
+      : []),
+  ];
+}
+
+function predicate(name: string, why: string): Obstacle {
+  return { reason: name, message: `Predicate ${name} failed: ${why}` };
+}
+
+interface HostPort {
+  readonly port: number;
+  readonly protocol: string;
+  readonly ip: string;
+}
+
+const ANY = "0.0.0.0";
+
+function collide(a: HostPort, b: HostPort): boolean {
+  return a.port === b.port && a.protocol === b.protocol && (a.ip === b.ip || a.ip === ANY || b.ip === ANY);
+}
+
+function hostPorts(pod: Pod): readonly HostPort[] {
   const hostNetwork = pod.spec?.hostNetwork === true;
-  return appContainers(pod)
+  return [...initContainers(pod).filter(isSidecar), ...appContainers(pod)]
     .flatMap((container) => container.ports ?? [])
     .map((port) => ({
       port: port.hostPort ?? (hostNetwork ? port.containerPort : 0),
       protocol: port.protocol ?? "TCP",
-      ip: port.hostIP === undefined || port.hostIP === "" ? "0.0.0.0" : port.hostIP,
+      ip: port.hostIP || ANY,
     }))
     .filter((each) => each.port > 0);
 }

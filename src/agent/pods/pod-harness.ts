@@ -111,6 +111,7 @@ export async function podHarness(): Promise<Harness> {
       },
       node: () => node,
       tokens: new TokenManager({ source: { requestToken: async (_namespace, _account, request) => request }, clock }),
+      claims: { claim: async () => undefined, persistentVolume: async () => undefined },
     }),
     mounter,
     probes: new ProbeManager({
@@ -129,7 +130,7 @@ export async function podHarness(): Promise<Harness> {
     node: () => node,
     runtimeName: () => "fake",
     hostFile: async () => "",
-    admit: () => undefined,
+    admission: { admit: async () => undefined, adopt: () => undefined, resize: async () => undefined },
     expectChange: () => undefined,
     finished: (pod) => void finished.push(pod.metadata?.name ?? ""),
   };

@@ -1,3 +1,5 @@
+import type { Node } from "../../../api/core/node.ts";
+import type { Pod } from "../../../api/core/pod.ts";
 import type { NodeSelectorTerm } from "../../../api/core/selector.ts";
 import { matchesLabels, type Requirement } from "../../../api/meta/selector.ts";
 import type { Filter } from "./filter.ts";
@@ -5,14 +7,17 @@ import type { Filter } from "./filter.ts";
 const MISMATCH = ["node(s) didn't match Pod's node affinity/selector"];
 
 /** `spec.nodeSelector` and the required node affinity: all of the first, any term of the second. */
-export const nodeAffinity: Filter = (pod, { node }) => {
+export const nodeAffinity: Filter = (pod, { node }) => affinityMismatch(pod, node);
+
+/** The same for one node, whatever runs there. */
+export function affinityMismatch(pod: Pod, node: Node): readonly string[] {
   const labels = node.metadata?.labels ?? {};
   for (const [key, value] of Object.entries(pod.spec?.nodeSelector ?? {})) if (labels[key] !== value) return MISMATCH;
   const required = pod.spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   if (required === undefined) return [];
   const fields = { "metadata.name": node.metadata?.name ?? "" };
   return required.nodeSelectorTerms.some((term) => matches(term, labels, fields)) ? [] : MISMATCH;
-};
+}
 
 type Labels = Readonly<Record<string, string>>;
 

@@ -1,0 +1,58 @@
+/** The node's object as the API server has it: others label it, taint it and add resources to it. */
+import type { Node } from "../../api/core/node.ts";
+import { nodeKind } from "../../api/core/node-kind.ts";
+import type { Client } from "../../client/client.ts";
+import { type Informer, startInformer } from "../../client/informer.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import type { RandomSource } from "../../std/random.ts";
+
+export interface OwnNodeOptions {
+  /** Undefined: there is no API server, the node is what the agent says. */
+  readonly client: Client | undefined;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+  /** What the agent itself knows of the node. */
+  readonly initial: Node;
+}
+
+/** Pods wait this long for the first answer; then what the agent knows has to do. */
+const PATIENCE_MS = 10_000;
+
+export class OwnNode implements AsyncDisposable {
+  readonly #options: OwnNodeOptions;
+  readonly #informer: Informer<Node> | undefined;
+
+  constructor(options: OwnNodeOptions) {
+    this.#options = options;
+    const { client, clock, random, log, initial } = options;
+    const query = { fieldSelector: `metadata.name=${initial.metadata?.name ?? ""}` };
+    this.#informer = client && startInformer({ client, kind: nodeKind, query, clock, random, log });
+  }
+
+  /** Amounts that the agent measures are its own, whatever the object says. */
+  async read(): Promise<Node> {
+    const { initial } = this.#options;
+    const name = initial.metadata?.name ?? "";
+    await this.#known();
+    const found = this.#informer?.get(name);
+    if (found === undefined) return initial;
+    const labels = { ...found.metadata?.labels, ...initial.metadata?.labels };
+    const allocatable = { ...found.status?.allocatable, ...initial.status?.allocatable };
+    return { ...found, metadata: { ...found.metadata, name, labels }, status: { ...found.status, allocatable } };
+  }
+
+  async #known(): Promise<void> {
+    const informer = this.#informer;
+    if (informer === undefined || informer.isSynced) return;
+    const patience = new AbortController();
+    const late = this.#options.clock.sleep(PATIENCE_MS, patience.signal).catch(() => undefined);
+    await Promise.race([informer.synced.catch(() => undefined), late]);
+    patience.abort();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#informer?.[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,112 @@
+/** Admits pods one after the other, so that no two of them are given the same room. */
+import type { Node } from "../../api/core/node.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import { type AdmissionInput, type Obstacle, obstacles } from "./admission.ts";
+import type { WaitingReason } from "./container-status.ts";
+import { podAmount, resourceAmount } from "./pod-amounts.ts";
+import type { Termination } from "./pod-context.ts";
+import type { PodEvents } from "./pod-events.ts";
+import { isCritical, isTerminal, podUid } from "./pod-fields.ts";
+import { victimsFor } from "./preemption.ts";
+
+export interface AdmissionDeskOptions extends Pick<AdmissionInput, "allowedSysctls" | "appArmor"> {
+  /** The node as its object says, once that is known. */
+  readonly node: () => Promise<Node>;
+  readonly pressures: () => readonly string[];
+  /** Every pod that something of may still run, whether admitted or not. */
+  readonly pods: () => readonly Pod[];
+  /** Ends a pod; resolves when nothing of it runs any more. */
+  readonly end: (uid: string, termination: Termination) => Promise<void>;
+  readonly events: PodEvents;
+}
+
+export class AdmissionDesk {
+  readonly #options: AdmissionDeskOptions;
+  /** Uids; only those of pods that are still there count, others are dropped at the next decision. */
+  readonly #admitted = new Set<string>();
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(options: AdmissionDeskOptions) {
+    this.#options = options;
+  }
+
+  /** Why the node does not take the pod; undefined when it does, and from then on counts it. */
+  admit(pod: Pod): Promise<WaitingReason | undefined> {
+    const turn = this.#turn.then(() => this.#decide(pod));
+    this.#turn = turn.catch(() => undefined);
+    return turn;
+  }
+
+  /** The pod runs already: an agent before this one admitted it. */
+  adopt(pod: Pod): void {
+    this.#admitted.add(podUid(pod));
+  }
+
+  /** Why the node cannot give a pod that it runs what its new version asks for; undefined when it does, at once. */
+  resize(pod: Pod): Promise<WaitingReason | undefined> {
+    const turn = this.#turn.then(() => this.#decideResize(pod));
+    this.#turn = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #decide(pod: Pod): Promise<WaitingReason | undefined> {
+    const found = await this.#obstacles(pod);
+    const rejection = isCritical(pod) ? await this.#makeRoom(pod, found) : found[0];
+    if (rejection === undefined) this.#admitted.add(podUid(pod));
+    return rejection && { reason: rejection.reason, message: rejection.message };
+  }
+
+  async #decideResize(pod: Pod): Promise<WaitingReason | undefined> {
+    const { allocatable = {} } = (await this.#options.node()).status ?? {};
+    for (const name of ["memory", "cpu"]) {
+      const requested = podAmount(pod, "requests", name);
+      const capacity = resourceAmount(name, allocatable[name]);
+      if (requested <= capacity) continue;
+      const figures = `${name}, requested: ${requested}, capacity: ${capacity}`;
+      return { reason: "Infeasible", message: `Node didn't have enough capacity: ${figures}` };
+    }
+    const [first] = await this.#obstacles(pod);
+    return first && { reason: "Deferred", message: first.message };
+  }
+
+  async #obstacles(pod: Pod): Promise<readonly Obstacle[]> {
+    const { allowedSysctls, appArmor, pressures } = this.#options;
+    const node = await this.#options.node();
+    return obstacles({ pod, others: this.#others(pod), node, pressures: pressures(), allowedSysctls, appArmor });
+  }
+
+  /** Pods that have a status of the node's were admitted before the agent started. */
+  #others(pod: Pod): readonly Pod[] {
+    const pods = this.#options.pods();
+    const uids = new Set(pods.map(podUid));
+    for (const uid of this.#admitted) if (!uids.has(uid)) this.#admitted.delete(uid);
+    return pods.filter(
+      (each) =>
+        podUid(each) !== podUid(pod) &&
+        !isTerminal(each) &&
+        (this.#admitted.has(podUid(each)) || each.status?.startTime !== undefined),
+    );
+  }
+
+  /** For want of room alone no critical pod is turned away: others end for it. */
+  async #makeRoom(pod: Pod, found: readonly Obstacle[]): Promise<WaitingReason | undefined> {
+    const fixed = found.find(({ shortage }) => shortage === undefined);
+    if (fixed !== undefined || found.length === 0) return fixed;
+    const { events, end } = this.#options;
+    const shortages = found.flatMap(({ shortage }) => (shortage === undefined ? [] : [shortage]));
+    try {
+      for (const victim of victimsFor(pod, this.#others(pod), shortages)) {
+        const message = "Preempted in order to admit critical pod";
+        events.pod(victim, "Warning", "Preempting", message);
+        const disruption = "Pod was preempted by Kubelet to accommodate a critical pod.";
+        await end(podUid(victim), { graceSeconds: undefined, failure: { reason: "Preempting", message }, disruption });
+      }
+      return undefined;
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error);
+      const why = `preemption: error finding a set of pods to preempt: ${text}`;
+      const message = `Unexpected error while attempting to recover from admission failure: ${why}`;
+      return { reason: "UnexpectedAdmissionError", message };
+    }
+  }
+}
