@@ -73,6 +73,7 @@ async function live(at: Harness, containerd: PrivateContainerd, cri: CriClient):
       },
       node: at.services.node,
       tokens: new TokenManager({ source: { requestToken: async (_namespace, _account, request) => request }, clock }),
+      claims: { claim: async () => undefined, persistentVolume: async () => undefined },
     }),
     mounter: systemMounter,
     probes: new ProbeManager({ runtime, clock, events, userAgent: "test", onResult: (uid) => pods.changed(uid) }),

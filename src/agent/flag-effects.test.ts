@@ -563,6 +563,23 @@ const effects: Partial<Record<AgentFlagName, Effect>> = {
       { securityContext: { sysctls: [{ name: "kernel.msgmax", value: "1" }] } },
     ),
   },
+  "local-storage-capacity-isolation": {
+    set: { "local-storage-capacity-isolation": "false" },
+    async shows(t, agent) {
+      await agent.start();
+      agent.pod("web", {
+        containers: [{ name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent" }],
+        volumes: [{ name: "v", emptyDir: { sizeLimit: "1Ki" } }],
+      });
+      await agent.running("web");
+      const volume = "root/pods/uid-web/volumes/kubernetes.io~empty-dir/v";
+      writeFileSync(join(agent.directory, volume, "large"), Buffer.alloc(1024 * 1024));
+      const until = agent.clock.now() + 30_000;
+      await agent.until("half a minute passed", () => agent.clock.now() >= until);
+      const path = "/api/v1/namespaces/default/pods/web";
+      t.equal(agent.api.objects.get(path)?.status?.phase, "Running", "nobody measures the volume");
+    },
+  },
   "seccomp-default": {
     set: { "seccomp-default": "true" },
     shows: onRuntime("createContainer", { linux: { securityContext: { seccomp: { profileType: "RuntimeDefault" } } } }),

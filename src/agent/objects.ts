@@ -4,6 +4,10 @@
  */
 import type { TokenRequest } from "../api/authentication/token-request.ts";
 import { configMapKind } from "../api/core/config-map-kind.ts";
+import type { PersistentVolume } from "../api/core/persistent-volume.ts";
+import type { PersistentVolumeClaim } from "../api/core/persistent-volume-claim.ts";
+import { persistentVolumeClaimKind } from "../api/core/persistent-volume-claim-kind.ts";
+import { persistentVolumeKind } from "../api/core/persistent-volume-kind.ts";
 import type { Pod } from "../api/core/pod.ts";
 import { secretKind } from "../api/core/secret-kind.ts";
 import type { Service } from "../api/core/service.ts";
@@ -11,7 +15,7 @@ import { serviceAccountKind } from "../api/core/service-account-kind.ts";
 import { serviceKind } from "../api/core/service-kind.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { StatusError } from "../api/status.ts";
-import type { Client } from "../client/client.ts";
+import type { Client, ObjectName } from "../client/client.ts";
 import { type Informer, startInformer } from "../client/informer.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
@@ -19,6 +23,7 @@ import type { RandomSource } from "../std/random.ts";
 import type { EnvironmentSources } from "./pods/environment.ts";
 import { podUid } from "./pods/pod-fields.ts";
 import { referencedObjects } from "./references.ts";
+import type { ClaimSource } from "./volumes/claims.ts";
 import type { VolumeObjects } from "./volumes/payload.ts";
 import type { TokenRequestSource } from "./volumes/token-manager.ts";
 
@@ -50,7 +55,7 @@ const kinds = { configMap: configMapKind as Kind<Data>, secret: secretKind as Ki
 /** Environments wait this long for the first list of services, and then go on with what is known. */
 const SERVICES_WAIT_MS = 10_000;
 
-export class ObjectReader implements VolumeObjects, TokenRequestSource, AsyncDisposable {
+export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSource, AsyncDisposable {
   readonly #options: ObjectReaderOptions;
   /** By kind, namespace and name: as many as the pods of the node refer to. */
   readonly #watched = new Map<string, Watched>();
@@ -80,6 +85,14 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, AsyncDis
     const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", ...request };
     const answer = await client.createSubresource(serviceAccountKind, { namespace, name: account }, "token", body);
     return answer as TokenRequest;
+  }
+
+  async claim(namespace: string, name: string): Promise<PersistentVolumeClaim | undefined> {
+    return await this.#get(persistentVolumeClaimKind, { namespace, name });
+  }
+
+  async persistentVolume(name: string): Promise<PersistentVolume | undefined> {
+    return await this.#get(persistentVolumeKind, { name });
   }
 
   /** The same as text, for environments, which see nothing of `binaryData`; and services. */
@@ -159,6 +172,17 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, AsyncDis
       const known = this.#known.get(key);
       if (known === undefined || error instanceof StatusError) throw error;
       return known;
+    }
+  }
+
+  async #get<T extends ApiObject>(kind: Kind<T>, name: ObjectName): Promise<T | undefined> {
+    const { client } = this.#options;
+    if (client === undefined) throw new Error(`cannot read ${kind.plural}: the agent has no API server`);
+    try {
+      return await client.get(kind, name);
+    } catch (error) {
+      if (error instanceof StatusError && error.status.code === 404) return undefined;
+      throw error;
     }
   }
 

@@ -6,6 +6,7 @@ import type { Container, VolumeMount } from "../../api/core/container.ts";
 import type { Volume } from "../../api/core/volume.ts";
 import type { Mount } from "../runtime/cri/shared.ts";
 import { openSubPath } from "../volumes/sub-path.ts";
+import { isReadOnly, isWritten } from "../volumes/volume-manager.ts";
 import { hostsFile, podDir } from "./directories.ts";
 import { hostsText } from "./dns.ts";
 import { expand } from "./expansion.ts";
@@ -31,7 +32,7 @@ export async function containerMounts(
     if (volume === undefined)
       throw new Error(`cannot find volume "${mount.name}" to mount into container "${container.name}"`);
     const hostPath = await hostPathOf(pod, container, volume, mount, environment, index);
-    const contentOnly = volume.emptyDir === undefined && volume.hostPath === undefined;
+    const contentOnly = isWritten(volume) || isReadOnly(volume);
     mounts.push({
       containerPath: mount.mountPath.startsWith("/") ? mount.mountPath : `/${mount.mountPath}`,
       hostPath,

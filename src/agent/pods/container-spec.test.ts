@@ -91,6 +91,40 @@ t.test("containerConfig() refuses root where the pod forbids it", async (t) => {
   t.doesNotThrow(() => containerConfig(input({}, spec, { image: { uid: { value: 5n } } })));
 });
 
+t.test("containerConfig() names AppArmor profiles in both forms that runtimes know", async (t) => {
+  const profiled = (own: object | undefined, shared: object | undefined) => {
+    const context = (profile: object | undefined) =>
+      profile === undefined ? {} : { securityContext: { appArmorProfile: profile } as Container["securityContext"] };
+    const { apparmor, apparmorProfile } =
+      containerConfig(input(context(own) as Partial<Container>, context(shared) as Partial<PodSpec>)).linux
+        ?.securityContext ?? {};
+    return { apparmor, apparmorProfile };
+  };
+  const localhost = { type: "Localhost", localhostProfile: "web" };
+  t.same(profiled(undefined, undefined), { apparmor: undefined, apparmorProfile: undefined });
+  t.same(profiled(localhost, { type: "Unconfined" }), {
+    apparmor: { profileType: "Localhost", localhostRef: "web" },
+    apparmorProfile: "localhost/web",
+  });
+  t.same(profiled(undefined, { type: "RuntimeDefault" }), {
+    apparmor: { profileType: "RuntimeDefault" },
+    apparmorProfile: "runtime/default",
+  });
+  t.same(profiled({ type: "Unconfined" }, localhost), {
+    apparmor: { profileType: "Unconfined" },
+    apparmorProfile: "unconfined",
+  });
+});
+
+t.test("containerConfig() keeps the image's groups out where the pod is strict about them", async (t) => {
+  const security = (supplementalGroupsPolicy: "Strict" | "Merge") =>
+    containerConfig(
+      input({}, { securityContext: { supplementalGroups: [4000], fsGroup: 5000, supplementalGroupsPolicy } }),
+    ).linux?.securityContext;
+  t.match(security("Strict"), { supplementalGroups: [4000n, 5000n], supplementalGroupsPolicy: "Strict" });
+  t.match(security("Merge"), { supplementalGroupsPolicy: "Merge" });
+});
+
 t.test("expand() knows references, escapes and what only looks like one", async (t) => {
   const lookup = (name: string) => ({ A: "1", B: "$(A)" })[name];
   for (const [text, wanted] of [
@@ -104,6 +138,24 @@ t.test("expand() knows references, escapes and what only looks like one", async 
   ] as const) {
     t.equal(expand(text, lookup), wanted, text);
   }
+});
+
+t.test("makeEnvironment() lets variables of services give way, and be referred to", async (t) => {
+  const service = {
+    metadata: { name: "db", namespace: "default" },
+    spec: { clusterIP: "10.96.0.9", ports: [{ port: 5432 }] },
+  };
+  const env = [
+    { name: "DB_SERVICE_PORT", value: "own" },
+    { name: "URL", value: "$(DB_SERVICE_HOST):$(DB_SERVICE_PORT)" },
+  ];
+  const { pod, container } = input({ env });
+  const nothing = async () => undefined;
+  const sources = { configMap: nothing, secret: nothing, services: async () => [service] };
+  const made = await makeEnvironment({ pod, container, node, podIps: [], sources });
+  t.equal(made.get("DB_SERVICE_PORT"), "own");
+  t.equal(made.get("DB_SERVICE_HOST"), "10.96.0.9");
+  t.equal(made.get("URL"), "10.96.0.9:own");
 });
 
 t.test("makeEnvironment() reads every source in order", async (t) => {

@@ -1,6 +1,6 @@
 import t from "tap";
 import type { PodSpec } from "../../api/core/pod.ts";
-import { hostnameOf, hostsText, parseResolvConf, podDns } from "./dns.ts";
+import { hostnameOf, hostsText, kernelHostname, parseResolvConf, podDns } from "./dns.ts";
 import { testPod } from "./pod-harness.ts";
 
 const settings = {
@@ -68,4 +68,19 @@ t.test("hostsText() names the pod and its aliases", async (t) => {
 t.test("parseResolvConf() reads nothing from an empty or broken file", async (t) => {
   t.same(parseResolvConf(""), { servers: [], searches: [], options: [] });
   t.same(parseResolvConf("nameserver\nnonsense\n"), { servers: [], searches: [], options: [] });
+});
+
+t.test("kernelHostname() is the whole name where the pod wants it and the kernel takes it", async (t) => {
+  const named = (name: string, spec: Partial<PodSpec>) => kernelHostname(testPod(name, spec), "cluster.local");
+  const spec = { subdomain: "sub", setHostnameAsFQDN: true };
+  t.equal(named("web", spec), "web.sub.default.svc.cluster.local");
+  t.equal(named("web", { subdomain: "sub" }), "web");
+  t.equal(named("web", { setHostnameAsFQDN: true }), "web", "without a subdomain there is no other name");
+  const fits = "a".repeat(64 - ".sub.default.svc.cluster.local".length);
+  t.equal(named(fits, spec).length, 64);
+  t.throws(() => named(`${fits}a`, spec), {
+    message:
+      "failed to construct FQDN from pod hostname and cluster domain, FQDN " +
+      `${fits}a.sub.default.svc.cluster.local is too long (64 characters is the max, 65 characters requested)`,
+  });
 });

@@ -266,12 +266,12 @@ t.test("PodWorker shows a failed pull as ErrImagePull, then ImagePullBackOff, an
 
 t.test("PodWorker refuses by name what the agent cannot do", async (t) => {
   await using at = await podHarness();
-  at.manager.put(testPod("db", { volumes: [{ name: "data", persistentVolumeClaim: { claimName: "x" } }] }));
+  at.manager.put(testPod("db", { volumes: [{ name: "data", nfs: { server: "x", path: "/" } }] }));
   await at.run(1);
   t.equal(at.status("db")?.phase, "Pending");
   t.match(at.status("db")?.containerStatuses?.[0]?.state?.waiting, {
     reason: "Unsupported",
-    message: 'the pod needs volume "data" of type persistentVolumeClaim, which this agent does not support',
+    message: 'the pod needs volume "data" of type nfs, which this agent does not support',
   });
   t.match(at.events[0], { type: "Warning", reason: "Unsupported" });
   t.equal(at.fake.sandboxes.size, 0);

@@ -1,4 +1,4 @@
-/** What pods may ask for only where the runtime can do it. The runtime is asked each time: it may have been replaced. */
+/** What pods may have only where the runtime can do it. The runtime is asked each time: it may have been replaced. */
 import type { VolumeMount } from "../../api/core/container.ts";
 import type { WaitingReason } from "./container-status.ts";
 import type { PodContext } from "./pod-context.ts";

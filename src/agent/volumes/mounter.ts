@@ -1,6 +1,6 @@
 /** The few mounts the agent makes itself. A parameter, so that everything above it is tested without root. */
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { readFile, realpath } from "node:fs/promises";
 import { promisify } from "node:util";
 
 export interface Mounter {
@@ -36,11 +36,14 @@ export const systemMounter: Mounter = {
     await run("umount", [target]);
   },
   async below(path) {
+    // The kernel tells where a mount really is, whatever links lead there.
+    const real = await realpath(path).catch(() => path);
     const table = await readFile("/proc/self/mountinfo", "utf8");
     const points = table
       .split("\n")
       .map((line) => unescapeOctal(line.split(" ")[4] ?? ""))
-      .filter((point) => point === path || point.startsWith(`${path}/`));
+      .filter((point) => point === real || point.startsWith(`${real}/`))
+      .map((point) => path + point.slice(real.length));
     return points.sort((a, b) => b.length - a.length);
   },
 };

@@ -4,9 +4,10 @@ import { join } from "node:path";
 import t from "tap";
 import type { Pod } from "../../api/core/pod.ts";
 import { FakeClock } from "../../std/fake-clock.ts";
+import type { ClaimSource } from "./claims.ts";
 import type { Mounter } from "./mounter.ts";
 import { TokenManager } from "./token-manager.ts";
-import { VolumeManager } from "./volume-manager.ts";
+import { type MountError, VolumeManager } from "./volume-manager.ts";
 
 const pod: Pod = {
   metadata: { name: "web", namespace: "default", uid: "uid-1" },
@@ -21,21 +22,21 @@ const pod: Pod = {
 };
 
 /** Mounts that are but remembered. */
-function pretended(): Mounter & { readonly points: Set<string> } {
-  const points = new Set<string>();
+function pretended(): Mounter & { readonly points: Map<string, string> } {
+  const points = new Map<string, string>();
   const below = async (path: string) =>
-    [...points].filter((point) => point.startsWith(`${path}/`)).sort((a, b) => b.length - a.length);
+    [...points.keys()].filter((point) => point.startsWith(`${path}/`)).sort((a, b) => b.length - a.length);
   return {
     points,
     below: async (path) => (points.has(path) ? [...(await below(path)), path] : await below(path)),
-    tmpfs: async (target) => void points.add(target),
-    hugePages: async (target) => void points.add(target),
-    bind: async (_source, target) => void points.add(target),
+    tmpfs: async (target) => void points.set(target, "tmpfs"),
+    hugePages: async (target, pageSize) => void points.set(target, pageSize),
+    bind: async (source, target) => void points.set(target, source),
     unmount: async (target) => void points.delete(target),
   };
 }
 
-async function managed() {
+async function managed(claims?: ClaimSource) {
   const rootDir = await mkdtemp(join(tmpdir(), "svc-volume-manager-"));
   t.teardown(() => rm(rootDir, { recursive: true, force: true }));
   const mounter = pretended();
@@ -45,6 +46,7 @@ async function managed() {
     mounter,
     clock,
     tokens: new TokenManager({ source: { requestToken: async (_namespace, _account, request) => request }, clock }),
+    claims: claims ?? { claim: async () => undefined, persistentVolume: async () => undefined },
     objects: { configMap: async () => undefined, secret: async () => ({ key: Buffer.from("value") }) },
     node: () => ({ name: "node", ips: [], allocatable: { cpuMillis: 0, memoryBytes: 0, storageBytes: 0 } }),
   });
@@ -58,7 +60,7 @@ t.test("VolumeManager.unmountAll() lets go of what is mounted and leaves what is
   await writeFile(join(scratch, "kept"), "work");
   t.equal(mounter.points.size, 2, "memory and the secret are mounted");
   await volumes.unmountAll();
-  t.same([...mounter.points], []);
+  t.equal(mounter.points.size, 0);
   t.equal(await readFile(join(scratch, "kept"), "utf8"), "work");
   await volumes.setUp(pod, []);
   t.equal(mounter.points.size, 2, "a pod that starts again is mounted again");
@@ -70,6 +72,84 @@ t.test("VolumeManager.tearDown() unmounts and removes, again and again", async (
   const scratch = volumes.path(pod, pod.spec!.volumes![0]!);
   await volumes.tearDown("uid-1");
   await volumes.tearDown("uid-1");
-  t.same([...mounter.points], []);
+  t.equal(mounter.points.size, 0);
   await t.rejects(stat(scratch));
+});
+
+t.test("VolumeManager.setUp() mounts what a claim is bound to, once, and removes nothing of it", async (t) => {
+  const data = await mkdtemp(join(tmpdir(), "svc-claimed-"));
+  t.teardown(() => rm(data, { recursive: true, force: true }));
+  await writeFile(join(data, "kept"), "work");
+  let asked = 0;
+  const { mounter, volumes } = await managed({
+    async claim() {
+      asked += 1;
+      return { metadata: { uid: "claim" }, spec: { volumeName: "pv" }, status: { phase: "Bound" } };
+    },
+    persistentVolume: async () => ({ spec: { claimRef: { uid: "claim" }, local: { path: data } } }),
+  });
+  const volume = { name: "data", persistentVolumeClaim: { claimName: "data" } };
+  const claiming: Pod = { ...pod, spec: { containers: [], volumes: [volume] } };
+  await volumes.setUp(claiming, []);
+  await volumes.setUp(claiming, []);
+  t.same([...mounter.points], [[volumes.path(claiming, volume), data]]);
+  t.equal(asked, 1, "what is mounted needs no API server");
+  await volumes.tearDown("uid-1");
+  t.equal(await readFile(join(data, "kept"), "utf8"), "work");
+});
+
+t.test("VolumeManager.tearDown() removes nothing while something cannot be unmounted", async (t) => {
+  const { mounter, volumes } = await managed();
+  await volumes.setUp(pod, []);
+  const scratch = volumes.path(pod, pod.spec!.volumes![0]!);
+  mounter.unmount = async () => undefined;
+  await t.rejects(volumes.tearDown("uid-1"), /is still mounted/);
+  t.ok((await stat(scratch)).isDirectory());
+});
+
+t.test("VolumeManager.setUp() tells of every volume that fails", async (t) => {
+  const { volumes } = await managed();
+  const failing: Pod = {
+    ...pod,
+    spec: {
+      containers: [],
+      volumes: [
+        { name: "settings", configMap: { name: "absent" } },
+        { name: "fine", emptyDir: {} },
+        { name: "data", persistentVolumeClaim: { claimName: "none" } },
+        { name: "all", projected: { sources: [{ configMap: { name: "a" } }, { configMap: { name: "b" } }] } },
+      ],
+    },
+  };
+  const error = await volumes.setUp(failing, []).catch((each: unknown) => each);
+  t.same(
+    (error as MountError).volumes.map(({ message }) => message),
+    [
+      'MountVolume.SetUp failed for volume "settings" : configmap "absent" not found',
+      "Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[], failed to process " +
+        "volumes=[data]: error processing PVC default/none: failed to fetch PVC from API server: " +
+        'persistentvolumeclaims "none" not found',
+      'MountVolume.SetUp failed for volume "all" : [configmap "a" not found, configmap "b" not found]',
+    ],
+  );
+});
+
+t.test("VolumeManager.setUp() backs an emptyDir with the memory or the huge pages it asks for", async (t) => {
+  const { mounter, volumes } = await managed();
+  const requests = { "hugepages-2Mi": "4Mi" };
+  const huge: Pod = {
+    ...pod,
+    spec: {
+      containers: [{ name: "main", resources: { requests } }],
+      volumes: [
+        { name: "one", emptyDir: { medium: "HugePages" } },
+        { name: "two", emptyDir: { medium: "HugePages-1Gi" } },
+      ],
+    },
+  };
+  await volumes.setUp(huge, []);
+  t.same([...mounter.points.values()], ["2Mi", "1Gi"]);
+  const unclear: Pod = { ...huge, spec: { ...huge.spec!, containers: [{ name: "main" }] } };
+  await volumes.tearDown("uid-1");
+  await t.rejects(volumes.setUp(unclear, []), /needs a container that requests huge pages/);
 });

@@ -1,5 +1,6 @@
 /** Volumes of pods: set up before the first container, refreshed while it runs, gone after the last. */
-import { chmod, lstat, mkdir, rm } from "node:fs/promises";
+import { chmod, lstat, mkdir, rm, stat, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import type { Pod } from "../../api/core/pod.ts";
 import type { Volume } from "../../api/core/volume.ts";
 import type { Clock } from "../../std/clock.ts";
@@ -7,10 +8,11 @@ import { type Directories, podDir, podsDir, volumeDir } from "../pods/directorie
 import type { NodeFacts } from "../pods/downward.ts";
 import { isStatic, podUid } from "../pods/pod-fields.ts";
 import { writeAtomically } from "./atomic-writer.ts";
+import { ClaimError, type ClaimSource, claimedPath, claimName } from "./claims.ts";
 import { isMounted, setUpEmptyDir } from "./empty-dir.ts";
 import { checkHostPath } from "./host-path.ts";
 import type { Mounter } from "./mounter.ts";
-import { giveToGroup } from "./ownership.ts";
+import { belongsToGroup, giveToGroup } from "./ownership.ts";
 import {
   configMapPayload,
   downwardPayload,
@@ -31,6 +33,7 @@ export interface VolumeManagerOptions {
   readonly ofManifests?: VolumeObjects;
   readonly node: () => NodeFacts;
   readonly tokens: TokenManager;
+  readonly claims: ClaimSource;
 }
 
 /** What to say in FailedMount events: a line for each volume that fails. */
@@ -45,12 +48,21 @@ export class MountError extends Error {
 }
 
 /** Sources the agent can provide; any other is refused by name. */
-const supported = ["hostPath", "emptyDir", "configMap", "secret", "downwardAPI", "projected"] as const;
+const supported: readonly string[] = [
+  "hostPath",
+  "emptyDir",
+  "configMap",
+  "secret",
+  "downwardAPI",
+  "projected",
+  "persistentVolumeClaim",
+  "ephemeral",
+];
 
 /** The source of a volume that cannot be provided; undefined when it can. */
 export function unsupportedSource(volume: Volume): string | undefined {
   const sources = Object.keys(volume).filter((key) => key !== "name" && volume[key as keyof Volume] !== undefined);
-  const unknown = sources.find((key) => !(supported as readonly string[]).includes(key));
+  const unknown = sources.find((key) => !supported.includes(key));
   if (unknown !== undefined) return unknown;
   const tokens = (volume.projected?.sources ?? []).flatMap((source) => Object.keys(source));
   return tokens.find((key) => key === "clusterTrustBundle");
@@ -71,9 +83,7 @@ export class VolumeManager {
 
   /** Brings changed ConfigMaps, Secrets, labels and new tokens into running pods. Rejects as `setUp` does. */
   async refresh(pod: Pod, podIps: readonly string[]): Promise<void> {
-    const written = (pod.spec?.volumes ?? []).filter(
-      (each) => each.emptyDir === undefined && each.hostPath === undefined,
-    );
+    const written = (pod.spec?.volumes ?? []).filter(isWritten);
     await this.#each(written, (volume) => this.#setUpOne(pod, volume, podIps));
   }
 
@@ -92,7 +102,11 @@ export class VolumeManager {
   /** Unmounts and removes all that is the pod's below the root directory. Harmless when there is nothing. */
   async tearDown(uid: string): Promise<void> {
     const directory = podDir(this.#options.directories, uid);
-    for (const point of await this.#options.mounter.below(directory)) await this.#options.mounter.unmount(point);
+    const { mounter } = this.#options;
+    for (const point of await mounter.below(directory)) await mounter.unmount(point);
+    // Whatever is still mounted there belongs to others.
+    const [left] = await mounter.below(directory);
+    if (left !== undefined) throw new Error(`Cannot remove ${directory}: ${left} is still mounted`);
     await rm(directory, { recursive: true, force: true });
     this.#options.tokens.forget(uid);
   }
@@ -117,11 +131,30 @@ export class VolumeManager {
       if (!exists && group !== undefined) await giveToGroup(directory, { group, readOnly: false });
       return;
     }
+    if (claimName(pod, volume) !== undefined) return await this.#claimed(pod, volume, directory);
     const payload = await this.#payload(pod, volume, podIps);
     await this.#makeDirectory(directory, volume.configMap === undefined);
     await writeAtomically(directory, payload, this.#options.clock.now(), async () => {
       if (group !== undefined) await giveToGroup(directory, { group, readOnly: true });
     });
+  }
+
+  /** Once mounted it stays, whatever becomes of the claim, and the API server need not be asked again. */
+  async #claimed(pod: Pod, volume: Volume, directory: string): Promise<void> {
+    const { mounter, claims } = this.#options;
+    if (await isMounted(mounter, directory)) return;
+    const path = await claimedPath(claims, pod, volume);
+    if ((await stat(path)).isDirectory()) await mkdir(directory, { recursive: true, mode: 0o750 });
+    else {
+      await mkdir(dirname(directory), { recursive: true, mode: 0o750 });
+      await writeFile(directory, "");
+    }
+    const { fsGroup: group, fsGroupChangePolicy: policy } = pod.spec?.securityContext ?? {};
+    if (group !== undefined && !isReadOnly(volume)) {
+      const rights = { group, readOnly: false };
+      if (policy !== "OnRootMismatch" || !(await belongsToGroup(path, rights))) await giveToGroup(path, rights);
+    }
+    await mounter.bind(path, directory);
   }
 
   async #each(volumes: readonly Volume[], work: (volume: Volume) => Promise<void>): Promise<void> {
@@ -131,10 +164,7 @@ export class VolumeManager {
         await work(volume);
       } catch (error) {
         const text = error instanceof Error ? error.message : String(error);
-        failed.push({
-          name: volume.name,
-          message: `MountVolume.SetUp failed for volume "${volume.name}" : ${text}`,
-        });
+        failed.push({ name: volume.name, message: `${failureOf(volume.name, error)}: ${text}` });
       }
     }
     if (failed.length > 0) throw new MountError(failed);
@@ -168,7 +198,25 @@ export class VolumeManager {
   }
 }
 
+/** What Kubernetes calls it: a claim is looked at before anything is mounted. */
+function failureOf(name: string, error: unknown): string {
+  if (!(error instanceof ClaimError)) return `MountVolume.SetUp failed for volume "${name}" `;
+  const lists = `unmounted volumes=[${name}], unattached volumes=[], failed to process volumes=[${name}]`;
+  return `Unable to attach or mount volumes: ${lists}`;
+}
+
+/** Whether the agent itself writes what is in the volume. */
+export function isWritten(volume: Volume): boolean {
+  const { emptyDir, hostPath, persistentVolumeClaim, ephemeral } = volume;
+  return [emptyDir, hostPath, persistentVolumeClaim, ephemeral].every((each) => each === undefined);
+}
+
+export function isReadOnly(volume: Volume): boolean {
+  return volume.persistentVolumeClaim?.readOnly === true;
+}
+
 function pluginOf(volume: Volume): string {
+  if (volume.persistentVolumeClaim !== undefined || volume.ephemeral !== undefined) return "local-volume";
   if (volume.emptyDir !== undefined) return "empty-dir";
   if (volume.configMap !== undefined) return "configmap";
   if (volume.secret !== undefined) return "secret";

@@ -1,4 +1,18 @@
-import { mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
@@ -40,6 +54,21 @@ t.test("writeAtomically() exchanges everything at once and leaves nothing old be
   t.same((await readdir(target)).sort(), [now, "..data", "a"].sort());
 });
 
+t.test("writeAtomically() lets readers see new files only once they are finished", async (t) => {
+  const target = await fresh("finish");
+  let seen: readonly string[] = [];
+  await writeAtomically(target, files({ a: "1" }), 0, async () => {
+    seen = await readdir(target);
+  });
+  t.match(seen, [/^\.\.1970/], "neither ..data nor a is there");
+  await t.rejects(
+    writeAtomically(target, files({ a: "2" }), 0, async () => {
+      throw new Error("not ours");
+    }),
+  );
+  t.equal(await readFile(join(target, "a"), "utf8"), "1");
+});
+
 t.test("validatePath() refuses to leave the volume", async (t) => {
   for (const path of ["", "/a", "../a", "a/../../b", "..data", "..x/y"]) t.throws(() => validatePath(path), path);
   for (const path of ["a", "a/b", "a..b", "a/..b"]) t.doesNotThrow(() => validatePath(path), path);
@@ -52,6 +81,51 @@ t.test("openSubPath() makes what is missing and follows links that stay inside",
   await symlink("x", join(volume, "link"));
   await using handle = await openSubPath(volume, "link/y");
   t.equal((await handle.stat()).ino, (await stat(join(volume, "x/y"))).ino);
+});
+
+t.test("openSubPath() makes directories as open as the volume, whatever the process's umask is", async (t) => {
+  const volume = await fresh("rights");
+  await chmod(volume, 0o2777);
+  const before = process.umask(0o077);
+  t.teardown(() => void process.umask(before));
+  await (await openSubPath(volume, "x/y")).close();
+  for (const path of ["x", "x/y"]) t.equal((await stat(join(volume, path))).mode & 0o7777, 0o2777, path);
+});
+
+t.test("openSubPath() is not led astray by names that become links meanwhile", async (t) => {
+  const volume = await fresh("race");
+  const outside = await fresh("outside");
+  await mkdir(join(volume, "a"));
+  await symlink(outside, join(volume, "link"));
+  let racing = true;
+  const race = (async () => {
+    // Moves fail where the other side has just made a directory of that name.
+    const move = (from: string, to: string) => rename(join(volume, from), join(volume, to)).catch(() => undefined);
+    while (racing) {
+      await move("a", "aside");
+      await move("link", "a");
+      await move("a", "link");
+      await move("aside", "a");
+    }
+  })();
+  for (let round = 0; round < 200; round++) {
+    await openSubPath(volume, `a/made-${round}`).then(
+      (handle) => handle.close(),
+      () => undefined,
+    );
+  }
+  racing = false;
+  await race;
+  t.same(await readdir(outside), [], "nothing was made outside the volume");
+});
+
+t.test("openSubPath() opens what cannot be read, too", async (t) => {
+  const volume = await fresh("socket");
+  const server = createServer().listen(join(volume, "s"));
+  t.teardown(() => void server.close());
+  await once(server, "listening");
+  await using handle = await openSubPath(volume, "s");
+  t.ok((await handle.stat()).isSocket());
 });
 
 t.test("openSubPath() refuses links and paths that lead out", async (t) => {
@@ -87,7 +161,7 @@ t.test("checkHostPath() says in Kubernetes' words what the path is not", async (
 });
 
 t.test("unsupportedSource() names what cannot be mounted", async (t) => {
-  t.equal(unsupportedSource({ name: "v", persistentVolumeClaim: { claimName: "c" } }), "persistentVolumeClaim");
+  t.equal(unsupportedSource({ name: "v", nfs: { server: "s", path: "/" } }), "nfs");
   t.equal(unsupportedSource({ name: "v", csi: { driver: "d" } }), "csi");
   t.equal(unsupportedSource({ name: "v", emptyDir: {} }), undefined);
   const sources = [{ serviceAccountToken: { path: "token" } }, { clusterTrustBundle: { path: "roots" } }];

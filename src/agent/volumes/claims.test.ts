@@ -1,0 +1,67 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import t from "tap";
+import type { PersistentVolume } from "../../api/core/persistent-volume.ts";
+import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import type { Volume } from "../../api/core/volume.ts";
+import { ClaimError, claimedPath } from "./claims.ts";
+
+const root = await mkdtemp(join(tmpdir(), "svc-claims-"));
+t.teardown(() => rm(root, { recursive: true }));
+
+const pod: Pod = { metadata: { name: "web", namespace: "shop", uid: "uid-1" }, spec: { containers: [] } };
+const volume: Volume = { name: "data", persistentVolumeClaim: { claimName: "data" } };
+const claim: PersistentVolumeClaim = {
+  metadata: { name: "data", namespace: "shop", uid: "claim-1" },
+  spec: { volumeName: "pv1" },
+  status: { phase: "Bound" },
+};
+const local: PersistentVolume = {
+  metadata: { name: "pv1" },
+  spec: { claimRef: { uid: "claim-1" }, local: { path: root }, capacity: { storage: "1Gi" } },
+};
+
+function path(found: PersistentVolumeClaim | undefined, bound: PersistentVolume | undefined, of = volume) {
+  return claimedPath({ claim: async () => found, persistentVolume: async () => bound }, pod, of);
+}
+
+t.test("claimedPath() follows a claim to a directory of the node", async (t) => {
+  t.equal(await path(claim, local), root);
+  const hostPath = { path: join(root, "made") };
+  t.equal(await path(claim, { ...local, spec: { claimRef: { uid: "claim-1" }, hostPath } }), hostPath.path);
+});
+
+t.test("claimedPath() says in Kubernetes' words what is wrong with a claim", async (t) => {
+  const cases: readonly (readonly [Partial<PersistentVolumeClaim> | undefined, string])[] = [
+    [undefined, 'failed to fetch PVC from API server: persistentvolumeclaims "data" not found'],
+    [{ status: { phase: "Pending" } }, "PVC is not bound"],
+    [{ metadata: { ...claim.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } }, "PVC is being deleted"],
+    [{ metadata: { ...claim.metadata, uid: "claim-2" } }, "PV pv1 is bound to another claim"],
+  ];
+  for (const [change, text] of cases) {
+    const found = change && { ...claim, ...change };
+    await t.rejects(path(found, local), { name: "ClaimError", message: `error processing PVC shop/data: ${text}` });
+  }
+  await t.rejects(path(claim, undefined), /failed to get PV pv1 from API server/);
+});
+
+t.test("claimedPath() uses no claim that another made under an ephemeral volume's name", async (t) => {
+  const ephemeral: Volume = { name: "data", ephemeral: {} };
+  const owned = (uid: string) => {
+    const ownerReferences = [{ apiVersion: "v1", kind: "Pod", name: "web", uid, controller: true }];
+    return { ...claim, metadata: { ...claim.metadata, ownerReferences } };
+  };
+  t.equal(await path(owned("uid-1"), local, ephemeral), root);
+  await t.rejects(path(owned("uid-0"), local, ephemeral), ClaimError);
+  await t.rejects(path(claim, local, ephemeral), /was not created for pod shop\/web \(pod is not owner\)/);
+});
+
+t.test("claimedPath() refuses by name what the agent cannot mount", async (t) => {
+  const nfs = { claimRef: { uid: "claim-1" }, nfs: { server: "s", path: "/" } };
+  await t.rejects(path(claim, { ...local, spec: nfs }), /"pv1" of type nfs is not supported/);
+  await t.rejects(path(claim, { ...local, spec: { ...local.spec, volumeMode: "Block" } }), /volumeMode Block/);
+  const absent = { claimRef: { uid: "claim-1" }, local: { path: join(root, "absent") } };
+  await t.rejects(path(claim, { ...local, spec: absent }), /hostPath type check failed|is not a directory/);
+});

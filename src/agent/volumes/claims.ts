@@ -1,0 +1,88 @@
+/** From a claim of a pod to what it is bound to on this node. */
+import type { PersistentVolume } from "../../api/core/persistent-volume.ts";
+import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import type { Volume } from "../../api/core/volume.ts";
+import { podName, podNamespace, podUid } from "../pods/pod-fields.ts";
+import { checkHostPath } from "./host-path.ts";
+
+/** Undefined: there is no such object. */
+export interface ClaimSource {
+  claim(namespace: string, name: string): Promise<PersistentVolumeClaim | undefined>;
+  persistentVolume(name: string): Promise<PersistentVolume | undefined>;
+}
+
+/** What is wrong with the claim itself, rather than with mounting what it stands for. */
+export class ClaimError extends Error {
+  override readonly name = "ClaimError";
+}
+
+/** The name of the claim that a volume stands for; undefined when it is of another kind. */
+export function claimName(pod: Pod, volume: Volume): string | undefined {
+  if (volume.ephemeral !== undefined) return `${podName(pod)}-${volume.name}`;
+  return volume.persistentVolumeClaim?.claimName;
+}
+
+/**
+ * The path on this node that the claim is bound to. Rejects with a `ClaimError` in Kubernetes' words, or when the
+ * volume is of a kind that the agent cannot mount.
+ */
+export async function claimedPath(source: ClaimSource, pod: Pod, volume: Volume): Promise<string> {
+  const name = claimName(pod, volume) ?? "";
+  const namespace = podNamespace(pod);
+  const problem = (text: string): ClaimError => new ClaimError(`error processing PVC ${namespace}/${name}: ${text}`);
+  const claim = await source.claim(namespace, name);
+  if (claim === undefined)
+    throw problem(`failed to fetch PVC from API server: persistentvolumeclaims "${name}" not found`);
+  if (volume.ephemeral !== undefined && !isOwnedBy(claim, pod)) {
+    throw new ClaimError(
+      `PVC ${namespace}/${name} was not created for pod ${namespace}/${podName(pod)} (pod is not owner)`,
+    );
+  }
+  if (claim.metadata?.deletionTimestamp !== undefined) throw problem("PVC is being deleted");
+  const bound = claim.spec?.volumeName ?? "";
+  if (claim.status?.phase !== "Bound" || bound === "") throw problem("PVC is not bound");
+  const found = await source.persistentVolume(bound);
+  if (found === undefined)
+    throw problem(`failed to get PV ${bound} from API server: persistentvolumes "${bound}" not found`);
+  if (found.spec?.claimRef?.uid !== claim.metadata?.uid) {
+    throw problem(`PV ${bound} is bound to another claim`);
+  }
+  return await pathOf(found);
+}
+
+async function pathOf({ metadata, spec = {} }: PersistentVolume): Promise<string> {
+  if (spec.volumeMode === "Block")
+    throw new Error("volume has volumeMode Block, but is to be mounted as a file system");
+  if (spec.local !== undefined) {
+    if (spec.local.fsType) throw new Error("formatting a block device is not supported by this agent");
+    await checkHostPath({ path: spec.local.path, type: "Directory" });
+    return spec.local.path;
+  }
+  if (spec.hostPath === undefined) {
+    const kind = Object.keys(spec).find((key) => !notSources.has(key)) ?? "(none)";
+    throw new Error(`persistent volume "${metadata?.name}" of type ${kind} is not supported by this agent`);
+  }
+  // An unset type makes nothing here: what is mounted has to be there.
+  await checkHostPath(spec.hostPath.type ? spec.hostPath : { path: spec.hostPath.path, type: "DirectoryOrCreate" });
+  return spec.hostPath.path;
+}
+
+/** Members of a persistent volume that are not what it consists of. */
+const notSources: ReadonlySet<string> = new Set([
+  "accessModes",
+  "capacity",
+  "claimRef",
+  "mountOptions",
+  "nodeAffinity",
+  "persistentVolumeReclaimPolicy",
+  "storageClassName",
+  "volumeAttributesClassName",
+  "volumeMode",
+]);
+
+function isOwnedBy(claim: PersistentVolumeClaim, pod: Pod): boolean {
+  return (claim.metadata?.ownerReferences ?? []).some(
+    ({ controller, uid }) => controller === true && uid === podUid(pod),
+  );
+}
