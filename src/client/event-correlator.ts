@@ -27,7 +27,7 @@ const REMEMBERED_MAX = 4096;
 const SIMILAR_MAX = 10;
 const SIMILAR_MS = 600_000;
 const COMBINED = "(combined from similar events): ";
-/** About one object: 25 at once, then one in five minutes. */
+/** About one object: 25 of a type at once, then one in five minutes. */
 const SPAM_BURST = 25;
 const SPAM_QPS = 1 / 300;
 
@@ -51,8 +51,9 @@ export class EventCorrelator {
   /** `count` is 1 for a new event. Undefined: there are too many about this object. */
   observe(occurrence: Occurrence): Tally | undefined {
     const object = keyOf(Object.values(normalised(occurrence.about)));
-    const bucket = this.#buckets.get(object) ?? new TokenBucket(this.#clock, SPAM_QPS, SPAM_BURST);
-    this.#buckets.set(object, bucket);
+    const source = keyOf([...Object.values({ ...normalised(occurrence.about), fieldPath: "" }), occurrence.type]);
+    const bucket = this.#buckets.get(source) ?? new TokenBucket(this.#clock, SPAM_QPS, SPAM_BURST);
+    this.#buckets.set(source, bucket);
     if (!bucket.take()) return undefined;
     const group = keyOf([object, occurrence.type, occurrence.reason]);
     const combined = this.#isOneOfMany(group, occurrence);

@@ -41,8 +41,8 @@ const DEFAULT_BURST = 100;
 /** Sending is tried so often, this far apart. */
 const TRIES_MAX = 12;
 const RETRY_MS = 10_000;
-/** Longest message that the API takes, in UTF-8 bytes. */
-const MESSAGE_BYTES_MAX = 1024;
+/** Longest message, in UTF-8 bytes: as much as a probe gives out, with some words around it. */
+const MESSAGE_BYTES_MAX = 12 * 1024;
 
 /** Same events are counted on the object that told the first of them. */
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {

@@ -29,6 +29,8 @@ export interface ContainerView {
   readonly ended: boolean;
   /** Whether the container is started again after an end with this exit code. */
   readonly restarts: (exitCode: number) => boolean;
+  /** Whether the run was ended to be followed at once by the next. */
+  readonly replaced: (id: string) => boolean;
   /** What the API server knows of the container; it survives the loss of the runtime's records. */
   readonly previous: ContainerStatus | undefined;
 }
@@ -51,6 +53,9 @@ export function containerStatus(view: ContainerView): ContainerStatus {
   const waiting = after === undefined || after === (current?.id ?? "") ? view.waiting : undefined;
   const last = runs.find((each, index) => index > 0 && each.state === "exited");
   if (current === undefined) return withoutContainer(view, waiting);
+  // One run follows the other as one step: the server takes no end for a step that a start may follow.
+  const { previous } = view;
+  if (previous?.state?.running !== undefined && waiting === undefined && view.replaced(current.id)) return previous;
   const identifier = `${view.runtimeName}://${current.id}`;
   const observed = stateOf(current, view);
   const over = observed.terminated !== undefined && !view.restarts(observed.terminated.exitCode);

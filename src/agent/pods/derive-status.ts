@@ -16,6 +16,7 @@ export function deriveStatus(pod: PodContext, ended: boolean): PodStatus {
     readyProbe: (container, id) => services.probes.ready(container, id),
     startedProbe: (container, id) => services.probes.started(container, id),
     ending: pod.termination !== undefined,
+    replaced: (id) => pod.termination === undefined && memory.toRestart.has(id),
     ended,
     initialized: memory.initialized ?? hasInitialized(pod.pod, memory.status),
     failure: pod.termination?.failure,

@@ -28,6 +28,8 @@ export interface StatusInput {
   readonly waiting: ReadonlyMap<string, WaitingReason>;
   readonly readyProbe: ContainerView["readyProbe"];
   readonly startedProbe: ContainerView["startedProbe"];
+  /** Whether the run of a container was ended to be followed at once by the next. */
+  readonly replaced: ContainerView["replaced"];
   /** Nothing is started again. */
   readonly ending: boolean;
   /** All containers have been stopped for good. */
@@ -63,6 +65,7 @@ export function podStatus(input: StatusInput): PodStatus {
       startedProbe: input.startedProbe,
       ended: input.ended,
       restarts: (exitCode) => !input.ending && role !== "ephemeralContainers" && restarts(pod, spec, exitCode),
+      replaced: input.replaced,
       previous: known[role]?.find((each) => each.name === spec.name),
     });
   const inits = initContainers(pod).map(view("initContainers"));

@@ -278,7 +278,8 @@ class Player implements AsyncDisposable {
 }
 
 function lastChangeMs(one: Case): number {
-  return Math.max(0, ...one.snapshots.map((each) => (each as unknown as { atMs: number }).atMs));
+  const all = [...one.snapshots, ...one.events] as unknown as { atMs: number; seenMs?: readonly number[] }[];
+  return Math.max(0, ...all.flatMap(({ atMs, seenMs = [] }) => [atMs, ...seenMs]));
 }
 
 function inNamespace(manifest: unknown, namespace: string): unknown {
