@@ -25,7 +25,8 @@ export function starting(start: PlannedStart, sandbox: ObservedSandbox, image: P
         pod.signal.throwIfAborted();
         if (!(error instanceof StartError)) throw error;
         // What became of the container comes before the reason why it is waited for.
-        await pod.refresh();
+        // A runtime that is away is the reason.
+        await pod.refresh().catch(() => pod.signal.throwIfAborted());
         noteWaiting(pod, spec.name, { reason: error.reason, message: error.message });
         memory.retryAt.set(spec.name, services.clock.now() + RETRY_MS);
         if (error.reason !== "PostStartHookError") {

@@ -1,3 +1,4 @@
+import { goQuote } from "../../../schema/go-quote.ts";
 import { annotations, type ObservedContainer } from "../../runtime/observation.ts";
 import { deriveStatus } from "../derive-status.ts";
 import { killContainer } from "../kill-container.ts";
@@ -34,7 +35,19 @@ async function stopAll(pod: PodContext): Promise<void> {
   const began = services.clock.monotonic();
   const grace = grantedSeconds(pod);
   const left = (): number => Math.max(0, grace - (services.clock.monotonic() - began) / 1000);
-  await pod.refresh();
+  const failures: string[] = [];
+  /** The rest is still tried, and everything that failed told together. */
+  const tried = async (what: string, name: string, work: () => Promise<unknown>): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      pod.signal.throwIfAborted();
+      const text = goQuote(error instanceof Error ? error.message : String(error));
+      failures.push(`failed to "${what}" for "${name}" with ${what}Error: ${text}`);
+    }
+  };
+  // A runtime that does not answer is heard of below.
+  await pod.refresh().catch(() => pod.signal.throwIfAborted());
   const running = pod.observation.containers.filter((each) => each.state === "running" || each.state === "unknown");
   const members = allContainers(pod.pod);
   const find = (container: ObservedContainer): PodContainer | undefined =>
@@ -43,13 +56,14 @@ async function stopAll(pod: PodContext): Promise<void> {
     member?.role === "initContainers" && isSidecar(member.spec);
   const kill = (container: ObservedContainer): Promise<void> => {
     const member = find(container);
-    return killContainer(pod, {
+    const options = {
       container,
       spec: member?.spec,
-      role: member?.role ?? "containers",
+      role: member?.role ?? ("containers" as const),
       message: `Stopping container ${container.name}`,
       graceSeconds: Math.round(left()),
-    });
+    };
+    return tried("KillContainer", container.name, () => killContainer(pod, options));
   };
   await Promise.all(running.filter((each) => !isLate(find(each))).map(kill));
   const order = members.map((each) => each.spec.name);
@@ -58,8 +72,12 @@ async function stopAll(pod: PodContext): Promise<void> {
     .sort((a, b) => order.indexOf(b.name) - order.indexOf(a.name));
   for (const container of late) await kill(container);
   for (const sandbox of pod.observation.sandboxes) {
-    if (sandbox.ready) await services.runtime.stopPodSandbox({ podSandboxId: sandbox.id }, pod.signal);
+    if (!sandbox.ready) continue;
+    await tried("KillPodSandbox", podUid(pod.pod), () =>
+      services.runtime.stopPodSandbox({ podSandboxId: sandbox.id }, pod.signal),
+    );
   }
+  if (failures.length > 0) throw new Error(failures.length === 1 ? failures[0] : `[${failures.join(", ")}]`);
   services.expectChange();
   await pod.refresh();
 }
