@@ -283,6 +283,7 @@ t.test("the server refuses query parameters that make no sense", async (t) => {
     [`GET ${MAPS}?labelSelector=,`, 400],
     [`GET ${MAPS}?timeout=1`, 400],
     [`POST ${MAPS}?dryRun=yes`, 422],
+    [`PUT ${MAPS}/a?dryRun=yes`, 422],
     [`POST ${MAPS}?fieldManager=${"x".repeat(200)}`, 422],
     [`POST ${MAPS}?fieldValidation=Maybe`, 422],
     [`PATCH ${MAPS}/a?force=true`, 422],

@@ -20,8 +20,8 @@ export const APPLY_CBOR_TYPE = "application/apply-patch+cbor";
 export function applyObject(part?: Part): ResourceHandler {
   return async (target, context, params) => {
     const { kind, settings } = target;
-    const sent = await readApply(context);
     const answering = answeringOf(target, context, "object");
+    const sent = await readApply(context);
     const admission = { admit: settings.admit(kind), confirm: settings.confirm(kind) };
     const options = { ...sent.options, ...admission, part, mayCreate: () => settings.mayCreate(context) };
     const scope = scopeOf(target, context, params);
@@ -37,8 +37,8 @@ interface SentApply {
 
 /** What all applies share: who wants what, and how strictly it is read. */
 export async function readApply(context: RequestContext): Promise<SentApply> {
-  const { dryRun, force, fieldManager, fieldValidation } = applyQuery(context.info.query);
   const bytes = await readBody(context.request, BODY_BYTES_MAX);
+  const { dryRun, force, fieldManager, fieldValidation } = applyQuery(context.info.query);
   const isCbor = context.request.headers["content-type"]?.startsWith(APPLY_CBOR_TYPE) === true;
   const { value, duplicates } = isCbor ? fromCbor(bytes) : readConfiguration(bytes);
   const warn = (texts: readonly string[]): void => {

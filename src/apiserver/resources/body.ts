@@ -14,7 +14,7 @@ import { mergeRepeated } from "../../schema/repeated.ts";
 import { parseYaml, repeatedKeys } from "../../schema/yaml.ts";
 import type { RequestContext } from "../context.ts";
 import { cannotHandle, checkKind, type Expected, type Identity, identityOf, notRegistered } from "./body-identity.ts";
-import type { FieldValidation } from "./query.ts";
+import { type FieldValidation, type WriteQuery, writeQuery } from "./query.ts";
 
 export type { Expected } from "./body-identity.ts";
 
@@ -28,7 +28,7 @@ const BODY_TYPES = ["application/json", "application/yaml", "application/vnd.kub
 type BodyType = "json" | "yaml" | "protobuf" | "cbor";
 
 /** A body with the media type that it says it has. */
-export interface SentBody {
+interface SentBody {
   readonly type: BodyType;
   readonly bytes: Buffer;
 }
@@ -42,23 +42,31 @@ interface Parsed {
   readonly repeated?: readonly string[];
 }
 
-/** Throws 400, 413 or 415. */
-export async function readSent(context: RequestContext, { cbor }: Pick<Expected, "cbor">): Promise<SentBody> {
-  const type = bodyType(context.request.headers["content-type"], cbor === true);
-  return { type, bytes: await readBody(context.request, BODY_BYTES_MAX) };
+export interface SentObject<T> extends WriteQuery {
+  /** Without kind and apiVersion. */
+  readonly object: T;
 }
 
-/** The object in the body, without kind and apiVersion. Throws 400, 413 or 415. */
+/**
+ * The object in the body, with what the query says of the write. Checked in Kubernetes' order, which for creations and
+ * updates is not the same. Throws 400, 413, 415 or 422.
+ */
 export async function readObject<T extends ApiObject>(
   context: RequestContext,
   expected: Expected,
-  validation: FieldValidation,
-): Promise<T> {
-  return decodeSent(await readSent(context, expected), expected, validation, context.warnings);
+  options: "CreateOptions" | "UpdateOptions",
+): Promise<SentObject<T>> {
+  const { request, info, warnings } = context;
+  const typeOf = (): BodyType => bodyType(request.headers["content-type"], expected.cbor === true);
+  if (options === "CreateOptions") typeOf();
+  const bytes = await readBody(request, BODY_BYTES_MAX);
+  const query = writeQuery(options, info.query);
+  const object = decodeSent<T>({ type: typeOf(), bytes }, expected, query.fieldValidation, warnings);
+  return { ...query, object };
 }
 
 /** Throws a 400. */
-export function decodeSent<T extends ApiObject>(
+function decodeSent<T extends ApiObject>(
   { type, bytes }: SentBody,
   expected: Expected,
   validation: FieldValidation,

@@ -6,7 +6,6 @@ import { renderFieldError } from "../../schema/field-error.ts";
 import type { RequestContext } from "../context.ts";
 import { readObject } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
-import { writeQuery } from "./query.ts";
 import { writtenResponse } from "./respond.ts";
 import { answeringOf, expectedOf, type ResourceHandler, scopeOf } from "./target.ts";
 
@@ -16,9 +15,8 @@ export type AnswerReview = (context: RequestContext, question: ApiObject) => Pro
 /** POST of an object that is a question. Nothing is stored. */
 export function createReview(answer: AnswerReview): ResourceHandler {
   return async (target, context, params) => {
-    const { fieldManager, fieldValidation } = writeQuery("CreateOptions", context.info.query);
     const answering = answeringOf(target, context, "object");
-    const sent = await readObject(context, expectedOf(target), fieldValidation);
+    const { object: sent, fieldManager } = await readObject(context, expectedOf(target), "CreateOptions");
     const question = defaulted(target.registry, inNamespace(target.registry, scopeOf(target, context, params), sent));
     const errors = target.kind.strategy.validate?.(question) ?? [];
     // Questions have no names, and Kubernetes does not name their kind either.

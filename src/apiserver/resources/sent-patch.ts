@@ -11,7 +11,7 @@ import { parseJson } from "../../schema/json.ts";
 import type { RequestContext } from "../context.ts";
 import { APPLY_CBOR_TYPE, APPLY_TYPE } from "./apply.ts";
 import { BODY_BYTES_MAX, checkIdentity, decodeObject, type Expected, goSyntax } from "./body.ts";
-import type { FieldValidation } from "./query.ts";
+import { type FieldValidation, type WriteQuery, writeQuery } from "./query.ts";
 
 const PATCH_TYPES = {
   "application/json-patch+json": "json",
@@ -19,14 +19,19 @@ const PATCH_TYPES = {
   "application/strategic-merge-patch+json": "strategic",
 } as const;
 
-export interface SentPatch {
+export interface SentPatch extends WriteQuery {
   readonly patch: Patch;
   /** Paths that the patch names more than once. */
   readonly duplicates: readonly string[];
 }
 
+/** The patch, and what the query says of it. Throws 400, 413 or 422. */
 export async function readPatch(context: RequestContext, type: Patch["type"]): Promise<SentPatch> {
   const bytes = await readBody(context.request, BODY_BYTES_MAX);
+  return { ...writeQuery("PatchOptions", context.info.query), ...parsePatch(bytes, type) };
+}
+
+function parsePatch(bytes: Buffer, type: Patch["type"]): Pick<SentPatch, "patch" | "duplicates"> {
   let parsed: ReturnType<typeof parseJson>;
   try {
     parsed = parseJson(bytes);

@@ -8,15 +8,14 @@ import { evict } from "../../registry/eviction.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { statusResponse, success } from "../status-response.ts";
 import { readObject } from "./body.ts";
-import { deleteOptions, writeQuery } from "./query.ts";
+import { deleteOptions } from "./query.ts";
 import { type ResourceHandler, scopeOf } from "./target.ts";
 
 /** POST to `pods/NAME/eviction`. The body may be of the older version, which has the same members. */
 export function evictPod(budgets: Registry<PodDisruptionBudget>): ResourceHandler {
   const body = { group: "policy", version: "v1", olderVersion: "v1beta1", kind: "Eviction", schema: evictionSchema };
   return async (target, context, params) => {
-    const { dryRun, fieldValidation } = writeQuery("CreateOptions", context.info.query);
-    const sent = await readObject<Eviction>(context, body, fieldValidation);
+    const { object: sent, dryRun } = await readObject<Eviction>(context, body, "CreateOptions");
     const { preconditions, gracePeriodSeconds, propagationPolicy } = deleteOptions(
       new URLSearchParams(),
       sent.deleteOptions,
@@ -34,8 +33,7 @@ const bindingBody = { group: "", version: "v1", kind: "Binding", schema: binding
 /** POST to `pods/NAME/binding`, and to `bindings`, where the name stands in the body. */
 export function bindPod(pods: Registry<Pod>): ResourceHandler {
   return async (target, context, params) => {
-    const { dryRun, fieldValidation } = writeQuery("CreateOptions", context.info.query);
-    const sent = await readObject<Binding>(context, bindingBody, fieldValidation);
+    const { object: sent, dryRun } = await readObject<Binding>(context, bindingBody, "CreateOptions");
     const name = params.name ?? sent.metadata?.name ?? "";
     if (name === "") throw badRequest("name must be provided");
     if (sent.metadata?.name && sent.metadata.name !== name) {

@@ -7,7 +7,6 @@ import { requestToken, type TokenSettings } from "../../registry/token-request.t
 import { defaulted } from "../../registry/write.ts";
 import { readObject } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
-import { writeQuery } from "./query.ts";
 import { writtenResponse } from "./respond.ts";
 import { answeringOf, expectedOf, type ResourceHandler, scopeOf, type Target } from "./target.ts";
 import { warningsTo } from "./write.ts";
@@ -17,14 +16,13 @@ export function tokenHandler(registries: Registries, settings: TokenSettings, al
   const kind = tokenRequestKind as unknown as Target["kind"];
   const registry = registries.of(kind);
   return async (target, context, params) => {
-    const { fieldManager, fieldValidation } = writeQuery("CreateOptions", context.info.query);
     // The path says nothing of the group: the answer is spelled as the question.
     let group = aliases ? kubernetesGroup(kind.group) : kind.group;
     const spelled = (named: string): void => {
       group = named;
     };
     const expected = { ...expectedOf({ ...target, kind, group }), spelled };
-    const sent = await readObject<TokenRequest>(context, expected, fieldValidation);
+    const { object: sent, fieldManager } = await readObject<TokenRequest>(context, expected, "CreateOptions");
     const shown = { ...target, kind, group, registry };
     const answering = answeringOf(shown, context, "object");
     const scope = scopeOf(shown, context, params);

@@ -6,7 +6,6 @@ import { applyView, patchView, updateView } from "../../registry/view.ts";
 import { readApply } from "./apply.ts";
 import { readObject } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
-import { writeQuery } from "./query.ts";
 import { writtenResponse } from "./respond.ts";
 import { decodePatched, patchType, readPatch } from "./sent-patch.ts";
 import { answeringOf, expectedOf, type ResourceHandler, scopeOf, type Target } from "./target.ts";
@@ -28,10 +27,9 @@ export function getView(view: View): ResourceHandler {
 
 export function updateViewed(view: View): ResourceHandler {
   return async (target, context, params) => {
-    const { dryRun, fieldManager, fieldValidation } = writeQuery("UpdateOptions", context.info.query);
     const shown = shownBy(target, view);
     const answering = answeringOf(shown, context, "object");
-    const sent = await readObject(context, expectedOf(shown), fieldValidation);
+    const { object: sent, dryRun, fieldManager } = await readObject(context, expectedOf(shown), "UpdateOptions");
     const options = { dryRun, view, warn: warningsTo(context), ...writerOf(context, fieldManager) };
     const object = await updateView(
       target.registry,
@@ -48,10 +46,10 @@ export function patchViewed(view: View): ResourceHandler {
   return async (target, context, params) => {
     const type = patchType(context.request.headers["content-type"], target.settings.cbor);
     if (type === "apply") return await applyViewed(view)(target, context, params);
-    const { dryRun, fieldManager, fieldValidation } = writeQuery("PatchOptions", context.info.query);
     const shown = shownBy(target, view);
     const answering = answeringOf(shown, context, "object");
     const sent = await readPatch(context, type);
+    const { dryRun, fieldManager, fieldValidation } = sent;
     const decode = (value: unknown, show: (why: string) => Shown): ApiObject => {
       context.warnings.length = 0;
       return decodePatched(sent, value, show, expectedOf(shown), fieldValidation, context.warnings);
@@ -65,8 +63,8 @@ export function patchViewed(view: View): ResourceHandler {
 
 function applyViewed(view: View): ResourceHandler {
   return async (target, context, params) => {
-    const { configuration, options } = await readApply(context);
     const answering = answeringOf(shownBy(target, view), context, "object");
+    const { configuration, options } = await readApply(context);
     const scope = scopeOf(target, context, params);
     const object = await applyView(target.registry, scope, params.name ?? "", configuration, { ...options, view });
     return writtenResponse(200, view.kind, object, answering);

@@ -15,15 +15,14 @@ import { deletedResponse } from "../status-response.ts";
 import { applyObject } from "./apply.ts";
 import { readObject, readOptional } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
-import { deleteOptions, listQuery, writeQuery } from "./query.ts";
+import { deleteOptions, listQuery } from "./query.ts";
 import { listResponse, writtenResponse } from "./respond.ts";
 import { decodePatched, patchType, readPatch } from "./sent-patch.ts";
 import { answeringOf, expectedOf, type ResourceHandler, scopeOf, type Target } from "./target.ts";
 
 export const createObject: ResourceHandler = async (target, context, params) => {
-  const { dryRun, fieldManager, fieldValidation } = writeQuery("CreateOptions", context.info.query);
   const answering = answeringOf(target, context, "object");
-  const sent = await readObject(context, expectedOf(target), fieldValidation);
+  const { object: sent, dryRun, fieldManager } = await readObject(context, expectedOf(target), "CreateOptions");
   const warn = warningsTo(context);
   const options = { dryRun, warn, ...writerOf(context, fieldManager), ...admissionOf(target) };
   const object = await create(target.registry, scopeOf(target, context, params), sent, options);
@@ -45,9 +44,8 @@ export function warningsTo({ warnings }: RequestContext): (texts: readonly strin
 /** PUT of an object, or of a part of it. */
 export function updateObject(part?: Part): ResourceHandler {
   return async (target, context, params) => {
-    const { dryRun, fieldManager, fieldValidation } = writeQuery("UpdateOptions", context.info.query);
     const answering = answeringOf(target, context, "object");
-    const sent = await readObject(context, expectedOf(target), fieldValidation);
+    const { object: sent, dryRun, fieldManager } = await readObject(context, expectedOf(target), "UpdateOptions");
     const warn = warningsTo(context);
     const mayCreate = () => target.settings.mayCreate(context);
     const options = { dryRun, part, warn, mayCreate, ...writerOf(context, fieldManager), ...admissionOf(target) };
@@ -61,10 +59,10 @@ export function patchObject(part?: Part): ResourceHandler {
   return async (target, context, params) => {
     const type = patchType(context.request.headers["content-type"], target.settings.cbor);
     if (type === "apply") return await apply(target, context, params);
-    const { dryRun, fieldManager, fieldValidation } = writeQuery("PatchOptions", context.info.query);
     const answering = answeringOf(target, context, "object");
     const expected = expectedOf(target);
     const sent = await readPatch(context, type);
+    const { dryRun, fieldManager, fieldValidation } = sent;
     const warn = warningsTo(context);
     const before = context.warnings.length;
     const decode = (value: unknown, show: (why: string) => Shown): ApiObject => {
@@ -86,8 +84,8 @@ export function patchObject(part?: Part): ResourceHandler {
 }
 
 export const deleteObject: ResourceHandler = async (target, context, params) => {
-  const options = await readDeleteOptions(target, context);
   const answering = answeringOf(target, context, "object");
+  const options = await readDeleteOptions(target, context);
   const name = params.name ?? "";
   const { object, gone } = await removeOne(target, context, params, name, options);
   // Whoever says that dependents go too is told that this has not happened yet.
@@ -118,10 +116,10 @@ export const deleteObjects: ResourceHandler = async (target, context, params) =>
   // Here a version says from when to list, not what an object must have.
   const query = new URLSearchParams(context.info.query);
   query.delete("resourceVersion");
-  const options = await readDeleteOptions(target, context, query);
   const answering = answeringOf(target, context, "list");
-  const scope = scopeOf(target, context, params);
-  const page = await removeCollection(target.registry, scope, listQuery(context.info.query), options);
+  const listed = listQuery(context.info.query);
+  const options = await readDeleteOptions(target, context, query);
+  const page = await removeCollection(target.registry, scopeOf(target, context, params), listed, options);
   return listResponse(target.kind, page, answering);
 };
 
