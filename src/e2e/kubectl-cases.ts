@@ -306,7 +306,7 @@ const sharing: readonly KubectlCase[] = [
 const refused: readonly KubectlCase[] = [
   { run: "top node", code: 1, err: /Metrics API not available/ },
   { run: "top pod", code: 1, err: /Metrics API not available/ },
-  { run: "exec hello -- id", code: 1, err: /could not find the requested resource/ },
+  { run: "exec hello -- id", code: 1, err: /this server does not open streams to containers/ },
 ];
 
 const nodes: readonly KubectlCase[] = [
