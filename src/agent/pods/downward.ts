@@ -2,6 +2,7 @@
 import type { Container } from "../../api/core/container.ts";
 import type { Pod } from "../../api/core/pod.ts";
 import type { ResourceFieldSelector } from "../../api/core/selector.ts";
+import { goQuote } from "../../schema/go-quote.ts";
 import { amount, dividedBy } from "./amounts.ts";
 import { allContainers } from "./pod-fields.ts";
 
@@ -52,7 +53,7 @@ export function fieldValue(pod: Pod, path: string, node: NodeFacts, podIps: read
 function formatMap(map: Readonly<Record<string, string>>): string {
   return Object.keys(map)
     .sort()
-    .map((key) => `${key}=${JSON.stringify(map[key])}`)
+    .map((key) => `${key}=${goQuote(map[key] ?? "")}`)
     .join("\n");
 }
 

@@ -1,0 +1,139 @@
+import t from "tap";
+import type { Pod } from "../api/core/pod.ts";
+import { createClient } from "../client/api-client.ts";
+import { FakeClock } from "../std/fake-clock.ts";
+import { silentLogger } from "../std/log.ts";
+import { seededRandom } from "../std/random.ts";
+import { FakeApi } from "./fake-api.ts";
+import { ObjectReader } from "./objects.ts";
+
+const path = (kind: "configmaps" | "secrets" | "services", name: string) =>
+  `/api/v1/namespaces/default/${kind}/${name}`;
+
+function podOf(uid: string, configMap: string): Pod {
+  return {
+    metadata: { name: uid, namespace: "default", uid },
+    spec: { containers: [{ name: "c" }], volumes: [{ name: "v", configMap: { name: configMap } }] },
+  };
+}
+
+async function reading(prepare: (api: FakeApi) => void = () => undefined) {
+  const api = new FakeApi();
+  prepare(api);
+  const clock = new FakeClock();
+  const changed: string[] = [];
+  let requests = 0;
+  let away = false;
+  const client = createClient({
+    transport: async (request) => {
+      requests += 1;
+      if (away) throw new Error("away");
+      return await api.transport(request);
+    },
+  });
+  const reader = new ObjectReader({
+    client,
+    clock,
+    random: seededRandom(1),
+    log: silentLogger,
+    onChange: (uid) => void changed.push(uid),
+  });
+  t.teardown(async () => await reader[Symbol.asyncDispose]());
+  /** Watches work through streams, which take real turns. */
+  const until = async (holds: () => boolean): Promise<void> => {
+    for (let turn = 0; turn < 5_000 && !holds(); turn++) {
+      await new Promise(setImmediate);
+      await clock.advance(0);
+    }
+    if (!holds()) throw new Error("never came true");
+  };
+  return {
+    api,
+    clock,
+    reader,
+    changed,
+    until,
+    get requests() {
+      return requests;
+    },
+    leave() {
+      away = true;
+    },
+  };
+}
+
+function text(bytes: Readonly<Record<string, Uint8Array>> | undefined): Readonly<Record<string, string>> | undefined {
+  return bytes && Object.fromEntries(Object.entries(bytes).map(([key, value]) => [key, Buffer.from(value).toString()]));
+}
+
+t.test("ObjectReader.keep() watches what pods refer to, and tells those pods of changes", async (t) => {
+  const at = await reading();
+  at.api.put(path("configmaps", "a"), { metadata: { name: "a", namespace: "default" }, spec: undefined });
+  at.reader.keep([podOf("one", "a"), podOf("two", "a"), podOf("three", "late")]);
+  await at.until(() => at.changed.length >= 2);
+  t.same(at.changed.splice(0).sort(), ["one", "two"]);
+  at.api.put(path("configmaps", "late"), { metadata: { name: "late", namespace: "default" } });
+  await at.until(() => at.changed.includes("three"));
+  at.changed.length = 0;
+  at.api.delete(path("configmaps", "a"));
+  await at.until(() => at.changed.length >= 2);
+  t.equal(await at.reader.configMap("default", "a"), undefined);
+});
+
+t.test("ObjectReader.configMap() asks nobody for what is watched, and knows it while the server is away", async (t) => {
+  const at = await reading();
+  const stored = { metadata: { name: "a", namespace: "default" }, data: { k: "v" }, binaryData: { b: "Ynl0ZXM=" } };
+  at.api.put(path("configmaps", "a"), stored);
+  t.same(text(await at.reader.configMap("default", "a")), { k: "v", b: "bytes" }, "read before anybody watches");
+  at.reader.keep([podOf("one", "a")]);
+  await at.until(() => at.changed.length > 0);
+  const before = at.requests;
+  at.leave();
+  t.same(text(await at.reader.configMap("default", "a")), { k: "v", b: "bytes" });
+  t.same(await at.reader.text.configMap("default", "a"), { k: "v" }, "environments see text only");
+  t.equal(at.requests, before);
+  await t.rejects(at.reader.configMap("default", "other"), /away/);
+});
+
+t.test("ObjectReader.keep() forgets what no pod refers to any more", async (t) => {
+  const at = await reading();
+  at.api.put(path("configmaps", "a"), { metadata: { name: "a", namespace: "default" } });
+  at.reader.keep([podOf("one", "a")]);
+  await at.until(() => at.changed.length > 0);
+  at.reader.keep([]);
+  at.changed.length = 0;
+  const before = at.requests;
+  at.api.put(path("configmaps", "a"), { metadata: { name: "a", namespace: "default" } });
+  await at.reader.configMap("default", "a");
+  t.equal(at.requests, before + 1, "read anew");
+  t.same(at.changed, []);
+});
+
+t.test("ObjectReader.text.services() waits for the first list, though not for ever", async (t) => {
+  const at = await reading((api) => {
+    api.put(path("services", "db"), { metadata: { name: "db", namespace: "default" }, spec: {} });
+  });
+  const services = [...(await at.reader.text.services())];
+  t.same(
+    services.map(({ metadata }) => metadata?.name),
+    ["db"],
+  );
+  const alone = await reading();
+  alone.leave();
+  let known: unknown;
+  void alone.reader.text.services().then((each) => {
+    known = [...each];
+  });
+  await alone.clock.advance(10_000);
+  await alone.until(() => known !== undefined);
+  t.same(known, []);
+});
+
+t.test("ObjectReader without an API server says so", async (t) => {
+  const options = { client: undefined, clock: new FakeClock(), random: seededRandom(1), log: silentLogger };
+  await using reader = new ObjectReader({ ...options, onChange: () => undefined });
+  await t.rejects(reader.configMap("default", "a"), /the agent has no API server/);
+  await t.rejects(reader.requestToken("default", "a", { spec: { audiences: [] } }), /no API server/);
+  await t.rejects(reader.claim("default", "a"), /no API server/);
+  t.same([...(await reader.text.services())], []);
+});
