@@ -39,6 +39,8 @@ export interface RuntimeConfig {
   readonly cgroupDriver: "cgroupfs" | "systemd";
   readonly cgroupRoot: string;
   readonly cgroupsPerQos: boolean;
+  /** Processes that a pod may have; without limit when not positive. */
+  readonly podMaxPids: number;
   readonly cpuCfsQuota: boolean;
   readonly cpuCfsQuotaPeriodMs: number;
   readonly seccompDefault: boolean;
@@ -141,6 +143,7 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
       cgroupDriver: "cgroupfs",
       cgroupRoot: "",
       cgroupsPerQos: true,
+      podMaxPids: -1,
       cpuCfsQuota: true,
       cpuCfsQuotaPeriodMs: 100,
       seccompDefault: false,

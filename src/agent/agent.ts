@@ -27,8 +27,10 @@ import { podsDir } from "./pods/directories.ts";
 import { rotateLogs } from "./pods/log-rotation.ts";
 import { isStatic, podUid } from "./pods/pod-fields.ts";
 import { PodManager } from "./pods/pod-manager.ts";
+import { RunOnce } from "./run-once.ts";
 import { type CriClient, createCriClient } from "./runtime/cri.ts";
 import { Relister } from "./runtime/events.ts";
+import { RuntimeClasses } from "./runtime-classes.ts";
 import { startAgentServer } from "./server/agent-server.ts";
 import { MirrorPods } from "./sources/mirror-pods.ts";
 import { PodSources } from "./sources/pod-sources.ts";
@@ -45,6 +47,8 @@ export interface AgentDeps {
   readonly transport?: Transport;
   /** In place of the one at the configured endpoints; not closed by the agent. */
   readonly runtime?: Pick<CriClient, "runtime" | "images">;
+  /** In place of the machine's. */
+  readonly cgroupHierarchy?: string;
 }
 
 export interface RunningAgent {
@@ -52,6 +56,8 @@ export interface RunningAgent {
   readonly address: { readonly host: string; readonly port: number } | undefined;
   /** Resolves when the node is registered and reported Ready for the first time; rejects if the agent closes before. */
   ready(): Promise<void>;
+  /** With `runOnce`: resolves when the pods of the manifests run or have run; rejects with what does not. */
+  ranOnce(): Promise<void>;
   /** Containers keep running unless `stopPods`. Idempotent. */
   close(options?: { readonly stopPods?: boolean }): Promise<void>;
 }
@@ -110,6 +116,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   return {
     address: server.address,
     ready: () => parts.ready(),
+    ranOnce: () => parts.ranOnce(),
     close: (options = {}) => {
       closing ??= (async () => {
         const graceSeconds = config.pods.shutdownGraceSeconds;
@@ -170,6 +177,7 @@ async function connect(
 ): Promise<Client | undefined> {
   const limited = (transport: Transport): Transport =>
     limitedTransport({ transport, clock: deps.clock, ...config.api, signal });
+  if (config.sources.runOnce) return undefined;
   if (deps.transport !== undefined) return createClient({ transport: limited(deps.transport) });
   if (config.svcconfig === undefined) return undefined;
   const access = await loadKubeconfig(config.svcconfig);
@@ -200,6 +208,7 @@ interface Parts {
   readonly status: StatusManager | undefined;
   address: { readonly host: string; readonly port: number } | undefined;
   ready(): Promise<void>;
+  ranOnce(): Promise<void>;
   /** Resolves when the signal aborted and every loop has ended. */
   run(): Promise<void>;
 }
@@ -237,7 +246,13 @@ function assemble(at: Assembly): Parts {
   };
   const nodeObjects = new NodeObjects({ reader: objects, statics, checkpoint: at.checkpoint });
   const services = makeServices(
-    { ...at, clock, log },
+    {
+      ...at,
+      clock,
+      log,
+      cgroupHierarchy: deps.cgroupHierarchy ?? "/sys/fs/cgroup",
+      classes: new RuntimeClasses(client),
+    },
     {
       events: podEvents(recorder),
       objects: nodeObjects,
@@ -252,9 +267,11 @@ function assemble(at: Assembly): Parts {
       pressures: () => pressuresOf(reported),
     },
   );
+  const once = new RunOnce();
   const pods = new PodManager({
     services,
     onStatus(pod, state) {
+      if (config.sources.runOnce) once.note(pod, state);
       if (!isStatic(pod)) status?.set(pod, state);
       // The last that is told of a static pod that goes is how its containers stopped.
       else if (pods.isWanted(podUid(pod)) || pods.worker(podUid(pod))?.stateName !== "terminated") {
@@ -305,6 +322,13 @@ function assemble(at: Assembly): Parts {
     status,
     address: undefined,
     ready: () => keeper?.ready ?? Promise.resolve(),
+    ranOnce: () =>
+      once.done({
+        clock,
+        signal,
+        pods: () => (sources.isComplete ? statics.pods : undefined),
+        problems: () => statics.problems,
+      }),
     async run() {
       recorder?.record(nodeReference(config.nodeName), "Normal", "Starting", "Starting svclet.");
       await noteRuntime().catch(() => undefined);

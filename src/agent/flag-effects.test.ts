@@ -254,6 +254,27 @@ const effects: Partial<Record<AgentFlagName, Effect>> = {
       t.ok(agent.clock.monotonic() - began < 15_000, "long before three times the 20 seconds that are the default");
     },
   },
+  runonce: {
+    set: { runonce: "true", "pod-manifest-path": staticPath },
+    async shows(t, agent) {
+      const { clock, fake } = agent;
+      const running = await startAgent(agent.config, { clock, log: silentLogger, runtime: fake });
+      let ended = false;
+      const ran = running.ranOnce().finally(() => {
+        ended = true;
+      });
+      await agent.until("all pods run", () => ended);
+      await ran;
+      t.equal(fake.calls.filter(({ method }) => method === "startContainer").length, 1);
+      const closing = running.close();
+      ended = false;
+      void closing.finally(() => {
+        ended = true;
+      });
+      await agent.until("the agent has stopped", () => ended);
+      t.equal(fake.calls.filter(({ method }) => method === "stopContainer").length, 0, "the pod goes on");
+    },
+  },
   "hostname-override": { set: { "hostname-override": "Other" }, shows: onNode({ metadata: { name: "other" } }) },
   "provider-id": { set: { "provider-id": "cloud://7" }, shows: onNode({ spec: { providerID: "cloud://7" } }) },
   "node-ip": {
@@ -485,6 +506,20 @@ const effects: Partial<Record<AgentFlagName, Effect>> = {
   "cgroup-driver": {
     set: { "cgroup-driver": "systemd" },
     shows: onRuntime("runPodSandbox", { linux: { cgroupParent: /^kubepods-besteffort-pod.*\.slice$/ } }),
+  },
+  "cgroups-per-qos": {
+    set: { "cgroups-per-qos": "false", "enforce-node-allocatable": "none" },
+    shows: onRuntime("runPodSandbox", { linux: { cgroupParent: "" } }),
+  },
+  "pod-max-pids": {
+    set: { "pod-max-pids": "123" },
+    async shows(t, agent) {
+      await agent.start();
+      const { metadata } = agent.pod("p");
+      await agent.running("p");
+      const path = join(agent.directory, `cgroup/pids/kubepods/besteffort/pod${metadata?.uid}/pids.max`);
+      t.equal(readFileSync(path, "utf8"), "123");
+    },
   },
   "cgroup-root": {
     set: { "cgroup-root": "/edge" },

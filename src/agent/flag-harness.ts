@@ -2,7 +2,7 @@
  * For tests: an agent in this process, told what to do by flags or by a file, over a fake runtime and a fake API
  * server.
  */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
@@ -72,6 +72,8 @@ export async function testAgent(form: "flag" | "file", settings: Settings): Prom
   const clock = new FakeClock(Date.now());
   const api = new FakeApi();
   const fake = new FakeRuntime(clock);
+  const cgroupHierarchy = join(directory, "cgroup");
+  for (const name of ["cpu", "memory", "pids"]) await mkdir(join(cgroupHierarchy, name), { recursive: true });
   await using stack = new AsyncDisposableStack();
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   const until = async (what: string, holds: () => boolean): Promise<void> => {
@@ -104,7 +106,13 @@ export async function testAgent(form: "flag" | "file", settings: Settings): Prom
     clock,
     node: () => api.objects.get(`/api/v1/nodes/${config.nodeName}`) ?? { metadata: {} },
     async start() {
-      const agent = await startAgent(config, { clock, log: silentLogger, transport: api.transport, runtime: fake });
+      const agent = await startAgent(config, {
+        clock,
+        log: silentLogger,
+        transport: api.transport,
+        runtime: fake,
+        cgroupHierarchy,
+      });
       running = agent;
       let ready = false;
       await Promise.race([

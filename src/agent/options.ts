@@ -41,6 +41,7 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       cgroupDriver: flags["cgroup-driver"],
       cgroupRoot: flags["cgroup-root"],
       cgroupsPerQos: flags["cgroups-per-qos"],
+      podMaxPids: flags["pod-max-pids"],
       cpuCfsQuota: flags["cpu-cfs-quota"],
       cpuCfsQuotaPeriodMs: flags["cpu-cfs-quota-period"],
       seccompDefault: flags["seccomp-default"],

@@ -13,11 +13,13 @@ import { ImageManager } from "./images/image-manager.ts";
 import type { NodeCapacity } from "./node/capacity.ts";
 import type { MachineInfo } from "./node/machine.ts";
 import { AdmissionDesk, type AdmissionDeskOptions } from "./pods/admission-desk.ts";
+import { PodCgroups } from "./pods/cgroups.ts";
 import type { PodServices } from "./pods/pod-context.ts";
 import type { EventType, PodEvents } from "./pods/pod-events.ts";
 import { isStatic, podName, podNamespace, podUid } from "./pods/pod-fields.ts";
 import { ProbeManager } from "./probes/probe-manager.ts";
 import type { CriClient } from "./runtime/cri.ts";
+import type { RuntimeClasses } from "./runtime-classes.ts";
 import type { ClaimSource } from "./volumes/claims.ts";
 import { systemMounter } from "./volumes/mounter.ts";
 import { TokenManager } from "./volumes/token-manager.ts";
@@ -33,6 +35,9 @@ export interface Basis {
   readonly machine: MachineInfo;
   readonly ips: readonly string[];
   readonly capacity: NodeCapacity;
+  /** `/sys/fs/cgroup` */
+  readonly cgroupHierarchy: string;
+  readonly classes: RuntimeClasses;
   readonly cri: Pick<CriClient, "runtime">;
   readonly images: Pick<CriClient, "images">;
 }
@@ -108,6 +113,8 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
     node,
     runtimeName: links.runtimeName,
     hostFile: (name) => readFile(name === "hosts" ? "/etc/hosts" : config.pods.resolvConf, "utf8").catch(() => ""),
+    cgroups: new PodCgroups({ hierarchy: at.cgroupHierarchy, settings: config.runtime, pods: links.active }),
+    runtimeHandler: (pod) => at.classes.handler(pod),
     admission: new AdmissionDesk({
       node: links.node,
       pressures: links.pressures,

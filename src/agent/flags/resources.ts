@@ -22,6 +22,7 @@ export const resourcesFlags = section("Resources, eviction and node allocatable"
   "pod-max-pids": flag(int({ min: -1 }), -1, "Max processes per pod; -1 uses node allocatable PID capacity.", {
     config: "podPidsLimit",
     deprecated: inFile,
+    effective: true,
   }),
   "enforce-node-allocatable": flag(
     strings({ choices: ["none", "pods", "system-reserved", "svc-reserved"], sample: "pods,system-reserved" }),

@@ -9,6 +9,7 @@ import type { Runtime } from "../runtime/runtime.ts";
 import type { Mounter } from "../volumes/mounter.ts";
 import type { VolumeManager } from "../volumes/volume-manager.ts";
 import type { AdmissionDesk } from "./admission-desk.ts";
+import type { PodCgroups } from "./cgroups.ts";
 import type { WaitingReason } from "./container-status.ts";
 import type { Directories } from "./directories.ts";
 import type { NodeFacts } from "./downward.ts";
@@ -53,6 +54,9 @@ export interface PodServices {
   readonly runtimeName: () => string;
   /** The text of a file of the node; empty when it is absent. */
   readonly hostFile: (name: "resolv.conf" | "hosts") => Promise<string>;
+  readonly cgroups: Pick<PodCgroups, "apply" | "remove" | "removeAll">;
+  /** The runtime's name for what the pod's class asks for; empty for its default. Rejects in Kubernetes' words. */
+  readonly runtimeHandler: (pod: Pod) => Promise<string>;
   readonly admission: Pick<AdmissionDesk, "admit" | "adopt" | "resize">;
   /** Says that the runtime is about to change, so that it is looked at soon. */
   readonly expectChange: () => void;

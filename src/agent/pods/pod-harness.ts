@@ -130,6 +130,8 @@ export async function podHarness(): Promise<Harness> {
     node: () => node,
     runtimeName: () => "fake",
     hostFile: async () => "",
+    cgroups: { apply: async () => undefined, remove: async () => undefined, removeAll: async () => undefined },
+    runtimeHandler: async () => "",
     admission: { admit: async () => undefined, adopt: () => undefined, resize: async () => undefined },
     expectChange: () => undefined,
     finished: (pod) => void finished.push(pod.metadata?.name ?? ""),

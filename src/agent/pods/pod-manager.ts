@@ -1,7 +1,6 @@
 /** Which pods are wanted, and a worker for each; ends what runs and nobody wants. */
 import type { Pod, PodStatus } from "../../api/core/pod.ts";
 import type { RuntimePod } from "../runtime/events.ts";
-import { removeAllCgroups } from "./cgroups.ts";
 import type { PodServices, Termination } from "./pod-context.ts";
 import { isStatic, podName, podNamespace, podUid } from "./pod-fields.ts";
 import { PodWorker } from "./pod-worker.ts";
@@ -106,9 +105,9 @@ export class PodManager {
     this.#closed = true;
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop()));
     if (!options.stopPods) return;
-    const { runtime, volumes, settings, log } = this.#options.services;
+    const { runtime, volumes, cgroups, log } = this.#options.services;
     const uids = await stopAll(runtime, options.graceSeconds, log);
-    await removeAllCgroups(uids, settings.cgroups.cgroupRoot);
+    await cgroups.removeAll(uids);
     await volumes.unmountAll().catch((error: unknown) => log.error("Cannot unmount all volumes", error));
   }
 

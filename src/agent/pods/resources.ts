@@ -29,11 +29,16 @@ export function containerResources(
   return {
     cpuShares: BigInt(cpuShares(requested)),
     ...(settings.cpuCfsQuota && limited > 0
-      ? { cpuPeriod: BigInt(period), cpuQuota: BigInt(Math.max(QUOTA_US_MIN, Math.floor((limited * period) / 1000))) }
+      ? { cpuPeriod: BigInt(period), cpuQuota: BigInt(cpuQuotaUs(limited, period)) }
       : {}),
     ...(memory > 0 ? { memoryLimitInBytes: BigInt(memory), memorySwapLimitInBytes: BigInt(memory) } : {}),
     oomScoreAdj: BigInt(oomScoreAdj(pod, container, memoryCapacityBytes)),
   };
+}
+
+/** Of each period; the kernel takes no less than a millisecond. */
+export function cpuQuotaUs(millis: number, periodUs: number): number {
+  return Math.max(QUOTA_US_MIN, Math.floor((millis * periodUs) / 1000));
 }
 
 export function cpuShares(millis: number): number {

@@ -24,15 +24,30 @@ export async function createSandbox(pod: PodContext, plan: Plan): Promise<void> 
   await mkdir(podDir(directories, podUid(pod.pod)), { recursive: true, mode: 0o750 });
   await mkdir(podLogDir(directories, pod.pod), { recursive: true, mode: 0o755 });
   services.expectChange();
+  if (!(await makeCgroup(pod))) return await pod.pause(RETRY_MS);
   try {
     const { config, warnings } = await makeSandboxConfig(pod, plan.sandboxAttempt);
     for (const { reason, message } of warnings) services.events.pod(pod.pod, "Warning", reason, message);
-    await services.runtime.runPodSandbox({ config }, signal);
+    const runtimeHandler = await services.runtimeHandler(pod.pod);
+    await services.runtime.runPodSandbox({ config, runtimeHandler }, signal);
   } catch (error) {
     signal.throwIfAborted();
     const text = error instanceof Error ? error.message : String(error);
     services.events.pod(pod.pod, "Warning", "FailedCreatePodSandBox", `Failed to create pod sandbox: ${text}`);
     await pod.pause(RETRY_MS);
+  }
+}
+
+/** What the pod may take has to be settled before anything of it runs. */
+async function makeCgroup(pod: PodContext): Promise<boolean> {
+  const { services } = pod;
+  try {
+    await services.cgroups.apply(pod.pod);
+    return true;
+  } catch (error) {
+    const text = `unable to ensure pod container exists: failed to create container for pod: ${String(error)}`;
+    services.events.pod(pod.pod, "Warning", "FailedCreatePodContainer", text);
+    return false;
   }
 }
 

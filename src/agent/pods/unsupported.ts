@@ -12,9 +12,6 @@ export function unsupportedFeature(pod: Pod): string | undefined {
   }
   if (spec?.hostUsers === false) return "a user namespace of its own (hostUsers: false)";
   if ((spec?.resourceClaims ?? []).length > 0) return "resource claims";
-  if (spec?.runtimeClassName !== undefined && spec.runtimeClassName !== "") {
-    return `runtime class "${spec.runtimeClassName}"`;
-  }
   if (spec?.resources !== undefined) return "resources of the pod as a whole";
   return containerFeature(pod);
 }

@@ -1,5 +1,4 @@
 import { rm } from "node:fs/promises";
-import { removeCgroups } from "../cgroups.ts";
 import { deriveStatus } from "../derive-status.ts";
 import { podLogDir } from "../directories.ts";
 import type { PodContext, PodState } from "../pod-context.ts";
@@ -50,6 +49,6 @@ async function forget(pod: PodContext): Promise<void> {
     await services.runtime.removePodSandbox({ podSandboxId: sandbox.id }, signal);
   }
   services.expectChange();
-  await removeCgroups(podUid(pod.pod), services.settings.cgroups.cgroupRoot);
+  await services.cgroups.remove(podUid(pod.pod));
   await rm(podLogDir(services.settings.directories, pod.pod), { recursive: true, force: true });
 }
