@@ -1,0 +1,183 @@
+import { createServer as createHttp1 } from "node:http";
+import { createServer as createHttp2, type Http2Server, type ServerHttp2Stream } from "node:http2";
+import { type AddressInfo, createServer as createTcp, type Server, type Socket } from "node:net";
+import t from "tap";
+import { systemClock } from "../../std/clock.ts";
+import { type NetworkOptions, type Outcome, tcpAction } from "./actions.ts";
+import { grpcAction } from "./grpc-action.ts";
+import { httpAction } from "./http-action.ts";
+
+const options: NetworkOptions = {
+  container: { name: "c" },
+  podIp: "127.0.0.1",
+  timeoutMs: 1000,
+  clock: systemClock,
+  signal: new AbortController().signal,
+  userAgent: "kube-probe/1.33",
+};
+
+interface Listening extends AsyncDisposable {
+  readonly port: number;
+}
+
+async function listening(server: Server | Http2Server): Promise<Listening> {
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket: Socket) => sockets.add(socket));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Answers as the service asked for says. */
+function answer(stream: ServerHttp2Stream, service: string): void {
+  if (service === "silent") return;
+  const [status, code, text] = service.split("/");
+  if (status === "http") {
+    stream.respond({ ":status": Number(code), "content-type": "text/plain" });
+    stream.end("no");
+    return;
+  }
+  stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
+  stream.on("wantTrailers", () =>
+    stream.sendTrailers({ "grpc-status": code ?? "0", ...(text === undefined ? {} : { "grpc-message": text }) }),
+  );
+  stream.end(code === undefined ? Buffer.from([0, 0, 0, 0, 2, 8, Number(status)]) : undefined);
+}
+
+t.test("grpcAction() tells what a health service answers, in the words of Kubernetes' probes", async (t) => {
+  const server = createHttp2();
+  const seen: unknown[] = [];
+  server.on("stream", (stream: ServerHttp2Stream, headers) => {
+    const pieces: Buffer[] = [];
+    stream.on("error", () => undefined);
+    stream.on("data", (piece: Buffer) => pieces.push(piece));
+    stream.on("end", () => {
+      seen.push([headers[":path"], headers["user-agent"], headers["content-type"], headers["te"]]);
+      answer(stream, Buffer.concat(pieces).subarray(7).toString("utf8"));
+    });
+  });
+  await using at = await listening(server);
+  const failed = (output: string): Outcome => ({ result: "failure", output });
+  const rpc = (code: string): Outcome => failed(`error: health rpc probe failed: rpc error: code = ${code}`);
+  const cases: readonly (readonly [string, Outcome])[] = [
+    ["1", { result: "success", output: "service healthy" }],
+    ["2", failed('service unhealthy (responded with "NOT_SERVING")')],
+    ["0", failed('service unhealthy (responded with "UNKNOWN")')],
+    ["9", failed('service unhealthy (responded with "9")')],
+    ["-/5/unknown%20service", rpc("NotFound desc = unknown service")],
+    ["-/1/gone", rpc("Canceled desc = gone")],
+    ["-/99/odd%", rpc("Unknown desc = odd%")],
+    [
+      "-/12/none",
+      failed("error: this server does not implement the grpc health protocol (grpc.health.v1.Health): none"),
+    ],
+    ["silent", failed("timeout: health rpc did not complete within 1s")],
+  ];
+  for (const [service, expected] of cases) {
+    t.strictSame(await grpcAction({ port: at.port, service }, options), expected, service);
+  }
+  t.match(await grpcAction({ port: at.port, service: "http/503" }, options), {
+    result: "failure",
+    output: /code = Unavailable desc = unexpected HTTP status code received from server: 503/,
+  });
+  t.strictSame(seen[0], [
+    "/grpc.health.v1.Health/Check",
+    "kube-probe/1.33 grpc-go/1.68.1",
+    "application/grpc",
+    "trailers",
+  ]);
+});
+
+t.test("grpcAction() keeps connecting until its time is over", async (t) => {
+  const closed = await listening(createTcp());
+  await closed[Symbol.asyncDispose]();
+  await using plain = await listening(createHttp1((_, response) => void response.end()));
+  await using mute = await listening(createTcp());
+  for (const { port } of [closed, plain, mute]) {
+    t.strictSame(await grpcAction({ port, service: "" }, { ...options, timeoutMs: 300 }), {
+      result: "failure",
+      output: `timeout: failed to connect service "127.0.0.1:${port}" within 0.3s: context deadline exceeded`,
+    });
+  }
+});
+
+t.test("httpAction() follows redirects of the host that it asked, and warns about others", async (t) => {
+  const requests: string[] = [];
+  const server = createHttp1((request, response) => {
+    requests.push(`${request.url} ${request.headers["referer"] ?? "-"}`);
+    const url = new URL(request.url ?? "/", "http://x");
+    const location = url.searchParams.get("to");
+    response.writeHead(Number(url.pathname.slice(1)), location === null ? {} : { location }).end("body");
+  });
+  await using at = await listening(server);
+  const ask = (path: string) => httpAction({ port: at.port, path }, options);
+  const base = `http://127.0.0.1:${at.port}`;
+  const warning = { result: "warning", output: "Probe terminated redirects, Response body: body" };
+  t.strictSame(await ask("/204"), { result: "success", output: "" });
+  t.strictSame(await ask("/302?to=/200"), { result: "success", output: "body" });
+  t.equal(requests.at(-1), `/200 ${base}/302?to=/200`);
+  t.strictSame(await ask("/302?to=http://192.0.2.1/"), warning);
+  t.strictSame(await ask("/399"), warning);
+  t.strictSame(await ask("/300?to=/200"), warning, "nothing that browsers follow");
+  t.strictSame(await ask("/307"), warning, "nowhere to go");
+  t.strictSame(await ask("/500"), { result: "failure", output: "HTTP probe failed with statuscode: 500" });
+});
+
+t.test("httpAction() gives up on a server that sends it in circles", async (t) => {
+  let count = 0;
+  await using at = await listening(
+    createHttp1((_, response) => {
+      count++;
+      response.writeHead(302, { location: "/again" }).end();
+    }),
+  );
+  const url = `http://127.0.0.1:${at.port}/again`;
+  const expected = { result: "failure", output: `Get "${url}": stopped after 10 redirects` };
+  t.strictSame(await httpAction({ port: at.port, path: "/" }, options), expected);
+  t.equal(count, 10);
+});
+
+t.test("httpAction() sends the headers that it is given, Host among them", async (t) => {
+  let headers: Readonly<Record<string, string[] | undefined>> = {};
+  await using at = await listening(
+    createHttp1((request, response) => {
+      headers = { ...request.headersDistinct };
+      response.end();
+    }),
+  );
+  const httpHeaders = [
+    { name: "Host", value: "example.test" },
+    { name: "X-A", value: "1" },
+    { name: "X-A", value: "2" },
+    { name: "Accept", value: "" },
+  ];
+  t.match(await httpAction({ port: at.port, path: "/a b", httpHeaders }, options), { result: "success" });
+  const usual = { "user-agent": ["kube-probe/1.33"], connection: ["close"] };
+  t.strictSame(headers, { host: ["example.test"], "x-a": ["1", "2"], ...usual });
+});
+
+t.test("httpAction(), tcpAction() say as Go does why there is no answer", async (t) => {
+  const closed = await listening(createTcp());
+  await closed[Symbol.asyncDispose]();
+  await using plain = await listening(createHttp1((_, response) => void response.end()));
+  await using mute = await listening(createTcp());
+  const { port } = closed;
+  const refused = `dial tcp 127.0.0.1:${port}: connect: connection refused`;
+  t.equal((await tcpAction({ port }, options)).output, refused);
+  t.equal((await httpAction({ port, path: "/" }, options)).output, `Get "http://127.0.0.1:${port}/": ${refused}`);
+  t.equal(
+    (await httpAction({ port: plain.port, scheme: "HTTPS" }, options)).output,
+    `Get "https://127.0.0.1:${plain.port}/": http: server gave HTTP response to HTTPS client`,
+  );
+  t.equal(
+    (await httpAction({ port: mute.port }, { ...options, timeoutMs: 200 })).output,
+    `Get "http://127.0.0.1:${mute.port}/": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`,
+  );
+  const named = await httpAction({ port: "nope" }, options);
+  t.strictSame(named, { result: "unknown", output: 'strconv.Atoi: parsing "nope": invalid syntax' });
+});
