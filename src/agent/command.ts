@@ -7,7 +7,7 @@ import { KUBERNETES_VERSION } from "../std/version.ts";
 import { agentCommandLine } from "./config/command-line.ts";
 import { agentOptions } from "./options.ts";
 
-/** Runs until SIGINT or SIGTERM; containers keep running. Resolves with the exit code. */
+/** Runs until SIGINT or SIGTERM, or, with `--runonce`, until all pods run; containers keep running. Resolves with the exit code. */
 export async function run(argv: readonly string[]): Promise<number> {
   const invocation = agentCommandLine(argv, process.env, { version: KUBERNETES_VERSION });
   if (invocation.kind === "exit") {
@@ -25,11 +25,16 @@ export async function run(argv: readonly string[]): Promise<number> {
   try {
     // Help, version and configuration are printed without loading what runs pods.
     const { startAgent } = await import("./agent.ts");
-    const agent = await startAgent(agentOptions(effective), { clock: systemClock, log });
+    const options = agentOptions(effective);
+    const agent = await startAgent(options, { clock: systemClock, log });
     await notifier.ready();
-    log.info("Stopping node agent", { signal: await asked.promise });
-    await notifier.stopping();
-    await agent.close();
+    try {
+      const ranOnce = options.sources.runOnce ? agent.ranOnce() : new Promise<never>(() => {});
+      log.info("Stopping node agent", { signal: await Promise.race([asked.promise, ranOnce]) });
+    } finally {
+      await notifier.stopping();
+      await agent.close();
+    }
     return 0;
   } catch (error) {
     log.error("Cannot run node agent", error);

@@ -44,7 +44,7 @@ export const sourcesFlags = section("Pod sources and sync", {
     bool,
     false,
     "Exit after starting pods from local manifests or remote URLs. Exclusive with --enable-server.",
-    { config: "runOnce", deprecated: inFile },
+    { config: "runOnce", deprecated: inFile, effective: true },
   ),
   config: flag(file, "", "Initial config file.", { effective: true }),
   "config-dir": flag(directory, "", "Drop-in config directory.", { effective: true }),

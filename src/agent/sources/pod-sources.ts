@@ -48,10 +48,16 @@ export class PodSources {
   readonly #options: PodSourcesOptions;
   readonly #complete = Promise.withResolvers<void>();
   #apiSynced: boolean;
+  #isComplete = false;
 
   constructor(options: PodSourcesOptions) {
     this.#options = options;
     this.#apiSynced = options.api === undefined;
+  }
+
+  /** Whether every source has told what it has. */
+  get isComplete(): boolean {
+    return this.#isComplete;
   }
 
   /** Runs until the signal aborts. Never rejects. */
@@ -160,6 +166,7 @@ export class PodSources {
       (manifestUrl === "" || statics.isRead("http"));
     if (!known) return;
     api?.mirrors.complete();
+    this.#isComplete = true;
     this.#complete.resolve();
   }
 

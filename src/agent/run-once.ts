@@ -1,0 +1,45 @@
+/** `--runonce`: the pods of the manifests are started, and the agent ends once they all run or have run. */
+import type { Pod, PodStatus } from "../api/core/pod.ts";
+import type { Clock } from "../std/clock.ts";
+import { podName, podNamespace, podUid } from "./pods/pod-fields.ts";
+
+export interface RunOnceOptions {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Undefined until every source has been read. */
+  readonly pods: () => readonly Pod[] | undefined;
+  /** What is wrong with the manifests, one line each. */
+  readonly problems: () => readonly string[];
+}
+
+const LOOK_MS = 100;
+/** Images may have to be pulled. */
+const PATIENCE_MS = 600_000;
+
+export class RunOnce {
+  /** By uid; bounded by the manifests. */
+  readonly #phases = new Map<string, PodStatus["phase"]>();
+
+  note(pod: Pod, { phase }: PodStatus): void {
+    this.#phases.set(podUid(pod), phase);
+  }
+
+  /** Resolves when all pods run or have succeeded. Rejects with the names of those that failed or never came to run. */
+  async done({ clock, signal, pods, problems }: RunOnceOptions): Promise<void> {
+    const until = clock.monotonic() + PATIENCE_MS;
+    while (true) {
+      const all = pods();
+      const open = all?.filter(
+        (pod) => !["Running", "Succeeded", "Failed"].includes(this.#phases.get(podUid(pod)) ?? ""),
+      );
+      if (open?.length === 0 || clock.monotonic() > until) {
+        const failed = (all ?? []).filter((pod) => open?.includes(pod) || this.#phases.get(podUid(pod)) === "Failed");
+        const found = [...failed.map((pod) => `pod ${podNamespace(pod)}/${podName(pod)} does not run`), ...problems()];
+        if (all === undefined) found.push("the manifests cannot be read");
+        if (found.length > 0) throw new Error(`Cannot run all pods: ${found.join("; ")}`);
+        return;
+      }
+      await clock.sleep(LOOK_MS, signal);
+    }
+  }
+}
