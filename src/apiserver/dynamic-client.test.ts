@@ -1,0 +1,146 @@
+/**
+ * Requests that a dynamic client sends (`shared/oracles/dynamic-client-http`), sent here as they were written down, to a
+ * custom resource; and that answers have the shape of those it was found to read.
+ */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import t from "tap";
+import { makeRequest } from "../http/request.ts";
+import { readAnswer, testServer } from "./fixture.ts";
+
+const SHARED = process.env.SVC_SHARED ?? new URL("../../../shared", import.meta.url).pathname;
+const folder = `${SHARED}/oracles/dynamic-client-http`;
+const PLACE = "/apis/flops.example.com/v1alpha1/namespaces/mops/flips";
+
+interface Recorded {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+function recorded(name: string): Recorded {
+  const text = readFileSync(`${folder}/TestGoldenRequest/${name}`, "utf8").replaceAll("\r\n", "\n");
+  const end = text.indexOf("\n\n");
+  const [first = "", ...lines] = text.slice(0, end).split("\n");
+  const [method = "", path = ""] = first.split(" ");
+  // A group of custom resources has a dot.
+  const target = path.replace("/flops/", "/flops.example.com/");
+  const headers = Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 2)]),
+  );
+  return { method, target, headers, body: text.slice(end + 2) };
+}
+
+const definition = {
+  metadata: { name: "flips.flops.example.com" },
+  spec: {
+    group: "flops.example.com",
+    names: { plural: "flips", singular: "flip", kind: "Flip", listKind: "FlipList" },
+    scope: "Namespaced",
+    versions: [
+      {
+        name: "v1alpha1",
+        served: true,
+        storage: true,
+        subresources: { status: {} },
+        schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } },
+      },
+    ],
+  },
+};
+
+/**
+ * `/fin`, which the recording uses, is a subresource that nobody has, and `fieldValidation=warn` is refused for its
+ * small letter; `without` sends the same to the object itself, and well spelled.
+ * A strategic patch is none that a custom resource takes.
+ */
+const cases: Readonly<Record<string, readonly [asRecorded: number, without: number]>> = {
+  create: [404, 201],
+  get: [404, 200],
+  list: [200, 200],
+  update: [404, 200],
+  updatestatus: [422, 200],
+  patch: [404, 415],
+  apply: [404, 200],
+  applystatus: [200, 200],
+  watch: [200, 200],
+  delete: [404, 200],
+  deletecollection: [200, 200],
+};
+
+t.test("the server understands every request of a dynamic client", async (t) => {
+  if (!existsSync(folder)) {
+    t.comment("shared/ is not present: a dynamic client's requests are left out");
+    return;
+  }
+  t.same(Object.keys(cases).sort(), readdirSync(`${folder}/TestGoldenRequest`).sort(), "all that are recorded");
+  await using server = await testServer();
+  await server.ask("POST /api/v1/namespaces", { body: { metadata: { name: "mops" } } });
+  await server.ask("POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: definition });
+  for (let tries = 0; tries < 50 && (await server.ask(`GET ${PLACE}`)).status !== 200; tries++) {
+    await server.clock.advance(100);
+  }
+  const token = server.parts.server.loopbackToken({ name: "a", uid: "", groups: ["system:masters"], extra: {} });
+  const identity = { apiVersion: "flops.example.com/v1alpha1", kind: "Flip" };
+  for (const [name, [asRecorded, without]] of Object.entries(cases)) {
+    const { method, target, headers, body } = recorded(name);
+    for (const [sent, status] of [
+      [target, asRecorded],
+      // A client creates below the collection, and its bodies say what they are.
+      [
+        target
+          .replace("/fin", "")
+          .replace("=warn", "=Warn")
+          .replace(method === "POST" ? "/mips" : "//", ""),
+        without,
+      ],
+    ] as const) {
+      const [path = "", asked = ""] = sent.split("?");
+      // The revision of the recording is not that of this server, and watches that begin there would not end.
+      const query = `${asked.replace("resourceVersion=42", "resourceVersion=0")}&timeoutSeconds=1`;
+      const found = (await server.ask(`GET ${PLACE}/mips`)).json;
+      const version = method === "PUT" ? { resourceVersion: found.metadata?.resourceVersion } : {};
+      const full =
+        method === "POST" || method === "PUT" || name.startsWith("apply")
+          ? JSON.stringify({ ...identity, ...JSON.parse(body), metadata: { name: "mips", ...version } })
+          : body;
+      const options = full === "" ? {} : { body: full };
+      const applied = name.startsWith("apply") ? `${query}&fieldManager=m` : query;
+      const all = { ...headers, authorization: `Bearer ${token}` };
+      const response = await server.parts.server.handler(
+        makeRequest({ method, path, query: applied, headers: all, ...options }),
+      );
+      if (name === "watch" && response.status === 200) void server.clock.advance(2000);
+      const answer = await readAnswer(response);
+      t.equal(answer.status, status, `${name}: ${method} ${sent}: ${answer.text.slice(0, 200)}`);
+    }
+  }
+});
+
+t.test("the server's answers have the shape of those that a dynamic client reads", async (t) => {
+  if (!existsSync(folder)) {
+    t.comment("shared/ is not present: what a dynamic client reads is left out");
+    return;
+  }
+  await using server = await testServer();
+  const accounts = "/api/v1/namespaces/default/serviceaccounts";
+  const answer = (name: string) => JSON.parse(readFileSync(`${folder}/TestGoldenResponse/${name}`, "utf8"));
+  const made = await server.ask(`POST ${accounts}`, { body: { metadata: { name: "foobar" } } });
+  t.same(shapeOf(made.json), shapeOf(answer("create")));
+  t.same(shapeOf((await server.ask(`GET ${accounts}/foobar`)).json), shapeOf(answer("get")));
+  const listed = (await server.ask(`GET ${accounts}`)).json;
+  const { items: theirs, ...list } = answer("list");
+  const { items: ours, ...own } = listed;
+  t.same(shapeOf(own), shapeOf(list));
+  // Objects in lists of built-in kinds do not say what they are, as on a Kubernetes server.
+  const { kind: _kind, apiVersion: _apiVersion, ...first } = theirs[0];
+  t.same(shapeOf(ours[0]), shapeOf(first));
+});
+
+/** Names and types, without values. */
+function shapeOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(shapeOf);
+  if (typeof value !== "object" || value === null) return typeof value;
+  const members = Object.entries(value).filter(([name]) => name !== "managedFields");
+  return Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, one]) => [name, shapeOf(one)]));
+}
