@@ -188,6 +188,7 @@ export const runtimeFlags = section("Container runtime, images and cgroups", {
   "local-storage-capacity-isolation": flag(bool, true, "Local ephemeral storage isolation.", {
     config: "localStorageCapacityIsolation",
     deprecated: inFile,
+    effective: true,
   }),
   "container-log-max-files": flag(int32({ min: 2 }), 5, "Beta. Log files kept per container; at least 2.", {
     config: "containerLogMaxFiles",
