@@ -26,6 +26,8 @@ export interface ContainerInput {
   readonly memoryCapacityBytes: number;
   readonly seccompDefault: boolean;
   readonly rootDir: string;
+  /** What its next restart has to wait, once it has been restarted. */
+  readonly restartDelayMs?: number | undefined;
   /** Id of the container whose processes it sees; undefined for those of the pod. */
   readonly targetId?: string | undefined;
 }
@@ -44,7 +46,7 @@ export function containerConfig(input: ContainerInput): ContainerConfig {
     envs: [...environment].map(([key, value]) => ({ key, value })),
     mounts: input.mounts,
     labels: { ...podLabels(pod), [labels.containerName]: container.name },
-    annotations: notes(pod, container, input.restartCount),
+    annotations: notes(input),
     logPath: logPath(container.name, input.restartCount),
     stdin: container.stdin ?? false,
     stdinOnce: container.stdinOnce ?? false,
@@ -56,7 +58,8 @@ export function containerConfig(input: ContainerInput): ContainerConfig {
   };
 }
 
-function notes(pod: Pod, container: Container, restartCount: number): Readonly<Record<string, string>> {
+function notes(input: ContainerInput): Readonly<Record<string, string>> {
+  const { pod, container, restartCount, restartDelayMs } = input;
   const preStop = container.lifecycle?.preStop;
   return {
     [annotations.hash]: containerHash(container),
@@ -67,6 +70,7 @@ function notes(pod: Pod, container: Container, restartCount: number): Readonly<R
     ...(pod.metadata?.deletionGracePeriodSeconds === undefined
       ? {}
       : { [annotations.deletionGracePeriod]: String(pod.metadata.deletionGracePeriodSeconds) }),
+    ...(restartDelayMs === undefined ? {} : { [annotations.restartDelay]: String(restartDelayMs) }),
     ...(preStop === undefined ? {} : { [annotations.preStopHandler]: JSON.stringify(preStop) }),
     ...((container.ports ?? []).length === 0 ? {} : { [annotations.ports]: JSON.stringify(container.ports) }),
   };

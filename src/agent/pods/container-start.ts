@@ -12,7 +12,7 @@ import { containerDir, logPath, podLogDir } from "./directories.ts";
 import { makeEnvironment } from "./environment.ts";
 import { runHook } from "./hooks.ts";
 import { killContainer } from "./kill-container.ts";
-import { latest, type PlannedStart } from "./plan.ts";
+import { backoffKey, latest, type PlannedStart } from "./plan.ts";
 import type { PodContext } from "./pod-context.ts";
 import { ephemeralContainers, graceSeconds, isStatic, podUid } from "./pod-fields.ts";
 import { makeSandboxConfig } from "./sandbox.ts";
@@ -106,6 +106,7 @@ async function makeConfig(
     cpu: settings.cpu,
     memoryCapacityBytes: settings.memoryCapacityBytes,
     seccompDefault: settings.seccompDefault,
+    restartDelayMs: pod.memory.backoff.delayOf(backoffKey(spec)),
     rootDir: settings.directories.rootDir,
     targetId: targetOf(pod, start),
   });

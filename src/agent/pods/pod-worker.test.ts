@@ -201,6 +201,40 @@ t.test("PodWorker adopts what runs after the agent was killed, and starts nothin
   t.match(at.status("web")?.containerStatuses?.[0]?.lastState, { terminated: { exitCode: 1 } });
 });
 
+t.test("PodWorker takes over delays and verdicts of probes from the agent before it", async (t) => {
+  await using at = await podHarness();
+  at.fake.programs.set("c", { exitAfterMs: 100, exitCode: 1 });
+  const crash = testPod("crash");
+  at.manager.put(crash);
+  await at.run(36);
+  const starts = () => at.fake.calls.filter((each) => each.method === "startContainer").length;
+  t.equal(starts(), 4, "at 0, 1, 12 and 33 s");
+  await at.manager.close({ stopPods: false, graceSeconds: 0 });
+  at.restart().put({ ...crash, status: at.status("crash") });
+  await at.run(30);
+  t.equal(starts(), 4, "40 s are not over yet");
+  t.match(at.status("crash")?.containerStatuses?.[0]?.state?.waiting, { message: /^back-off 40s / });
+  await at.run(12);
+  t.equal(starts(), 5);
+});
+
+t.test("PodWorker does not ask again what startup and readiness probes found out before", async (t) => {
+  await using at = await podHarness();
+  const exec = { command: ["true"] };
+  const probes = { startupProbe: { exec, periodSeconds: 1 }, readinessProbe: { exec, periodSeconds: 1 } };
+  const image = "busybox:1";
+  const pod = testPod("web", { containers: [{ name: "c", image, imagePullPolicy: "IfNotPresent", ...probes }] });
+  at.manager.put(pod);
+  await at.run(5);
+  t.match(at.status("web")?.containerStatuses?.[0], { ready: true, started: true });
+  await at.manager.close({ stopPods: false, graceSeconds: 0 });
+  const before = at.statuses.length;
+  at.restart().put({ ...pod, status: at.status("web") });
+  await at.run(5);
+  const later = at.statuses.slice(before).map(({ status }) => status.containerStatuses?.[0]);
+  t.ok(later.length > 0 && later.every((each) => each?.ready === true && each.started === true), "it stays ready");
+});
+
 t.test("PodWorker finishes a start that a crash interrupted between create and start", async (t) => {
   await using at = await podHarness();
   at.fake.fail("startContainer", new Error("the agent was killed here"));

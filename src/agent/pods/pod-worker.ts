@@ -5,7 +5,7 @@
 import type { Pod, PodStatus } from "../../api/core/pod.ts";
 import { deepEqual } from "../../schema/equal.ts";
 import type { Logger } from "../../std/log.ts";
-import { nothing, type Observation, type ObservedContainer, observe } from "../runtime/observation.ts";
+import { annotations, nothing, type Observation, type ObservedContainer, observe } from "../runtime/observation.ts";
 import type { PodContext, PodMemory, PodServices, PodState, Termination, Transition } from "./pod-context.ts";
 import { allContainers, graceSeconds, isDeleted, isTerminal, podFullName, podUid } from "./pod-fields.ts";
 import { RestartBackoff } from "./restart-backoff.ts";
@@ -194,6 +194,7 @@ export class PodWorker {
         if (!fresh) {
           await this.#look();
           fresh = true;
+          this.#adoptDelays();
           this.#watchDeadline();
         }
         this.#publish();
@@ -298,6 +299,14 @@ export class PodWorker {
     const status = this.#state.status(this.#context());
     if (!deepEqual(status, this.#memory.status)) this.#memory.status = status;
     this.#options.onStatus(this.#pod, this.#memory.status ?? status);
+  }
+
+  /** Delays that containers of an earlier agent carry. */
+  #adoptDelays(): void {
+    // Newest first.
+    for (const { name, hash, annotations: notes, createdAt } of this.#observation.containers) {
+      this.#memory.backoff.adopt(`${name}/${hash}`, Number(notes[annotations.restartDelay]), createdAt);
+    }
   }
 
   #watchDeadline(): void {

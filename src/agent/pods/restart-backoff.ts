@@ -12,7 +12,7 @@ export const restartMaxMs = 300_000;
 /** While a container waits, it is mentioned again this often; Kubernetes looks again after 10 to 15 s. */
 export const remindMs = 13_000;
 
-/** One per pod, in memory: an agent that starts anew starts the delays anew. The first restart is immediate. */
+/** One per pod, in memory; containers carry their delay, for an agent that starts anew. The first restart is immediate. */
 export class RestartBackoff {
   readonly #entries = new Map<string, Entry>();
   /** When each container's waiting was last spoken of. */
@@ -39,6 +39,17 @@ export class RestartBackoff {
     if (told !== undefined && told.run === run && now - told.at < remindMs) return false;
     this.#told.set(key, { run, at: now });
     return true;
+  }
+
+  /** What the next restart has to wait; undefined when it may come at once. */
+  delayOf(key: string): number | undefined {
+    return this.#entries.get(key)?.delayMs;
+  }
+
+  /** Takes over what an earlier agent noted at `updatedAt`. */
+  adopt(key: string, delayMs: number, updatedAt: number): void {
+    const isDelay = delayMs >= restartInitialMs && delayMs <= restartMaxMs;
+    if (isDelay && !this.#entries.has(key)) this.#entries.set(key, { delayMs, updatedAt });
   }
 
   /** Notes a restart at `now` of what finished at `finishedAt`. */

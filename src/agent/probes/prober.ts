@@ -62,6 +62,7 @@ export class Prober {
     this.kind = target.kind;
     this.#target = target;
     this.#options = options;
+    this.passed = earlierVerdict(target);
     this.#run().catch(() => undefined);
   }
 
@@ -78,6 +79,7 @@ export class Prober {
   async #run(): Promise<void> {
     const { clock, mayProbe } = this.#options;
     const { probe, kind } = this.#target;
+    if (kind === "startup" && this.passed !== undefined) return;
     const signal = this.#stop.signal;
     const periodMs = (probe.periodSeconds ?? 10) * 1000;
     const first = this.#firstAt(periodMs);
@@ -199,4 +201,13 @@ function counted(run: Run, { result }: Outcome): Run {
 /** The first multiple of the period since `anchor` that is later than `at`. */
 function tickAfter(at: number, anchor: number, periodMs: number): number {
   return anchor + (Math.floor((at - anchor) / periodMs) + 1) * periodMs;
+}
+
+/** What an earlier agent found out about this very container, and told the server. */
+function earlierVerdict({ pod, kind, container }: Target): true | undefined {
+  const { initContainerStatuses = [], containerStatuses = [] } = pod.status ?? {};
+  const all = [...initContainerStatuses, ...containerStatuses];
+  const status = all.find(({ containerID }) => containerID?.endsWith(`//${container.id}`));
+  if (status?.state?.running === undefined) return undefined;
+  return (kind === "startup" && status.started === true) || (kind === "readiness" && status.ready) ? true : undefined;
 }

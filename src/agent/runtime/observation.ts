@@ -20,6 +20,8 @@ export const annotations = {
   ports: "io.kubernetes.container.ports",
   terminationGracePeriod: "io.kubernetes.pod.terminationGracePeriod",
   deletionGracePeriod: "io.kubernetes.pod.deletionGracePeriod",
+  /** Our own: milliseconds that the container's next restart has to wait, so that a new agent knows. */
+  restartDelay: "io.svc.container.restartDelay",
 } as const;
 
 export interface ObservedSandbox {
