@@ -52,7 +52,7 @@ interface Failure {
 
 const BACKOFF_INITIAL_MS = 10_000;
 const BACKOFF_MAX_MS = 300_000;
-/** After a failed pull the back-off shows this soon. */
+/** After the first failed pull the back-off is noticed this soon. */
 const NOTICE_MS = 1_000;
 const RETRY_MS = 10_000;
 
@@ -164,7 +164,7 @@ export class ImageManager {
       const delayMs = before === undefined ? BACKOFF_INITIAL_MS : Math.min(before.delayMs * 2, BACKOFF_MAX_MS);
       this.#failures.set(`${podUid(pod)}/${name}`, { delayMs, at: clock.now(), text });
       say("Warning", "Failed", `Failed to pull image "${name}": ${text}`);
-      throw new ImageError("ErrImagePull", text, NOTICE_MS);
+      throw new ImageError("ErrImagePull", text, before === undefined ? NOTICE_MS : RETRY_MS);
     }
   }
 

@@ -21,7 +21,7 @@ const recorded: readonly (readonly [Container, string])[] = [
 ];
 
 t.test("containerHash() is what it was in every version before", async (t) => {
-  for (const [container, hash] of recorded) t.equal(containerHash(container), hash, container.image);
+  for (const [container, hash] of recorded) t.equal(containerHash(container), hash);
 });
 
 t.test(

@@ -59,7 +59,7 @@ export function podStatus(input: StatusInput): PodStatus {
       role,
       observation,
       defaultReason: initContainers(pod).length > 0 ? "PodInitializing" : "ContainerCreating",
-      waiting: input.waiting.get(spec.name),
+      waiting: input.ending ? undefined : input.waiting.get(spec.name),
       runtimeName: input.runtimeName,
       readyProbe: input.readyProbe,
       startedProbe: input.startedProbe,

@@ -11,6 +11,7 @@ import { allContainers, graceSeconds, isDeleted, isTerminal, podFullName, podUid
 import { RestartBackoff } from "./restart-backoff.ts";
 import { stateOf } from "./states/state.ts";
 import { withTerminationMessage } from "./termination-message.ts";
+import { showNoted } from "./waiting.ts";
 
 export interface PodWorkerOptions {
   readonly services: PodServices;
@@ -163,7 +164,7 @@ export class PodWorker {
   /** What failed may work now. */
   #tryAgain(): void {
     this.#memory.retryAt.clear();
-    this.#memory.noted.clear();
+    for (const name of this.#memory.noted.keys()) showNoted({ memory: this.#memory }, name);
   }
 
   #terminate(termination: Termination): void {

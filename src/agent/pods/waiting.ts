@@ -15,20 +15,25 @@ export function noteWaiting({ memory, observation }: PodContext, name: string, r
   memory.waiting.set(name, { ...reason, after: currentRun(observation, name) });
 }
 
-/** Shows the reason from the next sync on, so that what came before, say how the container ended, is seen first. */
-export function noteForNextSync(
-  { memory, observation, services }: PodContext,
-  name: string,
-  reason: WaitingReason,
-): void {
+/**
+ * Shows the reason from the next sync on, so that what came before, how the container ended or why it waited, is seen
+ * first. When nothing is told of the container yet, it shows at once.
+ */
+export function noteForNextSync(pod: PodContext, name: string, reason: WaitingReason): void {
+  const { memory, observation, services } = pod;
   const after = currentRun(observation, name);
-  const known = memory.noted.get(name)?.reason ?? memory.waiting.get(name);
+  const shown = memory.waiting.get(name);
+  if (after === "" && shown?.after !== after) {
+    noteWaiting(pod, name, reason);
+    return;
+  }
+  const known = memory.noted.get(name)?.reason ?? shown;
   if (known?.message === reason.message && known.after === after) return;
   memory.noted.set(name, { reason: { ...reason, after }, from: services.clock.now() + NEXT_SYNC_MS });
 }
 
 /** A sync that has to do with the container: what is noted of it shows. */
-export function showNoted({ memory }: PodContext, name: string): void {
+export function showNoted({ memory }: Pick<PodContext, "memory">, name: string): void {
   const noted = memory.noted.get(name);
   if (noted === undefined) return;
   memory.noted.delete(name);

@@ -57,7 +57,7 @@ t.test("grpcAction() tells what a health service answers, in the words of Kubern
     stream.on("error", () => undefined);
     stream.on("data", (piece: Buffer) => pieces.push(piece));
     stream.on("end", () => {
-      seen.push([headers[":path"], headers["user-agent"], headers["content-type"], headers["te"]]);
+      seen.push([headers[":path"], headers["user-agent"], headers["content-type"], headers.te]);
       answer(stream, Buffer.concat(pieces).subarray(7).toString("utf8"));
     });
   });
@@ -109,7 +109,7 @@ t.test("grpcAction() keeps connecting until its time is over", async (t) => {
 t.test("httpAction() follows redirects of the host that it asked, and warns about others", async (t) => {
   const requests: string[] = [];
   const server = createHttp1((request, response) => {
-    requests.push(`${request.url} ${request.headers["referer"] ?? "-"}`);
+    requests.push(`${request.url} ${request.headers.referer ?? "-"}`);
     const url = new URL(request.url ?? "/", "http://x");
     const location = url.searchParams.get("to");
     response.writeHead(Number(url.pathname.slice(1)), location === null ? {} : { location }).end("body");

@@ -6,10 +6,13 @@ import { until } from "../cluster.ts";
 import { admitted } from "./admitted.ts";
 import { type ApiAnswer, collectionPath } from "./api.ts";
 import type { ApiJson, Case, EventJson, Json, PodRecord, PodStatusJson, RunLog, Snapshot, Step } from "./cases.ts";
-import { holds, type Seen } from "./conditions.ts";
+import { cgroupDifferences, cgroupsNow } from "./cgroups.ts";
+import { containersOf, holds, type Seen } from "./conditions.ts";
 import { type Machine, NODE } from "./machine.ts";
 
 const POLL_MS = 100;
+/** Between a pod that runs and the one of the case that followed it. */
+const FOLLOWER_MS = 2000;
 /** After the last condition, for what follows from it. */
 const AFTERWARDS_MS = 1500;
 const AFTERWARDS_MAX_MS = 5000;
@@ -25,12 +28,20 @@ export interface Played extends PodRecord {
   readonly problems: readonly string[];
 }
 
-export async function play(machine: Machine, one: Case, acts: HostActs): Promise<Played> {
+/** `follower` begins a little after the pod runs. */
+export async function play(
+  machine: Machine,
+  one: Case,
+  acts: HostActs,
+  follower: () => Promise<void> = () => Promise.resolve(),
+): Promise<Played> {
   await using player = new Player(machine, one);
   await player.start();
+  const following = player.running().then(follower);
   for (const step of one.steps ?? []) await player.step(step, acts);
   await player.wait(one.until);
   await player.rest();
+  await following;
   return player.played();
 }
 
@@ -189,8 +200,20 @@ class Player implements AsyncDisposable {
 
   /** As long as the recording went on, within bounds. */
   async rest(): Promise<void> {
-    const left = lastChangeMs(this.#case) + SLACK_MS - (performance.now() - this.#began);
-    await sleep(Math.min(Math.max(left, AFTERWARDS_MS), AFTERWARDS_MAX_MS));
+    const went = lastChangeMs(this.#case) - heldMs(this.#case) + SLACK_MS;
+    await sleep(Math.min(Math.max(went, AFTERWARDS_MS), AFTERWARDS_MAX_MS));
+  }
+
+  /** Resolves when the pod has been running for a while. */
+  async running(): Promise<void> {
+    while (!holds({ phase: "Running" }, this.#seen()) && !this.#stopping.signal.aborted && !this.#isLate()) {
+      await sleep(POLL_MS);
+    }
+    await sleep(FOLLOWER_MS);
+  }
+
+  #isLate(): boolean {
+    return performance.now() - this.#began > this.#limitMs;
   }
 
   async step(step: Step, acts: HostActs): Promise<void> {
@@ -232,8 +255,15 @@ class Player implements AsyncDisposable {
       }
       case "removeStatic":
         return rmSync(file, { force: true });
-      case "cgroups":
+      case "cgroups": {
+        const recorded = step.result as Json;
+        const running = containersOf(this.#seen().status).map(
+          ({ name, containerID = "" }) => [name, containerID.replace(/^.*:\/\//, "")] as const,
+        );
+        const found = cgroupsNow(this.#pod?.metadata.uid as string, new Map(running), recorded);
+        this.#problems.push(...cgroupDifferences(recorded, this.#named(found)));
         return;
+      }
       default:
         return await acts.act(step, this.#seen());
     }
@@ -275,6 +305,42 @@ class Player implements AsyncDisposable {
     this.#stopping.abort();
     await Promise.allSettled(this.#background);
   }
+}
+
+/** When the recording's last condition held. */
+function heldMs(one: Case): number {
+  const snapshots = one.snapshots as unknown as (Snapshot & { readonly atMs: number })[];
+  const events = one.events as unknown as (EventJson & {
+    readonly atMs: number;
+    readonly seenMs?: readonly number[];
+  })[];
+  const lines = Object.entries(one.logs).flatMap(([container, runs]) =>
+    runs.flatMap((run) => run.lines.map(([at, , text]) => ({ container, at, text }))),
+  );
+  const seenAt = (now: number): Seen => {
+    const last = snapshots.findLast(({ atMs }) => atMs <= now);
+    const gone = last?.gone === true;
+    return {
+      exists: last !== undefined && !gone,
+      gone,
+      status: last?.status ?? {},
+      events: events
+        .filter(({ atMs }) => atMs <= now)
+        .map((event) => ({ ...event, count: event.seenMs?.filter((at) => at <= now).length ?? 1 })),
+      logOf: (name) =>
+        lines
+          .filter(({ container, at }) => container === name && at <= now)
+          .map(({ text }) => text)
+          .join("\n"),
+      seconds: now / 1000,
+    };
+  };
+  const moments = [
+    ...snapshots.map(({ atMs }) => atMs),
+    ...events.flatMap(({ atMs, seenMs = [] }) => [atMs, ...seenMs]),
+  ];
+  const held = moments.sort((a, b) => a - b).find((now) => holds(one.until, seenAt(now)));
+  return held ?? lastChangeMs(one);
 }
 
 function lastChangeMs(one: Case): number {

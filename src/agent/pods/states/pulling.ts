@@ -3,7 +3,7 @@ import type { ObservedSandbox } from "../../runtime/observation.ts";
 import { deriveStatus } from "../derive-status.ts";
 import type { PlannedStart } from "../plan.ts";
 import type { PodState } from "../pod-context.ts";
-import { noteForNextSync, noteWaiting } from "../waiting.ts";
+import { noteForNextSync } from "../waiting.ts";
 
 /** Makes one container's image present. Next: starting; running when it failed, which tries again later. */
 export function pulling(start: PlannedStart, sandbox: ObservedSandbox): PodState {
@@ -19,8 +19,7 @@ export function pulling(start: PlannedStart, sandbox: ObservedSandbox): PodState
         pod.signal.throwIfAborted();
         if (!(error instanceof ImageError)) throw error;
         const { reason, message } = error;
-        if (reason === "ImagePullBackOff") noteForNextSync(pod, spec.name, { reason, message });
-        else noteWaiting(pod, spec.name, { reason, message });
+        noteForNextSync(pod, spec.name, { reason, message });
         memory.retryAt.set(spec.name, services.clock.now() + error.retryMs);
         services.events.container(pod.pod, { role, name: spec.name }, "Warning", "Failed", `Error: ${error.reason}`);
         return { to: "running" };
