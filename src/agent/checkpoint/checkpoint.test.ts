@@ -89,8 +89,8 @@ t.test(
   async (t) => {
     await using before = await testAgent("flag", {});
     const settings = { metadata: { name: "c", namespace: "default" }, data: { A: "kept" } };
-  before.api.put("/api/v1/namespaces/default/configmaps/c", settings);
-  await before.start();
+    before.api.put("/api/v1/namespaces/default/configmaps/c", settings);
+    await before.start();
     const env = [{ name: "A", valueFrom: { configMapKeyRef: { name: "c", key: "A" } } }];
     before.pod("web", { containers: [{ name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent", env }] });
     await before.running("web");

@@ -6,7 +6,9 @@ import { type Informer, startInformer } from "../../client/informer.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { RandomSource } from "../../std/random.ts";
-import { podUid } from "../pods/pod-fields.ts";
+import { isStatic, podUid } from "../pods/pod-fields.ts";
+import { isMirror } from "./mirror-pods.ts";
+import { sourceAnnotation } from "./static-pod.ts";
 
 export interface ApiSourceOptions {
   readonly client: Client;
@@ -27,9 +29,18 @@ export function startApiSource(options: ApiSourceOptions): Informer<Pod> {
     put(pod, previous) {
       // Deleted and made again under the same name while nobody watched.
       if (previous !== undefined && podUid(previous) !== podUid(pod)) options.onDelete(previous);
-      options.onPut(pod);
+      options.onPut(fromApi(pod));
     },
     delete: (pod) => options.onDelete(pod),
   });
   return informer;
+}
+
+/** Whoever may create pods may not pass one off as static, which is trusted with more. Mirrors are told by their own. */
+function fromApi(pod: Pod): Pod {
+  if (!isStatic(pod) || isMirror(pod)) return pod;
+  return {
+    ...pod,
+    metadata: { ...pod.metadata, annotations: { ...pod.metadata?.annotations, [sourceAnnotation]: "api" } },
+  };
 }

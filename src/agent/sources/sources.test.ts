@@ -8,6 +8,7 @@ import { silentLogger } from "../../std/log.ts";
 import { systemRandom } from "../../std/random.ts";
 import { FakeApi } from "../fake-api.ts";
 import { podUid } from "../pods/pod-fields.ts";
+import { startApiSource } from "./api-source.ts";
 import { manifestFiles } from "./file-source.ts";
 import { problemText, readManifest } from "./manifest.ts";
 import { isMirror, MirrorPods } from "./mirror-pods.ts";
@@ -52,6 +53,32 @@ t.test("readManifest() names file, line and field of what is wrong", (t) => {
   t.match(problems(`${yaml("a")}    prots: []\n`), [/^\/m\/a.yaml:9: spec.containers\[0\].prots: unknown field/]);
   t.match(readManifest(Buffer.from([0xff, 0xfe]), "x").problems, [{ message: "not UTF-8 text" }]);
   t.end();
+});
+
+t.test("startApiSource() lets no pod of the API pass for a static one", async (t) => {
+  const api = new FakeApi();
+  const clock = new FakeClock();
+  const log = silentLogger;
+  const client = createClient({ transport: api.transport });
+  const annotations = { "kubernetes.io/config.source": "file" };
+  api.put("/api/v1/namespaces/default/pods/forged", {
+    metadata: { name: "forged", namespace: "default", annotations },
+  });
+  const put: Pod[] = [];
+  const stop = new AbortController();
+  await using informer = startApiSource({
+    client,
+    nodeName: "n1",
+    clock,
+    random: systemRandom,
+    log,
+    onPut: (pod) => put.push(pod),
+    onDelete: () => undefined,
+    signal: stop.signal,
+  });
+  await informer.synced;
+  t.match(put, [{ metadata: { name: "forged", annotations: { "kubernetes.io/config.source": "api" } } }]);
+  stop.abort();
 });
 
 /** Static pods, and what was told of them. */

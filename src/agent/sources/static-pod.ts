@@ -17,11 +17,9 @@ export interface StaticSource {
   readonly nodeName: string;
 }
 
-const annotation = {
-  hash: "kubernetes.io/config.hash",
-  seen: "kubernetes.io/config.seen",
-  source: "kubernetes.io/config.source",
-} as const;
+const hashAnnotation = "kubernetes.io/config.hash";
+const seenAnnotation = "kubernetes.io/config.seen";
+export const sourceAnnotation = "kubernetes.io/config.source";
 
 /**
  * As Kubernetes' agents make it: named after the node, bound to it, and with a uid that is a hash of where it stands
@@ -47,9 +45,9 @@ export function staticPod(
       uid,
       annotations: {
         ...object.metadata?.annotations,
-        [annotation.hash]: uid,
-        [annotation.seen]: seen,
-        [annotation.source]: kind,
+        [hashAnnotation]: uid,
+        [seenAnnotation]: seen,
+        [sourceAnnotation]: kind,
       },
     },
     spec: {
