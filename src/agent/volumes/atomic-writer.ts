@@ -22,6 +22,8 @@ import {
 } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
+const STAMPED = /^\.\.\d{4}_/;
+
 export interface FileContent {
   readonly data: Uint8Array;
   /** Permission bits. */
@@ -48,6 +50,25 @@ export async function writeAtomically(
   // Ten digits, so that the link's length does not depend on chance.
   const name = `..${stamp}.${randomInt(1_000_000_000, 2 ** 32)}`;
   const directory = join(target, name);
+  try {
+    await writeFiles(directory, payload);
+    await finish();
+  } catch (error) {
+    await rm(directory, { recursive: true, force: true });
+    throw error;
+  }
+  await rm(join(target, "..data_tmp"), { force: true });
+  await symlink(name, join(target, "..data_tmp"));
+  await rename(join(target, "..data_tmp"), join(target, "..data"));
+  await linkNames(target, new Set([...payload.keys()].map((path) => path.split("/")[0] ?? path)));
+  // The one before, and what a kill in the middle of a write left.
+  for (const other of await readdir(target)) {
+    if (STAMPED.test(other) && other !== name) await rm(join(target, other), { recursive: true, force: true });
+  }
+  return { changed: true };
+}
+
+async function writeFiles(directory: string, payload: ReadonlyMap<string, FileContent>): Promise<void> {
   await mkdir(directory);
   await chmod(directory, 0o755);
   for (const [path, { data, mode, owner }] of payload) {
@@ -58,13 +79,6 @@ export async function writeAtomically(
     // Not at creation, where the process's umask takes bits away.
     await chmod(file, mode);
   }
-  await finish();
-  await rm(join(target, "..data_tmp"), { force: true });
-  await symlink(name, join(target, "..data_tmp"));
-  await rename(join(target, "..data_tmp"), join(target, "..data"));
-  await linkNames(target, new Set([...payload.keys()].map((path) => path.split("/")[0] ?? path)));
-  if (previous !== undefined) await rm(join(target, previous), { recursive: true, force: true });
-  return { changed: true };
 }
 
 async function linkNames(target: string, wanted: ReadonlySet<string>): Promise<void> {

@@ -70,6 +70,7 @@ t.test("TokenManager.token() keeps a token that is still good while no other can
   };
   await clock.advance(599_999);
   t.equal(await tokens.token(pod, wanted), "token-1");
+  t.equal(tokens.renewAtMs("uid-1"), clock.now() + 10_000, "the server is not asked again and again");
   await clock.advance(1);
   await t.rejects(tokens.token(pod, wanted), { message: "failed to fetch token: away" });
 });

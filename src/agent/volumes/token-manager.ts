@@ -24,6 +24,8 @@ interface Known {
 /** What Kubernetes asks for where the pod does not say; also the server's sign that the token may be extended. */
 const DEFAULT_SECONDS = 3607;
 const RENEW_AFTER = 0.8;
+/** After a renewal that failed. */
+const RETRY_MS = 10_000;
 /** However long a token lives, it is renewed daily. */
 const AGE_MAX_MS = 24 * 3_600_000;
 
@@ -43,12 +45,13 @@ export class TokenManager {
     this.#known.set(podUid(pod), own);
     const key = JSON.stringify([wanted.audience ?? "", wanted.expirationSeconds ?? DEFAULT_SECONDS]);
     const known = own.get(key);
-    if (known !== undefined && clock.now() < known.renewAtMs) return known.token;
+    if (known !== undefined && clock.now() < Math.min(known.renewAtMs, known.expiresAtMs)) return known.token;
     try {
       const renewed = await this.#request(pod, wanted);
       own.set(key, renewed);
       return renewed.token;
     } catch (error) {
+      if (known !== undefined) own.set(key, { ...known, renewAtMs: clock.now() + RETRY_MS });
       // Whatever is wrong with the server may pass before the token does.
       if (known !== undefined && clock.now() < known.expiresAtMs) return known.token;
       throw new Error(`failed to fetch token: ${error instanceof Error ? error.message : String(error)}`, {

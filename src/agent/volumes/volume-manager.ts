@@ -1,5 +1,5 @@
 /** Volumes of pods: set up before the first container, refreshed while it runs, gone after the last. */
-import { chmod, lstat, mkdir, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Pod } from "../../api/core/pod.ts";
 import type { Volume } from "../../api/core/volume.ts";
@@ -35,6 +35,9 @@ export interface VolumeManagerOptions {
   readonly tokens: TokenManager;
   readonly claims: ClaimSource;
 }
+
+/** What is due already is looked at with everything else. */
+const GOOD_FOR_MIN_MS = 1_000;
 
 /** What to say in FailedMount events: a line for each volume that fails. */
 export class MountError extends Error {
@@ -90,7 +93,7 @@ export class VolumeManager {
   /** How long the pod's volumes stay as good as they are if nobody changes anything; infinity: for ever. */
   goodForMs(pod: Pod): number {
     const { tokens, clock } = this.#options;
-    return Math.max(0, tokens.renewAtMs(podUid(pod)) - clock.now());
+    return Math.max(GOOD_FOR_MIN_MS, tokens.renewAtMs(podUid(pod)) - clock.now());
   }
 
   /** Where the volume is on the host. */
@@ -125,10 +128,10 @@ export class VolumeManager {
     const directory = this.path(pod, volume);
     const group = pod.spec?.securityContext?.fsGroup;
     if (volume.emptyDir !== undefined) {
-      const exists = (await lstat(directory).catch(() => undefined)) !== undefined;
       await setUpEmptyDir(this.#options.mounter, pod, volume, directory);
-      // What it held before the agent was restarted has its owners.
-      if (!exists && group !== undefined) await giveToGroup(directory, { group, readOnly: false });
+      // Once only: what it holds when the agent was restarted has its owners.
+      const rights = group === undefined ? undefined : { group, readOnly: false };
+      if (rights !== undefined && !(await belongsToGroup(directory, rights))) await giveToGroup(directory, rights);
       return;
     }
     if (claimName(pod, volume) !== undefined) return await this.#claimed(pod, volume, directory);
