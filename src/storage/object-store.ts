@@ -30,7 +30,9 @@ export interface ObjectUpdateOptions<T> extends Omit<ObjectWriteOptions, "ttlSec
   readonly ttlSeconds?: ((object: T) => number | undefined) | undefined;
   readonly preconditions?: Preconditions | undefined;
   /** What a cache shows: tried first, which saves a read; when it proves stale the store's own is used. */
-  readonly cached?: { readonly object: T; readonly revision: Revision } | undefined;
+  readonly cached?:
+    | { readonly object: T; readonly revision: Revision; readonly stored?: Uint8Array | undefined }
+    | undefined;
 }
 
 export interface ObjectDeleteOptions<T> extends ObjectUpdateOptions<T> {
@@ -56,6 +58,8 @@ interface State<T> {
   readonly revision: Revision;
   /** As stored; undefined when the state comes from a cache and may be stale. */
   readonly bytes: Uint8Array | undefined;
+  /** The same from the cache, where it has them. */
+  readonly seen: Uint8Array | undefined;
 }
 
 /**
@@ -113,7 +117,7 @@ export class ObjectStore<T extends ApiObject> {
     return await this.#settle(key, options, async (state) => {
       const next = await mutate(state.object);
       const bytes = this.#codec.encode(next);
-      if (sameBytes(bytes, state.bytes ?? this.#codec.encode(state.object))) {
+      if (sameBytes(bytes, state.seen ?? this.#codec.encode(state.object))) {
         // Only the store can say that nothing needs to change.
         if (state.bytes === undefined) throw new StoreError("conflict", `Cannot trust the cache for "${key}"`);
         return versioned(next, state.revision);
@@ -171,7 +175,7 @@ export class ObjectStore<T extends ApiObject> {
   }
 
   #state(item: KeyValue | undefined): State<T> | undefined {
-    return item && { object: this.decode(item), revision: item.modified, bytes: item.value };
+    return item && { object: this.decode(item), revision: item.modified, bytes: item.value, seen: item.value };
   }
 
   checkPreconditions(key: string, object: T, options: ObjectUpdateOptions<T>): void {
@@ -193,8 +197,8 @@ export class ObjectStore<T extends ApiObject> {
 }
 
 /** What a cache shows makes its object when it is asked for it, so its members are not copied one by one. */
-function staleState<T>({ object, revision }: Pick<State<T>, "object" | "revision">): State<T> {
-  return { object, revision, bytes: undefined };
+function staleState<T>(cached: NonNullable<ObjectUpdateOptions<T>["cached"]>): State<T> {
+  return { object: cached.object, revision: cached.revision, bytes: undefined, seen: cached.stored };
 }
 
 /** As Kubernetes' storage words it. */

@@ -23,7 +23,7 @@ import { forgetBefore } from "./compaction.ts";
 import { Database } from "./database.ts";
 import { ttlKey } from "./keys.ts";
 import { type Layout, readLayout, readTtls, type Ttl } from "./layout.ts";
-import { listAt, readAt, readEvents, readHead, readItem } from "./mvcc.ts";
+import { listAt, readAt, readEvents } from "./mvcc.ts";
 import { type Committed, Writer } from "./writer.ts";
 
 export interface LevelStoreOptions {
@@ -112,8 +112,7 @@ class LevelStore implements Store {
   async get(key: string, options?: ReadOptions): Promise<KeyValue | undefined> {
     this.#check(options?.revision);
     if (options?.revision !== undefined) return await readAt(this.#database, key, options.revision);
-    const head = readHead(this.#database, key);
-    return head && readItem(this.#database, key, head);
+    return this.#writer.stored(key);
   }
 
   async list(range: Range, options: ListOptions = {}): Promise<Page> {
@@ -229,7 +228,7 @@ class LevelStore implements Store {
   async #remove({ key, revision }: Expired): Promise<boolean> {
     const { clock, log } = this.#options;
     try {
-      if (readHead(this.#database, key)?.modified === revision) await this.#write(key, undefined, revision);
+      if (this.#writer.stored(key)?.modified === revision) await this.#write(key, undefined, revision);
       return true;
     } catch (error) {
       if (this.#closed) return false;

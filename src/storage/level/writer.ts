@@ -2,6 +2,7 @@ import { alreadyExists, conflicting } from "../failures.ts";
 import { type KeyValue, type Revision, StoreError, type WatchEvent } from "../store.ts";
 import type { Database, Operation } from "./database.ts";
 import { headKey, logKey, REVISION_KEY, ttlKey, versionKey } from "./keys.ts";
+import { KnownItems } from "./known.ts";
 import { readHead, readItem } from "./mvcc.ts";
 import { encodeHead, encodeLogEntry, encodeNumber, encodeTtlEntry, encodeVersion } from "./record.ts";
 
@@ -49,6 +50,7 @@ export class Writer {
   #queue: Pending[] = [];
   /** The latest queued or unsynced write of each key that has one. */
   readonly #latest = new Map<string, Pending>();
+  readonly #known = new KnownItems();
   #draining: Promise<void> | undefined;
   #failure: StoreError | undefined;
 
@@ -67,13 +69,14 @@ export class Writer {
   reset(revision: Revision): void {
     this.#failure = undefined;
     this.#next = revision;
+    this.#known.clear();
   }
 
   async write(request: WriteRequest): Promise<Revision> {
     for (;;) {
       if (this.#failure !== undefined) throw this.#failure;
       const pending = this.#latest.get(request.key);
-      const previous = pending === undefined ? this.#stored(request.key) : itemOf(pending.event);
+      const previous = pending === undefined ? this.stored(request.key) : itemOf(pending.event);
       if ((previous?.modified ?? 0) === request.expected) return await this.#enqueue(request, previous);
       // A write that is not on disk yet proves nothing: the answer waits for it.
       if (pending === undefined) throw refusal(request, previous);
@@ -86,10 +89,15 @@ export class Writer {
     await this.#draining;
   }
 
-  #stored(key: string): KeyValue | undefined {
+  /** What is on disk. */
+  stored(key: string): KeyValue | undefined {
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
     const database = this.#database();
     const head = readHead(database, key);
-    return head && readItem(database, key, head);
+    const item = head && readItem(database, key, head);
+    if (item !== undefined) this.#known.set(item);
+    return item;
   }
 
   async #enqueue(request: WriteRequest, previous: KeyValue | undefined): Promise<Revision> {
@@ -132,7 +140,7 @@ export class Writer {
   }
 
   #settle(batch: readonly Pending[]): void {
-    for (const pending of batch) this.#forget(pending);
+    for (const pending of batch) this.#written(pending);
     this.#onCommit(batch);
     for (const pending of batch) pending.commit.resolve();
   }
@@ -147,9 +155,13 @@ export class Writer {
     for (const pending of failed) pending.commit.reject(this.#failure);
   }
 
-  #forget(pending: Pending): void {
-    const key = keyOf(pending.event);
+  /** It is on disk. */
+  #written(pending: Pending): void {
+    const { event } = pending;
+    const key = keyOf(event);
     if (this.#latest.get(key) === pending) this.#latest.delete(key);
+    if (event.type === "put") this.#known.set(event.item);
+    else this.#known.delete(key);
   }
 }
 

@@ -12,6 +12,8 @@ export interface CachedObject<T> {
   /** JSON without kind and apiVersion: it starts with `{"metadata":`. Made when first asked for, then kept. */
   readonly bytes: Buffer;
   readonly revision: Revision;
+  /** As stored; undefined where they are not kept. */
+  readonly stored?: Uint8Array | undefined;
 }
 
 export type CacheEvent<T> = ObjectEvent<T> | BookmarkEvent;
@@ -80,6 +82,10 @@ export class Encoded<T extends ApiObject> implements CachedObject<T>, Evictable 
     this.#object = object;
     this.revision = revision;
     this.#stored = stored;
+  }
+
+  get stored(): Uint8Array | undefined {
+    return this.#stored?.item.value;
   }
 
   get size(): number {

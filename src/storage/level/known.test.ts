@@ -1,0 +1,38 @@
+import t from "tap";
+import type { KeyValue, Revision } from "../store.ts";
+import { KnownItems } from "./known.ts";
+
+function item(key: string, bytes = 1, modified = 2): KeyValue {
+  return { key, value: new Uint8Array(bytes), modified: modified as Revision, created: 2 as Revision };
+}
+
+t.test("KnownItems shows the latest of each key, and nothing that was deleted", async (t) => {
+  const known = new KnownItems();
+  known.set(item("/a"));
+  known.set(item("/a", 1, 3));
+  known.set(item("/b"));
+  known.delete("/b");
+  known.delete("/c");
+  t.equal(known.get("/a")?.modified, 3);
+  t.equal(known.get("/b"), undefined);
+  known.clear();
+  t.equal(known.get("/a"), undefined);
+});
+
+t.test("KnownItems forgets those first that were set longest ago", async (t) => {
+  for (const [count, bytes, kept] of [
+    [4097, 1, 4096],
+    [5, 2 ** 20, 4],
+  ] as const) {
+    const known = new KnownItems();
+    for (let i = 0; i < count; i++) known.set(item(`/${i}`, bytes));
+    t.equal(known.get("/0"), undefined);
+    t.equal(known.get(`/${count - kept}`)?.key, `/${count - kept}`);
+    // The first was forgotten for good: its bytes count no longer.
+    known.set(item(`/${count - 1}`, bytes, 9));
+    t.equal(known.get(`/${count - kept}`)?.key, `/${count - kept}`);
+  }
+  const known = new KnownItems();
+  known.set(item("/big", 2 ** 22 + 1));
+  t.equal(known.get("/big"), undefined, "what does not fit is not kept");
+});

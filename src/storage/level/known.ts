@@ -1,0 +1,40 @@
+import type { KeyValue } from "../store.ts";
+
+/** About what a busy second writes. The caches hold the same values, so little of this is extra. */
+const ITEMS_MAX = 4096;
+const BYTES_MAX = 4 * 2 ** 20;
+
+/**
+ * What keys hold that were last written or looked at: who changes an object mostly changes it again. Only the writer
+ * fills it, with what is on disk, so it is never wrong; the oldest go first.
+ */
+export class KnownItems {
+  readonly #items = new Map<string, KeyValue>();
+  #bytes = 0;
+
+  get(key: string): KeyValue | undefined {
+    return this.#items.get(key);
+  }
+
+  set(item: KeyValue): void {
+    this.delete(item.key);
+    this.#items.set(item.key, item);
+    this.#bytes += item.value.length;
+    for (const oldest of this.#items.keys()) {
+      if (this.#items.size <= ITEMS_MAX && this.#bytes <= BYTES_MAX) return;
+      this.delete(oldest);
+    }
+  }
+
+  delete(key: string): void {
+    const item = this.#items.get(key);
+    if (item === undefined) return;
+    this.#items.delete(key);
+    this.#bytes -= item.value.length;
+  }
+
+  clear(): void {
+    this.#items.clear();
+    this.#bytes = 0;
+  }
+}
