@@ -100,11 +100,23 @@ async function asOf<T extends ApiObject>(
 ): Promise<ListPage<T>> {
   const { prefix, matches } = selection;
   const then = registry.cacheInUse?.listAt(prefix, from.revision);
-  if (then === undefined) return await fromStore(registry, selection, limit, from);
+  // What the store has forgotten is over for all: clients are told how to go on, whatever the cache still knows.
+  if (then === undefined || (await isCompacted(registry, from.revision)))
+    return await fromStore(registry, selection, limit, from);
   const after = prefix + from.after;
   const rest = from.after === "" ? then : then.slice(firstBehind(then, after));
   const found = matches === undefined ? rest : rest.filter(({ object }) => matches(object));
   return pageOf(found, selection, limit, from.revision);
+}
+
+async function isCompacted<T extends ApiObject>(registry: Registry<T>, revision: Revision): Promise<boolean> {
+  try {
+    await registry.deps.store.get(registry.objects.prefix(), { revision });
+    return false;
+  } catch (error) {
+    if (error instanceof StoreError && error.code === "compacted") return true;
+    throw error;
+  }
 }
 
 /** The place of the first object whose key comes after one. */

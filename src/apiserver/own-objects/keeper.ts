@@ -12,6 +12,8 @@ export interface Chore {
   readonly everyMs: number;
   /** Keys in the store, or with a slash at the end what lies below: when one is deleted the chore is done soon. */
   readonly kept?: readonly string[] | undefined;
+  /** The same, for what is to be looked at whenever it changes. */
+  readonly watched?: readonly string[] | undefined;
   run(): Promise<void>;
 }
 
@@ -48,21 +50,22 @@ export async function attempt({ name, run }: Chore, log: Logger, signal: AbortSi
 
 async function repeat(chore: Chore, options: KeepOptions): Promise<void> {
   const { clock, log, signal } = options;
-  const losses = new Losses();
-  for (const key of chore.kept ?? []) void losses.lookOut(key, options);
+  const changes = new Changes();
+  for (const key of chore.kept ?? []) void changes.lookOut(key, "deletions", options);
+  for (const key of chore.watched ?? []) void changes.lookOut(key, "all", options);
   for (;;) {
     const turn = new AbortController();
     const over = AbortSignal.any([signal, turn.signal]);
-    await Promise.race([clock.sleep(chore.everyMs, over).catch(() => {}), losses.next(over)]);
+    await Promise.race([clock.sleep(chore.everyMs, over).catch(() => {}), changes.next(over)]);
     turn.abort();
-    if (losses.take()) await clock.sleep(SOON_MS, signal).catch(() => {});
+    if (changes.take()) await clock.sleep(SOON_MS, signal).catch(() => {});
     if (signal.aborted) return;
     await attempt(chore, log, signal);
   }
 }
 
-/** Remembers that something was deleted until it is taken. */
-class Losses {
+/** Remembers that something has happened until it is taken. */
+class Changes {
   readonly #wakeup = new Wakeup();
   #any = false;
 
@@ -77,7 +80,7 @@ class Losses {
   }
 
   /** Resolves when the signal aborts. */
-  async lookOut(key: string, options: KeepOptions): Promise<void> {
+  async lookOut(key: string, which: "deletions" | "all", options: KeepOptions): Promise<void> {
     const prefix = key.slice(0, key.lastIndexOf("/") + 1);
     await follow({
       ...options,
@@ -86,7 +89,8 @@ class Losses {
         // Of what is there at first all has been made; what goes while the feed stands still waits for its turn.
         listed: () => {},
         change: (event) => {
-          if (event.type !== "delete" || (key !== prefix && event.key !== key)) return;
+          const isOther = key !== prefix && (event.type === "put" ? event.item.key : event.key) !== key;
+          if (isOther || (which === "deletions" && event.type !== "delete")) return;
           this.#any = true;
           this.#wakeup.notify();
         },

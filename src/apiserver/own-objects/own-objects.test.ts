@@ -123,6 +123,58 @@ t.test("keepFlowControl() leaves to operators what they made their own, but for 
   t.equal((await server.ask(`GET ${FLOW_CONTROL}/flowschemas/of-old`)).status, 404);
 });
 
+t.test("flow schemas say whether their priority level is there, soon after it changes", async (t) => {
+  await using server = await served();
+  const nonResourceRules = [{ verbs: ["get"], nonResourceURLs: ["/zz"] }];
+  const spec = {
+    priorityLevelConfiguration: { name: "mine" },
+    matchingPrecedence: 9000,
+    rules: [{ subjects: [{ kind: "User", user: { name: "x" } }], nonResourceRules }],
+  };
+  await server.ask(`POST ${FLOW_CONTROL}/flowschemas`, { body: { metadata: { name: "a" }, spec } });
+  const dangling = async () => (await server.ask(`GET ${FLOW_CONTROL}/flowschemas/a`)).json.status.conditions[0];
+  await server.clock.advance(1000);
+  t.match(await dangling(), {
+    type: "Dangling",
+    status: "True",
+    reason: "NotFound",
+    message: /"mine" but there is no/,
+  });
+  const level = { type: "Limited", limited: { nominalConcurrencyShares: 1, limitResponse: { type: "Reject" } } };
+  const body = { metadata: { name: "mine" }, spec: level };
+  t.equal((await server.ask(`POST ${FLOW_CONTROL}/prioritylevelconfigurations`, { body })).status, 201);
+  await server.clock.advance(1000);
+  t.match(await dangling(), { status: "False", reason: "Found", message: /"mine" and it exists$/ });
+});
+
+t.test("API services say what is wrong with the way to their server", async (t) => {
+  await using server = await served();
+  const services = "/apis/apiregistration.k8s.io/v1/apiservices";
+  const service = { name: "s", namespace: "default", port: 443 };
+  const spec = { group: "x.example.com", version: "v1", groupPriorityMinimum: 10, versionPriority: 10, service };
+  const metadata = { name: "v1.x.example.com" };
+  await server.ask(`POST ${services}`, { body: { metadata, spec: { ...spec, insecureSkipTLSVerify: true } } });
+  const reason = async () => {
+    await server.clock.advance(10_500);
+    const { conditions } = (await server.ask(`GET ${services}/v1.x.example.com`)).json.status;
+    return [conditions.length, conditions[0].status, conditions[0].reason];
+  };
+  t.same(await reason(), [1, "False", "ServiceNotFound"]);
+  const body = { metadata: { name: "s" }, spec: { ports: [{ name: "web", port: 80 }] } };
+  await server.ask("POST /api/v1/namespaces/default/services", { body });
+  t.same(await reason(), [1, "False", "ServicePortError"]);
+  await patch(server, "/api/v1/namespaces/default/services/s", { spec: { ports: [{ name: "web", port: 443 }] } });
+  t.same(await reason(), [1, "False", "EndpointsNotFound"]);
+  const slice = {
+    metadata: { name: "s-1", labels: { "kubernetes.io/service-name": "s" } },
+    addressType: "IPv4",
+    endpoints: [],
+    ports: [{ name: "web", port: 8443 }],
+  };
+  await server.ask("POST /apis/discovery.k8s.io/v1/namespaces/default/endpointslices", { body: slice });
+  t.same(await reason(), [1, "False", "MissingEndpoints"]);
+});
+
 t.test("keepServiceBlocks() holds a block as long as services have addresses of it alone", async (t) => {
   await using server = await served();
   const more = { metadata: { name: "more" }, spec: { cidrs: ["10.9.0.0/28"] } };

@@ -1,5 +1,6 @@
 /** What the server keeps in the cluster for itself and its clients: there after the start, and again if it is lost. */
 import { hostname } from "node:os";
+import { apiServiceKind } from "../../api/apiregistration/api-service-kind.ts";
 import { configMapKind } from "../../api/core/config-map-kind.ts";
 import { namespaceKind } from "../../api/core/namespace-kind.ts";
 import { flowSchemaKind } from "../../api/flowcontrol/flow-schema-kind.ts";
@@ -12,8 +13,10 @@ import type { Logger } from "../../std/log.ts";
 import { withTimeout } from "../../std/with-timeout.ts";
 import { bootstrapObjects, SYSTEM_NAMESPACES } from "../bootstrap.ts";
 import type { OwnService } from "../services.ts";
+import { keepApiServiceStatus } from "./api-service-status.ts";
 import { AUTHENTICATION, AUTHENTICATION_NAMESPACES, publishAuthentication } from "./authentication-config-map.ts";
 import { keepFlowControl } from "./flow-control.ts";
+import { keepFlowSchemaStatus } from "./flow-schema-status.ts";
 import { IdentityLease } from "./identity-lease.ts";
 import { attempt, type Chore, keep } from "./keeper.ts";
 import { OwnEndpoints, type OwnEndpointsOptions } from "./own-endpoints.ts";
@@ -81,6 +84,18 @@ export async function startOwnObjects(options: OwnObjectsOptions): Promise<OwnOb
       run: () => bootstrapObjects(registries, signal),
     },
     { name: "the service of the API", everyMs: SOON_MS, kept: service.keys, run: () => service.keep() },
+    {
+      name: "what flow schemas say of their priority levels",
+      everyMs: OFTEN_MS,
+      watched: [prefixOf(flowSchemaKind), prefixOf(priorityLevelConfigurationKind)],
+      run: () => keepFlowSchemaStatus(registries, signal),
+    },
+    {
+      name: "what API services say of their servers",
+      everyMs: SOON_MS,
+      watched: [prefixOf(apiServiceKind)],
+      run: () => keepApiServiceStatus(registries, signal),
+    },
     { name: "addresses of services", everyMs: REPAIR_MS, run: () => service.repair() },
     { name: "leases of servers that are gone", everyMs: SELDOM_MS, run: () => lease.collect() },
   ];

@@ -1,0 +1,74 @@
+/** API services of extension servers say whether their service is there, listens, and leads anywhere. */
+import type { APIService } from "../../api/apiregistration/api-service.ts";
+import { apiServiceKind } from "../../api/apiregistration/api-service-kind.ts";
+import { serviceKind } from "../../api/core/service-kind.ts";
+import { endpointSliceKind } from "../../api/discovery/endpoint-slice-kind.ts";
+import { change } from "../../registry/change.ts";
+import type { Registries } from "../../registry/registries.ts";
+import { systemScope, unlessOvertaken } from "./ensure.ts";
+
+/** Of an API service that names no port. */
+const HTTPS = 443;
+
+export async function keepApiServiceStatus(registries: Registries, signal: AbortSignal): Promise<void> {
+  const registry = registries.of(apiServiceKind);
+  const scope = { ...systemScope("", signal), group: registry.kind.group };
+  const { items } = await registry.objects.list(registry.prefix(scope));
+  for (const { metadata, spec } of items.filter((each) => each.spec?.service !== undefined)) {
+    const trouble = await troubleOf(registries, spec?.service);
+    const next = (current: APIService): APIService => unavailable(current, trouble, registry.timestamp());
+    const found = items.find((each) => each.metadata === metadata);
+    if (found !== undefined && next(found) !== found) {
+      await unlessOvertaken(change(registry, scope, metadata?.name ?? "", next));
+    }
+  }
+}
+
+interface Trouble {
+  readonly reason: string;
+  readonly message: string;
+}
+
+async function troubleOf(
+  registries: Registries,
+  service: NonNullable<APIService["spec"]>["service"],
+): Promise<Trouble> {
+  const { namespace = "", name = "", port = HTTPS } = service ?? {};
+  const where = `service/${name} in ${JSON.stringify(namespace)}`;
+  const services = registries.of(serviceKind).objects;
+  const found = await services.get(services.key(namespace, name));
+  if (found === undefined) return { reason: "ServiceNotFound", message: `${where} is not present` };
+  if (found.spec?.type === "ClusterIP") {
+    const open = found.spec.ports?.find((each) => each.port === port);
+    if (open === undefined) {
+      return { reason: "ServicePortError", message: `${where} is not listening on port ${port}` };
+    }
+    const slices = registries.of(endpointSliceKind).objects;
+    const { items } = await slices.list(slices.prefix(namespace));
+    const own = items.filter(({ metadata }) => metadata?.labels?.["kubernetes.io/service-name"] === name);
+    if (own.length === 0) {
+      return { reason: "EndpointsNotFound", message: `cannot find endpointslices for ${where}` };
+    }
+    const leads = own.some(({ endpoints, ports }) => {
+      const ready = endpoints?.some(({ conditions }) => conditions?.ready !== false) === true;
+      return ready && ports?.some((each) => (each.name ?? "") === (open.name ?? "")) === true;
+    });
+    if (!leads) {
+      const message = `endpointslices for ${where} have no addresses with port name ${JSON.stringify(open.name ?? "")}`;
+      return { reason: "MissingEndpoints", message };
+    }
+  }
+  const message = `failing or missing response from ${where}: this server sends no requests to extension servers`;
+  return { reason: "FailedDiscoveryCheck", message };
+}
+
+/** The API service itself when it says so already. */
+function unavailable(service: APIService, { reason, message }: Trouble, lastTransitionTime: string): APIService {
+  const conditions = service.status?.conditions ?? [];
+  const found = conditions.find(({ type }) => type === "Available");
+  if (found?.status === "False" && found.reason === reason && found.message === message) return service;
+  const since = found?.status === "False" ? found.lastTransitionTime : lastTransitionTime;
+  const available = { type: "Available", status: "False", lastTransitionTime: since, reason, message };
+  const others = conditions.filter(({ type }) => type !== "Available");
+  return { ...service, status: { ...service.status, conditions: [...others, available] } };
+}

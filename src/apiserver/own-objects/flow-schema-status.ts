@@ -1,0 +1,38 @@
+/** Flow schemas say whether the priority level that they name is there. */
+import type { FlowSchema } from "../../api/flowcontrol/flow-schema.ts";
+import { flowSchemaKind } from "../../api/flowcontrol/flow-schema-kind.ts";
+import { priorityLevelConfigurationKind } from "../../api/flowcontrol/priority-level-configuration-kind.ts";
+import { change } from "../../registry/change.ts";
+import type { Registries } from "../../registry/registries.ts";
+import { systemScope, unlessOvertaken } from "./ensure.ts";
+
+export async function keepFlowSchemaStatus(registries: Registries, signal: AbortSignal): Promise<void> {
+  const schemas = registries.of(flowSchemaKind);
+  const levels = registries.of(priorityLevelConfigurationKind);
+  const scope = { ...systemScope("", signal), group: schemas.kind.group };
+  const { items } = await schemas.objects.list(schemas.prefix(scope));
+  const present = await levels.objects.list(levels.prefix(scope));
+  const names = new Set(present.items.map(({ metadata }) => metadata?.name));
+  const next = (schema: FlowSchema): FlowSchema => {
+    const level = schema.spec?.priorityLevelConfiguration.name ?? "";
+    return marked(schema, level, names.has(level), schemas.timestamp());
+  };
+  const writes = items
+    .filter((schema) => next(schema) !== schema)
+    .map(({ metadata }) => unlessOvertaken(change(schemas, scope, metadata?.name ?? "", next)));
+  await Promise.all(writes);
+}
+
+/** The schema itself when it says so already. */
+function marked(schema: FlowSchema, level: string, there: boolean, lastTransitionTime: string): FlowSchema {
+  const [status, reason, end] = there
+    ? (["False", "Found", "and it exists"] as const)
+    : (["True", "NotFound", "but there is no such object"] as const);
+  const message = `This FlowSchema references the PriorityLevelConfiguration object named ${JSON.stringify(level)} ${end}`;
+  const conditions = schema.status?.conditions ?? [];
+  const found = conditions.find(({ type }) => type === "Dangling");
+  if (found?.status === status && found.reason === reason && found.message === message) return schema;
+  const dangling = { type: "Dangling", status, lastTransitionTime, reason, message };
+  const others = conditions.filter(({ type }) => type !== "Dangling");
+  return { ...schema, status: { ...schema.status, conditions: [...others, dangling] } };
+}
