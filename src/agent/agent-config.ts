@@ -96,6 +96,10 @@ export interface PodsConfig {
   readonly allowedUnsafeSysctls: readonly string[];
   /** Whether pods that put more on disk than they may are ended. */
   readonly localStorageIsolation: boolean;
+  /** Ended runs that are kept of a container; negative keeps all. */
+  readonly deadRunsMax: number;
+  /** Those that ended more recently are kept besides. */
+  readonly deadRunMinAgeMs: number;
   readonly eventQps: number;
   readonly eventBurst: number;
   /** Grace granted to pods when the agent is asked to stop them, in seconds at most. */
@@ -191,6 +195,8 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
       logMonitorMs: 10_000,
       allowedUnsafeSysctls: [],
       localStorageIsolation: true,
+      deadRunsMax: 1,
+      deadRunMinAgeMs: 0,
       eventQps: 50,
       eventBurst: 100,
       shutdownGraceSeconds: 30,

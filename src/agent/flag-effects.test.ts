@@ -40,6 +40,16 @@ const served: Settings = {
   "anonymous-auth": "true",
 };
 
+/** How many runs the runtime still has of a container that was started four times. */
+async function runsKept(agent: TestAgent): Promise<number> {
+  agent.fake.programs.set("c", (attempt) => (attempt < 3 ? { exitAfterMs: 100, exitCode: 1 } : {}));
+  await agent.start();
+  agent.pod("p");
+  const starts = () => agent.fake.calls.filter(({ method }) => method === "startContainer").length;
+  await agent.until("the fourth run", () => starts() === 4);
+  return agent.fake.named("c").length;
+}
+
 interface Answer {
   readonly status: number;
   readonly protocol: string | null;
@@ -355,6 +365,18 @@ const effects: Partial<Record<AgentFlagName, Effect>> = {
       await agent.start();
       t.match(agent.node().status, { images: [{ names: ["other:1"] }] });
       t.equal((agent.node().status as { images: unknown[] }).images.length, 1);
+    },
+  },
+  "maximum-dead-containers-per-container": {
+    set: { "maximum-dead-containers-per-container": "2" },
+    async shows(t, agent) {
+      t.equal(await runsKept(agent), 3, "two that ended, and the newest");
+    },
+  },
+  "minimum-container-ttl-duration": {
+    set: { "minimum-container-ttl-duration": "1h", "maximum-dead-containers-per-container": "0" },
+    async shows(t, agent) {
+      t.equal(await runsKept(agent), 4);
     },
   },
   "sync-frequency": {

@@ -85,6 +85,8 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       logMonitorMs: milliseconds(config.containerLogMonitorInterval) ?? base.pods.logMonitorMs,
       allowedUnsafeSysctls: flags["allowed-unsafe-sysctls"],
       localStorageIsolation: flags["local-storage-capacity-isolation"],
+      deadRunsMax: flags["maximum-dead-containers-per-container"],
+      deadRunMinAgeMs: flags["minimum-container-ttl-duration"],
       eventQps: flags["event-qps"] || base.pods.eventQps,
       eventBurst: flags["event-burst"] || base.pods.eventBurst,
     },

@@ -79,6 +79,8 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
       clusterDns: config.pods.clusterDns,
       clusterDomain: config.pods.clusterDomain,
       syncMs: config.pods.syncMs,
+      deadRunsMax: config.pods.deadRunsMax,
+      deadRunMinAgeMs: config.pods.deadRunMinAgeMs,
       hookTimeoutMs: HOOK_TIMEOUT_MS,
       memoryCapacityBytes: at.machine.memoryBytes,
       hookUserAgent: `kube-lifecycle/${release}`,

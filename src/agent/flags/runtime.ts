@@ -72,7 +72,7 @@ export const runtimeFlags = section("Container runtime, images and cgroups", {
     duration({ min: 0 }),
     0,
     "Age of a terminated container below which it is kept.",
-    { deprecated: "use --eviction-hard or --eviction-soft instead." },
+    { deprecated: "use --eviction-hard or --eviction-soft instead.", effective: true },
   ),
   "maximum-dead-containers": flag(
     int32(),
@@ -82,6 +82,7 @@ export const runtimeFlags = section("Container runtime, images and cgroups", {
   ),
   "maximum-dead-containers-per-container": flag(int32(), 1, "Terminated instances kept per container.", {
     deprecated: "use --eviction-hard or --eviction-soft instead.",
+    effective: true,
   }),
   "cgroup-driver": flag(oneOf("cgroupfs", "systemd"), "cgroupfs", "cgroupfs or systemd.", {
     config: "cgroupDriver",

@@ -50,6 +50,7 @@ export async function startContainer(
   const created = await step("CreateContainerError", signal, () =>
     services.runtime.createContainer({ podSandboxId: sandbox.id, config, sandboxConfig }, signal),
   );
+  pod.memory.resources.has(spec);
   say("Created", `Created container: ${spec.name}`);
   const containerId = created.containerId ?? "";
   await step("RunContainerError", signal, () => services.runtime.startContainer({ containerId }, signal));
@@ -122,14 +123,18 @@ function targetOf(pod: PodContext, { spec, role }: PlannedStart): string | undef
   return target.id;
 }
 
-/** Keeps the newest ended run of a container, for its last state and its previous log, and removes older ones. */
+/** Keeps the newest ended runs of a container, for its last state and its previous log, and removes older ones. */
 async function prune(pod: PodContext, name: string): Promise<void> {
   const { services, signal } = pod;
   const runs = pod.observation.containers.filter((each) => each.name === name);
-  const kept = runs.find((each) => each.state === "exited");
+  const { deadRunsMax, deadRunMinAgeMs } = services.settings;
+  const since = services.clock.now() - deadRunMinAgeMs;
+  const kept = runs
+    .filter((each) => each.state === "exited")
+    .filter((run, place) => deadRunsMax < 0 || place < deadRunsMax || run.finishedAt > since);
   const removed = new Set<string>();
   for (const run of runs) {
-    if (run === kept || run.state === "running") continue;
+    if (kept.includes(run) || run.state === "running") continue;
     await services.runtime.removeContainer({ containerId: run.id }, signal);
     removed.add(run.id);
     if (run.logPath !== "") await rm(run.logPath, { force: true });

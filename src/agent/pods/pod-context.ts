@@ -16,6 +16,7 @@ import type { NodeFacts } from "./downward.ts";
 import type { EnvironmentSources } from "./environment.ts";
 import type { PlannedStart, PlannedWait } from "./plan.ts";
 import type { PodEvents } from "./pod-events.ts";
+import type { ResourceBook } from "./resource-book.ts";
 import type { CgroupSettings, CpuSettings } from "./resources.ts";
 import type { RestartBackoff } from "./restart-backoff.ts";
 
@@ -26,6 +27,10 @@ export interface PodSettings {
   readonly seccompDefault: boolean;
   readonly clusterDns: readonly string[];
   readonly clusterDomain: string;
+  /** Ended runs that are kept of a container when the next one starts; negative keeps all. */
+  readonly deadRunsMax: number;
+  /** Those that ended more recently are kept besides. */
+  readonly deadRunMinAgeMs: number;
   /** How long a calm pod is left alone. */
   readonly syncMs: number;
   /** Longest wait for a hook that has no limit of its own. */
@@ -87,6 +92,7 @@ export interface PodMemory {
   readonly retryAt: Map<string, number>;
   /** Ids of containers that were ended to be started again at once. */
   readonly toRestart: Set<string>;
+  readonly resources: ResourceBook;
   startTime: number;
   status: PodStatus | undefined;
   /** Whether the init containers had all had their turn when the pod began to end. */
@@ -99,8 +105,10 @@ export interface PodMemory {
 export interface PodContext {
   readonly services: PodServices;
   readonly log: Logger;
-  /** The newest version that was wanted. */
+  /** The newest version that was wanted, with the resources that it is granted. */
   readonly pod: Pod;
+  /** The same with the resources that it asks for. */
+  readonly wanted: Pod;
   readonly observation: Observation;
   readonly memory: PodMemory;
   /** Aborts when the pod is to end, is to end sooner, or the agent stops. */

@@ -85,6 +85,8 @@ export async function podHarness(): Promise<Harness> {
       clusterDns: ["192.0.2.53"],
       clusterDomain: "cluster.local",
       syncMs: 60_000,
+      deadRunsMax: 1,
+      deadRunMinAgeMs: 0,
       hookTimeoutMs: 120_000,
       memoryCapacityBytes: 2 ** 30,
       hookUserAgent: "test",

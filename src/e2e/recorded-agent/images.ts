@@ -1,8 +1,8 @@
 /** The images that the recorded pods run, made of this machine's static busybox and of Node. */
 import { execFileSync } from "node:child_process";
 import { readFileSync, realpathSync } from "node:fs";
-import { stripTypeScriptTypes } from "node:module";
 import { dirname } from "node:path";
+import { transformSync } from "esbuild";
 import { type ImageSpec, ociArchive } from "../../up/oci-archive.ts";
 import type { TarEntry } from "../../up/tar.ts";
 import { readBusybox } from "../example-image.ts";
@@ -66,12 +66,15 @@ function health(): readonly TarEntry[] {
   const folders = [...new Set(libraries.flatMap((path) => ancestors(dirname(path))))].sort();
   const script = '#!/bin/sh\nexec /bin/node /bin/health-server.mjs "$@"\n';
   // Without its types it starts sooner.
-  const program = stripTypeScriptTypes(readFileSync(new URL("./health-server.ts", import.meta.url), "utf8"));
+  const program = transformSync(readFileSync(new URL("./health-server.ts", import.meta.url), "utf8"), {
+    loader: "ts",
+    format: "esm",
+  });
   return [
     ...folders.filter((path) => path !== "bin").map((path) => ({ path })),
     ...libraries.map((path) => ({ path: path.slice(1), data: readFileSync(realpathSync(path)), mode: 0o755 })),
     { path: "bin/node", data: readFileSync(process.execPath), mode: 0o755 },
-    { path: "bin/health-server.mjs", data: Buffer.from(program) },
+    { path: "bin/health-server.mjs", data: Buffer.from(program.code) },
     { path: "bin/health", data: Buffer.from(script), mode: 0o755 },
   ];
 }
