@@ -394,13 +394,15 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
   const namespaces = registries.of(namespaceKind);
   const admitPod = podAdmission(config.pods, storedPodClasses(registries));
   const escalation = escalationCheck(authorizer, registries);
-  const confirmations = new Map<unknown, Confirm>([
-    [priorityClassKind, oneDefaultPriorityClass(registries)],
-    [certificateSigningRequestKind, signerCheck(authorizer)],
-  ]);
+  const confirmations = new Map<unknown, Confirm>([[priorityClassKind, oneDefaultPriorityClass(registries)]]);
+  const signers = signerCheck(authorizer);
+  const confirm = (kind: Kind, subresource: string): Confirm | undefined => {
+    if ((kind as unknown) === certificateSigningRequestKind) return signers(subresource);
+    return confirmations.get(kind) ?? escalation(kind);
+  };
   const admission = new AdmissionMetrics(metrics.registry, clock);
   const admit = (kind: Kind): Admit => {
-    if (kind.plural === certificateSigningRequestKind.plural) return withRequester;
+    if ((kind as unknown) === certificateSigningRequestKind) return withRequester;
     if (kind === nodeKind) return withNotReadyTaint;
     const inNamespace = admission.plugin("NamespaceLifecycle", namespaceLifecycle(namespaces, kind));
     if (kind.plural !== podKind.plural || kind.group !== podKind.group) return inNamespace;
@@ -420,7 +422,7 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
       stopping,
       admit: (kind) => admission.step(admit(kind)),
       mayCreate: (context) => demand(authorizer, { ...attributesOf(context), verb: "create" }),
-      confirm: (kind) => confirmations.get(kind) ?? escalation(kind),
+      confirm,
     },
     readiness,
     pages: operatorPages(config, { metrics, diagnostics, clock }),

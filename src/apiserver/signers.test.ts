@@ -52,6 +52,12 @@ t.test("signerCheck() lets decide on requests whoever may for their signer, or f
     json: { message: /user not permitted to approve requests with signerName "example.com\/web"/ },
   });
   t.equal((await decide("ann")).status, 200);
+  const none = { body: {}, headers: merge };
+  t.match(await server.ask(`PATCH ${REQUESTS}/r/approval`, { user: "eve", ...none }), {
+    status: 403,
+    json: { message: /user not permitted to approve requests/ },
+  });
+  t.equal((await server.ask(`PATCH ${REQUESTS}/r/status`, { user: "eve", ...none })).status, 200, "nothing is issued");
   const failed = [...conditions, { type: "Failed", status: "True", reason: "No" }];
   const body = { status: { conditions: failed } };
   const issued = await server.ask(`PATCH ${REQUESTS}/r/status`, { user: "ann", headers: merge, body });

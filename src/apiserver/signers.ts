@@ -6,12 +6,12 @@ import type { Authorizer } from "../auth/user.ts";
 import type { Confirm, Scope } from "../registry/registry.ts";
 import { deepEqual } from "../schema/equal.ts";
 
-/** Kubernetes' CertificateApproval and CertificateSigning. */
-export function signerCheck(authorizer: Authorizer): Confirm {
-  return async (scope, next, previous) => {
+/** Kubernetes' CertificateApproval and CertificateSigning, by the subresource that is written; "" for the whole. */
+export function signerCheck(authorizer: Authorizer): (subresource: string) => Confirm {
+  return (subresource) => async (scope, next, previous) => {
     if (previous === undefined) return;
     const [after, before] = [next as CertificateSigningRequest, previous as CertificateSigningRequest];
-    const verb = verbOf(after, before);
+    const verb = verbOf(subresource, after, before);
     const { signerName } = before.spec;
     if (verb === undefined || (await may(authorizer, scope, verb, signerName))) return;
     const subject = {
@@ -23,15 +23,17 @@ export function signerCheck(authorizer: Authorizer): Confirm {
   };
 }
 
-function verbOf(after: CertificateSigningRequest, before: CertificateSigningRequest): "approve" | "sign" | undefined {
-  if (!deepEqual(decisions(after), decisions(before))) return "approve";
+/** Who writes an approval decides, even if it stays as it was. */
+function verbOf(
+  subresource: string,
+  after: CertificateSigningRequest,
+  before: CertificateSigningRequest,
+): "approve" | "sign" | undefined {
+  if (subresource === "approval") return "approve";
+  if (subresource !== "status") return undefined;
   const { certificate, conditions } = after.status ?? {};
   const same = certificate === before.status?.certificate && deepEqual(conditions, before.status?.conditions);
   return same ? undefined : "sign";
-}
-
-function decisions({ status }: CertificateSigningRequest) {
-  return (status?.conditions ?? []).filter(({ type }) => type === "Approved" || type === "Denied");
 }
 
 /** For the signer itself, or all of its domain. */

@@ -22,7 +22,7 @@ export function applyObject(part?: Part): ResourceHandler {
     const { kind, settings } = target;
     const answering = answeringOf(target, context, "object");
     const sent = await readApply(context);
-    const admission = { admit: settings.admit(kind), confirm: settings.confirm(kind) };
+    const admission = { admit: settings.admit(kind), confirm: settings.confirm(kind, context.info.subresource) };
     const options = { ...sent.options, ...admission, part, mayCreate: () => settings.mayCreate(context) };
     const scope = scopeOf(target, context, params);
     const { object, created } = await apply(target.registry, scope, params.name ?? "", sent.configuration, options);

@@ -39,7 +39,7 @@ export interface ResourceSettings {
   /** Throws a 403 when who may update or patch the object may not create it. */
   readonly mayCreate: (context: RequestContext) => Promise<void>;
   /** What has the last word before one is created or changed. */
-  readonly confirm: (kind: Kind) => Confirm | undefined;
+  readonly confirm: (kind: Kind, subresource: string) => Confirm | undefined;
 }
 
 export type ResourceHandler = (

@@ -24,14 +24,14 @@ export const createObject: ResourceHandler = async (target, context, params) => 
   const answering = answeringOf(target, context, "object");
   const { object: sent, dryRun, fieldManager } = await readObject(context, expectedOf(target), "CreateOptions");
   const warn = warningsTo(context);
-  const options = { dryRun, warn, ...writerOf(context, fieldManager), ...admissionOf(target) };
+  const options = { dryRun, warn, ...writerOf(context, fieldManager), ...admissionOf(target, context) };
   const object = await create(target.registry, scopeOf(target, context, params), sent, options);
   return writtenResponse(201, target.kind, object, answering);
 };
 
 /** What has a say in writes of the target's kind. */
-function admissionOf({ kind, settings }: Target) {
-  return { admit: settings.admit(kind), confirm: settings.confirm(kind) };
+function admissionOf({ kind, settings }: Target, { info }: RequestContext) {
+  return { admit: settings.admit(kind), confirm: settings.confirm(kind, info.subresource) };
 }
 
 /** The same warning twice is sent once. */
@@ -48,7 +48,14 @@ export function updateObject(part?: Part): ResourceHandler {
     const { object: sent, dryRun, fieldManager } = await readObject(context, expectedOf(target), "UpdateOptions");
     const warn = warningsTo(context);
     const mayCreate = () => target.settings.mayCreate(context);
-    const options = { dryRun, part, warn, mayCreate, ...writerOf(context, fieldManager), ...admissionOf(target) };
+    const options = {
+      dryRun,
+      part,
+      warn,
+      mayCreate,
+      ...writerOf(context, fieldManager),
+      ...admissionOf(target, context),
+    };
     const result = await update(target.registry, scopeOf(target, context, params), params.name ?? "", sent, options);
     return writtenResponse(result.created ? 201 : 200, target.kind, result.object, answering);
   };
@@ -77,7 +84,7 @@ export function patchObject(part?: Part): ResourceHandler {
       decode,
       warn,
       ...writerOf(context, fieldManager),
-      ...admissionOf(target),
+      ...admissionOf(target, context),
     });
     return writtenResponse(200, target.kind, object, answering);
   };
