@@ -3,6 +3,7 @@
 import type { Container } from "../../api/core/container.ts";
 import type { ContainerStateTerminated, ContainerStatus } from "../../api/core/container-status.ts";
 import type { Pod, PodCondition, PodStatus } from "../../api/core/pod.ts";
+import type { ResourceRequirements } from "../../api/core/resources.ts";
 import { timeOf } from "../../schema/time.ts";
 import type { Observation } from "../runtime/observation.ts";
 import { type ContainerView, containerStatus, settled, type WaitingReason } from "./container-status.ts";
@@ -40,8 +41,20 @@ export interface StatusInput {
   readonly failure: WaitingReason | undefined;
   /** Why it is not the pod's own fault that it ends. */
   readonly disruption: string | undefined;
+  /** What containers have, by name; undefined for those that never ran. */
+  readonly actual: (name: string) => ResourceRequirements | undefined;
+  readonly resize: ResizeProgress;
   /** The status last given out; conditions keep their transition times, and a phase does not go back. */
   readonly previous: PodStatus | undefined;
+}
+
+export interface ResizeProgress {
+  /** Why the node does not give what is asked for. */
+  readonly pending: WaitingReason | undefined;
+  /** What is granted has yet to reach some container. */
+  readonly going: boolean;
+  /** What went wrong meanwhile. */
+  readonly problem: string | undefined;
 }
 
 type Phase = NonNullable<PodStatus["phase"]>;
@@ -57,9 +70,11 @@ export function podStatus(input: StatusInput): PodStatus {
     containerStatus({
       spec,
       role,
+      actual: input.actual(spec.name),
       observation,
       defaultReason: initContainers(pod).length > 0 ? "PodInitializing" : "ContainerCreating",
-      waiting: input.ending ? undefined : input.waiting.get(spec.name),
+      // What is told of a static pod that ends is told as if it went on.
+      waiting: input.ending && !isStatic(pod) ? undefined : input.waiting.get(spec.name),
       runtimeName: input.runtimeName,
       readyProbe: input.readyProbe,
       startedProbe: input.startedProbe,
@@ -190,6 +205,7 @@ function conditions(
   const containersReady = containersVerdict(phase, counted);
   const networked = observation.sandboxes.some((each) => each.ready && (each.hostNetwork || each.ips.length > 0));
   const verdicts: readonly (readonly [string, Verdict])[] = [
+    ...resizes(input.resize),
     ...disruptions(input),
     ["PodReadyToStartContainers", { status: networked && !input.ended ? "True" : "False" }],
     ["Initialized", initializedVerdict(input, phase, inits, apps)],
@@ -258,4 +274,12 @@ function initializedVerdict(
 function disruptions({ disruption }: StatusInput): readonly (readonly [string, Verdict])[] {
   if (disruption === undefined) return [];
   return [["DisruptionTarget", { status: "True", reason: "TerminationByKubelet", message: disruption }]];
+}
+
+function resizes({ pending, going, problem }: ResizeProgress): readonly (readonly [string, Verdict])[] {
+  const error = problem === undefined ? {} : { reason: "Error", message: problem };
+  return [
+    ...(pending === undefined ? [] : [["PodResizePending", { status: "True", ...pending }] as const]),
+    ...(going ? [["PodResizeInProgress", { status: "True", ...error }] as const] : []),
+  ];
 }
