@@ -2,7 +2,7 @@
  * Run by `make bench` (`ARGS="--only requests,lists"`): starts servers with temporary states and measures them from
  * outside.
  *   node src/bench/bench.ts [--only SECTION,…] [--program sources|bundle|binary] [--json]
- *                           [--idle-seconds 30] [--pods 20]
+ *     [--idle-seconds 30] [--pods 20]
  * Sections: start, requests, controllers, lists, watches, memory, cluster.
  * Figures of one machine, which does other things too: processor time and ratios tell more than rates.
  */

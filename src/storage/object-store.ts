@@ -1,6 +1,7 @@
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { alreadyExists, conflict, notFound, type Subject } from "../api/status.ts";
 import { deepFreeze } from "../schema/freeze.ts";
+import { ownMemory } from "../std/own-memory.ts";
 import { type Codec, codecOf, type StorageMediaType } from "./codec.ts";
 import { KeySpace } from "./keys.ts";
 import { type KeyValue, prefixRange, type Revision, type Store, StoreError } from "./store.ts";
@@ -92,7 +93,7 @@ export class ObjectStore<T extends ApiObject> {
   /** Resolves with the object as stored. Throws 409 AlreadyExists. */
   async create(key: string, object: T, options: ObjectWriteOptions = {}): Promise<T> {
     try {
-      const revision = await this.#store.create(key, this.#codec.encode(object), options);
+      const revision = await this.#store.create(key, ownMemory(this.#codec.encode(object)), options);
       return versioned(object, revision);
     } catch (error) {
       if (isCode(error, "exists")) throw alreadyExists(this.#subject(key, options));
@@ -123,7 +124,7 @@ export class ObjectStore<T extends ApiObject> {
         return versioned(next, state.revision);
       }
       const ttlSeconds = options.ttlSeconds?.(next);
-      return versioned(next, await this.#store.update(key, bytes, state.revision, { ttlSeconds }));
+      return versioned(next, await this.#store.update(key, ownMemory(bytes), state.revision, { ttlSeconds }));
     });
   }
 

@@ -1,6 +1,7 @@
 /** What a cache holds and tells: objects with their wire bytes, made once, and changes shared by all watchers. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { encodeJson } from "../../schema/json.ts";
+import { ownMemory } from "../../std/own-memory.ts";
 import { versioned } from "../object-store.ts";
 import type { KeyValue, Revision } from "../store.ts";
 import type { CacheMemory } from "./cache-memory.ts";
@@ -111,7 +112,7 @@ export class Encoded<T extends ApiObject> implements CachedObject<T>, Evictable 
     if (this.#bytes === undefined) {
       // Decoded for this only, it is not kept: a list of all there is would push out what is in use.
       const object = this.#object ?? this.#stored?.decode(this.#stored.item) ?? this.object;
-      this.#bytes = encodeJson(this.#kind.schema, object, { omitTypeMeta: true });
+      this.#bytes = ownMemory(encodeJson(this.#kind.schema, object, { omitTypeMeta: true }));
     }
     this.#stored?.memory.encodings.use(this);
     return this.#bytes;
