@@ -2,6 +2,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Node, NodeStatus } from "../api/core/node.ts";
+import type { Pod } from "../api/core/pod.ts";
 import { createClient } from "../client/api-client.ts";
 import type { Client, Transport } from "../client/client.ts";
 import { createEventRecorder, type EventRecorder } from "../client/event-recorder.ts";
@@ -17,6 +18,7 @@ import { NodeObjects } from "./checkpoint/node-objects.ts";
 import { limitedTransport } from "./limited-transport.ts";
 import { type NodeCapacity, nodeCapacity } from "./node/capacity.ts";
 import { pressuresOf } from "./node/conditions.ts";
+import { storageExcess } from "./node/local-storage.ts";
 import { type MachineInfo, readMachine, readUsage, swapDevices, usesCgroupV1 } from "./node/machine.ts";
 import { NodeKeeper } from "./node/node-keeper.ts";
 import { machineLabels, nodeStatus } from "./node/node-status.ts";
@@ -348,7 +350,17 @@ function assemble(at: Assembly): Parts {
       loops.push(sources.run());
       if (config.pods.localStorageIsolation) {
         const { volumes, events } = services;
-        const limits = { pods: () => pods.workers, volumes, events, clock, log, usage: diskUsage, signal };
+        const storage = { runtime: at.cri.runtime, volumes, directories: config, usage: diskUsage };
+        const limits = {
+          excess: (pod: Pod) => storageExcess(storage, pod),
+          pods: () => pods.workers,
+          volumes,
+          events,
+          clock,
+          log,
+          usage: diskUsage,
+          signal,
+        };
         loops.push(enforceSizeLimits(limits));
       }
       await Promise.all(loops);

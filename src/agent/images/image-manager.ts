@@ -98,6 +98,19 @@ export class ImageManager {
     return this.#pull(pod, name, reference, say, signal);
   }
 
+  /** Says which of the pod's pull secrets do not exist; images may be had without them. */
+  async checkSecrets(pod: Pod): Promise<void> {
+    const missing: string[] = [];
+    for (const { name = "" } of pod.spec?.imagePullSecrets ?? []) {
+      const found = await this.#options.secret(podNamespace(pod), name, pod).catch(() => undefined);
+      if (found === undefined) missing.push(name);
+    }
+    if (missing.length === 0) return;
+    const text = `Unable to retrieve some image pull secrets (${missing.join(", ")})`;
+    const message = `${text}; attempting to pull the image may not succeed.`;
+    this.#options.events.pod(pod, "Warning", "FailedToRetrieveImagePullSecret", message);
+  }
+
   /** Forgets a pod's failures. */
   forget(uid: string): void {
     for (const key of this.#failures.keys()) {

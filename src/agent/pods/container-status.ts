@@ -2,6 +2,7 @@
 
 import type { Container } from "../../api/core/container.ts";
 import type { ContainerState, ContainerStateTerminated, ContainerStatus } from "../../api/core/container-status.ts";
+import type { ResourceRequirements } from "../../api/core/resources.ts";
 import { timeOf } from "../../schema/time.ts";
 import type { Observation, ObservedContainer } from "../runtime/observation.ts";
 import { type ContainerRole, isSidecar } from "./pod-fields.ts";
@@ -17,6 +18,8 @@ export interface WaitingReason {
 export interface ContainerView {
   readonly spec: Container;
   readonly role: ContainerRole;
+  /** The resources that it has; undefined when that is what the spec says. */
+  readonly actual: ResourceRequirements | undefined;
   readonly observation: Observation;
   /** What it shows before its first start. */
   readonly defaultReason: "ContainerCreating" | "PodInitializing";
@@ -73,7 +76,7 @@ export function containerStatus(view: ContainerView): ContainerStatus {
     imageID: current.imageId,
     containerID: identifier,
     ...(view.role === "ephemeralContainers" ? {} : { started }),
-    ...resourceFields(spec),
+    ...resourceFields(spec, view.actual ?? spec.resources),
     ...mountFields(spec),
   };
 }
@@ -173,9 +176,12 @@ function terminated(
   };
 }
 
-function resourceFields(spec: Container): Pick<ContainerStatus, "resources" | "allocatedResources"> {
-  const { limits, requests } = spec.resources ?? {};
-  const allocated = requests ?? {};
+/** What it was granted, and what it has. */
+function resourceFields(
+  spec: Container,
+  { limits, requests }: ResourceRequirements = {},
+): Pick<ContainerStatus, "resources" | "allocatedResources"> {
+  const allocated = spec.resources?.requests ?? {};
   return {
     ...(Object.keys(allocated).length === 0 ? {} : { allocatedResources: allocated }),
     resources: {

@@ -68,6 +68,8 @@ export interface PlanInput {
   readonly started: (container: Container, id: string) => boolean;
   /** Containers that were ended to be started again at once, however they left. */
   readonly toRestart: ReadonlySet<string>;
+  /** Whether the container has to start again to get the resources that it was granted. */
+  readonly resized: (container: Container) => boolean;
 }
 
 interface Draft {
@@ -201,6 +203,9 @@ function killOf(
   if (found.hash !== "" && found.hash !== containerHash(spec)) {
     const message = `Container ${spec.name} definition changed, will be restarted`;
     return { container: found, role, message, restart: true };
+  }
+  if (input.resized(spec)) {
+    return { container: found, role, message: `Container ${spec.name} resize requires restart`, restart: true };
   }
   const health = input.health(found.id);
   if (health === "ok") return undefined;

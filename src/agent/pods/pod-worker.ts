@@ -8,6 +8,7 @@ import type { Logger } from "../../std/log.ts";
 import { annotations, nothing, type Observation, type ObservedContainer, observe } from "../runtime/observation.ts";
 import type { PodContext, PodMemory, PodServices, PodState, Termination, Transition } from "./pod-context.ts";
 import { allContainers, graceSeconds, isDeleted, isTerminal, podFullName, podUid } from "./pod-fields.ts";
+import { ResourceBook } from "./resource-book.ts";
 import { RestartBackoff } from "./restart-backoff.ts";
 import { stateOf } from "./states/state.ts";
 import { withTerminationMessage } from "./termination-message.ts";
@@ -60,6 +61,7 @@ export class PodWorker {
       noted: new Map(),
       retryAt: new Map(),
       toRestart: new Set(),
+      resources: new ResourceBook(options.pod),
       startTime: started === undefined ? options.services.clock.now() : Date.parse(started),
       status: options.pod.status?.conditions === undefined ? undefined : options.pod.status,
       initialized: undefined,
@@ -71,8 +73,9 @@ export class PodWorker {
     this.done = this.#run();
   }
 
+  /** The newest version, with the resources that it is granted. */
   get pod(): Pod {
-    return this.#pod;
+    return this.#memory.resources.granted(this.#pod);
   }
 
   get observation(): Observation {
@@ -105,6 +108,7 @@ export class PodWorker {
   /** The newest version; one that came before and was not looked at is dropped. */
   update(pod: Pod): void {
     const before = this.#pod;
+    if (this.#state.name !== "admitting") this.#memory.resources.hold(before);
     this.#pod = pod;
     this.#removed = false;
     if (!deepEqual(pod.spec, before.spec)) this.#tryAgain();
@@ -233,6 +237,9 @@ export class PodWorker {
       memory: this.#memory,
       signal,
       get pod() {
+        return worker.pod;
+      },
+      get wanted() {
         return worker.#pod;
       },
       get observation() {

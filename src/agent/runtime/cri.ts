@@ -128,6 +128,8 @@ function runtimeOver(call: UnaryCall): Runtime {
     removeContainer: plain("RemoveContainer"),
     listContainers: plain("ListContainers"),
     containerStatus: plain("ContainerStatus"),
+    updateContainerResources: plain("UpdateContainerResources"),
+    listContainerStats: plain("ListContainerStats"),
     reopenContainerLog: plain("ReopenContainerLog"),
     execSync: graced("ExecSync"),
   };

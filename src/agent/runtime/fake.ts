@@ -7,6 +7,7 @@ import type { Container } from "./cri/container.ts";
 import type { ContainerStatus } from "./cri/container-status.ts";
 import type { Image } from "./cri/image.ts";
 import type { PodSandbox, PodSandboxConfig } from "./cri/sandbox.ts";
+import type { ContainerStats } from "./cri/stats.ts";
 import { type ImageService, type Runtime, RuntimeError } from "./runtime.ts";
 
 /** What a started container does. */
@@ -55,6 +56,8 @@ export class FakeRuntime {
   readonly execs = new Map<string, { exitCode: number; stdout?: string; stderr?: string }>();
   readonly sandboxes = new Map<string, FakeSandbox>();
   readonly containers = new Map<string, FakeContainer>();
+  /** What `listContainerStats` answers, by container id. */
+  readonly stats = new Map<string, ContainerStats>();
   /** Conditions that `status` answers; `NetworkReady` false tests a node without a network. */
   networkReady = true;
   /** Calls that wait now: held, or for a container to stop. */
@@ -312,6 +315,15 @@ export class FakeRuntime {
       containerStatus: async (request, signal) => {
         await this.#enter("containerStatus", request, signal);
         return { status: this.#container(request.containerId).status };
+      },
+      updateContainerResources: async (request, signal) => {
+        await this.#enter("updateContainerResources", request, signal);
+        this.#container(request.containerId);
+        return {};
+      },
+      listContainerStats: async (request, signal) => {
+        await this.#enter("listContainerStats", request, signal);
+        return { stats: [...this.stats.values()] };
       },
       reopenContainerLog: async (request, signal) => {
         await this.#enter("reopenContainerLog", request, signal);

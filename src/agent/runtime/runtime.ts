@@ -32,6 +32,8 @@ export interface Runtime {
   readonly removeContainer: Call<Service["RemoveContainer"]>;
   readonly listContainers: Call<Service["ListContainers"]>;
   readonly containerStatus: Call<Service["ContainerStatus"]>;
+  readonly updateContainerResources: Call<Service["UpdateContainerResources"]>;
+  readonly listContainerStats: Call<Service["ListContainerStats"]>;
   readonly reopenContainerLog: Call<Service["ReopenContainerLog"]>;
   /** `timeout` of the request is in seconds; the call's own limit is extended by it. */
   readonly execSync: Call<Service["ExecSync"]>;

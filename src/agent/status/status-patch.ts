@@ -9,6 +9,8 @@ const owned: ReadonlySet<string> = new Set([
   "Ready",
   "ContainersReady",
   "PodScheduled",
+  "PodResizePending",
+  "PodResizeInProgress",
 ]);
 
 /** Lists that the server would merge by key, where ours is the whole truth. */

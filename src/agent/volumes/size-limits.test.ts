@@ -34,6 +34,7 @@ t.test("enforceSizeLimits() ends pods once that have too much on disk, and no ot
     terminate: (termination: Termination) => void ended.push({ name: pod.metadata?.name, termination }),
   }));
   const running = enforceSizeLimits({
+    excess: async () => undefined,
     pods: () => pods,
     volumes: { path: (pod) => pod.metadata?.name ?? "" },
     events: { pod: (_pod, ...event) => void events.push(event.join(" ")), container: () => undefined },

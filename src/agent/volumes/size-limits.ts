@@ -1,4 +1,4 @@
-/** Ends pods that put more into an emptyDir than its `sizeLimit` allows. */
+/** Ends pods that put more into an emptyDir than its `sizeLimit` allows, or more on the disk than their limits do. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { Pod } from "../../api/core/pod.ts";
@@ -8,7 +8,7 @@ import type { Logger } from "../../std/log.ts";
 import { bytes } from "../pods/amounts.ts";
 import type { Termination } from "../pods/pod-context.ts";
 import type { PodEvents } from "../pods/pod-events.ts";
-import { isTerminal, podFullName } from "../pods/pod-fields.ts";
+import { isCritical, isTerminal, podFullName } from "../pods/pod-fields.ts";
 import type { VolumeManager } from "./volume-manager.ts";
 
 export interface LimitedPod {
@@ -24,6 +24,8 @@ export interface SizeLimitOptions {
   readonly log: Logger;
   /** Bytes on disk below a directory. */
   readonly usage: (directory: string) => Promise<number>;
+  /** Why the pod has more on the disk, all in all, than its limits allow. */
+  readonly excess: (pod: Pod) => Promise<string | undefined>;
   readonly signal: AbortSignal;
 }
 
@@ -39,8 +41,8 @@ export async function enforceSizeLimits(options: SizeLimitOptions): Promise<void
   while (!signal.aborted) {
     const began = clock.monotonic();
     for (const each of options.pods()) {
-      if (evicted.has(each) || isTerminal(each.pod)) continue;
-      const message = await firstExcess(options, each.pod);
+      if (evicted.has(each) || isTerminal(each.pod) || isCritical(each.pod)) continue;
+      const message = (await firstExcess(options, each.pod)) ?? (await overallExcess(options, each.pod));
       if (message === undefined) continue;
       evicted.add(each);
       options.events.pod(each.pod, "Warning", "Evicted", message);
@@ -66,6 +68,15 @@ async function firstExcess({ volumes, usage, log }: SizeLimitOptions, pod: Pod):
     }
   }
   return undefined;
+}
+
+async function overallExcess({ excess, log }: SizeLimitOptions, pod: Pod): Promise<string | undefined> {
+  try {
+    return await excess(pod);
+  } catch (error) {
+    log.v(2)?.info("Cannot measure pod", { pod: podFullName(pod), error: String(error) });
+    return undefined;
+  }
 }
 
 /** In memory the kernel keeps the limit itself. */

@@ -177,6 +177,9 @@ function plain(text: string): string {
       .replace(/\bsvclet does not/g, "kubelet does not")
       .replace(/Grpc-Timeout=\["\d+u"\]/g, "Grpc-Timeout")
       .replace(/^1\d{9}$/, "<epoch>")
+      // What else the node runs at the time, and how large it is.
+      .replace(/(requested: \d+, used: )\d+/g, "$1<n>")
+      .replace(/(, capacity: )\d{7,}/g, "$1<n>")
       .replace(/<node>/g, "recorded")
   );
 }

@@ -7,6 +7,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { areas, type Case, recordedCases, type Step } from "./cases.ts";
+import { followerOf, isFollower, withCompanions } from "./companions.ts";
 import { differences } from "./compare.ts";
 import { containersOf } from "./conditions.ts";
 import { deliberate } from "./deliberate.ts";
@@ -25,7 +26,7 @@ const { values: options, positionals } = parseArgs({
 if (recordedCases("lifecycle") === undefined) console.log("shared/ is not present: there is nothing to compare with");
 const chosen = (positionals.length === 0 ? areas : positionals)
   .flatMap((area) => recordedCases(area) ?? [])
-  .filter(({ id }) => options.case.length === 0 || options.case.includes(id));
+  .filter(({ id }) => options.case.length === 0 || withCompanions(options.case).includes(id));
 
 /** What is told of a case. */
 interface Outcome {
@@ -52,18 +53,21 @@ for (const [kind, cases] of Map.groupBy(chosen, ({ id }) => settingsOf(id))) {
 
 async function playAll(machine: Machine, cases: readonly Case[], atOnce: number): Promise<void> {
   const acts = actsOf(machine, cases.length);
-  const queue = [...cases];
+  const queue = cases.filter((one) => !isFollower(one));
   const workers = Array.from({ length: Math.min(atOnce, cases.length) }, async () => {
     for (let one = queue.shift(); one !== undefined; one = queue.shift()) {
-      const outcome = await tried(machine, one, acts);
-      outcomes.push(outcome);
-      const verdict =
-        outcome.differences.length > 0 ? "otherwise  " : outcome.why === "" ? "as recorded" : "on purpose ";
-      console.log(`${verdict} ${one.id} (${outcome.why === "" ? one.about : outcome.why})`);
-      for (const line of outcome.differences.slice(0, Number(options.show))) console.log(`    ${line}`);
+      tell(await tried(machine, one, acts, followerOf(one, cases)));
     }
   });
   await Promise.all(workers);
+}
+
+function tell(outcome: Outcome): void {
+  outcomes.push(outcome);
+  const { one } = outcome;
+  const verdict = outcome.differences.length > 0 ? "otherwise  " : outcome.why === "" ? "as recorded" : "on purpose ";
+  console.log(`${verdict} ${one.id} (${outcome.why === "" ? one.about : outcome.why})`);
+  for (const line of outcome.differences.slice(0, Number(options.show))) console.log(`    ${line}`);
 }
 
 /** What is done to the machine once for all cases that wait for it: `killAgent`, `killRuntime`. */
@@ -71,9 +75,11 @@ function sharedAct({ steps = [] }: Case): string | undefined {
   return steps.find((step) => step.op === "host" && step.of !== undefined)?.do;
 }
 
-async function tried(machine: Machine, one: Case, acts: HostActs): Promise<Outcome> {
+async function tried(machine: Machine, one: Case, acts: HostActs, follower?: Case): Promise<Outcome> {
   try {
-    const played = await play(machine, one, acts);
+    const played = await play(machine, one, acts, async () => {
+      if (follower !== undefined) tell(await tried(machine, follower, acts));
+    });
     const found = [...played.problems, ...differences(one, played)];
     const meant = deliberate[one.id];
     const others = found.filter((line) => meant?.differences.includes(line) !== true);

@@ -13,6 +13,7 @@ export function pulling(start: PlannedStart, sandbox: ObservedSandbox): PodState
       const { services, memory } = pod;
       const { spec, role } = start;
       try {
+        await services.images.checkSecrets(pod.pod);
         const image = await services.images.ensure(pod.pod, spec, role, pod.signal);
         return { to: "starting", start, sandbox, image };
       } catch (error) {

@@ -4,6 +4,7 @@ import { killContainer } from "../kill-container.ts";
 import { backoffKey, type Plan, type PlannedKill, type PlannedWait, planPod } from "../plan.ts";
 import type { PodContext, PodState } from "../pod-context.ts";
 import { allContainers, graceSeconds, podFullName } from "../pod-fields.ts";
+import { resize } from "../resize.ts";
 import { createSandbox } from "../sandbox.ts";
 import { noteForNextSync, sayBackOff, showNoted } from "../waiting.ts";
 
@@ -15,6 +16,7 @@ export const running: PodState = {
   name: "running",
   async next(pod) {
     await pod.refresh();
+    await resize(pod);
     forgetRemoved(pod);
     const plan = makePlan(pod);
     const wanted = new Set([...plan.starts, ...plan.waits].map((each) => each.spec.name));
@@ -76,6 +78,7 @@ function makePlan(pod: PodContext): Plan {
     health: (id) => services.probes.health(id),
     started: (container, id) => services.probes.started(container, id),
     toRestart: memory.toRestart,
+    resized: (container) => memory.resources.change(container) === "restart",
   });
 }
 

@@ -1,0 +1,78 @@
+/** What pods put on the node's disk outside volumes of their own, held against their limits of ephemeral-storage. */
+import { join } from "node:path";
+import type { Pod } from "../../api/core/pod.ts";
+import type { Volume } from "../../api/core/volume.ts";
+import { bytes } from "../pods/amounts.ts";
+import { type Directories, podLogDir } from "../pods/directories.ts";
+import { podAmount } from "../pods/pod-amounts.ts";
+import { allContainers, appContainers, podUid } from "../pods/pod-fields.ts";
+import { labels } from "../runtime/observation.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import type { VolumeManager } from "../volumes/volume-manager.ts";
+
+export interface LocalStorageOptions {
+  readonly runtime: Pick<Runtime, "listContainerStats">;
+  readonly volumes: Pick<VolumeManager, "path">;
+  readonly directories: Directories;
+  /** Bytes on disk below a directory. */
+  readonly usage: (directory: string) => Promise<number>;
+}
+
+const NAME = "ephemeral-storage";
+
+/** Kubernetes' text, its last space included, for a pod that has more than it may; pods without a limit are not measured. */
+export async function storageExcess(options: LocalStorageOptions, pod: Pod): Promise<string | undefined> {
+  const limitOf = (resources: { readonly limits?: Readonly<Record<string, string>> | undefined } | undefined) =>
+    resources?.limits?.[NAME];
+  const limits = allContainers(pod).flatMap(({ spec }) => limitOf(spec.resources) ?? []);
+  if (limits.length === 0) return undefined;
+  const used = await usedByContainers(options, pod);
+  const volumes = await Promise.all(
+    (pod.spec?.volumes ?? []).filter(isLocal).map((each) => sizeOf(options, pod, each)),
+  );
+  const total = [...used.values(), ...volumes].reduce((sum, each) => sum + each, 0);
+  const limit = podAmount(pod, "limits", NAME);
+  if (limit > 0 && total > limit) {
+    const text = limits.length === 1 ? limits[0] : binary(limit);
+    return `Pod ephemeral local storage usage exceeds the total limit of containers ${text}. `;
+  }
+  const over = appContainers(pod).find(({ name, resources }) => {
+    const own = bytes(limitOf(resources));
+    return own > 0 && (used.get(name) ?? 0) > own;
+  });
+  return over && `Container ${over.name} exceeded its local ephemeral storage limit "${limitOf(over.resources)}". `;
+}
+
+/** By container: what it wrote over its image, and its logs. */
+async function usedByContainers(options: LocalStorageOptions, pod: Pod): Promise<ReadonlyMap<string, number>> {
+  const filter = { labelSelector: { [labels.podUid]: podUid(pod) } };
+  const { stats = [] } = await options.runtime.listContainerStats({ filter });
+  const used = new Map<string, number>();
+  for (const { attributes, writableLayer } of stats) {
+    const name = attributes?.metadata?.name ?? "";
+    used.set(name, (used.get(name) ?? 0) + Number(writableLayer?.usedBytes?.value ?? 0n));
+  }
+  for (const name of used.keys()) {
+    const logs = await options.usage(join(podLogDir(options.directories, pod), name)).catch(() => 0);
+    used.set(name, (used.get(name) ?? 0) + logs);
+  }
+  return used;
+}
+
+/** On the node's disk, and not somebody else's. */
+function isLocal({ emptyDir, configMap, downwardAPI }: Volume): boolean {
+  return (emptyDir !== undefined && !emptyDir.medium) || configMap !== undefined || downwardAPI !== undefined;
+}
+
+/** 0 for one that is not there: not made yet, or gone already. */
+function sizeOf({ volumes, usage }: LocalStorageOptions, pod: Pod, volume: Volume): Promise<number> {
+  return usage(volumes.path(pod, volume)).catch(() => 0);
+}
+
+function binary(amount: number): string {
+  const units = ["", "Ki", "Mi", "Gi", "Ti"];
+  let unit = 0;
+  let rest = amount;
+  for (; rest % 1024 === 0 && unit < units.length - 1; unit++) rest /= 1024;
+  return `${rest}${units[unit]}`;
+}

@@ -1,0 +1,80 @@
+/** Changes what a pod's running containers may take, without a new pod: first whether, then in the right order. */
+import type { Container } from "../../api/core/container.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import type { ObservedContainer } from "../runtime/observation.ts";
+import { latest } from "./plan.ts";
+import type { PodContext } from "./pod-context.ts";
+import { allContainers, isStatic } from "./pod-fields.ts";
+import { containerResources } from "./resources.ts";
+
+/** Grants what the newest version asks for, if the node has it, and gives it to the containers that run. */
+export async function resize(pod: PodContext): Promise<void> {
+  const { resources } = pod.memory;
+  if (!resources.asksForMore(pod.wanted)) {
+    resources.pending = undefined;
+  } else {
+    resources.pending = isStatic(pod.wanted)
+      ? { reason: "Infeasible", message: "In-place resize of static-pods is not supported" }
+      : await pod.services.admission.resize(pod.wanted);
+    if (resources.pending === undefined) resources.grant(pod.wanted);
+  }
+  const due = changesOf(pod);
+  if (due.length === 0) {
+    resources.problem = undefined;
+    return;
+  }
+  // That it goes on is told before it is done.
+  await pod.refresh();
+  try {
+    await give(pod, due);
+    resources.problem = undefined;
+  } catch (error) {
+    pod.signal.throwIfAborted();
+    resources.problem = error instanceof Error ? error.message : String(error);
+    pod.log.info("Cannot resize pod", { error: resources.problem });
+  }
+}
+
+/** Whether what is granted has yet to arrive somewhere. */
+export function isResizing(pod: PodContext): boolean {
+  return changesOf(pod).length > 0;
+}
+
+interface Change {
+  readonly spec: Container;
+  readonly container: ObservedContainer;
+  readonly how: "in place" | "restart";
+}
+
+function changesOf({ pod, observation, memory }: PodContext): readonly Change[] {
+  return allContainers(pod).flatMap(({ spec }) => {
+    const container = latest(observation, spec.name);
+    const how = memory.resources.change(spec);
+    return how === "none" || container?.state !== "running" ? [] : [{ spec, container, how }];
+  });
+}
+
+/** The pod's own cgroup always has room for its containers: it grows before them and shrinks after them. */
+async function give(pod: PodContext, changes: readonly Change[]): Promise<void> {
+  const { services, memory, signal } = pod;
+  const { cpu, memoryCapacityBytes } = services.settings;
+  await services.cgroups.apply(pod.pod, asItWas(pod));
+  for (const { spec, container, how } of changes) {
+    // Those that start again get it then.
+    if (how === "restart") continue;
+    const linux = containerResources(pod.pod, spec, cpu, memoryCapacityBytes);
+    await services.runtime.updateContainerResources({ containerId: container.id, linux }, signal);
+    memory.resources.has(spec);
+  }
+  await services.cgroups.apply(pod.pod, asItWas(pod));
+}
+
+/** With what its containers have now. */
+function asItWas({ pod, memory }: PodContext): Pod {
+  if (pod.spec === undefined) return pod;
+  const containers = pod.spec.containers.map((container) => {
+    const resources = memory.resources.actual(container.name);
+    return resources === undefined ? container : { ...container, resources };
+  });
+  return { ...pod, spec: { ...pod.spec, containers } };
+}
