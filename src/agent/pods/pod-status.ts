@@ -61,6 +61,8 @@ type Phase = NonNullable<PodStatus["phase"]>;
 
 export function podStatus(input: StatusInput): PodStatus {
   const { pod, observation, previous } = input;
+  // What is told of a static pod that ends is told as if it went on.
+  const ending = input.ending && !isStatic(pod);
   const known: Readonly<Record<ContainerRole, readonly ContainerStatus[] | undefined>> = {
     initContainers: previous?.initContainerStatuses,
     containers: previous?.containerStatuses,
@@ -73,13 +75,12 @@ export function podStatus(input: StatusInput): PodStatus {
       actual: input.actual(spec.name),
       observation,
       defaultReason: initContainers(pod).length > 0 ? "PodInitializing" : "ContainerCreating",
-      // What is told of a static pod that ends is told as if it went on.
-      waiting: input.ending && !isStatic(pod) ? undefined : input.waiting.get(spec.name),
+      waiting: ending ? undefined : input.waiting.get(spec.name),
       runtimeName: input.runtimeName,
       readyProbe: input.readyProbe,
       startedProbe: input.startedProbe,
       ended: input.ended,
-      restarts: (exitCode) => !input.ending && role !== "ephemeralContainers" && restarts(pod, spec, exitCode),
+      restarts: (exitCode) => !ending && role !== "ephemeralContainers" && restarts(pod, spec, exitCode),
       replaced: input.replaced,
       previous: known[role]?.find((each) => each.name === spec.name),
     });
