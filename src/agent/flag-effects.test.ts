@@ -200,7 +200,9 @@ const staticPodJson = JSON.stringify({
   metadata: { name: "web" },
   spec: { containers: [{ name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent" }] },
 });
-const staticPath = t.testdir({ "web.json": staticPodJson });
+const staticPath = join(files, "static");
+mkdirSync(staticPath);
+writeFileSync(join(staticPath, "web.json"), staticPodJson);
 
 /** Whoever asks for pods is remembered by headers. */
 const asked: IncomingHttpHeaders[] = [];
