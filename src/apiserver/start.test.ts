@@ -1,11 +1,18 @@
+import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { ClassicLevel } from "classic-level";
 import t, { type Test } from "tap";
 import { networkTransport } from "../client/transport.ts";
 import { makeRequest } from "../http/request.ts";
 import { systemClock } from "../std/clock.ts";
 import { silentLogger } from "../std/log.ts";
+import { FORMAT_KEY, logKey } from "../storage/level/keys.ts";
+import { openLevelStore } from "../storage/level/level.ts";
+import { encodeNumber } from "../storage/level/record.ts";
+import type { Revision } from "../storage/store.ts";
 import { type ApiServerConfig, defaultConfig } from "./config.ts";
 import { startApiServer } from "./server.ts";
 
@@ -54,6 +61,70 @@ t.test("startApiServer() keeps its state in the embedded store", async (t) => {
     if (start === 1) uid = body.metadata.uid;
     t.equal(body.metadata.uid, uid);
   }
+});
+
+/** Changes a closed store behind its back. */
+async function tamper(path: string, change: (level: ClassicLevel<Buffer, Buffer>) => Promise<void>): Promise<void> {
+  const level = new ClassicLevel<Buffer, Buffer>(path, { keyEncoding: "buffer", valueEncoding: "buffer" });
+  await change(level);
+  await level.close();
+}
+
+t.test("svc apiserver ends with code 1 and one line for a store that it cannot use", async (t) => {
+  const dir = await directory(t);
+  const main = new URL("../main.ts", import.meta.url).pathname;
+  const run = (path: string) =>
+    new Promise<{ code: number | null; lines: readonly string[] }>((resolve) => {
+      const flags = [`--kvstore-servers=level://${path}`, "--secure-port=17993", `--cert-dir=${dir}`];
+      const child = spawn(process.execPath, [main, "apiserver", "--bind-address=127.0.0.1", ...flags]);
+      let text = "";
+      child.stderr.on("data", (data) => {
+        text += String(data);
+      });
+      child.on("close", (code) => resolve({ code, lines: text.split("\n").filter((line) => line.startsWith("E")) }));
+    });
+  const openStore = (name: string) => openLevelStore({ path: join(dir, name), ...deps, compactionIntervalMs: 0 });
+  const spoil: readonly (readonly [name: string, (path: string) => Promise<void>, said: RegExp])[] = [
+    ["newer", (path) => tamper(path, (level) => level.put(FORMAT_KEY, encodeNumber(FORMAT_KEY, 99))), /of format 99,/],
+    ["gap", (path) => tamper(path, (level) => level.del(logKey(2 as Revision))), /has lost writes of revisions 2 to 2/],
+    ["current", (path) => writeFile(join(path, "CURRENT"), "MANIFEST-999999\n"), /Cannot open the embedded store/],
+  ];
+  for (const [name] of spoil) {
+    await using store = await openStore(name);
+    for (const key of ["/registry/a", "/registry/b"]) await store.create(key, Buffer.from("x"));
+  }
+  await using _held = await openStore("held");
+  const ends = spoil.map(async ([name, change, said]) => {
+    await change(join(dir, name));
+    return [name, await run(join(dir, name)), said] as const;
+  });
+  const locked = (async () => ["held", await run(join(dir, "held")), /another process has it open/] as const)();
+  for (const [name, { code, lines }, said] of await Promise.all([...ends, locked])) {
+    t.same([code, lines.length], [1, 1], `${name}: ${lines.join("; ")}`);
+    t.match(lines[0], said);
+  }
+});
+
+t.test("startApiServer() leaves nothing open when it cannot start", async (t) => {
+  const dir = await directory(t);
+  const kinds = ["FSEventWrap", "PipeServerWrap", "TCPServerWrap", "TCPSocketWrap", "TLSWrap", "Timeout"];
+  const open = () => process.getActiveResourcesInfo().filter((name) => kinds.includes(name));
+  const ranges = { ...defaultConfig.services, clusterIpRanges: ["10.0.0.0/32"] };
+  const storage = { ...defaultConfig.storage, url: `level://${join(dir, "store")}` };
+  for (const config of [
+    { authorizationModes: ["Nonsense"] },
+    { services: ranges },
+    { services: ranges, storage },
+    { embeddedControllers: ["nobody"] },
+    { bindAddress: "203.0.113.9" },
+  ]) {
+    await t.rejects(startApiServer({ ...defaultConfig, ...serving(dir), ...config }, deps), JSON.stringify(config));
+  }
+  // What is closed goes in a later turn.
+  for (let turns = 0; turns < 1000 && open().length > 0; turns++) await setImmediate();
+  t.same(open(), []);
+  // The store can be opened by somebody else.
+  await (await openLevelStore({ path: join(dir, "store"), ...deps, compactionIntervalMs: 0 }))[Symbol.asyncDispose]();
 });
 
 t.test("startApiServer() says in one sentence why it cannot start", async (t) => {
