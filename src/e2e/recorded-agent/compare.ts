@@ -10,7 +10,7 @@ export function differences(recorded: PodRecord, played: PodRecord): readonly st
     ...states(wanted!, got!),
     ...ends(wanted!.at(-1) ?? {}, got!.at(-1) ?? {}, looping(wanted!, got!)),
     ...events(recorded.events, played.events, standsIn(recorded.logs)),
-    ...logs(recorded.logs, played.logs),
+    ...logs(recorded.logs, played.logs, wanted!.at(-1) ?? {}),
   ];
 }
 
@@ -21,7 +21,8 @@ function phases(wanted: Statuses, got: Statuses): readonly string[] {
   const seen = of(got);
   // Kubernetes' agent takes a second from the last exit to the phase that follows; the recording may not have waited.
   const ended = containersOf(wanted.at(-1) ?? {}).every(({ state }) => state.terminated !== undefined);
-  const early = ended && /^(Succeeded|Failed)$/.test(seen.at(-1) ?? "") && !of(wanted).includes(seen.at(-1) ?? "");
+  const isLast = (phase: string | undefined): boolean => /^(Succeeded|Failed)$/.test(phase ?? "");
+  const early = ended && isLast(seen.at(-1)) && !isLast(of(wanted).at(-1));
   return orders("phases", of(wanted), early ? seen.slice(0, -1) : seen, (phase) => phase === "Running");
 }
 
@@ -140,12 +141,16 @@ function events(wanted: readonly EventJson[], got: readonly EventJson[], slow: b
   return sets("event", of(wanted), of(got));
 }
 
-function logs(wanted: PodRecord["logs"], got: PodRecord["logs"]): readonly string[] {
+/** A run that the recording's last status does not tell of yet had hardly begun when it stopped. */
+function logs(wanted: PodRecord["logs"], got: PodRecord["logs"], last: PodStatusJson): readonly string[] {
   const names = [...new Set([...Object.keys(wanted), ...Object.keys(got)])];
+  const known = new Map(containersOf(last).map(({ name, restartCount }) => [name, restartCount]));
   return names.flatMap((name) =>
-    [...new Set((wanted[name] ?? []).map(({ restart }) => restart))].flatMap((restart) =>
-      sets(`log of ${name} #${restart}`, texts(linesOf(wanted[name], restart)), texts(linesOf(got[name], restart))),
-    ),
+    [...new Set((wanted[name] ?? []).map(({ restart }) => restart))]
+      .filter((restart) => restart <= (known.get(name) ?? restart))
+      .flatMap((restart) =>
+        sets(`log of ${name} #${restart}`, texts(linesOf(wanted[name], restart)), texts(linesOf(got[name], restart))),
+      ),
   );
 }
 
