@@ -120,6 +120,7 @@ export class PodManager {
       if (this.#closed || this.#workers.get(uid) !== worker) return;
       this.#workers.delete(uid);
       onGone(worker.pod);
+      for (const other of this.#workers.values()) if (other.waitsForRoom) other.changed();
       const name = fullName(worker.pod);
       const next = this.#successors.get(name);
       if (next === undefined || this.#predecessor(next) !== undefined) return;

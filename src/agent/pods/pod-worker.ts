@@ -78,6 +78,11 @@ export class PodWorker {
     return this.#memory.resources.granted(this.#pod);
   }
 
+  /** A resize waits until the node has room. */
+  get waitsForRoom(): boolean {
+    return this.#memory.resources.pending !== undefined;
+  }
+
   get observation(): Observation {
     return this.#observation;
   }

@@ -1,0 +1,162 @@
+import t from "tap";
+import type { Node } from "../../api/core/node.ts";
+import type { Pod, PodSpec } from "../../api/core/pod.ts";
+import { type AdmissionInput, obstacles } from "./admission.ts";
+import { AdmissionDesk } from "./admission-desk.ts";
+import { victimsFor } from "./preemption.ts";
+
+const node: Node = {
+  metadata: { name: "n1", labels: { "kubernetes.io/os": "linux", zone: "a" } },
+  status: { allocatable: { cpu: "2", memory: "1Gi", "ephemeral-storage": "1Gi", pods: "3", "hugepages-2Mi": "0" } },
+};
+
+function pod(name: string, spec: Partial<PodSpec> = {}, requests: Record<string, string> = {}): Pod {
+  const containers = [{ name: "c", resources: { requests } }];
+  return { metadata: { name, uid: name }, spec: { containers, ...spec } };
+}
+
+function reasons(one: Pod, more: Partial<AdmissionInput> = {}): readonly string[] {
+  const base = { others: [], node, pressures: [], allowedSysctls: [], appArmor: false };
+  return obstacles({ pod: one, ...base, ...more }).map(({ reason, message }) => `${reason}: ${message}`);
+}
+
+t.test("obstacles() come in Kubernetes' order and words", async (t) => {
+  const port = (hostIP?: string): Partial<PodSpec> => ({
+    containers: [{ name: "c", ports: [{ containerPort: 80, hostPort: 80, ...(hostIP && { hostIP }) }] }],
+  });
+  const affinity: Partial<PodSpec> = {
+    affinity: {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: {
+          nodeSelectorTerms: [{ matchExpressions: [{ key: "zone", operator: "In", values: ["b"] }] }],
+        },
+      },
+    },
+  };
+  const noMatch = "NodeAffinity: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector";
+  const noPort = "NodePorts: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports";
+  const tainted = { ...node, spec: { taints: [{ key: "k", effect: "NoExecute" as const }] } };
+  const short = (name: string, figures: string) =>
+    `OutOf${name}: Node didn't have enough resource: ${name}, ${figures}`;
+  const table: readonly (readonly [string, Pod, Partial<AdmissionInput>, readonly string[]])[] = [
+    ["nothing asked", pod("p"), {}, []],
+    ["selector", pod("p", { nodeSelector: { zone: "b" } }), {}, [noMatch]],
+    ["affinity", pod("p", affinity), {}, [noMatch]],
+    [
+      "resources first",
+      pod("p", affinity, { cpu: "3" }),
+      {},
+      [short("cpu", "requested: 3000, used: 0, capacity: 2000"), noMatch],
+    ],
+    [
+      "what others use",
+      pod("p", {}, { memory: "1Gi" }),
+      { others: [pod("o", {}, { memory: "1Ki" })] },
+      [short("memory", "requested: 1073741824, used: 1024, capacity: 1073741824")],
+    ],
+    [
+      "overhead",
+      pod("p", { overhead: { cpu: "1" } }, { cpu: "1500m" }),
+      {},
+      [short("cpu", "requested: 2500, used: 0, capacity: 2000")],
+    ],
+    [
+      "huge pages",
+      pod("p", {}, { "hugepages-2Mi": "4Mi" }),
+      {},
+      [short("hugepages-2Mi", "requested: 4194304, used: 0, capacity: 0")],
+    ],
+    ["resource that nobody offers", pod("p", {}, { "example.com/gpu": "1" }), {}, []],
+    [
+      "places",
+      pod("p"),
+      { others: ["a", "b", "c"].map((name) => pod(name)) },
+      [short("pods", "requested: 1, used: 3, capacity: 3")],
+    ],
+    ["port", pod("p", port()), { others: [pod("o", port("192.0.2.1"))] }, [noPort]],
+    ["port of another address", pod("p", port("192.0.2.2")), { others: [pod("o", port("192.0.2.1"))] }, []],
+    [
+      "taint",
+      pod("p"),
+      { node: tainted },
+      ["TaintToleration: Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate"],
+    ],
+    ["tolerated taint", pod("p", { tolerations: [{ operator: "Exists" }] }), { node: tainted }, []],
+    [
+      "operating system",
+      pod("p", { os: { name: "windows" }, nodeSelector: { zone: "b" } }),
+      {},
+      ["PodOSNotSupported: Failed to admit pod as the OS field doesn't match node OS"],
+    ],
+    ["pressure", pod("p"), { pressures: ["MemoryPressure"] }, ["Evicted: The node had condition: [MemoryPressure]. "]],
+    ["memory is short for what asks for none", pod("p", {}, { cpu: "1" }), { pressures: ["MemoryPressure"] }, []],
+    [
+      "a full disk is for everybody",
+      pod("p", {}, { cpu: "1" }),
+      { pressures: ["DiskPressure"] },
+      ["Evicted: The node had condition: [DiskPressure]. "],
+    ],
+    ["but for critical pods", pod("p", { priority: 2_000_000_000 }), { pressures: ["DiskPressure"] }, []],
+  ];
+  for (const [what, one, more, expected] of table) t.same(reasons(one, more), expected, what);
+});
+
+t.test("victimsFor() takes as few and as unimportant pods as will do", async (t) => {
+  const critical = pod("p", { priority: 2_000_000_001 });
+  const limits = { cpu: "1", memory: "1Mi" };
+  const guaranteed = pod("g", { containers: [{ name: "c", resources: { limits, requests: limits } }] });
+  const others = [pod("small", {}, { cpu: "300m" }), pod("large", {}, { cpu: "900m" }), guaranteed, pod("free")];
+  const names = (amount: number) =>
+    victimsFor(critical, others, [{ resource: "cpu", amount }]).map(({ metadata }) => metadata?.name);
+  t.same(names(200), ["small"]);
+  t.same(names(800), ["large"]);
+  t.same(names(1200), ["large", "small"]);
+  t.same(names(1500), ["large", "g"], "the guaranteed one only when the others do not do");
+  t.throws(() => names(9000), {
+    message: "no set of running pods found to reclaim resources: [(res: cpu, q: 6800), ]",
+  });
+  const equal = pod("equal", { priority: 2_000_000_001 }, { cpu: "2" });
+  t.throws(() => victimsFor(critical, [equal], [{ resource: "cpu", amount: 1 }]), /no set of running pods/);
+});
+
+t.test("AdmissionDesk counts what it admitted, and makes room for critical pods", async (t) => {
+  const pods: Pod[] = [];
+  const ended: string[] = [];
+  const desk = new AdmissionDesk({
+    node: async () => node,
+    pressures: () => [],
+    pods: () => pods,
+    async end(uid) {
+      ended.push(uid);
+      pods.splice(
+        pods.findIndex(({ metadata }) => metadata?.uid === uid),
+        1,
+      );
+    },
+    events: { pod: () => undefined, container: () => undefined },
+    allowedSysctls: [],
+    appArmor: false,
+  });
+  const [a, b] = [pod("a", {}, { cpu: "1500m" }), pod("b", {}, { cpu: "1500m" })];
+  pods.push(a, b);
+  const answers = await Promise.all([desk.admit(a), desk.admit(b)]);
+  t.same(
+    answers.map((each) => each?.reason),
+    [undefined, "OutOfcpu"],
+    "two that arrive together do not keep each other out",
+  );
+  const critical = pod("k", { priority: 2_000_000_000 }, { cpu: "1" });
+  pods.push(critical);
+  t.equal(await desk.admit(critical), undefined);
+  t.same(ended, ["a"]);
+  const asking = (cpu: string) => desk.resize(pod("k", {}, { cpu }));
+  t.same(await asking("64"), {
+    reason: "Infeasible",
+    message: "Node didn't have enough capacity: cpu, requested: 64000, capacity: 2000",
+  });
+  const other = pod("o", {}, { cpu: "1" });
+  pods.push(other);
+  t.equal(await desk.admit(other), undefined);
+  t.match(await asking("1500m"), { reason: "Deferred", message: /cpu, requested: 1500, used: 1000, capacity: 2000$/ });
+  t.equal(await asking("900m"), undefined);
+});

@@ -1,0 +1,63 @@
+import t from "tap";
+import type { Pod } from "../../api/core/pod.ts";
+import type { ResourceRequirements } from "../../api/core/resources.ts";
+import type { PodServices } from "./pod-context.ts";
+import { podHarness, testPod } from "./pod-harness.ts";
+
+type Policy = { readonly resourceName: string; readonly restartPolicy: string };
+
+function asking(resources: ResourceRequirements, resizePolicy: readonly Policy[] = []): Pod {
+  return testPod("p", { containers: [{ name: "c", image: "busybox:1", resources, resizePolicy }] });
+}
+
+const less: ResourceRequirements = { requests: { memory: "32Mi" }, limits: { memory: "64Mi" } };
+const more: ResourceRequirements = { requests: { memory: "48Mi" }, limits: { memory: "96Mi" } };
+
+t.test("resize() gives running containers what a new version asks for, and says so", async (t) => {
+  await using harness = await podHarness();
+  harness.manager.put(asking(less));
+  await harness.run(2);
+  harness.manager.put(asking(more));
+  await harness.run(2);
+  const [call] = harness.fake.calls.filter(({ method }) => method === "updateContainerResources");
+  t.match(call?.request, { linux: { memoryLimitInBytes: BigInt(96 * 2 ** 20) } });
+  const going = harness.statuses.find(({ status }) =>
+    status.conditions?.some(({ type, status }) => type === "PodResizeInProgress" && status === "True"),
+  );
+  t.match(going?.status.containerStatuses, [{ allocatedResources: more.requests, resources: less }]);
+  const after = harness.status("p");
+  t.notOk(after?.conditions?.some(({ type }) => type.startsWith("PodResize")));
+  t.match(after?.containerStatuses, [{ allocatedResources: more.requests, resources: more, restartCount: 0 }]);
+});
+
+t.test("resize() leaves what the node cannot give, and says why", async (t) => {
+  await using harness = await podHarness();
+  let room = false;
+  (harness.services as { -readonly [K in keyof PodServices]: PodServices[K] }).admission = {
+    admit: async () => undefined,
+    adopt: () => undefined,
+    resize: async () => (room ? undefined : { reason: "Deferred", message: "full" }),
+  };
+  harness.manager.put(asking(less));
+  await harness.run(2);
+  harness.manager.put(asking(more));
+  await harness.run(2);
+  const pending = harness.status("p")?.conditions?.find(({ type }) => type === "PodResizePending");
+  t.match(pending, { status: "True", reason: "Deferred", message: "full" });
+  t.match(harness.status("p")?.containerStatuses, [{ allocatedResources: less.requests, resources: less }]);
+  room = true;
+  await harness.run(2);
+  t.match(harness.status("p")?.containerStatuses, [{ allocatedResources: more.requests, resources: more }]);
+});
+
+t.test("resize() starts containers again whose policy says so", async (t) => {
+  await using harness = await podHarness();
+  const policy = [{ resourceName: "memory", restartPolicy: "RestartContainer" }];
+  harness.manager.put(asking(less, policy));
+  await harness.run(2);
+  harness.manager.put(asking(more, policy));
+  await harness.run(3);
+  t.ok(harness.events.some(({ message }) => message === "Container c resize requires restart"));
+  t.match(harness.status("p")?.containerStatuses, [{ restartCount: 1, resources: more, state: { running: {} } }]);
+  t.notOk(harness.fake.calls.some(({ method }) => method === "updateContainerResources"));
+});
