@@ -17,7 +17,7 @@ const FOLLOWER_MS = 2000;
 /** After the last condition, for what follows from it. */
 const AFTERWARDS_MS = 1500;
 const AFTERWARDS_MAX_MS = 5000;
-const SLACK_MS = 1500;
+const SLACK_MS = 700;
 
 /** Acts on the machine that several cases wait for together. */
 export interface HostActs {
