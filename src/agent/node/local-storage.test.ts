@@ -1,0 +1,52 @@
+import t from "tap";
+import type { Pod } from "../../api/core/pod.ts";
+import { type LocalStorageOptions, storageExcess } from "./local-storage.ts";
+
+const mebi = 2 ** 20;
+
+function pod(...limits: readonly (string | undefined)[]): Pod {
+  const containers = limits.map((limit, place) => ({
+    name: `c${place}`,
+    ...(limit === undefined ? {} : { resources: { limits: { "ephemeral-storage": limit } } }),
+  }));
+  return {
+    metadata: { name: "p", namespace: "d", uid: "u" },
+    spec: {
+      containers,
+      volumes: [
+        { name: "disk", emptyDir: {} },
+        { name: "memory", emptyDir: { medium: "Memory" } },
+      ],
+    },
+  };
+}
+
+/** What containers wrote, in MiB. */
+function node(written: readonly number[], volume = 0): LocalStorageOptions {
+  return {
+    runtime: {
+      listContainerStats: async () => ({
+        stats: written.map((amount, place) => ({
+          attributes: { id: String(place), metadata: { name: `c${place}`, attempt: 0 } },
+          writableLayer: { usedBytes: { value: BigInt(amount * mebi) } },
+        })),
+      }),
+    },
+    volumes: { path: (_pod, { name }) => `/volumes/${name}` },
+    directories: { rootDir: "/root", podLogsDir: "/logs" },
+    usage: async (path) => (path === "/volumes/disk" ? volume * mebi : path.startsWith("/logs/") ? mebi : 99 * mebi),
+  };
+}
+
+t.test("storageExcess() holds pods and containers to their limits, with logs and volumes on the disk", async (t) => {
+  const total = (limit: string) => `Pod ephemeral local storage usage exceeds the total limit of containers ${limit}. `;
+  const table: readonly (readonly [Pod, LocalStorageOptions, string | undefined])[] = [
+    [pod(undefined), node([1000]), undefined],
+    [pod("5Mi"), node([4]), undefined],
+    [pod("5Mi"), node([5]), total("5Mi")],
+    [pod("5Mi"), node([1], 4), total("5Mi")],
+    [pod("5Mi", "3Mi"), node([4, 4]), total("8Mi")],
+    [pod("9Mi", "3Mi"), node([1, 3]), 'Container c1 exceeded its local ephemeral storage limit "3Mi". '],
+  ];
+  for (const [one, at, expected] of table) t.equal(await storageExcess(at, one), expected);
+});
