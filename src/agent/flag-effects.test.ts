@@ -531,10 +531,6 @@ const effects: Partial<Record<AgentFlagName, Effect>> = {
     set: { "cgroup-driver": "systemd" },
     shows: onRuntime("runPodSandbox", { linux: { cgroupParent: /^kubepods-besteffort-pod.*\.slice$/ } }),
   },
-  "cgroups-per-qos": {
-    set: { "cgroups-per-qos": "false", "enforce-node-allocatable": "none" },
-    shows: onRuntime("runPodSandbox", { linux: { cgroupParent: "" } }),
-  },
   "pod-max-pids": {
     set: { "pod-max-pids": "123" },
     async shows(t, agent) {

@@ -97,7 +97,6 @@ export const runtimeFlags = section("Container runtime, images and cgroups", {
   "cgroups-per-qos": flag(bool, true, "Create the QoS cgroup hierarchy.", {
     config: "cgroupsPerQOS",
     deprecated: inFile,
-    effective: true,
   }),
   "svclet-cgroups": flag(cgroupPath, "", "Absolute cgroup name to create and run the agent in.", {
     config: "svcletCgroups",

@@ -20,7 +20,10 @@ export interface LocalStorageOptions {
 
 const NAME = "ephemeral-storage";
 
-/** Kubernetes' text, its last space included, for a pod that has more than it may; pods without a limit are not measured. */
+/**
+ * Kubernetes' text, its last space included, for a pod that has more than it may. Pods without a limit are not
+ * measured.
+ */
 export async function storageExcess(options: LocalStorageOptions, pod: Pod): Promise<string | undefined> {
   const limitOf = (resources: { readonly limits?: Readonly<Record<string, string>> | undefined } | undefined) =>
     resources?.limits?.[NAME];

@@ -30,7 +30,7 @@ export class PodCgroups {
   }
 
   /**
-   * Makes the pod's cgroup, or gives it what the pod asks for now: with `before`, enough for what it asked for until now
+   * Makes the pod's cgroup, or gives it what the pod asks for now; with `before`, enough for what it asked for before
    * too. systemd's slices are made by the runtime. Rejects when the kernel refuses.
    */
   async apply(pod: Pod, before?: Pod): Promise<void> {
