@@ -7,7 +7,7 @@ import { KUBERNETES_VERSION } from "../std/version.ts";
 import { agentCommandLine } from "./config/command-line.ts";
 import { agentOptions } from "./options.ts";
 
-/** Runs until SIGINT or SIGTERM, or, with `--runonce`, until all pods run; containers keep running. Resolves with the exit code. */
+/** Runs until SIGINT or SIGTERM, or, with `--runonce`, until all pods run. Containers go on. Resolves with its code. */
 export async function run(argv: readonly string[]): Promise<number> {
   const invocation = agentCommandLine(argv, process.env, { version: KUBERNETES_VERSION });
   if (invocation.kind === "exit") {

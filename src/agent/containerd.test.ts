@@ -10,7 +10,7 @@ import { startAgent } from "./agent.ts";
 import { defaultAgentConfig } from "./agent-config.ts";
 import { FakeApi } from "./fake-api.ts";
 import { ImageManager } from "./images/image-manager.ts";
-import { cgroupsOf } from "./pods/cgroups.ts";
+import { cgroupsOf, PodCgroups } from "./pods/cgroups.ts";
 import type { PodServices } from "./pods/pod-context.ts";
 import { type Harness, podHarness } from "./pods/pod-harness.ts";
 import { PodManager } from "./pods/pod-manager.ts";
@@ -76,6 +76,11 @@ async function live(at: Harness, containerd: PrivateContainerd, cri: CriClient):
       claims: { claim: async () => undefined, persistentVolume: async () => undefined },
     }),
     mounter: systemMounter,
+    cgroups: new PodCgroups({
+      hierarchy: "/sys/fs/cgroup",
+      settings: { ...at.services.settings.cgroups, ...at.services.settings.cpu, podMaxPids: -1 },
+      pods: () => pods.active,
+    }),
     probes: new ProbeManager({ runtime, clock, events, userAgent: "test", onResult: (uid) => pods.changed(uid) }),
     expectChange: () => relister.poke(),
     finished: (pod) => void finished.push(pod.metadata?.name ?? ""),

@@ -1,6 +1,6 @@
 /**
- * Requests that a dynamic client sends (`shared/oracles/dynamic-client-http`), sent here as they were written down, to a
- * custom resource; and that answers have the shape of those it was found to read.
+ * Requests that a dynamic client sends (`shared/oracles/dynamic-client-http`), sent here as they were written down, to
+ * a custom resource; and that answers have the shape of those it was found to read.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import t from "tap";

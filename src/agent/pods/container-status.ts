@@ -11,7 +11,7 @@ import { type ContainerRole, isSidecar } from "./pod-fields.ts";
 export interface WaitingReason {
   readonly reason: string;
   readonly message: string;
-  /** Id of the run that it follows, empty when there was none; a newer run makes it void. Undefined: it always holds. */
+  /** Id of the run that it follows, empty if there was none; a newer one makes it void. Undefined: it always holds. */
   readonly after?: string;
 }
 

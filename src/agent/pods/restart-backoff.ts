@@ -12,7 +12,7 @@ export const restartMaxMs = 300_000;
 /** While a container waits, it is mentioned again this often; Kubernetes looks again after 10 to 15 s. */
 export const remindMs = 13_000;
 
-/** One per pod, in memory; containers carry their delay, for an agent that starts anew. The first restart is immediate. */
+/** One per pod, in memory; containers carry their delay, for the next agent. The first restart is immediate. */
 export class RestartBackoff {
   readonly #entries = new Map<string, Entry>();
   /** When each container's waiting was last spoken of. */

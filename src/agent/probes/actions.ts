@@ -1,4 +1,4 @@
-/** Ways to ask a container something, used by probes and by lifecycle hooks: a command, a connection; see the others. */
+/** Ways to ask a container something, for probes and lifecycle hooks: a command, a connection; see the others. */
 import { connect } from "node:net";
 import type { Container } from "../../api/core/container.ts";
 import type { TCPSocketAction } from "../../api/core/probe.ts";

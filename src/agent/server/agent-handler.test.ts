@@ -61,7 +61,8 @@ t.test("agentHandler() takes the run that ended for the previous one while a res
   await using at = await podHarness();
   at.fake.programs.set("c", () => ({ exitAfterMs: 100, exitCode: 1 }));
   at.manager.put(testPod("crash"));
-  await at.run(3);
+  // The second delay is long enough for its reason to show.
+  await at.run(24);
   const [latest] = at.manager.worker("uid-crash")?.observation.containers ?? [];
   await mkdir(dirname(latest?.logPath ?? ""), { recursive: true });
   await writeFile(latest?.logPath ?? "", "2026-01-01T00:00:00.000000000Z stdout F crashed\n");

@@ -36,7 +36,7 @@ export function startApiSource(options: ApiSourceOptions): Informer<Pod> {
   return informer;
 }
 
-/** Whoever may create pods may not pass one off as static, which is trusted with more. Mirrors are told by their own. */
+/** Who may create pods may not pass one off as static, which is trusted with more. Mirrors are told by their own. */
 function fromApi(pod: Pod): Pod {
   if (!isStatic(pod) || isMirror(pod)) return pod;
   return {

@@ -1,7 +1,8 @@
-/** Every source of pods together: what they want goes to the pod manager; once all have told, what else runs is ended. */
+/** All sources of pods: what they want goes to the pod manager; once all have told, what else runs is ended. */
 import { readdir } from "node:fs/promises";
 import type { Pod } from "../../api/core/pod.ts";
 import type { Client } from "../../client/client.ts";
+import { aborted } from "../../std/aborted.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { RandomSource } from "../../std/random.ts";
@@ -118,7 +119,7 @@ export class PodSources {
       for (const uid of restored) if (!known.has(uid)) this.#leave(uid);
       this.#apiSynced = true;
       this.#noteComplete();
-      await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      await aborted(signal);
     } catch {
       // Ends with the signal.
     }
@@ -172,9 +173,7 @@ export class PodSources {
 
   async #sweepOften(): Promise<void> {
     const { config, clock, log, signal, objects, pods } = this.#options;
-    const aborted = Promise.withResolvers<void>();
-    signal.addEventListener("abort", () => aborted.resolve(), { once: true });
-    await Promise.race([this.#complete.promise, aborted.promise]);
+    await Promise.race([this.#complete.promise, aborted(signal)]);
     while (!signal.aborted) {
       await this.#sweep().catch((error: unknown) => {
         if (!signal.aborted) log.warn("Cannot sweep orphaned pods", { error: String(error) });

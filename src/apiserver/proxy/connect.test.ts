@@ -32,7 +32,7 @@ t.test("streams and proxies say what is missing before they say anything else", 
     { metadata: { name: "bound" }, spec },
     { podIP: "127.0.0.1", podIPs: [{ ip: "127.0.0.1" }] },
   );
-  await made(server, SERVICES, { metadata: { name: "svc" }, spec: { ports: [{ port: 80 }] } });
+  await made(server, SERVICES, { metadata: { name: "till" }, spec: { ports: [{ port: 80 }] } });
   const upgrade = { connection: "Upgrade", upgrade: "SPDY/3.1" };
   const cases: readonly (readonly [string, number, RegExp, Record<string, string>?])[] = [
     [`GET ${PODS}/none/exec?command=a`, 404, /^pods "none" not found$/],
@@ -48,7 +48,7 @@ t.test("streams and proxies say what is missing before they say anything else", 
     [`GET ${PODS}/a:b:c:d/proxy/`, 400, /^invalid pod request "a:b:c:d"$/],
     [`GET ${PODS}/bound/proxy/..%2f..%2fapi`, 404, /could not find the requested resource/],
     [`GET ${SERVICES}/none/proxy/`, 404, /^services "none" not found$/],
-    [`GET ${SERVICES}/svc:81/proxy/`, 503, /^no service port 81 found for service "svc"$/],
+    [`GET ${SERVICES}/till:81/proxy/`, 503, /^no service port 81 found for service "till"$/],
     ["GET /api/v1/nodes/none/proxy/metrics", 404, /^nodes "none" not found$/],
   ];
   for (const [line, code, message, headers] of cases) {
