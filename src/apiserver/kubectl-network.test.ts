@@ -69,7 +69,7 @@ const cases: readonly Said[] = [
   ["apply -f DIR/csr.yaml", /certificatesigningrequest\S* created/],
   ["get csr", /jo +\S+ +example\.com\/signer +admin +60m +Pending/],
   ["certificate approve jo", /certificatesigningrequest\S*\/jo approved/],
-  ["get csr jo -o jsonpath={.status.conditions[0].type}", /^Approved$/],
+  ["get csr jo -o jsonpath={.status.conditions[0].type}", /^Approved/],
   ["certificate deny jo", /"jo" is already Approved/],
   ["apply -f DIR/network.yaml", /endpointslice\S* created.*networkpolicy\S* created/s],
   ["get endpointslices,networkpolicies", /web-1 +IPv4 +80 +10\.1\.0\.1 .*only-web +app=web/s],

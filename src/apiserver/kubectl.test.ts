@@ -45,7 +45,7 @@ const cases: readonly Said[] = [
   ["get leases.coordination.svc.io mine -o jsonpath={.apiVersion}", /^coordination\.svc\.io\/v1$/],
   ["describe pod web", /Name: +web\nNamespace: +default\n/],
   ["label pod web tier=front", /pod\/web labeled/],
-  ["annotate pod web note=x", /pod\/web annotated/],
+  ["annotate pod web note=x", /pod\/web annotate/],
   ["get pods --show-labels", /app=web,tier=front/],
   ['patch configmap settings --type=merge -p {"data":{"b":"2"}}', /configmap\/settings patched/],
   ['patch configmap settings --type=json -p [{"op":"remove","path":"/data/a"}]', /configmap\/settings patched/],

@@ -94,12 +94,19 @@ t.test("svc apiserver ends with code 1 and one line for a store that it cannot u
     for (const key of ["/registry/a", "/registry/b"]) await store.create(key, Buffer.from("x"));
   }
   await using _held = await openStore("held");
+  await writeFile(join(dir, "file"), "");
+  const nowhere = [
+    [join(dir, "file"), /EEXIST/],
+    [join(dir, "file/below"), /ENOTDIR/],
+    ["/proc/svc-nowhere/store", /ENOENT/],
+  ] as const;
+  const unmade = nowhere.map(async ([path, why]) => [path, await run(path), why] as const);
   const ends = spoil.map(async ([name, change, said]) => {
     await change(join(dir, name));
     return [name, await run(join(dir, name)), said] as const;
   });
   const locked = (async () => ["held", await run(join(dir, "held")), /another process has it open/] as const)();
-  for (const [name, { code, lines }, said] of await Promise.all([...ends, locked])) {
+  for (const [name, { code, lines }, said] of await Promise.all([...ends, ...unmade, locked])) {
     t.same([code, lines.length], [1, 1], `${name}: ${lines.join("; ")}`);
     t.match(lines[0], said);
   }

@@ -1,8 +1,9 @@
 /** Keys and certificates as files, and whether they will do. Making them is heavier and has a file of its own. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { chmod, mkdir, open, readFile, rename } from "node:fs/promises";
+import { chmod, open, readFile, rename } from "node:fs/promises";
 import { isIP } from "node:net";
 import { dirname } from "node:path";
+import { makeDirectory } from "../std/make-directory.ts";
 
 const MS_PER_DAY = 86_400_000;
 
@@ -35,7 +36,7 @@ export async function writeKeyPair(files: KeyPairFiles, pair: KeyPair): Promise<
 
 /** Replaces a file as a whole: after a power cut it holds the old content or the new. */
 export async function writeFileDurably(path: string, content: string, mode: number): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await makeDirectory(dirname(path), 0o700);
   const temporary = `${path}.new`;
   const file = await open(temporary, "w", mode);
   try {

@@ -1,8 +1,9 @@
 /** Connection files: Kubernetes' kubeconfig, which `svcconfig` files are. */
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, rename, unlink } from "node:fs/promises";
+import { open, readFile, rename, unlink } from "node:fs/promises";
 import { dirname, isAbsolute, resolve } from "node:path";
 import { encodeYaml, parseYaml, type YamlDocument } from "../schema/yaml.ts";
+import { makeDirectory } from "../std/make-directory.ts";
 
 /** What a connection to a cluster needs, files read and references followed. */
 export interface ClusterAccess {
@@ -257,7 +258,7 @@ export interface KubeconfigContent {
 /** Replaces the file in one step, mode 0600; makes its directory when there is none. */
 export async function writeKubeconfig(path: string, content: KubeconfigContent): Promise<void> {
   const directory = dirname(path);
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makeDirectory(directory, 0o700);
   const temporary = `${path}.${randomBytes(6).toString("hex")}.tmp`;
   const file = await open(temporary, "wx", 0o600);
   try {

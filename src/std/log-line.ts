@@ -52,13 +52,14 @@ export function bounded(text: string): string {
   return `${text.slice(0, VALUE_LENGTH_MAX)}… (${text.length - VALUE_LENGTH_MAX} more characters)`;
 }
 
-/** The message of whatever was thrown, followed by those of its causes. */
+/** The message of whatever was thrown, followed by those of its causes that it does not repeat. */
 function errorText(error: unknown): string {
   const parts: string[] = [];
   let current = error;
   // Cause chains are as short as the layers of the program; a cycle ends here too.
   for (let depth = 0; current !== undefined && current !== null && depth < 10; depth++) {
-    parts.push(oneError(current));
+    const text = oneError(current);
+    if (parts.at(-1)?.endsWith(text) !== true) parts.push(text);
     current = current instanceof Error ? current.cause : undefined;
   }
   return parts.join(": ");

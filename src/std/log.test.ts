@@ -50,6 +50,9 @@ t.test("createLogger() prints errors with their causes, and stacks from verbosit
   loud.log.error("Stopping", error);
   t.match(loud.stderr.text, / stack="Error: Cannot read config\\n {4}at /);
   t.equal(loud.stderr.text.split("\n").length, 2, "one line");
+  const twice = setUp();
+  twice.log.error("Stopping", new Error("Cannot read: no such file", { cause: new Error("no such file") }));
+  t.match(twice.stderr.text, /err="Cannot read: no such file"\n/);
   const odd = setUp();
   odd.log.error("a", "text");
   odd.log.error("b", new AggregateError([new Error("one"), new Error("two")], ""));

@@ -2,7 +2,7 @@
  * The whole cluster in one process. Start: keys, then API server with its controllers, and beside these the container
  * runtime; when both are there, the agent. Stop: the other way round.
  */
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type RunningAgent, startAgent } from "../agent/agent.ts";
 import { type AgentConfig, defaultAgentConfig } from "../agent/agent-config.ts";
@@ -10,6 +10,7 @@ import { type ApiServerConfig, defaultConfig } from "../apiserver/config.ts";
 import { type RunningApiServer, startApiServer } from "../apiserver/server.ts";
 import { writeKubeconfig } from "../client/kubeconfig.ts";
 import { makeRequest } from "../http/request.ts";
+import { makeDirectory } from "../std/make-directory.ts";
 import { lockDataDir } from "./data-dir-lock.ts";
 import { localServer, nodeNames, serverNames, type UpOptions } from "./options.ts";
 import { ensurePki, type Pki } from "./pki.ts";
@@ -32,8 +33,8 @@ export interface RunningCluster {
 /** Resolves when the node is ready for pods. Rejects with an operator's message; then nothing is left running. */
 export async function startCluster(options: UpOptions, deps: ClusterDeps): Promise<RunningCluster> {
   const { dataDir, runDir } = options;
-  await mkdir(dataDir, { recursive: true, mode: 0o711 });
-  await mkdir(runDir, { recursive: true, mode: 0o711 });
+  await makeDirectory(dataDir, 0o711);
+  await makeDirectory(runDir, 0o711);
   await using stack = new AsyncDisposableStack();
   stack.use(await lockDataDir(dataDir));
   await warnOfSwap(deps);

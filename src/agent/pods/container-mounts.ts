@@ -4,6 +4,7 @@ import { lstat, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Container, VolumeMount } from "../../api/core/container.ts";
 import type { Volume } from "../../api/core/volume.ts";
+import { makeDirectory } from "../../std/make-directory.ts";
 import type { Mount } from "../runtime/cri/shared.ts";
 import { openSubPath } from "../volumes/sub-path.ts";
 import { isReadOnly, isWritten } from "../volumes/volume-manager.ts";
@@ -68,7 +69,7 @@ async function hostPathOf(
       : expandStrictly(mount.subPathExpr, environment);
   if (subPath === "") {
     // The runtime would make a missing directory too, but with rights of its own choice.
-    if (volume.hostPath !== undefined) await mkdir(path, { recursive: true }).catch(() => undefined);
+    if (volume.hostPath !== undefined) await makeDirectory(path, 0o777).catch(() => undefined);
     return path;
   }
   try {

@@ -1,6 +1,7 @@
 import type { Stats } from "node:fs";
-import { mkdir, stat, writeFile } from "node:fs/promises";
+import { stat, writeFile } from "node:fs/promises";
 import type { HostPathVolumeSource } from "../../api/core/volume.ts";
+import { makeDirectory } from "../../std/make-directory.ts";
 
 interface Check {
   readonly is: (stats: Stats) => boolean;
@@ -25,7 +26,7 @@ export async function checkHostPath(source: HostPathVolumeSource): Promise<void>
   if (check === undefined) throw new Error(`unknown hostPath type "${type}"`);
   const found = await stat(source.path).catch(() => undefined);
   if (found === undefined && type === "DirectoryOrCreate") {
-    await mkdir(source.path, { recursive: true, mode: 0o755 });
+    await makeDirectory(source.path, 0o755);
   } else if (found === undefined && type === "FileOrCreate") {
     await writeFile(source.path, "", { mode: 0o644, flag: "a" });
   } else if (found === undefined || !check.is(found)) {

@@ -1,7 +1,8 @@
 /** LevelDB as this engine uses it: bytes to bytes, synchronous reads, durable batches, errors as `StoreError`s. */
-import { mkdir, open, statfs } from "node:fs/promises";
+import { open, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { ClassicLevel } from "classic-level";
+import { makeDirectory } from "../../std/make-directory.ts";
 import { StoreError, type StoreErrorCode } from "../store.ts";
 import { offerAddonDirectory } from "./native.ts";
 
@@ -38,7 +39,7 @@ export class Database {
 
   static async open(path: string): Promise<Database> {
     try {
-      await makeDirectory(path);
+      await makeDurableDirectory(path);
     } catch (cause) {
       throw failure(`Cannot make directory "${path}" for the embedded store`, cause);
     }
@@ -112,8 +113,8 @@ export class Database {
 }
 
 /** A new directory is only safe from a power cut once the directories above it are on disk. */
-async function makeDirectory(path: string): Promise<void> {
-  const created = await mkdir(path, { recursive: true, mode: 0o700 });
+async function makeDurableDirectory(path: string): Promise<void> {
+  const created = await makeDirectory(path, 0o700);
   if (created === undefined) return;
   for (let directory = dirname(path); ; directory = dirname(directory)) {
     const handle = await open(directory, "r");
