@@ -19,7 +19,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     process.stderr.write(invocation.stderr);
     return invocation.code;
   }
-  const { flags, gates, version } = invocation;
+  const { flags, gates, given, version } = invocation;
   using log = createLogger(logOptions(flags));
   for (const warning of invocation.warnings) log.warn(warning);
   await using notifier = createNotifier({ env: process.env, clock: systemClock, log });
@@ -34,7 +34,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   try {
     // Help and version are printed without loading the server.
     const { startApiServer } = await import("./server.ts");
-    const starting = startApiServer(apiServerOptions(flags, gates, version), {
+    const starting = startApiServer(apiServerOptions(flags, gates, version, given), {
       clock: systemClock,
       log,
       setVerbosity: (level) => log.setVerbosity(level),

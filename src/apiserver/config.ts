@@ -1,4 +1,5 @@
 /** Everything the API server can be told, as checked values. Flags become this in `options.ts`. */
+import type { RequestHeaderNames } from "../auth/authn/request-header.ts";
 import { apiserverGates } from "../flags/gate-tables/apiserver.ts";
 import { FeatureGates } from "../flags/gates.ts";
 import type { TlsOptions } from "../http/tls.ts";
@@ -84,10 +85,54 @@ export interface NamedCertificateFiles {
 export interface AuthenticationConfig {
   /** PEM bundle; client certificates it signed are users. */
   readonly clientCaFile: string | undefined;
+  /** Whether the subjects of client certificates may say what the user's uid is. */
+  readonly certificateUids: boolean;
   /** `token,user,uid,"group,group"` lines. */
   readonly tokenFile: string | undefined;
   readonly anonymous: boolean;
+  /** Proxies in front of the server, that say in headers who asks. */
+  readonly requestHeader: RequestHeaderConfig | undefined;
+  /** Whether secrets hold tokens for machines that have nothing else yet. */
+  readonly bootstrapTokens: boolean;
+  /** An `AuthenticationConfiguration`, and what it may decide. */
+  readonly structured: StructuredAuthentication | undefined;
+  /** An issuer of identity tokens as the flags describe it. */
+  readonly oidc: OidcConfig | undefined;
+  readonly webhook: TokenWebhookConfig | undefined;
   readonly serviceAccounts: ServiceAccountTokensConfig;
+}
+
+export interface RequestHeaderConfig extends RequestHeaderNames {
+  readonly caFile: string;
+  /** Common names of the proxies; empty for every certificate of the authority. */
+  readonly allowedNames: readonly string[];
+}
+
+export interface StructuredAuthentication {
+  readonly file: string;
+  /** Undefined where the file may say who is let in without a name; else why it may not. */
+  readonly anonymousRefused: string | undefined;
+}
+
+/** The `--oidc-*` flags. Empty texts were not given. */
+export interface OidcConfig {
+  readonly issuerUrl: string;
+  readonly clientId: string;
+  readonly caFile: string | undefined;
+  readonly usernameClaim: string;
+  readonly usernamePrefix: string;
+  readonly groupsClaim: string;
+  readonly groupsPrefix: string;
+  readonly requiredClaims: Readonly<Record<string, string>>;
+  readonly signingAlgorithms: readonly string[];
+}
+
+export interface TokenWebhookConfig {
+  /** A connection file. */
+  readonly file: string;
+  readonly version: "v1" | "v1beta1";
+  /** How long answers are good for. */
+  readonly cacheMs: number;
 }
 
 /** Tokens that stand for service accounts. */
@@ -104,6 +149,8 @@ export interface ServiceAccountTokensConfig {
   readonly fallbackKeyFile?: string | undefined;
   /** PEM. When undefined, the server makes a key. */
   readonly signingKeyFile: string | undefined;
+  /** A socket of somebody else who signs. */
+  readonly signingEndpoint: string | undefined;
   /** Where it keeps that key; in memory when undefined. */
   readonly ownKeyFile: string | undefined;
   /** Whether a token that lies in a secret must be there still. */
@@ -210,14 +257,21 @@ export const defaultConfig: ApiServerConfig = {
   },
   authentication: {
     clientCaFile: undefined,
+    certificateUids: true,
     tokenFile: undefined,
     anonymous: true,
+    requestHeader: undefined,
+    bootstrapTokens: false,
+    structured: undefined,
+    oidc: undefined,
+    webhook: undefined,
     serviceAccounts: {
       issuers: [DEFAULT_ISSUER],
       audiences: [],
       jwksUri: undefined,
       keyFiles: [],
       signingKeyFile: undefined,
+      signingEndpoint: undefined,
       ownKeyFile: undefined,
       lookup: true,
       maxTokenMs: 0,

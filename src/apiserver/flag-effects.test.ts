@@ -86,8 +86,8 @@ interface TestServer extends AsyncDisposable {
 
 async function serve(settings: Settings = {}, change: Partial<Store> = {}): Promise<TestServer> {
   const clock = new FakeClock(Date.now());
-  const { flags, gates, version } = invoked({ "secure-port": await freePort(), ...base, ...settings });
-  const config = apiServerOptions(flags, gates, version);
+  const { flags, gates, version, given } = invoked({ "secure-port": await freePort(), ...base, ...settings });
+  const config = apiServerOptions(flags, gates, version, given);
   const writes: { key: string; value: Uint8Array; options: WriteOptions | undefined }[] = [];
   const deps = { clock, log: silentLogger };
   const store =

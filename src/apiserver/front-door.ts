@@ -6,6 +6,7 @@ import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
 import type { RandomSource } from "../std/random.ts";
 import type { ApiServerConfig } from "./config.ts";
+import type { Authorities } from "./identities.ts";
 import type { Readiness } from "./readiness.ts";
 import { servingCertificates } from "./serving-certificate.ts";
 import { shutDown } from "./shutdown.ts";
@@ -24,8 +25,8 @@ export interface FrontDoorDeps {
 export interface BehindDoor {
   readonly handler: Handler;
   readonly readiness: Readiness;
-  /** The authorities named to clients that are asked for a certificate. */
-  readonly clientCa: string | undefined;
+  /** Named to clients that are asked for a certificate, who choose theirs by them. */
+  readonly authorities: Authorities;
 }
 
 export interface FrontDoor extends AsyncDisposable {
@@ -53,24 +54,27 @@ export async function openFrontDoor(
     throttle(serving.bytesPerSecond, clock),
     longRunning.filter,
   ];
-  const tls = {
+  const { authorities } = behind;
+  const tls = () => ({
     requestCert: true,
-    ca: behind.clientCa,
+    ca: [authorities.clients(), authorities.proxies()?.ca].filter((ca) => ca !== undefined).join("\n") || undefined,
+    ...certificates.current,
     minVersion: serving.minVersion,
     ciphers: serving.ciphers,
-  };
+  });
   const listener: Listener = await listen({
     handler: fromOutside.reduceRight<Handler>((next, filter) => filter(next), behind.handler),
     log: log.child("http"),
     clock,
     ...(isEverywhere(bindAddress) ? {} : { host: bindAddress }),
     port: config.securePort,
-    tls: { ...tls, ...certificates.current },
+    tls: tls(),
     limits: serving.streamsPerConnection > 0 ? { streamsPerConnection: serving.streamsPerConnection } : {},
     http2: !serving.disableHttp2,
     sharePort: serving.sharePort,
   });
-  certificates.follow((next) => listener.reloadTls({ ...tls, ...next }));
+  certificates.follow((next) => listener.reloadTls({ ...tls(), ...next }));
+  authorities.follow(() => listener.reloadTls(tls()));
   return {
     address: { host: listener.address, port: listener.port },
     async close() {

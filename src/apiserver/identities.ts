@@ -1,36 +1,47 @@
-/**
- * Who may be who: client certificates, tokens of a file, of service accounts and of this process' own components, and
- * strangers.
- */
-import { unauthorized } from "../api/status.ts";
+/** Who may be who: every way to prove it that the configuration allows, in Kubernetes' order. */
+import type { Secret } from "../api/core/secret.ts";
 import { anonymousAuthenticator } from "../auth/authn/anonymous.ts";
-import { bearerToken, tokenAuthenticator } from "../auth/authn/token.ts";
+import { bootstrapTokens } from "../auth/authn/bootstrap-token.ts";
+import { knownTokens } from "../auth/authn/known-tokens.ts";
+import { Refusal } from "../auth/authn/refusal.ts";
+import { type RequestHeaderAuthenticator, requestHeaderAuthenticator } from "../auth/authn/request-header.ts";
+import {
+  BearerToken,
+  bearerAuthenticator,
+  type Identified,
+  type TokenAuthenticator,
+  unionTokens,
+} from "../auth/authn/token.ts";
 import { parseTokenFile } from "../auth/authn/token-file.ts";
 import { authenticated, unionAuthenticator } from "../auth/authn/union.ts";
-import { x509Authenticator } from "../auth/authn/x509.ts";
-import {
-  type AccountTokens,
-  accountTokens,
-  type FindBound,
-  type Identified,
-  TokenRefusal,
-} from "../auth/service-account/authenticator.ts";
+import { type X509Authenticator, x509Authenticator } from "../auth/authn/x509.ts";
+import { type AccountTokenOptions, accountTokens, type FindBound } from "../auth/service-account/authenticator.ts";
 import { type TokenIssuer, tokenIssuer } from "../auth/service-account/issuer.ts";
 import type { VerificationKey } from "../auth/service-account/keys.ts";
 import type { Authenticator, UserInfo } from "../auth/user.ts";
 import type { Clock } from "../std/clock.ts";
-import { type AuthenticationConfig, DEFAULT_ISSUER } from "./config.ts";
-import { flagFile } from "./flag-file.ts";
+import type { Logger } from "../std/log.ts";
+import { type AuthenticationConfig, DEFAULT_ISSUER, type RequestHeaderConfig } from "./config.ts";
+import { type FollowedFile, followFile } from "./followed-file.ts";
 import { serviceAccountKeys } from "./service-account-keys.ts";
 
-export interface Identities {
+export interface Identities extends AsyncDisposable {
   readonly authenticate: Authenticator;
   /** A random token that stands for a component of this process. */
   loopbackToken(user: UserInfo): string;
-  /** PEM; clients that connect are told of it. */
-  readonly clientCa: string | undefined;
+  readonly authorities: Authorities;
   readonly reviewToken: ReviewToken;
   readonly serviceAccounts: ServiceAccountIdentities;
+}
+
+/** Whose client certificates are believed; what the files hold now. */
+export interface Authorities {
+  /** PEM; undefined where no certificates make users. */
+  readonly clients: () => string | undefined;
+  /** The authority of proxies in front, and what they are believed. */
+  readonly proxies: () => (RequestHeaderConfig & { readonly ca: string }) | undefined;
+  /** Called whenever one of them has changed. */
+  follow(changed: () => void): void;
 }
 
 /** Whose the token is and which of the audiences it is for, or why it is nobody's. None named: this server. */
@@ -45,68 +56,97 @@ export interface ServiceAccountIdentities {
   keys(): Promise<readonly VerificationKey[]>;
 }
 
-/** `find` is asked once requests come. Throws, naming the file, for one that cannot be read or makes no sense. */
-export async function identitiesOf(config: AuthenticationConfig, clock: Clock, find: FindBound): Promise<Identities> {
-  const clientCa = await contentOf("--client-ca-file", config.clientCaFile);
-  const tokens = tokenAuthenticator();
-  const rows = (await contentOf("--token-auth-file", config.tokenFile)) ?? "";
-  for (const { token, user } of parseTokenFile(config.tokenFile ?? "", rows)) tokens.add(token, user);
+export interface IdentitiesDeps extends Pick<AccountTokenOptions, "count" | "used"> {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Asked once requests come. */
+  readonly find: FindBound;
+}
+
+/** Throws, naming flag and file, for one that cannot be read or makes no sense. */
+export async function identitiesOf(config: AuthenticationConfig, deps: IdentitiesDeps): Promise<Identities> {
+  await using owned = new AsyncDisposableStack();
+  const follow = async (file: FollowedFile): Promise<void> => void owned.use(await followFile(file, deps));
+  const certificates = await certificateAuthenticators(config, deps, follow);
   const { issuers, lookup } = config.serviceAccounts;
   const audiences = config.serviceAccounts.audiences.length > 0 ? config.serviceAccounts.audiences : issuers;
+  const known = knownTokens(audiences);
+  if (config.tokenFile !== undefined) {
+    const path = config.tokenFile;
+    await follow({ flag: "--token-auth-file", path, apply: (text) => known.setRows(parseTokenFile(path, text)) });
+  }
   const keys = await serviceAccountKeys(config.serviceAccounts);
-  const accounts = accountTokens({ issuers, audiences, keys: keys.verifying, lookup, find, clock });
-  const authenticators = [
-    ...(clientCa === undefined ? [] : [x509Authenticator({ caPem: clientCa, clock }).authenticate]),
-    tokens.authenticate,
-    accountAuthenticator(accounts, audiences),
-  ];
+  const { clock, count, used, find } = deps;
+  const findSecret = async (namespace: string, name: string): Promise<Secret | undefined> =>
+    await find({ kind: "Secret", namespace, name });
+  const tokens = unionTokens([
+    known.authenticate,
+    accountTokens({ issuers, audiences, keys: keys.verifying, lookup, find, clock, count, used }),
+    ...(config.bootstrapTokens ? [bootstrapTokens({ find: findSecret, audiences, clock })] : []),
+  ]);
   const issuerName = issuers[0] ?? DEFAULT_ISSUER;
+  const authenticators = [...certificates.authenticators, bearerAuthenticator(tokens, audiences)];
+  const disposal = owned.move();
   return {
     authenticate: unionAuthenticator(authenticators, config.anonymous ? anonymousAuthenticator() : undefined),
-    loopbackToken: (user) => tokens.issue(user),
-    clientCa,
-    reviewToken: reviewer(tokens.find, accounts, audiences),
+    loopbackToken: (user) => known.issue(user),
+    authorities: certificates.authorities,
+    reviewToken: reviewer(tokens, audiences),
     serviceAccounts: { issuerName, issuer: tokenIssuer(issuerName, keys.signing), audiences, keys: keys.verifying },
+    [Symbol.asyncDispose]: () => disposal.disposeAsync(),
   };
 }
 
-function accountAuthenticator(accounts: AccountTokens, audiences: readonly string[]): Authenticator {
-  return async ({ authorization }) => {
-    const token = bearerToken(authorization);
-    if (token === undefined) return undefined;
+/** Proxies in front first: their own certificates may be good for users as well. */
+async function certificateAuthenticators(
+  { clientCaFile, certificateUids, requestHeader }: AuthenticationConfig,
+  { clock }: IdentitiesDeps,
+  follow: (file: FollowedFile) => Promise<void>,
+): Promise<{ readonly authenticators: readonly Authenticator[]; readonly authorities: Authorities }> {
+  let clients: { readonly x509: X509Authenticator; readonly ca: string } | undefined;
+  let proxies: { readonly headers: RequestHeaderAuthenticator; readonly ca: string } | undefined;
+  const listeners: (() => void)[] = [];
+  const changed = (): void => {
+    for (const listener of listeners) listener();
+  };
+  if (requestHeader !== undefined) {
+    const { caFile: path, allowedNames } = requestHeader;
+    const apply = (ca: string): void => {
+      proxies?.headers.setAuthorities(ca);
+      const options = { caPem: ca, clock, allowedNames, names: requestHeader };
+      proxies = { headers: proxies?.headers ?? requestHeaderAuthenticator(options), ca };
+      changed();
+    };
+    await follow({ flag: "--requestheader-client-ca-file", path, apply });
+  }
+  if (clientCaFile !== undefined) {
+    const apply = (ca: string): void => {
+      clients?.x509.setAuthorities(ca);
+      clients = { x509: clients?.x509 ?? x509Authenticator({ caPem: ca, clock, uids: certificateUids }), ca };
+      changed();
+    };
+    await follow({ flag: "--client-ca-file", path: clientCaFile, apply });
+  }
+  const authenticators = [proxies?.headers.authenticate, clients?.x509.authenticate];
+  return {
+    authenticators: authenticators.filter((each) => each !== undefined),
+    authorities: {
+      clients: () => clients?.ca,
+      proxies: () =>
+        requestHeader === undefined || proxies === undefined ? undefined : { ...requestHeader, ca: proxies.ca },
+      follow: (listener) => void listeners.push(listener),
+    },
+  };
+}
+
+function reviewer(tokens: TokenAuthenticator, own: readonly string[]): ReviewToken {
+  return async (text, named) => {
     try {
-      return (await accounts(token, audiences))?.user;
+      const found = await tokens(new BearerToken(text), named.length === 0 ? own : named);
+      return found === undefined ? { error: "invalid bearer token" } : { ...found, user: authenticated(found.user) };
     } catch (error) {
-      // Why is not for the bearer to learn.
-      if (error instanceof TokenRefusal) throw unauthorized();
+      if (error instanceof Refusal) return { error: `[invalid bearer token, ${error.message}]` };
       throw error;
     }
   };
-}
-
-function reviewer(
-  known: (token: string) => UserInfo | undefined,
-  accounts: AccountTokens,
-  own: readonly string[],
-): ReviewToken {
-  return async (token, named) => {
-    const asked = named.length === 0 ? own : named;
-    const user = known(token);
-    // Tokens of a file are for this server and nobody else.
-    const audiences = asked.filter((audience) => own.includes(audience));
-    if (user !== undefined && audiences.length > 0) return { user: authenticated(user), audiences };
-    try {
-      const identified = await accounts(token, asked);
-      if (identified !== undefined) return { ...identified, user: authenticated(identified.user) };
-      return { error: "invalid bearer token" };
-    } catch (error) {
-      if (error instanceof TokenRefusal) return { error: `[invalid bearer token, ${error.message}]` };
-      throw error;
-    }
-  };
-}
-
-/** Undefined when no file is named. */
-async function contentOf(flag: string, path: string | undefined): Promise<string | undefined> {
-  return path === undefined ? undefined : await flagFile(flag, path);
 }

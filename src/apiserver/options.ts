@@ -3,7 +3,15 @@
 import { type Flag, type ParsedFlags, printValue } from "../flags/flag.ts";
 import type { FeatureGates } from "../flags/gates.ts";
 import { openSslCiphers, tlsVersion } from "../http/tls-suites.ts";
-import { type ApiServerConfig, DEFAULT_ISSUER, type ServiceAccountTokensConfig } from "./config.ts";
+import {
+  type ApiServerConfig,
+  DEFAULT_ISSUER,
+  type OidcConfig,
+  type RequestHeaderConfig,
+  type ServiceAccountTokensConfig,
+  type StructuredAuthentication,
+  type TokenWebhookConfig,
+} from "./config.ts";
 import { emulatedVersion } from "./flags/values.ts";
 import { apiserverFlags } from "./flags.ts";
 
@@ -13,7 +21,12 @@ const DEFAULT_RANGES = ["10.0.0.0/24"];
 const DEFAULT_STORE = "level:///var/lib/svc/kvstore";
 
 /** Throws with one sentence for what flags can say and this build cannot do. */
-export function apiServerOptions(flags: Flags, gates: FeatureGates, gitVersion: string): ApiServerConfig {
+export function apiServerOptions(
+  flags: Flags,
+  gates: FeatureGates,
+  gitVersion: string,
+  given: ReadonlySet<string> = new Set(),
+): ApiServerConfig {
   return {
     bindAddress: flags["bind-address"],
     securePort: flags["secure-port"],
@@ -34,8 +47,14 @@ export function apiServerOptions(flags: Flags, gates: FeatureGates, gitVersion: 
     },
     authentication: {
       clientCaFile: set(flags["client-ca-file"]),
+      certificateUids: gates.has("AllowParsingUserUIDFromCertAuth"),
       tokenFile: set(flags["token-auth-file"]),
       anonymous: flags["anonymous-auth"],
+      requestHeader: requestHeader(flags, gates),
+      bootstrapTokens: flags["enable-bootstrap-token-auth"],
+      structured: structuredAuthentication(flags, gates, given),
+      oidc: oidc(flags),
+      webhook: tokenWebhook(flags),
       serviceAccounts: serviceAccountTokens(flags),
     },
     authorizationModes: flags["authorization-mode"],
@@ -121,6 +140,59 @@ function printedFlags(flags: Flags): Readonly<Record<string, string>> {
   return Object.fromEntries(rows.map(([name, row]) => [name, printValue(row, flags[name])]));
 }
 
+function requestHeader(flags: Flags, gates: FeatureGates): RequestHeaderConfig | undefined {
+  const caFile = set(flags["requestheader-client-ca-file"]);
+  if (caFile === undefined) return undefined;
+  return {
+    caFile,
+    allowedNames: flags["requestheader-allowed-names"],
+    usernames: flags["requestheader-username-headers"],
+    groups: flags["requestheader-group-headers"],
+    uids: gates.has("RemoteRequestHeaderUID") ? flags["requestheader-uid-headers"] : [],
+    extraPrefixes: flags["requestheader-extra-headers-prefix"],
+  };
+}
+
+function structuredAuthentication(
+  flags: Flags,
+  gates: FeatureGates,
+  given: ReadonlySet<string>,
+): StructuredAuthentication | undefined {
+  const file = set(flags["authentication-config"]);
+  if (file === undefined) return undefined;
+  const gate = "AnonymousAuthConfigurableEndpoints";
+  if (!gates.has(gate)) {
+    return { file, anonymousRefused: `anonymous is not supported when ${gate} feature gate is disabled` };
+  }
+  const isSaid = given.has("anonymous-auth");
+  const anonymousRefused = isSaid
+    ? "--anonymous-auth flag cannot be set when anonymous field is configured"
+    : undefined;
+  return { file, anonymousRefused };
+}
+
+function oidc(flags: Flags): OidcConfig | undefined {
+  if (flags["oidc-issuer-url"] === "") return undefined;
+  return {
+    issuerUrl: flags["oidc-issuer-url"],
+    clientId: flags["oidc-client-id"],
+    caFile: set(flags["oidc-ca-file"]),
+    usernameClaim: flags["oidc-username-claim"],
+    usernamePrefix: flags["oidc-username-prefix"],
+    groupsClaim: flags["oidc-groups-claim"],
+    groupsPrefix: flags["oidc-groups-prefix"],
+    requiredClaims: flags["oidc-required-claim"],
+    signingAlgorithms: flags["oidc-signing-algs"],
+  };
+}
+
+function tokenWebhook(flags: Flags): TokenWebhookConfig | undefined {
+  const file = set(flags["authentication-token-webhook-config-file"]);
+  if (file === undefined) return undefined;
+  const version = flags["authentication-token-webhook-version"];
+  return { file, version, cacheMs: flags["authentication-token-webhook-cache-ttl"] };
+}
+
 function serviceAccountTokens(flags: Flags): ServiceAccountTokensConfig {
   const issuers = flags["service-account-issuer"];
   const keyFiles = flags["service-account-key-file"];
@@ -131,6 +203,7 @@ function serviceAccountTokens(flags: Flags): ServiceAccountTokensConfig {
     keyFiles,
     fallbackKeyFile: keyFiles.length === 0 ? set(flags["tls-private-key-file"]) : undefined,
     signingKeyFile: set(flags["service-account-signing-key-file"]),
+    signingEndpoint: set(flags["service-account-signing-endpoint"]),
     ownKeyFile: ownKeyFile(storeUrl(flags["kvstore-servers"])),
     lookup: flags["service-account-lookup"],
     maxTokenMs: flags["service-account-max-token-expiration"],

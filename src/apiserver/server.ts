@@ -167,17 +167,18 @@ export async function assemble(
   const stopping = new AbortController();
   const metrics = await ServerMetrics.create(config, clock, log.child("metrics"));
   const identities = measuredIdentities(
-    await identitiesOf(
-      config.authentication,
+    await identitiesOf(config.authentication, {
       clock,
-      storedBoundObjects(() => registries, stopping.signal),
-    ),
+      log: log.child("authentication"),
+      find: storedBoundObjects(() => registries, stopping.signal),
+    }),
     metrics,
     clock,
   );
   const graph = createNodeGraph();
   const opened = deps.store ?? (await openStore({ ...storage, clock, log: log.child("store") }));
   await using unused = new AsyncDisposableStack();
+  unused.use(identities);
   const store = metrics.measured(unused.use(opened));
   const registries = new Registries(schemeOf(apis.kinds), {
     store,
@@ -245,6 +246,7 @@ export async function assemble(
     await own?.ended;
     await agents[Symbol.asyncDispose]();
     await forwarding[Symbol.asyncDispose]();
+    await identities[Symbol.asyncDispose]();
     await registries[Symbol.asyncDispose]();
     await custom[Symbol.asyncDispose]();
     await metrics[Symbol.asyncDispose]();
@@ -257,7 +259,7 @@ export async function assemble(
     const { debugSocket } = config.observe;
     if (debugSocket !== undefined) await diagnostics.openSocket(debugSocket, debugging);
     readiness.done("handlers");
-    await open({ handler, readiness, clientCa: identities.clientCa });
+    await open({ handler, readiness, authorities: identities.authorities });
     const started = bootstrap(registries, stopping.signal).then(async () => {
       await policy.ready();
       readiness.done("bootstrap");
@@ -276,7 +278,7 @@ export async function assemble(
         registries,
         service,
         endpoints: await ownEndpoints(config),
-        clientCa: identities.clientCa,
+        authorities: identities.authorities,
         clock,
         log: log.child("own-objects"),
         signal: stopping.signal,
@@ -297,7 +299,7 @@ export async function assemble(
     if (config.authorizationModes.includes("Node")) {
       feeding = feedNodeGraph(registries.of(podKind), graph, clock, log, stopping.signal);
     }
-    const clusterCa = config.clusterCa ?? (await servedAuthority(config.serving, identities.clientCa));
+    const clusterCa = config.clusterCa ?? (await servedAuthority(config.serving, identities.authorities.clients()));
     const { kinds } = apis;
     const queueMetrics = metrics.queues;
     const embedded = { handler: counted, loopbackToken, clock, random, log, clusterCa, kinds, queueMetrics };
@@ -345,7 +347,7 @@ function handlerOf(config: ApiServerConfig, stages: Stages, endpoint: Respond): 
       measuring(metrics.requests, clock),
       failures(log.child("http")),
       deadline(clock, config.limits.requestTimeoutMs, metrics.requests.terminated),
-      authentication(identities.authenticate),
+      authentication(identities.authenticate, clock, log.child("authentication")),
       impersonation(authorizer),
       maxInFlight(config.limits.inFlight, metrics.requests.terminated),
       authorization(authorizer),

@@ -15,13 +15,19 @@ export interface Credentials {
   readonly certificates: readonly Uint8Array[];
   /** The `Authorization` header as it came. */
   readonly authorization?: string | undefined;
-  /** Any other header, by lower-case name. */
+  /** Any other header, by lower-case name; one that was repeated is one text. */
   header?(name: string): string | undefined;
+  /** Every value of a header, as sent: values that hold commas stay whole. */
+  headerValues?(name: string): readonly string[];
+  /** Of all headers, in lower case. */
+  headerNames?(): readonly string[];
+  /** Tells the client something beside the answer. */
+  warn?(text: string): void;
   /** Path asked for, since anonymous access may be limited to some. */
   readonly path?: string | undefined;
 }
 
-/** Undefined: these credentials mean nothing to it. Throws a `StatusError` 401 for credentials it knows to be bad. */
+/** Undefined: these credentials mean nothing to it. Throws a `Refusal` for credentials it knows to be bad. */
 export type Authenticator = (credentials: Credentials) => Promise<UserInfo | undefined>;
 
 export interface Attributes {
@@ -47,6 +53,8 @@ export interface Authorization {
   readonly decision: "allow" | "deny" | "no-opinion";
   /** For the audit log and, when not allowed, for the client. May be empty. */
   readonly reason: string;
+  /** What kept it from finding out. Who is not allowed after all is told that the server failed. */
+  readonly error?: string | undefined;
 }
 
 export interface Authorizer {

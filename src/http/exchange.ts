@@ -37,17 +37,25 @@ export class IncomingRequest implements HttpRequest {
   readonly path: string;
   readonly query: string;
   readonly headers: Headers;
+  readonly rawHeaders: readonly string[];
   readonly peer: Peer;
   readonly #source: Readable | undefined;
   #controller: AbortController | undefined;
   #gone = false;
 
   /** Without a `source` the body is empty. */
-  constructor(method: string, target: Target, headers: Headers, peer: Peer, source: Readable | undefined) {
+  constructor(
+    method: string,
+    target: Target,
+    headers: { readonly plain: Headers; readonly raw: readonly string[] },
+    peer: Peer,
+    source: Readable | undefined,
+  ) {
     this.method = method;
     this.path = target.path;
     this.query = target.query;
-    this.headers = headers;
+    this.headers = headers.plain;
+    this.rawHeaders = headers.raw;
     this.peer = peer;
     this.#source = source;
   }

@@ -57,7 +57,8 @@ async function exchange(
     return;
   }
   const method = incoming.method ?? "GET";
-  const request = new IncomingRequest(method, target, plainHeaders(incoming), peer, incoming);
+  const headers = { plain: plainHeaders(incoming), raw: incoming.rawHeaders };
+  const request = new IncomingRequest(method, target, headers, peer, incoming);
   const closed = (): void => request.abort();
   outgoing.once("close", closed);
   const response = await respondTo(serving, request);

@@ -39,7 +39,7 @@ export class H2Connection {
     this.#serving = serving;
     this.#idleSince = serving.clock.monotonic();
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
-    session.on("stream", (stream, headers, flags) => this.#accept(stream, headers, flags));
+    session.on("stream", (stream, headers, flags, raw) => this.#accept(stream, headers, flags, raw));
   }
 
   /** How long nothing has been asked, in milliseconds. */
@@ -53,7 +53,7 @@ export class H2Connection {
     else this.session.close();
   }
 
-  #accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number): void {
+  #accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, raw: readonly string[]): void {
     // An unheard "error" would end the process; what matters is that the stream closes.
     stream.on("error", ignore);
     const { limits, flight } = this.#serving;
@@ -68,7 +68,8 @@ export class H2Connection {
     const target = method === "CONNECT" ? undefined : parseTarget(headers[":path"] as string | undefined);
     const whole = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
     const source = whole ? undefined : stream;
-    const request = new H2Request(method, target ?? NOWHERE, plainHeaders(headers), this.#peer, source);
+    const both = { plain: plainHeaders(headers), raw };
+    const request = new H2Request(method, target ?? NOWHERE, both, this.#peer, source);
     stream.on("close", () => {
       if (!request.handedOver) request.abort();
       this.#leave(request);

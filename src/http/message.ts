@@ -17,10 +17,26 @@ export interface HttpRequest {
   /** Without the question mark; empty when absent. */
   readonly query: string;
   readonly headers: Headers;
+  /** Names and values by turns, as they came over a connection: what was sent twice is there twice. */
+  readonly rawHeaders?: readonly string[] | undefined;
   readonly body: AsyncIterable<Uint8Array>;
   readonly peer: Peer;
   /** Aborts when the client goes away or the server gives the request up. */
   readonly signal: AbortSignal;
+}
+
+/** Every value of a header, by lower-case name, as it was sent; of a request made in this process, split at ", ". */
+export function headerValues({ headers, rawHeaders }: HttpRequest, name: string): readonly string[] {
+  const joined = headers[name];
+  if (joined === undefined) return [];
+  if (rawHeaders === undefined) return joined.split(", ");
+  // Not repeated, as most are.
+  if (!joined.includes(",")) return [joined];
+  const values: string[] = [];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    if (rawHeaders[at]!.toLowerCase() === name) values.push(rawHeaders[at + 1]!);
+  }
+  return values;
 }
 
 /** Who is at the other end of the connection. */

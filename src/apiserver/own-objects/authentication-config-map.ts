@@ -1,24 +1,88 @@
+import { X509Certificate } from "node:crypto";
 import type { ConfigMap } from "../../api/core/config-map.ts";
 import { configMapKind } from "../../api/core/config-map-kind.ts";
 import type { Registries } from "../../registry/registries.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Authorities } from "../identities.ts";
 import { ensure, systemScope } from "./ensure.ts";
 
 export const AUTHENTICATION = "extension-apiserver-authentication";
 /** Where Kubernetes' own extension servers look, and where the project's do. */
 export const AUTHENTICATION_NAMESPACES = ["kube-system", "svc-system"] as const;
 
+type Data = Readonly<Record<string, string>>;
+
 /** Tells extension servers whom client certificates come from, so that they know users as this server does. */
 export async function publishAuthentication(
   registries: Registries,
-  clientCa: string | undefined,
+  authorities: Authorities,
+  clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
-  const data: Readonly<Record<string, string>> = clientCa === undefined ? {} : { "client-ca-file": clientCa };
+  const own = published(authorities);
   for (const namespace of AUTHENTICATION_NAMESPACES) {
-    const wanted: ConfigMap = { metadata: { name: AUTHENTICATION, namespace }, data };
+    const wanted: ConfigMap = { metadata: { name: AUTHENTICATION, namespace }, data: own };
     await ensure(registries.of(configMapKind), systemScope(namespace, signal), wanted, (found) => {
-      const missing = Object.entries(data).some(([key, value]) => found.data?.[key] !== value);
-      return missing ? { ...found, data: { ...found.data, ...data } } : undefined;
+      const data = combined(found.data ?? {}, own, clock.now());
+      return Object.entries(data).every(([key, value]) => found.data?.[key] === value) ? undefined : { ...found, data };
     });
+  }
+}
+
+function published(authorities: Authorities): Data {
+  const clients = authorities.clients();
+  const proxies = authorities.proxies();
+  return {
+    ...(clients === undefined ? {} : { "client-ca-file": clients }),
+    ...(proxies === undefined
+      ? {}
+      : {
+          "requestheader-client-ca-file": proxies.ca,
+          "requestheader-allowed-names": JSON.stringify(proxies.allowedNames),
+          "requestheader-username-headers": JSON.stringify(proxies.usernames),
+          "requestheader-group-headers": JSON.stringify(proxies.groups),
+          ...(proxies.uids.length === 0 ? {} : { "requestheader-uid-headers": JSON.stringify(proxies.uids) }),
+          "requestheader-extra-headers-prefix": JSON.stringify(proxies.extraPrefixes),
+        }),
+  };
+}
+
+/** Other servers of the cluster have written theirs: lists are joined, authorities that have expired left out. */
+function combined(found: Data, own: Data, now: number): Data {
+  const data: Record<string, string> = { ...found };
+  for (const [key, value] of Object.entries(own)) {
+    const theirs = found[key];
+    if (theirs === undefined || theirs === value) data[key] = value;
+    else data[key] = key.endsWith("-ca-file") ? joinBundles(theirs, value, now) : joinLists(theirs, value);
+  }
+  return data;
+}
+
+function joinBundles(theirs: string, ours: string, now: number): string {
+  const blocks = `${theirs}\n${ours}`.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  const alive = blocks.filter((block) => isAlive(block, now)).map((block) => `${block}\n`);
+  return [...new Set(alive)].join("");
+}
+
+function isAlive(block: string, now: number): boolean {
+  try {
+    return new X509Certificate(block).validToDate.getTime() > now;
+  } catch {
+    return false;
+  }
+}
+
+function joinLists(theirs: string, ours: string): string {
+  const [first, second] = [theirs, ours].map(listOf);
+  // An empty list of allowed names allows all: joined with another it would allow fewer.
+  return JSON.stringify([...new Set([...first!, ...second!])]);
+}
+
+function listOf(json: string): readonly string[] {
+  try {
+    const value: unknown = JSON.parse(json);
+    return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
+  } catch {
+    return [];
   }
 }

@@ -12,6 +12,7 @@ import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { withTimeout } from "../../std/with-timeout.ts";
 import { bootstrapObjects, SYSTEM_NAMESPACES } from "../bootstrap.ts";
+import type { Authorities } from "../identities.ts";
 import type { OwnService } from "../services.ts";
 import { keepApiServiceStatus } from "./api-service-status.ts";
 import { AUTHENTICATION, AUTHENTICATION_NAMESPACES, publishAuthentication } from "./authentication-config-map.ts";
@@ -27,8 +28,7 @@ export interface OwnObjectsOptions {
   readonly service: OwnService;
   /** Undefined where nobody could reach the server. */
   readonly endpoints: OwnEndpointsOptions | undefined;
-  /** PEM. */
-  readonly clientCa: string | undefined;
+  readonly authorities: Authorities;
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -47,7 +47,7 @@ const SELDOM_MS = 3_600_000;
 
 /** Resolves when all is there; what cannot be made is logged and tried again. */
 export async function startOwnObjects(options: OwnObjectsOptions): Promise<OwnObjects> {
-  const { registries, service, endpoints, clientCa, clock, log, signal } = options;
+  const { registries, service, endpoints, authorities, clock, log, signal } = options;
   const lease = new IdentityLease(registries, hostname(), signal);
   const own = endpoints === undefined ? undefined : new OwnEndpoints(registries, endpoints, signal);
   const keyOf = <T extends ApiObject>(kind: Kind<T>, name: string, namespace?: string): string =>
@@ -72,7 +72,7 @@ export async function startOwnObjects(options: OwnObjectsOptions): Promise<OwnOb
       name: "what extension servers know of clients",
       everyMs: OFTEN_MS,
       kept: AUTHENTICATION_NAMESPACES.map((each) => keyOf(configMapKind, AUTHENTICATION, each)),
-      run: () => publishAuthentication(registries, clientCa, signal),
+      run: () => publishAuthentication(registries, authorities, clock, signal),
     },
   ];
   /** Done already, or nothing that anybody waits for. */

@@ -1,18 +1,84 @@
 import { unauthorized } from "../../api/status.ts";
-import type { Authenticator } from "../../auth/user.ts";
-import { type Stage, withUser } from "../context.ts";
+import { Refusal } from "../../auth/authn/refusal.ts";
+import type { Authenticator, Credentials } from "../../auth/user.ts";
+import { type HttpRequest, headerValues } from "../../http/message.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import { type RequestContext, type Stage, withUser } from "../context.ts";
 
-/** Says who asks, or answers 401. */
-export function authentication(authenticate: Authenticator): Stage {
+/** Lines a second about those who are turned away: whoever knocks without end must not fill the disk. */
+const LINES_PER_SECOND = 20;
+
+/** Says who asks, or answers 401 and tells the log why. */
+export function authentication(authenticate: Authenticator, clock: Clock, log: Logger): Stage {
+  const refused = refusals(clock, log);
   return (next) => async (context) => {
     const { request } = context;
-    const user = await authenticate({
-      certificates: request.peer.certificates,
-      authorization: request.headers.authorization,
-      header: (name) => request.headers[name],
-      path: request.path,
-    });
-    if (user === undefined) throw unauthorized();
+    let user: Awaited<ReturnType<Authenticator>>;
+    try {
+      user = await authenticate(new RequestCredentials(context));
+    } catch (error) {
+      if (error instanceof Refusal) refused(request, error.message);
+      throw error;
+    }
+    if (user === undefined) {
+      refused(request, "no credentials were sent");
+      throw unauthorized();
+    }
     return await next(withUser(context, user));
+  };
+}
+
+/** What of the request may prove who sent it. One class, since there is one for each request. */
+class RequestCredentials implements Credentials {
+  readonly #context: RequestContext;
+
+  constructor(context: RequestContext) {
+    this.#context = context;
+  }
+
+  get certificates(): readonly Uint8Array[] {
+    return this.#context.request.peer.certificates;
+  }
+
+  get authorization(): string | undefined {
+    return this.#context.request.headers.authorization;
+  }
+
+  get path(): string {
+    return this.#context.request.path;
+  }
+
+  header(name: string): string | undefined {
+    return this.#context.request.headers[name];
+  }
+
+  headerValues(name: string): readonly string[] {
+    return headerValues(this.#context.request, name);
+  }
+
+  headerNames(): readonly string[] {
+    return Object.keys(this.#context.request.headers);
+  }
+
+  warn(text: string): void {
+    this.#context.warnings.push(text);
+  }
+}
+
+function refusals(clock: Clock, log: Logger): (request: HttpRequest, why: string) => void {
+  let second = 0;
+  let lines = 0;
+  return ({ method, path, peer }, why) => {
+    const now = Math.floor(clock.monotonic() / 1000);
+    if (now !== second) {
+      if (lines > LINES_PER_SECOND) log.warn("More could not be authenticated", { times: lines - LINES_PER_SECOND });
+      second = now;
+      lines = 0;
+    }
+    lines++;
+    if (lines <= LINES_PER_SECOND) {
+      log.warn("Unable to authenticate the request", { why, method, path, from: peer.address });
+    }
   };
 }

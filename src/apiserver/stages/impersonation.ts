@@ -9,7 +9,7 @@ import {
   UNAUTHENTICATED,
   type UserInfo,
 } from "../../auth/user.ts";
-import type { Headers, HttpRequest, HttpResponse } from "../../http/message.ts";
+import { type HttpRequest, type HttpResponse, headerValues } from "../../http/message.ts";
 import { text } from "../../http/respond.ts";
 import { type Stage, userOf, withUser } from "../context.ts";
 
@@ -19,7 +19,7 @@ const AUTHENTICATION = "authentication.k8s.io";
 
 export function impersonation(authorizer: Authorizer): Stage {
   return (next) => async (context) => {
-    const wanted = wantedOf(context.request.headers);
+    const wanted = wantedOf(context.request);
     if (isNobody(wanted)) return await next(context);
     if (wanted.name === "") return ofNobody(context.request, wanted);
     const user = userOf(context);
@@ -34,13 +34,14 @@ export function impersonation(authorizer: Authorizer): Stage {
   };
 }
 
-function wantedOf(headers: Headers): UserInfo {
-  const extra: Record<string, readonly string[]> = {};
-  for (const [header, value] of Object.entries(headers)) {
-    if (header.startsWith(EXTRA)) extra[decoded(header.slice(EXTRA.length))] = listOf(value);
+function wantedOf(request: HttpRequest): UserInfo {
+  const { headers } = request;
+  const extra = new Map<string, readonly string[]>();
+  for (const header in headers) {
+    if (header.startsWith(EXTRA)) extra.set(decoded(header.slice(EXTRA.length)), listOf(request, header));
   }
-  const groups = listOf(headers["impersonate-group"]);
-  return { name: headers["impersonate-user"] ?? "", uid: headers["impersonate-uid"] ?? "", groups, extra };
+  const [name = "", uid = ""] = ["impersonate-user", "impersonate-uid"].map((each) => headerValues(request, each)[0]);
+  return { name, uid, groups: listOf(request, "impersonate-group"), extra: Object.fromEntries(extra) };
 }
 
 function isNobody({ name, uid, groups, extra }: UserInfo): boolean {
@@ -60,9 +61,8 @@ function ofNobody({ path, query }: HttpRequest, { uid, groups, extra }: UserInfo
   return text(500, `Internal Server Error: ${asked}: requested [${parts.join(" ")}] without impersonating a user\n`);
 }
 
-/** Repeated headers have been joined; each member is checked by itself. */
-function listOf(header: string | undefined): readonly string[] {
-  return header === undefined ? [] : header.split(", ").filter((value) => value !== "");
+function listOf(request: HttpRequest, header: string): readonly string[] {
+  return headerValues(request, header).filter((value) => value !== "");
 }
 
 function decoded(text: string): string {

@@ -1,37 +1,76 @@
 import t from "tap";
 import type { UserInfo } from "../user.ts";
-import { bearerToken, tokenAuthenticator } from "./token.ts";
+import { knownTokens } from "./known-tokens.ts";
+import { Refusal } from "./refusal.ts";
+import { BearerToken, bearerAuthenticator, bearerToken, type TokenAuthenticator, unionTokens } from "./token.ts";
 
 const user: UserInfo = { name: "svc", uid: "", groups: ["g"], extra: {} };
+const OWN = ["api"];
 
-t.test("tokenAuthenticator() knows tokens it issued or was given, until they are revoked", async (t) => {
-  const tokens = tokenAuthenticator();
+t.test("knownTokens() knows tokens it issued or was given, for its own audiences only", async (t) => {
+  const tokens = knownTokens(OWN);
   const issued = tokens.issue(user);
   t.match(issued, /^[\w-]{43}$/);
   t.not(issued, tokens.issue(user));
-  tokens.add("known", user);
-  const ask = (authorization?: string) => tokens.authenticate({ certificates: [], authorization });
-  t.equal(await ask(`Bearer ${issued}`), user);
-  t.equal(await ask(" bearer known "), user);
-  t.equal(await ask("Bearer known x"), user, "what follows is ignored");
-  for (const nothing of [
-    undefined,
-    "",
-    "Bearer",
-    "Bearer ",
-    "Basic known",
-    "known",
-    "Bearer  known",
-    "Bearer __proto__",
-  ]) {
+  tokens.setRows([{ token: "known", user }]);
+  const ask = (text: string, asked: readonly string[] = OWN) => tokens.authenticate(new BearerToken(text), asked);
+  for (const text of [issued, "known"]) t.same(await ask(text), { user, audiences: OWN });
+  t.same(await ask("known", ["vault", "api"]), { user, audiences: OWN });
+  t.equal(await ask("known", ["vault"]), undefined);
+  for (const text of ["", "know", "known ", "KNOWN", "__proto__"]) t.equal(await ask(text), undefined, text);
+  tokens.setRows([{ token: "next", user }]);
+  t.equal(await ask("known"), undefined, "no longer in the file");
+  t.ok((await ask("next")) && (await ask(issued)));
+});
+
+t.test("bearerAuthenticator() takes tokens from where clients put them", async (t) => {
+  const tokens = knownTokens(OWN);
+  tokens.setRows([{ token: "known", user }]);
+  const authenticate = bearerAuthenticator(tokens.authenticate, OWN);
+  const ask = (authorization?: string, headers: Readonly<Record<string, string>> = {}) =>
+    authenticate({ certificates: [], authorization, header: (name) => headers[name] });
+  for (const good of ["Bearer known", " bearer known ", "Bearer known x"]) t.equal(await ask(good), user, good);
+  for (const nothing of [undefined, "", "Bearer", "Bearer ", "Basic known", "known", "Bearer  known"]) {
     t.equal(await ask(nothing), undefined, String(nothing));
   }
-  tokens.revoke(issued);
-  t.equal(await ask(`Bearer ${issued}`), undefined);
+  for (const [bad, message] of [
+    ["Bearer __proto__", "invalid bearer token"],
+    ["Bearer known\u0000", "invalid bearer token"],
+    [`Bearer ${"x".repeat(1_000_000)}`, "the bearer token is too long"],
+  ] as const) {
+    await t.rejects(ask(bad), { message, name: "StatusError" });
+  }
+  const encoded = `base64url.bearer.authorization.k8s.io.${Buffer.from("known").toString("base64url")}`;
+  const socket = (protocols: string) => ask(undefined, { upgrade: "WebSocket", "sec-websocket-protocol": protocols });
+  t.equal(await socket(`${encoded}, v4.channel.k8s.io`), user);
+  t.equal(await ask(undefined, { "sec-websocket-protocol": `${encoded}, b` }), undefined, "not of a WebSocket");
+  for (const bad of [encoded, `${encoded},${encoded},b`, `${encoded}!,b`])
+    await t.rejects(socket(bad), { name: "StatusError" }, bad);
 });
 
 t.test("bearerToken() takes the scheme in any case", async (t) => {
   t.equal(bearerToken("BEARER abc"), "abc");
   t.equal(bearerToken("Bearerabc"), undefined);
   t.equal(bearerToken(`Bearer ${" ".repeat(60_000)}`), undefined);
+});
+
+t.test("unionTokens() takes the first user, and tells every reason when there is none", async (t) => {
+  const found = { user, audiences: OWN };
+  const knows: TokenAuthenticator = async () => found;
+  const abstains: TokenAuthenticator = async () => undefined;
+  const refuses =
+    (why: string): TokenAuthenticator =>
+    async () => {
+      throw new Refusal(why);
+    };
+  const ask = (...authenticators: readonly TokenAuthenticator[]) =>
+    unionTokens(authenticators)(new BearerToken("x"), OWN);
+  t.equal(await ask(abstains, refuses("a"), knows), found);
+  t.equal(await ask(abstains), undefined);
+  await t.rejects(ask(refuses("a"), abstains), { message: "a" });
+  await t.rejects(ask(refuses("a"), refuses("b"), refuses("a")), { message: "[a, b]" });
+  const breaks: TokenAuthenticator = async () => {
+    throw new TypeError("broken");
+  };
+  await t.rejects(ask(breaks, knows), TypeError, "what is broken is not taken for a refusal");
 });

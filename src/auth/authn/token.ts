@@ -1,47 +1,93 @@
-import { createHash, randomBytes } from "node:crypto";
-import type { Authenticator, UserInfo } from "../user.ts";
+/** What all kinds of bearer tokens have in common: how they arrive, and how they are looked up. */
+import { hash } from "node:crypto";
+import type { Authenticator, Credentials, UserInfo } from "../user.ts";
+import { Refusal, refusedBy } from "./refusal.ts";
 
-/** Bearer tokens known in advance: random ones for the process' own components, and those of a token file. */
-export interface TokenAuthenticator {
-  readonly authenticate: Authenticator;
-  /** Makes an unguessable token that stands for `user` until it is revoked. */
-  issue(user: UserInfo): string;
-  /** Adds a token from elsewhere. */
-  add(token: string, user: UserInfo): void;
-  revoke(token: string): void;
-  /** Whom a token stands for. */
-  find(token: string): UserInfo | undefined;
+/** A token as a client sent it. */
+export class BearerToken {
+  readonly text: string;
+  readonly #credentials: Pick<Credentials, "warn"> | undefined;
+  #digest: string | undefined;
+
+  constructor(text: string, credentials?: Pick<Credentials, "warn">) {
+    this.text = text;
+    this.#credentials = credentials;
+  }
+
+  /** Tokens are looked up by this: how long that takes tells nothing of the tokens there are. */
+  get digest(): string {
+    this.#digest ??= hash("sha256", this.text, "base64");
+    return this.#digest;
+  }
+
+  /** Tells the client, where there is one that listens. */
+  warn(text: string): void {
+    this.#credentials?.warn?.(text);
+  }
 }
 
-const TOKEN_BYTES = 32;
+export interface Identified {
+  readonly user: UserInfo;
+  /** Those asked for that the token is meant for. */
+  readonly audiences: readonly string[];
+}
 
-/** Tokens are looked up by their hash: how long that takes tells nothing of the tokens there are. */
-export function tokenAuthenticator(): TokenAuthenticator {
-  const users = new Map<string, UserInfo>();
-  const add = (token: string, user: UserInfo): void => void users.set(hash(token), user);
-  const find = (token: string): UserInfo | undefined => users.get(hash(token));
-  return {
-    authenticate: async ({ authorization }) => {
-      const token = bearerToken(authorization);
-      return token === undefined ? undefined : find(token);
-    },
-    issue(user) {
-      const token = randomBytes(TOKEN_BYTES).toString("base64url");
-      add(token, user);
-      return token;
-    },
-    add,
-    find,
-    revoke: (token) => void users.delete(hash(token)),
+/**
+ * Undefined for what is no token of this sort, or for none of these audiences. Throws a `Refusal` for one that is not
+ * good.
+ */
+export type TokenAuthenticator = (token: BearerToken, audiences: readonly string[]) => Promise<Identified | undefined>;
+
+/** No token is as long; parsing longer ones would be work for nothing. */
+const TOKEN_MAX = 65_536;
+/** How browsers, which cannot set headers, send a token along with a WebSocket. */
+const PROTOCOL_PREFIX = "base64url.bearer.authorization.k8s.io.";
+
+/** Asks in order and takes the first user; fails with every reason when there is none and one of them refuses. */
+export function unionTokens(authenticators: readonly TokenAuthenticator[]): TokenAuthenticator {
+  return async (token, audiences) => {
+    let refusals: Refusal[] | undefined;
+    for (const authenticate of authenticators) {
+      try {
+        const found = await authenticate(token, audiences);
+        if (found !== undefined) return found;
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        refusals = [...(refusals ?? []), error];
+      }
+    }
+    if (refusals !== undefined) throw refusedBy(refusals);
+    return undefined;
+  };
+}
+
+/** The bearer of a token in the `Authorization` header, or in the protocols of a WebSocket. */
+export function bearerAuthenticator(tokens: TokenAuthenticator, audiences: readonly string[]): Authenticator {
+  return async (credentials) => {
+    const text = bearerToken(credentials.authorization) ?? protocolToken(credentials);
+    if (text === undefined) return undefined;
+    if (text.length > TOKEN_MAX) throw new Refusal("the bearer token is too long");
+    const found = await tokens(new BearerToken(text, credentials), audiences);
+    if (found === undefined) throw new Refusal("invalid bearer token");
+    return found.user;
   };
 }
 
 /** The token of an `Authorization: Bearer …` header; undefined when it is another scheme or there is no token. */
 export function bearerToken(authorization: string | undefined): string | undefined {
+  if (authorization === undefined) return undefined;
   // What follows the token is ignored, and a second space is an empty token, as in Kubernetes.
-  return authorization === undefined ? undefined : /^bearer ([^ ]+)/i.exec(authorization.trim())?.[1];
+  return /^bearer ([^ ]+)/i.exec(authorization.trim())?.[1];
 }
 
-function hash(token: string): string {
-  return createHash("sha256").update(token).digest("base64");
+function protocolToken({ header }: Credentials): string | undefined {
+  if (header?.("upgrade")?.toLowerCase() !== "websocket") return undefined;
+  const protocols = (header("sec-websocket-protocol") ?? "").split(",").map((each) => each.trim());
+  const [first, ...more] = protocols.filter((each) => each.startsWith(PROTOCOL_PREFIX));
+  if (first === undefined) return undefined;
+  const encoded = first.slice(PROTOCOL_PREFIX.length);
+  if (more.length > 0) throw new Refusal("multiple base64.bearer.authorization tokens specified");
+  if (protocols.length < 2) throw new Refusal("missing additional subprotocol");
+  if (!/^[\w-]+$/.test(encoded)) throw new Refusal("the token among the protocols is not encoded in base64url");
+  return Buffer.from(encoded, "base64url").toString();
 }

@@ -1,18 +1,18 @@
 import t from "tap";
-import { unauthorized } from "../../api/status.ts";
 import type { Authenticator, UserInfo } from "../user.ts";
 import { anonymousAuthenticator } from "./anonymous.ts";
+import { Refusal } from "./refusal.ts";
 import { unionAuthenticator } from "./union.ts";
 
 const user: UserInfo = { name: "me", uid: "", groups: ["g"], extra: {} };
 const knows: Authenticator = async () => user;
 const abstains: Authenticator = async () => undefined;
 const refuses: Authenticator = async () => {
-  throw unauthorized();
+  throw new Refusal("bad");
 };
 const anonymous = anonymousAuthenticator();
 const none = { certificates: [] };
-const refused = { name: "StatusError", message: "Unauthorized" };
+const refused = { name: "StatusError" };
 
 t.test("unionAuthenticator() takes the first user and makes it an authenticated one", async (t) => {
   const authenticate = unionAuthenticator([abstains, knows, refuses]);

@@ -1,5 +1,5 @@
-import { StatusError, unauthorized } from "../../api/status.ts";
 import { AUTHENTICATED, type Authenticator, UNAUTHENTICATED, type UserInfo } from "../user.ts";
+import { Refusal, refusedBy } from "./refusal.ts";
 import { bearerToken } from "./token.ts";
 
 /**
@@ -8,18 +8,18 @@ import { bearerToken } from "./token.ts";
  */
 export function unionAuthenticator(authenticators: readonly Authenticator[], anonymous?: Authenticator): Authenticator {
   return async (credentials) => {
-    let refusal: StatusError | undefined;
+    let refusals: Refusal[] | undefined;
     for (const authenticate of authenticators) {
       try {
         const user = await authenticate(credentials);
         if (user !== undefined) return authenticated(user);
       } catch (error) {
-        if (!(error instanceof StatusError) || error.status.code !== 401) throw error;
-        refusal ??= error;
+        if (!(error instanceof Refusal)) throw error;
+        refusals = [...(refusals ?? []), error];
       }
     }
-    if (refusal !== undefined) throw refusal;
-    if (bearerToken(credentials.authorization) !== undefined) throw unauthorized();
+    if (refusals !== undefined) throw refusedBy(refusals);
+    if (bearerToken(credentials.authorization) !== undefined) throw new Refusal("invalid bearer token");
     return anonymous?.(credentials);
   };
 }
@@ -29,10 +29,11 @@ const joined = new WeakMap<UserInfo, UserInfo>();
 
 /** The user as a member of `system:authenticated`. */
 export function authenticated(user: UserInfo): UserInfo {
-  if (user.groups.includes(AUTHENTICATED) || user.groups.includes(UNAUTHENTICATED)) return user;
   let known = joined.get(user);
   if (known === undefined) {
-    known = { ...user, groups: [...user.groups, AUTHENTICATED] };
+    const { groups } = user;
+    const isSaid = groups.includes(AUTHENTICATED) || groups.includes(UNAUTHENTICATED);
+    known = isSaid ? user : { ...user, groups: [...groups, AUTHENTICATED] };
     joined.set(user, known);
   }
   return known;

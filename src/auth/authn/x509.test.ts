@@ -9,7 +9,7 @@ import {
 import { FakeClock } from "../../std/fake-clock.ts";
 import { x509Authenticator } from "./x509.ts";
 
-const REFUSED = { name: "StatusError", message: "Unauthorized" };
+const REFUSED = { name: "StatusError" };
 const NOW = Date.UTC(2026, 0, 1);
 const ca = await makeCertificate({ subject: [{ CN: ["ca"] }], authority: {} });
 const stranger = await makeCertificate({ subject: [{ CN: ["ca"] }], authority: {} });

@@ -3,9 +3,12 @@
  * bound to what still exists. What a signature covers does not change, so it is verified once; the rest is asked every
  * time.
  */
-import { createHash, timingSafeEqual } from "node:crypto";
+import { timingSafeEqual } from "node:crypto";
+import type { ServiceAccount } from "../../api/core/service-account.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import type { Clock } from "../../std/clock.ts";
+import { Refusal } from "../authn/refusal.ts";
+import type { BearerToken, TokenAuthenticator } from "../authn/token.ts";
 import type { UserInfo } from "../user.ts";
 import {
   accountUser,
@@ -15,7 +18,7 @@ import {
   type Reference,
   readClaims,
 } from "./claims.ts";
-import { isSignedBy, type Jws, parseJws } from "./jws.ts";
+import { ACCOUNT_ALGORITHMS, isSignedBy, type Jws, parseJws } from "./jws.ts";
 import type { VerificationKey } from "./keys.ts";
 
 export interface BoundReference extends Reference {
@@ -30,27 +33,19 @@ export interface AccountTokenOptions {
   readonly issuers: readonly string[];
   /** For whom tokens are that name nobody, and who asks when nobody is named. */
   readonly audiences: readonly string[];
-  /** Asked when the first token comes. */
-  readonly keys: () => Promise<readonly VerificationKey[]>;
+  /** Asked when the first token comes; told what key a token names, where that may bring another one to light. */
+  readonly keys: (named?: string) => Promise<readonly VerificationKey[]>;
   /** Whether tokens that lie in secrets must be there still. */
   readonly lookup: boolean;
   readonly find: FindBound;
   readonly clock: Clock;
+  readonly count?: ((use: TokenUse) => void) | undefined;
+  /** Told of secrets whose tokens are used and do not say yet that they were today. Returns at once. */
+  readonly used?: ((secret: ApiObject, day: string) => void) | undefined;
 }
 
-export interface Identified {
-  readonly user: UserInfo;
-  /** Those asked for that the token is meant for. */
-  readonly audiences: readonly string[];
-}
-
-/** Why a token that is ours is not good. For those who review tokens, not for its bearer. */
-export class TokenRefusal extends Error {
-  override readonly name = "TokenRefusal";
-}
-
-/** Undefined for what is no token of ours. Throws a `TokenRefusal` for one that is not good. */
-export type AccountTokens = (token: string, audiences: readonly string[]) => Promise<Identified | undefined>;
+/** What good and bad uses of tokens are counted as. */
+export type TokenUse = "valid" | "stale" | "legacy" | "auto-legacy" | "invalid-auto-legacy" | "manual-legacy";
 
 interface Verified {
   readonly claims: BoundClaims | LegacyClaims;
@@ -63,58 +58,68 @@ const VERIFIED_MAX = 4096;
 const LEEWAY_SECONDS = 60;
 const EXTRA = "authentication.kubernetes.io/";
 
-export function accountTokens(options: AccountTokenOptions): AccountTokens {
-  const { issuers, audiences: ownAudiences, keys, clock } = options;
+export const LAST_USED_LABEL = "kubernetes.io/legacy-token-last-used";
+export const INVALID_SINCE_LABEL = "kubernetes.io/legacy-token-invalid-since";
+
+export function accountTokens(options: AccountTokenOptions): TokenAuthenticator {
+  const { audiences: ownAudiences, clock, count } = options;
   const verified = new Map<string, Verified>();
-  const verify = async (token: string, jws: Jws): Promise<Verified> => {
-    const hash = createHash("sha256").update(token).digest("base64");
-    const known = verified.get(hash);
-    if (known !== undefined) return known;
-    const candidates = await keys();
-    // A key identifier is a hint: other issuers name keys in other ways.
-    const named = candidates.filter(({ keyId }) => keyId === jws.keyId);
-    if (!(named.length > 0 ? named : candidates).some(({ publicKey }) => isSignedBy(jws, publicKey))) {
-      throw new TokenRefusal("invalid signature");
-    }
-    const claims = readClaims(jws.payload);
-    if (claims === undefined) throw new TokenRefusal("the claims of the token have another form");
-    const entry = { claims, user: userOf(claims) };
-    for (const oldest of verified.keys()) {
-      if (verified.size < VERIFIED_MAX) break;
-      verified.delete(oldest);
-    }
-    verified.set(hash, entry);
-    return entry;
-  };
   return async (token, asked) => {
-    const jws = parseJws(token);
-    const { iss } = jws?.payload ?? {};
-    if (jws === undefined || typeof iss !== "string") return undefined;
-    if (iss !== LEGACY_ISSUER && !issuers.includes(iss)) return undefined;
-    const { claims, user } = await verify(token, jws);
+    let known = verified.get(token.digest);
+    if (known === undefined) {
+      known = await verify(token, options);
+      if (known === undefined) return undefined;
+      for (const oldest of verified.keys()) {
+        if (verified.size < VERIFIED_MAX) break;
+        verified.delete(oldest);
+      }
+      verified.set(token.digest, known);
+    }
+    const { claims, user } = known;
     const meantFor = claims.audiences.length === 0 ? ownAudiences : claims.audiences;
     const audiences = meantFor.filter((audience) => asked.includes(audience));
     if (audiences.length === 0) {
-      throw new TokenRefusal(
-        `token audiences ${quoted(meantFor)} is invalid for the target audiences ${quoted(asked)}`,
-      );
+      throw new Refusal(`token audiences ${quoted(meantFor)} is invalid for the target audiences ${quoted(asked)}`);
     }
     const now = clock.now() / 1000;
     checkTimes(claims, now);
-    if (claims.form === "bound") await checkBound(claims, options.find, now);
-    else if (options.lookup) await checkLegacy(claims, token, options.find);
+    if (claims.form === "legacy") {
+      if (options.lookup) await checkLegacy(claims, token, options, now);
+      count?.("legacy");
+    } else {
+      await checkBound(claims, options.find, now);
+      // Its bearer has been given newer ones since, and reads none of them.
+      count?.(claims.warnAfter !== undefined && now > claims.warnAfter ? "stale" : "valid");
+    }
     return { user, audiences };
   };
 }
 
+/** Undefined for what no issuer of ours can have made. */
+async function verify({ text }: BearerToken, { issuers, keys }: AccountTokenOptions): Promise<Verified | undefined> {
+  const jws = parseJws(text, ACCOUNT_ALGORITHMS);
+  const { iss } = jws?.payload ?? {};
+  if (jws === undefined || typeof iss !== "string") return undefined;
+  if (iss !== LEGACY_ISSUER && !issuers.includes(iss)) return undefined;
+  if (!isSigned(jws, await keys(jws.keyId))) throw new Refusal("invalid signature");
+  const claims = readClaims(jws.payload);
+  if (claims === undefined) throw new Refusal("the claims of the token have another form");
+  return { claims, user: userOf(claims) };
+}
+
+function isSigned(jws: Jws, candidates: readonly VerificationKey[]): boolean {
+  // A key identifier is a hint: other issuers name keys in other ways.
+  const named = candidates.filter(({ keyId }) => keyId === jws.keyId);
+  return (named.length > 0 ? named : candidates).some(({ publicKey }) => isSignedBy(jws, publicKey));
+}
+
 function checkTimes({ times: { notBefore, issuedAt, expires } }: Verified["claims"], now: number): void {
   if (notBefore !== undefined && now + LEEWAY_SECONDS < notBefore) {
-    throw new TokenRefusal("service account token is not valid yet");
+    throw new Refusal("service account token is not valid yet");
   }
-  if (expires !== undefined && now - LEEWAY_SECONDS > expires)
-    throw new TokenRefusal("service account token has expired");
+  if (expires !== undefined && now - LEEWAY_SECONDS > expires) throw new Refusal("service account token has expired");
   if (issuedAt !== undefined && now + LEEWAY_SECONDS < issuedAt) {
-    throw new TokenRefusal("service account token is issued in the future");
+    throw new Refusal("service account token is issued in the future");
   }
 }
 
@@ -129,40 +134,64 @@ async function checkBound(claims: BoundClaims, find: FindBound, now: number): Pr
   ];
   for (const reference of bound) {
     const { metadata } = (await find(reference)) ?? {};
-    if (metadata === undefined) throw new TokenRefusal("service account token has been invalidated");
+    if (metadata === undefined) throw new Refusal("service account token has been invalidated");
     if (metadata.uid !== reference.uid) {
-      throw new TokenRefusal(`${reference.kind} UID (${metadata.uid}) does not match claim (${reference.uid})`);
+      throw new Refusal(`${reference.kind} UID (${metadata.uid}) does not match claim (${reference.uid})`);
     }
     const { deletionTimestamp } = metadata;
     if (deletionTimestamp !== undefined && Date.parse(deletionTimestamp) / 1000 < now - LEEWAY_SECONDS) {
-      throw new TokenRefusal("service account token has been invalidated");
+      throw new Refusal("service account token has been invalidated");
     }
   }
 }
 
+type Holder = ApiObject & { readonly data?: Readonly<Record<string, string>> | undefined };
+
 async function checkLegacy(
   { namespace, account, secret }: LegacyClaims,
-  token: string,
-  find: FindBound,
+  token: BearerToken,
+  { find, count, used }: AccountTokenOptions,
+  now: number,
 ): Promise<void> {
-  const holder = (await find({ kind: "Secret", namespace, ...secret })) as
-    | (ApiObject & { readonly data?: Readonly<Record<string, string>> | undefined })
-    | undefined;
+  const holder = (await find({ kind: "Secret", namespace, ...secret })) as Holder | undefined;
   if (holder?.metadata === undefined || holder.metadata.deletionTimestamp !== undefined) {
-    throw new TokenRefusal("service account token has been invalidated");
+    throw new Refusal("service account token has been invalidated");
   }
   const kept = Buffer.from(holder.data?.token ?? "", "base64");
-  const sent = Buffer.from(token);
+  const sent = Buffer.from(token.text);
   if (kept.length !== sent.length || !timingSafeEqual(kept, sent)) {
-    throw new TokenRefusal("service account token does not match server's copy");
+    throw new Refusal("service account token does not match server's copy");
   }
-  const owner = await find({ kind: "ServiceAccount", namespace, ...account });
+  const owner: ServiceAccount | undefined = await find({ kind: "ServiceAccount", namespace, ...account });
   if (owner?.metadata === undefined || owner.metadata.deletionTimestamp !== undefined) {
-    throw new TokenRefusal(`service account ${namespace}/${account.name} has been deleted`);
+    throw new Refusal(`service account ${namespace}/${account.name} has been deleted`);
   }
   if (owner.metadata.uid !== account.uid) {
-    throw new TokenRefusal(`service account UID (${owner.metadata.uid}) does not match claim (${account.uid})`);
+    throw new Refusal(`service account UID (${owner.metadata.uid}) does not match claim (${account.uid})`);
   }
+  const { labels } = holder.metadata;
+  const today = dayOf(now);
+  if (![today, dayOf(now + DAY_SECONDS)].includes(labels?.[LAST_USED_LABEL] ?? "")) used?.(holder, today);
+  if ((labels?.[INVALID_SINCE_LABEL] ?? "") !== "") {
+    count?.("invalid-auto-legacy");
+    throw new Refusal(
+      `the token in secret ${namespace}/${secret.name} for service account ${namespace}/${account.name} has been ` +
+        "marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the " +
+        `'${INVALID_SINCE_LABEL}' label from the secret to temporarily allow use of this token`,
+    );
+  }
+  const isAutomatic = (owner.secrets ?? []).some(({ name }) => name === secret.name);
+  count?.(isAutomatic ? "auto-legacy" : "manual-legacy");
+  if (isAutomatic) {
+    const instead = "Use tokens from the TokenRequest API or manually created secret-based tokens";
+    token.warn(`${instead} instead of auto-generated secret-based tokens.`);
+  }
+}
+
+const DAY_SECONDS = 86_400;
+
+function dayOf(seconds: number): string {
+  return new Date(seconds * 1000).toISOString().slice(0, 10);
 }
 
 function userOf(claims: Verified["claims"]): UserInfo {

@@ -18,6 +18,8 @@ export interface BoundClaims {
   /** Of a pod's token the pod's node; else what the token is bound to. */
   readonly node?: Reference | undefined;
   readonly secret?: Reference | undefined;
+  /** In seconds since 1970: from then on its bearer should have another one. */
+  readonly warnAfter?: number | undefined;
 }
 
 /** A token without an end that lies in a secret, as controllers made them before there were others. */
@@ -86,7 +88,7 @@ export function readClaims(payload: Payload): BoundClaims | LegacyClaims | undef
   const times = timesOf(payload);
   if (times === undefined) return undefined;
   if (iss === LEGACY_ISSUER) return legacyClaims(payload, listed, times);
-  const { namespace, serviceaccount, pod, node, secret } = recordOf(payload[PRIVATE]) ?? {};
+  const { namespace, serviceaccount, pod, node, secret, warnafter } = recordOf(payload[PRIVATE]) ?? {};
   const account = referenceOf(serviceaccount);
   if (typeof namespace !== "string" || account === undefined || payload.sub !== accountUser(namespace, account.name)) {
     return undefined;
@@ -97,7 +99,8 @@ export function readClaims(payload: Payload): BoundClaims | LegacyClaims | undef
     return undefined;
   }
   const id = typeof jti === "string" ? jti : "";
-  return { form: "bound", audiences: listed, times, id, namespace, account, ...bound };
+  const warnAfter = typeof warnafter === "number" ? warnafter : undefined;
+  return { form: "bound", audiences: listed, times, id, namespace, account, ...bound, warnAfter };
 }
 
 function legacyClaims(payload: Payload, audiences: readonly string[], times: Times): LegacyClaims | undefined {

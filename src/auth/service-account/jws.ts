@@ -1,5 +1,5 @@
-/** JSON Web Signatures in compact form (RFC 7515): only as much as tokens of service accounts need. */
-import { type KeyObject, sign, verify } from "node:crypto";
+/** JSON Web Signatures in compact form (RFC 7515), with the algorithms that Kubernetes believes. */
+import { constants, type KeyObject, sign, verify } from "node:crypto";
 
 /** By the hash that goes with the key; a token cannot choose another kind of key than the one it names. */
 const ALGORITHMS = {
@@ -9,8 +9,14 @@ const ALGORITHMS = {
   ES256: { type: "ec", hash: "sha256", curve: "prime256v1" },
   ES384: { type: "ec", hash: "sha384", curve: "secp384r1" },
   ES512: { type: "ec", hash: "sha512", curve: "secp521r1" },
+  PS256: { type: "rsa", hash: "sha256", pss: true },
+  PS384: { type: "rsa", hash: "sha384", pss: true },
+  PS512: { type: "rsa", hash: "sha512", pss: true },
 } as const;
 export type Algorithm = keyof typeof ALGORITHMS;
+
+/** What tokens of service accounts are signed with. */
+export const ACCOUNT_ALGORITHMS: readonly Algorithm[] = ["RS256", "ES256", "ES384", "ES512"];
 
 /** What is signed with RSA keys; keys on a curve have but one. */
 const PREFERRED = ["RS256", "ES256", "ES384", "ES512"] as const satisfies readonly Algorithm[];
@@ -36,20 +42,21 @@ export function signJws(
 ): string {
   const { algorithm, keyId, privateKey } = signing;
   const signed = `${encode({ alg: algorithm, kid: keyId })}.${encode(payload)}`;
-  const key = { key: privateKey, dsaEncoding: "ieee-p1363" } as const;
-  return `${signed}.${sign(ALGORITHMS[algorithm].hash, Buffer.from(signed), key).toString("base64url")}`;
+  const { hash } = ALGORITHMS[algorithm];
+  return `${signed}.${sign(hash, Buffer.from(signed), withForm(algorithm, privateKey)).toString("base64url")}`;
 }
 
-/** Undefined for what is no such text, or demands what is not understood here. */
-export function parseJws(text: string): Jws | undefined {
+/** Undefined for what is no such text, or demands what is not understood here or not `allowed`. */
+export function parseJws(text: string, allowed: readonly Algorithm[] = ACCOUNT_ALGORITHMS): Jws | undefined {
   const [, head = "", body = "", tail = ""] = /^([\w-]+)\.([\w-]+)\.([\w-]+)$/.exec(text) ?? [];
   const header = decode(head);
   const payload = decode(body);
   if (header === undefined || payload === undefined || header.crit !== undefined) return undefined;
   const { alg, kid = "" } = header;
-  if (typeof alg !== "string" || !Object.hasOwn(ALGORITHMS, alg) || typeof kid !== "string") return undefined;
+  const algorithm = allowed.find((each) => each === alg);
+  if (algorithm === undefined || typeof kid !== "string") return undefined;
   return {
-    algorithm: alg as Algorithm,
+    algorithm,
     keyId: kid,
     payload,
     signed: Buffer.from(`${head}.${body}`),
@@ -59,7 +66,14 @@ export function parseJws(text: string): Jws | undefined {
 
 export function isSignedBy({ algorithm, signed, signature }: Jws, key: KeyObject): boolean {
   if (!fits(algorithm, key)) return false;
-  return verify(ALGORITHMS[algorithm].hash, signed, { key, dsaEncoding: "ieee-p1363" }, signature);
+  return verify(ALGORITHMS[algorithm].hash, signed, withForm(algorithm, key), signature);
+}
+
+/** The key with how signatures are written: both numbers of a curve's side by side, RSA's padded as the name says. */
+function withForm(algorithm: Algorithm, key: KeyObject) {
+  if (!("pss" in ALGORITHMS[algorithm])) return { key, dsaEncoding: "ieee-p1363" } as const;
+  const { RSA_PKCS1_PSS_PADDING: padding, RSA_PSS_SALTLEN_DIGEST: saltLength } = constants;
+  return { key, padding, saltLength };
 }
 
 function fits(algorithm: Algorithm, key: KeyObject): boolean {
