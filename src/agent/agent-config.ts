@@ -36,6 +36,10 @@ export interface RuntimeConfig {
   /** Pulls per second; 0 is unlimited. */
   readonly registryQps: number;
   readonly registryBurst: number;
+  /** How many images are pulled at once where that is not one after the other; undefined: any number. */
+  readonly parallelImagePulls: number | undefined;
+  /** Undefined: there are none. */
+  readonly credentialProviders: CredentialProvidersConfig | undefined;
   readonly cgroupDriver: "cgroupfs" | "systemd";
   readonly cgroupRoot: string;
   readonly cgroupsPerQos: boolean;
@@ -48,6 +52,16 @@ export interface RuntimeConfig {
   readonly failCgroupV1: boolean;
   /** The kernel's willingness to kill the agent itself, -1000 to 1000; undefined leaves it as it is. */
   readonly oomScoreAdj: number | undefined;
+}
+
+/** Plugins that know credentials of registries. */
+export interface CredentialProvidersConfig {
+  /** A file, or a directory of files. */
+  readonly config: string;
+  /** Where their programs lie. */
+  readonly binDir: string;
+  /** Whether they may be given tokens of the pods' service accounts. */
+  readonly tokens: boolean;
 }
 
 export interface NodeConfig {
@@ -144,6 +158,8 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
       serializeImagePulls: true,
       registryQps: 5,
       registryBurst: 10,
+      parallelImagePulls: undefined,
+      credentialProviders: undefined,
       cgroupDriver: "cgroupfs",
       cgroupRoot: "",
       cgroupsPerQos: true,

@@ -15,6 +15,7 @@ import { systemRandom } from "../std/random.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import { Checkpoint } from "./checkpoint/checkpoint.ts";
 import { NodeObjects } from "./checkpoint/node-objects.ts";
+import { openPlugins, type Plugins } from "./images/credential-providers.ts";
 import { limitedTransport } from "./limited-transport.ts";
 import { type NodeCapacity, nodeCapacity } from "./node/capacity.ts";
 import { pressuresOf } from "./node/conditions.ts";
@@ -84,6 +85,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   const cri = deps.runtime ?? stack.use(createCriClient({ ...criOptions(config), clock: deps.clock }));
   const isOne = deps.runtime !== undefined || config.runtime.imageEndpoint === config.runtime.endpoint;
   const images = isOne ? cri : stack.use(imagesOf(config, deps));
+  const plugins = await openPlugins(config.runtime.credentialProviders);
   const client = await connect(config, deps, stack, stop.signal);
   const directory = join(config.rootDir, "checkpoint");
   const checkpoint =
@@ -96,6 +98,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
     capacity,
     cri,
     images,
+    plugins,
     client,
     checkpoint,
     signal: stop.signal,
@@ -197,6 +200,8 @@ interface Assembly {
   readonly capacity: NodeCapacity;
   readonly cri: Pick<CriClient, "runtime">;
   readonly images: Pick<CriClient, "images">;
+  /** Undefined: no plugin knows credentials. */
+  readonly plugins: Plugins | undefined;
   readonly client: Client | undefined;
   /** Undefined: there is no API server. */
   readonly checkpoint: Checkpoint | undefined;
@@ -259,6 +264,7 @@ function assemble(at: Assembly): Parts {
       events: podEvents(recorder),
       objects: nodeObjects,
       claims: objects,
+      accounts: objects,
       runtimeName: () => runtimeName,
       changed: (uid) => pods.changed(uid),
       expectChange: () => relister.poke(),

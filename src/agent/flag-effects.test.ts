@@ -4,6 +4,7 @@ import { createServer as createHttpServer, get, type IncomingHttpHeaders } from 
 import { request } from "node:https";
 import { createServer, type Server } from "node:net";
 import { dirname, join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { writeKubeconfig } from "../client/kubeconfig.ts";
 import type { Flag } from "../flags/flag.ts";
@@ -133,7 +134,11 @@ async function pulls(agent: TestAgent, milliseconds = 0): Promise<number> {
     agent.pod(name, { containers: [{ name, image: `${name}:1`, imagePullPolicy: "Always" }] });
   }
   await agent.until("pods have got as far as they can", () => agent.fake.sandboxes.size === 3);
-  for (let turn = 0; turn < 30; turn++) await agent.clock.advance(0);
+  // Files of the node are read in between, which takes real time.
+  for (let turn = 0; turn < 30; turn++) {
+    await agent.clock.advance(0);
+    await setTimeout(2);
+  }
   await agent.clock.advance(milliseconds);
   const count = agent.fake.calls.filter(({ method }) => method === "pullImage").length;
   release();
@@ -212,6 +217,27 @@ const manifestServer = createHttpServer((request, response) => {
 });
 const manifestUrl = `http://127.0.0.1:${await listening(manifestServer, 0, "127.0.0.1")}/pods`;
 t.teardown(() => manifestServer.close());
+
+/** A plugin that answers with what its configuration calls it. */
+const binDir = join(files, "plugins");
+mkdirSync(binDir);
+for (const [name, mode] of [
+  ["plug", 0o755],
+  ["plain", 0o644],
+] as const) {
+  const auth = { "r.test": { username: name, password: "x" } };
+  const kind = "CredentialProviderResponse";
+  const answer = { apiVersion: "credentialprovider.svclet.svc.io/v1", kind, cacheKeyType: "Image", auth };
+  writeFileSync(join(binDir, name), `#!/bin/sh\nread -r request; echo '${JSON.stringify(answer)}'\n`, { mode });
+}
+const providerConfig = (name: string): string => {
+  const apiVersion = "credentialprovider.svclet.svc.io/v1";
+  const provider = { name, matchImages: ["*.test"], defaultCacheDuration: "1m", apiVersion };
+  const path = join(files, `${name}.json`);
+  const kind = "CredentialProviderConfig";
+  writeFileSync(path, JSON.stringify({ apiVersion: "svclet.config.svc.io/v1", kind, providers: [provider] }));
+  return path;
+};
 
 const effects: Partial<Record<AgentFlagName, Effect>> = {
   "pod-manifest-path": {
@@ -527,6 +553,22 @@ const effects: Partial<Record<AgentFlagName, Effect>> = {
       t.equal(await pulls(agent), 2);
     },
   },
+  "image-credential-provider-config": {
+    set: { "image-credential-provider-config": providerConfig("plug"), "image-credential-provider-bin-dir": binDir },
+    async shows(t, agent) {
+      await agent.start();
+      agent.pod("web", { containers: [{ name: "c", image: "r.test/app:1" }] });
+      const pulls = () => agent.fake.calls.filter(({ method }) => method === "pullImage");
+      await agent.until("the image is pulled", () => pulls().length > 0);
+      t.match(pulls()[0]?.request, { auth: { username: "plug" } });
+    },
+  },
+  "image-credential-provider-bin-dir": {
+    set: { "image-credential-provider-config": providerConfig("plain"), "image-credential-provider-bin-dir": binDir },
+    async shows(t, agent) {
+      await t.rejects(agent.start(), /plugin binary .*\/plain is not executable/);
+    },
+  },
   "cgroup-driver": {
     set: { "cgroup-driver": "systemd" },
     shows: onRuntime("runPodSandbox", { linux: { cgroupParent: /^kubepods-besteffort-pod.*\.slice$/ } }),
@@ -829,6 +871,7 @@ t.test("configFields: fields without a flag have their effect too", async (t) =>
   const text = [
     "authorization: {mode: AlwaysAllow}",
     "containerLogMonitorInterval: 3s",
+    "maxParallelImagePulls: 3",
     "nodeLeaseDurationSeconds: 20",
     "nodeStatusReportFrequency: 1m",
     "podLogsDir: /var/log/edge",
@@ -837,6 +880,7 @@ t.test("configFields: fields without a flag have their effect too", async (t) =>
   const options = agentOptions(loadAgentConfig([`--config=${fileWith(t, text)}`], {}));
   t.match(options, {
     podLogsDir: "/var/log/edge",
+    runtime: { serializeImagePulls: false, parallelImagePulls: 3 },
     node: { leaseDurationSeconds: 20, statusReportMs: 60_000 },
     pods: { logMonitorMs: 3000 },
   });

@@ -11,6 +11,7 @@ import { persistentVolumeKind } from "../api/core/persistent-volume-kind.ts";
 import type { Pod } from "../api/core/pod.ts";
 import { secretKind } from "../api/core/secret-kind.ts";
 import type { Service } from "../api/core/service.ts";
+import type { ServiceAccount } from "../api/core/service-account.ts";
 import { serviceAccountKind } from "../api/core/service-account-kind.ts";
 import { serviceKind } from "../api/core/service-kind.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
@@ -85,6 +86,10 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
     const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", ...request };
     const answer = await client.createSubresource(serviceAccountKind, { namespace, name: account }, "token", body);
     return answer as TokenRequest;
+  }
+
+  async serviceAccount(namespace: string, name: string): Promise<ServiceAccount | undefined> {
+    return await this.#get(serviceAccountKind, { namespace, name });
   }
 
   async claim(namespace: string, name: string): Promise<PersistentVolumeClaim | undefined> {

@@ -38,6 +38,8 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       serializeImagePulls: flags["serialize-image-pulls"],
       registryQps: flags["registry-qps"],
       registryBurst: flags["registry-burst"],
+      parallelImagePulls: config.maxParallelImagePulls,
+      credentialProviders: credentialProviders(effective),
       cgroupDriver: flags["cgroup-driver"],
       cgroupRoot: flags["cgroup-root"],
       cgroupsPerQos: flags["cgroups-per-qos"],
@@ -109,6 +111,13 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
     },
     configz: config,
   };
+}
+
+function credentialProviders({ flags, gates }: EffectiveConfig): AgentConfig["runtime"]["credentialProviders"] {
+  const config = flags["image-credential-provider-config"];
+  if (config === "") return undefined;
+  const tokens = gates.enabled("SvcletServiceAccountTokenForCredentialProviders");
+  return { config, binDir: flags["image-credential-provider-bin-dir"], tokens };
 }
 
 function milliseconds(text: string | undefined): number | undefined {

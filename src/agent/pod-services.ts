@@ -9,9 +9,12 @@ import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
 import { type AgentConfig, agentVersion } from "./agent-config.ts";
 import type { NodeObjects } from "./checkpoint/node-objects.ts";
+import { CredentialProviders, type Plugins } from "./images/credential-providers.ts";
 import { ImageManager } from "./images/image-manager.ts";
+import { nodeCredentials } from "./images/node-credentials.ts";
 import type { NodeCapacity } from "./node/capacity.ts";
 import type { MachineInfo } from "./node/machine.ts";
+import type { ObjectReader } from "./objects.ts";
 import { AdmissionDesk, type AdmissionDeskOptions } from "./pods/admission-desk.ts";
 import { PodCgroups } from "./pods/cgroups.ts";
 import type { PodServices } from "./pods/pod-context.ts";
@@ -40,12 +43,17 @@ export interface Basis {
   readonly classes: RuntimeClasses;
   readonly cri: Pick<CriClient, "runtime">;
   readonly images: Pick<CriClient, "images">;
+  /** Undefined: no plugin knows credentials. */
+  readonly plugins: Plugins | undefined;
+  /** Ends what is made here. */
+  readonly stack: AsyncDisposableStack;
 }
 
 export interface ServiceLinks extends Pick<AdmissionDeskOptions, "node" | "pressures" | "end"> {
   readonly events: PodEvents;
   readonly objects: NodeObjects;
   readonly claims: ClaimSource;
+  readonly accounts: Pick<ObjectReader, "serviceAccount">;
   readonly runtimeName: () => string;
   readonly changed: (uid: string) => void;
   readonly expectChange: () => void;
@@ -96,6 +104,9 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
       serialize: config.runtime.serializeImagePulls,
       qps: config.runtime.registryQps,
       burst: config.runtime.registryBurst,
+      parallel: config.runtime.parallelImagePulls,
+      nodeCredentials: () => nodeCredentials({ rootDir: config.rootDir, home: process.env.HOME, log }),
+      providers: at.plugins && at.stack.use(credentialProviders(at, at.plugins, links)),
     }),
     volumes: new VolumeManager({
       directories,
@@ -129,6 +140,21 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
     expectChange: links.expectChange,
     finished: links.finished,
   };
+}
+
+function credentialProviders({ clock, log }: Basis, plugins: Plugins, links: ServiceLinks): CredentialProviders {
+  // Apart from those of volumes, which are renewed for as long as the pod lives.
+  const tokens = new TokenManager({ source: links.objects, clock });
+  return new CredentialProviders({
+    ...plugins,
+    accounts: {
+      account: (namespace, name) => links.accounts.serviceAccount(namespace, name),
+      token: (pod, audience) => tokens.token(pod, { audience, path: "" }),
+      forget: (uid) => tokens.forget(uid),
+    },
+    clock,
+    log: log.child("credentials"),
+  });
 }
 
 function hasAppArmor(): boolean {

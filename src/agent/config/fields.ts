@@ -17,6 +17,7 @@ export interface ConfigField {
 /** Fields without a flag that the agent acts on; others are accepted at their default only. */
 const effectiveFields: ReadonlySet<string> = new Set([
   "containerLogMonitorInterval",
+  "maxParallelImagePulls",
   "nodeLeaseDurationSeconds",
   "nodeStatusReportFrequency",
   "podLogsDir",

@@ -36,6 +36,18 @@ t.test("ruleProblems() accepts what the rules allow", async (t) => {
   t.same(problems({ "tls-cert-file": "/a", "tls-private-key-file": "/b" }), []);
 });
 
+t.test("ruleProblems() wants images pulled one after the other, or a number of them at once", async (t) => {
+  const of = (settings: object, serialize: boolean) => {
+    const origins = originsOf(settings, () => ({ kind: "flag", flag: "config" }));
+    if (origins.kind !== "branch") throw new Error("an object is a branch");
+    return ruleProblems({ ...defaults, "serialize-image-pulls": serialize }, origins);
+  };
+  t.same(of({ maxParallelImagePulls: 1 }, true), []);
+  t.same(of({ maxParallelImagePulls: 5 }, false), []);
+  t.match(of({ maxParallelImagePulls: 2 }, true), [/cannot be larger than 1 unless serializeImagePulls/]);
+  t.match(of({ maxParallelImagePulls: 0 }, false), [/must be a positive number/]);
+});
+
 t.test("ruleProblems() says where the field was set", async (t) => {
   const origins = originsOf({ cgroupsPerQOS: false }, () => ({ kind: "file", file: "a.yaml", line: 3 }));
   if (origins.kind !== "branch") throw new Error("an object is a branch");

@@ -1,18 +1,29 @@
 /** Rules between settings, whatever mix of files and flags they come from. */
 import type { ParsedFlags } from "../../flags/flag.ts";
 import type { agentFlags } from "../flags.ts";
-import { type Branch, findOrigin, leavesOf, type Steps, sourceText } from "./origin.ts";
+import { type Branch, findOrigin, leavesOf, plainValue, type Steps, sourceText } from "./origin.ts";
 
 type AgentFlags = ParsedFlags<typeof agentFlags>;
 
 interface Rule {
   /** The field that is wrong when the rule is broken. */
   readonly steps: Steps;
-  readonly broken: (flags: AgentFlags) => boolean;
+  readonly broken: (flags: AgentFlags, field: (name: string) => unknown) => boolean;
   readonly message: string;
 }
 
 const rules: readonly Rule[] = [
+  {
+    steps: ["maxParallelImagePulls"],
+    broken: (_flags, field) => Number(field("maxParallelImagePulls") ?? 1) < 1,
+    message: "maxParallelImagePulls must be a positive number",
+  },
+  {
+    steps: ["maxParallelImagePulls"],
+    broken: (flags, field) => flags["serialize-image-pulls"] && Number(field("maxParallelImagePulls") ?? 1) > 1,
+    message:
+      "maxParallelImagePulls cannot be larger than 1 unless serializeImagePulls (--serialize-image-pulls) is set to false",
+  },
   {
     steps: ["imageGCLowThresholdPercent"],
     broken: (flags) => flags["image-gc-low-threshold"] > flags["image-gc-high-threshold"],
@@ -64,7 +75,13 @@ const rules: readonly Rule[] = [
 
 /** One line for each broken rule, with where the field was set. */
 export function ruleProblems(flags: AgentFlags, origins: Branch): string[] {
-  return rules.filter(({ broken }) => broken(flags)).map(({ steps, message }) => `${origin(origins, steps)}${message}`);
+  const field = (name: string): unknown => {
+    const node = findOrigin(origins, [name]);
+    return node === undefined ? undefined : plainValue(node);
+  };
+  return rules
+    .filter(({ broken }) => broken(flags, field))
+    .map(({ steps, message }) => `${origin(origins, steps)}${message}`);
 }
 
 function requiresCgroup(flags: AgentFlags, name: "system-reserved" | "svc-reserved"): boolean {

@@ -49,8 +49,16 @@ export const runtimeFlags = section("Container runtime, images and cgroups", {
     deprecated: inFile,
     effective: true,
   }),
-  "image-credential-provider-bin-dir": flag(directory, "", "Directory of credential provider plugin binaries."),
-  "image-credential-provider-config": flag(file, "", "Credential provider plugin config file."),
+  "image-credential-provider-bin-dir": flag(directory, "", "Directory of credential provider plugin binaries.", {
+    requires: ["image-credential-provider-config"],
+    effective: true,
+  }),
+  "image-credential-provider-config": flag(
+    file,
+    "",
+    "Credential provider plugin config file, or a directory of such files, which are put together.",
+    { requires: ["image-credential-provider-bin-dir"], effective: true },
+  ),
   "image-gc-high-threshold": flag(
     int32({ min: 0, max: 100 }),
     85,

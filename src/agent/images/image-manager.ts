@@ -1,24 +1,28 @@
-/** Makes images present: pull policies, one pull at a time, back-off per pod and image, credentials. */
+/** Makes images present: pull policies, credentials, back-off per pod and image. */
 import type { Container } from "../../api/core/container.ts";
 import type { Pod } from "../../api/core/pod.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { PodEvents } from "../pods/pod-events.ts";
 import { type ContainerRole, podNamespace, podUid } from "../pods/pod-fields.ts";
-import type { AuthConfig, Image } from "../runtime/cri/image.ts";
+import type { Image } from "../runtime/cri/image.ts";
 import { type ImageService, RuntimeError } from "../runtime/runtime.ts";
-import { credentialsIn, matching } from "./pull-secrets.ts";
-import { parseImageReference } from "./reference.ts";
+import type { CredentialProviders } from "./credential-providers.ts";
+import { credentialsIn, type RegistryAuths } from "./docker-config.ts";
+import { type Credential, Keyring } from "./keyring.ts";
+import { type PullLimits, PullQueue } from "./pull-queue.ts";
+import { type ImageReference, parseImageReference } from "./reference.ts";
 
-export interface ImageManagerOptions {
+type Texts = Readonly<Record<string, string>>;
+
+export interface ImageManagerOptions extends PullLimits {
   readonly images: ImageService;
   readonly clock: Clock;
   readonly events: PodEvents;
   /** A Secret's decoded data; undefined when it does not exist. */
-  readonly secret: (namespace: string, name: string, pod: Pod) => Promise<Readonly<Record<string, string>> | undefined>;
-  readonly serialize: boolean;
-  /** Pulls per second; 0 is unlimited. */
-  readonly qps: number;
-  readonly burst: number;
+  readonly secret: (namespace: string, name: string, pod: Pod) => Promise<Texts | undefined>;
+  /** Credentials that lie on the node. */
+  readonly nodeCredentials?: () => Promise<RegistryAuths>;
+  readonly providers?: Pick<CredentialProviders, "credentials" | "forget"> | undefined;
 }
 
 export interface PresentImage {
@@ -29,7 +33,7 @@ export interface PresentImage {
 
 /**
  * Why there is no image: `ErrImagePull`, `ImagePullBackOff`, `InvalidImageName`, `ErrImageNeverPull`,
- * `ImageInspectError`.
+ * `ImageInspectError`, `RegistryUnavailable`, `SignatureValidationFailed`.
  */
 export class ImageError extends Error {
   override readonly name = "ImageError";
@@ -47,11 +51,26 @@ export class ImageError extends Error {
 interface Failure {
   readonly delayMs: number;
   readonly at: number;
+  /** With its reason before it. */
   readonly text: string;
+}
+
+type Say = (type: "Normal" | "Warning", reason: string, message: string) => void;
+
+/** One image for one container. */
+interface Wanted {
+  readonly pod: Pod;
+  /** As the spec has it. */
+  readonly name: string;
+  readonly reference: ImageReference;
+  readonly say: Say;
+  readonly signal: AbortSignal;
 }
 
 const BACKOFF_INITIAL_MS = 10_000;
 const BACKOFF_MAX_MS = 300_000;
+/** So long after a failure it no longer counts. */
+const BACKOFF_MEMORY_MS = 2 * BACKOFF_MAX_MS;
 /** After the first failed pull the back-off is noticed this soon. */
 const NOTICE_MS = 1_000;
 const RETRY_MS = 10_000;
@@ -60,22 +79,18 @@ export class ImageManager {
   readonly #options: ImageManagerOptions;
   /** By pod and image; dropped with the pod, so bounded by the pods of the node. */
   readonly #failures = new Map<string, Failure>();
-  /** Tail of the queue of pulls; at most one pull per container of the node waits in it. */
-  #queue: Promise<unknown> = Promise.resolve();
-  #tokens: number;
-  #tokensAt: number;
+  readonly #queue: PullQueue;
 
   constructor(options: ImageManagerOptions) {
     this.#options = options;
-    this.#tokens = options.burst;
-    this.#tokensAt = options.clock.monotonic();
+    this.#queue = new PullQueue(options, options.clock);
   }
 
   /** Resolves when the container's image is there; rejects with an `ImageError`, having said so in events. */
   async ensure(pod: Pod, container: Container, role: ContainerRole, signal: AbortSignal): Promise<PresentImage> {
     const { events } = this.#options;
     const name = container.image ?? "";
-    const say = (type: "Normal" | "Warning", reason: string, message: string): void =>
+    const say: Say = (type, reason, message) =>
       events.container(pod, { role, name: container.name }, type, reason, message);
     const reference = parseImageReference(name);
     if (reference === undefined) {
@@ -83,9 +98,10 @@ export class ImageManager {
       say("Warning", "InspectFailed", text);
       throw new ImageError("InvalidImageName", text, RETRY_MS);
     }
-    const present = await this.#inspect(reference.withTag, name, say, signal);
+    const wanted: Wanted = { pod, name, reference, say, signal };
     const policy = container.imagePullPolicy ?? (reference.withTag.endsWith(":latest") ? "Always" : "IfNotPresent");
-    if (present !== undefined && policy !== "Always") {
+    const present = policy === "Always" ? undefined : await this.#inspect(wanted);
+    if (present !== undefined) {
       say("Normal", "Pulled", `Container image "${name}" already present on machine`);
       return { ref: present.id ?? name, image: present };
     }
@@ -94,16 +110,16 @@ export class ImageManager {
       say("Warning", "ErrImageNeverPull", text);
       throw new ImageError("ErrImageNeverPull", text, RETRY_MS);
     }
-    this.#holdBack(pod, name, say);
-    return this.#pull(pod, name, reference, say, signal);
+    const credentials = await this.#credentials(wanted);
+    this.#holdBack(wanted);
+    return await this.#pull(wanted, credentials);
   }
 
   /** Says which of the pod's pull secrets do not exist; images may be had without them. */
   async checkSecrets(pod: Pod): Promise<void> {
     const missing: string[] = [];
     for (const { name = "" } of pod.spec?.imagePullSecrets ?? []) {
-      const found = await this.#options.secret(podNamespace(pod), name, pod).catch(() => undefined);
-      if (found === undefined) missing.push(name);
+      if ((await this.#secret(pod, name)) === undefined) missing.push(name);
     }
     if (missing.length === 0) return;
     const text = `Unable to retrieve some image pull secrets (${missing.join(", ")})`;
@@ -116,134 +132,129 @@ export class ImageManager {
     for (const key of this.#failures.keys()) {
       if (key.startsWith(`${uid}/`)) this.#failures.delete(key);
     }
+    this.#options.providers?.forget(uid);
   }
 
-  async #inspect(
-    withTag: string,
-    name: string,
-    say: (type: "Normal" | "Warning", reason: string, message: string) => void,
-    signal: AbortSignal,
-  ): Promise<Image | undefined> {
+  async #inspect({ name, reference, say, signal }: Wanted): Promise<Image | undefined> {
     try {
-      return (await this.#options.images.imageStatus({ image: { image: withTag } }, signal)).image;
+      return (await this.#options.images.imageStatus({ image: { image: reference.withTag } }, signal)).image;
     } catch (error) {
       signal.throwIfAborted();
-      const text = `Failed to inspect image "${name}": ${messageOf(error)}`;
+      const text = `Failed to inspect image "${name}": ${error instanceof Error ? error.message : String(error)}`;
       say("Warning", "InspectFailed", text);
       throw new ImageError("ImageInspectError", text, RETRY_MS);
     }
   }
 
-  #holdBack(pod: Pod, name: string, say: (type: "Normal" | "Warning", reason: string, message: string) => void): void {
+  #holdBack({ pod, name, say }: Wanted): void {
     const failure = this.#failures.get(`${podUid(pod)}/${name}`);
     if (failure === undefined) return;
     const left = failure.at + failure.delayMs - this.#options.clock.now();
     if (left <= 0) return;
     say("Normal", "BackOff", `Back-off pulling image "${name}"`);
-    throw new ImageError("ImagePullBackOff", `Back-off pulling image "${name}": ErrImagePull: ${failure.text}`, left);
+    throw new ImageError("ImagePullBackOff", `Back-off pulling image "${name}": ${failure.text}`, left);
   }
 
-  async #pull(
-    pod: Pod,
-    name: string,
-    reference: NonNullable<ReturnType<typeof parseImageReference>>,
-    say: (type: "Normal" | "Warning", reason: string, message: string) => void,
-    signal: AbortSignal,
-  ): Promise<PresentImage> {
+  async #pull(wanted: Wanted, credentials: readonly Credential[]): Promise<PresentImage> {
     const { clock, images } = this.#options;
-    const credentials = matching(await this.#credentials(pod), reference);
+    const { name, reference, say, signal } = wanted;
     say("Normal", "Pulling", `Pulling image "${name}"`);
     const asked = clock.monotonic();
-    let began = asked;
     try {
-      const ref = await this.#inTurn(async () => {
-        began = clock.monotonic();
-        return this.#pullWith(reference.withTag, credentials, signal);
+      const { ref, began } = await this.#queue.inTurn(async () => {
+        const began = clock.monotonic();
+        return { ref: await this.#pullWith(reference.withTag, credentials, signal), began };
       }, signal);
-      this.#failures.delete(`${podUid(pod)}/${name}`);
-      const image = (await images.imageStatus({ image: { image: reference.withTag } }, signal)).image;
       const ended = clock.monotonic();
-      say(
-        "Normal",
-        "Pulled",
-        `Successfully pulled image "${name}" in ${span(ended - began)} (${span(ended - asked)} including waiting). ` +
-          `Image size: ${image?.size ?? 0n} bytes.`,
+      const image = await images.imageStatus({ image: { image: reference.withTag } }, signal).then(
+        (found) => found.image,
+        () => undefined,
       );
+      const spent = `${span(ended - began)} (${span(ended - asked)} including waiting)`;
+      const size = image?.size ?? 0n;
+      say("Normal", "Pulled", `Successfully pulled image "${name}" in ${spent}. Image size: ${size} bytes.`);
       return { ref: image?.id ?? ref, image };
     } catch (error) {
       signal.throwIfAborted();
-      const text = error instanceof RuntimeError ? error.detail : messageOf(error);
-      const before = this.#failures.get(`${podUid(pod)}/${name}`);
-      const delayMs = before === undefined ? BACKOFF_INITIAL_MS : Math.min(before.delayMs * 2, BACKOFF_MAX_MS);
-      this.#failures.set(`${podUid(pod)}/${name}`, { delayMs, at: clock.now(), text });
-      say("Warning", "Failed", `Failed to pull image "${name}": ${text}`);
-      throw new ImageError("ErrImagePull", text, before === undefined ? NOTICE_MS : RETRY_MS);
+      throw this.#failed(wanted, textOf(error));
     }
   }
 
-  async #pullWith(image: string, credentials: readonly AuthConfig[], signal: AbortSignal): Promise<string> {
-    if (!this.#takeToken()) throw new Error("pull QPS exceeded");
-    let failure: unknown;
-    for (const auth of credentials.length === 0 ? [undefined] : credentials) {
+  #failed({ pod, name, say }: Wanted, text: string): ImageError {
+    const key = `${podUid(pod)}/${name}`;
+    const at = this.#options.clock.now();
+    const before = this.#failures.get(key);
+    const counts = before !== undefined && at - before.at <= BACKOFF_MEMORY_MS;
+    const delayMs = counts ? Math.min(before.delayMs * 2, BACKOFF_MAX_MS) : BACKOFF_INITIAL_MS;
+    say("Warning", "Failed", `Failed to pull image "${name}": ${text}`);
+    const { reason, message } = explained(name, text);
+    this.#failures.set(key, { delayMs, at, text: `${reason}: ${message}` });
+    return new ImageError(reason, message, counts ? RETRY_MS : NOTICE_MS);
+  }
+
+  /** With one after the other; the registry decides which will do. */
+  async #pullWith(image: string, credentials: readonly Credential[], signal: AbortSignal): Promise<string> {
+    const failures: string[] = [];
+    for (const auth of credentials.length === 0 ? [undefined] : credentials.map((each) => each.auth)) {
+      this.#queue.take();
       try {
-        const answer = await this.#options.images.pullImage(
-          { image: { image }, ...(auth === undefined ? {} : { auth }) },
-          signal,
-        );
-        return answer.imageRef ?? image;
+        const request = { image: { image }, ...(auth === undefined ? {} : { auth }) };
+        return (await this.#options.images.pullImage(request, signal)).imageRef ?? image;
       } catch (error) {
-        failure = error;
+        signal.throwIfAborted();
+        failures.push(textOf(error));
       }
     }
-    throw failure;
+    const different = [...new Set(failures)];
+    throw new Error(different.length === 1 ? different[0] : `[${different.join(", ")}]`);
   }
 
-  async #credentials(pod: Pod): Promise<ReadonlyMap<string, AuthConfig>> {
-    const all = new Map<string, AuthConfig>();
-    const missing: string[] = [];
+  /** The pod's own first, then the node's, then what plugins give. */
+  async #credentials({ pod, reference }: Wanted): Promise<readonly Credential[]> {
+    const { nodeCredentials, providers } = this.#options;
+    const repository = `${reference.registry}/${reference.repository}`;
+    const own = new Keyring();
     for (const { name = "" } of pod.spec?.imagePullSecrets ?? []) {
-      try {
-        const data = await this.#options.secret(podNamespace(pod), name, pod);
-        if (data === undefined) missing.push(name);
-        for (const [key, auth] of credentialsIn(data ?? {})) all.set(key, auth);
-      } catch {
-        missing.push(name);
-      }
+      const source = { kind: "secret", namespace: podNamespace(pod), name, uid: "" } as const;
+      own.add((await this.#secret(pod, name)) ?? new Map(), source);
     }
-    if (missing.length > 0) {
-      this.#options.events.pod(
-        pod,
-        "Warning",
-        "FailedToRetrieveImagePullSecret",
-        `Unable to retrieve some image pull secrets (${missing.join(", ")}); attempting to pull the image may not succeed.`,
-      );
+    const nodes = new Keyring();
+    if (nodeCredentials !== undefined) nodes.add(await nodeCredentials(), { kind: "node" });
+    const provided = new Keyring();
+    for (const { auths, ofAccount } of (await providers?.credentials(pod, repository)) ?? []) {
+      provided.add(auths, { kind: ofAccount ? "account" : "node" });
     }
-    return all;
+    return [own, nodes, provided].flatMap((keyring) => keyring.lookup(repository));
   }
 
-  async #inTurn<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    if (!this.#options.serialize) return work();
-    const turn = this.#queue.then(async () => {
-      signal.throwIfAborted();
-      return work();
-    });
-    this.#queue = turn.catch(() => undefined);
-    return turn;
-  }
-
-  #takeToken(): boolean {
-    const { qps, burst, clock } = this.#options;
-    if (qps <= 0) return true;
-    const now = clock.monotonic();
-    this.#tokens = Math.min(burst, this.#tokens + ((now - this.#tokensAt) / 1000) * qps);
-    this.#tokensAt = now;
-    if (this.#tokens < 1) return false;
-    this.#tokens -= 1;
-    return true;
+  /** Undefined when the Secret is not to be had, or holds nothing that can be read. */
+  async #secret(pod: Pod, name: string): Promise<RegistryAuths | undefined> {
+    try {
+      const data = await this.#options.secret(podNamespace(pod), name, pod);
+      return data && credentialsIn(data);
+    } catch {
+      return undefined;
+    }
   }
 }
 
-function messageOf(error: unknown): string {
+/** What runtimes say first when it is not about the image. */
+const special = {
+  RegistryUnavailable: "the registry is unavailable",
+  SignatureValidationFailed: "the signature validation failed",
+} as const;
+
+function explained(name: string, text: string): { readonly reason: string; readonly message: string } {
+  for (const [reason, why] of Object.entries(special)) {
+    if (!text.startsWith(reason)) continue;
+    return { reason, message: `image pull failed for ${name} because ${why}${text.slice(reason.length)}` };
+  }
+  return { reason: "ErrImagePull", message: text };
+}
+
+/** A code that says nothing is left out. */
+function textOf(error: unknown): string {
+  if (error instanceof RuntimeError && error.code === "UNKNOWN") return error.detail;
   return error instanceof Error ? error.message : String(error);
 }
 

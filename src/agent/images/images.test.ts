@@ -1,5 +1,7 @@
 import t from "tap";
-import { credentialsIn, matching } from "./pull-secrets.ts";
+import { authsOf, credentialsIn } from "./docker-config.ts";
+import { imagePatternProblem, matchesImage } from "./image-pattern.ts";
+import { Keyring } from "./keyring.ts";
 import { parseImageReference } from "./reference.ts";
 
 t.test("parseImageReference() finds the registry and fills in the tag", async (t) => {
@@ -22,24 +24,65 @@ t.test("parseImageReference() refuses what is no reference", async (t) => {
   }
 });
 
-t.test("credentialsIn() reads both formats, and matching() prefers the more specific entry", async (t) => {
+t.test("matchesImage() wants the labels of the host, the port, and the beginning of the path", async (t) => {
+  const cases: readonly [string, string, boolean][] = [
+    ["r.io", "r.io/a/b", true],
+    ["r.io/a", "r.io/a/b", true],
+    ["r.io/a", "r.io/ab", true],
+    ["r.io/a/b", "r.io/a", false],
+    ["*.r.io", "x.r.io/a", true],
+    ["*.r.io", "r.io/a", false],
+    ["*.r.io", "x.y.r.io/a", false],
+    ["app*.r.io", "app1.r.io/a", true],
+    ["*.*.r.io", "x.y.r.io", true],
+    ["r.io:5000", "r.io:5000/a", true],
+    ["r.io:5000", "r.io/a", false],
+    ["r.io", "r.io:5000/a", false],
+    ["*", "localhost/a", true],
+    ["r[0-9].io", "r7.io/a", true],
+    [`${"*a".repeat(30)}b`, `${"a".repeat(2000)}/x`, false],
+  ];
+  for (const [pattern, image, expected] of cases)
+    t.equal(matchesImage(pattern, image), expected, `${pattern} ${image}`);
+});
+
+t.test("imagePatternProblem() says what can match nothing", async (t) => {
+  for (const good of ["r.io", "*.r.io/x", "r.io:5000/a", "[::1]:5000/a"]) t.equal(imagePatternProblem(good), undefined);
+  t.match(imagePatternProblem("https://r.io"), /without a scheme/);
+  t.match(imagePatternProblem(""), /no host/);
+  t.match(imagePatternProblem("a b"), /invalid character " "/);
+  t.match(imagePatternProblem("r.io:http/x"), /invalid port ":http"/);
+  t.match(imagePatternProblem("r[.io"), /not closed/);
+});
+
+t.test("Keyring.lookup() prefers the more specific entry, and knows Docker's own registry", async (t) => {
   const auth = Buffer.from("u:p:w").toString("base64");
   const auths = {
-    "r.example.org": { auth },
-    "r.example.org/team": { username: "t", password: "q" },
+    "r.example.org": { auth, username: "counts for less" },
+    "https://r.example.org/v2/team": { username: "t", password: "q" },
     "*.test": { auth },
   };
-  const all = credentialsIn({ ".dockerconfigjson": JSON.stringify({ auths }) });
-  const find = (image: string) => matching(all, parseImageReference(image)!);
+  const keyring = new Keyring();
+  keyring.add(credentialsIn({ ".dockerconfigjson": JSON.stringify({ auths }) }), { kind: "node" });
+  const find = (repository: string) => keyring.lookup(repository).map((each) => each.auth);
   t.same(find("r.example.org/team/x"), [
     { username: "t", password: "q" },
     { username: "u", password: "p:w" },
   ]);
-  t.same(find("r.example.org/teams/x"), [{ username: "u", password: "p:w" }]);
+  t.same(find("r.example.org/other/x"), [{ username: "u", password: "p:w" }]);
   t.equal(find("a.test/x").length, 1);
   t.equal(find("a.b.test/x").length, 0);
-  t.equal(find("busybox").length, 0);
-  const legacy = credentialsIn({ ".dockercfg": JSON.stringify({ "https://index.docker.io/v1/": { auth } }) });
-  t.equal(matching(legacy, parseImageReference("busybox")!).length, 1);
-  t.throws(() => credentialsIn({ ".dockerconfigjson": "[]" }));
+  t.equal(find("docker.io/library/busybox").length, 0);
+  const legacy = { "https://index.docker.io/v1/": { auth } };
+  keyring.add(credentialsIn({ ".dockercfg": JSON.stringify(legacy) }), { kind: "node" });
+  t.equal(find("docker.io/library/busybox").length, 1);
+  t.equal(find("quay.test/x").length, 1);
+});
+
+t.test("credentialsIn() does not quote what it cannot read", async (t) => {
+  t.throws(() => credentialsIn({ ".dockerconfigjson": "[]" }), /not a JSON object/);
+  const auths = { "r.io": { auth: Buffer.from("secret").toString("base64") } };
+  t.throws(() => authsOf(JSON.stringify({ auths })), /^unable to parse auth field.*username:password\)$/);
+  t.same(credentialsIn({}), new Map());
+  t.same(authsOf('{"credHelpers":{}}'), new Map());
 });

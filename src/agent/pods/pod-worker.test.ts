@@ -291,7 +291,7 @@ t.test("PodWorker shows a failed pull as ErrImagePull, then ImagePullBackOff, an
   const waits = at.statuses.map(({ status }) => status.containerStatuses?.[0]?.state?.waiting);
   t.equal(
     waits.find((waiting) => waiting?.reason === "ImagePullBackOff")?.message,
-    `Back-off pulling image "${image}": ErrImagePull: failed to pull and unpack image "${image}"`,
+    `Back-off pulling image "${image}": ErrImagePull: rpc error: code = NotFound desc = failed to pull and unpack image "${image}"`,
   );
   const told = at.events.map(({ reason }) => reason);
   t.match(told, ["Pulling", "Failed", "Failed", "BackOff", "Failed"]);

@@ -172,7 +172,7 @@ export const agentGates: GateTable = {
   SvcletPodResourcesGet: { stage: "ALPHA", default: false },
   SvcletRegistrationGetOnExistsOnly: { stage: "DEPRECATED", default: false },
   SvcletSeparateDiskGC: { stage: "BETA", default: true },
-  SvcletServiceAccountTokenForCredentialProviders: { stage: "ALPHA", default: false },
+  SvcletServiceAccountTokenForCredentialProviders: { stage: "ALPHA", default: false, effective: true },
   SvcletTracing: { stage: "BETA", default: true },
   SystemdWatchdog: { stage: "BETA", default: true },
   TopologyAwareHints: { stage: "BETA", default: true },

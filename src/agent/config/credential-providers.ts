@@ -1,0 +1,230 @@
+/** The configuration of credential provider plugins: one file, or the files of a directory put together. */
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { qualifiedName } from "../../api/meta/names.ts";
+import { decode } from "../../schema/decode.ts";
+import { boolean, duration, list, object, optional, pointer, required, string } from "../../schema/define.ts";
+import {
+  bare,
+  duplicateField,
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  notSupported,
+  renderFieldError,
+  requiredField,
+} from "../../schema/field-error.ts";
+import { isPlainObject } from "../../schema/plain.ts";
+import type { Infer } from "../../schema/schema.ts";
+import { parseDuration } from "../../schema/time.ts";
+import { parseYaml } from "../../schema/yaml.ts";
+import { imagePatternProblem } from "../images/image-pattern.ts";
+
+const execEnvVar = object("svclet.config.svc.io/v1.ExecEnvVar", {
+  name: required(0, string),
+  value: required(0, string),
+});
+
+const tokenAttributes = object("svclet.config.svc.io/v1.ServiceAccountTokenAttributes", {
+  serviceAccountTokenAudience: required(0, string),
+  requireServiceAccount: pointer(0, boolean),
+  requiredServiceAccountAnnotationKeys: optional(0, list(string)),
+  optionalServiceAccountAnnotationKeys: optional(0, list(string)),
+});
+
+const common = {
+  name: required(0, string),
+  matchImages: required(0, list(string)),
+  defaultCacheDuration: pointer(0, duration),
+  apiVersion: required(0, string),
+  args: optional(0, list(string)),
+  env: optional(0, list(execEnvVar)),
+};
+const providerV1 = object("svclet.config.svc.io/v1.CredentialProvider", {
+  ...common,
+  tokenAttributes: optional(0, tokenAttributes),
+});
+const config = object("svclet.config.svc.io/v1.CredentialProviderConfig", { providers: optional(0, list(providerV1)) });
+const earlierConfig = object("svclet.config.svc.io/v1beta1.CredentialProviderConfig", {
+  providers: optional(0, list(object("svclet.config.svc.io/v1beta1.CredentialProvider", common))),
+});
+
+export type TokenAttributes = Infer<typeof tokenAttributes>;
+export type CredentialProvider = Infer<typeof providerV1>;
+
+/** Files that cannot be used, one line for each reason, with the file. */
+export class CredentialProvidersError extends Error {
+  override readonly name = "CredentialProvidersError";
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(`Cannot use credential providers: ${problems.join("; ")}`);
+    this.problems = problems;
+  }
+}
+
+const groups = ["svclet.config.svc.io", "kubelet.config.k8s.io"];
+const requestVersions = ["credentialprovider.svclet.svc.io", "credentialprovider.kubelet.k8s.io"].flatMap((group) =>
+  ["v1", "v1alpha1", "v1beta1"].map((version) => `${group}/${version}`),
+);
+/** Larger than any such file. */
+const BYTES_MAX = 3 * 1024 * 1024;
+
+export interface CredentialProvidersOptions {
+  /** Whether plugins may be given tokens of service accounts. */
+  readonly tokens: boolean;
+}
+
+/** Throws a `CredentialProvidersError` that names everything that is wrong. */
+export async function readCredentialProviders(
+  path: string,
+  options: CredentialProvidersOptions,
+): Promise<readonly CredentialProvider[]> {
+  const problems: string[] = [];
+  const providers: CredentialProvider[] = [];
+  for (const file of await filesOf(path)) {
+    const found = await readProviders(file);
+    problems.push(...found.problems.map((problem) => `${file}: ${problem}`));
+    providers.push(...found.providers);
+  }
+  const errors = problems.length > 0 ? [] : checkProviders(providers, options);
+  problems.push(...errors.map((error) => `${path}: ${error.field}: ${renderFieldError(error)}`));
+  if (problems.length > 0) throw new CredentialProvidersError(problems);
+  return providers;
+}
+
+/** Of a directory those that are named like configuration, by name. */
+async function filesOf(path: string): Promise<readonly string[]> {
+  try {
+    if (!(await stat(path)).isDirectory()) return [path];
+    const names = (await readdir(path)).filter((name) => /\.(?:json|yaml|yml)$/.test(name)).sort();
+    if (names.length > 0) return names.map((name) => join(path, name));
+  } catch (error) {
+    throw new CredentialProvidersError([`unable to access path ${JSON.stringify(path)}: ${(error as Error).message}`]);
+  }
+  throw new CredentialProvidersError([`no configuration files found in directory ${JSON.stringify(path)}`]);
+}
+
+interface Read {
+  readonly providers: readonly CredentialProvider[];
+  readonly problems: readonly string[];
+}
+
+async function readProviders(file: string): Promise<Read> {
+  try {
+    const bytes = await readFile(file);
+    if (bytes.length > BYTES_MAX) throw new Error(`larger than ${BYTES_MAX} bytes`);
+    return parseCredentialProviders(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch (error) {
+    return { providers: [], problems: [`cannot be read: ${(error as Error).message}`] };
+  }
+}
+
+/** Throws a `SyntaxError` for what is neither YAML nor JSON. Of the kind's versions only v1 knows tokens. */
+export function parseCredentialProviders(text: string): Read {
+  const failed = (problem: string): Read => ({ providers: [], problems: [problem] });
+  const documents = parseYaml(text).filter(({ value }) => value !== undefined && value !== null);
+  const [document] = documents;
+  if (document === undefined || documents.length > 1)
+    return failed(`holds ${documents.length} documents: one is expected`);
+  if (!isPlainObject(document.value)) return failed("not an object");
+  const { apiVersion, kind, ...value } = document.value;
+  if (kind !== "CredentialProviderConfig") return failed(`failed to decode ${JSON.stringify(kind ?? "")} (wrong Kind)`);
+  const [group = "", version = ""] = String(apiVersion).split("/");
+  if (!groups.includes(group)) return failed(`failed to decode CredentialProviderConfig, unexpected Group: ${group}`);
+  if (!["v1", "v1beta1", "v1alpha1"].includes(version)) return failed(`there is no version ${String(apiVersion)}`);
+  const decoded = decode(version === "v1" ? config : earlierConfig, value);
+  const problems = [
+    ...document.duplicates.map((path) => `field ${path} is set twice`),
+    ...decoded.unknown.map((path) => `unknown field ${path}`),
+    ...decoded.errors.map(({ path, message }) => `field ${path} ${message}`),
+  ];
+  return problems.length > 0 ? { providers: [], problems } : { providers: decoded.value.providers ?? [], problems };
+}
+
+export function checkProviders(
+  providers: readonly CredentialProvider[],
+  { tokens }: CredentialProvidersOptions,
+): readonly FieldError[] {
+  if (providers.length === 0) return [requiredField("providers", "at least 1 item in plugins is required")];
+  const names = new Set<string>();
+  return providers.flatMap((provider, index) => {
+    const at = `providers[${index}]`;
+    const errors = [
+      ...checkName(`${at}.name`, provider.name, names),
+      ...checkVersion(`${at}.apiVersion`, provider.apiVersion),
+      ...checkImages(`${at}.matchImages`, provider.matchImages),
+      ...checkDuration(`${at}.defaultCacheDuration`, provider.defaultCacheDuration),
+      ...(provider.tokenAttributes === undefined
+        ? []
+        : checkTokens(`${at}.tokenAttributes`, provider.tokenAttributes, provider.apiVersion, tokens)),
+    ];
+    names.add(provider.name);
+    return errors;
+  });
+}
+
+/** It names the plugin's program in its directory, and must not lead out of it. */
+function checkName(field: string, name: string, before: ReadonlySet<string>): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  if (name === "") errors.push(requiredField(field, "provider name is required"));
+  if (name.includes("/")) errors.push(invalidField(field, name, "provider name cannot contain path separators"));
+  if (name.includes(" ")) errors.push(invalidField(field, name, "provider name cannot contain spaces"));
+  if (name === "." || name === "..") errors.push(invalidField(field, name, `provider name cannot be '${name}'`));
+  if (before.has(name)) errors.push(duplicateField(field, name));
+  return errors;
+}
+
+function checkVersion(field: string, version: string): readonly FieldError[] {
+  if (version === "") return [requiredField(field, "apiVersion is required")];
+  return requestVersions.includes(version) ? [] : [notSupported(field, version, requestVersions)];
+}
+
+function checkImages(field: string, patterns: readonly string[]): readonly FieldError[] {
+  if (patterns.length === 0) return [requiredField(field, "at least 1 item in matchImages is required")];
+  return patterns.flatMap((pattern) => {
+    const problem = imagePatternProblem(pattern);
+    return problem === undefined ? [] : [invalidField(field, pattern, `match image is invalid: ${problem}`)];
+  });
+}
+
+function checkDuration(field: string, text: string | undefined): readonly FieldError[] {
+  if (text === undefined) return [requiredField(field, "defaultCacheDuration is required")];
+  const isNegative = (parseDuration(text) ?? 0n) < 0n;
+  return isNegative ? [invalidField(field, bare(text), "must be greater than or equal to 0")] : [];
+}
+
+function checkTokens(field: string, asked: TokenAttributes, version: string, allowed: boolean): readonly FieldError[] {
+  const { requiredServiceAccountAnnotationKeys: needed = [], optionalServiceAccountAnnotationKeys: more = [] } = asked;
+  const errors: FieldError[] = [];
+  if (!allowed) {
+    const gate = "SvcletServiceAccountTokenForCredentialProviders";
+    errors.push(forbiddenField(field, `tokenAttributes is not supported when ${gate} feature gate is disabled`));
+  }
+  if (asked.serviceAccountTokenAudience === "") {
+    errors.push(requiredField(`${field}.serviceAccountTokenAudience`, "serviceAccountTokenAudience is required"));
+  }
+  if (asked.requireServiceAccount === undefined) {
+    errors.push(requiredField(`${field}.requireServiceAccount`, "requireServiceAccount is required"));
+  }
+  if (!version.endsWith("/v1")) {
+    errors.push(forbiddenField(field, "tokenAttributes is only supported for version v1 of the plugins' API"));
+  }
+  const neededField = `${field}.requiredServiceAccountAnnotationKeys`;
+  if (asked.requireServiceAccount === false && needed.length > 0) {
+    const why = "requireServiceAccount cannot be false when requiredServiceAccountAnnotationKeys is set";
+    errors.push(forbiddenField(neededField, why));
+  }
+  errors.push(...checkKeys(neededField, needed));
+  errors.push(...checkKeys(`${field}.optionalServiceAccountAnnotationKeys`, more));
+  const both = needed.filter((key) => more.includes(key));
+  if (both.length > 0) errors.push(invalidField(field, both, "annotation keys cannot be both required and optional"));
+  return errors;
+}
+
+function checkKeys(field: string, keys: readonly string[]): readonly FieldError[] {
+  return keys.flatMap((key, place) => [
+    ...qualifiedName(key.toLowerCase()).map((problem) => invalidField(field, key, problem)),
+    ...(keys.indexOf(key) < place ? [duplicateField(field, key)] : []),
+  ]);
+}

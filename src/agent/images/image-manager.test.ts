@@ -1,0 +1,195 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import t from "tap";
+import type { Pod } from "../../api/core/pod.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { FakeRuntime } from "../runtime/fake.ts";
+import { RuntimeError } from "../runtime/runtime.ts";
+import { type ImageError, ImageManager, type ImageManagerOptions } from "./image-manager.ts";
+import { nodeCredentials } from "./node-credentials.ts";
+import { PullQueue } from "./pull-queue.ts";
+
+const NAME = "r.test/team/app:1";
+const pod: Pod = {
+  metadata: { name: "p", namespace: "ns", uid: "u1" },
+  spec: { containers: [], imagePullSecrets: [{ name: "first" }, { name: "second" }] },
+};
+const container = (imagePullPolicy: "Always" | "IfNotPresent" | "Never", image = NAME) => ({
+  name: "c",
+  image,
+  imagePullPolicy,
+});
+const never = new AbortController().signal;
+const auths = (username: string, location = "r.test") => ({ [location]: { username, password: "x" } });
+const secret = (username: string, location?: string) => ({
+  ".dockerconfigjson": JSON.stringify({ auths: auths(username, location) }),
+});
+
+function setUp(more: Partial<ImageManagerOptions> = {}) {
+  const clock = new FakeClock();
+  const fake = new FakeRuntime(clock);
+  const events: string[] = [];
+  const note = (type: string, reason: string, message: string): void =>
+    void events.push(`${type} ${reason}: ${message}`);
+  const manager = new ImageManager({
+    images: fake.images,
+    clock,
+    events: {
+      pod: (_pod, type, reason, message) => note(type, reason, message),
+      container: (_pod, _container, type, reason, message) => note(type, reason, message),
+    },
+    secret: async (_namespace, name) => (name === "first" ? secret("one", "r.test/team") : secret("two")),
+    serialize: true,
+    qps: 0,
+    burst: 0,
+    ...more,
+  });
+  const pulls = () => fake.calls.filter(({ method }) => method === "pullImage").map(({ request }) => request);
+  const ensure = (policy: "Always" | "IfNotPresent" = "Always") =>
+    manager.ensure(pod, container(policy), "containers", never);
+  return { clock, fake, events, manager, pulls, ensure };
+}
+
+t.test("ImageManager.ensure() tries the pod's credentials, then the node's, then those of plugins", async (t) => {
+  const { fake, pulls, ensure } = setUp({
+    nodeCredentials: async () => new Map(Object.entries(auths("node"))),
+    providers: {
+      credentials: async (_pod, repository) => {
+        t.equal(repository, "r.test/team/app");
+        return [{ auths: new Map(Object.entries(auths("plugin"))), ofAccount: false }];
+      },
+      forget: () => undefined,
+    },
+  });
+  t.equal(await reasonOf(ensure()), "ErrImagePull");
+  const tried = pulls().map((each) => (each as { auth?: { username?: string } }).auth?.username);
+  t.same(tried, ["one", "two", "node", "plugin"]);
+  fake.pullable.set(NAME, { id: "sha256:app", size: 5n });
+  t.match(await setUpAgain(fake).ensure(pod, container("Always"), "containers", never), { ref: "sha256:app" });
+});
+
+function reasonOf(work: Promise<unknown>): Promise<string | undefined> {
+  return work.then(
+    () => undefined,
+    (error: ImageError) => error.reason,
+  );
+}
+
+function setUpAgain(fake: FakeRuntime): ImageManager {
+  const { images } = fake;
+  const events = { pod: () => undefined, container: () => undefined };
+  const secret = async () => undefined;
+  return new ImageManager({ images, clock: new FakeClock(), events, secret, serialize: true, qps: 0, burst: 0 });
+}
+
+t.test(
+  "ImageManager.ensure() tells all that registries said, each once, without a code that says nothing",
+  async (t) => {
+    const { fake, events, ensure } = setUp();
+    fake.fail("pullImage", new RuntimeError("UNKNOWN", "denied"));
+    fake.fail("pullImage", new RuntimeError("NOT_FOUND", "no such image"));
+    await t.rejects(ensure(), { message: "[denied, rpc error: code = NotFound desc = no such image]" });
+    t.match(events.at(-1), /^Warning Failed: Failed to pull image "r\.test\/team\/app:1": \[denied, /);
+  },
+);
+
+t.test("ImageManager.ensure() asks about a present image only where that decides", async (t) => {
+  const { fake, ensure, events } = setUp();
+  fake.fail("imageStatus", new RuntimeError("UNKNOWN", "broken"), 10);
+  t.equal(await reasonOf(ensure("IfNotPresent")), "ImageInspectError");
+  fake.pullable.set(NAME, { id: "sha256:app" });
+  t.equal((await ensure("Always")).ref, "sha256:app", "what was pulled is there, whatever it measures");
+  t.match(events.at(-1), /Image size: 0 bytes/);
+});
+
+t.test("ImageManager.ensure() explains what runtimes say by name", async (t) => {
+  const cases = [
+    ["RegistryUnavailable", `image pull failed for ${NAME} because the registry is unavailable: try later`],
+    ["SignatureValidationFailed", `image pull failed for ${NAME} because the signature validation failed: try later`],
+  ] as const;
+  for (const [reason, message] of cases) {
+    const { fake, ensure } = setUp({ secret: async () => undefined });
+    fake.fail("pullImage", new RuntimeError("UNKNOWN", `${reason}: try later`));
+    t.match(await ensure().catch((error) => error), { reason, message });
+    const backOff = { reason: "ImagePullBackOff", message: `Back-off pulling image "${NAME}": ${reason}: ${message}` };
+    t.match(await ensure().catch((error) => error), backOff);
+  }
+});
+
+t.test(
+  "ImageManager.ensure() waits longer after each failure, and forgets after a long time without one",
+  async (t) => {
+    const { clock, ensure } = setUp({ secret: async () => undefined });
+    const waits = async (): Promise<number> => {
+      t.equal(await reasonOf(ensure()), "ErrImagePull");
+      const held = await ensure().catch((error: { retryMs: number }) => error.retryMs);
+      await clock.advance(held as number);
+      return held as number;
+    };
+    const seen: number[] = [];
+    for (let time = 0; time < 7; time++) seen.push(await waits());
+    t.same(seen, [10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000]);
+    await clock.advance(600_000);
+    t.equal(await waits(), 10_000);
+  },
+);
+
+t.test("ImageManager.checkSecrets() names those that are missing or unreadable", async (t) => {
+  const { manager, events } = setUp({
+    secret: async (_namespace, name) => (name === "first" ? undefined : { ".dockerconfigjson": "{" }),
+  });
+  await manager.checkSecrets(pod);
+  t.match(events, [/FailedToRetrieveImagePullSecret: Unable to retrieve some image pull secrets \(first, second\); /]);
+});
+
+t.test("PullQueue.inTurn() lets as many pull at once as it may, and whoever gives up loses the turn", async (t) => {
+  for (const [limits, atOnce] of [
+    [{ serialize: true, parallel: 5 }, 1],
+    [{ serialize: false, parallel: 2 }, 2],
+    [{ serialize: false }, 4],
+  ] as const) {
+    const queue = new PullQueue({ ...limits, qps: 0, burst: 0 }, new FakeClock());
+    const gates = [0, 1, 2, 3].map(() => Promise.withResolvers<void>());
+    const begun: number[] = [];
+    const stop = new AbortController();
+    const runs = gates.map(({ promise }, index) =>
+      queue.inTurn(
+        async () => {
+          begun.push(index);
+          await promise;
+        },
+        index === 2 ? stop.signal : never,
+      ),
+    );
+    t.equal(begun.length, atOnce);
+    stop.abort(new Error("given up"));
+    for (const { resolve } of gates) resolve();
+    await Promise.allSettled(runs);
+    t.same(begun, atOnce === 4 ? [0, 1, 2, 3] : [0, 1, 3], "the others had theirs, in the order they came");
+  }
+});
+
+t.test("PullQueue.take() throws beyond the rate", async (t) => {
+  const clock = new FakeClock();
+  const queue = new PullQueue({ serialize: true, qps: 1, burst: 2 }, clock);
+  queue.take();
+  queue.take();
+  t.throws(() => queue.take(), /^pull QPS exceeded$/);
+  await clock.advance(1000);
+  t.doesNotThrow(() => queue.take());
+});
+
+t.test("nodeCredentials() reads the first file that can be read", async (t) => {
+  const directory = t.testdir();
+  const [rootDir, home] = [join(directory, "root"), join(directory, "home")];
+  mkdirSync(join(home, ".docker"), { recursive: true });
+  mkdirSync(rootDir);
+  const read = async () => [...(await nodeCredentials({ rootDir, home, log: silentLogger })).values()];
+  writeFileSync(join(home, ".docker/config.json"), JSON.stringify({ auths: auths("home") }));
+  t.match(await read(), [{ username: "home" }]);
+  writeFileSync(join(rootDir, "config.json"), "{");
+  t.match(await read(), [{ username: "home" }], "what cannot be read is passed over");
+  writeFileSync(join(rootDir, "config.json"), JSON.stringify({ auths: auths("root") }));
+  t.match(await read(), [{ username: "root" }]);
+});
