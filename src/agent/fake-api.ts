@@ -9,25 +9,41 @@ interface Stored {
   spec?: unknown;
 }
 
-type Watcher = (event: { type: string; object: Stored }) => void;
+interface Change {
+  readonly revision: number;
+  readonly path: string;
+  readonly event: { readonly type: string; readonly object: Stored };
+}
+
+interface Watcher {
+  readonly resource: string;
+  tell(change: Change): void;
+  /** The connection breaks. */
+  fail(): void;
+}
 
 export class FakeApi {
   /** By path: `/api/v1/namespaces/default/pods/web`. */
   readonly objects = new Map<string, Stored>();
-  readonly #watchers = new Map<Watcher, string>();
+  readonly #watchers = new Set<Watcher>();
+  /** All that ever changed; a test makes few changes. */
+  readonly #history: Change[] = [];
   #revision = 0;
+  #isAway = false;
 
   readonly transport = async (request: HttpRequest): Promise<HttpResponse> => {
     const query = new URLSearchParams(request.query);
     const path = decodeURIComponent(request.path).replace(/\/status$/, "");
     const chunks: Uint8Array[] = [];
     for await (const chunk of request.body) chunks.push(chunk);
+    if (this.#isAway) throw refused();
     const text = Buffer.concat(chunks).toString();
     const body = text === "" ? {} : JSON.parse(text);
     const found = this.objects.get(path);
     switch (request.method) {
       case "GET":
-        if (query.get("watch") !== null) return this.#watch(path, request.signal);
+        if (query.get("watch") !== null)
+          return this.#watch(path, Number(query.get("resourceVersion") ?? 0), request.signal);
         if (found !== undefined) return json(200, found);
         return /\/(pods|nodes|events|leases|services|configmaps|secrets)$/.test(path)
           ? this.#list(path)
@@ -69,7 +85,9 @@ export class FakeApi {
     const found = this.objects.get(path);
     this.#revision += 1;
     this.objects.delete(path);
-    if (found !== undefined) this.#tell("DELETED", path, found);
+    if (found === undefined) return;
+    const metadata = { ...found.metadata, resourceVersion: String(this.#revision) };
+    this.#tell("DELETED", path, { ...found, metadata });
   }
 
   /** Objects below a path. */
@@ -77,9 +95,16 @@ export class FakeApi {
     return [...this.objects].filter(([key]) => key.startsWith(`${path}/`)).map(([, object]) => object);
   }
 
+  /** Nobody answers until it comes back; connections break. */
+  set isAway(away: boolean) {
+    this.#isAway = away;
+    if (away) for (const watcher of this.#watchers) watcher.fail();
+  }
+
   #tell(type: string, path: string, object: Stored): void {
-    const resource = path.split("/").at(-2);
-    for (const [watcher, wanted] of this.#watchers) if (wanted === resource) watcher({ type, object });
+    const change = { revision: this.#revision, path, event: { type, object } };
+    this.#history.push(change);
+    for (const watcher of this.#watchers) if (watcher.resource === path.split("/").at(-2)) watcher.tell(change);
   }
 
   #list(path: string): HttpResponse {
@@ -89,19 +114,32 @@ export class FakeApi {
     return json(200, { kind: "List", apiVersion: "v1", metadata, items });
   }
 
-  #watch(path: string, signal: AbortSignal): HttpResponse {
-    const queue: Buffer[] = [];
+  #watch(path: string, since: number, signal: AbortSignal): HttpResponse {
+    const resource = path.split("/").at(-1) ?? "";
+    const missed = this.#history.filter(
+      (each) => since > 0 && each.revision > since && each.path.split("/").at(-2) === resource,
+    );
+    const queue = missed.map(line);
     let wake = Promise.withResolvers<void>();
-    const watcher: Watcher = (event) => {
-      queue.push(Buffer.from(`${JSON.stringify(event)}\n`));
-      wake.resolve();
+    let failed = false;
+    const watcher: Watcher = {
+      resource,
+      tell(change) {
+        queue.push(line(change));
+        wake.resolve();
+      },
+      fail() {
+        failed = true;
+        wake.resolve();
+      },
     };
-    this.#watchers.set(watcher, path.split("/").at(-1) ?? "");
+    this.#watchers.add(watcher);
     signal.addEventListener("abort", () => wake.resolve(), { once: true });
     const watchers = this.#watchers;
     async function* body(): AsyncGenerator<Uint8Array> {
       try {
         while (!signal.aborted) {
+          if (failed) throw refused();
           yield* queue.splice(0);
           await wake.promise;
           wake = Promise.withResolvers<void>();
@@ -112,6 +150,14 @@ export class FakeApi {
     }
     return { status: 200, headers: { "content-type": "application/json" }, body: body() };
   }
+}
+
+function line({ event }: Change): Buffer {
+  return Buffer.from(`${JSON.stringify(event)}\n`);
+}
+
+function refused(): Error {
+  return Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
 }
 
 function missing(path: string): HttpResponse {

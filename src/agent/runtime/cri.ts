@@ -2,7 +2,7 @@
 import * as grpc from "@grpc/grpc-js";
 import { decodeProtobuf, encodeProtobuf } from "../../schema/protobuf.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock, Timer } from "../../std/clock.ts";
 import { imageService, runtimeService } from "./cri/services.ts";
 import { type ImageService, type Runtime, RuntimeError } from "./runtime.ts";
 
@@ -65,26 +65,32 @@ function unary(client: grpc.Client, options: CriOptions): UnaryCall {
         reject(signal.reason);
         return;
       }
-      const limit = options.requestTimeoutMs + extraMs;
-      const deadline = Number.isFinite(limit) ? options.clock.now() + limit : Number.POSITIVE_INFINITY;
+      let timer: Timer | undefined;
+      const late = (): void => {
+        inFlight.cancel();
+        settle(() => reject(new RuntimeError("DEADLINE_EXCEEDED", "context deadline exceeded")));
+      };
+      const abort = (): void => {
+        inFlight.cancel();
+        settle(() => reject(signal?.reason));
+      };
+      const settle = (tell: () => void): void => {
+        signal?.removeEventListener("abort", abort);
+        timer?.cancel();
+        tell();
+      };
       const inFlight = client.makeUnaryRequest(
         path,
         (value: unknown) => Buffer.from(encodeProtobuf(method.request, value)),
         (bytes: Buffer) => decodeProtobuf(method.response, bytes),
         request,
-        new grpc.Metadata(),
-        { deadline },
-        (error, response) => {
-          signal?.removeEventListener("abort", cancel);
-          if (error !== null) {
-            reject(signal?.aborted === true ? signal.reason : fromServiceError(error));
-          } else {
-            resolve(response as never);
-          }
-        },
+        (error, response) =>
+          settle(() => (error === null ? resolve(response as never) : reject(fromServiceError(error)))),
       );
-      const cancel = (): void => inFlight.cancel();
-      signal?.addEventListener("abort", cancel, { once: true });
+      signal?.addEventListener("abort", abort, { once: true });
+      // On our own clock: gRPC's deadlines are times of the day, which the host may change.
+      const limit = options.requestTimeoutMs + extraMs;
+      if (Number.isFinite(limit)) timer = options.clock.timer(limit, late);
     });
 }
 

@@ -213,8 +213,14 @@ export class FakeRuntime {
       },
       runPodSandbox: async (request, signal) => {
         await this.#enter("runPodSandbox", request, signal);
-        const id = this.#id();
         const config = request.config ?? {};
+        const { name, namespace, uid, attempt = 0 } = config.metadata ?? {};
+        reserve(
+          [...this.sandboxes.values()].map((each) => each.config.metadata),
+          config.metadata,
+          `sandbox name "${name}_${namespace}_${uid}_${attempt}"`,
+        );
+        const id = this.#id();
         const ip = config.linux?.securityContext?.namespaceOptions?.network === "NODE" ? "" : `10.0.0.${this.#ids}`;
         this.sandboxes.set(id, { id, config, createdAt: this.#nanoseconds(), ip, ready: true });
         return { podSandboxId: id };
@@ -274,8 +280,15 @@ export class FakeRuntime {
         await this.#enter("createContainer", request, signal);
         const sandbox = this.sandboxes.get(request.podSandboxId ?? "");
         if (sandbox === undefined) throw new RuntimeError("NOT_FOUND", `sandbox "${request.podSandboxId}" not found`);
-        const id = this.#id();
         const config = request.config ?? {};
+        const { name, attempt = 0 } = config.metadata ?? {};
+        const beside = [...this.containers.values()].filter((each) => each.sandboxId === sandbox.id);
+        reserve(
+          beside.map((each) => each.status.metadata),
+          config.metadata,
+          `container name "${name}_${sandbox.id}_${attempt}"`,
+        );
+        const id = this.#id();
         const status: ContainerStatus = {
           id,
           metadata: config.metadata,
@@ -372,6 +385,19 @@ export class FakeRuntime {
       },
     };
   }
+}
+
+interface Name {
+  readonly name?: string | undefined;
+  readonly uid?: string | undefined;
+  readonly attempt?: number | undefined;
+}
+
+/** As runtimes do, so that nothing can be made twice: a name of an attempt is somebody's until that is removed. */
+function reserve(taken: readonly (Name | undefined)[], wanted: Name | undefined, what: string): void {
+  const isSame = (each: Name | undefined): boolean =>
+    each?.name === wanted?.name && each?.uid === wanted?.uid && (each?.attempt ?? 0) === (wanted?.attempt ?? 0);
+  if (taken.some(isSame)) throw new RuntimeError("UNKNOWN", `failed to reserve ${what}: it is reserved already`);
 }
 
 function selected(

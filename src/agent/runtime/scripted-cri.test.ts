@@ -1,0 +1,73 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import t from "tap";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { runtimeConformance } from "./conformance.ts";
+import { createCriClient } from "./cri.ts";
+import { FakeRuntime } from "./fake.ts";
+import { failing, lost, ScriptedCri } from "./scripted-cri.ts";
+
+async function scripted(stack: AsyncDisposableStack) {
+  const directory = await mkdtemp(join(tmpdir(), "svc-cri-"));
+  stack.defer(() => rm(directory, { recursive: true, force: true }));
+  const clock = new FakeClock();
+  const fake = new FakeRuntime(clock);
+  const cri = stack.use(new ScriptedCri(join(directory, "cri.sock"), fake));
+  await cri.start();
+  const client = stack.use(createCriClient({ endpoint: cri.endpoint, requestTimeoutMs: 2_000, clock }));
+  return { clock, fake, cri, ...client };
+}
+
+t.test("ScriptedCri keeps the promises of the runtime seam over a socket", async (t) => {
+  await using stack = new AsyncDisposableStack();
+  const { clock, fake, runtime, images } = await scripted(stack);
+  fake.programs.set("failing", { exitAfterMs: 100, exitCode: 3 });
+  await runtimeConformance(t, {
+    runtime,
+    images,
+    image: "busybox:1",
+    sleeper: { name: "sleeper", command: [] },
+    failing: { name: "failing", command: [] },
+    logDirectory: "/logs",
+    pass: (milliseconds) => clock.advance(milliseconds),
+  });
+});
+
+t.test("ScriptedCri.on() fails the call that it names, and no other", async (t) => {
+  await using stack = new AsyncDisposableStack();
+  const { cri, runtime } = await scripted(stack);
+  cri.on({ method: "Version", nth: 2, when: "before", act: failing("UNAVAILABLE", "away") });
+  await runtime.version({});
+  await t.rejects(runtime.version({}), { code: "UNAVAILABLE", detail: "away" });
+  await runtime.version({});
+});
+
+t.test("createCriClient(): a call whose answer is lost ends with its time, although its work was done", async (t) => {
+  await using stack = new AsyncDisposableStack();
+  const { cri, fake, clock, runtime } = await scripted(stack);
+  cri.on({ method: "RunPodSandbox", nth: 1, when: "after", act: lost });
+  const call = runtime.runPodSandbox({ config: { metadata: { name: "web" } } });
+  const failed = t.rejects(call, { code: "DEADLINE_EXCEEDED", detail: "context deadline exceeded" });
+  for (let turn = 0; turn < 1_000 && fake.sandboxes.size === 0; turn++) await clock.advance(0);
+  await clock.advance(2_000);
+  await failed;
+  t.equal(fake.sandboxes.size, 1);
+  t.equal(clock.pending, 0);
+});
+
+t.test("createCriClient() finds a runtime again that died", async (t) => {
+  await using stack = new AsyncDisposableStack();
+  const { cri, runtime } = await scripted(stack);
+  await runtime.version({});
+  cri.kill();
+  await t.rejects(runtime.version({}), { code: "UNAVAILABLE" });
+  await cri.start();
+  let answer: unknown;
+  for (let tries = 0; tries < 100 && answer === undefined; tries++) {
+    // gRPC itself waits before it connects again.
+    answer = await runtime.version({}).catch(() => setTimeout(20, undefined));
+  }
+  t.match(answer, { runtimeName: "fake" });
+});
