@@ -29,7 +29,7 @@ export function componentStatuses(checks: ComponentChecks): ComponentStatuses {
       const answering = answeringOf(target, context, "list");
       const objects = await Promise.all(names.map((name) => statusOf(name, checks[name]!)));
       const revision = 0 as Revision;
-      const items = objects.map((object) => ({ key: "", revision, ...rowOf(object) }));
+      const items = objects.map((object) => ({ key: "", revision, labels: undefined, ...rowOf(object) }));
       return listResponse(componentStatusKind, { items, revision }, answering);
     },
   };

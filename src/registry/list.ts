@@ -60,7 +60,7 @@ export async function list<T extends ApiObject>(
   }
   await caughtUp(registry, scope, query.resourceVersion);
   const { items, revision } = candidates(registry, scope, selection);
-  const found = selection.matches === undefined ? items : items.filter(({ object }) => selection.matches?.(object));
+  const found = selection.matches === undefined ? items : items.filter((item) => selection.matches?.(item));
   const page = pageOf(found, selection, limit, revision);
   registry.cache.countList(selection.index?.name ?? "", items.length, page.items.length);
   return page;
@@ -105,7 +105,7 @@ async function asOf<T extends ApiObject>(
     return await fromStore(registry, selection, limit, from);
   const after = prefix + from.after;
   const rest = from.after === "" ? then : then.slice(firstBehind(then, after));
-  const found = matches === undefined ? rest : rest.filter(({ object }) => matches(object));
+  const found = matches === undefined ? rest : rest.filter(matches);
   return pageOf(found, selection, limit, from.revision);
 }
 
@@ -163,8 +163,9 @@ async function fromStore<T extends ApiObject>(
       const { namespace, name = "", resourceVersion } = object.metadata ?? {};
       const key = registry.objects.key(namespace, name);
       after = key;
-      if (matches?.(object) === false) continue;
-      items.push(new Encoded(registry.kind, key, object, Number(resourceVersion) as Revision));
+      const item = new Encoded(registry.kind, key, object, Number(resourceVersion) as Revision);
+      if (matches?.(item) === false) continue;
+      items.push(item);
       if (items.length === limit) {
         remaining += page.items.length - place - 1;
         break;

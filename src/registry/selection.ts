@@ -7,6 +7,7 @@ import {
   parseFieldSelector,
   parseLabelSelector,
 } from "../api/meta/selector.ts";
+import type { Matches, Selectable } from "../storage/watch/change.ts";
 import type { IndexValue } from "../storage/watch/watcher.ts";
 import { INDEXED_FIELD, type Registry, type Scope } from "./registry.ts";
 
@@ -17,7 +18,7 @@ export interface Selectors {
 
 export interface Selection<T> {
   /** Undefined when everything matches. */
-  readonly matches: ((object: T) => boolean) | undefined;
+  readonly matches: Matches<T> | undefined;
   /** Part of the selection that an index answers. */
   readonly index: IndexValue | undefined;
   /** The one object that can match, if the selector names it. */
@@ -36,7 +37,9 @@ export function select<T extends ApiObject>(registry: Registry<T>, scope: Scope,
   const matches =
     labels.length === 0 && fields.length === 0
       ? undefined
-      : (object: T) => matchesLabels(labels, object.metadata?.labels) && matchesFields(fields, object, registry.kind);
+      : (item: Selectable<T>) =>
+          matchesLabels(labels, item.labels) &&
+          (fields.length === 0 || matchesFields(fields, item.object, registry.kind));
   return { matches, index: node ? { name: INDEXED_FIELD, value: node } : undefined, name, prefix };
 }
 

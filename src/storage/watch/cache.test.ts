@@ -9,6 +9,7 @@ import { prefixRange, type Range, type Revision, type Store, StoreError, type Wa
 import { makeWidget, type Widget, widgetKind } from "../widget.ts";
 import { type CacheEvent, WatchCache, type WatchCacheOptions, type WatchOptions } from "./cache.ts";
 import { CacheMemory } from "./cache-memory.ts";
+import type { Selectable } from "./change.ts";
 import { StoreFeed } from "./feed.ts";
 import { WATCHER_QUEUE_MAX } from "./watcher.ts";
 
@@ -175,7 +176,7 @@ t.test("watch() without from starts with everything there is, then the end of it
   await create("a", { color: "red" });
   await create("x", { color: "blue" });
   await settled();
-  const watching = watch({ bookmarks: true, matches: (widget) => widget.color === "red" });
+  const watching = watch({ bookmarks: true, matches: ({ object }) => object.color === "red" });
   await create("c", { color: "red" });
   t.same(await take(watching, 4), ["ADDED a red@3", "ADDED b red@2", "BOOKMARK 4 end", "ADDED c red@5"]);
 });
@@ -202,7 +203,7 @@ t.test("watch() may start ahead of the cache, at the revision of a write just ma
 
 t.test("watch() turns changes into what its selector sees", async (t) => {
   const { create, change, remove, watch } = await setUp(t);
-  const red = watch({ matches: (widget) => widget.color === "red" });
+  const red = watch({ matches: ({ object }) => object.color === "red" });
   const indexed = watch({ index: { name: "color", value: "red" } });
   await create("a", { color: "blue" });
   await change("a", { color: "red" });
@@ -369,15 +370,15 @@ t.test("random writes: every watch, wherever it starts, ends with what a list sh
   const { cache, objects, create, change, remove, watch, settled, key, store, clock } = await setUp(t);
   const selectors = [
     {},
-    { matches: (widget: Widget) => (widget.size ?? 0) % 2 === 0 },
+    { matches: ({ object }: Selectable<Widget>) => (object.size ?? 0) % 2 === 0 },
     { index: { name: "color", value: "red" } },
-    { index: { name: "color", value: "red" }, matches: (widget: Widget) => (widget.size ?? 0) > 3 },
+    { index: { name: "color", value: "red" }, matches: ({ object }: Selectable<Widget>) => (object.size ?? 0) > 3 },
   ];
   const shown = ({ matches, index }: Partial<WatchOptions<Widget>>): Map<string, string> => {
     const state = new Map<string, string>();
     for (const item of cache.list(objects.prefix()).items) {
       if (index !== undefined && item.object.color !== index.value) continue;
-      if (matches?.(item.object) !== false) state.set(item.object.metadata!.name!, item.bytes.toString());
+      if (matches?.(item) !== false) state.set(item.object.metadata!.name!, item.bytes.toString());
     }
     return state;
   };

@@ -6,7 +6,7 @@ import type { RandomSource } from "../../std/random.ts";
 import type { ObjectStore } from "../object-store.ts";
 import { type KeyValue, type Page, type Revision, StoreError, type WatchEvent } from "../store.ts";
 import { CacheMemory } from "./cache-memory.ts";
-import { type CachedObject, type CacheEvent, Change, Encoded } from "./change.ts";
+import { type CachedObject, type CacheEvent, Change, Encoded, type Matches } from "./change.ts";
 import type { StoreFeed } from "./feed.ts";
 import { type Follower, follow } from "./follow.ts";
 import { History, type HistoryBudget } from "./history.ts";
@@ -199,17 +199,17 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   }
 
   /** The watcher's own selector and its index, as one. */
-  #selector({ matches, index }: WatchOptions<T>): ((object: T) => boolean) | undefined {
+  #selector({ matches, index }: WatchOptions<T>): Matches<T> | undefined {
     if (index === undefined) return matches;
     const { name, value } = index;
-    return (object) => this.#indexes.valueOf(name, object) === value && (matches?.(object) ?? true);
+    return (item) => this.#indexes.valueOf(name, item.object) === value && (matches?.(item) ?? true);
   }
 
-  #present({ prefix, bookmarks, index }: WatchOptions<T>, matches?: (object: T) => boolean): CacheEvent<T>[] {
+  #present({ prefix, bookmarks, index }: WatchOptions<T>, matches?: Matches<T>): CacheEvent<T>[] {
     const found = index === undefined ? this.#objects.prefixed(prefix) : this.#indexes.find(index.name, index.value);
     const events: CacheEvent<T>[] = [];
     for (const item of found) {
-      if (!item.key.startsWith(prefix) || matches?.(item.object) === false) continue;
+      if (!item.key.startsWith(prefix) || matches?.(item) === false) continue;
       events.push(item.added);
     }
     if (bookmarks === true) events.push({ type: "BOOKMARK", revision: this.revision(), initialEventsEnd: true });

@@ -1,15 +1,23 @@
 /** What a cache holds and tells: objects with their wire bytes, made once, and changes shared by all watchers. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
+import type { ObjectMeta } from "../../api/meta/object-meta.ts";
 import { encodeJson } from "../../schema/json.ts";
 import { ownMemory } from "../../std/own-memory.ts";
 import { versioned } from "../object-store.ts";
 import type { KeyValue, Revision } from "../store.ts";
 import type { CacheMemory } from "./cache-memory.ts";
 
-export interface CachedObject<T> {
-  readonly key: string;
-  /** Frozen; metadata.resourceVersion is `revision`. */
+/** What selectors ask of an object: most of them its labels only, which are there when its value is not. */
+export interface Selectable<T> {
+  readonly labels: ObjectMeta["labels"];
+  /** Frozen; metadata.resourceVersion is that of the last change. */
   readonly object: T;
+}
+
+export type Matches<T> = (item: Selectable<T>) => boolean;
+
+export interface CachedObject<T> extends Selectable<T> {
+  readonly key: string;
   /** JSON without kind and apiVersion: it starts with `{"metadata":`. Made when first asked for, then kept. */
   readonly bytes: Buffer;
   readonly revision: Revision;
@@ -70,6 +78,7 @@ export interface EncodedOptions<T extends ApiObject> {
 export class Encoded<T extends ApiObject> implements CachedObject<T>, Evictable {
   readonly key: string;
   readonly revision: Revision;
+  readonly labels: ObjectMeta["labels"];
   readonly #kind: Kind<T>;
   readonly #stored: EncodedOptions<T> | undefined;
   #object: T | undefined;
@@ -81,6 +90,7 @@ export class Encoded<T extends ApiObject> implements CachedObject<T>, Evictable 
     this.#kind = kind;
     this.key = key;
     this.#object = object;
+    this.labels = object.metadata?.labels;
     this.revision = revision;
     this.#stored = stored;
   }
@@ -183,10 +193,10 @@ export class Change<T extends ApiObject> {
   }
 
   /** What a watcher with this selector sees; undefined when it sees nothing. */
-  seenBy(matches: ((object: T) => boolean) | undefined): ObjectEvent<T> | undefined {
+  seenBy(matches: Matches<T> | undefined): ObjectEvent<T> | undefined {
     const { previous, current } = this;
-    const before = previous !== undefined && (matches === undefined || matches(previous.object));
-    const after = current !== undefined && (matches === undefined || matches(current.object));
+    const before = previous !== undefined && (matches === undefined || matches(previous));
+    const after = current !== undefined && (matches === undefined || matches(current));
     if (after && !before) return current.added;
     if (after) return this.#modifiedEvent(current);
     return before ? this.#deletedEvent(previous) : undefined;

@@ -29,7 +29,7 @@ t.test("watchStore() tells what is there, marks its end, and goes on with change
   const { store, objects, key, options, stop } = setUp();
   await objects.create(key("a"), makeWidget("a", { color: "red" }));
   await objects.create(key("b"), makeWidget("b", { color: "blue" }));
-  const events = watchStore({ ...options, bookmarks: true, matches: ({ color }) => color === "red" });
+  const events = watchStore({ ...options, bookmarks: true, matches: ({ object: { color } }) => color === "red" });
   t.same([await next(events), await next(events)], ["ADDED a", `BOOKMARK ${store.current()}`]);
   const coming = next(events);
   await objects.guaranteedUpdate(key("b"), (widget) => ({ ...widget, color: "red" }));

@@ -27,7 +27,7 @@ export async function* watchStore<T extends ApiObject>(options: DirectWatchOptio
     for (const item of page.items) {
       if (signal.aborted) return;
       const found = encoded(item);
-      if (matches?.(found.object) !== false) yield found.added;
+      if (matches?.(found) !== false) yield found.added;
     }
     from = page.revision;
     if (bookmarks === true) yield { type: "BOOKMARK", revision: from, initialEventsEnd: true };

@@ -108,7 +108,7 @@ t.test("Watcher.return(), an abort and fail() all end it once and wake its reade
 });
 
 t.test("Watcher sees through its selector and its prefix", async (t) => {
-  const { watcher } = setUp({ matches: (widget) => (widget.size ?? 0) % 4 < 2 });
+  const { watcher } = setUp({ matches: ({ object }) => (object.size ?? 0) % 4 < 2 });
   for (const revision of [4, 5, 6, 7, 8]) watcher.offer(change(revision));
   t.match(
     [await watcher.next(), await watcher.next(), await watcher.next(), await watcher.next()],

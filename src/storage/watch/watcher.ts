@@ -2,7 +2,7 @@ import type { ApiObject } from "../../api/kind.ts";
 import { expired } from "../../api/status.ts";
 import { Fifo } from "../../std/fifo.ts";
 import type { Revision } from "../store.ts";
-import type { CacheEvent, Change, ObjectEvent } from "./change.ts";
+import type { CacheEvent, Change, Matches, ObjectEvent } from "./change.ts";
 import type { QueuePool, SlowReader } from "./queue-pool.ts";
 
 export interface IndexValue {
@@ -14,7 +14,7 @@ export interface WatchOptions<T> {
   readonly prefix: string;
   /** Changes after this revision. Absent: ADDED for all there is, then changes. Older than the history: 410 Expired. */
   readonly from?: Revision | undefined;
-  readonly matches?: ((object: T) => boolean) | undefined;
+  readonly matches?: Matches<T> | undefined;
   /** Only objects under this value of an index. Saves asking watchers whom a change does not concern. */
   readonly index?: IndexValue | undefined;
   /** Send a BOOKMARK about once a minute, and after the initial events. */
@@ -38,7 +38,7 @@ type Waiting<T> = {
 /** One watch on a cache: a queue between the cache, which never waits, and a client, who may. */
 export class Watcher<T extends ApiObject> implements AsyncIterableIterator<CacheEvent<T>>, SlowReader {
   readonly options: WatchOptions<T>;
-  readonly #matches: ((object: T) => boolean) | undefined;
+  readonly #matches: Matches<T> | undefined;
   readonly #onClose: (watcher: Watcher<T>) => void;
   readonly #onAbort = (): void => this.#end(undefined);
   /** What the watch starts with; not counted against the queue's bound, being references into the cache. */
@@ -55,7 +55,7 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
 
   constructor(
     options: WatchOptions<T>,
-    matches: ((object: T) => boolean) | undefined,
+    matches: Matches<T> | undefined,
     ahead: Revision,
     initial: readonly CacheEvent<T>[],
     onClose: (watcher: Watcher<T>) => void,
