@@ -78,7 +78,7 @@ export class RawConnection implements AsyncDisposable {
 
   private constructor(socket: TLSSocket) {
     this.socket = socket;
-    socket.on("error", () => {});
+    socket.setNoDelay(true).on("error", () => {});
     socket.on("data", (piece: Buffer) => this.#take(piece));
     socket.on("close", () => {
       this.closed = true;
