@@ -21,6 +21,7 @@ export interface ApiServerConfig {
   readonly authentication: AuthenticationConfig;
   /** `--authorization-mode`, in order: `Node`, `RBAC`, … */
   readonly authorizationModes: readonly string[];
+  readonly authorization: AuthorizationConfig;
   readonly pods: PodAdmission;
   readonly services: ServicesConfig;
   readonly storage: StorageConfig;
@@ -133,6 +134,27 @@ export interface TokenWebhookConfig {
   readonly version: "v1" | "v1beta1";
   /** How long answers are good for. */
   readonly cacheMs: number;
+}
+
+/** What authorizers are told beside their order. */
+export interface AuthorizationConfig {
+  /** An `AuthorizationConfiguration`, in place of modes. */
+  readonly configFile: string | undefined;
+  /** Policies for ABAC, one a line. */
+  readonly policyFile: string | undefined;
+  readonly webhook: {
+    /** A connection file. */
+    readonly file: string | undefined;
+    readonly version: "v1" | "v1beta1";
+    /** How long answers are good for. */
+    readonly authorizedTtlMs: number;
+    readonly unauthorizedTtlMs: number;
+    readonly timeoutMs: number;
+  };
+  /** The gate `AuthorizeWithSelectors`: authorizers hear what lists and watches select. */
+  readonly selectors: boolean;
+  /** The gate `AuthorizeNodeWithSelectors`: nodes must select what is theirs. */
+  readonly nodeSelectors: boolean;
 }
 
 /** Tokens that stand for service accounts. */
@@ -279,6 +301,19 @@ export const defaultConfig: ApiServerConfig = {
     },
   },
   authorizationModes: ["AlwaysAllow"],
+  authorization: {
+    configFile: undefined,
+    policyFile: undefined,
+    webhook: {
+      file: undefined,
+      version: "v1beta1",
+      authorizedTtlMs: 300_000,
+      unauthorizedTtlMs: 30_000,
+      timeoutMs: 30_000,
+    },
+    selectors: true,
+    nodeSelectors: true,
+  },
   pods: { allowPrivileged: true, notReadySeconds: 300, unreachableSeconds: 300 },
   services: {
     clusterIpRanges: ["10.0.0.0/24"],

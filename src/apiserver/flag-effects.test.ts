@@ -22,6 +22,7 @@ import { FakeClock } from "../std/fake-clock.ts";
 import { createLogger, silentLogger } from "../std/log.ts";
 import { createMemoryStore } from "../storage/memory.ts";
 import type { Range, Store, WriteOptions } from "../storage/store.ts";
+import { authorizationEffects } from "./authorization-effects.ts";
 import { apiserverFlags, apiserverProgram } from "./flags.ts";
 import { apiServerOptions } from "./options.ts";
 import { type RunningApiServer, startApiServer } from "./server.ts";
@@ -288,6 +289,7 @@ const external: Settings = { "svclet-preferred-address-types": "ExternalIP" };
 
 const effects: Partial<Record<Name, Effect>> = {
   ...serviceAccountEffects(serve),
+  ...authorizationEffects(serve, file("tokens")),
   "bind-address": async (t) => {
     await using server = await serve({ "bind-address": "127.0.0.4" });
     t.equal(server.running.address.host, "127.0.0.4");
@@ -477,7 +479,7 @@ const effects: Partial<Record<Name, Effect>> = {
     t.equal((await rbac.ask("GET /api/v1/pods", undefined, {})).status, 403);
     t.equal((await rbac.ask("GET /api/v1/pods")).status, 200);
     for (const mode of ["ABAC", "Webhook"]) {
-      await t.rejects(serve({ "authorization-mode": mode }), new RegExp(mode), "refused by name");
+      await t.rejects(serve({ "authorization-mode": mode }), new RegExp(mode), "it needs a file");
     }
   },
   "allow-privileged": async (t) => {

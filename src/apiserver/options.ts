@@ -5,6 +5,7 @@ import type { FeatureGates } from "../flags/gates.ts";
 import { openSslCiphers, tlsVersion } from "../http/tls-suites.ts";
 import {
   type ApiServerConfig,
+  type AuthorizationConfig,
   DEFAULT_ISSUER,
   type OidcConfig,
   type RequestHeaderConfig,
@@ -58,6 +59,7 @@ export function apiServerOptions(
       serviceAccounts: serviceAccountTokens(flags),
     },
     authorizationModes: flags["authorization-mode"],
+    authorization: authorization(flags, gates),
     pods: {
       allowPrivileged: flags["allow-privileged"],
       notReadySeconds: flags["default-not-ready-toleration-seconds"],
@@ -132,6 +134,25 @@ export function apiServerOptions(
     watchList: gates.has("WatchList"),
     cbor: gates.has("CBORServingAndStorage"),
     embeddedControllers: flags["embedded-controllers"],
+  };
+}
+
+/** How long Kubernetes waits for a webhook that flags name. */
+const WEBHOOK_TIMEOUT_MS = 30_000;
+
+function authorization(flags: Flags, gates: FeatureGates): AuthorizationConfig {
+  return {
+    configFile: set(flags["authorization-config"]),
+    policyFile: set(flags["authorization-policy-file"]),
+    webhook: {
+      file: set(flags["authorization-webhook-config-file"]),
+      version: flags["authorization-webhook-version"],
+      authorizedTtlMs: flags["authorization-webhook-cache-authorized-ttl"],
+      unauthorizedTtlMs: flags["authorization-webhook-cache-unauthorized-ttl"],
+      timeoutMs: WEBHOOK_TIMEOUT_MS,
+    },
+    selectors: gates.has("AuthorizeWithSelectors"),
+    nodeSelectors: gates.has("AuthorizeNodeWithSelectors"),
   };
 }
 

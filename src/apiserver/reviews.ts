@@ -22,21 +22,29 @@ import { selectedFields, selectedLabels } from "./review-selectors.ts";
 export interface ReviewDeps {
   readonly reviewToken: ReviewToken;
   readonly authorizer: Authorizer;
+  /** Whether questions may say what a request would select. */
+  readonly selectors: boolean;
   readonly clock: Clock;
 }
 
 /** By kind. */
-export function reviews({ reviewToken, authorizer, clock }: ReviewDeps): Readonly<Record<string, AnswerReview>> {
+export function reviews({
+  reviewToken,
+  authorizer,
+  selectors,
+  clock,
+}: ReviewDeps): Readonly<Record<string, AnswerReview>> {
+  const ask = (user: UserInfo, asked: Asked) => review(authorizer, user, selectors ? asked : unselected(asked));
   const access: AnswerReview = async (_context, object) => {
     const { spec } = object as SubjectAccessReview;
-    return answered(object, await review(authorizer, subjectOf(spec), spec));
+    return answered(object, await ask(subjectOf(spec), spec));
   };
   return {
     SubjectAccessReview: access,
     LocalSubjectAccessReview: access,
     async SelfSubjectAccessReview(context, object) {
       const { spec } = object as SelfSubjectAccessReview;
-      return answered(object, await review(authorizer, userOf(context), spec));
+      return answered(object, await ask(userOf(context), spec));
     },
     async SelfSubjectRulesReview(context, object) {
       const { namespace = "" } = (object as SelfSubjectRulesReview).spec ?? {};
@@ -66,14 +74,22 @@ function answered<T extends ApiObject, S>(object: T, status: S): T & { readonly 
 
 type Asked = Pick<SubjectAccessReviewSpec, "resourceAttributes" | "nonResourceAttributes">;
 
+/** As from a server that has never heard of selectors. */
+function unselected(asked: Asked): Asked {
+  if (asked.resourceAttributes === undefined) return asked;
+  const { fieldSelector: _field, labelSelector: _label, ...resourceAttributes } = asked.resourceAttributes;
+  return { ...asked, resourceAttributes };
+}
+
 async function review(authorizer: Authorizer, user: UserInfo, asked: Asked): Promise<SubjectAccessReviewStatus> {
   const { attributes, problems } = attributesOf(user, asked);
-  const { decision, reason } = await authorizer.authorize(attributes);
+  const { decision, reason, error } = await authorizer.authorize(attributes);
+  const evaluation = [...(error === undefined ? [] : [error]), ...problems].join("; ");
   return {
     allowed: decision === "allow",
     ...(decision === "deny" ? { denied: true } : {}),
     ...(reason === "" ? {} : { reason }),
-    ...(problems.length === 0 ? {} : { evaluationError: problems.join("; ") }),
+    ...(evaluation === "" ? {} : { evaluationError: evaluation }),
   };
 }
 

@@ -17,13 +17,30 @@ export const authorizationFlags = section("Authorization and admission", {
     "",
     "Authorizer-chain file (document 3); needs gate StructuredAuthorizationConfiguration; exclusive with " +
       "--authorization-mode and --authorization-webhook-*.",
-    { gate: "StructuredAuthorizationConfiguration", excludes: ["authorization-mode", "authorization-webhook-*"] },
+    {
+      gate: "StructuredAuthorizationConfiguration",
+      excludes: ["authorization-mode", "authorization-webhook-*"],
+      effective: true,
+    },
   ),
-  "authorization-policy-file": flag(file, "", "ABAC policy, JSON per line."),
-  "authorization-webhook-config-file": flag(file, "", "Connection-config file for the webhook authorizer."),
-  "authorization-webhook-version": flag(oneOf("v1beta1", "v1"), "v1beta1", "SubjectAccessReview version."),
-  "authorization-webhook-cache-authorized-ttl": flag(duration({ min: 0 }), 300_000, "Cache for authorized answers."),
-  "authorization-webhook-cache-unauthorized-ttl": flag(duration({ min: 0 }), 30_000, "Cache for unauthorized answers."),
+  "authorization-policy-file": flag(file, "", "ABAC policy, JSON per line.", { effective: true }),
+  "authorization-webhook-config-file": flag(file, "", "Connection-config file for the webhook authorizer.", {
+    effective: true,
+  }),
+  "authorization-webhook-version": flag(oneOf("v1beta1", "v1"), "v1beta1", "SubjectAccessReview version.", {
+    effective: true,
+  }),
+  "authorization-webhook-cache-authorized-ttl": flag(duration({ min: 0 }), 300_000, "Cache for authorized answers.", {
+    effective: true,
+  }),
+  "authorization-webhook-cache-unauthorized-ttl": flag(
+    duration({ min: 0 }),
+    30_000,
+    "Cache for unauthorized answers.",
+    {
+      effective: true,
+    },
+  ),
   "admission-control-config-file": flag(file, "", "Admission control configuration file."),
   "enable-admission-plugins": flag(
     strings({ choices: admissionPlugins }),

@@ -1,4 +1,5 @@
 /** How often and how quickly it was found out who asks, and whether they may. */
+import type { Decided } from "../../auth/authz/modes.ts";
 import type { Authenticator, Authorizer } from "../../auth/user.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Counter, Histogram, MetricRegistry } from "../../std/metrics.ts";
@@ -70,15 +71,15 @@ export function measuredAuthorizer(authorizer: Authorizer, registry: MetricRegis
 }
 
 /** For those who are told what each mode decides; what it has no opinion about is not counted. */
-export function authorizationDecisions(registry: MetricRegistry): (mode: string, decision: "allow" | "deny") => void {
+export function authorizationDecisions(registry: MetricRegistry): Decided {
   const decisions = registry.counter({
     name: "apiserver_authorization_decisions_total",
     help: "Requests that an authorizer allowed or denied.",
     stability: "ALPHA",
     labels: ["type", "name", "decision"],
   });
-  return (mode, decision) => {
-    decisions.with(mode, mode.toLowerCase(), decision === "allow" ? "allowed" : "denied").inc();
+  return (mode, name, decision) => {
+    decisions.with(mode, name, decision === "allow" ? "allowed" : "denied").inc();
   };
 }
 

@@ -1,13 +1,22 @@
 import { forbidden, StatusError } from "../../api/status.ts";
-import { refusal } from "../../auth/authz/reason.ts";
+import { escaped, refusal } from "../../auth/authz/reason.ts";
 import type { Attributes, Authorizer } from "../../auth/user.ts";
+import { text } from "../../http/respond.ts";
 import { type RequestContext, type Stage, userOf } from "../context.ts";
 
-/** Lets through what is allowed and answers 403 to everything else. */
-export function authorization(authorizer: Authorizer): Stage {
+/**
+ * Lets through what is allowed and answers 403 to everything else; 500 where nobody allows and an authorizer could not
+ * find out. Authorizers hear of `selectors` unless told otherwise.
+ */
+export function authorization(authorizer: Authorizer, selectors = true): Stage {
   return (next) => async (context) => {
-    await demand(authorizer, attributesOf(context));
-    return await next(context);
+    const attributes = attributesOf(context, selectors);
+    const { decision, reason, error } = await authorizer.authorize(attributes);
+    if (decision === "allow") return await next(context);
+    if (error === undefined) throw refused(attributes, reason);
+    const { path, query } = context.request;
+    const target = query === "" ? path : `${path}?${query}`;
+    return text(500, `Internal Server Error: ${escaped(`${JSON.stringify(target)}: ${error}`)}\n`);
   };
 }
 
@@ -17,10 +26,14 @@ export async function demand(authorizer: Authorizer, attributes: Attributes): Pr
   if (decision !== "allow") throw refused(attributes, reason);
 }
 
-export function attributesOf(context: RequestContext): Attributes {
+/** What a request selects counts where it reads or deletes many. */
+const SELECTING: ReadonlySet<string> = new Set(["list", "watch", "deletecollection"]);
+
+export function attributesOf(context: RequestContext, selectors = true): Attributes {
   const { info } = context;
-  const fieldSelector = info.query.get("fieldSelector");
-  const labelSelector = info.query.get("labelSelector");
+  const selecting = selectors && SELECTING.has(info.verb);
+  const fieldSelector = selecting ? info.query.get("fieldSelector") : null;
+  const labelSelector = selecting ? info.query.get("labelSelector") : null;
   return {
     user: userOf(context),
     verb: info.verb,

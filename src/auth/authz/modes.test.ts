@@ -22,9 +22,9 @@ t.test("authorizerFor() asks the modes in order, after letting system:masters th
 t.test("authorizerFor() names the mode it cannot use", async (t) => {
   const bad: readonly (readonly [readonly string[], RegExp])[] = [
     [[], /at least one/],
-    [["ABAC"], /--authorization-mode=ABAC: mode "ABAC" is not available yet/],
-    [["RBAC", "Webhook"], /"Webhook" is not available yet/],
-    [["rbac"], /"rbac" is unknown; there are AlwaysAllow, AlwaysDeny, Node, RBAC/],
+    [["ABAC"], /--authorization-mode=ABAC: mode "ABAC" needs its file/],
+    [["RBAC", "Webhook"], /"Webhook" needs its file/],
+    [["rbac"], /"rbac" is unknown; there are AlwaysAllow, AlwaysDeny, Node, RBAC, ABAC, Webhook/],
     [["constructor"], /unknown/],
     [["RBAC", "RBAC"], /given twice/],
   ];

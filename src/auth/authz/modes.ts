@@ -12,54 +12,86 @@ export interface AuthorizationSources {
   readonly rules?: RuleSource | undefined;
   /** For Node: fed by whoever sees the pods. */
   readonly graph?: NodeGraph | undefined;
+  /** For Node: lists of nodes and pods must select the node's own; true when absent. */
+  readonly nodeSelectors?: boolean | undefined;
+  /** What is made from files: ABAC and webhooks, by the name of the mode. */
+  readonly made?: ReadonlyMap<string, Authorizer> | undefined;
   /** Hears of each request that a mode allows or denies. */
-  readonly decided?: ((mode: string, decision: "allow" | "deny") => void) | undefined;
+  readonly decided?: Decided | undefined;
+}
+
+export type Decided = (mode: string, name: string, decision: "allow" | "deny") => void;
+
+/** One of the chain: a mode, and what metrics call it. */
+export interface AuthorizerName {
+  readonly type: string;
+  readonly name: string;
 }
 
 const makers: Readonly<Record<string, (sources: AuthorizationSources) => Authorizer>> = {
   AlwaysAllow: () => alwaysAllow,
   AlwaysDeny: () => alwaysDeny,
-  Node: ({ graph }) => nodeAuthorizer(graph ?? createNodeGraph()),
+  Node: ({ graph, nodeSelectors }) => nodeAuthorizer(graph ?? createNodeGraph(), nodeSelectors),
   RBAC: ({ rules }) => rbacAuthorizer(rules ?? new Grants(bootstrapPolicy)),
 };
 
-/** In the list of modes, but not to be had. */
-const unavailable: ReadonlySet<string> = new Set(["ABAC", "Webhook"]);
+/** Made from files. */
+const MADE: ReadonlySet<string> = new Set(["ABAC", "Webhook"]);
 
 /**
  * `--authorization-mode`: the authorizers in order, with the group `system:masters` before them all. Throws, naming
- * the mode, for one that is unknown, not available or given twice.
+ * the mode, for one that is unknown, lacks its file or is given twice.
  */
 export function authorizerFor(modes: readonly string[], sources: AuthorizationSources = {}): Authorizer {
-  const problem = modesProblem(modes);
+  const problem = modesProblem(modes, sources);
   if (problem !== undefined) throw new Error(`Cannot use --authorization-mode=${modes.join(",")}: ${problem}`);
-  return unionAuthorizer([privilegedGroup(MASTERS), ...modes.map((mode) => observed(mode, sources))]);
+  return authorizerChain(
+    modes.map((type) => ({ type, name: type === "Webhook" ? "default" : type.toLowerCase() })),
+    (type) => authorizerOf(type, sources),
+    sources.decided,
+  );
 }
 
-function observed(mode: string, sources: AuthorizationSources): Authorizer {
-  const authorizer = makers[mode]!(sources);
-  const { decided } = sources;
-  if (decided === undefined) return authorizer;
+/** The authorizers in order, with the group `system:masters` before them all. */
+export function authorizerChain(
+  named: readonly AuthorizerName[],
+  make: (type: string, name: string) => Authorizer,
+  decided: Decided | undefined,
+): Authorizer {
+  const chain = named.map(({ type, name }) => {
+    const authorizer = make(type, name);
+    return decided === undefined ? authorizer : observed(authorizer, (decision) => decided(type, name, decision));
+  });
+  return unionAuthorizer([privilegedGroup(MASTERS), ...chain]);
+}
+
+/** Of a mode that has been checked. */
+export function authorizerOf(type: string, sources: AuthorizationSources): Authorizer {
+  return sources.made?.get(type) ?? makers[type]!(sources);
+}
+
+function observed(authorizer: Authorizer, decided: (decision: "allow" | "deny") => void): Authorizer {
   return {
     ...(authorizer.rulesFor === undefined
       ? {}
       : { rulesFor: (user, namespace) => authorizer.rulesFor!(user, namespace) }),
     async authorize(attributes) {
       const answer = await authorizer.authorize(attributes);
-      if (answer.decision !== "no-opinion") decided(mode, answer.decision);
+      if (answer.decision !== "no-opinion") decided(answer.decision);
       return answer;
     },
   };
 }
 
-function modesProblem(modes: readonly string[]): string | undefined {
+function modesProblem(modes: readonly string[], { made }: AuthorizationSources): string | undefined {
   if (modes.length === 0) return "at least one mode is needed";
   for (const [index, mode] of modes.entries()) {
-    if (unavailable.has(mode)) return `mode ${JSON.stringify(mode)} is not available yet`;
-    if (!Object.hasOwn(makers, mode)) {
-      return `mode ${JSON.stringify(mode)} is unknown; there are ${Object.keys(makers).join(", ")}`;
+    if (!MADE.has(mode) && !Object.hasOwn(makers, mode)) {
+      const known = [...Object.keys(makers), ...MADE].join(", ");
+      return `mode ${JSON.stringify(mode)} is unknown; there are ${known}`;
     }
     if (modes.indexOf(mode) !== index) return `mode ${JSON.stringify(mode)} is given twice`;
+    if (MADE.has(mode) && made?.has(mode) !== true) return `mode ${JSON.stringify(mode)} needs its file`;
   }
   return undefined;
 }

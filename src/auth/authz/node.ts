@@ -15,16 +15,17 @@ const LEASE_NAMESPACE = "kube-node-lease";
 
 /**
  * `--authorization-mode=Node`: a node (user `system:node:NAME` in group `system:nodes`) may do what the role
- * `system:node` says, but only with its own Node object and lease, the pods bound to it and what they refer to.
+ * `system:node` says, but only with its own Node object and lease, the pods bound to it and what they refer to. With
+ * `selectors`, what it lists and watches of nodes, pods and resource slices must be selected by its name.
  */
-export function nodeAuthorizer(graph: NodeGraph): Authorizer {
+export function nodeAuthorizer(graph: NodeGraph, selectors = true): Authorizer {
   return {
     authorize: async (attributes) => {
       const node = nodeOf(attributes.user);
       if (node === undefined) return abstain("");
       if (node === "") return abstain(`unknown node for user ${JSON.stringify(attributes.user.name)}`);
       const limited = attributes.isResourceRequest ? limits[resourceOf(attributes)] : undefined;
-      const refusal = limited?.({ node, attributes, graph });
+      const refusal = limited?.({ node, attributes, graph, selectors });
       if (refusal !== undefined) return abstain(refusal);
       return rules.some((rule) => ruleAllows(rule, attributes)) ? { decision: "allow", reason: "" } : abstain("");
     },
@@ -41,6 +42,7 @@ interface Question {
   readonly node: string;
   readonly attributes: Attributes;
   readonly graph: NodeGraph;
+  readonly selectors: boolean;
 }
 
 /** Why not, in Kubernetes' words; undefined when the role's rules may decide. Empty when there is no more to say. */
@@ -50,6 +52,10 @@ const limits: Readonly<Record<string, Limit>> = {
   "/secrets": readReferred,
   "/configmaps": readReferred,
   "/persistentvolumeclaims": claim,
+  "/persistentvolumes": individually,
+  "resource.svc.io/resourceclaims": individually,
+  "resource.svc.io/resourceslices": resourceSlice,
+  "storage.svc.io/volumeattachments": individually,
   "/serviceaccounts": serviceAccount,
   "/nodes": ownNode,
   "/pods": ownPods,
@@ -67,13 +73,41 @@ function readReferred(question: Question): string | undefined {
 
 function claim(question: Question): string | undefined {
   const { verb, subresource } = question.attributes;
-  if (subresource === "status") {
-    return verb === "get" || verb === "update" || verb === "patch"
-      ? referred(question)
-      : "can only get, update or patch status";
-  }
+  if (subresource !== "status") return individually(question);
+  return verb === "get" || verb === "update" || verb === "patch"
+    ? referred(question)
+    : "can only get, update or patch status";
+}
+
+function individually(question: Question): string | undefined {
+  const { verb, subresource } = question.attributes;
   if (verb !== "get") return "can only get individual resources of this type";
   return subresource === "" ? referred(question) : "cannot get subresource";
+}
+
+function resourceSlice(question: Question): string | undefined {
+  const { node, attributes, selectors } = question;
+  const { verb, subresource } = attributes;
+  if (subresource !== "") return "cannot authorize ResourceSlice subresources";
+  switch (verb) {
+    case "create":
+      return undefined;
+    case "get":
+    case "update":
+    case "patch":
+    case "delete":
+      return referred(question);
+    case "list":
+    case "watch":
+    case "deletecollection":
+      if (!selectors || selected(attributes, "spec.nodeName") === node) return undefined;
+      return "can only list/watch/deletecollection resourceslices with nodeName field selector";
+    default:
+      return (
+        "only the following verbs are allowed for a ResourceSlice: get, watch, list, create, update, patch, delete, " +
+        "deletecollection"
+      );
+  }
 }
 
 function serviceAccount(question: Question): string | undefined {
@@ -83,11 +117,12 @@ function serviceAccount(question: Question): string | undefined {
   return referred(question);
 }
 
-function ownNode({ node, attributes }: Question): string | undefined {
+function ownNode({ node, attributes, selectors }: Question): string | undefined {
   const { verb, subresource } = attributes;
+  if (!selectors && isReading(verb)) return undefined;
   const name = attributes.name === "" ? selected(attributes, "metadata.name") : attributes.name;
   if (name === node || (verb === "create" && subresource === "" && name === "")) return undefined;
-  if (verb !== "get" && verb !== "list" && verb !== "watch") {
+  if (!isReading(verb)) {
     return `node '${node}' cannot modify '${name}', only its own Node object`;
   }
   const what = name === "" ? "all nodes" : `'${name}'`;
@@ -95,8 +130,9 @@ function ownNode({ node, attributes }: Question): string | undefined {
 }
 
 function ownPods(question: Question): string | undefined {
-  const { node, attributes } = question;
+  const { node, attributes, selectors } = question;
   const { verb, subresource, name } = attributes;
+  if (!selectors && isReading(verb)) return undefined;
   // An authorizer does not see what a new pod says of itself, and nothing behind it checks that yet.
   if (verb === "create" && subresource === "") return "cannot create pods";
   if (name === "" && (verb === "list" || verb === "watch")) {
@@ -106,6 +142,10 @@ function ownPods(question: Question): string | undefined {
   }
   if (subresource !== "" && subresource !== "status" && subresource !== "eviction") return "";
   return referred(question);
+}
+
+function isReading(verb: string): boolean {
+  return verb === "get" || verb === "list" || verb === "watch";
 }
 
 function ownLease({ node, attributes }: Question): string | undefined {

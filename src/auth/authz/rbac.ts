@@ -1,7 +1,7 @@
 import type { PolicyRule } from "../../api/rbac/rules.ts";
 import { svcGroup } from "../../api/scheme.ts";
 import type { Attributes, Authorizer, UserInfo } from "../user.ts";
-import { combinedResource } from "./reason.ts";
+import { aggregate, combinedResource } from "./reason.ts";
 
 /** Rules that a binding gives to a user. */
 export interface Grant {
@@ -37,12 +37,6 @@ export function rbacAuthorizer(source: RuleSource): Authorizer {
       return { rules, incomplete: missing.length > 0, error: missing.length === 0 ? undefined : aggregate(missing) };
     },
   };
-}
-
-/** As Go prints several errors as one: each once. */
-function aggregate(errors: readonly string[]): string {
-  const unique = [...new Set(errors)];
-  return unique.length === 1 ? unique[0]! : `[${unique.join(", ")}]`;
 }
 
 export function ruleAllows(rule: PolicyRule, attributes: Attributes): boolean {

@@ -19,11 +19,17 @@ export function combinedResource({ resource, subresource }: Attributes): string 
   return subresource === "" ? resource : `${resource}/${subresource}`;
 }
 
+/** As Go prints several errors as one: each once. */
+export function aggregate(errors: readonly string[]): string {
+  const unique = [...new Set(errors)];
+  return unique.length === 1 ? unique[0]! : `[${unique.join(", ")}]`;
+}
+
 function quoted(text: string): string {
   return escaped(JSON.stringify(text));
 }
 
 /** The text may end in a browser. */
-function escaped(text: string): string {
+export function escaped(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

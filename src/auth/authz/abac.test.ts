@@ -1,0 +1,85 @@
+import t from "tap";
+import type { Attributes } from "../user.ts";
+import { abacAuthorizer } from "./abac.ts";
+import { parseAbacFile } from "./abac-policy.ts";
+
+type Asked = Partial<Attributes> & { readonly who?: string; readonly in?: readonly string[] };
+
+function asks({ who = "alice", in: groups = ["system:authenticated"], ...rest }: Asked): Attributes {
+  const user = { name: who, uid: "", groups, extra: {} };
+  const about = { resource: "pods", subresource: "", name: "a", namespace: "ns", apiGroup: "", apiVersion: "v1" };
+  return { user, verb: "get", isResourceRequest: true, path: "", ...about, ...rest };
+}
+
+const v1 = (spec: unknown): string =>
+  JSON.stringify({ apiVersion: "abac.authorization.kubernetes.io/v1beta1", kind: "Policy", spec });
+
+t.test("abacAuthorizer() allows what one line allows", async (t) => {
+  const all = { namespace: "*", resource: "*", apiGroup: "*" };
+  const cases: readonly (readonly [line: string, asked: Asked, allowed: boolean])[] = [
+    [v1({ user: "alice", ...all }), { verb: "delete" }, true],
+    [v1({ user: "alice", ...all }), { who: "bob" }, false],
+    [v1({ user: "alice", readonly: true, ...all }), { verb: "watch" }, true],
+    [v1({ user: "alice", readonly: true, ...all }), { verb: "create" }, false],
+    [v1({ user: "alice", group: "team", ...all }), {}, false],
+    [v1({ user: "alice", group: "team", ...all }), { in: ["team"] }, true],
+    [v1({ ...all }), {}, false],
+    [v1({ user: "*", ...all }), {}, true],
+    [v1({ user: "*", ...all }), { who: "system:anonymous", in: ["system:unauthenticated"] }, false],
+    [v1({ user: "alice", namespace: "ns", resource: "pods" }), { subresource: "log" }, true],
+    [v1({ user: "alice", namespace: "ns", resource: "pods" }), { apiGroup: "apps" }, false],
+    [v1({ user: "alice", namespace: "other", resource: "pods" }), {}, false],
+    [
+      v1({ user: "alice", namespace: "*", resource: "leases", apiGroup: "coordination.k8s.io" }),
+      { resource: "leases", apiGroup: "coordination.svc.io" },
+      true,
+    ],
+    [v1({ user: "alice", nonResourcePath: "/logs*" }), { isResourceRequest: false, path: "/logs/x" }, true],
+    [v1({ user: "alice", nonResourcePath: "/logs" }), { isResourceRequest: false, path: "/logs/x" }, false],
+    [v1({ user: "alice", ...all }), { isResourceRequest: false, path: "/version" }, false],
+    ['{"user":"alice"}', { isResourceRequest: false, path: "/version" }, true],
+    ['{"user":"alice","resource":"pods"}', { apiGroup: "metrics.k8s.io" }, true],
+    ['{"user":"alice","resource":"pods"}', { isResourceRequest: false, path: "/version" }, false],
+    ["{}", {}, true],
+    ["{}", { in: ["system:unauthenticated"] }, false],
+    ['{"group":"*","readonly":true}', { verb: "list" }, true],
+  ];
+  for (const [line, asked, allowed] of cases) {
+    const authorizer = abacAuthorizer(parseAbacFile("f", line).policies);
+    const { decision, reason } = await authorizer.authorize(asks(asked));
+    t.equal(decision === "allow", allowed, `${line} ${JSON.stringify(asked)}`);
+    if (!allowed) t.equal(reason, "No policy matched.");
+  }
+});
+
+t.test("parseAbacFile() names file and line of what it cannot use", async (t) => {
+  const bad: readonly (readonly [string, RegExp])[] = [
+    ["# fine\n\n{", /policy file f, line 3: \{: /],
+    ["[]", /line 1: \[\]: expected a JSON object/],
+    ['{"user":1}', /line 1: .*user: expected text/],
+    [v1({ readonly: "yes" }), /spec\.readonly: expected true or false/],
+    ['{"apiVersion":"v1","kind":"Policy"}', /no kind "Policy" is known in version "v1"/],
+    ['{"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Role"}', /no kind "Role"/],
+  ];
+  for (const [text, message] of bad) t.throws(() => parseAbacFile("f", text), { message }, text);
+});
+
+t.test("parseAbacFile() warns of members that do nothing, and of policies without a version", async (t) => {
+  const { policies, warnings } = parseAbacFile("f", `# c\n${v1({ user: "a", namespce: "x" })}\n{"user":"b"}\n`);
+  t.equal(policies.length, 2);
+  t.match(warnings, [/f:2: the policy has no member "spec.namespce"/, /without a version \(lines 3\)/]);
+});
+
+t.test("abacAuthorizer() tells a user's rules", async (t) => {
+  const text = [
+    v1({ user: "alice", namespace: "ns", resource: "pods", readonly: true }),
+    v1({ user: "alice", namespace: "other", resource: "secrets" }),
+    '{"group":"team"}',
+  ].join("\n");
+  const authorizer = abacAuthorizer(parseAbacFile("f", text).policies);
+  t.same(authorizer.rulesFor!({ name: "alice", uid: "", groups: ["team"], extra: {} }, "ns").rules, [
+    { verbs: ["get", "list", "watch"], apiGroups: [""], resources: ["pods"] },
+    { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
+    { verbs: ["*"], nonResourceURLs: ["*"] },
+  ]);
+});

@@ -1,0 +1,79 @@
+/** Expressions that say which questions a webhook is asked. */
+import { subjectAccessReviewSpec } from "../../api/authorization/access-review.ts";
+import { nameForms } from "../../api/meta/name-forms.ts";
+import { compile, type Program } from "../../cel/cel.ts";
+import { typeOf } from "../../cel/declare.ts";
+import { type Environment, environment } from "../../cel/environment.ts";
+import { nativeOf } from "../../cel/native.ts";
+import { renderErrors } from "../../cel/source.ts";
+import { boolType, objectType, type Type } from "../../cel/types.ts";
+import type { Value } from "../../cel/value.ts";
+import { memberOf, membersOf } from "../../schema/members.ts";
+import type { Schema } from "../../schema/schema.ts";
+
+export type AccessRequest = Readonly<Record<string, unknown>>;
+
+export interface MatchConditions {
+  /** Whether all hold. When none is false and some fail, what went wrong. */
+  match(request: AccessRequest): { readonly matches: boolean; readonly error?: string };
+}
+
+/** Of the question; each can be named alone, or as a member of `request`. */
+const MEMBERS = ["resourceAttributes", "nonResourceAttributes", "user", "groups", "extra", "uid"] as const;
+
+let known: Environment | undefined;
+
+function names(): Environment {
+  known ??= environment({ variables: { request: plainType(subjectAccessReviewSpec), ...plainFields() }, nameForms });
+  return known;
+}
+
+function plainFields(): Readonly<Record<string, Type>> {
+  return Object.fromEntries(MEMBERS.map((name) => [name, plainType(schemaOf(name))]));
+}
+
+/** Members keep their names, `namespace` too: elsewhere Kubernetes spells that `__namespace__`. */
+function plainType(schema: Schema): Type {
+  if (schema.type !== "object") return typeOf(schema)!;
+  const fields = membersOf(schema).map((member) => [member.name, plainType(member.schema)]);
+  return objectType(schema.name, Object.fromEntries(fields));
+}
+
+function schemaOf(name: string) {
+  return memberOf(subjectAccessReviewSpec, name)!.schema;
+}
+
+/** The program, or what is wrong with the expression. */
+export function compileCondition(expression: string): { readonly program: Program } | { readonly problem: string } {
+  const { program, errors } = compile(expression, names(), { result: boolType });
+  return program === undefined ? { problem: renderErrors(errors, expression) } : { program };
+}
+
+/** The expressions have been checked. */
+export function matchConditions(expressions: readonly string[]): MatchConditions {
+  const programs = expressions.map((expression) => {
+    const compiled = compileCondition(expression);
+    if ("problem" in compiled) throw new Error(`Cannot use the expression ${JSON.stringify(expression)}`);
+    return compiled.program;
+  });
+  return {
+    match(request) {
+      const variables = variablesOf(request);
+      const problems: string[] = [];
+      for (const { source, evaluate } of programs) {
+        const { value, error } = evaluate(variables);
+        if (error !== undefined) problems.push(`expression '${source}' resulted in error: ${error.message}`);
+        else if (value !== true) return { matches: false };
+      }
+      if (problems.length === 0) return { matches: true };
+      return { matches: false, error: `cel evaluation error: ${problems.join("; ")}` };
+    },
+  };
+}
+
+function variablesOf(request: AccessRequest): Readonly<Record<string, () => Value>> {
+  const alone = MEMBERS.filter((name) => request[name] !== undefined).map(
+    (name) => [name, () => nativeOf(schemaOf(name), request[name])] as const,
+  );
+  return { request: () => nativeOf(subjectAccessReviewSpec, request), ...Object.fromEntries(alone) };
+}
