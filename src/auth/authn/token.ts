@@ -80,9 +80,9 @@ export function bearerToken(authorization: string | undefined): string | undefin
   return /^bearer ([^ ]+)/i.exec(authorization.trim())?.[1];
 }
 
-function protocolToken({ header }: Credentials): string | undefined {
-  if (header?.("upgrade")?.toLowerCase() !== "websocket") return undefined;
-  const protocols = (header("sec-websocket-protocol") ?? "").split(",").map((each) => each.trim());
+function protocolToken(credentials: Credentials): string | undefined {
+  if (credentials.header?.("upgrade")?.toLowerCase() !== "websocket") return undefined;
+  const protocols = (credentials.header("sec-websocket-protocol") ?? "").split(",").map((each) => each.trim());
   const [first, ...more] = protocols.filter((each) => each.startsWith(PROTOCOL_PREFIX));
   if (first === undefined) return undefined;
   const encoded = first.slice(PROTOCOL_PREFIX.length);
