@@ -2,11 +2,12 @@ import { join } from "node:path";
 import t from "tap";
 import { systemClock } from "../std/clock.ts";
 import { silentLogger } from "../std/log.ts";
+import { systemRandom } from "../std/random.ts";
 import { defaultConfig } from "./config.ts";
 import { identitiesOf } from "./identities.ts";
 
 const none = { ...defaultConfig.authentication, anonymous: false };
-const deps = { clock: systemClock, log: silentLogger, find: async () => undefined };
+const deps = { clock: systemClock, random: systemRandom, log: silentLogger, find: async () => undefined };
 
 t.test("identitiesOf() names the flag and the file that cannot be read", async (t) => {
   const missing = join(t.testdir({}), "missing");

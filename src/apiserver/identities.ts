@@ -1,6 +1,5 @@
 /** Who may be who: every way to prove it that the configuration allows, in Kubernetes' order. */
 import type { Secret } from "../api/core/secret.ts";
-import { anonymousAuthenticator } from "../auth/authn/anonymous.ts";
 import { bootstrapTokens } from "../auth/authn/bootstrap-token.ts";
 import { knownTokens } from "../auth/authn/known-tokens.ts";
 import { Refusal } from "../auth/authn/refusal.ts";
@@ -21,9 +20,12 @@ import type { VerificationKey } from "../auth/service-account/keys.ts";
 import type { Authenticator, UserInfo } from "../auth/user.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
+import type { RandomSource } from "../std/random.ts";
 import { type AuthenticationConfig, DEFAULT_ISSUER, type RequestHeaderConfig } from "./config.ts";
 import { type FollowedFile, followFile } from "./followed-file.ts";
+import type { AuthenticationObserver } from "./observe/authentication-metrics.ts";
 import { serviceAccountKeys } from "./service-account-keys.ts";
+import { tokenIssuers } from "./token-issuers.ts";
 
 export interface Identities extends AsyncDisposable {
   readonly authenticate: Authenticator;
@@ -56,11 +58,13 @@ export interface ServiceAccountIdentities {
   keys(): Promise<readonly VerificationKey[]>;
 }
 
-export interface IdentitiesDeps extends Pick<AccountTokenOptions, "count" | "used"> {
+export interface IdentitiesDeps extends Pick<AccountTokenOptions, "used"> {
   readonly clock: Clock;
+  readonly random: RandomSource;
   readonly log: Logger;
   /** Asked once requests come. */
   readonly find: FindBound;
+  readonly observe?: AuthenticationObserver | undefined;
 }
 
 /** Throws, naming flag and file, for one that cannot be read or makes no sense. */
@@ -76,19 +80,28 @@ export async function identitiesOf(config: AuthenticationConfig, deps: Identitie
     await follow({ flag: "--token-auth-file", path, apply: (text) => known.setRows(parseTokenFile(path, text)) });
   }
   const keys = await serviceAccountKeys(config.serviceAccounts);
-  const { clock, count, used, find } = deps;
+  const { clock, random, observe, used, find } = deps;
+  const strangers = await tokenIssuers(config, {
+    clock,
+    random,
+    audiences,
+    observe,
+    follow,
+    own: (resource) => void owned.use(resource),
+  });
   const findSecret = async (namespace: string, name: string): Promise<Secret | undefined> =>
     await find({ kind: "Secret", namespace, name });
   const tokens = unionTokens([
     known.authenticate,
-    accountTokens({ issuers, audiences, keys: keys.verifying, lookup, find, clock, count, used }),
+    accountTokens({ issuers, audiences, keys: keys.verifying, lookup, find, clock, count: observe?.used, used }),
     ...(config.bootstrapTokens ? [bootstrapTokens({ find: findSecret, audiences, clock })] : []),
+    ...strangers.authenticators,
   ]);
   const issuerName = issuers[0] ?? DEFAULT_ISSUER;
   const authenticators = [...certificates.authenticators, bearerAuthenticator(tokens, audiences)];
   const disposal = owned.move();
   return {
-    authenticate: unionAuthenticator(authenticators, config.anonymous ? anonymousAuthenticator() : undefined),
+    authenticate: unionAuthenticator(authenticators, strangers.anonymous),
     loopbackToken: (user) => known.issue(user),
     authorities: certificates.authorities,
     reviewToken: reviewer(tokens, audiences),

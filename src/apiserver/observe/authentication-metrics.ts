@@ -1,0 +1,108 @@
+/** What is counted of tokens: how they were found out, and which of them should not be in use any more. */
+import { createHash } from "node:crypto";
+import type { TokenUse } from "../../auth/service-account/authenticator.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { MetricRegistry } from "../../std/metrics.ts";
+import type { TokenIssuersObserver } from "../token-issuers.ts";
+
+export interface AuthenticationObserver extends TokenIssuersObserver {
+  used(use: TokenUse): void;
+}
+
+const CACHE_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** Doubling from a millisecond. */
+const LATENCY_SECONDS = Array.from({ length: 15 }, (_, power) => 2 ** power / 1000);
+
+export function authenticationObserver(registry: MetricRegistry, clock: Clock): AuthenticationObserver {
+  return { cache: tokenCache(registry), used: tokenUses(registry), ...issuers(registry, clock) };
+}
+
+function tokenCache(registry: MetricRegistry): TokenIssuersObserver["cache"] {
+  const family = (name: string, help: string) =>
+    ({ name: `authentication_token_cache_${name}`, help, stability: "ALPHA", labels: ["status"] }) as const;
+  const asked = registry.counter(family("request_total", "Tokens looked up, by whether they were remembered."));
+  const seconds = registry.histogram(
+    family("request_duration_seconds", "How long looking up a token took, in seconds."),
+    CACHE_SECONDS,
+  );
+  const fetched = registry.counter(family("fetch_total", "Tokens that were looked into, by what came of it."));
+  const active = registry.gauge(family("active_fetch_count", "Tokens that are being looked into."));
+  return {
+    asked(result, milliseconds) {
+      asked.with(result).inc();
+      seconds.with(result).observe(milliseconds / 1000);
+    },
+    fetching() {
+      const fetches = active.with("in_flight");
+      fetches.inc();
+      return () => fetches.dec();
+    },
+    fetched: (result) => fetched.with(result).inc(),
+  };
+}
+
+function tokenUses(registry: MetricRegistry): (use: TokenUse) => void {
+  const counter = (name: string, help: string) =>
+    registry.counter({ name: `serviceaccount_${name}_total`, help, stability: "ALPHA" }).with();
+  const valid = counter("valid_tokens", "Uses of service accounts' tokens.");
+  const stale = counter("stale_tokens", "Uses of service accounts' tokens for which there are newer ones.");
+  const legacy = counter("legacy_tokens", "Uses of service accounts' tokens without an end.");
+  const auto = counter("legacy_auto_token_uses", "Uses of tokens in secrets that controllers made.");
+  const manual = counter("legacy_manual_token_uses", "Uses of tokens in secrets that people made.");
+  const invalid = counter("invalid_legacy_auto_token_uses", "Uses of tokens that were marked invalid.");
+  const counters: Readonly<Record<TokenUse, { inc(): void }>> = {
+    valid,
+    stale,
+    legacy,
+    "auto-legacy": auto,
+    "manual-legacy": manual,
+    "invalid-auto-legacy": invalid,
+  };
+  return (use) => counters[use].inc();
+}
+
+function issuers(registry: MetricRegistry, clock: Clock): Pick<TokenIssuersObserver, "verified" | "configured"> {
+  const prefix = "apiserver_authentication_";
+  const latency = registry.histogram(
+    {
+      name: `${prefix}jwt_authenticator_latency_seconds`,
+      help: "How long verifying a token of an issuer took, in seconds.",
+      stability: "ALPHA",
+      labels: ["jwt_issuer_hash", "result"],
+    },
+    LATENCY_SECONDS,
+  );
+  const reloads = registry.counter({
+    name: `${prefix}config_controller_automatic_reloads_total`,
+    help: "How often the authentication configuration was read anew, by what came of it.",
+    stability: "ALPHA",
+    labels: ["apiserver_id_hash", "status"],
+  });
+  const last = registry.gauge({
+    name: `${prefix}config_controller_automatic_reload_last_timestamp_seconds`,
+    help: "When the authentication configuration was last read anew, by what came of it.",
+    stability: "ALPHA",
+    labels: ["apiserver_id_hash", "status"],
+  });
+  const info = registry.gauge({
+    name: `${prefix}config_controller_last_config_info`,
+    help: "The hash of the authentication configuration in use.",
+    stability: "ALPHA",
+    labels: ["apiserver_id_hash", "hash"],
+  });
+  return {
+    verified: (url, result, milliseconds) => latency.with(hashOf(url), result).observe(milliseconds / 1000),
+    configured(worked, content, again) {
+      const status = worked ? "success" : "failure";
+      if (again) reloads.with("", status).inc();
+      if (again) last.with("", status).set(clock.now() / 1000);
+      if (!worked) return;
+      info.clear();
+      info.with("", hashOf(content)).set(1);
+    },
+  };
+}
+
+function hashOf(text: string): string {
+  return `sha256:${createHash("sha256").update(text).digest("hex")}`;
+}

@@ -1,0 +1,136 @@
+/** The file of `--authentication-config`: whose identity tokens are believed, and who is let in without a name. */
+import { boolean, list, object, optional, pointer, string } from "../../../schema/define.ts";
+import { type FieldError, forbiddenField, invalidField, tooMany } from "../../../schema/field-error.ts";
+import type { Infer } from "../../../schema/schema.ts";
+import { type ConfigDocumentKind, readConfigDocument } from "../../config-document.ts";
+import { type CompiledIssuer, compileIssuer } from "./compile-issuer.ts";
+
+const claimOrExpression = { claim: optional(0, string), expression: optional(0, string) };
+const prefixedClaimOrExpression = object("apiserver/v1beta1.PrefixedClaimOrExpression", {
+  ...claimOrExpression,
+  prefix: pointer(0, string),
+});
+
+const jwtAuthenticator = object("apiserver/v1beta1.JWTAuthenticator", {
+  issuer: optional(
+    0,
+    object("apiserver/v1beta1.Issuer", {
+      url: optional(0, string),
+      discoveryURL: pointer(0, string),
+      certificateAuthority: optional(0, string),
+      audiences: optional(0, list(string)),
+      audienceMatchPolicy: optional(0, string),
+    }),
+  ),
+  claimValidationRules: optional(
+    0,
+    list(
+      object("apiserver/v1beta1.ClaimValidationRule", {
+        claim: optional(0, string),
+        requiredValue: optional(0, string),
+        expression: optional(0, string),
+        message: optional(0, string),
+      }),
+    ),
+  ),
+  claimMappings: optional(
+    0,
+    object("apiserver/v1beta1.ClaimMappings", {
+      username: optional(0, prefixedClaimOrExpression),
+      groups: optional(0, prefixedClaimOrExpression),
+      uid: optional(0, object("apiserver/v1beta1.ClaimOrExpression", claimOrExpression)),
+      extra: optional(
+        0,
+        list(
+          object("apiserver/v1beta1.ExtraMapping", { key: optional(0, string), valueExpression: optional(0, string) }),
+        ),
+      ),
+    }),
+  ),
+  userValidationRules: optional(
+    0,
+    list(
+      object("apiserver/v1beta1.UserValidationRule", { expression: optional(0, string), message: optional(0, string) }),
+    ),
+  ),
+});
+export type JwtAuthenticator = Infer<typeof jwtAuthenticator>;
+
+const anonymousAuthConfig = object("apiserver/v1beta1.AnonymousAuthConfig", {
+  enabled: optional(0, boolean),
+  conditions: optional(0, list(object("apiserver/v1beta1.AnonymousAuthCondition", { path: optional(0, string) }))),
+});
+
+const authenticationConfiguration = object("apiserver/v1beta1.AuthenticationConfiguration", {
+  apiVersion: optional(0, string),
+  kind: optional(0, string),
+  jwt: optional(0, list(jwtAuthenticator)),
+  anonymous: pointer(0, anonymousAuthConfig),
+});
+
+export interface AuthenticationConfiguration {
+  readonly issuers: readonly CompiledIssuer[];
+  /** Undefined where the file says nothing of those without a name. */
+  readonly anonymous: { readonly enabled: boolean; readonly paths: readonly string[] | undefined } | undefined;
+}
+
+export interface AuthenticationRules {
+  /** Issuers of this server's own tokens: nobody else can be them. */
+  readonly ownIssuers: readonly string[];
+  /** Why the file may say nothing of those without a name. */
+  readonly anonymousRefused: string | undefined;
+}
+
+const ISSUERS_MAX = 64;
+const VERSIONS = ["v1beta1", "v1alpha1"];
+
+/** Throws, naming file, line and field, for all that makes no sense. */
+export function parseAuthenticationConfiguration(
+  path: string,
+  text: string,
+  rules: AuthenticationRules,
+): AuthenticationConfiguration {
+  const kind: ConfigDocumentKind<typeof authenticationConfiguration, AuthenticationConfiguration> = {
+    kind: "AuthenticationConfiguration",
+    versions: VERSIONS,
+    schema: authenticationConfiguration,
+    read: (value) => read(value, rules),
+  };
+  return readConfigDocument(path, text, kind);
+}
+
+function read({ jwt = [], anonymous }: Infer<typeof authenticationConfiguration>, rules: AuthenticationRules) {
+  if (jwt.length > ISSUERS_MAX) return { errors: [tooMany("jwt", jwt.length, ISSUERS_MAX)] };
+  const compiled = jwt.map((each, place) => compileIssuer(each, `jwt[${place}]`, rules.ownIssuers));
+  const errors: FieldError[] = [...compiled.flatMap((each) => each.errors), ...repeated(jwt)];
+  const { enabled = false, conditions = [] } = anonymous ?? {};
+  if (anonymous !== undefined && rules.anonymousRefused !== undefined) {
+    errors.push(forbiddenField("anonymous", rules.anonymousRefused));
+  }
+  if (!enabled && conditions.length > 0) {
+    const detail = "enabled should be set to true when conditions are defined";
+    errors.push(invalidField("anonymous.conditions", conditions, detail));
+  }
+  if (errors.length > 0) return { errors };
+  const paths = conditions.length === 0 ? undefined : conditions.map(({ path = "" }) => path);
+  const value: AuthenticationConfiguration = {
+    issuers: compiled.flatMap(({ issuer }) => (issuer === undefined ? [] : [issuer])),
+    anonymous: anonymous === undefined ? undefined : { enabled, paths },
+  };
+  return { value };
+}
+
+function repeated(jwt: readonly JwtAuthenticator[]): readonly FieldError[] {
+  const places = [
+    ["url", jwt.map(({ issuer }) => issuer?.url ?? "")],
+    ["discoveryURL", jwt.map(({ issuer }) => issuer?.discoveryURL ?? "")],
+  ] as const;
+  return places.flatMap(([member, urls]) =>
+    urls.flatMap((url, place) => {
+      const field = `jwt[${place}].issuer.${member}`;
+      return url !== "" && urls.indexOf(url) < place
+        ? [{ type: "FieldValueDuplicate", field, badValue: url, detail: "" } as const]
+        : [];
+    }),
+  );
+}

@@ -1,0 +1,61 @@
+/** Tokens that somebody else knows: asked over HTTPS with a `TokenReview`. */
+import type { TokenReviewStatus } from "../../api/authentication/token-review.ts";
+import { Backoff } from "../../std/backoff.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { RandomSource } from "../../std/random.ts";
+import { Refusal } from "./refusal.ts";
+import type { TokenAuthenticator } from "./token.ts";
+
+/** Asks once. Rejects with a `Passing` for what may be different in a moment. */
+export type AskToken = (spec: {
+  readonly token: string;
+  readonly audiences: readonly string[];
+}) => Promise<TokenReviewStatus>;
+
+/** Nobody answered, or somebody who cannot now. */
+export class Passing extends Error {
+  override readonly name = "Passing";
+}
+
+export interface TokenWebhookOptions {
+  readonly ask: AskToken;
+  /** Whom this server is: what the webhook says that knows nothing of audiences is for these. */
+  readonly audiences: readonly string[];
+  readonly clock: Clock;
+  readonly random: RandomSource;
+}
+
+/** As patient as Kubernetes: five questions, half a second apart and then further. */
+const ATTEMPTS = 5;
+const RETRY = { initialMs: 500, maxMs: 10_000, factor: 1.5, jitter: 0.2 };
+
+export function tokenWebhook(options: TokenWebhookOptions): TokenAuthenticator {
+  return async ({ text: token }, asked) => {
+    const status = await answered(options, { token, audiences: asked });
+    if (status.authenticated !== true) {
+      if ((status.error ?? "") !== "") throw new Refusal(`the webhook refuses it: ${JSON.stringify(status.error)}`);
+      return undefined;
+    }
+    const meantFor = (status.audiences ?? []).length > 0 ? status.audiences! : options.audiences;
+    const audiences = asked.filter((audience) => meantFor.includes(audience));
+    if (audiences.length === 0) return undefined;
+    const { username: name = "", uid = "", groups = [], extra = {} } = status.user ?? {};
+    if (name === "") throw new Refusal("the webhook names no user");
+    return { user: { name, uid, groups, extra }, audiences };
+  };
+}
+
+async function answered(options: TokenWebhookOptions, spec: Parameters<AskToken>[0]): Promise<TokenReviewStatus> {
+  const { ask, clock, random } = options;
+  const backoff = new Backoff(RETRY, random);
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await ask(spec);
+    } catch (cause) {
+      if (attempt === ATTEMPTS || !(cause instanceof Passing)) {
+        throw new Refusal(`the webhook cannot be asked: ${(cause as Error).message}`, { cause });
+      }
+    }
+    await clock.sleep(backoff.next());
+  }
+}
