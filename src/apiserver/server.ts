@@ -9,7 +9,6 @@ import { podKind } from "../api/core/pod-kind.ts";
 import type { Kind } from "../api/kind.ts";
 import { podDisruptionBudgetKind } from "../api/policy/pod-disruption-budget-kind.ts";
 import { priorityClassKind } from "../api/scheduling/priority-class-kind.ts";
-import { authorizerFor } from "../auth/authz/modes.ts";
 import { createNodeGraph } from "../auth/authz/node-graph.ts";
 import type { Authorizer, UserInfo } from "../auth/user.ts";
 import { includesController } from "../controllers/controllers.ts";
@@ -34,6 +33,7 @@ import { withTimeout } from "../std/with-timeout.ts";
 import { openStore } from "../storage/open.ts";
 import type { Store } from "../storage/store.ts";
 import { AgentConnections } from "./agents.ts";
+import { openAuthorizers } from "./authorizers.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { storedBoundObjects } from "./bound-objects.ts";
 import { type ComponentChecks, componentStatuses } from "./component-statuses.ts";
@@ -52,6 +52,7 @@ import { feedNodeGraph } from "./node-graph-feed.ts";
 import { AdmissionMetrics } from "./observe/admission-metrics.ts";
 import { authorizationDecisions, measuredAuthenticator, measuredAuthorizer } from "./observe/auth-metrics.ts";
 import { authenticationObserver } from "./observe/authentication-metrics.ts";
+import { authorizerEvents } from "./observe/authorizer-metrics.ts";
 import { countingClients } from "./observe/client-metrics.ts";
 import { Diagnostics } from "./observe/diagnostics.ts";
 import { operatorPages } from "./observe/pages.ts";
@@ -170,9 +171,7 @@ export async function assemble(
   const identities = measuredIdentities(
     await identitiesOf(config.authentication, {
       clock,
-      random,
       log: log.child("authentication"),
-      observe: authenticationObserver(metrics.registry, clock),
       find: storedBoundObjects(() => registries, stopping.signal),
     }),
     metrics,
@@ -200,8 +199,19 @@ export async function assemble(
   const custom = new CustomResources(registries, log.child("extensions"));
   const policy = storedPolicy(registries);
   const decided = authorizationDecisions(metrics.registry);
-  const decide = authorizerFor(config.authorizationModes, { graph, rules: policy, decided });
-  const authorizer = measuredAuthorizer(decide, metrics.registry, clock);
+  const authorizers = unused.use(
+    await openAuthorizers(config, {
+      graph,
+      rules: policy,
+      nodeSelectors: config.authorization.nodeSelectors,
+      decided,
+      clock,
+      random,
+      log: log.child("authorization"),
+      observe: authorizerEvents(metrics.registry, clock),
+    }),
+  );
+  const authorizer = measuredAuthorizer(authorizers.authorizer, metrics.registry, clock);
   const stop = (): void => stopping.abort(new Error("the server is stopping"));
   const agents = new AgentConnections(config.agents);
   const forwarding = new Forwarding();
@@ -250,6 +260,7 @@ export async function assemble(
     await agents[Symbol.asyncDispose]();
     await forwarding[Symbol.asyncDispose]();
     await identities[Symbol.asyncDispose]();
+    await authorizers[Symbol.asyncDispose]();
     await registries[Symbol.asyncDispose]();
     await custom[Symbol.asyncDispose]();
     await metrics[Symbol.asyncDispose]();
@@ -299,8 +310,8 @@ export async function assemble(
       clock,
       log: log.child("events"),
     });
-    if (config.authorizationModes.includes("Node")) {
-      feeding = feedNodeGraph(registries.of(podKind), graph, clock, log, stopping.signal);
+    if (authorizers.uses("Node")) {
+      feeding = feedNodeGraph(registries, graph, clock, log, stopping.signal);
     }
     const clusterCa = config.clusterCa ?? (await servedAuthority(config.serving, identities.authorities.clients()));
     const { kinds } = apis;
@@ -353,7 +364,7 @@ function handlerOf(config: ApiServerConfig, stages: Stages, endpoint: Respond): 
       authentication(identities.authenticate, clock, log.child("authentication")),
       impersonation(authorizer),
       maxInFlight(config.limits.inFlight, metrics.requests.terminated),
-      authorization(authorizer),
+      authorization(authorizer, config.authorization.selectors),
     ],
     endpoint,
   );
@@ -448,7 +459,12 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
       connect: connectHandlers({ registries, agents, forwarding, random }),
       podLog: podLog(registries.of(nodeKind), agents),
       componentStatuses: componentStatuses(componentChecks(readiness, config.embeddedControllers)),
-      reviews: reviews({ reviewToken: identities.reviewToken, authorizer, clock }),
+      reviews: reviews({
+        reviewToken: identities.reviewToken,
+        authorizer,
+        selectors: config.authorization.selectors,
+        clock,
+      }),
     },
   });
 }
