@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import type { Container, VolumeMount } from "../../api/core/container.ts";
 import type { Volume } from "../../api/core/volume.ts";
 import { makeDirectory } from "../../std/make-directory.ts";
-import type { Mount } from "../runtime/cri/shared.ts";
+import type { Device, Mount } from "../runtime/cri/shared.ts";
 import { openSubPath } from "../volumes/sub-path.ts";
 import { isReadOnly, isWritten } from "../volumes/volume-manager.ts";
 import { hostsFile, podDir } from "./directories.ts";
@@ -48,6 +48,19 @@ export async function containerMounts(
     mounts.push({ containerPath: "/etc/hosts", hostPath: await writeHosts(pod, podIps) });
   }
   return mounts;
+}
+
+/** Block volumes, as the devices that the container sees. */
+export function containerDevices({ pod, services }: PodContext, container: Container): readonly Device[] {
+  return (container.volumeDevices ?? []).map(({ name, devicePath: containerPath }) => {
+    const hostPath = services.volumes.device(pod, name);
+    if (hostPath === undefined) {
+      throw new Error(`cannot find volume "${name}" to pass into container "${container.name}"`);
+    }
+    const volume = pod.spec?.volumes?.find((each) => each.name === name);
+    const permissions = volume?.persistentVolumeClaim?.readOnly === true ? "r" : "mrw";
+    return { hostPath, containerPath, permissions };
+  });
 }
 
 function hasSeLinux(): boolean {

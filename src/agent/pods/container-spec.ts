@@ -4,13 +4,13 @@ import type { Pod } from "../../api/core/pod.ts";
 import type { AppArmorProfile } from "../../api/core/security-context.ts";
 import type { ContainerConfig, LinuxContainerSecurityContext } from "../runtime/cri/container.ts";
 import type { Image } from "../runtime/cri/image.ts";
-import type { Mount } from "../runtime/cri/shared.ts";
+import type { Device, Mount } from "../runtime/cri/shared.ts";
 import { annotations, labels } from "../runtime/observation.ts";
 import { containerHash } from "./container-hash.ts";
 import { logPath } from "./directories.ts";
 import { expand } from "./expansion.ts";
 import { graceSeconds, podFullName } from "./pod-fields.ts";
-import { type CpuSettings, containerResources } from "./resources.ts";
+import { containerResources, type ResourceSettings } from "./resources.ts";
 import { groups, namespaces, podLabels, seccomp } from "./sandbox-spec.ts";
 
 export interface ContainerInput {
@@ -22,7 +22,8 @@ export interface ContainerInput {
   readonly image: Image | undefined;
   readonly environment: ReadonlyMap<string, string>;
   readonly mounts: readonly Mount[];
-  readonly cpu: CpuSettings;
+  readonly devices?: readonly Device[];
+  readonly cpu: ResourceSettings;
   readonly memoryCapacityBytes: number;
   readonly seccompDefault: boolean;
   readonly rootDir: string;
@@ -45,6 +46,7 @@ export function containerConfig(input: ContainerInput): ContainerConfig {
     ...(container.workingDir === undefined ? {} : { workingDir: container.workingDir }),
     envs: [...environment].map(([key, value]) => ({ key, value })),
     mounts: input.mounts,
+    ...((input.devices ?? []).length === 0 ? {} : { devices: input.devices }),
     labels: { ...podLabels(pod), [labels.containerName]: container.name },
     annotations: notes(input),
     logPath: logPath(container.name, input.restartCount),

@@ -6,7 +6,7 @@ import type { PresentImage } from "../images/image-manager.ts";
 import type { ContainerConfig } from "../runtime/cri/container.ts";
 import type { ObservedSandbox } from "../runtime/observation.ts";
 import { RuntimeError } from "../runtime/runtime.ts";
-import { containerMounts } from "./container-mounts.ts";
+import { containerDevices, containerMounts } from "./container-mounts.ts";
 import { containerConfig } from "./container-spec.ts";
 import { containerDir, logPath, podLogDir } from "./directories.ts";
 import { makeEnvironment } from "./environment.ts";
@@ -103,6 +103,7 @@ async function makeConfig(
     imageRef: image.ref,
     image: image.image,
     environment,
+    devices: containerDevices(pod, spec),
     mounts: [...mounts, { containerPath: messagePath, hostPath: messageFile }],
     cpu: settings.cpu,
     memoryCapacityBytes: settings.memoryCapacityBytes,

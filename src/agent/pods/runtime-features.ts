@@ -27,7 +27,7 @@ export async function isRecursivelyReadOnly(pod: PodContext, mount: VolumeMount)
   const propagation = mount.mountPropagation ?? "None";
   if (propagation !== "None") throw refuse(`not compatible with propagation "${propagation}"`);
   const { runtimeHandlers = [] } = await pod.services.runtime.status({}, pod.signal);
-  const handler = pod.pod.spec?.runtimeClassName ?? "";
+  const handler = await pod.services.runtimeHandler(pod.pod);
   const isAble = runtimeHandlers.some(
     ({ name = "", features }) => name === handler && features?.recursiveReadOnlyMounts === true,
   );

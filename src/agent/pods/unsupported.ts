@@ -19,7 +19,6 @@ export function unsupportedFeature(pod: Pod): string | undefined {
 function containerFeature(pod: Pod): string | undefined {
   for (const { spec } of allContainers(pod)) {
     const of = `of container "${spec.name}"`;
-    if ((spec.volumeDevices ?? []).length > 0) return `volumeDevices ${of}`;
     if (spec.lifecycle?.stopSignal !== undefined) return `stopSignal ${of}`;
   }
   return undefined;

@@ -6,7 +6,7 @@ import type { PersistentVolume } from "../../api/core/persistent-volume.ts";
 import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim.ts";
 import type { Pod } from "../../api/core/pod.ts";
 import type { Volume } from "../../api/core/volume.ts";
-import { ClaimError, claimedPath } from "./claims.ts";
+import { boundVolume, ClaimError, hostPathOf } from "./claims.ts";
 
 const root = await mkdtemp(join(tmpdir(), "svc-claims-"));
 t.teardown(() => rm(root, { recursive: true }));
@@ -24,16 +24,17 @@ const local: PersistentVolume = {
 };
 
 function path(found: PersistentVolumeClaim | undefined, bound: PersistentVolume | undefined, of = volume) {
-  return claimedPath({ claim: async () => found, persistentVolume: async () => bound }, pod, of);
+  const source = { claim: async () => found, persistentVolume: async () => bound };
+  return boundVolume(source, pod, of).then(({ volume: each }) => hostPathOf(each));
 }
 
-t.test("claimedPath() follows a claim to a directory of the node", async (t) => {
+t.test("hostPathOf() follows a claim to a directory of the node", async (t) => {
   t.equal(await path(claim, local), root);
   const hostPath = { path: join(root, "made") };
   t.equal(await path(claim, { ...local, spec: { claimRef: { uid: "claim-1" }, hostPath } }), hostPath.path);
 });
 
-t.test("claimedPath() says in Kubernetes' words what is wrong with a claim", async (t) => {
+t.test("boundVolume() says in Kubernetes' words what is wrong with a claim", async (t) => {
   const cases: readonly (readonly [Partial<PersistentVolumeClaim> | undefined, string])[] = [
     [undefined, 'failed to fetch PVC from API server: persistentvolumeclaims "data" not found'],
     [{ status: { phase: "Pending" } }, "PVC is not bound"],
@@ -47,7 +48,7 @@ t.test("claimedPath() says in Kubernetes' words what is wrong with a claim", asy
   await t.rejects(path(claim, undefined), /failed to get PV pv1 from API server/);
 });
 
-t.test("claimedPath() uses no claim that another made under an ephemeral volume's name", async (t) => {
+t.test("boundVolume() uses no claim that another made under an ephemeral volume's name", async (t) => {
   const ephemeral: Volume = { name: "data", ephemeral: {} };
   const owned = (uid: string) => {
     const ownerReferences = [{ apiVersion: "v1", kind: "Pod", name: "web", uid, controller: true }];
@@ -58,10 +59,27 @@ t.test("claimedPath() uses no claim that another made under an ephemeral volume'
   await t.rejects(path(claim, local, ephemeral), /was not created for pod shop\/web \(pod is not owner\)/);
 });
 
-t.test("claimedPath() refuses by name what the agent cannot mount", async (t) => {
+t.test("hostPathOf() refuses by name what the agent cannot mount", async (t) => {
   const nfs = { claimRef: { uid: "claim-1" }, nfs: { server: "s", path: "/" } };
   await t.rejects(path(claim, { ...local, spec: nfs }), /"pv1" of type nfs is not supported/);
-  await t.rejects(path(claim, { ...local, spec: { ...local.spec, volumeMode: "Block" } }), /volumeMode Block/);
+  await t.rejects(path(claim, { ...local, spec: { ...local.spec, volumeMode: "Block" } }), /is not a block device/);
   const absent = { claimRef: { uid: "claim-1" }, local: { path: join(root, "absent") } };
   await t.rejects(path(claim, { ...local, spec: absent }), /hostPath type check failed|is not a directory/);
+});
+
+t.test("boundVolume() tells what is mounted from what is given as a device", async (t) => {
+  const source = (spec: Partial<PersistentVolume["spec"]>) => ({
+    claim: async () => claim,
+    persistentVolume: async () => ({ ...local, spec: { ...local.spec, ...spec } }),
+  });
+  const mounting: Pod = { ...pod, spec: { containers: [{ name: "c", volumeMounts: [{ name: "data", mountPath: "/d" }] }] } };
+  const mapping: Pod = { ...pod, spec: { containers: [{ name: "c", volumeDevices: [{ name: "data", devicePath: "/d" }] }] } };
+  await t.resolves(boundVolume(source({}), mounting, volume));
+  await t.resolves(boundVolume(source({ volumeMode: "Block" }), mapping, volume));
+  await t.rejects(boundVolume(source({ volumeMode: "Block" }), mounting, volume), {
+    message: "volume data has volumeMode Block, but is specified in volumeMounts",
+  });
+  await t.rejects(boundVolume(source({}), mapping, volume), {
+    message: "volume data has volumeMode Filesystem, but is specified in volumeDevices",
+  });
 });

@@ -1,15 +1,18 @@
 /** From a claim of a pod to what it is bound to on this node. */
+import { stat } from "node:fs/promises";
 import type { PersistentVolume } from "../../api/core/persistent-volume.ts";
 import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim.ts";
 import type { Pod } from "../../api/core/pod.ts";
 import type { Volume } from "../../api/core/volume.ts";
-import { podName, podNamespace, podUid } from "../pods/pod-fields.ts";
+import { allContainers, podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 import { checkHostPath } from "./host-path.ts";
 
 /** Undefined: there is no such object. */
 export interface ClaimSource {
   claim(namespace: string, name: string): Promise<PersistentVolumeClaim | undefined>;
   persistentVolume(name: string): Promise<PersistentVolume | undefined>;
+  /** The claim's volume has that size now, in this node's file system too. */
+  resized?(claim: PersistentVolumeClaim, storage: string): Promise<void>;
 }
 
 /** What is wrong with the claim itself, rather than with mounting what it stands for. */
@@ -23,11 +26,13 @@ export function claimName(pod: Pod, volume: Volume): string | undefined {
   return volume.persistentVolumeClaim?.claimName;
 }
 
-/**
- * The path on this node that the claim is bound to. Rejects with a `ClaimError` in Kubernetes' words, or when the
- * volume is of a kind that the agent cannot mount.
- */
-export async function claimedPath(source: ClaimSource, pod: Pod, volume: Volume): Promise<string> {
+export interface Bound {
+  readonly claim: PersistentVolumeClaim;
+  readonly volume: PersistentVolume;
+}
+
+/** What the claim is bound to. Rejects with a `ClaimError` in Kubernetes' words. */
+export async function boundVolume(source: ClaimSource, pod: Pod, volume: Volume): Promise<Bound> {
   const name = claimName(pod, volume) ?? "";
   const namespace = podNamespace(pod);
   const problem = (text: string): ClaimError => new ClaimError(`error processing PVC ${namespace}/${name}: ${text}`);
@@ -48,21 +53,35 @@ export async function claimedPath(source: ClaimSource, pod: Pod, volume: Volume)
   if (found.spec?.claimRef?.uid !== claim.metadata?.uid) {
     throw problem(`PV ${bound} is bound to another claim`);
   }
-  return await pathOf(found);
+  checkMode(pod, volume.name, found);
+  return { claim, volume: found };
 }
 
-async function pathOf({ metadata, spec = {} }: PersistentVolume): Promise<string> {
-  if (spec.volumeMode === "Block")
-    throw new Error("volume has volumeMode Block, but is to be mounted as a file system");
+/** Containers mount file systems, and are given block devices. */
+function checkMode(pod: Pod, name: string, { spec = {} }: PersistentVolume): void {
+  const mode = spec.volumeMode ?? "Filesystem";
+  const field = mode === "Block" ? "volumeMounts" : "volumeDevices";
+  const isMisused = allContainers(pod).some(({ spec: container }) =>
+    (container[field] ?? []).some((each) => each.name === name),
+  );
+  if (isMisused) throw new ClaimError(`volume ${name} has volumeMode ${mode}, but is specified in ${field}`);
+}
+
+/** The path on this node that a volume consists of. Rejects when it is of a kind that the agent cannot provide. */
+export async function hostPathOf({ metadata, spec = {} }: PersistentVolume): Promise<string> {
   if (spec.local !== undefined) {
-    if (spec.local.fsType) throw new Error("formatting a block device is not supported by this agent");
-    await checkHostPath({ path: spec.local.path, type: "Directory" });
-    return spec.local.path;
+    const { path } = spec.local;
+    const found = await stat(path).catch(() => undefined);
+    const isBlock = found?.isBlockDevice() === true;
+    if (spec.volumeMode === "Block" && !isBlock) throw new Error(`path "${path}" is not a block device`);
+    if (!isBlock) await checkHostPath({ path, type: "Directory" });
+    return path;
   }
   if (spec.hostPath === undefined) {
     const kind = Object.keys(spec).find((key) => !notSources.has(key)) ?? "(none)";
     throw new Error(`persistent volume "${metadata?.name}" of type ${kind} is not supported by this agent`);
   }
+  if (spec.volumeMode === "Block") throw new Error("a hostPath volume cannot be given to containers as a block device");
   // An unset type makes nothing here: what is mounted has to be there.
   await checkHostPath(spec.hostPath.type ? spec.hostPath : { path: spec.hostPath.path, type: "DirectoryOrCreate" });
   return spec.hostPath.path;

@@ -15,8 +15,15 @@ export interface TokenManagerOptions {
   readonly clock: Clock;
 }
 
-interface Known {
+export type TokenWish = Partial<ServiceAccountTokenProjection>;
+
+export interface Grant {
   readonly token: string;
+  /** RFC 3339 */
+  readonly expirationTimestamp: string;
+}
+
+interface Known extends Grant {
   readonly renewAtMs: number;
   readonly expiresAtMs: number;
 }
@@ -39,21 +46,26 @@ export class TokenManager {
   }
 
   /** Rejects when there is no token that is still good and none can be had. */
-  async token(pod: Pod, wanted: ServiceAccountTokenProjection): Promise<string> {
+  async token(pod: Pod, wanted: TokenWish): Promise<string> {
+    return (await this.grant(pod, wanted)).token;
+  }
+
+  /** The same with the time when it expires. */
+  async grant(pod: Pod, wanted: TokenWish): Promise<Grant> {
     const { clock } = this.#options;
     const own = this.#known.get(podUid(pod)) ?? new Map<string, Known>();
     this.#known.set(podUid(pod), own);
     const key = JSON.stringify([wanted.audience ?? "", wanted.expirationSeconds ?? DEFAULT_SECONDS]);
     const known = own.get(key);
-    if (known !== undefined && clock.now() < Math.min(known.renewAtMs, known.expiresAtMs)) return known.token;
+    if (known !== undefined && clock.now() < Math.min(known.renewAtMs, known.expiresAtMs)) return known;
     try {
       const renewed = await this.#request(pod, wanted);
       own.set(key, renewed);
-      return renewed.token;
+      return renewed;
     } catch (error) {
       if (known !== undefined) own.set(key, { ...known, renewAtMs: clock.now() + RETRY_MS });
       // Whatever is wrong with the server may pass before the token does.
-      if (known !== undefined && clock.now() < known.expiresAtMs) return known.token;
+      if (known !== undefined && clock.now() < known.expiresAtMs) return known;
       throw new Error(`failed to fetch token: ${error instanceof Error ? error.message : String(error)}`, {
         cause: error,
       });
@@ -70,7 +82,7 @@ export class TokenManager {
     this.#known.delete(uid);
   }
 
-  async #request(pod: Pod, wanted: ServiceAccountTokenProjection): Promise<Known> {
+  async #request(pod: Pod, wanted: TokenWish): Promise<Known> {
     const { source, clock } = this.#options;
     const askedAtMs = clock.now();
     const answer = await source.requestToken(podNamespace(pod), pod.spec?.serviceAccountName ?? "default", {
@@ -84,6 +96,6 @@ export class TokenManager {
     const expiresAtMs = Date.parse(expirationTimestamp);
     if (token === "" || Number.isNaN(expiresAtMs)) throw new Error("the answer holds no token");
     const lifeMs = Math.min((expiresAtMs - askedAtMs) * RENEW_AFTER, AGE_MAX_MS);
-    return { token, renewAtMs: askedAtMs + lifeMs, expiresAtMs };
+    return { token, expirationTimestamp, renewAtMs: askedAtMs + lifeMs, expiresAtMs };
   }
 }

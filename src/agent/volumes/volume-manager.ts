@@ -1,6 +1,6 @@
 /** Volumes of pods: set up before the first container, refreshed while it runs, gone after the last. */
 import { chmod, mkdir, rm, stat, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import type { Pod } from "../../api/core/pod.ts";
 import type { Volume } from "../../api/core/volume.ts";
 import type { Clock } from "../../std/clock.ts";
@@ -8,10 +8,13 @@ import { type Directories, podDir, podsDir, volumeDir } from "../pods/directorie
 import type { NodeFacts } from "../pods/downward.ts";
 import { isStatic, podUid } from "../pods/pod-fields.ts";
 import { writeAtomically } from "./atomic-writer.ts";
-import { ClaimError, type ClaimSource, claimedPath, claimName } from "./claims.ts";
+import { type DeviceMount, formatAndMount } from "./block-device.ts";
+import { type Bound, boundVolume, ClaimError, type ClaimSource, claimName, hostPathOf } from "./claims.ts";
+import type { DriverVolumes } from "./driver-volumes.ts";
 import { isMounted, setUpEmptyDir } from "./empty-dir.ts";
 import { checkHostPath } from "./host-path.ts";
 import type { Mounter } from "./mounter.ts";
+import { OperationError, operation, type VolumeEvent } from "./operation-error.ts";
 import { belongsToGroup, giveToGroup } from "./ownership.ts";
 import {
   configMapPayload,
@@ -22,6 +25,7 @@ import {
   secretPayload,
   type VolumeObjects,
 } from "./payload.ts";
+import type { Place } from "./place.ts";
 import type { TokenManager } from "./token-manager.ts";
 
 export interface VolumeManagerOptions {
@@ -34,15 +38,31 @@ export interface VolumeManagerOptions {
   readonly node: () => NodeFacts;
   readonly tokens: TokenManager;
   readonly claims: ClaimSource;
+  /** Undefined: there are no drivers on this node. */
+  readonly drivers?: DriverVolumes;
+  /** In place of the machine's tools. */
+  readonly formatAndMount?: (mount: DeviceMount) => Promise<void>;
 }
 
 /** What is due already is looked at with everything else. */
 const GOOD_FOR_MIN_MS = 1_000;
 
+export interface FailedVolume {
+  readonly name: string;
+  readonly message: string;
+  /** Undefined: it only waits for others, and nothing is said of it yet. */
+  readonly event: VolumeEvent | undefined;
+  /** It is not even attached. */
+  readonly isUnattached: boolean;
+}
+
+/** How often drivers are asked whether something changed. */
+const DRIVERS_MS = 60_000;
+
 /** What to say in FailedMount events: a line for each volume that fails. */
 export class MountError extends Error {
   override readonly name = "MountError";
-  readonly volumes: readonly { readonly name: string; readonly message: string }[];
+  readonly volumes: readonly FailedVolume[];
 
   constructor(volumes: MountError["volumes"]) {
     super(volumes.map(({ message }) => message).join("; "));
@@ -60,12 +80,14 @@ const supported: readonly string[] = [
   "projected",
   "persistentVolumeClaim",
   "ephemeral",
+  "csi",
+  "flexVolume",
 ];
 
 /** The source of a volume that cannot be provided; undefined when it can. */
-export function unsupportedSource(volume: Volume): string | undefined {
+export function unsupportedSource(volume: Volume, imageVolumes = false): string | undefined {
   const sources = Object.keys(volume).filter((key) => key !== "name" && volume[key as keyof Volume] !== undefined);
-  const unknown = sources.find((key) => !supported.includes(key));
+  const unknown = sources.find((key) => !supported.includes(key) && !(imageVolumes && key === "image"));
   if (unknown !== undefined) return unknown;
   const tokens = (volume.projected?.sources ?? []).flatMap((source) => Object.keys(source));
   return tokens.find((key) => key === "clusterTrustBundle");
@@ -73,21 +95,40 @@ export function unsupportedSource(volume: Volume): string | undefined {
 
 export class VolumeManager {
   readonly #options: VolumeManagerOptions;
+  /** Of what claims and drivers provide, by pod and volume; a pod's go with `tearDown`. */
+  readonly #places = new Map<string, Map<string, Place>>();
+  /** When drivers were last asked for a pod, monotonic milliseconds. */
+  readonly #askedAt = new Map<string, number>();
 
   constructor(options: VolumeManagerOptions) {
     this.#options = options;
   }
 
-  /** Sets every volume up; repeating it is harmless. Rejects with a `MountError` of the volumes that fail. */
-  async setUp(pod: Pod, podIps: readonly string[]): Promise<void> {
+  /**
+   * Sets every volume up; repeating it is harmless. Rejects with a `MountError` of the volumes that fail, or with the
+   * signal's reason.
+   */
+  async setUp(pod: Pod, podIps: readonly string[], signal?: AbortSignal): Promise<void> {
     await mkdir(podDir(this.#options.directories, podUid(pod)), { recursive: true, mode: 0o750 });
-    await this.#each(pod.spec?.volumes ?? [], (volume) => this.#setUpOne(pod, volume, podIps));
+    await this.#each(pod.spec?.volumes ?? [], (volume) => this.#setUpOne(pod, volume, podIps, signal), signal);
+    this.#askedAt.set(podUid(pod), this.#options.clock.monotonic());
   }
 
   /** Brings changed ConfigMaps, Secrets, labels and new tokens into running pods. Rejects as `setUp` does. */
-  async refresh(pod: Pod, podIps: readonly string[]): Promise<void> {
-    const written = (pod.spec?.volumes ?? []).filter(isWritten);
-    await this.#each(written, (volume) => this.#setUpOne(pod, volume, podIps));
+  async refresh(pod: Pod, podIps: readonly string[], signal?: AbortSignal): Promise<void> {
+    const volumes = pod.spec?.volumes ?? [];
+    const { clock } = this.#options;
+    const askedAt = this.#askedAt.get(podUid(pod)) ?? Number.NEGATIVE_INFINITY;
+    const isDue = clock.monotonic() - askedAt >= DRIVERS_MS;
+    if (isDue) this.#askedAt.set(podUid(pod), clock.monotonic());
+    await this.#each(
+      volumes,
+      async (volume) => {
+        if (isWritten(volume)) await this.#setUpOne(pod, volume, podIps, signal);
+        else if (isDue) await this.#askDriver(pod, volume, signal);
+      },
+      signal,
+    );
   }
 
   /** How long the pod's volumes stay as good as they are if nobody changes anything; infinity: for ever. */
@@ -99,19 +140,33 @@ export class VolumeManager {
   /** Where the volume is on the host. */
   path(pod: Pod, volume: Volume): string {
     if (volume.hostPath !== undefined) return volume.hostPath.path;
+    const place = this.#places.get(podUid(pod))?.get(volume.name);
+    if (place !== undefined) return place.path;
     return volumeDir(this.#options.directories, podUid(pod), pluginOf(volume), volume.name);
+  }
+
+  /** The host's path of a volume that is a block device; undefined when it is not. */
+  device(pod: Pod, name: string): string | undefined {
+    const place = this.#places.get(podUid(pod))?.get(name);
+    return place?.isBlock === true ? place.path : undefined;
   }
 
   /** Unmounts and removes all that is the pod's below the root directory. Harmless when there is nothing. */
   async tearDown(uid: string): Promise<void> {
     const directory = podDir(this.#options.directories, uid);
-    const { mounter } = this.#options;
+    const { mounter, drivers } = this.#options;
+    // What was bound from a volume goes before the volume.
+    const bound = join(directory, "volume-subpaths");
+    for (const point of await mounter.below(bound)) await mounter.unmount(point);
+    await drivers?.tearDown(uid);
     for (const point of await mounter.below(directory)) await mounter.unmount(point);
     // Whatever is still mounted there belongs to others.
     const [left] = await mounter.below(directory);
     if (left !== undefined) throw new Error(`Cannot remove ${directory}: ${left} is still mounted`);
     await rm(directory, { recursive: true, force: true });
     this.#options.tokens.forget(uid);
+    this.#places.delete(uid);
+    this.#askedAt.delete(uid);
   }
 
   /** Lets go of what pods keep mounted, without removing what is theirs on disk: they will be started again. */
@@ -120,7 +175,9 @@ export class VolumeManager {
     for (const point of await mounter.below(podsDir(directories))) await mounter.unmount(point);
   }
 
-  async #setUpOne(pod: Pod, volume: Volume, podIps: readonly string[]): Promise<void> {
+  async #setUpOne(pod: Pod, volume: Volume, podIps: readonly string[], signal: AbortSignal | undefined): Promise<void> {
+    // The runtime mounts it itself.
+    if (volume.image !== undefined) return;
     if (volume.hostPath !== undefined) {
       await checkHostPath(volume.hostPath);
       return;
@@ -134,7 +191,7 @@ export class VolumeManager {
       if (rights !== undefined && !(await belongsToGroup(directory, rights))) await giveToGroup(directory, rights);
       return;
     }
-    if (claimName(pod, volume) !== undefined) return await this.#claimed(pod, volume, directory);
+    if (isProvided(volume)) return await this.#provided(pod, volume, directory, signal);
     const payload = await this.#payload(pod, volume, podIps);
     await this.#makeDirectory(directory, volume.configMap === undefined);
     await writeAtomically(directory, payload, this.#options.clock.now(), async () => {
@@ -143,31 +200,71 @@ export class VolumeManager {
   }
 
   /** Once mounted it stays, whatever becomes of the claim, and the API server need not be asked again. */
-  async #claimed(pod: Pod, volume: Volume, directory: string): Promise<void> {
-    const { mounter, claims } = this.#options;
+  async #provided(pod: Pod, volume: Volume, directory: string, signal: AbortSignal | undefined): Promise<void> {
+    const { mounter, claims, drivers } = this.#options;
+    const known = await drivers?.find(podUid(pod), volume.name);
+    if (known !== undefined) return this.#remember(pod, volume, known);
     if (await isMounted(mounter, directory)) return;
-    const path = await claimedPath(claims, pod, volume);
-    if ((await stat(path)).isDirectory()) await mkdir(directory, { recursive: true, mode: 0o750 });
+    const bound = claimName(pod, volume) === undefined ? undefined : await boundVolume(claims, pod, volume);
+    const place = await drivers?.setUp(pod, volume, bound, signal);
+    if (place !== undefined) return this.#remember(pod, volume, place);
+    if (bound === undefined) throw new Error("no volume plugin matched");
+    const step = { volume: bound.volume.metadata?.name ?? volume.name, event: "FailedMount", signal } as const;
+    await operation("MountVolume.SetUp", step, () => this.#mountLocal(pod, volume, bound, directory));
+  }
+
+  #remember(pod: Pod, { name }: Volume, place: Place): void {
+    const own = this.#places.get(podUid(pod)) ?? new Map<string, Place>();
+    this.#places.set(podUid(pod), own.set(name, place));
+  }
+
+  async #mountLocal(pod: Pod, volume: Volume, { volume: bound }: Bound, directory: string): Promise<void> {
+    const { mounter } = this.#options;
+    const path = await hostPathOf(bound);
+    if (bound.spec?.volumeMode === "Block") return this.#remember(pod, volume, { path, isBlock: true });
+    const found = await stat(path);
+    const { local, mountOptions: options = [] } = bound.spec ?? {};
+    const isDevice = local !== undefined && found.isBlockDevice();
+    if (isDevice || found.isDirectory()) await mkdir(directory, { recursive: true, mode: 0o750 });
     else {
       await mkdir(dirname(directory), { recursive: true, mode: 0o750 });
       await writeFile(directory, "");
     }
-    const { fsGroup: group, fsGroupChangePolicy: policy } = pod.spec?.securityContext ?? {};
-    if (group !== undefined && !isReadOnly(volume)) {
-      const rights = { group, readOnly: false };
-      if (policy !== "OnRootMismatch" || !(await belongsToGroup(path, rights))) await giveToGroup(path, rights);
+    if (!isDevice) {
+      await this.#giveToGroup(pod, volume, path);
+      return await mounter.bind(path, directory);
     }
-    await mounter.bind(path, directory);
+    const mount = this.#options.formatAndMount ?? formatAndMount;
+    await mount({ device: path, target: directory, fsType: local?.fsType ?? "", options });
+    await this.#giveToGroup(pod, volume, directory);
   }
 
-  async #each(volumes: readonly Volume[], work: (volume: Volume) => Promise<void>): Promise<void> {
-    const failed: { name: string; message: string }[] = [];
+  async #giveToGroup(pod: Pod, volume: Volume, path: string): Promise<void> {
+    const { fsGroup: group, fsGroupChangePolicy: policy } = pod.spec?.securityContext ?? {};
+    if (group === undefined || isReadOnly(volume)) return;
+    const rights = { group, readOnly: false };
+    if (policy !== "OnRootMismatch" || !(await belongsToGroup(path, rights))) await giveToGroup(path, rights);
+  }
+
+  async #askDriver(pod: Pod, volume: Volume, signal: AbortSignal | undefined): Promise<void> {
+    const { drivers, claims } = this.#options;
+    if (drivers === undefined || !this.#places.get(podUid(pod))?.has(volume.name)) return;
+    const bound = claimName(pod, volume) === undefined ? undefined : await boundVolume(claims, pod, volume);
+    await drivers.refresh(pod, volume, bound, signal);
+  }
+
+  async #each(
+    volumes: readonly Volume[],
+    work: (volume: Volume) => Promise<void>,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const failed: FailedVolume[] = [];
     for (const volume of volumes) {
       try {
         await work(volume);
       } catch (error) {
-        const text = error instanceof Error ? error.message : String(error);
-        failed.push({ name: volume.name, message: `${failureOf(volume.name, error)}: ${text}` });
+        signal?.throwIfAborted();
+        failed.push(failureOf(volume.name, error));
       }
     }
     if (failed.length > 0) throw new MountError(failed);
@@ -202,20 +299,34 @@ export class VolumeManager {
 }
 
 /** What Kubernetes calls it: a claim is looked at before anything is mounted. */
-function failureOf(name: string, error: unknown): string {
-  if (!(error instanceof ClaimError)) return `MountVolume.SetUp failed for volume "${name}" `;
-  const lists = `unmounted volumes=[${name}], unattached volumes=[], failed to process volumes=[${name}]`;
-  return `Unable to attach or mount volumes: ${lists}`;
+function failureOf(name: string, error: unknown): FailedVolume {
+  const text = error instanceof Error ? error.message : String(error);
+  if (error instanceof ClaimError) {
+    const lists = `unmounted volumes=[${name}], unattached volumes=[], failed to process volumes=[${name}]`;
+    const message = `Unable to attach or mount volumes: ${lists}: ${text}`;
+    return { name, message, event: "FailedMount", isUnattached: false };
+  }
+  if (error instanceof OperationError) {
+    const message = `${error.operation} failed for volume "${error.volume}" : ${text}`;
+    return { name, message, event: error.event, isUnattached: error.event !== "FailedMount" };
+  }
+  const message = `MountVolume.SetUp failed for volume "${name}" : ${text}`;
+  return { name, message, event: "FailedMount", isUnattached: false };
 }
 
 /** Whether the agent itself writes what is in the volume. */
 export function isWritten(volume: Volume): boolean {
-  const { emptyDir, hostPath, persistentVolumeClaim, ephemeral } = volume;
-  return [emptyDir, hostPath, persistentVolumeClaim, ephemeral].every((each) => each === undefined);
+  const { emptyDir, hostPath, image } = volume;
+  return !isProvided(volume) && [emptyDir, hostPath, image].every((each) => each === undefined);
 }
 
-export function isReadOnly(volume: Volume): boolean {
-  return volume.persistentVolumeClaim?.readOnly === true;
+/** By a claim, or by a driver. */
+function isProvided({ persistentVolumeClaim, ephemeral, csi, flexVolume }: Volume): boolean {
+  return [persistentVolumeClaim, ephemeral, csi, flexVolume].some((each) => each !== undefined);
+}
+
+export function isReadOnly({ persistentVolumeClaim, csi, flexVolume }: Volume): boolean {
+  return [persistentVolumeClaim, csi, flexVolume].some((each) => each?.readOnly === true);
 }
 
 function pluginOf(volume: Volume): string {

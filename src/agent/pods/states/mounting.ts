@@ -24,14 +24,15 @@ export const mounting: PodState = {
       if (failure === undefined) break;
       const now = clock.monotonic();
       if (now >= sayAt) {
-        for (const { message } of failure.volumes) say(pod, message);
+        for (const { event, message } of failure.volumes) if (event !== undefined) say(pod, event, message);
         sayAt = now + delayMs;
         delayMs = Math.min(delayMs * 2, RETRY_MAX_MS);
       }
       if (now >= summaryAt) {
         const names = failure.volumes.map(({ name }) => name).join(" ");
-        const state = `unmounted volumes=[${names}], unattached volumes=[], failed to process volumes=[]`;
-        say(pod, `Unable to attach or mount volumes: ${state}: context deadline exceeded`);
+        const unattached = failure.volumes.filter(({ isUnattached }) => isUnattached).map(({ name }) => name);
+        const state = `unmounted volumes=[${names}], unattached volumes=[${unattached.join(" ")}], failed to process volumes=[]`;
+        say(pod, "FailedMount", `Unable to attach or mount volumes: ${state}: context deadline exceeded`);
         summaryAt = now + PATIENCE_MS;
       }
       await pod.wait(Math.max(0, sayAt - now));
@@ -44,7 +45,7 @@ export const mounting: PodState = {
 
 async function setUp(pod: PodContext): Promise<MountError | undefined> {
   try {
-    await pod.services.volumes.setUp(pod.pod, pod.observation.sandboxes[0]?.ips ?? []);
+    await pod.services.volumes.setUp(pod.pod, pod.observation.sandboxes[0]?.ips ?? [], pod.signal);
     return undefined;
   } catch (error) {
     pod.signal.throwIfAborted();
@@ -53,6 +54,6 @@ async function setUp(pod: PodContext): Promise<MountError | undefined> {
   }
 }
 
-function say(pod: PodContext, message: string): void {
-  pod.services.events.pod(pod.pod, "Warning", "FailedMount", message);
+function say(pod: PodContext, reason: string, message: string): void {
+  pod.services.events.pod(pod.pod, "Warning", reason, message);
 }

@@ -72,7 +72,7 @@ function makePlan(pod: PodContext): Plan {
   return planPod({
     pod: pod.pod,
     observation: pod.observation,
-    now: services.clock.now(),
+    now: services.clock.monotonic(),
     backoff: memory.backoff,
     retryAt: memory.retryAt,
     health: (id) => services.probes.health(id),
@@ -87,16 +87,15 @@ function makePlan(pod: PodContext): Plan {
  * itself, as in Kubernetes.
  */
 function noteRestart(pod: PodContext, { container, role }: PlannedKill, spec: Container): void {
-  const { memory, observation, services } = pod;
-  const now = services.clock.now();
+  const { memory, observation } = pod;
   const key = backoffKey(spec);
   const before = observation.containers.find((each) => each.name === container.name && each.state === "exited");
   if (before !== undefined) {
-    if (memory.backoff.waiting(key, before.finishedAt, now) !== undefined) {
+    if (memory.backoff.waiting(key, before.finishedAt) !== undefined) {
       sayBackOff(pod, spec, role);
       return;
     }
-    memory.backoff.restarted(key, before.finishedAt, now);
+    memory.backoff.restarted(key, before.finishedAt);
   }
   memory.toRestart.add(container.id);
 }
@@ -118,7 +117,7 @@ async function carryOut(pod: PodContext, kill: PlannedKill): Promise<void> {
 /** A volume that cannot be refreshed keeps what it had. */
 async function refreshVolumes(pod: PodContext): Promise<void> {
   try {
-    await pod.services.volumes.refresh(pod.pod, pod.observation.sandboxes[0]?.ips ?? []);
+    await pod.services.volumes.refresh(pod.pod, pod.observation.sandboxes[0]?.ips ?? [], pod.signal);
   } catch (error) {
     pod.signal.throwIfAborted();
     pod.log.v(2)?.info("Cannot refresh volumes", { error: String(error) });

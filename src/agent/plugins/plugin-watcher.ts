@@ -1,0 +1,176 @@
+/**
+ * Plugins of the node introduce themselves by a socket in a directory of the agent's. Each socket has a loop of its
+ * own: ask who it is, hand it to whoever is in charge of such plugins, tell it the outcome, and wait until the socket
+ * goes or another takes its place.
+ */
+import { mkdir, readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { aborted } from "../../std/aborted.ts";
+import { Backoff } from "../../std/backoff.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import type { RandomSource } from "../../std/random.ts";
+import { watchFiles } from "../../std/watch-files.ts";
+import { registration } from "./messages.ts";
+import { UnixChannel } from "./unix-channel.ts";
+
+export interface Plugin {
+  readonly type: string;
+  readonly name: string;
+  /** Path of the socket where it serves. */
+  readonly endpoint: string;
+  readonly versions: readonly string[];
+}
+
+/** In charge of one type of plugins. */
+export interface PluginHandler {
+  /** Rejects with what the plugin is to be told when it cannot be used; it is tried again later. */
+  register(plugin: Plugin, signal: AbortSignal): Promise<void>;
+  /** Its socket is gone. Not called for those that were never registered, nor when the agent stops. */
+  deregister(plugin: Plugin): Promise<void>;
+}
+
+export interface PluginWatcherOptions {
+  readonly directory: string;
+  /** By type. */
+  readonly handlers: Readonly<Record<string, PluginHandler>>;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+interface Registered {
+  /** Tells a socket from another that took its place. */
+  readonly identity: string;
+  readonly gone: AbortController;
+  readonly done: Promise<void>;
+}
+
+/** More sockets than these are left alone. */
+const PLUGINS_MAX = 256;
+const CALL_MS = 10_000;
+const RETRY_MIN_MS = 500;
+const RETRY_MAX_MS = 60_000;
+
+/** Runs until the signal aborts. Never rejects. */
+export async function watchPlugins(options: PluginWatcherOptions): Promise<void> {
+  const { directory, clock, log, signal } = options;
+  const known = new Map<string, Registered>();
+  await mkdir(directory, { recursive: true, mode: 0o750 }).catch((error: unknown) => {
+    log.warn("Cannot make the directory of plugins", { directory, error: String(error) });
+  });
+  let turn = Promise.resolve();
+  const look = (): void => {
+    turn = turn
+      .then(() => reconcile(options, known))
+      .catch((error: unknown) => {
+        if (!signal.aborted) log.warn("Cannot look for plugins", { directory, error: String(error) });
+      });
+  };
+  // Watching starts before looking, so that nothing falls between the two.
+  using _watch = watchFiles([join(directory, "*")], clock, look);
+  look();
+  await aborted(signal);
+  await turn;
+  for (const { gone } of known.values()) gone.abort();
+  await Promise.all([...known.values()].map(({ done }) => done));
+}
+
+async function reconcile(options: PluginWatcherOptions, known: Map<string, Registered>): Promise<void> {
+  const { directory, log, signal } = options;
+  const found = await sockets(directory);
+  for (const [path, { identity, gone, done }] of known) {
+    if (found.get(path) === identity) continue;
+    gone.abort();
+    await done;
+    known.delete(path);
+  }
+  for (const [path, identity] of found) {
+    if (known.has(path) || signal.aborted) continue;
+    if (known.size >= PLUGINS_MAX) return log.warn("Too many plugins: leaving the others alone", { directory });
+    const gone = new AbortController();
+    known.set(path, { identity, gone, done: serve(options, path, gone.signal) });
+  }
+}
+
+/** Sockets in the directory and below it; names that begin with a dot are not looked at. */
+async function sockets(directory: string): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => []);
+  for (const entry of entries) {
+    const path = join(entry.parentPath, entry.name);
+    if (!entry.isSocket() || path.slice(directory.length).includes("/.")) continue;
+    const stats = await stat(path, { bigint: true }).catch(() => undefined);
+    if (stats !== undefined) found.set(path, `${stats.dev}:${stats.ino}:${stats.ctimeNs}`);
+  }
+  return found;
+}
+
+/** From the socket's appearance to its end. Never rejects. */
+async function serve(options: PluginWatcherOptions, path: string, gone: AbortSignal): Promise<void> {
+  const { clock, random, log, signal } = options;
+  const either = AbortSignal.any([gone, signal]);
+  const backoff = new Backoff({ initialMs: RETRY_MIN_MS, maxMs: RETRY_MAX_MS }, random);
+  let plugin: Plugin | undefined;
+  while (plugin === undefined && !either.aborted) {
+    try {
+      plugin = await introduce(options, path, either);
+      log.info("Registered plugin", { type: plugin.type, name: plugin.name, endpoint: plugin.endpoint });
+    } catch (error) {
+      if (either.aborted) break;
+      log.warn("Cannot register plugin", { socket: path, error: error instanceof Error ? error.message : error });
+      await clock.sleep(backoff.next(), either).catch(() => undefined);
+    }
+  }
+  await aborted(either);
+  if (plugin === undefined || signal.aborted) return;
+  log.info("Plugin is gone", { type: plugin.type, name: plugin.name });
+  await options.handlers[plugin.type]
+    ?.deregister(plugin)
+    .catch((error: unknown) => log.warn("Cannot deregister plugin", { name: plugin.name, error: String(error) }));
+}
+
+async function introduce(options: PluginWatcherOptions, path: string, signal: AbortSignal): Promise<Plugin> {
+  using channel = new UnixChannel(path, options.clock);
+  const limits = { timeoutMs: CALL_MS, signal };
+  const {
+    type = "",
+    name = "",
+    endpoint = "",
+    supportedVersions,
+  } = await channel.call(registration.getInfo, {}, limits);
+  const plugin = { type, name, endpoint: endpoint || path, versions: supportedVersions ?? [] };
+  const failure = await tryRegister(options, plugin, path, signal);
+  // A plugin that does not listen to the outcome is none the worse for it.
+  const told = channel.call(
+    registration.notifyRegistrationStatus,
+    failure === undefined ? { pluginRegistered: true } : { pluginRegistered: false, error: failure },
+    limits,
+  );
+  await told.catch((error: unknown) =>
+    options.log.warn("Cannot tell plugin the outcome", { name, error: String(error) }),
+  );
+  if (failure !== undefined) throw new Error(failure);
+  return plugin;
+}
+
+async function tryRegister(
+  { handlers }: PluginWatcherOptions,
+  plugin: Plugin,
+  path: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const handler = handlers[plugin.type];
+  if (handler === undefined) {
+    return `RegisterPlugin error -- no handler registered for plugin type: ${plugin.type} at socket ${path}`;
+  }
+  try {
+    await handler.register(plugin, signal);
+    return undefined;
+  } catch (error) {
+    signal.throwIfAborted();
+    const why = error instanceof Error ? error.message : String(error);
+    return `RegisterPlugin error -- plugin registration failed with err: ${why}`;
+  }
+}

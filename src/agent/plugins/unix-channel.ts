@@ -1,0 +1,72 @@
+/** gRPC over a socket of this node, with serializers from our own schemas. */
+import * as grpc from "@grpc/grpc-js";
+import { decodeProtobuf, encodeProtobuf } from "../../schema/protobuf.ts";
+import type { Infer, ObjectSchema } from "../../schema/schema.ts";
+import type { Clock } from "../../std/clock.ts";
+import { RuntimeError } from "../runtime/runtime.ts";
+
+export interface Method<Q extends ObjectSchema = ObjectSchema, A extends ObjectSchema = ObjectSchema> {
+  /** `/csi.v1.Node/NodeGetInfo` */
+  readonly path: string;
+  readonly request: Q;
+  readonly response: A;
+}
+
+export interface CallLimits {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export class UnixChannel implements Disposable {
+  readonly #client: grpc.Client;
+  readonly #clock: Clock;
+
+  /** Connects with the first call. */
+  constructor(socket: string, clock: Clock) {
+    this.#clock = clock;
+    this.#client = new grpc.Client(`unix://${socket}`, grpc.credentials.createInsecure(), {
+      "grpc.service_config_disable_resolution": 1,
+    });
+  }
+
+  /** Rejects with a `RuntimeError` of the answer's code, or with the signal's reason. */
+  call<Q extends ObjectSchema, A extends ObjectSchema>(
+    method: Method<Q, A>,
+    request: Infer<Q>,
+    { timeoutMs, signal }: CallLimits,
+  ): Promise<Infer<A>> {
+    if (signal?.aborted === true) return Promise.reject(signal.reason);
+    return new Promise((resolve, reject) => {
+      let late = false;
+      const inFlight = this.#client.makeUnaryRequest(
+        method.path,
+        (value: unknown) => Buffer.from(encodeProtobuf(method.request, value)),
+        (bytes: Buffer) => decodeProtobuf(method.response, bytes) as Infer<A>,
+        request,
+        (error, response) => {
+          timer.cancel();
+          signal?.removeEventListener("abort", cancel);
+          if (error === null && response !== undefined) resolve(response);
+          else if (late) reject(new RuntimeError("DEADLINE_EXCEEDED", "context deadline exceeded", { cause: error }));
+          else if (signal?.aborted === true) reject(signal.reason);
+          else reject(failure(error));
+        },
+      );
+      const cancel = (): void => inFlight.cancel();
+      const timer = this.#clock.timer(timeoutMs, () => {
+        late = true;
+        cancel();
+      });
+      signal?.addEventListener("abort", cancel, { once: true });
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#client.close();
+  }
+}
+
+function failure(error: grpc.ServiceError | null): RuntimeError {
+  const code = grpc.status[error?.code ?? grpc.status.UNKNOWN] ?? "UNKNOWN";
+  return new RuntimeError(code, error?.details ?? "the answer is empty", { cause: error });
+}

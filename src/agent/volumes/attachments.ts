@@ -1,0 +1,216 @@
+/**
+ * Volumes that have to be attached to the node before they can be mounted. Either a controller attaches them, and the
+ * agent tells in the node's status what it uses and waits until it is told what is there; or the agent asks for the
+ * attachment itself.
+ */
+import type { Node } from "../../api/core/node.ts";
+import { StatusError } from "../../api/status.ts";
+import type { VolumeAttachment } from "../../api/storage/volume-attachment.ts";
+import { volumeAttachmentKind } from "../../api/storage/volume-attachment-kind.ts";
+import type { Client } from "../../client/client.ts";
+import type { Clock } from "../../std/clock.ts";
+import { OperationError } from "./operation-error.ts";
+
+export interface AttachmentsOptions {
+  /** Undefined: there is no API server, and nothing can be attached. */
+  readonly client: Client | undefined;
+  readonly clock: Clock;
+  readonly nodeName: string;
+  /** Whether a controller attaches and detaches. */
+  readonly byController: boolean;
+  readonly node: () => Promise<Node>;
+  /** What the node uses has changed. */
+  readonly onUse: () => void;
+  /** The pod's volumes may be attached now. */
+  readonly changed: (uid: string) => void;
+}
+
+export interface Attachable {
+  /** `kubernetes.io/csi/<driver>^<handle>` */
+  readonly uniqueName: string;
+  /** Name of the VolumeAttachment. */
+  readonly attachment: string;
+  readonly driver: string;
+  readonly handle: string;
+  readonly persistentVolume: string;
+}
+
+export interface Attached {
+  /** What the attacher tells those who mount. */
+  readonly context: Readonly<Record<string, string>>;
+  /** The agent itself had it attached just now. */
+  readonly isNew: boolean;
+}
+
+const POLL_MS = 500;
+const PATIENCE_MS = 120_000;
+
+export class Attachments {
+  readonly #options: AttachmentsOptions;
+  /** Pods by what they use; bounded by the volumes of the node's pods. */
+  readonly #users = new Map<string, Set<string>>();
+  readonly #waiting = new Set<string>();
+
+  constructor(options: AttachmentsOptions) {
+    this.#options = options;
+  }
+
+  get byController(): boolean {
+    return this.#options.byController;
+  }
+
+  /** For the node's status. */
+  get inUse(): readonly string[] {
+    return [...this.#users.keys()].sort();
+  }
+
+  hold(uniqueName: string, uid: string): void {
+    const users = this.#users.get(uniqueName);
+    if (users !== undefined) {
+      users.add(uid);
+      return;
+    }
+    this.#users.set(uniqueName, new Set([uid]));
+    this.#options.onUse();
+  }
+
+  /** To be called when nothing of it is mounted for the pod any more. */
+  drop(uniqueName: string, uid: string): void {
+    const users = this.#users.get(uniqueName);
+    if (users?.delete(uid) !== true || users.size > 0) return;
+    this.#users.delete(uniqueName);
+    this.#options.onUse();
+  }
+
+  /** The pod is gone. */
+  forget(uid: string): void {
+    for (const uniqueName of [...this.#users.keys()]) this.drop(uniqueName, uid);
+    this.#waiting.delete(uid);
+  }
+
+  /** To be called when the node's object changed: those who wait look again. */
+  nodeChanged(): void {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const uid of waiting) this.#options.changed(uid);
+  }
+
+  /** Resolves when it is attached. Rejects with an `OperationError`, one without an event while it is still awaited. */
+  async ensure(volume: Attachable, uid: string, signal?: AbortSignal): Promise<Attached> {
+    this.hold(volume.uniqueName, uid);
+    if (!this.#options.byController) return await this.#attach(volume, signal);
+    await this.#verify(volume, uid);
+    try {
+      const found = await this.#get(volume, signal);
+      return { context: contextOf(volume, found), isNew: false };
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw new OperationError("MountVolume.WaitForAttach", volume.persistentVolume, "FailedMount", error);
+    }
+  }
+
+  /** Where the controller says the volume's device is. Rejects with an `OperationError` while it is awaited. */
+  async device(uniqueName: string, volume: string, uid: string): Promise<string> {
+    this.hold(uniqueName, uid);
+    return await this.#verify({ uniqueName, persistentVolume: volume }, uid);
+  }
+
+  /** Asks for the end of an attachment that the agent asked for; that of the controller is left alone. */
+  async detach(name: string): Promise<void> {
+    const { client, byController } = this.#options;
+    if (byController || client === undefined || name === "") return;
+    await client.delete(volumeAttachmentKind, { name }).catch(absent);
+  }
+
+  async #verify(
+    { uniqueName, persistentVolume }: Pick<Attachable, "uniqueName" | "persistentVolume">,
+    uid: string,
+  ): Promise<string> {
+    const wait = (why: string): OperationError =>
+      new OperationError("VerifyControllerAttachedVolume", persistentVolume, undefined, why);
+    // Before looking, so that a change meanwhile is not missed.
+    this.#waiting.add(uid);
+    const { status } = await this.#options.node();
+    if (status?.volumesInUse?.includes(uniqueName) !== true) {
+      throw wait("Volume has not been added to the list of VolumesInUse in the node's volume status");
+    }
+    const attached = status.volumesAttached?.find(({ name }) => name === uniqueName);
+    if (attached === undefined) throw wait("Volume not attached according to node status");
+    this.#waiting.delete(uid);
+    return attached.devicePath;
+  }
+
+  async #attach(volume: Attachable, signal: AbortSignal | undefined): Promise<Attached> {
+    const { client, clock } = this.#options;
+    const deadline = clock.monotonic() + PATIENCE_MS;
+    let isNew = false;
+    try {
+      if (client === undefined) throw new Error("the agent has no API server");
+      let found = await this.#get(volume, signal);
+      if (found === undefined) {
+        isNew = true;
+        found = await client.create(volumeAttachmentKind, this.#object(volume), signal).catch(exists);
+      }
+      while (!isAttached(found)) {
+        if (clock.monotonic() > deadline) {
+          const { driver, handle } = volume;
+          throw new Error(`timed out waiting for external-attacher of ${driver} CSI driver to attach volume ${handle}`);
+        }
+        await clock.sleep(POLL_MS, signal);
+        found = await this.#get(volume, signal);
+        isNew = true;
+      }
+      return { context: found?.status?.attachmentMetadata ?? {}, isNew };
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw new OperationError("AttachVolume.Attach", volume.persistentVolume, "FailedAttachVolume", error);
+    }
+  }
+
+  #object({ attachment: name, driver: attacher, persistentVolume }: Attachable): VolumeAttachment {
+    const { nodeName } = this.#options;
+    return {
+      kind: "VolumeAttachment",
+      apiVersion: "storage.svc.io/v1",
+      metadata: { name },
+      spec: { attacher, nodeName, source: { persistentVolumeName: persistentVolume } },
+    };
+  }
+
+  async #get({ attachment, handle }: Attachable, signal?: AbortSignal): Promise<VolumeAttachment | undefined> {
+    const { client } = this.#options;
+    if (client === undefined) throw new Error("the agent has no API server");
+    try {
+      return await client.get(volumeAttachmentKind, { name: attachment }, signal).catch(absent);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new Error(`volume ${handle} has GET error for volume attachment ${attachment}: ${why}`, { cause: error });
+    }
+  }
+}
+
+/** Throws with what the attacher says of its failure. */
+function isAttached(found: VolumeAttachment | undefined): boolean {
+  if (found?.metadata?.deletionTimestamp !== undefined) throw new Error("volume attachment is being deleted");
+  if (found?.status?.attached === true) return true;
+  const problem = found?.status?.attachError?.message;
+  if (problem !== undefined) throw new Error(problem);
+  return false;
+}
+
+function contextOf(volume: Attachable, found: VolumeAttachment | undefined): Readonly<Record<string, string>> {
+  if (found === undefined)
+    throw new Error(`volume attachment ${volume.attachment} of volume ${volume.handle} not found`);
+  if (!isAttached(found)) throw new Error(`volume ${volume.handle} is not attached yet (${volume.attachment})`);
+  return found.status?.attachmentMetadata ?? {};
+}
+
+function absent(error: unknown): undefined {
+  if (error instanceof StatusError && error.status.code === 404) return undefined;
+  throw error;
+}
+
+function exists(error: unknown): undefined {
+  if (error instanceof StatusError && error.status.code === 409) return undefined;
+  throw error;
+}

@@ -1,0 +1,50 @@
+/** File systems on block devices of the node: made when there is none yet, checked, and mounted. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+
+export interface DeviceMount {
+  readonly device: string;
+  readonly target: string;
+  /** `ext4` when empty. */
+  readonly fsType: string;
+  readonly options: readonly string[];
+}
+
+const run = promisify(execFile);
+/** blkid: nothing on it that is known. */
+const NOTHING_FOUND = 2;
+
+/** Rejects rather than overwriting what is on the device. */
+export async function formatAndMount({ device, target, fsType, options }: DeviceMount): Promise<void> {
+  const wanted = fsType === "" ? "ext4" : fsType;
+  const found = await contentOf(device);
+  if (found === "") {
+    const quick = wanted === "xfs" ? ["-f"] : wanted.startsWith("ext") ? ["-F", "-m0"] : [];
+    await run(`mkfs.${wanted}`, [...quick, device]);
+  } else if (found !== wanted) {
+    throw new Error(`failed to mount the volume as "${wanted}": it already contains ${found}`);
+  } else if (wanted.startsWith("ext")) {
+    await check(device);
+  }
+  await run("mount", ["-t", wanted, "-o", ["defaults", ...options].join(","), device, target]);
+}
+
+/** Type of the file system, or of a table of partitions; empty: blank. */
+async function contentOf(device: string): Promise<string> {
+  try {
+    const { stdout } = await run("blkid", ["-p", "-s", "TYPE", "-s", "PTTYPE", "-o", "export", device]);
+    const entries = new Map(stdout.split("\n").map((line) => line.split("=", 2) as [string, string]));
+    const table = entries.get("PTTYPE");
+    return entries.get("TYPE") ?? (table === undefined ? "" : `a partition table (${table})`);
+  } catch (error) {
+    if ((error as { readonly code?: unknown }).code === NOTHING_FOUND) return "";
+    throw error;
+  }
+}
+
+/** Mends what can be mended without asking; 4 says that there is more. */
+async function check(device: string): Promise<void> {
+  await run("fsck", ["-a", device]).catch((error: { readonly code?: unknown; readonly stdout?: string }) => {
+    if (error.code === 4) throw new Error(`'fsck' found errors on device ${device} but could not correct them`);
+  });
+}

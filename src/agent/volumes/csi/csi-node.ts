@@ -1,0 +1,130 @@
+/** What the cluster is told of the node's CSI drivers: the CSINode object, an annotation and topology labels. */
+import type { Node } from "../../../api/core/node.ts";
+import { nodeKind } from "../../../api/core/node-kind.ts";
+import { StatusError } from "../../../api/status.ts";
+import type { CSINode, CSINodeDriver } from "../../../api/storage/csi-node.ts";
+import { csiNodeKind } from "../../../api/storage/csi-node-kind.ts";
+import type { Client } from "../../../client/client.ts";
+import { deepEqual } from "../../../schema/equal.ts";
+import type { NodeInfo } from "./messages.ts";
+
+export interface CsiNodeOptions {
+  readonly client: Client;
+  readonly nodeName: string;
+}
+
+/** JSON of what each driver calls this node. */
+const ID_ANNOTATION = "csi.volume.kubernetes.io/nodeid";
+const CONFLICTS_MAX = 5;
+const COUNT_MAX = 2 ** 31 - 1;
+
+/** Writes follow each other: drivers register at the same time, and all share two objects. */
+export class CsiNodeRecord {
+  readonly #options: CsiNodeOptions;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(options: CsiNodeOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects when the API server refuses, or when the topology contradicts the node's labels. */
+  async add(driver: string, info: NodeInfo): Promise<void> {
+    const { nodeId = "", accessibleTopology, maxVolumesPerNode = 0n } = info;
+    if (nodeId === "") throw new Error("error adding CSI driver node info: driverNodeID must not be empty");
+    const segments = accessibleTopology?.segments ?? {};
+    const entry: CSINodeDriver = {
+      name: driver,
+      nodeID: nodeId,
+      topologyKeys: Object.keys(segments).sort(),
+      ...(maxVolumesPerNode > 0n ? { allocatable: { count: Math.min(Number(maxVolumesPerNode), COUNT_MAX) } } : {}),
+    };
+    await this.#inTurn(async () => {
+      await this.#annotate(driver, nodeId, segments);
+      await this.#update((drivers) => [...drivers.filter(({ name }) => name !== driver), entry]);
+    });
+  }
+
+  async remove(driver: string): Promise<void> {
+    await this.#inTurn(async () => {
+      await this.#update((drivers) => drivers.filter(({ name }) => name !== driver));
+      await this.#annotate(driver, undefined, {});
+    });
+  }
+
+  async #inTurn(work: () => Promise<void>): Promise<void> {
+    const mine = this.#turn.then(work);
+    this.#turn = mine.catch(() => undefined);
+    await mine;
+  }
+
+  async #annotate(driver: string, id: string | undefined, segments: Readonly<Record<string, string>>): Promise<void> {
+    const { client, nodeName: name } = this.#options;
+    const { metadata } = await client.get(nodeKind, { name });
+    for (const [key, value] of Object.entries(segments)) {
+      const label = metadata?.labels?.[key];
+      if (label === undefined || label === value) continue;
+      throw new Error(
+        "error updating node with topology labels: detected topology value collision: " +
+          `driver reported "${key}":"${value}" but existing label is "${key}":"${label}"`,
+      );
+    }
+    const before = metadata?.annotations?.[ID_ANNOTATION];
+    const ids = withId(before, driver, id);
+    const labels = Object.entries(segments).filter(([key]) => metadata?.labels?.[key] === undefined);
+    if (ids === before && labels.length === 0) return;
+    const annotations = { [ID_ANNOTATION]: ids ?? null };
+    const patch = { metadata: { annotations, ...(labels.length > 0 ? { labels: Object.fromEntries(labels) } : {}) } };
+    await client.patch(nodeKind, { name }, "merge", patch);
+  }
+
+  async #update(change: (drivers: readonly CSINodeDriver[]) => readonly CSINodeDriver[]): Promise<void> {
+    const { client, nodeName: name } = this.#options;
+    for (let tries = 1; ; tries++) {
+      const found = await client.get(csiNodeKind, { name }).catch(absent);
+      const before = found?.spec.drivers ?? [];
+      const drivers = change(before);
+      if (found === undefined && drivers.length === 0) return;
+      if (found !== undefined && deepEqual(before, drivers)) return;
+      try {
+        if (found !== undefined) await client.update(csiNodeKind, { ...found, spec: { drivers } });
+        else await client.create(csiNodeKind, newObject(await client.get(nodeKind, { name }), drivers));
+        return;
+      } catch (error) {
+        const conflicts = error instanceof StatusError && error.status.code === 409;
+        if (!conflicts || tries === CONFLICTS_MAX) throw error;
+      }
+    }
+  }
+}
+
+/** It goes with its node. */
+function newObject({ metadata }: Node, drivers: readonly CSINodeDriver[]): CSINode {
+  const { name = "", uid = "" } = metadata ?? {};
+  const ownerReferences = [{ apiVersion: "v1", kind: "Node", name, uid }];
+  return {
+    kind: "CSINode",
+    apiVersion: "storage.svc.io/v1",
+    metadata: { name, ownerReferences },
+    spec: { drivers },
+  };
+}
+
+function absent(error: unknown): undefined {
+  if (error instanceof StatusError && error.status.code === 404) return undefined;
+  throw error;
+}
+
+/** Undefined when no driver is left. What is not a map of names is written anew. */
+function withId(annotation: string | undefined, driver: string, id: string | undefined): string | undefined {
+  let ids: Readonly<Record<string, unknown>> = {};
+  try {
+    const parsed: unknown = JSON.parse(annotation ?? "{}");
+    if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) ids = { ...parsed };
+  } catch {
+    // Not ours.
+  }
+  const { [driver]: _, ...others } = ids;
+  const next = id === undefined ? others : { ...others, [driver]: id };
+  const sorted = Object.fromEntries(Object.entries(next).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return Object.keys(sorted).length === 0 ? undefined : JSON.stringify(sorted);
+}

@@ -1,0 +1,360 @@
+/** Volumes of CSI drivers: attached, staged once for the node, published for each pod, and all of it undone. */
+import { lstat, mkdir, rm, rmdir, stat, symlink } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { CSIDriver } from "../../../api/storage/csi-driver.ts";
+import type { Directories } from "../../pods/directories.ts";
+import type { PodEvents } from "../../pods/pod-events.ts";
+import { podUid } from "../../pods/pod-fields.ts";
+import type { Attachable, Attachments } from "../attachments.ts";
+import { isMounted } from "../empty-dir.ts";
+import type { Mounter } from "../mounter.ts";
+import { type OperationError, operation } from "../operation-error.ts";
+import { belongsToGroup, giveToGroup } from "../ownership.ts";
+import type { Place } from "../place.ts";
+import type { TokenManager } from "../token-manager.ts";
+import type { CsiDriver } from "./driver.ts";
+import type { CsiDrivers } from "./drivers.ts";
+import type { VolumeCapability } from "./messages.ts";
+import { type CsiRecord, CsiRecords } from "./records.ts";
+import {
+  agentGivesToGroup,
+  capability,
+  checkEphemeral,
+  type SecretSource,
+  secretsOf,
+  volumeContext,
+} from "./requests.ts";
+import { Turns } from "./turns.ts";
+import { attachmentName, type CsiVolume, uniqueName } from "./volume.ts";
+
+export interface CsiVolumesOptions {
+  readonly directories: Directories;
+  readonly drivers: Pick<CsiDrivers, "get">;
+  /** The driver's CSIDriver object; undefined when there is none. */
+  readonly driverObject: (name: string) => Promise<CSIDriver | undefined>;
+  readonly attachments: Attachments;
+  readonly secret: SecretSource;
+  readonly tokens: TokenManager;
+  readonly mounter: Mounter;
+  readonly events: PodEvents;
+  readonly nodeName: string;
+}
+
+export interface CsiRequest {
+  readonly pod: Pod;
+  /** The volume's name in the pod. */
+  readonly name: string;
+  readonly volume: CsiVolume;
+  /** Told once the volume is there, when it has become larger than those who use it know. */
+  readonly growth?: CsiGrowth | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface CsiGrowth {
+  readonly bytes: bigint;
+  readonly done: () => Promise<void>;
+}
+
+/** What one volume's mounting goes by. */
+interface Work {
+  readonly request: CsiRequest;
+  readonly driver: CsiDriver;
+  readonly object: CSIDriver | undefined;
+  readonly record: CsiRecord;
+  /** What the attacher said. */
+  readonly context: Readonly<Record<string, string>>;
+  readonly stages: boolean;
+  readonly capability: VolumeCapability;
+}
+
+export class CsiVolumes {
+  readonly #options: CsiVolumesOptions;
+  readonly #records: CsiRecords;
+  /** Pods that share a volume stage it once. */
+  readonly #turns = new Turns();
+
+  constructor(options: CsiVolumesOptions) {
+    this.#options = options;
+    this.#records = new CsiRecords(options.directories);
+  }
+
+  /** Notes what earlier agents left mounted, so that it is not detached under anybody's feet. */
+  async recover(): Promise<void> {
+    for (const { uid, record } of await this.#records.all()) {
+      if (record.attachmentID !== "") this.#options.attachments.hold(nameOf(record), uid);
+    }
+  }
+
+  /** Where the pod's volume already is; undefined when it has to be set up. */
+  async find(uid: string, name: string): Promise<Place | undefined> {
+    const record = (await this.#records.of(uid)).find(({ podVolumes }) => podVolumes.includes(name));
+    if (record === undefined) return undefined;
+    const place = this.#place(uid, record);
+    return (await this.#isThere(place)) ? place : undefined;
+  }
+
+  /** Repeating it is harmless. Rejects with an `OperationError`. */
+  async setUp(request: CsiRequest): Promise<Place> {
+    return await this.#turns.take(uniqueName(request.volume), async () => {
+      const work = await this.#begin(request);
+      const uid = podUid(request.pod);
+      const place = this.#place(uid, work.record);
+      await this.#records.write(uid, { ...work.record, touched: true });
+      if (work.stages) await this.#stage(work);
+      await this.#publish(work, place);
+      await this.#grow(work, place);
+      return place;
+    });
+  }
+
+  /** Tells the driver anew what it was told, for one that asks for that; what has grown is made larger. */
+  async refresh(request: CsiRequest): Promise<void> {
+    const object = await this.#options.driverObject(request.volume.driver);
+    if (object?.spec.requiresRepublish !== true && request.growth === undefined) return;
+    await this.#turns.take(uniqueName(request.volume), async () => {
+      const work = await this.#begin(request);
+      const place = this.#place(podUid(request.pod), work.record);
+      if (object?.spec.requiresRepublish === true) await this.#publish(work, place);
+      await this.#grow(work, place);
+    });
+  }
+
+  /** Gives back all that the pod has. Rejects while a driver cannot be asked. */
+  async tearDown(uid: string): Promise<void> {
+    for (const record of await this.#records.of(uid)) {
+      await this.#turns.take(nameOf(record), () => this.#release(uid, record));
+    }
+    this.#options.attachments.forget(uid);
+  }
+
+  /** Attached, and known on disk. */
+  async #begin(request: CsiRequest): Promise<Work> {
+    const { volume, pod, name, signal } = request;
+    const { drivers, driverObject, nodeName } = this.#options;
+    const object = await driverObject(volume.driver);
+    const isAttached = !volume.isEphemeral && object?.spec.attachRequired !== false;
+    const uid = podUid(pod);
+    const known = (await this.#records.of(uid)).find(({ specVolID }) => specVolID === volume.specName);
+    const record: CsiRecord = {
+      specVolID: volume.specName,
+      driverName: volume.driver,
+      volumeHandle: volume.handle,
+      volumeLifecycleMode: volume.isEphemeral ? "Ephemeral" : "Persistent",
+      attachmentID: isAttached ? attachmentName(volume, nodeName) : "",
+      nodeName,
+      podVolumes: [...new Set([...(known?.podVolumes ?? []), name])],
+      block: volume.isBlock,
+      touched: known?.touched ?? false,
+    };
+    await this.#records.write(uid, record);
+    const context = isAttached ? await this.#attach(request, record.attachmentID) : {};
+    const step = volume.isEphemeral ? SETUP : volume.isBlock ? MAP_DEVICE : MOUNT_DEVICE;
+    return await operation(step.name, { volume: volume.specName, event: step.event, signal }, async () => {
+      if (volume.isEphemeral) checkEphemeral(volume, object);
+      const driver = drivers.get(volume.driver);
+      if (driver === undefined) throw new Error(`${step.prefix}${unknown(volume.driver)}`);
+      const stages = !volume.isEphemeral && (await driver.can("STAGE_UNSTAGE_VOLUME", signal));
+      const group = pod.spec?.securityContext?.fsGroup;
+      const takesGroup = group !== undefined && (await driver.can("VOLUME_MOUNT_GROUP", signal));
+      const traits = {
+        tellsSingle: await driver.can("SINGLE_NODE_MULTI_WRITER", signal),
+        group: takesGroup ? String(group) : undefined,
+      };
+      return { request, driver, object, record, context, stages, capability: capability(volume, traits) };
+    });
+  }
+
+  async #attach({ pod, volume, signal }: CsiRequest, attachment: string): Promise<Readonly<Record<string, string>>> {
+    const wanted: Attachable = {
+      uniqueName: uniqueName(volume),
+      attachment,
+      driver: volume.driver,
+      handle: volume.handle,
+      persistentVolume: volume.specName,
+    };
+    const { context, isNew } = await this.#options.attachments.ensure(wanted, podUid(pod), signal);
+    if (isNew) {
+      const text = `AttachVolume.Attach succeeded for volume "${volume.specName}" `;
+      this.#options.events.pod(pod, "Normal", "SuccessfulAttachVolume", text);
+    }
+    return context;
+  }
+
+  async #stage({ request, driver, record, context, capability: volumeCapability }: Work): Promise<void> {
+    const { volume, signal } = request;
+    const { name, event } = volume.isBlock ? MAP_DEVICE : MOUNT_DEVICE;
+    await operation(name, { volume: volume.specName, event, signal }, async () => {
+      const stagingTargetPath = this.#records.stagingPath(record);
+      const secrets = await secretsOf(this.#options.secret, "NodeStageSecretRef", volume.stageSecret);
+      await mkdir(stagingTargetPath, { recursive: true, mode: 0o750 });
+      await driver.stage(
+        {
+          volumeId: volume.handle,
+          publishContext: context,
+          stagingTargetPath,
+          volumeCapability,
+          secrets,
+          volumeContext: volume.attributes,
+        },
+        signal,
+      );
+    });
+  }
+
+  async #publish(work: Work, place: Place): Promise<void> {
+    const { request, driver, object, record, context, stages, capability: volumeCapability } = work;
+    const { volume, pod, signal } = request;
+    const { secret, tokens } = this.#options;
+    const { name, event } = volume.isBlock ? MAP_POD_DEVICE : SETUP;
+    const targetPath = this.#target(podUid(pod), record);
+    await operation(name, { volume: volume.specName, event, signal }, async () => {
+      const secrets = await secretsOf(secret, "NodePublishSecretRef", volume.publishSecret);
+      const told = await volumeContext(volume, pod, object, tokens);
+      // The last part is the driver's to make.
+      await mkdir(dirname(targetPath), { recursive: true, mode: 0o750 });
+      await driver.publish(
+        {
+          volumeId: volume.handle,
+          publishContext: context,
+          ...(stages ? { stagingTargetPath: this.#records.stagingPath(record) } : {}),
+          targetPath,
+          volumeCapability,
+          readonly: volume.readOnly,
+          secrets,
+          volumeContext: told,
+        },
+        signal,
+      );
+      if (volume.isBlock) await this.#link(request, targetPath, place);
+      else if (volumeCapability.mount?.volumeMountGroup === undefined) await giveFiles(work, targetPath);
+    });
+  }
+
+  async #link({ pod, volume: { specName } }: CsiRequest, device: string, { path }: Place): Promise<void> {
+    await mkdir(dirname(path), { recursive: true, mode: 0o750 });
+    const isNew = (await lstat(path).catch(() => undefined)) === undefined;
+    await rm(path, { force: true });
+    await symlink(device, path);
+    if (!isNew) return;
+    for (const what of [`globalMapPath "${dirname(device)}"`, `volumeMapPath "${dirname(path)}"`]) {
+      const text = `MapVolume.MapPodDevice succeeded for volume "${specName}" ${what}`;
+      this.#options.events.pod(pod, "Normal", "SuccessfulMountVolume", text);
+    }
+  }
+
+  async #grow({ request, driver, record, stages, capability: volumeCapability }: Work, place: Place): Promise<void> {
+    const { volume, growth, pod, signal } = request;
+    if (growth === undefined || !(await driver.can("EXPAND_VOLUME", signal))) return;
+    try {
+      await driver.expand(
+        {
+          volumeId: volume.handle,
+          volumePath: volume.isBlock ? this.#target(podUid(pod), record) : place.path,
+          capacityRange: { requiredBytes: growth.bytes },
+          ...(stages ? { stagingTargetPath: this.#records.stagingPath(record) } : {}),
+          volumeCapability,
+          secrets: await secretsOf(this.#options.secret, "NodeExpandSecretRef", volume.expandSecret),
+        },
+        signal,
+      );
+      await growth.done();
+      const text = `MountVolume.NodeExpandVolume succeeded for volume "${volume.specName}" ${this.#options.nodeName}`;
+      this.#options.events.pod(pod, "Normal", "FileSystemResizeSuccessful", text);
+    } catch (error) {
+      signal?.throwIfAborted();
+      // What is mounted can be used as it is; the next look tries again.
+      const why = error instanceof Error ? error.message : String(error);
+      const text = `NodeExpandVolume.NodeExpandVolume failed for volume "${volume.specName}" : ${why}`;
+      this.#options.events.pod(pod, "Warning", "VolumeResizeFailed", text);
+    }
+  }
+
+  async #release(uid: string, record: CsiRecord): Promise<void> {
+    const { drivers, attachments, mounter } = this.#options;
+    const others = (await this.#records.all()).some(
+      (each) =>
+        nameOf(each.record) === nameOf(record) && (each.uid !== uid || each.record.specVolID !== record.specVolID),
+    );
+    if (record.touched) {
+      const driver = drivers.get(record.driverName);
+      if (driver === undefined) throw new Error(`Cannot unmount ${record.specVolID}: ${unknown(record.driverName)}`);
+      const targetPath = this.#target(uid, record);
+      await driver.unpublish({ volumeId: record.volumeHandle, targetPath });
+      await removePoint(mounter, targetPath);
+      if (!others && record.volumeLifecycleMode === "Persistent" && (await driver.can("STAGE_UNSTAGE_VOLUME"))) {
+        const stagingTargetPath = this.#records.stagingPath(record);
+        await driver.unstage({ volumeId: record.volumeHandle, stagingTargetPath });
+        await removePoint(mounter, stagingTargetPath);
+      }
+    }
+    if (!others) await attachments.detach(record.attachmentID);
+    attachments.drop(nameOf(record), uid);
+    await this.#records.remove(uid, record);
+  }
+
+  #place(uid: string, { specVolID, block }: CsiRecord): Place {
+    if (block === true) return { path: this.#records.deviceLink(uid, specVolID), isBlock: true };
+    return { path: this.#records.mountPoint(uid, specVolID), isBlock: false };
+  }
+
+  /** What the driver makes. */
+  #target(uid: string, { specVolID, block }: CsiRecord): string {
+    return block === true ? this.#records.devicePath(uid, specVolID) : this.#records.mountPoint(uid, specVolID);
+  }
+
+  async #isThere({ path, isBlock }: Place): Promise<boolean> {
+    if (isBlock) return (await stat(path).catch(() => undefined))?.isBlockDevice() === true;
+    return await isMounted(this.#options.mounter, path);
+  }
+}
+
+interface Step {
+  readonly name: string;
+  readonly event: OperationError["event"];
+  readonly prefix: string;
+}
+
+const SETUP: Step = {
+  name: "MountVolume.SetUp",
+  event: "FailedMount",
+  prefix: "kubernetes.io/csi: mounter.SetUpAt failed to get CSI client: ",
+};
+const MOUNT_DEVICE: Step = {
+  name: "MountVolume.MountDevice",
+  event: "FailedMount",
+  prefix: "kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient: ",
+};
+const MAP_DEVICE: Step = {
+  name: "MapVolume.SetUpDevice",
+  event: "FailedMapVolume",
+  prefix: "kubernetes.io/csi: blockMapper.SetUpDevice failed to get CSI client: ",
+};
+const MAP_POD_DEVICE: Step = {
+  name: "MapVolume.MapPodDevice",
+  event: "FailedMapVolume",
+  prefix: "kubernetes.io/csi: blockMapper.MapPodDevice failed to get CSI client: ",
+};
+
+function unknown(driver: string): string {
+  return `driver name ${driver} not found in the list of registered CSI drivers`;
+}
+
+function nameOf({ driverName: driver, volumeHandle: handle }: CsiRecord): string {
+  return uniqueName({ driver, handle });
+}
+
+async function giveFiles({ request: { pod, volume }, object }: Work, path: string): Promise<void> {
+  const { fsGroup: group, fsGroupChangePolicy: policy } = pod.spec?.securityContext ?? {};
+  if (group === undefined || !agentGivesToGroup(volume, object)) return;
+  const rights = { group, readOnly: false };
+  if (policy === "OnRootMismatch" && (await belongsToGroup(path, rights))) return;
+  await giveToGroup(path, rights);
+}
+
+/** Takes no content with it: what is in there, if anything, is somebody's data. */
+async function removePoint(mounter: Mounter, path: string): Promise<void> {
+  for (const point of await mounter.below(path)) await mounter.unmount(point);
+  const found = await lstat(path).catch(() => undefined);
+  if (found !== undefined) await (found.isDirectory() ? rmdir(path) : rm(path));
+}

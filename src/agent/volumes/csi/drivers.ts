@@ -1,0 +1,65 @@
+/** The CSI drivers that have introduced themselves on this node. */
+import type { Clock } from "../../../std/clock.ts";
+import type { Logger } from "../../../std/log.ts";
+import type { Plugin, PluginHandler } from "../../plugins/plugin-watcher.ts";
+import type { CsiNodeRecord } from "./csi-node.ts";
+import { CsiDriver } from "./driver.ts";
+
+export interface CsiDriversOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Undefined: there is nobody to tell. */
+  readonly record: Pick<CsiNodeRecord, "add" | "remove"> | undefined;
+  /** A driver is there that was not before. */
+  readonly onChange: () => void;
+}
+
+export class CsiDrivers implements PluginHandler, Disposable {
+  readonly #options: CsiDriversOptions;
+  /** By name; as many as there are sockets. */
+  readonly #drivers = new Map<string, CsiDriver>();
+
+  constructor(options: CsiDriversOptions) {
+    this.#options = options;
+  }
+
+  get(name: string): CsiDriver | undefined {
+    return this.#drivers.get(name);
+  }
+
+  async register({ name, endpoint, versions }: Plugin, signal: AbortSignal): Promise<void> {
+    const { clock, record, onChange } = this.#options;
+    // A version is `1.0.0` or `v1.2`; all of the first major one speak the same messages.
+    if (!versions.some((version) => /^v?1(\.|$)/.test(version))) {
+      throw new Error(
+        `none of the CSI versions reported by this driver are supported: ${versions.join(", ") || "(none)"}`,
+      );
+    }
+    const driver = new CsiDriver(name, endpoint, clock);
+    try {
+      const info = await driver.info(signal);
+      await record?.add(name, info);
+      signal.throwIfAborted();
+    } catch (error) {
+      driver[Symbol.dispose]();
+      throw error;
+    }
+    this.#drivers.get(name)?.[Symbol.dispose]();
+    this.#drivers.set(name, driver);
+    onChange();
+  }
+
+  /** One that has come back on another socket meanwhile stays. */
+  async deregister({ name, endpoint }: Plugin): Promise<void> {
+    const driver = this.#drivers.get(name);
+    if (driver?.endpoint !== endpoint) return;
+    this.#drivers.delete(name);
+    driver[Symbol.dispose]();
+    await this.#options.record?.remove(name);
+  }
+
+  [Symbol.dispose](): void {
+    for (const driver of this.#drivers.values()) driver[Symbol.dispose]();
+    this.#drivers.clear();
+  }
+}

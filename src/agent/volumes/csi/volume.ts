@@ -1,0 +1,94 @@
+/** What is to be mounted, said the same way for volumes of a claim and those that a pod describes itself. */
+import { createHash } from "node:crypto";
+import type { PersistentVolume } from "../../../api/core/persistent-volume.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { Volume } from "../../../api/core/volume.ts";
+import { podNamespace, podUid } from "../../pods/pod-fields.ts";
+
+export interface SecretName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface CsiVolume {
+  /** The persistent volume's name, or that of the pod's volume. */
+  readonly specName: string;
+  readonly driver: string;
+  readonly handle: string;
+  /** Lives and dies with the pod; neither attached nor staged. */
+  readonly isEphemeral: boolean;
+  readonly isBlock: boolean;
+  readonly readOnly: boolean;
+  readonly fsType: string;
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly mountOptions: readonly string[];
+  readonly accessModes: readonly string[];
+  readonly stageSecret: SecretName | undefined;
+  readonly publishSecret: SecretName | undefined;
+  readonly expandSecret: SecretName | undefined;
+}
+
+/** Undefined when the volume is not of this sort. */
+export function csiVolume(pod: Pod, volume: Volume, bound: PersistentVolume | undefined): CsiVolume | undefined {
+  return bound === undefined ? ofPod(pod, volume) : ofClaim(volume, bound);
+}
+
+/** What Kubernetes calls the volume in the node's status. */
+export function uniqueName({ driver, handle }: Pick<CsiVolume, "driver" | "handle">): string {
+  return `kubernetes.io/csi/${driver}^${handle}`;
+}
+
+/** Name of the VolumeAttachment. */
+export function attachmentName({ driver, handle }: CsiVolume, nodeName: string): string {
+  return `csi-${hash(handle + driver + nodeName)}`;
+}
+
+export function hash(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+function ofPod(pod: Pod, { name, csi }: Volume): CsiVolume | undefined {
+  if (csi === undefined) return undefined;
+  const secret = csi.nodePublishSecretRef?.name;
+  return {
+    specName: name,
+    driver: csi.driver,
+    handle: `csi-${hash(podUid(pod) + name)}`,
+    isEphemeral: true,
+    isBlock: false,
+    readOnly: csi.readOnly === true,
+    fsType: csi.fsType ?? "",
+    attributes: csi.volumeAttributes ?? {},
+    mountOptions: [],
+    accessModes: [],
+    stageSecret: undefined,
+    publishSecret: secret === undefined ? undefined : { namespace: podNamespace(pod), name: secret },
+    expandSecret: undefined,
+  };
+}
+
+function ofClaim(volume: Volume, { metadata, spec = {} }: PersistentVolume): CsiVolume | undefined {
+  const { csi } = spec;
+  if (csi === undefined) return undefined;
+  return {
+    specName: metadata?.name ?? volume.name,
+    driver: csi.driver,
+    handle: csi.volumeHandle,
+    isEphemeral: false,
+    isBlock: spec.volumeMode === "Block",
+    readOnly: csi.readOnly === true || volume.persistentVolumeClaim?.readOnly === true,
+    fsType: csi.fsType ?? "",
+    attributes: csi.volumeAttributes ?? {},
+    mountOptions: spec.mountOptions ?? [],
+    accessModes: spec.accessModes ?? [],
+    stageSecret: secretName(csi.nodeStageSecretRef),
+    publishSecret: secretName(csi.nodePublishSecretRef),
+    expandSecret: secretName(csi.nodeExpandSecretRef),
+  };
+}
+
+function secretName(
+  reference: { readonly name?: string | undefined; readonly namespace?: string | undefined } | undefined,
+): SecretName | undefined {
+  return reference && { namespace: reference.namespace ?? "", name: reference.name ?? "" };
+}

@@ -1,0 +1,81 @@
+/** Volumes that drivers provide, whatever sort of driver. */
+
+import type { Pod } from "../../api/core/pod.ts";
+import type { Volume } from "../../api/core/volume.ts";
+import { compareAmounts, parseQuantity, quantityValue } from "../../api/meta/quantity.ts";
+import type { Bound, ClaimSource } from "./claims.ts";
+import type { CsiGrowth, CsiRequest, CsiVolumes } from "./csi/csi-volumes.ts";
+import { csiVolume } from "./csi/volume.ts";
+import type { FlexVolumes } from "./flex/flex-volumes.ts";
+import { flexVolume } from "./flex/volume.ts";
+import type { Place } from "./place.ts";
+
+export interface DriverVolumesOptions {
+  readonly csi: CsiVolumes;
+  readonly flex: FlexVolumes;
+  readonly claims: Pick<ClaimSource, "resized">;
+}
+
+export class DriverVolumes {
+  readonly #options: DriverVolumesOptions;
+
+  constructor(options: DriverVolumesOptions) {
+    this.#options = options;
+  }
+
+  async recover(): Promise<void> {
+    await this.#options.csi.recover();
+  }
+
+  /** Where the volume is already, known without asking anybody. */
+  async find(uid: string, name: string): Promise<Place | undefined> {
+    const { csi, flex } = this.#options;
+    return (await csi.find(uid, name)) ?? (await flex.find(uid, name));
+  }
+
+  /** Undefined when it is no driver's. Repeating it is harmless. */
+  async setUp(
+    pod: Pod,
+    volume: Volume,
+    bound: Bound | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<Place | undefined> {
+    const { csi, flex } = this.#options;
+    const request = this.#csiRequest(pod, volume, bound, signal);
+    if (request !== undefined) return await csi.setUp(request);
+    const flexible = flexVolume(pod, volume, bound?.volume);
+    if (flexible === undefined) return undefined;
+    return await flex.setUp({ pod, name: volume.name, volume: flexible, signal });
+  }
+
+  /** For what is mounted: drivers that ask for it are told anew, and volumes that have grown are made larger. */
+  async refresh(pod: Pod, volume: Volume, bound: Bound | undefined, signal: AbortSignal | undefined): Promise<void> {
+    const request = this.#csiRequest(pod, volume, bound, signal);
+    if (request !== undefined) await this.#options.csi.refresh(request);
+  }
+
+  async tearDown(uid: string): Promise<void> {
+    await this.#options.csi.tearDown(uid);
+    await this.#options.flex.tearDown(uid);
+  }
+
+  #csiRequest(
+    pod: Pod,
+    volume: Volume,
+    bound: Bound | undefined,
+    signal: AbortSignal | undefined,
+  ): CsiRequest | undefined {
+    const found = csiVolume(pod, volume, bound?.volume);
+    return found && { pod, name: volume.name, volume: found, growth: bound && this.#growth(bound), signal };
+  }
+
+  #growth({ claim, volume }: Bound): CsiGrowth | undefined {
+    const has = claim.status?.capacity?.storage;
+    const wanted = volume.spec?.capacity?.storage;
+    if (has === undefined || wanted === undefined || compareAmounts(has, wanted) >= 0) return undefined;
+    const quantity = parseQuantity(wanted);
+    if (quantity === undefined) return undefined;
+    const done = async () => await this.#options.claims.resized?.(claim, wanted);
+    return { bytes: BigInt(quantityValue(quantity)), done };
+  }
+}

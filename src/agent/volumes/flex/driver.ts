@@ -1,0 +1,132 @@
+/**
+ * Flex drivers: programs of the node, `<directory>/<vendor>~<driver>/<driver>`, called with a command and answering
+ * with JSON. They are found when they are needed, so that one which was put there or replaced is the one that is used.
+ */
+import { execFile } from "node:child_process";
+import { stat } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { isPlainObject } from "../../../schema/plain.ts";
+import type { Clock } from "../../../std/clock.ts";
+
+export interface FlexDriversOptions {
+  /** `--volume-plugin-dir` */
+  readonly directory: string;
+  readonly clock: Clock;
+}
+
+/** What a driver says of itself; unless it says so, it attaches. */
+export interface FlexCapabilities {
+  readonly attach: boolean;
+  /** The agent gives files to the pod's group. */
+  readonly fsGroup: boolean;
+}
+
+export interface FlexAnswer {
+  readonly status: string;
+  readonly message: string;
+  readonly device: string;
+  readonly volumeName: string;
+  readonly isAttached: boolean;
+  readonly capabilities: Readonly<Record<string, unknown>>;
+}
+
+/** The driver does not know the command: the agent does what it does for all. */
+export class NotSupported extends Error {
+  override readonly name = "NotSupported";
+}
+
+const CALL_MS = 120_000;
+const OUTPUT_BYTES_MAX = 1024 * 1024;
+
+export class FlexDrivers {
+  readonly #options: FlexDriversOptions;
+  /** By path; as many as there are drivers. A program that was replaced is asked anew. */
+  readonly #known = new Map<string, { readonly version: string; readonly capabilities: FlexCapabilities }>();
+
+  constructor(options: FlexDriversOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects when there is no such driver, or it cannot start its work. */
+  async capabilities(driver: string, signal?: AbortSignal): Promise<FlexCapabilities> {
+    const path = this.#path(driver);
+    const found = await stat(path, { bigint: true }).catch(() => undefined);
+    if (found?.isFile() !== true) {
+      this.#known.delete(path);
+      throw new Error(`no volume plugin matched name: flexvolume-${driver}`);
+    }
+    const version = `${found.ino}:${found.ctimeNs}`;
+    const known = this.#known.get(path);
+    if (known?.version === version) return known.capabilities;
+    const { capabilities: said } = await this.call(driver, "init", [], signal);
+    const capabilities = { attach: said.attach !== false, fsGroup: said.fsGroup !== false };
+    this.#known.set(path, { version, capabilities });
+    return capabilities;
+  }
+
+  /** Rejects with a `NotSupported` when the driver says so, otherwise with what it says. */
+  async call(driver: string, command: string, words: readonly string[], signal?: AbortSignal): Promise<FlexAnswer> {
+    const { clock } = this.#options;
+    const path = this.#path(driver);
+    const late = new AbortController();
+    const timer = clock.timer(CALL_MS, () => late.abort());
+    const cut = signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]);
+    try {
+      const { output, failure } = await run(path, [command, ...words], cut);
+      signal?.throwIfAborted();
+      if (late.signal.aborted) throw new Error(`driver call ${command} of ${driver} timed out`);
+      return answer(command, output, failure);
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  #path(driver: string): string {
+    return join(this.#options.directory, driver.replaceAll("/", "~"), basename(driver));
+  }
+}
+
+interface Ran {
+  readonly output: string;
+  readonly failure: Error | undefined;
+}
+
+function run(path: string, words: readonly string[], signal: AbortSignal): Promise<Ran> {
+  return new Promise((resolve) => {
+    const options = { signal, maxBuffer: OUTPUT_BYTES_MAX };
+    execFile(path, words, options, (error, output) => resolve({ output, failure: error ?? undefined }));
+  });
+}
+
+function answer(command: string, output: string, failure: Error | undefined): FlexAnswer {
+  const parsed = parse(output);
+  if (parsed === undefined) {
+    throw new Error(
+      failure?.message ?? `Failed to unmarshal output for command: ${command}, output: "${output.trim()}"`,
+    );
+  }
+  if (parsed.status === "Not supported") throw new NotSupported(`${command} is not supported by the driver`);
+  if (parsed.status !== "Success" || failure !== undefined) {
+    throw new Error(`${command} command failed, status: ${parsed.status}, reason: ${parsed.message}`);
+  }
+  return parsed;
+}
+
+function parse(output: string): FlexAnswer | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(output);
+  } catch {
+    return undefined;
+  }
+  if (!isPlainObject(value)) return undefined;
+  const text = (key: string): string => (typeof value[key] === "string" ? value[key] : "");
+  return {
+    status: text("status"),
+    message: text("message"),
+    device: text("device"),
+    volumeName: text("volumeName"),
+    isAttached: value.attached === true,
+    capabilities: isPlainObject(value.capabilities) ? value.capabilities : {},
+  };
+}

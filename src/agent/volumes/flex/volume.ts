@@ -1,0 +1,34 @@
+/** What a Flex driver is to mount, said the same way for volumes of a claim and those of a pod. */
+import type { PersistentVolume } from "../../../api/core/persistent-volume.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { Volume } from "../../../api/core/volume.ts";
+import { podNamespace } from "../../pods/pod-fields.ts";
+
+export interface FlexVolume {
+  /** The persistent volume's name, or that of the pod's volume. */
+  readonly specName: string;
+  /** `vendor/driver` */
+  readonly driver: string;
+  readonly fsType: string;
+  readonly readOnly: boolean;
+  readonly options: Readonly<Record<string, string>>;
+  readonly secret: { readonly namespace: string; readonly name: string } | undefined;
+}
+
+/** Undefined when the volume is not of this sort. */
+export function flexVolume(pod: Pod, volume: Volume, bound: PersistentVolume | undefined): FlexVolume | undefined {
+  const own = volume.flexVolume;
+  const claimed = bound?.spec?.flexVolume;
+  const source = bound === undefined ? own : claimed;
+  if (source === undefined) return undefined;
+  const secret = source.secretRef?.name;
+  const namespace = claimed?.secretRef?.namespace || podNamespace(pod);
+  return {
+    specName: bound?.metadata?.name ?? volume.name,
+    driver: source.driver,
+    fsType: source.fsType ?? "",
+    readOnly: source.readOnly === true || volume.persistentVolumeClaim?.readOnly === true,
+    options: source.options ?? {},
+    secret: secret === undefined ? undefined : { namespace, name: secret },
+  };
+}

@@ -1,0 +1,6 @@
+/** Where a pod finds a volume. */
+export interface Place {
+  /** A mount point, or a link to a device. */
+  readonly path: string;
+  readonly isBlock: boolean;
+}
