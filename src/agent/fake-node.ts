@@ -85,7 +85,7 @@ export function fakeNodeRuntime(clock: Clock = new WarpedClock(FAST)): NodeRunti
 /** Times the speed of the host's clock. */
 const FAST = 6;
 /** On the host's clock: a test that does not come to rest fails rather than hanging. */
-const PATIENCE_MS = 40_000;
+const PATIENCE_MS = 20_000;
 const LOOK_MS = 10;
 
 export interface StoredPod {
@@ -103,6 +103,8 @@ export class FakeNode implements AsyncDisposable {
   readonly #configure: (config: AgentConfig) => AgentConfig;
   readonly #faults: Fault[] = [];
   readonly #buried: Promise<unknown>[] = [];
+  /** How often each container came to run, by name. */
+  readonly starts = new Map<string, number>();
   /** Of every pod that came to run here. */
   readonly #uids = new Set<string>();
   #agents = 0;
@@ -158,7 +160,7 @@ export class FakeNode implements AsyncDisposable {
         failSwapOn: false,
         failCgroupV1: false,
       },
-      node: { ...base.node, ips: ["192.0.2.1"] },
+      node: { ...base.node, ips: ["192.0.2.1"], evictionHard: {} },
       server: { ...base.server, enabled: false, readOnlyPort: 0, healthzPort: 0 },
       pods: { ...base.pods, syncMs: 10_000, localStorageIsolation: false },
     });
@@ -308,15 +310,17 @@ export class FakeNode implements AsyncDisposable {
         },
         startContainer: async (request, signal) => {
           const answer = await runtime.startContainer(request, signal);
-          await this.#checkRuns();
+          await this.#noteStart(request.containerId);
           return answer;
         },
       },
     };
   }
 
-  async #checkRuns(): Promise<void> {
+  async #noteStart(id: string | undefined): Promise<void> {
     const { containers } = await this.#listed();
+    const name = containers.find((each) => each.id === id)?.metadata?.name ?? "";
+    this.starts.set(name, (this.starts.get(name) ?? 0) + 1);
     const running = containers.filter(({ state }) => state === "CONTAINER_RUNNING");
     const runs = Map.groupBy(running, (each) => `${each.labels?.[labels.podUid]}/${each.metadata?.name}`);
     for (const [name, { length }] of runs) if (length > 1) this.wrongs.push(`${length} of ${name} run at a time`);

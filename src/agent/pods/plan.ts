@@ -34,7 +34,7 @@ export interface PlannedKill {
 export interface PlannedWait {
   readonly spec: Container;
   readonly role: ContainerRole;
-  /** Milliseconds since 1970. */
+  /** On the monotonic clock. */
   readonly until: number;
   /** Set for a crash loop; a retry after an error keeps the reason it already shows. */
   readonly crashDelayMs: number | undefined;
@@ -58,6 +58,7 @@ export type Health = "ok" | "liveness" | "startup";
 export interface PlanInput {
   readonly pod: Pod;
   readonly observation: Observation;
+  /** On the monotonic clock. */
   readonly now: number;
   readonly backoff: RestartBackoff;
   /** Containers whose last attempt to start failed: when to try again. */
@@ -232,7 +233,7 @@ function planStart(
     return;
   }
   if (finishedAt !== undefined) {
-    const waiting = input.backoff.waiting(backoffKey(spec), finishedAt, input.now);
+    const waiting = input.backoff.waiting(backoffKey(spec), finishedAt);
     if (waiting !== undefined) {
       draft.waits.push({ spec, role, until: waiting.until, crashDelayMs: waiting.delayMs });
       return;

@@ -17,12 +17,12 @@ import type { EnvironmentSources } from "./environment.ts";
 import type { PlannedStart, PlannedWait } from "./plan.ts";
 import type { PodEvents } from "./pod-events.ts";
 import type { ResourceBook } from "./resource-book.ts";
-import type { CgroupSettings, CpuSettings } from "./resources.ts";
+import type { CgroupSettings, ResourceSettings } from "./resources.ts";
 import type { RestartBackoff } from "./restart-backoff.ts";
 
 export interface PodSettings {
   readonly directories: Directories;
-  readonly cpu: CpuSettings;
+  readonly cpu: ResourceSettings;
   readonly cgroups: CgroupSettings;
   readonly seccompDefault: boolean;
   readonly clusterDns: readonly string[];
@@ -86,9 +86,9 @@ export interface PodMemory {
   readonly backoff: RestartBackoff;
   /** Why containers wait, by name. */
   readonly waiting: Map<string, WaitingReason>;
-  /** Reasons that show from the next sync on, by container, with the time of that sync, milliseconds. */
+  /** Reasons that show from the next sync on, by container, with the time of that sync on the monotonic clock. */
   readonly noted: Map<string, { readonly reason: WaitingReason; readonly from: number }>;
-  /** When to try a container again that could not be started, by name; milliseconds. */
+  /** When to try a container again that could not be started, by name; on the monotonic clock. */
   readonly retryAt: Map<string, number>;
   /** Ids of containers that were ended to be started again at once. */
   readonly toRestart: Set<string>;

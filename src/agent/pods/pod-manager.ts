@@ -1,6 +1,7 @@
 /** Which pods are wanted, and a worker for each; ends what runs and nobody wants. */
 import type { Pod, PodStatus } from "../../api/core/pod.ts";
 import type { RuntimePod } from "../runtime/events.ts";
+import { removeLeftovers } from "./leftovers.ts";
 import type { PodServices, Termination } from "./pod-context.ts";
 import { isStatic, podName, podNamespace, podUid } from "./pod-fields.ts";
 import { PodWorker } from "./pod-worker.ts";
@@ -98,6 +99,13 @@ export class PodManager {
       this.#options.services.log.info("Ending pod that no source wants", { pod: `${namespace}/${name}`, uid });
       this.#start({ metadata: { uid, name, namespace } }, true);
     }
+  }
+
+  /** Removes what pods left behind that are known to nobody any more; as `endOrphans`, once all sources have told. */
+  async removeLeftovers(): Promise<void> {
+    const { settings, volumes, cgroups } = this.#options.services;
+    const isKnown = (uid: string): boolean => this.#workers.has(uid);
+    await removeLeftovers({ directories: settings.directories, volumes, cgroups, isKnown });
   }
 
   /** Ends all workers; containers keep running unless `stopPods`. */

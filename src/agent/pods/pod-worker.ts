@@ -56,7 +56,7 @@ export class PodWorker {
     this.#log = options.services.log.child("pod-worker", { pod: podFullName(options.pod) });
     const started = options.pod.status?.startTime;
     this.#memory = {
-      backoff: new RestartBackoff(),
+      backoff: new RestartBackoff(options.services.clock),
       waiting: new Map(),
       noted: new Map(),
       retryAt: new Map(),
@@ -327,7 +327,7 @@ export class PodWorker {
     if (seconds === undefined || this.#termination !== undefined) return;
     const { clock, events } = this.#options.services;
     const left = this.#memory.startTime + seconds * 1000 - clock.now();
-    this.#deadline = clock.timer(Math.max(0, left), () => {
+    this.#deadline = clock.timer(Math.min(Math.max(0, left), seconds * 1000), () => {
       if (this.#termination !== undefined) return;
       const message = "Pod was active on the node longer than the specified deadline";
       events.pod(this.#pod, "Normal", "DeadlineExceeded", message);

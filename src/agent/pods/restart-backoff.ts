@@ -1,6 +1,7 @@
 /**
  * How long a container that ended waits before it is started again: 10 s, doubled up to 5 min, forgotten after 10 min.
  */
+import type { Clock } from "../../std/clock.ts";
 
 interface Entry {
   readonly delayMs: number;
@@ -12,30 +13,55 @@ export const restartMaxMs = 300_000;
 /** While a container waits, it is mentioned again this often; Kubernetes looks again after 10 to 15 s. */
 export const remindMs = 13_000;
 
-/** One per pod, in memory; containers carry their delay, for the next agent. The first restart is immediate. */
+interface Wait {
+  readonly finishedAt: number;
+  readonly delayMs: number;
+  readonly until: number;
+}
+
+/**
+ * One per pod, in memory; containers carry their delay, for the next agent. The first restart is immediate. When a run
+ * ended is a time of day, which may turn out to lie in the future; what is left of a delay is measured otherwise.
+ */
 export class RestartBackoff {
+  readonly #clock: Pick<Clock, "now" | "monotonic">;
   readonly #entries = new Map<string, Entry>();
-  /** When each container's waiting was last spoken of. */
+  /** The wait after each container's last run. */
+  readonly #waits = new Map<string, Wait>();
+  /** When each container's waiting was last spoken of, on the monotonic clock. */
   readonly #told = new Map<string, { readonly run: string; readonly at: number }>();
 
-  /** The delay that runs since `finishedAt` and has not passed at `now`; undefined when a start is allowed. */
-  waiting(
-    key: string,
-    finishedAt: number,
-    now: number,
-  ): { readonly delayMs: number; readonly until: number } | undefined {
+  constructor(clock: Pick<Clock, "now" | "monotonic">) {
+    this.#clock = clock;
+  }
+
+  /**
+   * The delay that runs since `finishedAt`, and when it is over on the monotonic clock; undefined when a start is
+   * allowed.
+   */
+  waiting(key: string, finishedAt: number): { readonly delayMs: number; readonly until: number } | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined || stale(entry, finishedAt)) return undefined;
-    const until = finishedAt + entry.delayMs;
-    return now < until ? { delayMs: entry.delayMs, until } : undefined;
+    const { delayMs, until } = this.#wait(key, finishedAt, entry.delayMs);
+    return this.#clock.monotonic() < until ? { delayMs, until } : undefined;
+  }
+
+  #wait(key: string, finishedAt: number, delayMs: number): Wait {
+    const known = this.#waits.get(key);
+    if (known?.finishedAt === finishedAt && known.delayMs === delayMs) return known;
+    const leftMs = Math.min(Math.max(finishedAt + delayMs - this.#clock.now(), 0), delayMs);
+    const wait = { finishedAt, delayMs, until: this.#clock.monotonic() + leftMs };
+    this.#waits.set(key, wait);
+    return wait;
   }
 
   /**
    * Whether it is time to say that the container waits after that run: at once, and then now and again, whatever else
    * wakes its pod.
    */
-  mention(key: string, run: string, now: number): boolean {
+  mention(key: string, run: string): boolean {
     const told = this.#told.get(key);
+    const now = this.#clock.monotonic();
     if (told !== undefined && told.run === run && now - told.at < remindMs) return false;
     this.#told.set(key, { run, at: now });
     return true;
@@ -52,12 +78,12 @@ export class RestartBackoff {
     if (isDelay && !this.#entries.has(key)) this.#entries.set(key, { delayMs, updatedAt });
   }
 
-  /** Notes a restart at `now` of what finished at `finishedAt`. */
-  restarted(key: string, finishedAt: number, now: number): void {
+  /** Notes a restart now of what finished at `finishedAt`. */
+  restarted(key: string, finishedAt: number): void {
     const entry = this.#entries.get(key);
     const delayMs =
       entry === undefined || stale(entry, finishedAt) ? restartInitialMs : Math.min(entry.delayMs * 2, restartMaxMs);
-    this.#entries.set(key, { delayMs, updatedAt: now });
+    this.#entries.set(key, { delayMs, updatedAt: this.#clock.now() });
   }
 }
 

@@ -29,7 +29,7 @@ export function noteForNextSync(pod: PodContext, name: string, reason: WaitingRe
   }
   const known = memory.noted.get(name)?.reason ?? shown;
   if (known?.message === reason.message && known.after === after) return;
-  memory.noted.set(name, { reason: { ...reason, after }, from: services.clock.now() + NEXT_SYNC_MS });
+  memory.noted.set(name, { reason: { ...reason, after }, from: services.clock.monotonic() + NEXT_SYNC_MS });
 }
 
 /** A sync that has to do with the container: what is noted of it shows. */
@@ -44,7 +44,7 @@ export function showNoted({ memory }: Pick<PodContext, "memory">, name: string):
 export function sayBackOff(pod: PodContext, spec: Container, role: ContainerRole): void {
   const { memory, services, observation } = pod;
   const run = currentRun(observation, spec.name);
-  if (!memory.backoff.mention(backoffKey(spec), run, services.clock.now())) return;
+  if (!memory.backoff.mention(backoffKey(spec), run)) return;
   const text = `Back-off restarting failed container ${spec.name} in pod ${podFullName(pod.pod)}`;
   services.events.container(pod.pod, { role, name: spec.name }, "Warning", "BackOff", text);
 }

@@ -110,7 +110,8 @@ export class Prober {
     const { clock } = this.#options;
     const { probe, container, kind, began } = this.#target;
     const now = clock.monotonic();
-    const age = clock.now() - container.startedAt;
+    // Less than nothing when the clock was set back.
+    const age = Math.max(0, clock.now() - container.startedAt);
     const settled = now + Math.max(0, SETTLE_MS - age);
     const allowed = now + Math.max(0, (probe.initialDelaySeconds ?? 0) * 1000 - age);
     // Containers that an agent finds when it starts are spread over the period.

@@ -147,8 +147,8 @@ export async function observe(
     }),
   );
   return {
-    sandboxes: newestFirst(sandboxes),
-    containers: newestFirst(containers),
+    sandboxes: newestFirst(sandboxes, ({ attempt }) => attempt),
+    containers: newestFirst(containers, ({ restartCount }) => restartCount),
   };
 }
 
@@ -183,6 +183,10 @@ async function absentAsUndefined<T>(call: Promise<T>): Promise<T | undefined> {
   }
 }
 
-function newestFirst<T extends { readonly createdAt: number }>(items: readonly (T | undefined)[]): readonly T[] {
-  return items.filter((item) => item !== undefined).sort((a, b) => b.createdAt - a.createdAt);
+/** By how often there was one before: times of the day go back when the clock is set. */
+function newestFirst<T extends { readonly createdAt: number }>(
+  items: readonly (T | undefined)[],
+  count: (item: T) => number,
+): readonly T[] {
+  return items.filter((item) => item !== undefined).sort((a, b) => count(b) - count(a) || b.createdAt - a.createdAt);
 }

@@ -1,5 +1,4 @@
 /** All sources of pods: what they want goes to the pod manager; once all have told, what else runs is ended. */
-import { readdir } from "node:fs/promises";
 import type { Pod } from "../../api/core/pod.ts";
 import type { Client } from "../../client/client.ts";
 import { aborted } from "../../std/aborted.ts";
@@ -9,7 +8,6 @@ import type { RandomSource } from "../../std/random.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import type { Checkpoint } from "../checkpoint/checkpoint.ts";
 import type { NodeObjects } from "../checkpoint/node-objects.ts";
-import { podsDir } from "../pods/directories.ts";
 import { podUid } from "../pods/pod-fields.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
 import type { Relister } from "../runtime/events.ts";
@@ -183,13 +181,11 @@ export class PodSources {
     }
   }
 
-  /** Pods and pod directories that nobody wants any more. */
+  /** Pods that nobody wants any more, and what such pods left. */
   async #sweep(): Promise<void> {
-    const { config, pods, relister } = this.#options;
+    const { pods, relister } = this.#options;
     pods.endOrphans(await relister.list());
-    for (const uid of await readdir(podsDir(config)).catch(() => [])) {
-      if (pods.worker(uid) === undefined) await pods.volumes.tearDown(uid);
-    }
+    await pods.removeLeftovers();
   }
 }
 

@@ -15,9 +15,9 @@ export function backoff(waits: readonly PlannedWait[]): PodState {
       }
       const changes = waits.map(({ spec, until }) => Math.min(until, memory.noted.get(spec.name)?.from ?? until));
       const until = Math.min(...changes);
-      await pod.wait(Math.min(Math.max(0, until - services.clock.now()), remindMs));
+      await pod.wait(Math.min(Math.max(0, until - services.clock.monotonic()), remindMs));
       for (const { spec } of waits) {
-        if (services.clock.now() >= (memory.noted.get(spec.name)?.from ?? Number.POSITIVE_INFINITY)) {
+        if (services.clock.monotonic() >= (memory.noted.get(spec.name)?.from ?? Number.POSITIVE_INFINITY)) {
           showNoted(pod, spec.name);
         }
       }

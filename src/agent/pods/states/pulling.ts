@@ -21,7 +21,7 @@ export function pulling(start: PlannedStart, sandbox: ObservedSandbox): PodState
         if (!(error instanceof ImageError)) throw error;
         const { reason, message } = error;
         noteForNextSync(pod, spec.name, { reason, message });
-        memory.retryAt.set(spec.name, services.clock.now() + error.retryMs);
+        memory.retryAt.set(spec.name, services.clock.monotonic() + error.retryMs);
         services.events.container(pod.pod, { role, name: spec.name }, "Warning", "Failed", `Error: ${error.reason}`);
         return { to: "running" };
       }

@@ -16,8 +16,7 @@ export function starting(start: PlannedStart, sandbox: ObservedSandbox, image: P
     async next(pod) {
       const { services, memory } = pod;
       const { spec, role } = start;
-      const now = services.clock.now();
-      if (start.finishedAt !== undefined) memory.backoff.restarted(backoffKey(spec), start.finishedAt, now);
+      if (start.finishedAt !== undefined) memory.backoff.restarted(backoffKey(spec), start.finishedAt);
       try {
         await startContainer(pod, start, sandbox, image);
         memory.retryAt.delete(spec.name);
@@ -28,7 +27,7 @@ export function starting(start: PlannedStart, sandbox: ObservedSandbox, image: P
         // A runtime that is away is the reason.
         await pod.refresh().catch(() => pod.signal.throwIfAborted());
         noteWaiting(pod, spec.name, { reason: error.reason, message: error.message });
-        memory.retryAt.set(spec.name, services.clock.now() + RETRY_MS);
+        memory.retryAt.set(spec.name, services.clock.monotonic() + RETRY_MS);
         if (error.reason !== "PostStartHookError") {
           services.events.container(pod.pod, { role, name: spec.name }, "Warning", "Failed", `Error: ${error.message}`);
         }

@@ -45,10 +45,11 @@ async function forget(pod: PodContext): Promise<void> {
   for (const container of pod.observation.containers) {
     await services.runtime.removeContainer({ containerId: container.id }, signal);
   }
+  await services.cgroups.remove(podUid(pod.pod));
+  await rm(podLogDir(services.settings.directories, pod.pod), { recursive: true, force: true });
+  // Last: as long as the runtime knows a sandbox, an agent that was killed meanwhile is reminded of the rest.
   for (const sandbox of pod.observation.sandboxes) {
     await services.runtime.removePodSandbox({ podSandboxId: sandbox.id }, signal);
   }
   services.expectChange();
-  await services.cgroups.remove(podUid(pod.pod));
-  await rm(podLogDir(services.settings.directories, pod.pod), { recursive: true, force: true });
 }

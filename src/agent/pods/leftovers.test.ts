@@ -1,0 +1,30 @@
+import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import t from "tap";
+import { removeLeftovers } from "./leftovers.ts";
+
+t.test("removeLeftovers() removes what is of pods that nobody knows, and nothing else", async (t) => {
+  const rootDir = await mkdtemp(join(tmpdir(), "svc-leftovers-"));
+  t.teardown(() => rm(rootDir, { recursive: true, force: true }));
+  const directories = { rootDir, podLogsDir: join(rootDir, "logs") };
+  const logs = ["default_web_known", "default_web_gone", "not-a-pods", "a_b_c_d"];
+  for (const path of ["pods/known", "pods/gone", ...logs.map((name) => `logs/${name}`)]) {
+    await mkdir(join(rootDir, path), { recursive: true });
+  }
+  const removed: string[] = [];
+  await removeLeftovers({
+    directories,
+    volumes: { tearDown: async (uid) => void removed.push(`volumes of ${uid}`) },
+    cgroups: { remove: async (uid) => void removed.push(`cgroups of ${uid}`) },
+    isKnown: (uid) => uid === "known",
+  });
+  t.same(removed, ["cgroups of gone", "volumes of gone"]);
+  t.same(await readdir(directories.podLogsDir), ["a_b_c_d", "default_web_known", "not-a-pods"]);
+  await removeLeftovers({
+    directories: { rootDir: join(rootDir, "absent"), podLogsDir: join(rootDir, "absent") },
+    volumes: { tearDown: async () => void t.fail("there is nothing") },
+    cgroups: { remove: async () => void t.fail("there is nothing") },
+    isKnown: () => false,
+  });
+});

@@ -1,0 +1,39 @@
+/** What an agent that was killed while it ended a pod may have left, when the runtime knows nothing of the pod any more. */
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { VolumeManager } from "../volumes/volume-manager.ts";
+import type { PodCgroups } from "./cgroups.ts";
+import { type Directories, podsDir } from "./directories.ts";
+
+export interface Leftovers {
+  readonly directories: Directories;
+  readonly volumes: Pick<VolumeManager, "tearDown">;
+  readonly cgroups: Pick<PodCgroups, "remove">;
+  /** Whether somebody cares for the pod. */
+  readonly isKnown: (uid: string) => boolean;
+}
+
+/** Rejects with the first problem; what could not be removed is found again. */
+export async function removeLeftovers({ directories, volumes, cgroups, isKnown }: Leftovers): Promise<void> {
+  for (const uid of await namesIn(podsDir(directories))) {
+    if (isKnown(uid)) continue;
+    await cgroups.remove(uid);
+    await volumes.tearDown(uid);
+  }
+  for (const name of await namesIn(directories.podLogsDir)) {
+    const uid = podOf(name);
+    if (uid !== undefined && !isKnown(uid)) {
+      await rm(join(directories.podLogsDir, name), { recursive: true, force: true });
+    }
+  }
+}
+
+/** Of a directory `<namespace>_<name>_<uid>`; neither of the names has an underscore. */
+function podOf(name: string): string | undefined {
+  const [, , uid, ...more] = name.split("_");
+  return more.length === 0 ? uid : undefined;
+}
+
+function namesIn(path: string): Promise<readonly string[]> {
+  return readdir(path).catch(() => []);
+}
