@@ -1,5 +1,7 @@
+import type { ResourceList } from "../api/core/resources.ts";
 import type { TlsOptions } from "../http/tls.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
+import type { Enforcement } from "./node/node-cgroups.ts";
 
 /** Everything the agent can be told, checked and with defaults applied; made from flags and file by `options.ts`. */
 export interface AgentConfig {
@@ -16,6 +18,7 @@ export interface AgentConfig {
   readonly node: NodeConfig;
   readonly sources: SourcesConfig;
   readonly pods: PodsConfig;
+  readonly volumes: VolumesConfig;
   readonly server: ServerConfig;
   /** Pairs that the effective configuration prints at `/configz`; never secrets. */
   readonly configz: unknown;
@@ -43,6 +46,16 @@ export interface RuntimeConfig {
   readonly cgroupDriver: "cgroupfs" | "systemd";
   readonly cgroupRoot: string;
   readonly cgroupsPerQos: boolean;
+  /** Which limits of pods together, and of what is reserved, are enforced. */
+  readonly enforce: readonly Enforcement[];
+  readonly systemReserved: ResourceList;
+  readonly svcReserved: ResourceList;
+  readonly systemReservedCgroup: string;
+  readonly svcReservedCgroup: string;
+  readonly agentCgroup: string;
+  readonly systemCgroup: string;
+  /** `{ memory: "50%" }` */
+  readonly qosReserved: Readonly<Record<string, string>>;
   /** Processes that a pod may have; without limit when not positive. */
   readonly podMaxPids: number;
   readonly cpuCfsQuota: boolean;
@@ -120,6 +133,15 @@ export interface PodsConfig {
   readonly shutdownGraceSeconds: number;
 }
 
+export interface VolumesConfig {
+  /** Whether a controller attaches and detaches; otherwise the agent does. */
+  readonly controllerAttach: boolean;
+  /** Flex drivers. */
+  readonly pluginDir: string;
+  /** Whether pods may mount images. */
+  readonly images: boolean;
+}
+
 export interface ServerConfig {
   readonly enabled: boolean;
   readonly address: string;
@@ -163,6 +185,14 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
       cgroupDriver: "cgroupfs",
       cgroupRoot: "",
       cgroupsPerQos: true,
+      enforce: ["pods"],
+      systemReserved: {},
+      svcReserved: {},
+      systemReservedCgroup: "",
+      svcReservedCgroup: "",
+      agentCgroup: "",
+      systemCgroup: "",
+      qosReserved: {},
       podMaxPids: -1,
       cpuCfsQuota: true,
       cpuCfsQuotaPeriodMs: 100,
@@ -216,6 +246,11 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
       eventQps: 50,
       eventBurst: 100,
       shutdownGraceSeconds: 30,
+    },
+    volumes: {
+      controllerAttach: true,
+      pluginDir: "/usr/libexec/svc/svclet-plugins/volume/exec/",
+      images: false,
     },
     server: {
       enabled: true,

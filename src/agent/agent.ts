@@ -13,6 +13,8 @@ import { hostAddress } from "../std/host-addresses.ts";
 import type { Logger } from "../std/log.ts";
 import { systemRandom } from "../std/random.ts";
 import type { AgentConfig } from "./agent-config.ts";
+import { CgroupTree } from "./cgroups/cgroup-tree.ts";
+import { type CallSystemd, SystemdSlices } from "./cgroups/systemd-slices.ts";
 import { Checkpoint } from "./checkpoint/checkpoint.ts";
 import { NodeObjects } from "./checkpoint/node-objects.ts";
 import { openPlugins, type Plugins } from "./images/credential-providers.ts";
@@ -21,6 +23,7 @@ import { type NodeCapacity, nodeCapacity } from "./node/capacity.ts";
 import { pressuresOf } from "./node/conditions.ts";
 import { storageExcess } from "./node/local-storage.ts";
 import { type MachineInfo, readMachine, readUsage, swapDevices, usesCgroupV1 } from "./node/machine.ts";
+import { NodeCgroups } from "./node/node-cgroups.ts";
 import { NodeKeeper } from "./node/node-keeper.ts";
 import { machineLabels, nodeStatus } from "./node/node-status.ts";
 import { OwnNode } from "./node/own-node.ts";
@@ -34,11 +37,15 @@ import { RunOnce } from "./run-once.ts";
 import { type CriClient, createCriClient } from "./runtime/cri.ts";
 import { Relister } from "./runtime/events.ts";
 import { RuntimeClasses } from "./runtime-classes.ts";
+import { agentHandler } from "./server/agent-handler.ts";
 import { startAgentServer } from "./server/agent-server.ts";
 import { MirrorPods } from "./sources/mirror-pods.ts";
 import { PodSources } from "./sources/pod-sources.ts";
 import { StaticPods } from "./sources/static-pods.ts";
+import { type MakeNodeApi, Standalone } from "./standalone/standalone.ts";
 import { StatusManager } from "./status/status-manager.ts";
+import { systemMounter } from "./volumes/mounter.ts";
+import { NodeVolumes } from "./volumes/node-volumes.ts";
 import { diskUsage, enforceSizeLimits } from "./volumes/size-limits.ts";
 
 export type { AgentConfig } from "./agent-config.ts";
@@ -52,6 +59,10 @@ export interface AgentDeps {
   readonly runtime?: Pick<CriClient, "runtime" | "images">;
   /** In place of the machine's. */
   readonly cgroupHierarchy?: string;
+  /** In place of the machine's, with `cgroupDriver` systemd. */
+  readonly callSystemd?: CallSystemd;
+  /** For a node without API server to answer clients by; it answers none when absent. */
+  readonly nodeApi?: () => Promise<MakeNodeApi>;
 }
 
 export interface RunningAgent {
@@ -85,12 +96,17 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   const cri = deps.runtime ?? stack.use(createCriClient({ ...criOptions(config), clock: deps.clock }));
   const isOne = deps.runtime !== undefined || config.runtime.imageEndpoint === config.runtime.endpoint;
   const images = isOne ? cri : stack.use(imagesOf(config, deps));
+  const tree = new CgroupTree(deps.cgroupHierarchy ?? "/sys/fs/cgroup");
+  const isSystemd = config.runtime.cgroupDriver === "systemd";
+  const slices = isSystemd ? new SystemdSlices(await tree.isUnified(), deps.callSystemd) : undefined;
   const plugins = await openPlugins(config.runtime.credentialProviders);
   const client = await connect(config, deps, stack, stop.signal);
   const directory = join(config.rootDir, "checkpoint");
   const checkpoint =
     client && stack.use(await Checkpoint.open({ directory, clock: deps.clock, log: deps.log.child("checkpoint") }));
+  const standalone = client === undefined ? await openStandalone(config, deps, stack) : undefined;
   const parts = assemble({
+    standalone,
     config,
     deps,
     machine,
@@ -98,6 +114,8 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
     capacity,
     cri,
     images,
+    tree,
+    slices,
     plugins,
     client,
     checkpoint,
@@ -115,6 +133,17 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
     }),
   );
   parts.address = server.address;
+  await standalone?.listen(
+    agentHandler({
+      pods: parts.pods,
+      clock: deps.clock,
+      authenticate: undefined,
+      problems: () => [],
+      configz: {},
+      debugging: config.server.debuggingHandlers,
+    }),
+  );
+  await parts.prepare();
   const running = parts.run();
   const owned = stack.move();
   let closing: Promise<void> | undefined;
@@ -192,6 +221,18 @@ async function connect(
   return createClient({ transport: limited(transport) });
 }
 
+/** Where there is no API server and a server of the agent's own is wanted. */
+async function openStandalone(
+  config: AgentConfig,
+  { clock, log, nodeApi }: AgentDeps,
+  stack: AsyncDisposableStack,
+): Promise<Standalone | undefined> {
+  if (nodeApi === undefined || config.sources.runOnce || !config.server.enabled) return undefined;
+  const makeApi = await nodeApi();
+  const options = { config, makeApi, clock, random: systemRandom, log: log.child("standalone") };
+  return stack.use(await Standalone.open(options));
+}
+
 interface Assembly {
   readonly config: AgentConfig;
   readonly deps: AgentDeps;
@@ -200,9 +241,13 @@ interface Assembly {
   readonly capacity: NodeCapacity;
   readonly cri: Pick<CriClient, "runtime">;
   readonly images: Pick<CriClient, "images">;
+  readonly tree: CgroupTree;
+  readonly slices: SystemdSlices | undefined;
   /** Undefined: no plugin knows credentials. */
   readonly plugins: Plugins | undefined;
   readonly client: Client | undefined;
+  /** Where the node shows itself when there is no API server. */
+  readonly standalone: Standalone | undefined;
   /** Undefined: there is no API server. */
   readonly checkpoint: Checkpoint | undefined;
   readonly signal: AbortSignal;
@@ -214,6 +259,8 @@ interface Parts {
   readonly relister: Relister;
   readonly status: StatusManager | undefined;
   address: { readonly host: string; readonly port: number } | undefined;
+  /** Rejects with what keeps the node from doing what it was told. */
+  prepare(): Promise<void>;
   ready(): Promise<void>;
   ranOnce(): Promise<void>;
   /** Resolves when the signal aborted and every loop has ended. */
@@ -221,10 +268,12 @@ interface Parts {
 }
 
 function assemble(at: Assembly): Parts {
-  const { config, deps, client, signal, stack, machine } = at;
+  const { config, deps, client, standalone, signal, stack, machine } = at;
+  /** Who is told of the node itself and of events. */
+  const teller = client ?? standalone?.client;
   const { clock, log } = deps;
   const random = systemRandom;
-  const recorder = client && stack.use(recorderOf(config, deps, client));
+  const recorder = teller && stack.use(recorderOf(config, deps, teller));
   const status = client && stack.use(new StatusManager({ client, clock, random, log: log.child("status-manager") }));
   const objects = stack.use(
     new ObjectReader({ client, clock, random, log: log.child("objects"), onChange: (uid) => pods.changed(uid) }),
@@ -242,28 +291,58 @@ function assemble(at: Assembly): Parts {
       pods.put(pod);
     },
     onDelete: (pod) => pods.delete(podUid(pod)),
+    onObjects: (objects) => standalone?.showObjects(objects),
     onProblem: (text) =>
       recorder?.record(nodeReference(config.nodeName), "Warning", "FailedValidation", `Error in manifest ${text}`),
   });
-  const own = stack.use(new OwnNode({ client, clock, random, log: log.child("own-node"), initial: initialNode(at) }));
+  const own = stack.use(
+    new OwnNode({
+      client,
+      clock,
+      random,
+      log: log.child("own-node"),
+      initial: initialNode(at),
+      onChange: () => volumes.attachments.nodeChanged(),
+    }),
+  );
   let reported: NodeStatus | undefined;
   let runtimeName = "containerd";
   const noteRuntime = async (): Promise<void> => {
     runtimeName = (await at.cri.runtime.version({}, signal)).runtimeName ?? runtimeName;
   };
   const nodeObjects = new NodeObjects({ reader: objects, statics, checkpoint: at.checkpoint });
+  const volumes: NodeVolumes = new NodeVolumes({
+    directories: config,
+    nodeName: config.nodeName,
+    ...config.volumes,
+    client,
+    clock,
+    random,
+    log: log.child("volumes"),
+    mounter: systemMounter,
+    events: podEvents(recorder),
+    secret: (namespace, name) => nodeObjects.secret(namespace, name),
+    tokens: nodeObjects,
+    claims: objects,
+    node: () => own.read(),
+    onUse: () => keeper?.reportSoon(),
+    changed: (uid) => pods.changed(uid),
+    anyChanged() {
+      for (const worker of pods.workers) worker.changed();
+    },
+  });
   const services = makeServices(
     {
       ...at,
       clock,
       log,
-      cgroupHierarchy: deps.cgroupHierarchy ?? "/sys/fs/cgroup",
       classes: new RuntimeClasses(client),
     },
     {
       events: podEvents(recorder),
       objects: nodeObjects,
       claims: objects,
+      drivers: volumes.drivers,
       accounts: objects,
       runtimeName: () => runtimeName,
       changed: (uid) => pods.changed(uid),
@@ -275,18 +354,33 @@ function assemble(at: Assembly): Parts {
       pressures: () => pressuresOf(reported),
     },
   );
+  const cgroups = new NodeCgroups({
+    settings: config.runtime,
+    capacity: at.capacity.capacity,
+    tree: at.tree,
+    slices: at.slices,
+    event: (type, reason, message) => recorder?.record(nodeReference(config.nodeName), type, reason, message),
+    clock,
+    log: log.child("cgroups"),
+    signal,
+  });
   const once = new RunOnce();
   const pods = new PodManager({
     services,
     onStatus(pod, state) {
       if (config.sources.runOnce) once.note(pod, state);
+      standalone?.show(pod, state);
       if (!isStatic(pod)) status?.set(pod, state);
       // The last that is told of a static pod that goes is how its containers stopped.
       else if (pods.isWanted(podUid(pod)) || pods.worker(podUid(pod))?.stateName !== "terminated") {
         mirrors?.report(pod, state);
       }
     },
-    onGone: (pod) => (isStatic(pod) ? mirrors?.release(pod) : status?.forget(podUid(pod))),
+    onGone(pod) {
+      standalone?.hide(pod);
+      if (isStatic(pod)) mirrors?.release(pod);
+      else status?.forget(podUid(pod));
+    },
   });
   const relister = new Relister({
     runtime: at.cri.runtime,
@@ -308,15 +402,17 @@ function assemble(at: Assembly): Parts {
     signal,
   });
   const keeper =
-    client &&
+    teller &&
     new NodeKeeper({
-      client,
+      client: teller,
       clock,
       random,
       log: log.child("node"),
       nodeName: config.nodeName,
-      config: config.node,
+      // Nobody but the agent makes the node's object where it shows itself.
+      config: standalone === undefined ? config.node : { ...config.node, register: true },
       ownLabels: machineLabels(machine, config.nodeName),
+      controllerAttach: config.volumes.controllerAttach,
       status: async (previous) => {
         reported = await nodeStatus(statusOptions, previous);
         return reported;
@@ -329,6 +425,11 @@ function assemble(at: Assembly): Parts {
     relister,
     status,
     address: undefined,
+    async prepare() {
+      await volumes.drivers.recover();
+      await cgroups.enforceReservations();
+      await cgroups.place();
+    },
     ready: () => keeper?.ready ?? Promise.resolve(),
     ranOnce: () =>
       once.done({
@@ -351,7 +452,7 @@ function assemble(at: Assembly): Parts {
         periodMs,
         signal,
       };
-      const loops: Promise<unknown>[] = [relister.run(), rotateLogs(rotation)];
+      const loops: Promise<unknown>[] = [relister.run(), rotateLogs(rotation), cgroups.run(), volumes.run(signal)];
       if (keeper !== undefined) loops.push(keeper.run());
       loops.push(sources.run());
       if (config.pods.localStorageIsolation) {
@@ -382,6 +483,7 @@ function assemble(at: Assembly): Parts {
     relistHealthy: () => relister.healthy,
     manifestProblems: () => statics.problems,
     now: () => clock.now(),
+    volumesInUse: () => volumes.attachments.inUse,
   };
   return parts;
 }

@@ -100,6 +100,18 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
     return await this.#get(persistentVolumeKind, { name });
   }
 
+  /** Tells whoever waits for the claim's new size that it is there. */
+  async resized(claim: PersistentVolumeClaim, storage: string): Promise<void> {
+    const { client } = this.#options;
+    const { name = "", namespace } = claim.metadata ?? {};
+    const waited = new Set(["Resizing", "FileSystemResizePending", "NodeResizeError"]);
+    const conditions = (claim.status?.conditions ?? []).filter(({ type }) => !waited.has(type));
+    const capacity = { ...claim.status?.capacity, storage };
+    const status = { capacity, conditions, allocatedResourceStatuses: { storage: null } };
+    const options = { subresource: "status" };
+    await client?.patch(persistentVolumeClaimKind, { name, namespace }, "merge", { status }, options);
+  }
+
   /** The same as text, for environments, which see nothing of `binaryData`; and services. */
   get text(): EnvironmentSources {
     return {

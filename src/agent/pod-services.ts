@@ -8,6 +8,8 @@ import type { EventRecorder } from "../client/event-recorder.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
 import { type AgentConfig, agentVersion } from "./agent-config.ts";
+import type { CgroupTree } from "./cgroups/cgroup-tree.ts";
+import type { SystemdSlices } from "./cgroups/systemd-slices.ts";
 import type { NodeObjects } from "./checkpoint/node-objects.ts";
 import { CredentialProviders, type Plugins } from "./images/credential-providers.ts";
 import { ImageManager } from "./images/image-manager.ts";
@@ -24,6 +26,7 @@ import { ProbeManager } from "./probes/probe-manager.ts";
 import type { CriClient } from "./runtime/cri.ts";
 import type { RuntimeClasses } from "./runtime-classes.ts";
 import type { ClaimSource } from "./volumes/claims.ts";
+import type { DriverVolumes } from "./volumes/driver-volumes.ts";
 import { systemMounter } from "./volumes/mounter.ts";
 import { TokenManager } from "./volumes/token-manager.ts";
 import { VolumeManager } from "./volumes/volume-manager.ts";
@@ -38,8 +41,9 @@ export interface Basis {
   readonly machine: MachineInfo;
   readonly ips: readonly string[];
   readonly capacity: NodeCapacity;
-  /** `/sys/fs/cgroup` */
-  readonly cgroupHierarchy: string;
+  readonly tree: CgroupTree;
+  /** Undefined: the tree is not systemd's. */
+  readonly slices: SystemdSlices | undefined;
   readonly classes: RuntimeClasses;
   readonly cri: Pick<CriClient, "runtime">;
   readonly images: Pick<CriClient, "images">;
@@ -53,6 +57,7 @@ export interface ServiceLinks extends Pick<AdmissionDeskOptions, "node" | "press
   readonly events: PodEvents;
   readonly objects: NodeObjects;
   readonly claims: ClaimSource;
+  readonly drivers: DriverVolumes;
   readonly accounts: Pick<ObjectReader, "serviceAccount">;
   readonly runtimeName: () => string;
   readonly changed: (uid: string) => void;
@@ -75,13 +80,14 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
     },
   };
   const node = () => facts;
+  const hugePageSizes = Object.keys(at.machine.hugePages);
   const release = agentVersion.replace(/^v(\d+)\.(\d+).*$/, "$1.$2");
   const userAgent = `kube-probe/${release}`;
   const runtime = at.cri.runtime;
   return {
     settings: {
       directories,
-      cpu: config.runtime,
+      cpu: { ...config.runtime, hugePageSizes },
       cgroups: config.runtime,
       seccompDefault: config.runtime.seccompDefault,
       clusterDns: config.pods.clusterDns,
@@ -117,6 +123,7 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
       node,
       tokens: new TokenManager({ source: objects, clock }),
       claims: links.claims,
+      drivers: links.drivers,
     }),
     mounter: systemMounter,
     probes: new ProbeManager({ runtime, clock, events, userAgent, onResult: links.changed }),
@@ -126,7 +133,13 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
     node,
     runtimeName: links.runtimeName,
     hostFile: (name) => readFile(name === "hosts" ? "/etc/hosts" : config.pods.resolvConf, "utf8").catch(() => ""),
-    cgroups: new PodCgroups({ hierarchy: at.cgroupHierarchy, settings: config.runtime, pods: links.active }),
+    cgroups: new PodCgroups({
+      tree: at.tree,
+      slices: at.slices,
+      settings: { ...config.runtime, hugePageSizes },
+      pods: links.active,
+      memoryBytes: capacity.memoryBytes,
+    }),
     runtimeHandler: (pod) => at.classes.handler(pod),
     admission: new AdmissionDesk({
       node: links.node,

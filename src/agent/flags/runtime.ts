@@ -105,10 +105,12 @@ export const runtimeFlags = section("Container runtime, images and cgroups", {
   "cgroups-per-qos": flag(bool, true, "Create the QoS cgroup hierarchy.", {
     config: "cgroupsPerQOS",
     deprecated: inFile,
+    effective: true,
   }),
   "svclet-cgroups": flag(cgroupPath, "", "Absolute cgroup name to create and run the agent in.", {
     config: "svcletCgroups",
     deprecated: inFile,
+    effective: true,
   }),
   "runtime-cgroups": flag(cgroupPath, "", "Absolute cgroup name for the runtime."),
   "system-cgroups": flag(
@@ -116,7 +118,7 @@ export const runtimeFlags = section("Container runtime, images and cgroups", {
     "",
     "Absolute cgroup name for non-kernel processes outside any cgroup under /; empty for none; rolling back " +
       "needs a reboot.",
-    { config: "systemCgroups", deprecated: inFile },
+    { config: "systemCgroups", deprecated: inFile, effective: true },
   ),
   "cpu-cfs-quota": flag(bool, true, "Enforce CPU CFS quota for containers with CPU limits.", {
     config: "cpuCFSQuota",
@@ -178,13 +180,13 @@ export const runtimeFlags = section("Container runtime, images and cgroups", {
     bool,
     true,
     "Attach/detach controller manages volume attachment; agent performs none.",
-    { config: "enableControllerAttachDetach", deprecated: inFile },
+    { config: "enableControllerAttachDetach", deprecated: inFile, effective: true },
   ),
   "volume-plugin-dir": flag(
     directory,
     "/usr/libexec/svc/svclet-plugins/volume/exec/",
     "Directory searched for third-party volume plugins.",
-    { config: "volumePluginDir", deprecated: inFile },
+    { config: "volumePluginDir", deprecated: inFile, effective: true },
   ),
   "volume-stats-agg-period": flag(duration(), 60_000, "Interval of volume disk-usage calculation; negative disables.", {
     config: "volumeStatsAggPeriod",

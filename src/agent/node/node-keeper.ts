@@ -29,11 +29,18 @@ export interface NodeKeeperOptions {
   /** The whole status as of now; `previous` carries the conditions' transition times. */
   readonly status: (previous: NodeStatus | undefined) => Promise<NodeStatus>;
   readonly event: (type: "Normal" | "Warning", reason: string, message: string) => void;
+  /** Whether a controller is to attach volumes to the node and detach them; true when absent. */
+  readonly controllerAttach?: boolean;
   readonly signal: AbortSignal;
 }
 
 /** Until the node is Ready for the first time its status is looked at this often. */
 const EAGER_MS = 100;
+/** Tell the controller that volumes of the node are its own business; in both spellings. */
+const ATTACH_ANNOTATIONS = [
+  "volumes.kubernetes.io/controller-managed-attach-detach",
+  "volumes.svc.io/controller-managed-attach-detach",
+];
 const LEASE_NAMESPACE = "kube-node-lease";
 /** A quarter of the lease's duration. */
 const LEASE_SHARE = 0.25;
@@ -52,6 +59,7 @@ export class NodeKeeper {
   #reportedAt = Number.NEGATIVE_INFINITY;
   #lease: Lease | undefined;
   #uid = "";
+  #soon = new AbortController();
 
   constructor(options: NodeKeeperOptions) {
     this.#options = options;
@@ -96,7 +104,8 @@ export class NodeKeeper {
     const { client, config, nodeName, ownLabels, signal } = this.#options;
     const status = await this.#options.status(undefined);
     const labels = { ...ownLabels, ...config.labels };
-    const annotations = { "volumes.kubernetes.io/controller-managed-attach-detach": "true" };
+    const isAttached = this.#options.controllerAttach !== false;
+    const annotations = isAttached ? Object.fromEntries(ATTACH_ANNOTATIONS.map((key) => [key, "true"])) : {};
     const wanted: Node = {
       kind: "Node",
       apiVersion: "v1",
@@ -117,7 +126,8 @@ export class NodeKeeper {
       const found = await client.get(nodeKind, { name: nodeName }, signal);
       this.#uid = found.metadata?.uid ?? "";
       this.#reported = found.status;
-      await this.#relabel(found, labels, annotations);
+      const gone = isAttached ? [] : ATTACH_ANNOTATIONS.map((key) => [key, null]);
+      await this.#relabel(found, labels, { ...annotations, ...Object.fromEntries(gone) });
     }
   }
 
@@ -125,10 +135,10 @@ export class NodeKeeper {
   async #relabel(
     found: Node,
     labels: Readonly<Record<string, string>>,
-    annotations: Readonly<Record<string, string>>,
+    annotations: Readonly<Record<string, string | null>>,
   ): Promise<void> {
-    const stale = (wanted: Readonly<Record<string, string>>, has: Readonly<Record<string, string>> = {}) =>
-      Object.entries(wanted).some(([key, value]) => has[key] !== value);
+    const stale = (wanted: Readonly<Record<string, string | null>>, has: Readonly<Record<string, string>> = {}) =>
+      Object.entries(wanted).some(([key, value]) => (has[key] ?? null) !== value);
     const { metadata } = found;
     if (!stale(labels, metadata?.labels) && !stale(annotations, metadata?.annotations)) return;
     const patch = { metadata: { labels, annotations } };
@@ -151,8 +161,19 @@ export class NodeKeeper {
       }
       wasReady ||= isReady(this.#reported);
       if (wasReady) this.#ready.resolve();
-      await clock.sleep(wasReady || failing ? config.statusUpdateMs : EAGER_MS, signal);
+      const soon = this.#soon;
+      const pause = clock.sleep(
+        wasReady || failing ? config.statusUpdateMs : EAGER_MS,
+        AbortSignal.any([signal, soon.signal]),
+      );
+      await pause.catch(() => signal.throwIfAborted());
+      if (soon.signal.aborted) this.#soon = new AbortController();
     }
+  }
+
+  /** Others wait for what has changed: the status is looked at now. */
+  reportSoon(): void {
+    this.#soon.abort();
   }
 
   async #report(): Promise<void> {

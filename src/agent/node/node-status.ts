@@ -22,6 +22,8 @@ export interface NodeStatusOptions {
   readonly relistHealthy: () => boolean;
   readonly manifestProblems: () => readonly string[];
   readonly now: () => number;
+  /** Names of the attached volumes that pods use. */
+  readonly volumesInUse?: () => readonly string[];
 }
 
 /** Names per image, as Kubernetes bounds them. */
@@ -70,7 +72,14 @@ export async function nodeStatus(options: NodeStatusOptions, previous: NodeStatu
       architecture: machine.architecture,
     },
     images,
+    ...inUse(options, previous),
   };
+}
+
+/** What was in use and is no longer has to be said. */
+function inUse({ volumesInUse }: NodeStatusOptions, previous: NodeStatus | undefined): Partial<NodeStatus> {
+  const names = volumesInUse?.() ?? [];
+  return names.length === 0 && previous?.volumesInUse === undefined ? {} : { volumesInUse: names };
 }
 
 /** containerd of some distributions answers `1.6.20~ds1`. */

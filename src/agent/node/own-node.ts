@@ -15,6 +15,8 @@ export interface OwnNodeOptions {
   readonly log: Logger;
   /** What the agent itself knows of the node. */
   readonly initial: Node;
+  /** The object is there, or has changed. */
+  readonly onChange?: () => void;
 }
 
 /** Pods wait this long for the first answer; then what the agent knows has to do. */
@@ -29,6 +31,7 @@ export class OwnNode implements AsyncDisposable {
     const { client, clock, random, log, initial } = options;
     const query = { fieldSelector: `metadata.name=${initial.metadata?.name ?? ""}` };
     this.#informer = client && startInformer({ client, kind: nodeKind, query, clock, random, log });
+    this.#informer?.subscribe({ put: () => options.onChange?.() });
   }
 
   /** Amounts that the agent measures are its own, whatever the object says. */

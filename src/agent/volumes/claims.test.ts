@@ -72,8 +72,14 @@ t.test("boundVolume() tells what is mounted from what is given as a device", asy
     claim: async () => claim,
     persistentVolume: async () => ({ ...local, spec: { ...local.spec, ...spec } }),
   });
-  const mounting: Pod = { ...pod, spec: { containers: [{ name: "c", volumeMounts: [{ name: "data", mountPath: "/d" }] }] } };
-  const mapping: Pod = { ...pod, spec: { containers: [{ name: "c", volumeDevices: [{ name: "data", devicePath: "/d" }] }] } };
+  const mounting: Pod = {
+    ...pod,
+    spec: { containers: [{ name: "c", volumeMounts: [{ name: "data", mountPath: "/d" }] }] },
+  };
+  const mapping: Pod = {
+    ...pod,
+    spec: { containers: [{ name: "c", volumeDevices: [{ name: "data", devicePath: "/d" }] }] },
+  };
   await t.resolves(boundVolume(source({}), mounting, volume));
   await t.resolves(boundVolume(source({ volumeMode: "Block" }), mapping, volume));
   await t.rejects(boundVolume(source({ volumeMode: "Block" }), mounting, volume), {

@@ -126,6 +126,7 @@ export class CsiVolumes {
       await this.#turns.take(nameOf(record), () => this.#release(uid, record));
     }
     this.#options.attachments.forget(uid);
+    this.#options.tokens.forget(uid);
   }
 
   /** Attached, and known on disk. */

@@ -1,13 +1,11 @@
 /** The CSI drivers that have introduced themselves on this node. */
 import type { Clock } from "../../../std/clock.ts";
-import type { Logger } from "../../../std/log.ts";
 import type { Plugin, PluginHandler } from "../../plugins/plugin-watcher.ts";
 import type { CsiNodeRecord } from "./csi-node.ts";
 import { CsiDriver } from "./driver.ts";
 
 export interface CsiDriversOptions {
   readonly clock: Clock;
-  readonly log: Logger;
   /** Undefined: there is nobody to tell. */
   readonly record: Pick<CsiNodeRecord, "add" | "remove"> | undefined;
   /** A driver is there that was not before. */
