@@ -1,0 +1,121 @@
+/** All that the node needs for volumes of drivers, put together: who registers, what is attached, what is mounted. */
+import { join } from "node:path";
+import type { Node } from "../../api/core/node.ts";
+import { StatusError } from "../../api/status.ts";
+import type { CSIDriver } from "../../api/storage/csi-driver.ts";
+import { csiDriverKind } from "../../api/storage/csi-driver-kind.ts";
+import type { Client } from "../../client/client.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import type { RandomSource } from "../../std/random.ts";
+import { watchPlugins } from "../plugins/plugin-watcher.ts";
+import type { Directories } from "../pods/directories.ts";
+import type { PodEvents } from "../pods/pod-events.ts";
+import { Attachments } from "./attachments.ts";
+import type { ClaimSource } from "./claims.ts";
+import { CsiNodeRecord } from "./csi/csi-node.ts";
+import { CsiVolumes } from "./csi/csi-volumes.ts";
+import { CsiDrivers } from "./csi/drivers.ts";
+import type { SecretSource } from "./csi/requests.ts";
+import { DriverVolumes } from "./driver-volumes.ts";
+import { FlexDrivers } from "./flex/driver.ts";
+import { FlexVolumes } from "./flex/flex-volumes.ts";
+import type { Mounter } from "./mounter.ts";
+import { TokenManager, type TokenRequestSource } from "./token-manager.ts";
+
+export interface NodeVolumesOptions {
+  readonly directories: Directories;
+  readonly nodeName: string;
+  /** `--enable-controller-attach-detach` */
+  readonly controllerAttach: boolean;
+  /** `--volume-plugin-dir` */
+  readonly pluginDir: string;
+  /** Undefined: there is no API server. */
+  readonly client: Client | undefined;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+  readonly mounter: Mounter;
+  readonly events: PodEvents;
+  readonly secret: SecretSource;
+  readonly tokens: TokenRequestSource;
+  readonly claims: Pick<ClaimSource, "resized">;
+  readonly node: () => Promise<Node>;
+  /** The node's status should tell anew what is in use. */
+  readonly onUse: () => void;
+  /** The pod's volumes may be mounted now. */
+  readonly changed: (uid: string) => void;
+  /** Those of any pod may. */
+  readonly anyChanged: () => void;
+}
+
+/** Below the agent's own directory; drivers have it mounted. */
+const REGISTRY = "plugins_registry";
+/** CSIDriver objects kept for when the API server is away. */
+const OBJECTS_MAX = 256;
+
+export class NodeVolumes {
+  readonly drivers: DriverVolumes;
+  readonly attachments: Attachments;
+  readonly #options: NodeVolumesOptions;
+  readonly #csi: CsiDrivers;
+  readonly #objects = new Map<string, CSIDriver>();
+
+  constructor(options: NodeVolumesOptions) {
+    this.#options = options;
+    const { directories, nodeName, client, clock, mounter, events, secret, claims } = options;
+    this.attachments = new Attachments({ ...options, byController: options.controllerAttach });
+    this.#csi = new CsiDrivers({
+      clock,
+      record: client && new CsiNodeRecord({ client, nodeName }),
+      onChange: options.anyChanged,
+    });
+    const shared = { directories, attachments: this.attachments, secret, mounter, nodeName };
+    this.drivers = new DriverVolumes({
+      csi: new CsiVolumes({
+        ...shared,
+        drivers: this.#csi,
+        driverObject: (name) => this.#object(name),
+        tokens: new TokenManager({ source: options.tokens, clock }),
+        events,
+      }),
+      flex: new FlexVolumes({ ...shared, drivers: new FlexDrivers({ directory: options.pluginDir, clock }) }),
+      claims,
+    });
+  }
+
+  /** Lets drivers register until the signal aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { directories, clock, random, log } = this.#options;
+    await watchPlugins({
+      directory: join(directories.rootDir, REGISTRY),
+      handlers: { CSIPlugin: this.#csi },
+      clock,
+      random,
+      log,
+      signal,
+    });
+    this.#csi[Symbol.dispose]();
+  }
+
+  async #object(name: string): Promise<CSIDriver | undefined> {
+    const { client } = this.#options;
+    if (client === undefined) return undefined;
+    try {
+      const found = await client.get(csiDriverKind, { name });
+      this.#objects.delete(name);
+      this.#objects.set(name, found);
+      const [oldest] = this.#objects.keys();
+      if (this.#objects.size > OBJECTS_MAX && oldest !== undefined) this.#objects.delete(oldest);
+      return found;
+    } catch (error) {
+      if (error instanceof StatusError && error.status.code === 404) {
+        this.#objects.delete(name);
+        return undefined;
+      }
+      const known = this.#objects.get(name);
+      if (known === undefined) throw error;
+      return known;
+    }
+  }
+}
