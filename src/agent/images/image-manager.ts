@@ -149,7 +149,7 @@ export class ImageManager {
   #holdBack({ pod, name, say }: Wanted): void {
     const failure = this.#failures.get(`${podUid(pod)}/${name}`);
     if (failure === undefined) return;
-    const left = failure.at + failure.delayMs - this.#options.clock.now();
+    const left = failure.at + failure.delayMs - this.#options.clock.monotonic();
     if (left <= 0) return;
     say("Normal", "BackOff", `Back-off pulling image "${name}"`);
     throw new ImageError("ImagePullBackOff", `Back-off pulling image "${name}": ${failure.text}`, left);
@@ -182,7 +182,7 @@ export class ImageManager {
 
   #failed({ pod, name, say }: Wanted, text: string): ImageError {
     const key = `${podUid(pod)}/${name}`;
-    const at = this.#options.clock.now();
+    const at = this.#options.clock.monotonic();
     const before = this.#failures.get(key);
     const counts = before !== undefined && at - before.at <= BACKOFF_MEMORY_MS;
     const delayMs = counts ? Math.min(before.delayMs * 2, BACKOFF_MAX_MS) : BACKOFF_INITIAL_MS;
