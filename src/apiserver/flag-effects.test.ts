@@ -22,6 +22,7 @@ import { FakeClock } from "../std/fake-clock.ts";
 import { createLogger, silentLogger } from "../std/log.ts";
 import { createMemoryStore } from "../storage/memory.ts";
 import type { Range, Store, WriteOptions } from "../storage/store.ts";
+import { authenticationEffects } from "./authentication-effects.ts";
 import { authorizationEffects } from "./authorization-effects.ts";
 import { apiserverFlags, apiserverProgram } from "./flags.ts";
 import { apiServerOptions } from "./options.ts";
@@ -288,6 +289,7 @@ async function crowd(settings: Settings): Promise<{ reads: number; writes: numbe
 const external: Settings = { "svclet-preferred-address-types": "ExternalIP" };
 
 const effects: Partial<Record<Name, Effect>> = {
+  ...authenticationEffects(serve),
   ...serviceAccountEffects(serve),
   ...authorizationEffects(serve, file("tokens")),
   "bind-address": async (t) => {

@@ -20,22 +20,25 @@ export const authenticationFlags = section("Authentication", {
       "configuring the anonymous authenticator also needs AnonymousAuthConfigurableEndpoints. Mutually " +
       "exclusive with the --oidc-* flags when the file configures JWT, and with --anonymous-auth when the file " +
       "configures anonymous auth.",
-    { gate: "StructuredAuthenticationConfiguration", excludes: ["oidc-*"] },
+    { gate: "StructuredAuthenticationConfiguration", excludes: ["oidc-*"], effective: true },
   ),
   "authentication-token-webhook-config-file": flag(
     file,
     "",
     "Connection-config file of a token-authentication webhook.",
+    { effective: true },
   ),
   "authentication-token-webhook-version": flag(
     oneOf("v1beta1", "v1"),
     "v1beta1",
     "TokenReview version for the webhook.",
+    { effective: true },
   ),
   "authentication-token-webhook-cache-ttl": flag(
     duration({ min: 0 }),
     120_000,
     "Cache for webhook authenticator answers.",
+    { effective: true },
   ),
   "client-ca-file": flag(
     file,
@@ -48,29 +51,37 @@ export const authenticationFlags = section("Authentication", {
     bool,
     false,
     "Secrets of type bootstrap.svc.io/token in the svc-system namespace may authenticate TLS bootstrapping.",
+    { effective: true },
   ),
   "requestheader-client-ca-file": flag(
     file,
     "",
     "CA bundle verifying client certificates before header-supplied identities are trusted.",
+    { effective: true },
   ),
   "requestheader-allowed-names": flag(
     strings(),
     [],
     "Allowed certificate common names; empty allows any certificate valid under the CA file.",
+    { effective: true },
   ),
-  "requestheader-username-headers": flag(strings(), [], "Headers inspected for usernames (X-Remote-User is common)."),
-  "requestheader-group-headers": flag(strings(), [], "Headers for groups (X-Remote-Group suggested)."),
+  "requestheader-username-headers": flag(strings(), [], "Headers inspected for usernames (X-Remote-User is common).", {
+    effective: true,
+  }),
+  "requestheader-group-headers": flag(strings(), [], "Headers for groups (X-Remote-Group suggested).", {
+    effective: true,
+  }),
   "requestheader-uid-headers": flag(
     strings(),
     [],
     "Headers for UIDs (X-Remote-Uid suggested); needs the RemoteRequestHeaderUID gate.",
-    { gate: "RemoteRequestHeaderUID" },
+    { gate: "RemoteRequestHeaderUID", effective: true },
   ),
   "requestheader-extra-headers-prefix": flag(
     strings(),
     [],
     "Header prefixes for extra attributes (X-Remote-Extra- suggested).",
+    { effective: true },
   ),
   "proxy-client-cert-file": flag(
     file,
@@ -79,30 +90,39 @@ export const authenticationFlags = section("Authentication", {
     { requires: ["proxy-client-key-file"] },
   ),
   "proxy-client-key-file": flag(file, "", "Key of that client certificate.", { requires: ["proxy-client-cert-file"] }),
-  "oidc-issuer-url": flag(httpsUrl, "", "Issuer URL, HTTPS only; verifies JWTs.", { requires: ["oidc-client-id"] }),
-  "oidc-client-id": flag(text, "", "Required when the issuer URL is set."),
-  "oidc-ca-file": flag(file, "", "CA file for the issuer's certificate; else host roots."),
+  "oidc-issuer-url": flag(httpsUrl, "", "Issuer URL, HTTPS only; verifies JWTs.", {
+    requires: ["oidc-client-id"],
+    effective: true,
+  }),
+  "oidc-client-id": flag(text, "", "Required when the issuer URL is set.", { effective: true }),
+  "oidc-ca-file": flag(file, "", "CA file for the issuer's certificate; else host roots.", { effective: true }),
   "oidc-username-claim": flag(
     text,
     "sub",
     "Claim used as username; other claims are not guaranteed unique and immutable (experimental).",
+    { effective: true },
   ),
   "oidc-username-prefix": flag(
     text,
     "",
     "Prefix for usernames; if unset, claims other than email get the issuer URL as prefix; - means no prefix.",
+    { effective: true },
   ),
-  "oidc-groups-claim": flag(text, "", "Claim naming groups (string or string array; experimental)."),
-  "oidc-groups-prefix": flag(text, "", "Prefix for all groups."),
+  "oidc-groups-claim": flag(text, "", "Claim naming groups (string or string array; experimental).", {
+    effective: true,
+  }),
+  "oidc-groups-prefix": flag(text, "", "Prefix for all groups.", { effective: true }),
   "oidc-required-claim": flag(
     pairs({ name: "key=value", sample: "hd=example.com" }),
     {},
     "Required ID-token claim; repeatable.",
+    { effective: true },
   ),
   "oidc-signing-algs": flag(
     strings({ choices: signingAlgorithms }),
     ["RS256"],
     "Allowed JOSE algorithms: RS256, RS384, RS512, ES256, ES384, ES512, PS256, PS384, PS512.",
+    { effective: true },
   ),
   "api-audiences": flag(
     strings(),
