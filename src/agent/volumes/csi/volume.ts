@@ -39,7 +39,7 @@ export function uniqueName({ driver, handle }: Pick<CsiVolume, "driver" | "handl
 }
 
 /** Name of the VolumeAttachment. */
-export function attachmentName({ driver, handle }: CsiVolume, nodeName: string): string {
+export function attachmentName({ driver, handle }: Pick<CsiVolume, "driver" | "handle">, nodeName: string): string {
   return `csi-${hash(handle + driver + nodeName)}`;
 }
 

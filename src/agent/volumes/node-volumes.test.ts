@@ -1,0 +1,440 @@
+import { mkdir, mkdtemp, readdir, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { status as grpcStatus } from "@grpc/grpc-js";
+import t, { type Test } from "tap";
+import type { PersistentVolume } from "../../api/core/persistent-volume.ts";
+import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim.ts";
+import type { Pod, PodSpec } from "../../api/core/pod.ts";
+import type { Volume } from "../../api/core/volume.ts";
+import { createClient } from "../../client/api-client.ts";
+import { systemClock } from "../../std/clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { systemRandom } from "../../std/random.ts";
+import { FakeApi } from "../fake-api.ts";
+import { type FakeDriver, type FakeDriverOptions, startFakeDriver } from "./csi/fake-driver.ts";
+import { attachmentName } from "./csi/volume.ts";
+import type { Mounter } from "./mounter.ts";
+import { NodeVolumes, type NodeVolumesOptions } from "./node-volumes.ts";
+import { TokenManager, type TokenRequestSource } from "./token-manager.ts";
+import { type MountError, VolumeManager } from "./volume-manager.ts";
+
+const NAME = "disks.example.com";
+const HANDLE = "vol-1";
+const UNIQUE = `kubernetes.io/csi/${NAME}^${HANDLE}`;
+const ALL = ["STAGE_UNSTAGE_VOLUME", "EXPAND_VOLUME", "SINGLE_NODE_MULTI_WRITER"];
+
+/** Mounts that are but remembered. */
+function pretended(): Mounter & { readonly points: Map<string, string> } {
+  const points = new Map<string, string>();
+  return {
+    points,
+    below: async (path) =>
+      [...points.keys()]
+        .filter((each) => each === path || each.startsWith(`${path}/`))
+        .sort((a, b) => b.length - a.length),
+    tmpfs: async (target) => void points.set(target, "tmpfs"),
+    hugePages: async (target, pageSize) => void points.set(target, pageSize),
+    bind: async (source, target) => void points.set(target, source),
+    unmount: async (target) => void points.delete(target),
+  };
+}
+
+interface Node extends AsyncDisposable {
+  readonly api: FakeApi;
+  readonly mounter: ReturnType<typeof pretended>;
+  readonly rootDir: string;
+  readonly events: string[];
+  readonly changed: string[];
+  readonly nodeVolumes: NodeVolumes;
+  readonly volumes: VolumeManager;
+  driver(options?: Partial<FakeDriverOptions>): Promise<FakeDriver>;
+  until(what: string, holds: () => boolean | Promise<boolean>): Promise<void>;
+  /** Another agent over the same directories and mounts. */
+  again(): Promise<Node>;
+}
+
+const claim: PersistentVolumeClaim = {
+  metadata: { name: "data", namespace: "default", uid: "claim" },
+  spec: { volumeName: "pv1" },
+  status: { phase: "Bound", capacity: { storage: "1Gi" } },
+};
+
+const persistent: PersistentVolume = {
+  metadata: { name: "pv1" },
+  spec: {
+    claimRef: { uid: "claim" },
+    accessModes: ["ReadWriteOnce"],
+    capacity: { storage: "1Gi" },
+    mountOptions: ["noatime"],
+    csi: {
+      driver: NAME,
+      volumeHandle: HANDLE,
+      fsType: "ext4",
+      volumeAttributes: { tier: "gold" },
+      nodeStageSecretRef: { namespace: "kube-system", name: "stage" },
+    },
+  },
+};
+
+interface Given extends Partial<Pick<NodeVolumesOptions, "controllerAttach" | "pluginDir">> {
+  readonly volume?: PersistentVolume;
+  readonly claim?: PersistentVolumeClaim;
+}
+
+async function node(t: Test, given: Given = {}): Promise<Node> {
+  const rootDir = await mkdtemp(join(tmpdir(), "svc-csi-"));
+  t.teardown(() => rm(rootDir, { recursive: true, force: true }));
+  const api = new FakeApi();
+  api.put("/api/v1/nodes/n1", { kind: "Node", metadata: { name: "n1" }, status: {} });
+  const name = "storage.svc.io/v1/csidrivers";
+  api.put(`/apis/${name}/${NAME}`, { kind: "CSIDriver", metadata: { name: NAME }, spec: { attachRequired: false } });
+  return start(given, rootDir, api, pretended());
+}
+
+async function start(given: Given, rootDir: string, api: FakeApi, mounter: Node["mounter"]): Promise<Node> {
+  const stop = new AbortController();
+  const events: string[] = [];
+  const changed: string[] = [];
+  const client = createClient({ transport: api.transport });
+  const clock = systemClock;
+  const directories = { rootDir, podLogsDir: rootDir };
+  const token: TokenRequestSource["requestToken"] = async (_namespace, _account, request) => ({
+    ...request,
+    status: { token: "t0k3n", expirationTimestamp: "2126-01-01T00:00:00Z" },
+  });
+  const claims = {
+    claim: async () => given.claim ?? claim,
+    persistentVolume: async () => given.volume ?? persistent,
+    resized: async (_claim: PersistentVolumeClaim, storage: string) => void events.push(`resized to ${storage}`),
+  };
+  const nodeVolumes = new NodeVolumes({
+    directories,
+    nodeName: "n1",
+    controllerAttach: given.controllerAttach ?? true,
+    pluginDir: given.pluginDir ?? join(rootDir, "flex"),
+    client,
+    clock,
+    random: systemRandom,
+    log: silentLogger,
+    mounter,
+    events: {
+      pod: (_pod, type, reason, message) => void events.push(`${type} ${reason}: ${message}`),
+      container: () => undefined,
+    },
+    secret: async (_namespace, name) => (name === "absent" ? undefined : { password: Buffer.from(`of ${name}`) }),
+    tokens: { requestToken: token },
+    claims,
+    node: async () => api.objects.get("/api/v1/nodes/n1") as never,
+    onUse: () => undefined,
+    changed: (uid) => void changed.push(uid),
+    anyChanged: () => undefined,
+  });
+  await nodeVolumes.drivers.recover();
+  const running = nodeVolumes.run(stop.signal);
+  const self: Node = {
+    api,
+    mounter,
+    rootDir,
+    events,
+    changed,
+    nodeVolumes,
+    volumes: new VolumeManager({
+      directories,
+      mounter,
+      clock,
+      objects: { configMap: async () => undefined, secret: async () => undefined },
+      node: () => ({ name: "n1", ips: [], allocatable: { cpuMillis: 0, memoryBytes: 0, storageBytes: 0 } }),
+      tokens: new TokenManager({ source: { requestToken: token }, clock }),
+      claims,
+      drivers: nodeVolumes.drivers,
+    }),
+    async driver(options = {}) {
+      await mkdir(join(rootDir, "plugins_registry"), { recursive: true });
+      const socket = join(rootDir, "plugins_registry", `${options.name ?? NAME}.sock`);
+      const storage = join(rootDir, "storage");
+      const driver = await startFakeDriver({ name: NAME, socket, storage, mounter, capabilities: ALL, ...options });
+      await self.until("the driver is registered", () =>
+        driver.calls.some(({ method }) => method === "notifyRegistrationStatus"),
+      );
+      return driver;
+    },
+    async until(what, holds) {
+      for (let tries = 0; tries < 300; tries++) {
+        if (await holds()) return;
+        await setTimeout(20);
+      }
+      throw new Error(`Never came true: ${what}`);
+    },
+    again: () => start(given, rootDir, api, mounter),
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await running;
+    },
+  };
+  return self;
+}
+
+function podOf(name: string, spec: Partial<PodSpec> = {}): Pod {
+  return {
+    metadata: { name, namespace: "default", uid: `uid-${name}` },
+    spec: { containers: [], serviceAccountName: "worker", volumes: [claimed], ...spec },
+  };
+}
+
+const claimed: Volume = { name: "data", persistentVolumeClaim: { claimName: "data" } };
+
+async function messages(work: Promise<void>): Promise<readonly unknown[]> {
+  const error = (await work.then(
+    () => undefined,
+    (each: unknown) => each,
+  )) as MountError;
+  return error.volumes.map(({ event, message }) => [event, message]);
+}
+
+t.test("NodeVolumes tells the cluster of a driver that registers, and of one that goes", async (t) => {
+  await using at = await node(t);
+  const driver = await at.driver({ topology: { "topology.example.com/zone": "z1" } });
+  t.match(driver.calls.at(-1), { request: { pluginRegistered: true } });
+  const path = "/apis/storage.svc.io/v1/csinodes/n1";
+  t.match(at.api.objects.get(path), {
+    metadata: { ownerReferences: [{ kind: "Node", name: "n1", uid: "uid-n1" }] },
+    spec: {
+      drivers: [
+        { name: NAME, nodeID: `${NAME}-id`, topologyKeys: ["topology.example.com/zone"], allocatable: { count: 7 } },
+      ],
+    },
+  });
+  t.match(at.api.objects.get("/api/v1/nodes/n1")?.metadata, {
+    annotations: { "csi.volume.kubernetes.io/nodeid": `{"${NAME}":"${NAME}-id"}` },
+    labels: { "topology.example.com/zone": "z1" },
+  });
+  await driver[Symbol.asyncDispose]();
+  await rm(join(at.rootDir, "plugins_registry", `${NAME}.sock`), { force: true });
+  const drivers = () => (at.api.objects.get(path)?.spec as { drivers?: unknown[] | null } | undefined)?.drivers ?? [];
+  await at.until("the driver is gone", () => drivers().length === 0);
+});
+
+t.test("NodeVolumes refuses a driver whose topology contradicts the node, and says so to it", async (t) => {
+  await using at = await node(t);
+  at.api.put("/api/v1/nodes/n1", { kind: "Node", metadata: { name: "n1", labels: { zone: "z2" } }, status: {} });
+  await using driver = await at.driver({ topology: { zone: "z1" } });
+  const told = driver.calls.find(({ method }) => method === "notifyRegistrationStatus");
+  t.match(told?.request.error, /detected topology value collision: driver reported "zone":"z1"/);
+  t.notOk(told?.request.pluginRegistered);
+});
+
+t.test("VolumeManager stages a volume once, publishes it for each pod, and undoes it after the last", async (t) => {
+  await using at = await node(t);
+  await using driver = await at.driver();
+  const [one, two] = [podOf("one"), podOf("two")];
+  await at.volumes.setUp(one, []);
+  await at.volumes.setUp(one, []);
+  t.same(driver.steps, ["stageVolume", "publishVolume"], "once is enough");
+  const mount = join(at.rootDir, "pods/uid-one/volumes/kubernetes.io~csi/pv1/mount");
+  t.equal(at.volumes.path(one, claimed), mount);
+  const [stage, publish] = driver.calls.filter(({ method }) => /^(stage|publish)Volume$/.test(method));
+  const staging = stage?.request.stagingTargetPath;
+  t.match(staging, /\/plugins\/kubernetes\.io\/csi\/disks\.example\.com\/[0-9a-f]{64}\/globalmount$/);
+  t.match(stage?.request, { volumeId: HANDLE, secrets: { password: "of stage" }, volumeContext: { tier: "gold" } });
+  t.match(publish?.request, {
+    targetPath: mount,
+    stagingTargetPath: staging,
+    volumeCapability: {
+      mount: { fsType: "ext4", mountFlags: ["noatime"] },
+      accessMode: { mode: "SINGLE_NODE_MULTI_WRITER" },
+    },
+  });
+  await at.volumes.setUp(two, []);
+  await at.volumes.tearDown("uid-one");
+  t.notOk(driver.steps.includes("unstageVolume"), "another pod has it");
+  t.same(at.mounter.points.size, 2);
+  await at.volumes.tearDown("uid-two");
+  t.same(driver.steps.slice(-2), ["unpublishVolume", "unstageVolume"]);
+  t.same([...at.mounter.points], []);
+  t.same(await readdir(join(at.rootDir, "pods")), []);
+});
+
+t.test("VolumeManager of another agent finds what is mounted, and unmounts it through the driver", async (t) => {
+  await using at = await node(t);
+  await using driver = await at.driver();
+  await at.volumes.setUp(podOf("one"), []);
+  await at[Symbol.asyncDispose]();
+  await using next = await at.again();
+  const isAnew = () => driver.calls.filter(({ method }) => method === "notifyRegistrationStatus").length === 2;
+  await next.until("the driver has registered anew", isAnew);
+  const steps = driver.steps.length;
+  await next.volumes.setUp(podOf("one"), []);
+  t.equal(driver.steps.length, steps, "nothing is mounted twice");
+  t.match(next.volumes.path(podOf("one"), claimed), /pv1\/mount$/);
+  await next.volumes.tearDown("uid-one");
+  t.same(driver.steps.slice(steps), ["unpublishVolume", "unstageVolume"]);
+  t.same([...at.mounter.points], []);
+});
+
+t.test("VolumeManager.tearDown() removes nothing while the driver is away", async (t) => {
+  await using at = await node(t);
+  {
+    await using _driver = await at.driver();
+    await at.volumes.setUp(podOf("one"), []);
+  }
+  await rm(join(at.rootDir, "plugins_registry", `${NAME}.sock`), { force: true });
+  await at.until("the driver is gone", () =>
+    at.volumes.tearDown("uid-one").then(
+      () => false,
+      (error: Error) => /not found in the list of registered CSI drivers/.test(error.message),
+    ),
+  );
+  t.equal(at.mounter.points.size, 2);
+  await using _back = await at.driver();
+  await at.volumes.tearDown("uid-one");
+  t.same([...at.mounter.points], []);
+});
+
+t.test("VolumeManager says in Kubernetes' words what goes wrong with a driver", async (t) => {
+  await using at = await node(t);
+  t.same(await messages(at.volumes.setUp(podOf("one"), [])), [
+    [
+      "FailedMount",
+      'MountVolume.MountDevice failed for volume "pv1" : kubernetes.io/csi: attacher.MountDevice failed to create ' +
+        `newCsiDriverClient: driver name ${NAME} not found in the list of registered CSI drivers`,
+    ],
+  ]);
+  await at.volumes.tearDown("uid-one");
+  await using driver = await at.driver();
+  driver.failing.set("publishVolume", { code: grpcStatus.INTERNAL, details: "no disk" });
+  t.same(await messages(at.volumes.setUp(podOf("one"), [])), [
+    ["FailedMount", 'MountVolume.SetUp failed for volume "pv1" : rpc error: code = Internal desc = no disk'],
+  ]);
+  const inline: Volume = { name: "own", csi: { driver: NAME } };
+  t.same(await messages(at.volumes.setUp(podOf("two", { volumes: [inline] }), [])), [
+    [
+      "FailedMount",
+      'MountVolume.SetUp failed for volume "own" : kubernetes.io/csi: mounter.SetupAt failed to check volume ' +
+        `lifecycle mode: volume mode "Ephemeral" not supported by driver ${NAME} (only supports ["Persistent"])`,
+    ],
+  ]);
+  await at.volumes.tearDown("uid-two");
+  await at.volumes.tearDown("uid-one");
+  t.same(driver.steps.slice(-2), ["unpublishVolume", "unstageVolume"], "what has failed half way is undone");
+});
+
+t.test("VolumeManager mounts an ephemeral volume with what the driver wants to know of the pod", async (t) => {
+  await using at = await node(t);
+  at.api.put(`/apis/storage.svc.io/v1/csidrivers/${NAME}`, {
+    kind: "CSIDriver",
+    metadata: { name: NAME },
+    spec: {
+      podInfoOnMount: true,
+      requiresRepublish: true,
+      volumeLifecycleModes: ["Ephemeral"],
+      tokenRequests: [{ audience: "vault" }],
+    },
+  });
+  await using driver = await at.driver();
+  const inline: Volume = {
+    name: "own",
+    csi: { driver: NAME, readOnly: true, volumeAttributes: { size: "1" }, nodePublishSecretRef: { name: "key" } },
+  };
+  const pod = podOf("one", { volumes: [inline] });
+  await at.volumes.setUp(pod, []);
+  t.same(driver.steps, ["publishVolume"]);
+  t.match(driver.calls.find(({ method }) => method === "publishVolume")?.request, {
+    volumeId: /^csi-[0-9a-f]{64}$/,
+    readonly: true,
+    secrets: { password: "of key" },
+    volumeContext: {
+      size: "1",
+      "csi.storage.k8s.io/pod.name": "one",
+      "csi.storage.k8s.io/pod.uid": "uid-one",
+      "csi.storage.k8s.io/serviceAccount.name": "worker",
+      "csi.storage.k8s.io/ephemeral": "true",
+      "csi.storage.k8s.io/serviceAccount.tokens":
+        '{"vault":{"token":"t0k3n","expirationTimestamp":"2126-01-01T00:00:00Z"}}',
+    },
+  });
+  await at.nodeVolumes.drivers.refresh(pod, inline, undefined, undefined);
+  t.same(driver.steps, ["publishVolume", "publishVolume"], "told anew");
+  await at.volumes.tearDown("uid-one");
+  t.same(driver.steps.slice(2), ["unpublishVolume"]);
+});
+
+t.test("VolumeManager gives a block volume as a device, and makes one larger that has grown", async (t) => {
+  const volume: PersistentVolume = {
+    ...persistent,
+    spec: { ...persistent.spec, volumeMode: "Block", capacity: { storage: "2Gi" } },
+  };
+  await using at = await node(t, { volume });
+  await using driver = await at.driver();
+  const pod = podOf("one", { containers: [{ name: "c", volumeDevices: [{ name: "data", devicePath: "/dev/x" }] }] });
+  await at.volumes.setUp(pod, []);
+  const link = join(at.rootDir, "pods/uid-one/volumeDevices/kubernetes.io~csi/pv1");
+  t.equal(at.volumes.device(pod, "data"), link);
+  t.ok(await stat(link));
+  t.same(driver.steps, ["stageVolume", "publishVolume", "expandVolume"]);
+  t.match(driver.calls.find(({ method }) => method === "expandVolume")?.request.capacityRange, {
+    requiredBytes: 2n * 1024n ** 3n,
+  });
+  t.match(at.events, [
+    /^Normal SuccessfulMountVolume: MapVolume.MapPodDevice succeeded for volume "pv1" globalMapPath /,
+    /volumeMapPath /,
+    "resized to 2Gi",
+    /^Normal FileSystemResizeSuccessful/,
+  ]);
+  await at.volumes.tearDown("uid-one");
+  t.same([...at.mounter.points], []);
+});
+
+t.test("VolumeManager waits until the controller has attached a volume, and is silent about it", async (t) => {
+  await using at = await node(t);
+  at.api.delete(`/apis/storage.svc.io/v1/csidrivers/${NAME}`);
+  await using driver = await at.driver();
+  const pod = podOf("one");
+  const [[event, message] = []] = (await messages(at.volumes.setUp(pod, []))) as [unknown, string][];
+  t.equal(event, undefined);
+  t.match(message, /has not been added to the list of VolumesInUse/);
+  t.same(at.nodeVolumes.attachments.inUse, [UNIQUE]);
+  const tell = (status: Record<string, unknown>) => {
+    at.api.put("/api/v1/nodes/n1", { kind: "Node", metadata: { name: "n1" }, status });
+    at.nodeVolumes.attachments.nodeChanged();
+  };
+  tell({ volumesInUse: [UNIQUE] });
+  t.same(at.changed, ["uid-one"], "who waits looks again");
+  t.match(await messages(at.volumes.setUp(pod, [])), [[undefined, /Volume not attached according to node status/]]);
+  tell({ volumesInUse: [UNIQUE], volumesAttached: [{ name: UNIQUE, devicePath: "" }] });
+  t.match(await messages(at.volumes.setUp(pod, [])), [
+    ["FailedMount", /^MountVolume.WaitForAttach failed .* not found/],
+  ]);
+  const attachment = attachmentName({ driver: NAME, handle: HANDLE }, "n1");
+  at.api.put(`/apis/storage.svc.io/v1/volumeattachments/${attachment}`, {
+    kind: "VolumeAttachment",
+    metadata: { name: attachment },
+    spec: { attacher: NAME, nodeName: "n1", source: { persistentVolumeName: "pv1" } },
+    status: { attached: true, attachmentMetadata: { lun: "3" } },
+  });
+  await at.volumes.setUp(pod, []);
+  t.match(driver.calls.find(({ method }) => method === "stageVolume")?.request, { publishContext: { lun: "3" } });
+  await using next = await at.again();
+  t.same(next.nodeVolumes.attachments.inUse, [UNIQUE], "another agent knows what is in use");
+  await at.volumes.tearDown("uid-one");
+  t.same(at.nodeVolumes.attachments.inUse, []);
+});
+
+t.test("VolumeManager has volumes attached itself where no controller does", async (t) => {
+  await using at = await node(t, { controllerAttach: false });
+  at.api.delete(`/apis/storage.svc.io/v1/csidrivers/${NAME}`);
+  await using driver = await at.driver();
+  const made = at.volumes.setUp(podOf("one"), []);
+  const attachments = () => at.api.under("/apis/storage.svc.io/v1/volumeattachments");
+  await at.until("the attachment is asked for", () => attachments().length === 1);
+  const [found] = attachments();
+  t.match(found?.spec, { attacher: NAME, nodeName: "n1", source: { persistentVolumeName: "pv1" } });
+  const path = `/apis/storage.svc.io/v1/volumeattachments/${found?.metadata.name}`;
+  at.api.put(path, { ...found!, status: { attached: true } });
+  await made;
+  t.same(at.events, ['Normal SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "pv1" ']);
+  t.ok(driver.steps.includes("publishVolume"));
+  await at.volumes.tearDown("uid-one");
+  t.same(attachments(), []);
+});
