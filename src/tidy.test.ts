@@ -37,6 +37,7 @@ const order = [
   ["api"],
   ["client"],
   ["storage", "auth"],
+  ["admission"],
   ["registry"],
   ["controllers"],
   ["apiserver", "agent"],

@@ -128,12 +128,20 @@ export interface Column<T> {
   cell(object: T, now: number): string | number | boolean | null;
 }
 
+/** Who sent a request, for kinds whose objects tell. */
+export interface Requester {
+  readonly name: string;
+  readonly uid: string;
+  readonly groups: readonly string[];
+  readonly extra: Readonly<Record<string, readonly string[]>>;
+}
+
 /** What a kind does on writes, beyond its schema. All functions are pure: they return a new object or the same one. */
 export interface Strategy<T> {
   /** Defaults that depend on more than the field itself; runs after the schema's own. */
   setDefaults?(object: T): T;
   /** Drops what a client may not set, fills what the server sets. `now` is as `metadata` has times. */
-  prepareForCreate?(object: T, now: string): T;
+  prepareForCreate?(object: T, now: string, requester?: Requester): T;
   prepareForUpdate?(next: T, previous: T, now: string): T;
   /**
    * Cross-field rules, after the schema's validation. On updates too, with the object as it was: some rules spare what

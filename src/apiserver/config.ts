@@ -1,9 +1,11 @@
 /** Everything the API server can be told, as checked values. Flags become this in `options.ts`. */
+
+import type { AdmissionSettings } from "../admission/configured.ts";
 import type { RequestHeaderNames } from "../auth/authn/request-header.ts";
+import type { SigningAuthorities } from "../controllers/signing-authorities.ts";
 import { apiserverGates } from "../flags/gate-tables/apiserver.ts";
 import { FeatureGates } from "../flags/gates.ts";
 import type { TlsOptions } from "../http/tls.ts";
-import type { PodAdmission } from "../registry/pod-admission.ts";
 import type { StorageMediaType } from "../storage/codec.ts";
 import type { FeatureState } from "./observe/build-metrics.ts";
 import type { MetricsConfig } from "./observe/metric-policy.ts";
@@ -22,7 +24,7 @@ export interface ApiServerConfig {
   /** `--authorization-mode`, in order: `Node`, `RBAC`, … */
   readonly authorizationModes: readonly string[];
   readonly authorization: AuthorizationConfig;
-  readonly pods: PodAdmission;
+  readonly admission: AdmissionConfig;
   readonly services: ServicesConfig;
   readonly storage: StorageConfig;
   readonly agents: AgentConnectionConfig;
@@ -45,6 +47,8 @@ export interface ApiServerConfig {
   readonly cbor: boolean;
   /** Names of `controllers/controllers.ts`; `*` for all. */
   readonly embeddedControllers: readonly string[];
+  /** Who signs certificates that are asked for and approved, where the controller `csrsigning` runs. */
+  readonly signing?: SigningAuthorities | undefined;
   /** PEM of the authority that signed the serving certificate: what an embedded publisher tells pods to trust. */
   readonly clusterCa?: string | undefined;
 }
@@ -155,6 +159,14 @@ export interface AuthorizationConfig {
   readonly selectors: boolean;
   /** The gate `AuthorizeNodeWithSelectors`: nodes must select what is theirs. */
   readonly nodeSelectors: boolean;
+}
+
+/** Who has a say in what is written, and what they go by. */
+export interface AdmissionConfig extends AdmissionSettings {
+  /** Whether containers may have all privileges. */
+  readonly allowPrivileged: boolean;
+  /** How long pods stay on a node that is in trouble, unless they say themselves. */
+  readonly tolerationSeconds: { readonly notReady: number; readonly unreachable: number };
 }
 
 /** Tokens that stand for service accounts. */
@@ -314,7 +326,13 @@ export const defaultConfig: ApiServerConfig = {
     selectors: true,
     nodeSelectors: true,
   },
-  pods: { allowPrivileged: true, notReadySeconds: 300, unreachableSeconds: 300 },
+  admission: {
+    enabled: [],
+    disabled: [],
+    controlFile: undefined,
+    allowPrivileged: true,
+    tolerationSeconds: { notReady: 300, unreachable: 300 },
+  },
   services: {
     clusterIpRanges: ["10.0.0.0/24"],
     nodePorts: { first: 30_000, last: 32_767 },

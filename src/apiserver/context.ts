@@ -1,4 +1,5 @@
 /** A request on its way through the stages, and how stages are put in a row. */
+import type { Annotations } from "../admission/annotations.ts";
 import { unauthorized } from "../api/status.ts";
 import type { UserInfo } from "../auth/user.ts";
 import type { HttpRequest, HttpResponse } from "../http/message.ts";
@@ -13,6 +14,8 @@ export interface RequestContext {
   readonly signal: AbortSignal;
   /** Sent as `Warning` headers. Handlers add to it. */
   readonly warnings: string[];
+  /** For the audit log. */
+  readonly annotations: Annotations;
 }
 
 export type Respond = (context: RequestContext) => Promise<HttpResponse>;
@@ -35,6 +38,7 @@ export function withUser(context: RequestContext, user: RequestContext["user"]):
     info: context.info,
     user,
     warnings: context.warnings,
+    annotations: context.annotations,
     get signal() {
       return context.signal;
     },

@@ -60,10 +60,15 @@ export function apiServerOptions(
     },
     authorizationModes: flags["authorization-mode"],
     authorization: authorization(flags, gates),
-    pods: {
+    admission: {
+      enabled: flags["enable-admission-plugins"],
+      disabled: flags["disable-admission-plugins"],
+      controlFile: set(flags["admission-control-config-file"]),
       allowPrivileged: flags["allow-privileged"],
-      notReadySeconds: flags["default-not-ready-toleration-seconds"],
-      unreachableSeconds: flags["default-unreachable-toleration-seconds"],
+      tolerationSeconds: {
+        notReady: flags["default-not-ready-toleration-seconds"],
+        unreachable: flags["default-unreachable-toleration-seconds"],
+      },
     },
     services: {
       clusterIpRanges:

@@ -1,28 +1,19 @@
 /** The server put together. The stages a request passes stand in `handlerOf`, in their order. */
 import { isIPv6 } from "node:net";
+import type { AdmissionChain } from "../admission/chain.ts";
 import { schemeOf } from "../api/builtin.ts";
-import { certificateSigningRequestKind } from "../api/certificates/certificate-signing-request-kind.ts";
 import { eventKind } from "../api/core/event-kind.ts";
-import { namespaceKind } from "../api/core/namespace-kind.ts";
 import { nodeKind } from "../api/core/node-kind.ts";
 import { podKind } from "../api/core/pod-kind.ts";
-import type { Kind } from "../api/kind.ts";
 import { podDisruptionBudgetKind } from "../api/policy/pod-disruption-budget-kind.ts";
-import { priorityClassKind } from "../api/scheduling/priority-class-kind.ts";
 import { createNodeGraph } from "../auth/authz/node-graph.ts";
 import type { Authorizer, UserInfo } from "../auth/user.ts";
 import { includesController } from "../controllers/controllers.ts";
 import type { Filter, Handler } from "../http/message.ts";
 import { compression } from "../http/respond.ts";
-import type { Admit } from "../registry/create.ts";
 import { EventBudget } from "../registry/event-budget.ts";
-import { namespaceLifecycle } from "../registry/namespaces.ts";
-import { withNotReadyTaint } from "../registry/node-admission.ts";
-import { podAdmission, podChangeAdmission } from "../registry/pod-admission.ts";
-import { storedPodClasses } from "../registry/pod-classes.ts";
+import { withoutPrivileges } from "../registry/privileges.ts";
 import { Registries } from "../registry/registries.ts";
-import type { Confirm } from "../registry/registry.ts";
-import { withRequester } from "../registry/requester.ts";
 import type { TokenSettings } from "../registry/token-request.ts";
 import { uncachedKinds } from "../registry/uncached.ts";
 import type { Clock } from "../std/clock.ts";
@@ -32,6 +23,7 @@ import { type RandomSource, systemRandom } from "../std/random.ts";
 import { withTimeout } from "../std/with-timeout.ts";
 import { openStore } from "../storage/open.ts";
 import type { Store } from "../storage/store.ts";
+import { openAdmission } from "./admission.ts";
 import { AgentConnections } from "./agents.ts";
 import { openAuthorizers } from "./authorizers.ts";
 import { bootstrap } from "./bootstrap.ts";
@@ -39,7 +31,6 @@ import { storedBoundObjects } from "./bound-objects.ts";
 import { type ComponentChecks, componentStatuses } from "./component-statuses.ts";
 import type { ApiServerConfig } from "./config.ts";
 import { chain, type Respond } from "./context.ts";
-import { oneDefaultPriorityClass } from "./default-priority-class.ts";
 import { startEmbedded } from "./embedded.ts";
 import { escalationCheck } from "./escalation.ts";
 import { CustomResources } from "./extensions/custom-resources.ts";
@@ -49,7 +40,6 @@ import { type Identities, identitiesOf } from "./identities.ts";
 import { issuerDiscovery } from "./issuer-discovery.ts";
 import { registerLocalApis } from "./local-api-services.ts";
 import { feedNodeGraph } from "./node-graph-feed.ts";
-import { AdmissionMetrics } from "./observe/admission-metrics.ts";
 import { authorizationDecisions, measuredAuthenticator, measuredAuthorizer } from "./observe/auth-metrics.ts";
 import { authenticationObserver } from "./observe/authentication-metrics.ts";
 import { authorizerEvents } from "./observe/authorizer-metrics.ts";
@@ -71,7 +61,6 @@ import { routing } from "./routing.ts";
 import { servedApis } from "./served-apis.ts";
 import { servedAuthority } from "./served-authority.ts";
 import { type OwnService, SECURE_PORT, startServices } from "./services.ts";
-import { signerCheck } from "./signers.ts";
 import { authentication } from "./stages/authentication.ts";
 import { attributesOf, authorization, demand } from "./stages/authorization.ts";
 import { crossOrigin } from "./stages/cors.ts";
@@ -171,7 +160,9 @@ export async function assemble(
   const identities = measuredIdentities(
     await identitiesOf(config.authentication, {
       clock,
+      random,
       log: log.child("authentication"),
+      observe: authenticationObserver(metrics.registry, clock),
       find: storedBoundObjects(() => registries, stopping.signal),
     }),
     metrics,
@@ -193,7 +184,7 @@ export async function assemble(
     eventTtlSeconds: Math.ceil(storage.eventTtlMs / 1000),
     deleteCollectionWorkers: config.deleteCollectionWorkers,
     garbageCollector: config.garbageCollector || includesController(config.embeddedControllers, "garbage-collector"),
-    admitChange: podChangeAdmission(config.pods),
+    policy: config.admission.allowPrivileged ? undefined : withoutPrivileges,
   });
   metrics.serve(registries);
   const custom = new CustomResources(registries, log.child("extensions"));
@@ -212,6 +203,15 @@ export async function assemble(
     }),
   );
   const authorizer = measuredAuthorizer(authorizers.authorizer, metrics.registry, clock);
+  const admission = await openAdmission(config, {
+    registries,
+    authorizer,
+    clock,
+    random,
+    log: log.child("admission"),
+    metrics: metrics.registry,
+    stopping: stopping.signal,
+  });
   const stop = (): void => stopping.abort(new Error("the server is stopping"));
   const agents = new AgentConnections(config.agents);
   const forwarding = new Forwarding();
@@ -234,6 +234,7 @@ export async function assemble(
     forwarding,
     identities,
     authorizer,
+    admission,
     address,
     metrics,
     diagnostics,
@@ -258,9 +259,9 @@ export async function assemble(
     await service?.repaired;
     await own?.ended;
     await agents[Symbol.asyncDispose]();
+    await authorizers[Symbol.asyncDispose]();
     await forwarding[Symbol.asyncDispose]();
     await identities[Symbol.asyncDispose]();
-    await authorizers[Symbol.asyncDispose]();
     await registries[Symbol.asyncDispose]();
     await custom[Symbol.asyncDispose]();
     await metrics[Symbol.asyncDispose]();
@@ -316,7 +317,7 @@ export async function assemble(
     const clusterCa = config.clusterCa ?? (await servedAuthority(config.serving, identities.authorities.clients()));
     const { kinds } = apis;
     const queueMetrics = metrics.queues;
-    const embedded = { handler: counted, loopbackToken, clock, random, log, clusterCa, kinds, queueMetrics };
+    const embedded = { handler: counted, loopbackToken, clock, random, log, clusterCa, signing: config.signing, kinds, queueMetrics };
     controllers = await startEmbedded(config.embeddedControllers, embedded);
   } catch (error) {
     await dispose();
@@ -385,6 +386,7 @@ interface Behind extends Pick<ApiServerDeps, "clock"> {
   readonly forwarding: Forwarding;
   readonly identities: Identities;
   readonly authorizer: Authorizer;
+  readonly admission: AdmissionChain;
   readonly address: () => string;
   readonly metrics: ServerMetrics;
   readonly diagnostics: Diagnostics;
@@ -403,27 +405,11 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
     forwarding,
     identities,
     authorizer,
+    admission,
     address,
     stopping,
   } = behind;
   const { metrics, diagnostics } = behind;
-  const namespaces = registries.of(namespaceKind);
-  const admitPod = podAdmission(config.pods, storedPodClasses(registries));
-  const escalation = escalationCheck(authorizer, registries);
-  const confirmations = new Map<unknown, Confirm>([[priorityClassKind, oneDefaultPriorityClass(registries)]]);
-  const signers = signerCheck(authorizer);
-  const confirm = (kind: Kind, subresource: string): Confirm | undefined => {
-    if ((kind as unknown) === certificateSigningRequestKind) return signers(subresource);
-    return confirmations.get(kind) ?? escalation(kind);
-  };
-  const admission = new AdmissionMetrics(metrics.registry, clock);
-  const admit = (kind: Kind): Admit => {
-    if ((kind as unknown) === certificateSigningRequestKind) return withRequester;
-    if (kind === nodeKind) return withNotReadyTaint;
-    const inNamespace = admission.plugin("NamespaceLifecycle", namespaceLifecycle(namespaces, kind));
-    if (kind.plural !== podKind.plural || kind.group !== podKind.group) return inNamespace;
-    return async (scope, object) => (await inNamespace(scope, object)) ?? (await admitPod(scope, object));
-  };
   return routing({
     scheme: registries.scheme,
     registries,
@@ -436,9 +422,9 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
       scheme: registries.scheme,
       cbor: config.cbor,
       stopping,
-      admit: (kind) => admission.step(admit(kind)),
+      admission,
       mayCreate: (context) => demand(authorizer, { ...attributesOf(context), verb: "create" }),
-      confirm,
+      confirm: escalationCheck(authorizer, registries),
     },
     readiness,
     pages: operatorPages(config, { metrics, diagnostics, clock }),

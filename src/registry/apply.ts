@@ -14,8 +14,9 @@ import { afterUpdate, changeOf, formOf, managerOf, withEntries, withOldTimes } f
 import { KUBECTL, lastAppliedFields, withLastApplied } from "./last-applied.ts";
 import { identityOf, type Manager, readManagers, versionOf, writeManagers } from "./managed-fields.ts";
 import type { Registry, Scope } from "./registry.ts";
-import { creating, named, type UpdateOptions, type UpdateResult } from "./update.ts";
-import { defaulted, inNamespace, metadataOf, updated } from "./write.ts";
+import { revised } from "./revise.ts";
+import { named, type UpdateOptions, type UpdateResult } from "./update.ts";
+import { defaulted, inNamespace, metadataOf } from "./write.ts";
 
 export interface ApplyOptions<T extends ApiObject = ApiObject> extends UpdateOptions<T> {
   readonly fieldManager: string;
@@ -44,9 +45,7 @@ export async function apply<T extends ApiObject>(
   const { part } = options;
   const next: Next<T> = async (previous, allocate) => {
     const object = applied(registry, scope, name, configuration, previous, options);
-    const next = withOldTimes(await updated(registry, scope, object, previous, part, allocate), previous);
-    options.warn?.((part ?? registry.kind.strategy).warnings?.(next, previous) ?? []);
-    return next;
+    return withOldTimes(await revised(registry, scope, object, previous, options, allocate), previous);
   };
   try {
     return { object: await change(registry, scope, name, next, options), created: false };
@@ -59,7 +58,7 @@ export async function apply<T extends ApiObject>(
     const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
     throw conflict(registry.subject(scope, name), why);
   }
-  return { object: await createApplied(registry, scope, object, creating(options)), created: true };
+  return { object: await createApplied(registry, scope, object, options), created: true };
 }
 
 /** The object that the configuration makes of `previous`, its book brought up to date. */

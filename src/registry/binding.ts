@@ -2,6 +2,7 @@ import type { Binding } from "../api/core/binding.ts";
 import type { Pod } from "../api/core/pod.ts";
 import { conflict, StatusError } from "../api/status.ts";
 import { type FieldError, notSupported, renderFieldError, requiredField } from "../schema/field-error.ts";
+import { validated } from "./admission.ts";
 import { change } from "./change.ts";
 import type { Registry, Scope, WriteOptions } from "./registry.ts";
 import { metadataOf } from "./write.ts";
@@ -20,6 +21,7 @@ export async function bind(
     const texts = errors.map((error) => `${error.field}: ${renderFieldError(error)}`);
     throw new StatusError(500, "", texts.length === 1 ? `${texts[0]}` : `[${texts.join(", ")}]`);
   }
+  await validated(binding, undefined, options);
   const { uid, resourceVersion } = metadataOf(binding);
   const preconditions =
     uid || resourceVersion ? { uid: uid || undefined, resourceVersion: resourceVersion || undefined } : undefined;

@@ -51,13 +51,10 @@ async function attempt<T extends ApiObject>(
   if (options.dryRun === true) {
     if (cached === undefined) throw notFound(subject);
     registry.objects.checkPreconditions(key, cached.object, { ...options, subject });
-    const object = await next(cached.object, allocate);
-    await options.confirm?.(scope, object, cached.object);
-    return object;
+    return await next(cached.object, allocate);
   }
   const mutate = async (previous: T): Promise<T> => {
     const object = await next(previous, allocate);
-    await options.confirm?.(scope, object, previous);
     if (isDone(object, previous)) throw new Leaving(object);
     return object;
   };

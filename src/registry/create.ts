@@ -1,22 +1,22 @@
 import type { ApiObject } from "../api/kind.ts";
+import type { ObjectMeta } from "../api/meta/object-meta.ts";
 import { alreadyExists, badRequest, StatusError } from "../api/status.ts";
 import { suffix, uuid } from "../std/random.ts";
 import type { Revision } from "../storage/store.ts";
+import { mutated, validated } from "./admission.ts";
 import { type Allocate, allocating } from "./allocation.ts";
 import { tracked, type Writer } from "./field-tracking.ts";
 import type { Registry, Scope, WriteOptions } from "./registry.ts";
-import { checkNew, defaulted, inNamespace, metadataOf, ownersOnce, withMetadata } from "./write.ts";
+import { AFTER_ADMISSION, checkNew, defaulted, inNamespace, metadataOf, ownersOnce, withMetadata } from "./write.ts";
 
 /** A generated name keeps this much of its prefix, so that the suffix fits a DNS label. */
 const GENERATED_PREFIX_MAX = 58;
 /** Attempts to find a generated name that is free. */
 const GENERATE_ATTEMPTS = 8;
 
-/** Called with the object about to be written; throws to forbid it, or resolves with what is to be written instead. */
-export type Admit = (scope: Scope, object: ApiObject) => Promise<ApiObject | undefined>;
-
 export interface CreateOptions extends WriteOptions, Writer {
-  readonly admit?: Admit | undefined;
+  /** Asked before an object is created where one was to be changed; throws to forbid. */
+  readonly mayCreate?: (() => Promise<void>) | undefined;
 }
 
 /** Resolves with the object as stored. */
@@ -47,16 +47,17 @@ async function createAny<T extends ApiObject>(
   sent: T,
   options: CreateOptions,
 ): Promise<T> {
+  const admitted = await admittedObject(registry, scope, sent, options);
   const holding = { allocator: registry.allocator, scope, dryRun: options.dryRun === true };
   for (let attempt = 1; ; attempt++) {
     try {
       return await allocating(holding, async (allocate) => {
-        const object = await prepared(registry, scope, sent, options, allocate);
+        const object = await prepared(registry, scope, admitted, options, allocate);
         return await store(registry, scope, object, metadataOf(object).name ?? "", options);
       });
     } catch (error) {
       if (!(error instanceof StatusError) || error.status.reason !== "AlreadyExists") throw error;
-      if (metadataOf(sent).name) throw await whyTaken(registry, scope, error);
+      if (metadataOf(admitted).name) throw await whyTaken(registry, scope, error);
       if (attempt === GENERATE_ATTEMPTS) throw noNameLeft(error);
     }
   }
@@ -89,41 +90,63 @@ function noNameLeft({ status }: StatusError): StatusError {
   return new StatusError(409, "AlreadyExists", `${status.message}, ${why}`, { details });
 }
 
-async function prepared<T extends ApiObject>(
+/** What the plugins make of what was sent. The server chooses a name only afterwards. */
+async function admittedObject<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   sent: T,
   options: CreateOptions,
+): Promise<T> {
+  const own = inNamespace(registry, scope, withMetadata(sent, sentMetadata(sent)));
+  const complete = ownersOnce(defaulted(registry, own), options);
+  const filled = tracked(registry, scope, complete, undefined, options);
+  const admitted = ownersOnce(await mutated(filled, undefined, options), options, AFTER_ADMISSION);
+  await options.confirm?.(scope, admitted, undefined);
+  return admitted;
+}
+
+async function prepared<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  admitted: T,
+  options: CreateOptions,
   allocate: Allocate<T> | undefined,
 ): Promise<T> {
   const { strategy } = registry.kind;
-  const named = withMetadata(sent, chosenName(registry, sent));
-  const complete = ownersOnce(defaulted(registry, inNamespace(registry, scope, named)), options);
-  const filled = tracked(registry, scope, complete, undefined, options);
-  const admitted = ((await options.admit?.(scope, filled)) as T | undefined) ?? filled;
-  const given = (await allocate?.(admitted, undefined)) ?? admitted;
-  const identified = withMetadata(given, systemMetadata(registry, given));
-  options.warn?.(strategy.warningsOfSent?.(identified) ?? []);
-  const object = strategy.prepareForCreate?.(identified, registry.timestamp()) ?? identified;
+  const named = withMetadata(admitted, systemMetadata(registry, admitted));
+  const given = (await allocate?.(named, undefined)) ?? named;
+  options.warn?.(strategy.warningsOfSent?.(given) ?? []);
+  const object = strategy.prepareForCreate?.(given, registry.timestamp(), scope.user) ?? given;
   checkNew(registry, scope, object);
-  await options.confirm?.(scope, object, undefined);
   options.warn?.(strategy.warnings?.(object, undefined) ?? []);
+  await options.mayCreate?.();
+  await validated(object, undefined, options);
   return object;
 }
 
-function chosenName<T extends ApiObject>(registry: Registry<T>, sent: T) {
-  // What only the server says is forgotten before anybody is asked who said it.
-  const { deletionTimestamp, deletionGracePeriodSeconds, selfLink, ...metadata } = metadataOf(sent);
-  const { name, generateName } = metadata;
-  if (name) return metadata;
-  if (generateName) {
-    return { ...metadata, name: generateName.slice(0, GENERATED_PREFIX_MAX) + suffix(registry.deps.random) };
-  }
-  return registry.kind.strategy.namesItself === true ? { ...metadata, name: uuid(registry.deps.random) } : metadata;
+/** What only the server says is forgotten before anybody is asked who said it. */
+function sentMetadata(sent: ApiObject): ObjectMeta {
+  const { uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, selfLink, ...metadata } =
+    metadataOf(sent);
+  return metadata;
 }
 
-function systemMetadata<T extends ApiObject>(registry: Registry<T>, object: T) {
-  return { ...metadataOf(object), uid: uuid(registry.deps.random), creationTimestamp: registry.timestamp() };
+function systemMetadata<T extends ApiObject>(registry: Registry<T>, object: T): ObjectMeta {
+  const { random } = registry.deps;
+  const metadata = metadataOf(object);
+  return {
+    ...metadata,
+    ...chosenName(registry, metadata),
+    uid: uuid(random),
+    creationTimestamp: registry.timestamp(),
+  };
+}
+
+function chosenName<T extends ApiObject>(registry: Registry<T>, { name, generateName }: ObjectMeta): ObjectMeta {
+  const { random } = registry.deps;
+  if (name) return {};
+  if (generateName) return { name: generateName.slice(0, GENERATED_PREFIX_MAX) + suffix(random) };
+  return registry.kind.strategy.namesItself === true ? { name: uuid(random) } : {};
 }
 
 async function store<T extends ApiObject>(

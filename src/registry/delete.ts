@@ -1,6 +1,7 @@
 import type { ApiObject } from "../api/kind.ts";
 import { conflict, forbidden, notFound, StatusError } from "../api/status.ts";
 import { timeOf } from "../schema/time.ts";
+import { mayDelete } from "./admission.ts";
 import { waitsForNamespace } from "./change.ts";
 import { get } from "./get.ts";
 import type { Registry, Scope, WriteOptions } from "./registry.ts";
@@ -51,7 +52,9 @@ export async function removeObject<T extends ApiObject>(
   for (let current = found; ; ) {
     checkPreconditions(registry, scope, current, options);
     const step = nextStep(registry, current, options);
-    if (options.dryRun === true || (!step.gone && step.object === current)) return step;
+    if (!step.gone && step.object === current) return step;
+    await mayDelete(current, options);
+    if (options.dryRun === true) return step;
     try {
       // Watchers see why an object goes before they see it gone.
       const marked =

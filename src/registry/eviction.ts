@@ -8,6 +8,7 @@ import { matchesLabels, requirementsOf } from "../api/meta/selector.ts";
 import type { Eviction } from "../api/policy/eviction.ts";
 import type { PodDisruptionBudget } from "../api/policy/pod-disruption-budget.ts";
 import { badRequest, forbidden, StatusError } from "../api/status.ts";
+import { validated } from "./admission.ts";
 import { change } from "./change.ts";
 import { type DeleteOptions, remove, removeObject } from "./delete.ts";
 import { get } from "./get.ts";
@@ -28,9 +29,11 @@ export async function evict(
   scope: Scope,
   name: string,
   eviction: Eviction,
-  options: DeleteOptions,
+  { admission, ...options }: DeleteOptions,
 ): Promise<void> {
   if (eviction.metadata?.name !== name) throw badRequest("name in URL does not match name in Eviction object");
+  // Of the pod that goes nobody is asked: this is about its eviction.
+  await validated(eviction, undefined, { admission });
   const pod = await leaveUnguarded(pods, scope, name, options);
   if (pod === undefined) return;
   const guards = await budgetsOf(budgets, scope, pod);

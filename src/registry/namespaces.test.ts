@@ -1,5 +1,4 @@
 import t from "tap";
-import { configMapKind } from "../api/core/config-map-kind.ts";
 import { namespaceKind } from "../api/core/namespace-kind.ts";
 import { podKind } from "../api/core/pod-kind.ts";
 import { bind } from "./binding.ts";
@@ -7,30 +6,10 @@ import { create } from "./create.ts";
 import { remove } from "./delete.ts";
 import { type Fixture, fixture, refusal } from "./fixture.ts";
 import { get } from "./get.ts";
-import { namespaceLifecycle, removeNamespace } from "./namespaces.ts";
+import { removeNamespace } from "./namespaces.ts";
 import { update } from "./update.ts";
 
 const finalize = namespaceKind.subresources.find(({ name }) => name === "finalize")?.part;
-
-t.test("namespaceLifecycle() wants namespaces that exist and stay", async (t) => {
-  await using f = fixture();
-  const namespaces = f.registries.of(namespaceKind);
-  const admit = namespaceLifecycle(namespaces, configMapKind);
-  t.match(await refusal(admit(f.scope("x"), { metadata: { name: "a" } })), {
-    code: 404,
-    message: `namespaces "x" not found`,
-  });
-  await create(namespaces, f.scope(""), { metadata: { name: "x" } });
-  await admit(f.scope("x"), { metadata: { name: "a" } });
-  await admit(f.scope(""), { metadata: { name: "a" } });
-  await removeNamespace(namespaces, f.scope(""), "x", {});
-  await namespaces.fresh(new AbortController());
-  t.match(await refusal(admit(f.scope("x"), { metadata: { name: "a" } })), {
-    code: 403,
-    message: `configmaps "a" is forbidden: unable to create new content in namespace x because it is being terminated`,
-    details: { causes: [{ reason: "NamespaceTerminating" }] },
-  });
-});
 
 t.test("removeNamespace() marks; the last finalizer of the spec lets it go", async (t) => {
   await using f = fixture();
@@ -45,16 +24,6 @@ t.test("removeNamespace() marks; the last finalizer of the spec lets it go", asy
   t.same(plain.object.spec?.finalizers, ["kubernetes"], "only the finalize subresource changes them");
   await update(namespaces, f.scope(""), "x", { ...object, spec: { finalizers: [] } }, { part: finalize });
   t.equal((await refusal(get(namespaces, f.scope(""), "x"))).code, 404);
-});
-
-t.test("removeNamespace() keeps what a cluster cannot be without", async (t) => {
-  await using f = fixture();
-  const namespaces = f.registries.of(namespaceKind);
-  await create(namespaces, f.scope(""), { metadata: { name: "default" } });
-  t.match(await refusal(removeNamespace(namespaces, f.scope(""), "default", {})), {
-    code: 403,
-    message: `namespaces "default" is forbidden: this namespace may not be deleted`,
-  });
 });
 
 async function pods(f: Fixture) {

@@ -9,9 +9,10 @@ import { change, type Next } from "./change.ts";
 import { tracked, withOldTimes } from "./field-tracking.ts";
 import { jsonPatch } from "./json-patch.ts";
 import type { Registry, Scope } from "./registry.ts";
+import { revised } from "./revise.ts";
 import { type Shown, shownPatch } from "./shown-patch.ts";
 import { named, type UpdateOptions } from "./update.ts";
-import { defaulted, inNamespace, mustNameVersion, ownersOnce, sentVersion, updated } from "./write.ts";
+import { defaulted, inNamespace, mustNameVersion, ownersOnce, sentVersion } from "./write.ts";
 
 export type Patch =
   | { readonly type: "json"; readonly operations: readonly Operation[] }
@@ -31,7 +32,6 @@ export async function patch<T extends ApiObject>(
   patch: Patch,
   options: PatchOptions<T>,
 ): Promise<T> {
-  const { part } = options;
   const next: Next<T> = async (previous, allocate) => {
     const current = (): unknown => jsonOf(registry.kind, scope.group, previous);
     const value = patched(registry.kind, current(), patch);
@@ -42,9 +42,7 @@ export async function patch<T extends ApiObject>(
     }
     const filled = ownersOnce(defaulted(registry, object), options);
     const booked = tracked(registry, scope, filled, previous, options);
-    const next = withOldTimes(await updated(registry, scope, booked, previous, part, allocate), previous);
-    options.warn?.((part ?? registry.kind.strategy).warnings?.(next, previous) ?? []);
-    return next;
+    return withOldTimes(await revised(registry, scope, booked, previous, options, allocate), previous);
   };
   return await change(registry, scope, name, next, options);
 }

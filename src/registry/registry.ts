@@ -3,6 +3,7 @@
 import type { ApiObject, Kind } from "../api/kind.ts";
 import type { Subject } from "../api/status.ts";
 import type { UserInfo } from "../auth/user.ts";
+import type { FieldError } from "../schema/field-error.ts";
 import { timeOf } from "../schema/time.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
@@ -14,6 +15,7 @@ import { type CachedObject, WatchCache } from "../storage/watch/cache.ts";
 import type { CacheMemory } from "../storage/watch/cache-memory.ts";
 import type { StoreFeed } from "../storage/watch/feed.ts";
 import type { IndexFunctions } from "../storage/watch/indexes.ts";
+import type { Admission } from "./admission.ts";
 import type { Allocator } from "./allocation.ts";
 import { getStored } from "./uncached.ts";
 
@@ -33,12 +35,11 @@ export interface RegistryDeps {
   readonly garbageCollector?: boolean | undefined;
   /** Whether clients' reads of a kind go to the store; by default they are answered from a watch cache. */
   readonly uncached?: ((kind: Kind) => boolean) | undefined;
-  /** Has a say before an object is changed. Pure: it may be asked again. */
-  readonly admitChange?: AdmitChange | undefined;
+  /** What is wrong with an object by the cluster's policy, beside what its kind finds wrong. */
+  readonly policy?: ClusterPolicy | undefined;
 }
 
-/** Returns what is to be written instead; throws to forbid it. `inPart`: through a subresource. */
-export type AdmitChange = (kind: Kind, next: ApiObject, previous: ApiObject, inPart: boolean) => ApiObject;
+export type ClusterPolicy = (kind: Kind, next: ApiObject, previous: ApiObject | undefined) => readonly FieldError[];
 
 /** Where a request points and who sent it. */
 export interface Scope {
@@ -50,12 +51,15 @@ export interface Scope {
   readonly signal: AbortSignal;
 }
 
+/** Throws what the user may not write, whatever plugins there are: nobody gives what they do not have. */
 export type Confirm = (scope: Scope, next: ApiObject, previous: ApiObject | undefined) => Promise<void>;
 
 export interface WriteOptions {
   /** Everything happens but the write. */
   readonly dryRun?: boolean | undefined;
-  /** Has the last word before the store: throws to forbid. `previous` is set where an object is changed. */
+  /** Whom to ask about the write; the server's own writes ask nobody. */
+  readonly admission?: Admission | undefined;
+  /** Asked between what plugins change and what the kind's rules find. */
   readonly confirm?: Confirm | undefined;
   /** Hears what the client is to be told beside the answer. A write that is tried again says it again. */
   readonly warn?: ((texts: readonly string[]) => void) | undefined;

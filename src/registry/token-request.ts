@@ -14,6 +14,7 @@ import type { TokenIssuer } from "../auth/service-account/issuer.ts";
 import { type FieldError, invalidField, renderFieldError } from "../schema/field-error.ts";
 import { timeOf } from "../schema/time.ts";
 import { uuid } from "../std/random.ts";
+import { type Admission, validated } from "./admission.ts";
 import { get } from "./get.ts";
 import type { Registries } from "./registries.ts";
 import type { Scope } from "./registry.ts";
@@ -46,6 +47,7 @@ export async function requestToken(
   checks: {
     readonly validate: (request: TokenRequest) => readonly FieldError[];
     readonly warn: (texts: readonly string[]) => void;
+    readonly admission?: Admission | undefined;
   },
 ): Promise<TokenRequest> {
   const subject = { group: scope.group, resource: "TokenRequest" };
@@ -59,6 +61,8 @@ export async function requestToken(
   const metadata = { ...request.metadata, name, namespace: scope.namespace, creationTimestamp: timeOf(clock.now()) };
   const errors = checks.validate(request);
   if (errors.length > 0) throw invalid({ ...subject, name: "" }, errors, renderFieldError);
+  const completed = { ...request, metadata, spec: { ...sent, audiences } };
+  await validated(completed, undefined, { admission: checks.admission });
   const bound = await boundTo(registries, core(scope), account, sent.boundObjectRef);
   const spec = shortened({ ...sent, audiences }, settings.maxSeconds, checks.warn);
   const seconds = spec.expirationSeconds ?? AGENT_SECONDS;

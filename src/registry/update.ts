@@ -5,13 +5,12 @@ import { change, type Next } from "./change.ts";
 import { type CreateOptions, create } from "./create.ts";
 import { tracked, withOldTimes } from "./field-tracking.ts";
 import type { Registry, Scope } from "./registry.ts";
-import { defaulted, inNamespace, metadataOf, mustNameVersion, ownersOnce, sentVersion, updated } from "./write.ts";
+import { revised } from "./revise.ts";
+import { defaulted, inNamespace, metadataOf, mustNameVersion, ownersOnce, sentVersion } from "./write.ts";
 
 export interface UpdateOptions<T extends ApiObject = ApiObject> extends CreateOptions {
   /** The part that a subresource may change; the whole object when absent. */
   readonly part?: Part<T> | undefined;
-  /** Asked before an object is created where one was to be changed; throws to forbid. */
-  readonly mayCreate?: (() => Promise<void>) | undefined;
 }
 
 export interface UpdateResult<T> {
@@ -37,9 +36,7 @@ export async function update<T extends ApiObject>(
     if (resourceVersion === undefined && strategy.allowUnconditionalUpdate === false)
       throw mustNameVersion(registry, scope, name);
     const booked = tracked(registry, scope, filled, previous, options);
-    const next = withOldTimes(await updated(registry, scope, booked, previous, part, allocate), previous);
-    options.warn?.((part ?? strategy).warnings?.(next, previous) ?? []);
-    return next;
+    return withOldTimes(await revised(registry, scope, booked, previous, options, allocate), previous);
   };
   try {
     const preconditions = uid ? { uid } : undefined;
@@ -50,18 +47,8 @@ export async function update<T extends ApiObject>(
     if (uid) throw conflict(registry.subject(scope, name), uidDiffers(registry.key(scope, name), uid));
     if (part !== undefined || strategy.allowCreateOnUpdate !== true) throw error;
     if (resourceVersion) throw notFound(registry.subject(scope, name));
-    return { object: await create(registry, scope, object, creating(options)), created: true };
+    return { object: await create(registry, scope, object, options), created: true };
   }
-}
-
-/** The same for the object that is created instead. */
-export function creating<T extends ApiObject>(options: UpdateOptions<T>): CreateOptions {
-  const { mayCreate, confirm } = options;
-  const both: UpdateOptions<T>["confirm"] = async (scope, next, previous) => {
-    await mayCreate?.();
-    await confirm?.(scope, next, previous);
-  };
-  return { ...options, confirm: both };
 }
 
 /** The object under the name of the path. Throws a 400 when it carries another. */

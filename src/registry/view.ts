@@ -8,9 +8,10 @@ import { change, type Next } from "./change.ts";
 import { tracked } from "./field-tracking.ts";
 import { jsonOf, type Patch, patched } from "./patch.ts";
 import type { Registry, Scope } from "./registry.ts";
+import { revised } from "./revise.ts";
 import { type Shown, shownPatch } from "./shown-patch.ts";
 import { named, type UpdateOptions } from "./update.ts";
-import { metadataOf, updated } from "./write.ts";
+import { metadataOf } from "./write.ts";
 
 export interface ViewOptions<T extends ApiObject> extends Omit<UpdateOptions<T>, "part"> {
   readonly view: View<T>;
@@ -91,9 +92,7 @@ async function changeView<T extends ApiObject>(
   const next: Next<T> = async (previous, allocate) => {
     const shown = checked(registry, scope, name, named(wanted(view.of(previous)), name), previous, view);
     const booked = tracked(registry, scope, view.changed(previous, shown), previous, { ...options, untimed: true });
-    const object = await updated(registry, scope, booked, previous, undefined, allocate);
-    options.warn?.(registry.kind.strategy.warnings?.(object, previous) ?? []);
-    return object;
+    return await revised(registry, scope, booked, previous, options, allocate);
   };
   return view.of(await change(registry, scope, name, next, options));
 }

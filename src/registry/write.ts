@@ -1,5 +1,5 @@
 /** What all writes share: defaults, the system's own metadata, validation. */
-import type { ApiObject, Kind, Part } from "../api/kind.ts";
+import type { ApiObject, Kind, Part, View } from "../api/kind.ts";
 import type { ObjectMeta } from "../api/meta/object-meta.ts";
 import {
   validateObjectMeta,
@@ -23,14 +23,17 @@ export function withMetadata<T extends ApiObject>(object: T, metadata: ObjectMet
   return { ...object, metadata };
 }
 
+/** For the warning about owners that plugins name twice. */
+export const AFTER_ADMISSION = " after mutating admission happens";
+
 /** The same owner named twice counts once, and the client is told. */
-export function ownersOnce<T extends ApiObject>(object: T, { warn }: WriteOptions): T {
+export function ownersOnce<T extends ApiObject>(object: T, { warn }: WriteOptions, when = ""): T {
   const owners = metadataOf(object).ownerReferences ?? [];
   const once = owners.filter((owner, i) => !owners.slice(0, i).some((other) => deepEqual(other, owner)));
   if (once.length === owners.length) return object;
   const twice = new Set(owners.filter((owner) => !once.includes(owner)).map(({ uid }) => uid));
   warn?.([
-    `.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${[...twice].join(", ")}`,
+    `.metadata.ownerReferences contains duplicate entries${when}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${[...twice].join(", ")}`,
   ]);
   return withMetadata(object, { ...metadataOf(object), ownerReferences: once });
 }
@@ -64,19 +67,27 @@ export function checkNew<T extends ApiObject>(registry: Registry<T>, scope: Scop
     ...validateObjectMeta(metadata, kind),
     ...validate(kind.schema, object),
     ...(kind.strategy.validate?.(object) ?? []),
+    ...(registry.deps.policy?.(kind as unknown as Kind, object, undefined) ?? []),
   ]);
 }
 
+export interface RevisionOptions<T extends ApiObject> extends WriteOptions {
+  /** The part that a subresource may change; the whole object when absent. */
+  readonly part?: Part<T> | undefined;
+  /** The form in which plugins are shown the object; its own when absent. */
+  readonly view?: View<T> | undefined;
+}
+
 /**
- * The object an update makes of `previous` and what the client sent: the system's members kept, the strategy's word
- * heard, checked. `part` is what a subresource may change; without it, the object. Throws 400, 409 or 422.
+ * The object that an update makes of `previous` and what the client sent: the system's members kept, the kind's rules
+ * heard, checked. Throws 400, 409 or 422.
  */
 export async function updated<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   sent: T,
   previous: T,
-  part: Part<T> | undefined,
+  { part, warn }: RevisionOptions<T>,
   allocate: Allocate<T> | undefined,
 ): Promise<T> {
   const { strategy, schema } = registry.kind;
@@ -89,14 +100,15 @@ export async function updated<T extends ApiObject>(
   const given = part === undefined ? ((await allocate?.(sent, previous)) ?? sent) : sent;
   const kept = withMetadata(given, keptMetadata(metadataOf(given), metadataOf(previous)));
   const rules = part ?? strategy;
-  const admitted = admittedChange(registry, kept, previous, part !== undefined);
-  const next = rules.prepareForUpdate?.(admitted, previous, registry.timestamp()) ?? admitted;
+  const next = rules.prepareForUpdate?.(kept, previous, registry.timestamp()) ?? kept;
   refuse(registry, scope, next, [
     ...metadataErrors(next, previous, registry.kind),
     ...validateChange(schema, next, previous),
     ...(part === undefined ? (strategy.validate?.(next, previous) ?? []) : []),
     ...(rules.validateUpdate?.(next, previous) ?? []),
+    ...(registry.deps.policy?.(registry.kind as unknown as Kind, next, previous) ?? []),
   ]);
+  warn?.(rules.warnings?.(next, previous) ?? []);
   return next;
 }
 
@@ -117,13 +129,6 @@ export function mustNameVersion<T extends ApiObject>(registry: Registry<T>, scop
   const error = invalidBare("metadata.resourceVersion", "0x0", "must be specified for an update");
   // Of all invalid objects only these are named by their resource.
   return invalid(registry.subject(scope, name), [error], renderFieldError);
-}
-
-function admittedChange<T extends ApiObject>(registry: Registry<T>, next: T, previous: T, inPart: boolean): T {
-  const { admitChange } = registry.deps;
-  return admitChange === undefined
-    ? next
-    : (admitChange(registry.kind as unknown as Kind, next, previous, inPart) as T);
 }
 
 /** Twice, as in Kubernetes, where what all kinds share and the kind itself look at the metadata. */

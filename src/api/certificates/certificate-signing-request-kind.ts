@@ -1,5 +1,5 @@
 import { ageColumn, column, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind, type Strategy, type Subresource } from "../kind.ts";
+import { allVerbs, type Kind, type Requester, type Strategy, type Subresource } from "../kind.ts";
 import { humanDuration } from "../meta/human-duration.ts";
 import { pathSegment } from "../meta/names.ts";
 import { dropStatus, keepStatus, statusSubresource } from "../strategy.ts";
@@ -12,11 +12,28 @@ import { validateRequest, validateStatus } from "./certificate-signing-request-v
 
 /** Requests are made once: who wants another certificate asks for it anew. */
 const strategy: Strategy<CertificateSigningRequest> = {
-  prepareForCreate: dropStatus,
+  prepareForCreate: (object, _now, requester = NOBODY) => withRequester(dropStatus(object), requester),
   prepareForUpdate: (next, previous) => ({ ...keepStatus(next, previous), spec: previous.spec }),
   validate: (object, previous) => (previous === undefined ? validateRequest(object) : []),
   resetFields: [["spec"], ["status"]],
 };
+
+const NOBODY: Requester = { name: "", uid: "", groups: [], extra: {} };
+
+/** Writes into a request who asks: whoever approves it has to know. */
+export function withRequester(
+  object: CertificateSigningRequest,
+  { name, uid, groups, extra }: Requester,
+): CertificateSigningRequest {
+  const { username: _, uid: __, groups: ___, extra: ____, ...asked } = object.spec;
+  const requester = {
+    username: name,
+    ...(uid === "" ? {} : { uid }),
+    ...(groups.length === 0 ? {} : { groups }),
+    ...(Object.keys(extra).length === 0 ? {} : { extra }),
+  };
+  return { ...object, spec: { ...asked, ...requester } };
+}
 
 type Conditions = readonly CertificateSigningRequestCondition[];
 

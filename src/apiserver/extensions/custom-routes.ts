@@ -1,9 +1,9 @@
 /** Where requests for custom resources go: each kind has routes of its own, made when it is first asked for. */
+import type { AdmissionPlugin } from "../../admission/plugin.ts";
 import { notFound, StatusError } from "../../api/status.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { parseMediaType } from "../../http/negotiate.ts";
 import { Router } from "../../http/router.ts";
-import type { Admit } from "../../registry/create.ts";
 import type { Revision } from "../../storage/store.ts";
 import type { RequestContext } from "../context.ts";
 import { unsupportedBody } from "../resources/body.ts";
@@ -61,7 +61,7 @@ function routerFor(served: ServedKind, { settings, aliases, extra }: CustomRoute
   const own: ResourceSettings = {
     ...settings,
     stopping: AbortSignal.any([settings.stopping, served.retired]),
-    admit: (of) => admitUnlessTerminating(served, settings.admit(of)),
+    admission: settings.admission.behind(refuseWhileTerminating(served)),
   };
   for (const group of spellings(kind.group, aliases)) {
     addKindRoutes(router, { kind, group, registry, settings: own }, extra);
@@ -69,14 +69,15 @@ function routerFor(served: ServedKind, { settings, aliases, extra }: CustomRoute
   return router;
 }
 
-function admitUnlessTerminating(served: ServedKind, admit: Admit): Admit {
-  return async (scope, object) => {
-    if (served.state.terminating) {
+function refuseWhileTerminating(served: ServedKind): AdmissionPlugin {
+  return {
+    name: "CustomResourceDefinition",
+    handles: ({ operation, subresource }) => operation === "CREATE" && subresource === "",
+    mutate({ group }) {
+      if (!served.state.terminating) return undefined;
       const message = "create not allowed while custom resource definition is terminating";
-      const details = { group: scope.group, kind: served.kind.plural };
-      throw new StatusError(405, "MethodNotAllowed", message, { details });
-    }
-    return await admit(scope, object);
+      throw new StatusError(405, "MethodNotAllowed", message, { details: { group, kind: served.kind.plural } });
+    },
   };
 }
 

@@ -1,4 +1,5 @@
 /** Run by `make bench`: one JSON line for each thing that is measured of every request, with what that costs. */
+import { Annotations } from "../../admission/annotations.ts";
 import { builtinScheme } from "../../api/builtin.ts";
 import type { Authenticator, Authorizer } from "../../auth/user.ts";
 import { makeRequest } from "../../http/request.ts";
@@ -17,7 +18,7 @@ const scheme = builtinScheme();
 const request = makeRequest({ method: "GET", path: "/api/v1/namespaces/default/pods/web", query: "", headers: {} });
 const { signal } = new AbortController();
 const user = { name: "admin", uid: "", groups: [], extra: {} };
-const context: RequestContext = { request, info: requestInfo(request), user, signal, warnings: [] };
+const context: RequestContext = { request, info: requestInfo(request), user, signal, warnings: [], annotations: new Annotations() };
 const credentials = { certificates: [] };
 const attributes = { ...context.info, user, apiGroup: "", apiVersion: "v1" };
 const response = text(200, "ok");

@@ -8,6 +8,7 @@ import { parseJson } from "../../schema/json.ts";
 import { isPlainObject } from "../../schema/plain.ts";
 import { parseYaml, repeatedKeys } from "../../schema/yaml.ts";
 import type { RequestContext } from "../context.ts";
+import { admissionOf } from "./admission.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
 import { applyQuery, type FieldValidation } from "./query.ts";
@@ -22,8 +23,9 @@ export function applyObject(part?: Part): ResourceHandler {
     const { kind, settings } = target;
     const answering = answeringOf(target, context, "object");
     const sent = await readApply(context);
-    const admission = { admit: settings.admit(kind), confirm: settings.confirm(kind, context.info.subresource) };
-    const options = { ...sent.options, ...admission, part, mayCreate: () => settings.mayCreate(context) };
+    const admission = admissionOf(target, context, params, sent.options);
+    const confirm = settings.confirm(kind);
+    const options = { ...sent.options, admission, confirm, part, mayCreate: () => settings.mayCreate(context) };
     const scope = scopeOf(target, context, params);
     const { object, created } = await apply(target.registry, scope, params.name ?? "", sent.configuration, options);
     return writtenResponse(created ? 201 : 200, kind, object, answering);
@@ -32,7 +34,7 @@ export function applyObject(part?: Part): ResourceHandler {
 
 interface SentApply {
   readonly configuration: Configuration;
-  readonly options: ApplyOptions;
+  readonly options: ApplyOptions & { readonly dryRun: boolean };
 }
 
 /** What all applies share: who wants what, and how strictly it is read. */

@@ -1,13 +1,16 @@
 import type { ApiObject } from "../../api/kind.ts";
 import { invalid } from "../../api/status.ts";
+import { mutated, validated } from "../../registry/admission.ts";
 import { tracked } from "../../registry/field-tracking.ts";
 import { defaulted, inNamespace } from "../../registry/write.ts";
 import { renderFieldError } from "../../schema/field-error.ts";
 import type { RequestContext } from "../context.ts";
+import { admissionOf } from "./admission.ts";
 import { readObject } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
 import { writtenResponse } from "./respond.ts";
 import { answeringOf, expectedOf, type ResourceHandler, scopeOf } from "./target.ts";
+import { warningsTo } from "./write.ts";
 
 /** The question with its answer in `status`. Throws a `StatusError` where there is none. */
 export type AnswerReview = (context: RequestContext, question: ApiObject) => Promise<ApiObject>;
@@ -16,13 +19,16 @@ export type AnswerReview = (context: RequestContext, question: ApiObject) => Pro
 export function createReview(answer: AnswerReview): ResourceHandler {
   return async (target, context, params) => {
     const answering = answeringOf(target, context, "object");
-    const { object: sent, fieldManager } = await readObject(context, expectedOf(target), "CreateOptions");
+    const { object: sent, dryRun, fieldManager } = await readObject(context, expectedOf(target), "CreateOptions");
     const question = defaulted(target.registry, inNamespace(target.registry, scopeOf(target, context, params), sent));
-    const errors = target.kind.strategy.validate?.(question) ?? [];
-    // Questions have no names, and Kubernetes does not name their kind either.
-    if (errors.length > 0) throw invalid({ group: target.group, resource: "", name: "" }, errors, renderFieldError);
     const scope = scopeOf(target, context, params);
     const booked = tracked(target.registry, scope, question, undefined, writerOf(context, fieldManager));
-    return writtenResponse(201, target.kind, await answer(context, booked), answering);
+    const options = { admission: admissionOf(target, context, params, { dryRun }), warn: warningsTo(context) };
+    const admitted = await mutated(booked, undefined, options);
+    const errors = target.kind.strategy.validate?.(admitted) ?? [];
+    // Questions have no names, and Kubernetes does not name their kind either.
+    if (errors.length > 0) throw invalid({ group: target.group, resource: "", name: "" }, errors, renderFieldError);
+    await validated(admitted, undefined, options);
+    return writtenResponse(201, target.kind, await answer(context, admitted), answering);
   };
 }

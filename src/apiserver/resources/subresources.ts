@@ -3,26 +3,37 @@ import type { Pod } from "../../api/core/pod.ts";
 import { type Eviction, eviction as evictionSchema } from "../../api/policy/eviction.ts";
 import type { PodDisruptionBudget } from "../../api/policy/pod-disruption-budget.ts";
 import { badRequest } from "../../api/status.ts";
+import { mutated } from "../../registry/admission.ts";
 import { bind } from "../../registry/binding.ts";
 import { evict } from "../../registry/eviction.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { statusResponse, success } from "../status-response.ts";
+import { admissionOf } from "./admission.ts";
 import { readObject } from "./body.ts";
 import { deleteOptions } from "./query.ts";
 import { type ResourceHandler, scopeOf } from "./target.ts";
+import { warningsTo } from "./write.ts";
 
 /** POST to `pods/NAME/eviction`. The body may be of the older version, which has the same members. */
 export function evictPod(budgets: Registry<PodDisruptionBudget>): ResourceHandler {
   const body = { group: "policy", version: "v1", olderVersion: "v1beta1", kind: "Eviction", schema: evictionSchema };
   return async (target, context, params) => {
-    const { object: sent, dryRun } = await readObject<Eviction>(context, body, "CreateOptions");
+    const { object, dryRun } = await readObject<Eviction>(context, body, "CreateOptions");
+    const admission = admissionOf(target, context, params, { dryRun, objectKind: body });
+    const sent = await mutated(object, undefined, { admission, warn: warningsTo(context) });
     const { preconditions, gracePeriodSeconds, propagationPolicy } = deleteOptions(
       new URLSearchParams(),
       sent.deleteOptions,
     );
     const pods = target.registry as unknown as Registry<Pod>;
     const dry = dryRun || (sent.deleteOptions?.dryRun ?? []).length > 0;
-    const options = { dryRun: dry, gracePeriodSeconds, propagationPolicy, ...(preconditions ? { preconditions } : {}) };
+    const options = {
+      dryRun: dry,
+      gracePeriodSeconds,
+      propagationPolicy,
+      admission,
+      ...(preconditions ? { preconditions } : {}),
+    };
     await evict(pods, budgets, scopeOf(target, context, params), params.name ?? "", sent, options);
     return statusResponse(success(201), context);
   };
@@ -43,7 +54,10 @@ export function bindPod(pods: Registry<Pod>): ResourceHandler {
     if (namespace !== "" && namespace !== params.namespace) {
       throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
     }
-    await bind(pods, scopeOf(target, context, params), name, sent, { dryRun });
+    const admission = admissionOf(target, context, params, { dryRun, objectKind: bindingBody });
+    const placed = { ...sent, metadata: { ...sent.metadata, name, namespace: params.namespace ?? "" } };
+    const admitted = await mutated(placed, undefined, { admission, warn: warningsTo(context) });
+    await bind(pods, scopeOf(target, context, params), name, admitted, { dryRun, admission });
     return statusResponse(success(201), context);
   };
 }

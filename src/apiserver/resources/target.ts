@@ -1,8 +1,8 @@
 /** What a route points at, and what its handlers are given. */
+import type { AdmissionChain } from "../../admission/chain.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
-import type { Admit } from "../../registry/create.ts";
 import type { Confirm, Registry, Scope } from "../../registry/registry.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { RandomSource } from "../../std/random.ts";
@@ -34,12 +34,12 @@ export interface ResourceSettings {
   readonly watchList: boolean;
   /** Aborts when the server stops: watches end. */
   readonly stopping: AbortSignal;
-  /** What has a say before an object of the kind is created. */
-  readonly admit: (kind: Kind) => Admit;
+  /** Who is asked about writes. */
+  readonly admission: AdmissionChain;
   /** Throws a 403 when who may update or patch the object may not create it. */
   readonly mayCreate: (context: RequestContext) => Promise<void>;
-  /** What has the last word before one is created or changed. */
-  readonly confirm: (kind: Kind, subresource: string) => Confirm | undefined;
+  /** Throws what nobody may give to others who does not have it, for kinds that give something. */
+  readonly confirm: (kind: Kind) => Confirm | undefined;
 }
 
 export type ResourceHandler = (

@@ -1,10 +1,12 @@
 import { tokenRequestKind } from "../../api/authentication/review-kinds.ts";
 import type { TokenRequest } from "../../api/authentication/token-request.ts";
 import { kubernetesGroup } from "../../api/scheme.ts";
+import { mutated } from "../../registry/admission.ts";
 import { tracked } from "../../registry/field-tracking.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { requestToken, type TokenSettings } from "../../registry/token-request.ts";
 import { defaulted } from "../../registry/write.ts";
+import { admissionOf, objectKindOf } from "./admission.ts";
 import { readObject } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
 import { writtenResponse } from "./respond.ts";
@@ -22,14 +24,18 @@ export function tokenHandler(registries: Registries, settings: TokenSettings, al
       group = named;
     };
     const expected = { ...expectedOf({ ...target, kind, group }), spelled };
-    const { object: sent, fieldManager } = await readObject<TokenRequest>(context, expected, "CreateOptions");
+    const { object: sent, dryRun, fieldManager } = await readObject<TokenRequest>(context, expected, "CreateOptions");
     const shown = { ...target, kind, group, registry };
     const answering = answeringOf(shown, context, "object");
     const scope = scopeOf(shown, context, params);
     const booked = tracked(registry, scope, defaulted(registry, sent), undefined, writerOf(context, fieldManager));
-    const answer = await requestToken(registries, settings, scope, params.name ?? "", booked as TokenRequest, {
+    const warn = warningsTo(context);
+    const admission = admissionOf(target, context, params, { dryRun, objectKind: objectKindOf(shown) });
+    const admitted = await mutated(booked, undefined, { admission, warn });
+    const answer = await requestToken(registries, settings, scope, params.name ?? "", admitted as TokenRequest, {
       validate: (request) => tokenRequestKind.strategy.validate?.(request) ?? [],
-      warn: warningsTo(context),
+      warn,
+      admission,
     });
     return writtenResponse(201, kind, answer, answering);
   };

@@ -3,6 +3,7 @@ import type { ApiObject, View } from "../../api/kind.ts";
 import { get } from "../../registry/get.ts";
 import type { Shown } from "../../registry/shown-patch.ts";
 import { applyView, patchView, updateView } from "../../registry/view.ts";
+import { admissionOf, objectKindOf } from "./admission.ts";
 import { readApply } from "./apply.ts";
 import { readObject } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
@@ -30,7 +31,8 @@ export function updateViewed(view: View): ResourceHandler {
     const shown = shownBy(target, view);
     const answering = answeringOf(shown, context, "object");
     const { object: sent, dryRun, fieldManager } = await readObject(context, expectedOf(shown), "UpdateOptions");
-    const options = { dryRun, view, warn: warningsTo(context), ...writerOf(context, fieldManager) };
+    const admission = admissionOf(target, context, params, { dryRun, objectKind: objectKindOf(shown) });
+    const options = { dryRun, view, admission, warn: warningsTo(context), ...writerOf(context, fieldManager) };
     const object = await updateView(
       target.registry,
       scopeOf(target, context, params),
@@ -54,7 +56,9 @@ export function patchViewed(view: View): ResourceHandler {
       context.warnings.length = 0;
       return decodePatched(sent, value, show, expectedOf(shown), fieldValidation, context.warnings);
     };
-    const options = { dryRun, view, decode, warn: warningsTo(context), ...writerOf(context, fieldManager) };
+    const admission = admissionOf(target, context, params, { dryRun, objectKind: objectKindOf(shown) });
+    const writer = writerOf(context, fieldManager);
+    const options = { dryRun, view, decode, admission, warn: warningsTo(context), ...writer };
     const scope = scopeOf(target, context, params);
     const object = await patchView(target.registry, scope, params.name ?? "", sent.patch, options);
     return writtenResponse(200, view.kind, object, answering);
@@ -63,10 +67,14 @@ export function patchViewed(view: View): ResourceHandler {
 
 function applyViewed(view: View): ResourceHandler {
   return async (target, context, params) => {
-    const answering = answeringOf(shownBy(target, view), context, "object");
+    const shown = shownBy(target, view);
+    const answering = answeringOf(shown, context, "object");
     const { configuration, options } = await readApply(context);
     const scope = scopeOf(target, context, params);
-    const object = await applyView(target.registry, scope, params.name ?? "", configuration, { ...options, view });
+    const { dryRun } = options;
+    const admission = admissionOf(target, context, params, { dryRun, objectKind: objectKindOf(shown) });
+    const all = { ...options, view, admission };
+    const object = await applyView(target.registry, scope, params.name ?? "", configuration, all);
     return writtenResponse(200, view.kind, object, answering);
   };
 }

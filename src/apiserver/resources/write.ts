@@ -7,11 +7,12 @@ import { type DeleteOptions, type DeleteResult, remove } from "../../registry/de
 import { removeCollection } from "../../registry/delete-collection.ts";
 import { removeNamespace } from "../../registry/namespaces.ts";
 import { patch } from "../../registry/patch.ts";
-import type { Registry } from "../../registry/registry.ts";
+import type { Registry, WriteOptions } from "../../registry/registry.ts";
 import type { Shown } from "../../registry/shown-patch.ts";
 import { update } from "../../registry/update.ts";
 import type { RequestContext } from "../context.ts";
 import { deletedResponse } from "../status-response.ts";
+import { admissionOf } from "./admission.ts";
 import { applyObject } from "./apply.ts";
 import { readObject, readOptional } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
@@ -24,14 +25,20 @@ export const createObject: ResourceHandler = async (target, context, params) => 
   const answering = answeringOf(target, context, "object");
   const { object: sent, dryRun, fieldManager } = await readObject(context, expectedOf(target), "CreateOptions");
   const warn = warningsTo(context);
-  const options = { dryRun, warn, ...writerOf(context, fieldManager), ...admissionOf(target, context) };
+  const options = { dryRun, warn, ...writerOf(context, fieldManager), ...asked(target, context, params, dryRun) };
   const object = await create(target.registry, scopeOf(target, context, params), sent, options);
   return writtenResponse(201, target.kind, object, answering);
 };
 
-/** What has a say in writes of the target's kind. */
-function admissionOf({ kind, settings }: Target, { info }: RequestContext) {
-  return { admit: settings.admit(kind), confirm: settings.confirm(kind, info.subresource) };
+/** Who has a say in writes of the target's kind. */
+export function asked(
+  target: Target,
+  context: RequestContext,
+  params: Readonly<Record<string, string>>,
+  dryRun: boolean,
+): Pick<WriteOptions, "admission" | "confirm"> {
+  const { kind, settings } = target;
+  return { admission: admissionOf(target, context, params, { dryRun }), confirm: settings.confirm(kind) };
 }
 
 /** The same warning twice is sent once. */
@@ -54,7 +61,7 @@ export function updateObject(part?: Part): ResourceHandler {
       warn,
       mayCreate,
       ...writerOf(context, fieldManager),
-      ...admissionOf(target, context),
+      ...asked(target, context, params, dryRun),
     };
     const result = await update(target.registry, scopeOf(target, context, params), params.name ?? "", sent, options);
     return writtenResponse(result.created ? 201 : 200, target.kind, result.object, answering);
@@ -84,7 +91,7 @@ export function patchObject(part?: Part): ResourceHandler {
       decode,
       warn,
       ...writerOf(context, fieldManager),
-      ...admissionOf(target, context),
+      ...asked(target, context, params, dryRun),
     });
     return writtenResponse(200, target.kind, object, answering);
   };
@@ -92,7 +99,7 @@ export function patchObject(part?: Part): ResourceHandler {
 
 export const deleteObject: ResourceHandler = async (target, context, params) => {
   const answering = answeringOf(target, context, "object");
-  const options = await readDeleteOptions(target, context);
+  const options = await readDeleteOptions(target, context, params);
   const name = params.name ?? "";
   const { object, gone } = await removeOne(target, context, params, name, options);
   // Whoever says that dependents go too is told that this has not happened yet.
@@ -125,20 +132,37 @@ export const deleteObjects: ResourceHandler = async (target, context, params) =>
   query.delete("resourceVersion");
   const answering = answeringOf(target, context, "list");
   const listed = listQuery(context.info.query);
-  const options = await readDeleteOptions(target, context, query);
+  const options = await readDeleteOptions(target, context, params, query);
   const page = await removeCollection(target.registry, scopeOf(target, context, params), listed, options);
   return listResponse(target.kind, page, answering);
 };
 
 async function readDeleteOptions(
-  { kind }: Target,
+  target: Target,
   context: RequestContext,
+  params: Readonly<Record<string, string>>,
   query = context.info.query,
 ): Promise<DeleteOptions> {
   const expected = { group: "", version: "v1", kind: "DeleteOptions", schema: deleteOptionsSchema };
   const sent = await readOptional<SentOptions>(context, expected);
   const options = deleteOptions(query, sent);
-  const { deletionWarning } = kind.strategy;
+  const { deletionWarning } = target.kind.strategy;
   if (deletionWarning !== undefined && options.propagationPolicy === undefined) context.warnings.push(deletionWarning);
-  return options;
+  const { dryRun = false } = options;
+  return {
+    ...options,
+    admission: admissionOf(target, context, params, { dryRun, options: toldOptions(sent, options) }),
+  };
+}
+
+/** Those of the query are told as if they had been sent. */
+function toldOptions(sent: SentOptions | undefined, { dryRun, ...options }: DeleteOptions): ApiObject {
+  if (sent !== undefined) return sent as ApiObject;
+  const { gracePeriodSeconds, propagationPolicy, orphanDependents } = options;
+  return {
+    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+    ...(propagationPolicy === undefined || orphanDependents !== undefined ? {} : { propagationPolicy }),
+    ...(orphanDependents === undefined ? {} : { orphanDependents }),
+    ...(dryRun === true ? { dryRun: ["All"] } : {}),
+  } as ApiObject;
 }

@@ -92,6 +92,7 @@ class Limit implements RequestContext {
   readonly info: RequestContext["info"];
   readonly user: RequestContext["user"];
   readonly warnings: RequestContext["warnings"];
+  readonly annotations: RequestContext["annotations"];
   /** By the clock's monotonic time. */
   due = 0;
   readonly #outer: RequestContext;
@@ -106,6 +107,7 @@ class Limit implements RequestContext {
     this.info = outer.info;
     this.user = outer.user;
     this.warnings = outer.warnings;
+    this.annotations = outer.annotations;
     this.#outer = outer;
     this.#late = late;
   }

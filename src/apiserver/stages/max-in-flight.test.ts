@@ -1,4 +1,5 @@
 import t from "tap";
+import { Annotations } from "../../admission/annotations.ts";
 import { makeRequest } from "../../http/request.ts";
 import { text } from "../../http/respond.ts";
 import type { RequestContext } from "../context.ts";
@@ -10,7 +11,14 @@ function context(line: string, groups: readonly string[] = []): RequestContext {
   const [path = "", query] = target.split("?");
   const request = makeRequest({ method, path, query });
   const user = { name: "jo", uid: "", groups, extra: {} };
-  return { request, info: requestInfo(request), user, signal: request.signal, warnings: [] };
+  return {
+    request,
+    info: requestInfo(request),
+    user,
+    signal: request.signal,
+    warnings: [],
+    annotations: new Annotations(),
+  };
 }
 
 /** Requests under way, one after the other; which of them were let in. */

@@ -1,3 +1,4 @@
+import { Annotations } from "../../admission/annotations.ts";
 import type { Handler, HttpResponse } from "../../http/message.ts";
 import { type RandomSource, uuid } from "../../std/random.ts";
 import type { Respond } from "../context.ts";
@@ -16,6 +17,7 @@ export function receive(next: Respond, random: RandomSource): Handler {
         return request.signal;
       },
       warnings,
+      annotations: new Annotations(),
     };
     const response = await next(context);
     return withHeaders(response, warnings, request.headers["audit-id"] ?? uuid(random));

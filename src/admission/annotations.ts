@@ -1,0 +1,22 @@
+/** What admission has to say to the audit log about one request. */
+
+/** Enough for every plugin there is; a request with hundreds of containers must not fill the log. */
+const ENTRIES_MAX = 128;
+const VALUE_CHARACTERS_MAX = 10_240;
+
+export class Annotations {
+  #entries: Map<string, string> | undefined;
+
+  /** The first value of a key stays, as in Kubernetes. What is too long is cut, what is too much is left out. */
+  add(key: string, value: string): void {
+    this.#entries ??= new Map();
+    if (this.#entries.has(key) || this.#entries.size >= ENTRIES_MAX) return;
+    this.#entries.set(key, value.slice(0, VALUE_CHARACTERS_MAX));
+  }
+
+  get entries(): ReadonlyMap<string, string> {
+    return this.#entries ?? NONE;
+  }
+}
+
+const NONE: ReadonlyMap<string, string> = new Map();

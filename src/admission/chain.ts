@@ -1,0 +1,224 @@
+/** The plugins in their order: all change an object, then all check it. */
+import type { ApiObject, Kind } from "../api/kind.ts";
+import type { UserInfo } from "../auth/user.ts";
+import { type AdmissionMetrics, type Measure, type StepType, unmeasured } from "./metrics.ts";
+import type { AdmissionPlugin, AdmissionRequest, ObjectKind, Operation, Place, Reinvocation } from "./plugin.ts";
+
+/** What is the same for all that one request does. */
+export interface About {
+  readonly kind: Kind;
+  readonly group: string;
+  readonly subresource: string;
+  readonly objectKind: ObjectKind;
+  readonly namespace: string;
+  /** Empty where the object has it, or is to be given one. */
+  readonly name: string;
+  readonly dryRun: boolean;
+  readonly user: UserInfo;
+  readonly signal: AbortSignal;
+  readonly warn: (text: string) => void;
+  readonly annotate: (key: string, value: string) => void;
+  optionsFor(operation: Operation): ApiObject | undefined;
+}
+
+/** Who has a say at a place. */
+interface Chosen {
+  readonly mutators: readonly Step<"mutate">[];
+  readonly validators: readonly Step<"validate">[];
+  readonly mutating: Measure;
+  readonly validating: Measure;
+}
+
+interface Step<M extends "mutate" | "validate"> {
+  readonly plugin: AdmissionPlugin & Required<Pick<AdmissionPlugin, M>>;
+  readonly measure: Measure;
+}
+
+export class AdmissionChain {
+  readonly #plugins: readonly AdmissionPlugin[];
+  readonly #guards: readonly AdmissionPlugin[];
+  readonly #metrics: AdmissionMetrics | undefined;
+  readonly #chosen = new WeakMap<Kind, Map<string, Chosen>>();
+
+  /** Asks the guards, then the plugins, in the order given. Guards are no plugins to those who look at metrics. */
+  constructor(
+    plugins: readonly AdmissionPlugin[],
+    metrics?: AdmissionMetrics,
+    guards: readonly AdmissionPlugin[] = [],
+  ) {
+    this.#plugins = plugins;
+    this.#metrics = metrics;
+    this.#guards = guards;
+  }
+
+  /** The same with one that is asked before all others. */
+  behind(guard: AdmissionPlugin): AdmissionChain {
+    return new AdmissionChain(this.#plugins, this.#metrics, [guard, ...this.#guards]);
+  }
+
+  /**
+   * Resolves with what the plugins make of the object; of the object of a DELETE nothing can be made. All are asked
+   * once more where one of them wants it. Throws what the first one throws that forbids it.
+   */
+  async mutate<T extends ApiObject>(about: About, operation: Operation, object: T, previous?: T): Promise<T>;
+  async mutate(about: About, operation: "DELETE", object: undefined, previous: ApiObject): Promise<undefined>;
+  async mutate(
+    about: About,
+    operation: Operation,
+    object: ApiObject | undefined,
+    previous?: ApiObject,
+  ): Promise<ApiObject | undefined> {
+    const { mutators, mutating } = this.#at(about, operation);
+    if (mutators.length === 0) return object;
+    const request = new Request(about, operation, object, previous);
+    return await mutating(async () => {
+      await mutateAll(mutators, request);
+      if (request.reinvocation.begin()) await mutateAll(mutators, request);
+      return request.object;
+    });
+  }
+
+  /** Throws what the first plugin throws that forbids it. */
+  async validate(
+    about: About,
+    operation: Operation,
+    object: ApiObject | undefined,
+    previous?: ApiObject,
+  ): Promise<void> {
+    const { validators, validating } = this.#at(about, operation);
+    if (validators.length === 0) return;
+    const request = new Request(about, operation, object, previous);
+    await validating(async () => {
+      for (const { plugin, measure } of validators) await measure(() => plugin.validate(request));
+    });
+  }
+
+  #at(about: About, operation: Operation): Chosen {
+    const { kind, group, subresource } = about;
+    let places = this.#chosen.get(kind);
+    if (places === undefined) {
+      places = new Map();
+      this.#chosen.set(kind, places);
+    }
+    const key = `${operation} ${group} ${subresource}`;
+    let chosen = places.get(key);
+    if (chosen === undefined) {
+      const { objectKind } = about;
+      chosen = this.#choose({ operation, kind, group, subresource, objectKind });
+      places.set(key, chosen);
+    }
+    return chosen;
+  }
+
+  #choose(place: Place): Chosen {
+    const asked = [...this.#guards, ...this.#plugins].filter((plugin) => plugin.handles(place));
+    const { operation } = place;
+    const metrics = this.#metrics;
+    const measure = (plugin: AdmissionPlugin, type: StepType): Measure => {
+      if (this.#guards.includes(plugin)) return unmeasured;
+      return metrics?.plugin(plugin.name, type, operation) ?? unmeasured;
+    };
+    return {
+      mutators: asked.filter(isMutator).map((plugin) => ({ plugin, measure: measure(plugin, "admit") })),
+      validators: asked.filter(isValidator).map((plugin) => ({ plugin, measure: measure(plugin, "validate") })),
+      mutating: metrics?.step("admit", operation) ?? unmeasured,
+      validating: metrics?.step("validate", operation) ?? unmeasured,
+    };
+  }
+}
+
+async function mutateAll(mutators: Chosen["mutators"], request: Request): Promise<void> {
+  for (const { plugin, measure } of mutators) {
+    const next = await measure(() => plugin.mutate(request));
+    if (next !== undefined && request.operation !== "DELETE") request.object = next;
+  }
+}
+
+function isMutator(plugin: AdmissionPlugin): plugin is Step<"mutate">["plugin"] {
+  return plugin.mutate !== undefined;
+}
+
+function isValidator(plugin: AdmissionPlugin): plugin is Step<"validate">["plugin"] {
+  return plugin.validate !== undefined;
+}
+
+class Request implements AdmissionRequest {
+  readonly #about: About;
+  readonly operation: Operation;
+  readonly previous: ApiObject | undefined;
+  readonly reinvocation = new Again();
+  /** As the plugins before have left it. */
+  object: ApiObject | undefined;
+
+  constructor(about: About, operation: Operation, object: ApiObject | undefined, previous: ApiObject | undefined) {
+    this.#about = about;
+    this.operation = operation;
+    this.object = object;
+    this.previous = previous;
+  }
+
+  get kind(): Kind {
+    return this.#about.kind;
+  }
+
+  get group(): string {
+    return this.#about.group;
+  }
+
+  get subresource(): string {
+    return this.#about.subresource;
+  }
+
+  get objectKind(): ObjectKind {
+    return this.#about.objectKind;
+  }
+
+  get namespace(): string {
+    const { kind, namespace } = this.#about;
+    return kind.plural === "namespaces" && kind.group === "" ? this.name : namespace;
+  }
+
+  get name(): string {
+    return this.#about.name || (this.operation === "CREATE" ? (this.object?.metadata?.name ?? "") : "");
+  }
+
+  get options(): ApiObject | undefined {
+    return this.#about.optionsFor(this.operation);
+  }
+
+  get dryRun(): boolean {
+    return this.#about.dryRun;
+  }
+
+  get user(): UserInfo {
+    return this.#about.user;
+  }
+
+  get signal(): AbortSignal {
+    return this.#about.signal;
+  }
+
+  warn(text: string): void {
+    this.#about.warn(text);
+  }
+
+  annotate(key: string, value: string): void {
+    this.#about.annotate(key, value);
+  }
+}
+
+class Again implements Reinvocation {
+  again = false;
+  readonly memory = new Map<string, unknown>();
+  #wanted = false;
+
+  request(): void {
+    this.#wanted = true;
+  }
+
+  /** Whether there is to be a second time, which this begins. */
+  begin(): boolean {
+    this.again = this.#wanted;
+    return this.again;
+  }
+}

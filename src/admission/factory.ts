@@ -1,0 +1,38 @@
+/** What plugins are made of, and what is known of each before it is made. */
+import type { Authorizer } from "../auth/user.ts";
+import type { Clock } from "../std/clock.ts";
+import type { Logger } from "../std/log.ts";
+import type { MetricRegistry } from "../std/metrics.ts";
+import type { RandomSource } from "../std/random.ts";
+import type { PluginConfiguration } from "./control-file.ts";
+import type { AdmissionPlugin, Effects, Lookup } from "./plugin.ts";
+
+export interface PluginDeps {
+  readonly lookup: Lookup;
+  readonly effects: Effects;
+  readonly authorizer: Authorizer;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+  readonly metrics: MetricRegistry;
+  /** Whether a feature gate is on. */
+  readonly isOn: (gate: string) => boolean;
+  /** How long pods stay on a node that is in trouble, unless they say themselves. */
+  readonly tolerationSeconds: { readonly notReady: number; readonly unreachable: number };
+  /** What the operator's file says of this plugin; undefined when it says nothing. */
+  readonly configuration: PluginConfiguration | undefined;
+  /** Aborts when the server stops: whatever a plugin runs beside requests ends. */
+  readonly stopping: AbortSignal;
+}
+
+/** Throws an `Error` with a sentence for the operator for a configuration that it cannot use. */
+export type MakePlugin = (deps: PluginDeps) => AdmissionPlugin | Promise<AdmissionPlugin>;
+
+export interface PluginRow {
+  readonly name: string;
+  readonly byDefault: boolean;
+  /** While it is off the plugin does nothing, so nobody misses it. */
+  readonly gate?: string;
+  /** Absent where this build has no such plugin. */
+  readonly make?: MakePlugin;
+}

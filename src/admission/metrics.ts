@@ -1,0 +1,116 @@
+/** How long plugins take, and how often they refuse: Kubernetes' families. */
+import type { Clock } from "../std/clock.ts";
+import type { Histogram, HistogramFamily, MetricRegistry } from "../std/metrics.ts";
+import type { Operation } from "./plugin.ts";
+
+/** Runs the work and notes how long it took. */
+export type Measure = <T>(work: () => T | Promise<T>) => Promise<T> | T;
+
+export const unmeasured: Measure = (work) => work();
+
+export type StepType = "admit" | "validate";
+
+const SECONDS = [0.005, 0.025, 0.1, 0.5, 1, 2.5];
+const WEBHOOK_SECONDS = [0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 25];
+
+export class AdmissionMetrics {
+  readonly #clock: Clock;
+  readonly #steps: HistogramFamily;
+  readonly #plugins: HistogramFamily;
+
+  constructor(registry: MetricRegistry, clock: Clock) {
+    this.#clock = clock;
+    const stability = "STABLE" as const;
+    this.#steps = registry.histogram(
+      {
+        name: "apiserver_admission_step_admission_duration_seconds",
+        help: "How long all admission plugins together took, in seconds, by whether they refused.",
+        stability,
+        labels: ["type", "operation", "rejected"],
+      },
+      SECONDS,
+    );
+    this.#plugins = registry.histogram(
+      {
+        name: "apiserver_admission_controller_admission_duration_seconds",
+        help: "How long each admission plugin took, in seconds, by whether it refused.",
+        stability,
+        labels: ["name", "type", "operation", "rejected"],
+      },
+      SECONDS,
+    );
+  }
+
+  /** All that have a say: in changing objects, or in checking them. */
+  step(type: StepType, operation: Operation): Measure {
+    return this.#measured((rejected) => this.#steps.with(type, operation, rejected));
+  }
+
+  plugin(name: string, type: StepType, operation: Operation): Measure {
+    return this.#measured((rejected) => this.#plugins.with(name, type, operation, rejected));
+  }
+
+  /** Series are looked up anew only where something was refused, which is rare. */
+  #measured(seriesOf: (rejected: "true" | "false") => Histogram): Measure {
+    const clock = this.#clock;
+    const passed = seriesOf("false");
+    const note = (series: Histogram, began: number): void => series.observe((clock.monotonic() - began) / 1000);
+    const later = async <T>(result: Promise<T>, began: number): Promise<T> => {
+      try {
+        const value = await result;
+        note(passed, began);
+        return value;
+      } catch (error) {
+        note(seriesOf("true"), began);
+        throw error;
+      }
+    };
+    return (work) => {
+      const began = clock.monotonic();
+      try {
+        const result = work();
+        if (result instanceof Promise) return later(result, began);
+        note(passed, began);
+        return result;
+      } catch (error) {
+        note(seriesOf("true"), began);
+        throw error;
+      }
+    };
+  }
+}
+
+/** Calls of webhooks. `type` is `admit` for those that change objects, `validating` for those that check them. */
+export class WebhookMetrics {
+  readonly duration: HistogramFamily;
+  readonly rejections;
+  readonly failedOpen;
+  readonly requests;
+
+  constructor(registry: MetricRegistry) {
+    this.duration = registry.histogram(
+      {
+        name: "apiserver_admission_webhook_admission_duration_seconds",
+        help: "How long each admission webhook took, in seconds, by whether it refused.",
+        stability: "STABLE",
+        labels: ["name", "type", "operation", "rejected"],
+      },
+      WEBHOOK_SECONDS,
+    );
+    this.rejections = registry.counter({
+      name: "apiserver_admission_webhook_rejection_count",
+      help: "Refusals by each admission webhook, by what went wrong and the code that the client was told.",
+      labels: ["name", "type", "operation", "error_type", "rejection_code"],
+    });
+    this.failedOpen = registry.counter({
+      name: "apiserver_admission_webhook_fail_open_count",
+      help: "Requests that were let through because an admission webhook could not be asked.",
+      labels: ["name", "type"],
+    });
+    this.requests = registry.counter({
+      name: "apiserver_admission_webhook_request_total",
+      help: "Requests to each admission webhook, by the code of its answer.",
+      labels: ["name", "type", "operation", "code", "rejected"],
+    });
+  }
+}

@@ -1,0 +1,41 @@
+/** The plugins that have a say in this server's writes, given what they need. */
+import { AdmissionChain } from "../admission/chain.ts";
+import { configuredPlugins } from "../admission/configured.ts";
+import { AdmissionMetrics } from "../admission/metrics.ts";
+import type { Authorizer } from "../auth/user.ts";
+import { effectsOn, lookupIn } from "../registry/lookup.ts";
+import type { Registries } from "../registry/registries.ts";
+import type { Clock } from "../std/clock.ts";
+import type { Logger } from "../std/log.ts";
+import type { MetricRegistry } from "../std/metrics.ts";
+import type { RandomSource } from "../std/random.ts";
+import type { ApiServerConfig } from "./config.ts";
+
+export interface AdmissionDeps {
+  readonly registries: Registries;
+  readonly authorizer: Authorizer;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+  readonly metrics: MetricRegistry;
+  readonly stopping: AbortSignal;
+}
+
+/** Rejects with one sentence for an operator. */
+export async function openAdmission(
+  { admission, observe }: Pick<ApiServerConfig, "admission" | "observe">,
+  { registries, ...deps }: AdmissionDeps,
+): Promise<AdmissionChain> {
+  const gates = new Set(observe.features.filter(({ enabled }) => enabled).map(({ name }) => name));
+  const { plugins, missing } = await configuredPlugins(admission, {
+    ...deps,
+    lookup: lookupIn(registries),
+    effects: effectsOn(registries),
+    isOn: (gate) => gates.has(gate),
+    tolerationSeconds: admission.tolerationSeconds,
+  });
+  if (missing.length > 0)
+    deps.log.warn("Admission plugins that this build does not have", { names: missing.join(", ") });
+  deps.log.info("Admission plugins, in their order", { names: plugins.map(({ name }) => name).join(", ") });
+  return new AdmissionChain(plugins, new AdmissionMetrics(deps.metrics, deps.clock));
+}

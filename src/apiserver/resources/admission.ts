@@ -1,0 +1,95 @@
+/** How a request's handlers tell the verbs whom to ask, and what plugins hear of the request. */
+import type { About } from "../../admission/chain.ts";
+import type { ObjectKind, Operation } from "../../admission/plugin.ts";
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import type { UserInfo } from "../../auth/user.ts";
+import type { Admission } from "../../registry/admission.ts";
+import { type RequestContext, userOf } from "../context.ts";
+import type { Target } from "./target.ts";
+
+interface Sent {
+  readonly dryRun: boolean;
+  /** Where the objects are of another kind than the target's. */
+  readonly objectKind?: ObjectKind | undefined;
+  /** Where the client sent its options as an object. */
+  readonly options?: ApiObject | undefined;
+}
+
+export function admissionOf(
+  target: Target,
+  context: RequestContext,
+  params: Readonly<Record<string, string>>,
+  sent: Sent,
+): Admission {
+  return { chain: target.settings.admission, about: new AboutRequest(target, context, params, sent) };
+}
+
+export function objectKindOf({ kind, group }: Pick<Target, "kind" | "group">): ObjectKind {
+  return { group, version: kind.version, kind: kind.kind, schema: kind.schema };
+}
+
+/** Reads of the request what is asked for, when it is: mostly few plugins want to know. */
+class AboutRequest implements About {
+  readonly kind: Kind;
+  readonly group: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly dryRun: boolean;
+  readonly #target: Target;
+  readonly #context: RequestContext;
+  readonly #sent: Sent;
+
+  constructor(target: Target, context: RequestContext, params: Readonly<Record<string, string>>, sent: Sent) {
+    this.kind = target.kind as unknown as Kind;
+    this.group = target.group;
+    this.namespace = params.namespace ?? "";
+    this.name = params.name ?? "";
+    this.dryRun = sent.dryRun;
+    this.#target = target;
+    this.#context = context;
+    this.#sent = sent;
+  }
+
+  get subresource(): string {
+    return this.#context.info.subresource;
+  }
+
+  get objectKind(): ObjectKind {
+    return this.#sent.objectKind ?? objectKindOf(this.#target);
+  }
+
+  get user(): UserInfo {
+    return userOf(this.#context);
+  }
+
+  get signal(): AbortSignal {
+    return this.#context.signal;
+  }
+
+  warn(text: string): void {
+    this.#context.warnings.push(text);
+  }
+
+  annotate(key: string, value: string): void {
+    this.#context.annotations.add(key, value);
+  }
+
+  /** Those of a patch are told as those of what the patch turns out to be, as in Kubernetes. */
+  optionsFor(operation: Operation): ApiObject | undefined {
+    if (operation === "CONNECT") return undefined;
+    if (operation === "DELETE") return { kind: "DeleteOptions", apiVersion: META, ...this.#sent.options };
+    const { query } = this.#context.info;
+    const dryRun = query.getAll("dryRun");
+    const [fieldManager, fieldValidation] = [query.get("fieldManager"), query.get("fieldValidation")];
+    const options = {
+      kind: operation === "CREATE" ? "CreateOptions" : "UpdateOptions",
+      apiVersion: META,
+      ...(dryRun.length === 0 ? {} : { dryRun }),
+      ...(fieldManager ? { fieldManager } : {}),
+      ...(fieldValidation ? { fieldValidation } : {}),
+    };
+    return options;
+  }
+}
+
+const META = "meta.k8s.io/v1";

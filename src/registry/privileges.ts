@@ -1,0 +1,67 @@
+/** What `--allow-privileged` says of pods, and of the templates that pods are made from. */
+import type { PodSpec } from "../api/core/pod.ts";
+import { eachContainer } from "../api/core/pod-containers.ts";
+import type { ApiObject, Kind } from "../api/kind.ts";
+import { type FieldError, forbiddenField } from "../schema/field-error.ts";
+import type { ClusterPolicy } from "./registry.ts";
+
+const DETAIL = "disallowed by cluster policy";
+
+/** Refuses containers with privileges that nobody may have. Those that were there before may stay. */
+export const withoutPrivileges: ClusterPolicy = (kind, next, previous) => {
+  const at = pathsByKind.get(keyOf(kind));
+  if (at === undefined) return [];
+  const spec = specAt(next, at);
+  if (spec === undefined) return [];
+  const before = previous === undefined ? undefined : specAt(previous, at);
+  const known = new Set(before === undefined ? [] : privileged(before, "").map(({ name }) => name));
+  const found = privileged(spec, at.join(".")).filter(({ name }) => !known.has(name));
+  return found.map(({ error }) => error);
+};
+
+function keyOf({ group, plural }: Kind): string {
+  return `${group}/${plural}`;
+}
+
+const TEMPLATE = ["spec", "template", "spec"];
+
+/** Where objects of a kind have what pods are to be. */
+const pathsByKind: ReadonlyMap<string, readonly string[]> = new Map([
+  ["/pods", ["spec"]],
+  ["/podtemplates", ["template", "spec"]],
+  ["/replicationcontrollers", TEMPLATE],
+  ["apps/daemonsets", TEMPLATE],
+  ["apps/deployments", TEMPLATE],
+  ["apps/replicasets", TEMPLATE],
+  ["apps/statefulsets", TEMPLATE],
+  ["batch/jobs", TEMPLATE],
+  ["batch/cronjobs", ["spec", "jobTemplate", ...TEMPLATE]],
+]);
+
+function specAt(object: ApiObject, path: readonly string[]): PodSpec | undefined {
+  let at: unknown = object;
+  for (const step of path) at = (at as Readonly<Record<string, unknown>> | undefined)?.[step];
+  return at as PodSpec | undefined;
+}
+
+interface Finding {
+  /** Of the container; empty for the pod. */
+  readonly name: string;
+  readonly error: FieldError;
+}
+
+function privileged(spec: PodSpec, path: string): readonly Finding[] {
+  const containers = eachContainer(spec, path);
+  const isHostProcess =
+    spec.securityContext?.windowsOptions?.hostProcess === true ||
+    containers.some(({ container }) => container.securityContext?.windowsOptions?.hostProcess === true);
+  return [
+    ...containers
+      .filter(({ container }) => container.securityContext?.privileged === true)
+      .map(({ container, at }) => ({
+        name: container.name,
+        error: forbiddenField(`${at}.securityContext.privileged`, DETAIL),
+      })),
+    ...(isHostProcess ? [{ name: "", error: forbiddenField(path, `hostProcess containers are ${DETAIL}`) }] : []),
+  ];
+}

@@ -1,0 +1,30 @@
+import type { ApiObject } from "../api/kind.ts";
+import { mutated, validated } from "./admission.ts";
+import type { Allocate } from "./allocation.ts";
+import type { Registry, Scope } from "./registry.ts";
+import { AFTER_ADMISSION, ownersOnce, type RevisionOptions, updated } from "./write.ts";
+
+/**
+ * The object to be written where there was `previous`: what plugins make of what the client sent, with what the server
+ * keeps and the kind's rules make of that, checked by all of them. Throws 400, 403, 409 or 422.
+ */
+export async function revised<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  sent: T,
+  previous: T,
+  options: RevisionOptions<T>,
+  allocate: Allocate<T> | undefined,
+): Promise<T> {
+  const { view } = options;
+  const changed =
+    view === undefined
+      ? await mutated(sent, previous, options)
+      : view.changed(sent, await mutated(view.of(sent), view.of(previous), options));
+  const admitted = ownersOnce(changed, options, AFTER_ADMISSION);
+  await options.confirm?.(scope, admitted, previous);
+  const next = await updated(registry, scope, admitted, previous, options, allocate);
+  if (view === undefined) await validated(next, previous, options);
+  else await validated(view.of(next), view.of(previous), options);
+  return next;
+}
