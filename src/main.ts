@@ -23,7 +23,12 @@ const commands: Readonly<Record<string, Command>> = {
   },
   agent: {
     summary: "run a node's pods (also when called as svclet)",
-    load: async () => (await import("./agent/command.ts")).run,
+    load: async () => {
+      const { run } = await import("./agent/command.ts");
+      // Nodes without an API server answer reading requests, and none of the others load what that takes.
+      const nodeApi = async () => (await import("./apiserver/node-api.ts")).nodeApi;
+      return (argv) => run(argv, { nodeApi });
+    },
   },
   completion: {
     summary: "print a completion script for bash, zsh or fish",

@@ -6,9 +6,15 @@ import { createNotifier } from "../std/sd-notify.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
 import { agentCommandLine } from "./config/command-line.ts";
 import { agentOptions } from "./options.ts";
+import type { MakeNodeApi } from "./standalone/standalone.ts";
+
+export interface RunDeps {
+  /** See `AgentDeps`. */
+  readonly nodeApi?: () => Promise<MakeNodeApi>;
+}
 
 /** Runs until SIGINT or SIGTERM, or, with `--runonce`, until all pods run. Containers go on. Resolves with its code. */
-export async function run(argv: readonly string[]): Promise<number> {
+export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<number> {
   const invocation = agentCommandLine(argv, process.env, { version: KUBERNETES_VERSION });
   if (invocation.kind === "exit") {
     process.stdout.write(invocation.stdout);
@@ -26,7 +32,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     // Help, version and configuration are printed without loading what runs pods.
     const { startAgent } = await import("./agent.ts");
     const options = agentOptions(effective);
-    const agent = await startAgent(options, { clock: systemClock, log });
+    const agent = await startAgent(options, { clock: systemClock, log, ...deps });
     await notifier.ready();
     try {
       const ranOnce = options.sources.runOnce ? agent.ranOnce() : new Promise<never>(() => {});

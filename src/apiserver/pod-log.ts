@@ -15,7 +15,7 @@ const NUMBERS = ["sinceSeconds", "tailLines", "limitBytes"] as const;
 /** What an agent says of its refusal is read up to here. */
 const REFUSAL_BYTES_MAX = 64 * 1024;
 
-export function podLog(nodes: Registry<Node>, agents: AgentConnections): ResourceHandler {
+export function podLog(nodes: Registry<Node>, agents: Pick<AgentConnections, "get">): ResourceHandler {
   return async (target, context, params) => {
     const scope = scopeOf(target, context, params);
     const pods = target.registry as unknown as Registry<Pod>;

@@ -1,6 +1,8 @@
 /** What all manifests together ask for: which pods, with which ConfigMaps and Secrets, and what is wrong with them. */
 
+import type { ConfigMap } from "../../api/core/config-map.ts";
 import type { Pod } from "../../api/core/pod.ts";
+import type { Secret } from "../../api/core/secret.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { deepEqual } from "../../schema/equal.ts";
 import { timeOf } from "../../schema/time.ts";
@@ -20,10 +22,17 @@ export interface StaticPodsOptions {
   readonly onDelete: (pod: Pod) => void;
   /** Called once for every problem, not again while it stays. */
   readonly onProblem: (text: string) => void;
+  /** What lies beside the pods now. */
+  readonly onObjects?: ((objects: StaticObjects) => void) | undefined;
+}
+
+export interface StaticObjects {
+  readonly configMaps: readonly ConfigMap[];
+  readonly secrets: readonly Secret[];
 }
 
 /** What was made of one text. */
-interface Reading {
+interface Reading extends StaticObjects {
   readonly pods: readonly Pod[];
   readonly objects: ReadonlyMap<string, Bytes>;
   readonly problems: readonly ManifestProblem[];
@@ -32,6 +41,13 @@ interface Reading {
 }
 
 type SourceKind = "file" | "http";
+
+const empty: Pick<Reading, "pods" | "objects" | keyof StaticObjects> = {
+  pods: [],
+  objects: new Map(),
+  configMaps: [],
+  secrets: [],
+};
 
 export class StaticPods {
   readonly #options: StaticPodsOptions;
@@ -82,7 +98,7 @@ export class StaticPods {
     const { nodeName } = this.#options;
     if (!(content instanceof Uint8Array)) {
       const problem = { source: name, line: undefined, field: "", message: content.problem };
-      return { pods: [], objects: new Map(), ...before, content: undefined, problems: [problem] };
+      return { ...empty, ...before, content: undefined, problems: [problem] };
     }
     if (before?.content !== undefined && Buffer.compare(before.content, content) === 0) return before;
     const manifest = readManifest(content, name);
@@ -97,8 +113,14 @@ export class StaticPods {
       ...manifest.configMaps.map((each) => [objectKey("configMap", each), configMapBytes(each.object)] as const),
       ...manifest.secrets.map((each) => [objectKey("secret", each), secretBytes(each.object)] as const),
     ]);
+    const found = {
+      configMaps: manifest.configMaps.map(({ object }) => object),
+      secrets: manifest.secrets.map(({ object }) => object),
+    };
     const isBroken = pods.length === 0 && objects.size === 0 && problems.length > 0;
-    return isBroken && before !== undefined ? { ...before, content, problems } : { pods, objects, problems, content };
+    return isBroken && before !== undefined
+      ? { ...before, content, problems }
+      : { pods, objects, ...found, problems, content };
   }
 
   /** The pod that is known already, where nothing but the time of reading differs. */
@@ -137,6 +159,10 @@ export class StaticPods {
       log.error("Manifest has a problem", text);
       onProblem(text);
     }
+    this.#options.onObjects?.({
+      configMaps: readings.flatMap(([, { configMaps }]) => configMaps),
+      secrets: readings.flatMap(([, { secrets }]) => secrets),
+    });
     for (const [uid, pod] of before) if (!pods.has(uid)) onDelete(pod);
     for (const [uid, pod] of pods) if (before.get(uid) !== pod) onPut(pod);
   }

@@ -46,7 +46,7 @@ export async function manifestAt(
   }
 }
 
-function withoutPassword(text: string): string {
+export function withoutPassword(text: string): string {
   const url = new URL(text);
   url.username = "";
   url.password = "";

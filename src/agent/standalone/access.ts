@@ -1,0 +1,73 @@
+/**
+ * How clients find the listener of a node without API server, and prove that they may read there: a connection file for
+ * kubectl, a certificate of the listener's own and a token. They stay the same over restarts; whoever deletes the files
+ * gets new ones.
+ */
+import { randomBytes } from "node:crypto";
+import { chmod, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { type KeyPair, readKeyPair, stillGood, writeKeyPair } from "../../auth/key-pair.ts";
+import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../../client/kubeconfig.ts";
+
+export interface AccessOptions {
+  readonly directory: string;
+  readonly nodeName: string;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+export interface Access {
+  /** The connection file. */
+  readonly path: string;
+  readonly serving: KeyPair;
+  readonly token: string;
+  /** Where the listener was before; 0 when it has been nowhere. */
+  readonly port: number;
+  /** Writes the connection file, mode 0600, for a listener at this port. */
+  publish(port: number): Promise<void>;
+}
+
+export const LOOPBACK = "127.0.0.1";
+const NAMES = [LOOPBACK, "localhost"];
+const MS_PER_DAY = 86_400_000;
+/** From 1970 on: nobody but the connection file vouches for the certificate, and some hosts start without a clock. */
+const CERTIFICATE_DAYS = 36_525;
+const RENEW_DAYS = 30;
+const TOKEN_BYTES = 32;
+
+/** Rejects when the directory cannot be used. */
+export async function openAccess({ directory, nodeName, now }: AccessOptions): Promise<Access> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await chmod(directory, 0o700);
+  const path = join(directory, "svcconfig");
+  const files = { certFile: join(directory, "serving.crt"), keyFile: join(directory, "serving.key") };
+  const before: Partial<ClusterAccess> = await loadKubeconfig(path).catch(() => ({}));
+  const kept = await readKeyPair(files).catch(() => undefined);
+  let { ca } = before;
+  let serving = kept;
+  if (serving === undefined || ca === undefined || !stillGood(serving, ca, NAMES, now, RENEW_DAYS)) {
+    ({ ca, serving } = await makeServing(nodeName));
+    await writeKeyPair(files, serving);
+  }
+  const token = before.token ?? randomBytes(TOKEN_BYTES).toString("base64url");
+  return {
+    path,
+    serving,
+    token,
+    port: before.server === undefined ? 0 : Number(new URL(before.server).port),
+    publish: (port) =>
+      writeKubeconfig(path, { server: `https://${LOOPBACK}:${port}`, cluster: nodeName, user: "reader", ca, token }),
+  };
+}
+
+async function makeServing(nodeName: string): Promise<{ readonly ca: string; readonly serving: KeyPair }> {
+  const { issueCertificate, makeCa } = await import("../../auth/pki.ts");
+  // Nobody keeps the authority's key: it signs this one certificate.
+  const ca = await makeCa(`${nodeName}-standalone-ca`, CERTIFICATE_DAYS, MS_PER_DAY);
+  const serving = await issueCertificate(
+    ca,
+    { commonName: nodeName, alternativeNames: NAMES, usages: ["server"], days: CERTIFICATE_DAYS },
+    MS_PER_DAY,
+  );
+  return { ca: ca.cert, serving };
+}

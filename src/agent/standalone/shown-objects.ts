@@ -1,0 +1,181 @@
+/**
+ * What a node without API server shows of itself: the objects as they are now, written into a store in memory from
+ * which clients list and watch. The newest of an object only; bounded by what the operator put on the node.
+ */
+import { createHash } from "node:crypto";
+import { configMapKind } from "../../api/core/config-map-kind.ts";
+import { namespaceKind } from "../../api/core/namespace-kind.ts";
+import type { Pod, PodStatus } from "../../api/core/pod.ts";
+import { podKind } from "../../api/core/pod-kind.ts";
+import type { Secret } from "../../api/core/secret.ts";
+import { secretKind } from "../../api/core/secret-kind.ts";
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import { StatusError } from "../../api/status.ts";
+import { timeOf } from "../../schema/time.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import { type RandomSource, uuid } from "../../std/random.ts";
+import { WorkQueue } from "../../std/work-queue.ts";
+import { ObjectStore } from "../../storage/object-store.ts";
+import type { Store } from "../../storage/store.ts";
+import { podUid } from "../pods/pod-fields.ts";
+import type { StaticObjects } from "../sources/static-pods.ts";
+
+export interface ShownObjectsOptions {
+  readonly store: Store;
+  /** `/registry` */
+  readonly prefix: string;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+}
+
+interface Wanted {
+  readonly objects: ObjectStore<ApiObject>;
+  /** Undefined: it is to go. */
+  readonly object: ApiObject | undefined;
+}
+
+/** Set on Secrets: clients see which there are and what they hold, and the values of none. */
+export const WITHHELD = "svc.io/withheld";
+/** Besides those of the objects: where kubectl looks when told nothing, and where the node's lease is. */
+const NAMESPACES = ["default", "kube-node-lease"];
+
+export class ShownObjects implements AsyncDisposable {
+  readonly #options: ShownObjectsOptions;
+  readonly #pods: ObjectStore<ApiObject>;
+  readonly #configMaps: ObjectStore<ApiObject>;
+  readonly #secrets: ObjectStore<ApiObject>;
+  readonly #namespaces: ObjectStore<ApiObject>;
+  /** By key, until it is written. */
+  readonly #wanted = new Map<string, Wanted>();
+  readonly #queue: WorkQueue;
+  /** ConfigMaps and Secrets by key, as last told. */
+  #manifests: ReadonlySet<string> = new Set();
+  readonly #known = new Set<string>();
+
+  constructor(options: ShownObjectsOptions) {
+    this.#options = options;
+    const { store, prefix, clock, random, log } = options;
+    const of = (kind: unknown): ObjectStore<ApiObject> => new ObjectStore({ store, prefix, kind: kind as Kind });
+    this.#pods = of(podKind);
+    this.#configMaps = of(configMapKind);
+    this.#secrets = of(secretKind);
+    this.#namespaces = of(namespaceKind);
+    this.#queue = new WorkQueue({
+      clock,
+      random,
+      concurrency: 1,
+      backoff: { initialMs: 200, maxMs: 30_000, jitter: 0.2 },
+      work: (key) => this.#write(key),
+      onError: (key, error) => log.warn("Cannot show object", { key, error: String(error) }),
+    });
+    for (const name of NAMESPACES) this.#namespace(name);
+  }
+
+  pod(pod: Pod, status: PodStatus): void {
+    const creationTimestamp = pod.metadata?.creationTimestamp ?? status.startTime ?? this.#now();
+    this.#put(this.#pods, { ...pod, metadata: { ...pod.metadata, creationTimestamp }, status } as Pod);
+  }
+
+  /** All of the pod has stopped, and no source wants it. */
+  podGone(pod: Pod): void {
+    const { namespace, name = "" } = pod.metadata ?? {};
+    const key = this.#pods.key(namespace, name);
+    const next = this.#wanted.get(key)?.object;
+    // An edited manifest is another pod of the same name, which may be shown already.
+    if (next !== undefined && podUid(next as Pod) !== podUid(pod)) return;
+    this.#want(key, { objects: this.#pods, object: undefined });
+  }
+
+  /** All that lies beside the pods. */
+  manifests({ configMaps, secrets }: StaticObjects): void {
+    const before = this.#manifests;
+    const keys = [
+      ...configMaps.map((each) => this.#put(this.#configMaps, this.#identified("configMap", each))),
+      ...secrets.map((each) => this.#put(this.#secrets, this.#identified("secret", withoutValues(each)))),
+    ];
+    this.#manifests = new Set(keys);
+    for (const key of before) {
+      if (this.#manifests.has(key)) continue;
+      const objects = key.startsWith(this.#secrets.prefix()) ? this.#secrets : this.#configMaps;
+      this.#want(key, { objects, object: undefined });
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#queue[Symbol.asyncDispose]();
+  }
+
+  #now(): string {
+    return timeOf(this.#options.clock.now());
+  }
+
+  /** What a server would have added. The uid stays for as long as the name does. */
+  #identified(kind: string, object: ApiObject): ApiObject {
+    const { name, namespace = "default" } = object.metadata ?? {};
+    const uid = createHash("md5").update(`${kind}/${namespace}/${name}`).digest("hex");
+    return { ...object, metadata: { ...object.metadata, namespace, uid, creationTimestamp: this.#now() } };
+  }
+
+  #namespace(name: string): void {
+    if (this.#known.has(name)) return;
+    this.#known.add(name);
+    const metadata = { name, uid: uuid(this.#options.random), creationTimestamp: this.#now() };
+    const made = { metadata, spec: { finalizers: ["kubernetes"] }, status: { phase: "Active" } };
+    const object = namespaceKind.strategy.setDefaults?.(made as never) ?? made;
+    this.#want(this.#namespaces.key(undefined, name), { objects: this.#namespaces, object: object as ApiObject });
+  }
+
+  #put(objects: ObjectStore<ApiObject>, object: ApiObject): string {
+    const { namespace = "default", name = "" } = object.metadata ?? {};
+    this.#namespace(namespace);
+    const key = objects.key(namespace, name);
+    this.#want(key, { objects, object });
+    return key;
+  }
+
+  #want(key: string, wanted: Wanted): void {
+    this.#wanted.set(key, wanted);
+    this.#queue.add(key);
+  }
+
+  async #write(key: string): Promise<void> {
+    const wanted = this.#wanted.get(key);
+    if (wanted === undefined) return;
+    const { objects, object } = wanted;
+    const before = await objects.get(key);
+    // One of the same name that is another is told as a deletion and a creation.
+    const isOther = before !== undefined && object?.metadata?.uid !== before.metadata?.uid;
+    const isKept = before !== undefined && object !== undefined && !isOther;
+    if (before !== undefined && !isKept) await objects.delete(key).catch(unlessGone);
+    if (isKept) await objects.guaranteedUpdate(key, (current) => updated(object, current));
+    else if (object !== undefined) await objects.create(key, object);
+    if (this.#wanted.get(key) === wanted) this.#wanted.delete(key);
+  }
+}
+
+/** When an object came does not change with what it says. */
+function updated(next: ApiObject, current: ApiObject): ApiObject {
+  const { creationTimestamp } = current.metadata ?? {};
+  return { ...next, metadata: { ...next.metadata, creationTimestamp } } as ApiObject;
+}
+
+function unlessGone(error: unknown): void {
+  if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
+}
+
+/** Values are for the pods that use them; whoever may read the files has them there. */
+function withoutValues(secret: Secret): Secret {
+  const { data, stringData, ...rest } = secret;
+  const names = Object.keys({ ...data, ...stringData });
+  const annotations = { ...secret.metadata?.annotations, [WITHHELD]: "values are in the manifest only" };
+  // What kubectl apply leaves there is the whole Secret.
+  delete (annotations as Record<string, string>)["kubectl.kubernetes.io/last-applied-configuration"];
+  return {
+    ...rest,
+    type: secret.type ?? "Opaque",
+    metadata: { ...secret.metadata, annotations },
+    data: Object.fromEntries(names.map((name) => [name, ""])),
+  };
+}

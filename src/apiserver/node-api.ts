@@ -1,0 +1,229 @@
+/**
+ * The API of a node that has no API server: the objects of one node, in memory. Its agent writes what it knows from
+ * inside; clients read from outside, by the same paths and in the same forms as from an API server.
+ */
+import { AdmissionChain } from "../admission/chain.ts";
+import { leaseKind } from "../api/coordination/lease-kind.ts";
+import { configMapKind } from "../api/core/config-map-kind.ts";
+import { eventKind } from "../api/core/event-kind.ts";
+import { namespaceKind } from "../api/core/namespace-kind.ts";
+import type { Node } from "../api/core/node.ts";
+import { nodeKind } from "../api/core/node-kind.ts";
+import { podKind } from "../api/core/pod-kind.ts";
+import { secretKind } from "../api/core/secret-kind.ts";
+import { eventsV1EventKind } from "../api/events/event-kind.ts";
+import type { ApiObject, Kind, Verb } from "../api/kind.ts";
+import { Scheme } from "../api/scheme.ts";
+import { StatusError, unauthorized } from "../api/status.ts";
+import { NODES, type UserInfo } from "../auth/user.ts";
+import type { Handler, HttpResponse } from "../http/message.ts";
+import { makeRequest } from "../http/request.ts";
+import { bytes, compression, text } from "../http/respond.ts";
+import { Router } from "../http/router.ts";
+import { EventBudget } from "../registry/event-budget.ts";
+import { Registries } from "../registry/registries.ts";
+import type { Registry } from "../registry/registry.ts";
+import type { Clock } from "../std/clock.ts";
+import type { Logger } from "../std/log.ts";
+import type { RandomSource } from "../std/random.ts";
+import { GIT_VERSION } from "../std/version.ts";
+import type { Store } from "../storage/store.ts";
+import type { AgentConnections } from "./agents.ts";
+import { chain, type Respond, type Stage, withUser } from "./context.ts";
+import { Discovery } from "./discovery.ts";
+import { pageNotFound } from "./health.ts";
+import { OpenApi } from "./openapi/openapi.ts";
+import { podLog } from "./pod-log.ts";
+import { addResourceRoutes, type ExtraHandlers, type Route } from "./resources/routes.ts";
+import type { ResourceHandler, ResourceSettings } from "./resources/target.ts";
+import { failures } from "./stages/failures.ts";
+import { receive } from "./stages/receive.ts";
+import { methodNotAllowed, noSuchResource } from "./status-response.ts";
+import { versionInfo } from "./version.ts";
+
+export interface NodeApiOptions {
+  /** Where the objects lie, in the form of the API server's own; not closed with this. */
+  readonly store: Store;
+  /** `/registry` */
+  readonly prefix: string;
+  readonly nodeName: string;
+  /** Who sends an `Authorization` header; undefined for nobody who may read. */
+  readonly reader: (authorization: string | undefined) => UserInfo | undefined;
+  /** `/containerLogs/{namespace}/{pod}/{container}`, as agents answer it. */
+  readonly logs: Handler;
+  /** What a client is told that wants to change something. */
+  readonly refusal: string;
+  /** Where clients find this: `127.0.0.1:10350`. */
+  readonly address: () => string;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+}
+
+export interface NodeApi extends AsyncDisposable {
+  /** For the agent: whoever holds it may write nodes, leases and events. */
+  readonly inside: Handler;
+  /** For clients: nothing but reading. */
+  readonly outside: Handler;
+}
+
+const EVENT_TTL_SECONDS = 3600;
+const WATCH_MS_MIN = 1_800_000;
+const READING: ReadonlySet<Verb> = new Set(["get", "list", "watch"]);
+const READING_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
+const HEALTH = ["/healthz", "/livez", "/readyz"];
+
+/** What there is on a node; of subresources those that need nothing but the objects, and the log. */
+const kinds: readonly Kind[] = [
+  podKind,
+  nodeKind,
+  namespaceKind,
+  configMapKind,
+  secretKind,
+  eventKind,
+  eventsV1EventKind,
+  leaseKind,
+].map((kind) => ({
+  ...(kind as unknown as Kind),
+  subresources: kind.subresources.filter(({ name }) => name === "log" || name === "status") as Kind["subresources"],
+}));
+
+export function nodeApi(options: NodeApiOptions): NodeApi {
+  const { store, prefix, clock, random, log, refusal } = options;
+  const stop = new AbortController();
+  const scheme = schemeOf(kinds);
+  const registries = new Registries(scheme, {
+    store,
+    prefix,
+    clock,
+    random,
+    log,
+    eventTtlSeconds: EVENT_TTL_SECONDS,
+  });
+  const settings: ResourceSettings = {
+    scheme,
+    cbor: false,
+    clock,
+    random,
+    minWatchMs: WATCH_MS_MIN,
+    watchList: true,
+    stopping: stop.signal,
+    admission: new AdmissionChain([]),
+    mayCreate: async () => {},
+    confirm: () => undefined,
+  };
+  const registryOf = <T extends ApiObject>({ kind, group }: Kind<T>): Registry<T> =>
+    registries.of(kinds.find((each) => each.kind === kind && each.group === group)!) as unknown as Registry<T>;
+  const agent = { get: (_node: Node, target: string, signal: AbortSignal) => ask(options.logs, target, signal) };
+  const router = new Router<Route>();
+  addResourceRoutes(router, scheme, registries, settings, {
+    aliases: true,
+    extra: extraHandlers(podLog(registryOf(nodeKind), agent)),
+  });
+  const respond = routing(router, addPages(router, options));
+  const { objects } = registryOf(eventKind);
+  const events = new EventBudget({ feed: registries.feed, objects, clock, log });
+  const agentUser: UserInfo = { name: `system:node:${options.nodeName}`, uid: "", groups: [NODES], extra: {} };
+  return {
+    inside: receive(chain([failures(log), always(agentUser)], respond), random),
+    outside: compression()(
+      receive(chain([failures(log), readers(options.reader), readOnly(refusal)], respond), random),
+    ),
+    async [Symbol.asyncDispose]() {
+      stop.abort(new Error("the agent stops"));
+      await events[Symbol.asyncDispose]();
+      await registries[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function schemeOf(all: readonly Kind[]): Scheme {
+  const scheme = new Scheme();
+  for (const kind of all) scheme.register(kind);
+  return scheme;
+}
+
+function always(user: UserInfo): Stage {
+  return (next) => (context) => next(withUser(context, user));
+}
+
+function readers(reader: NodeApiOptions["reader"]): Stage {
+  return (next) => async (context) => {
+    const user = reader(context.request.headers.authorization);
+    if (user === undefined) throw unauthorized();
+    return await next(withUser(context, user));
+  };
+}
+
+function readOnly(refusal: string): Stage {
+  return (next) => async (context) => {
+    if (READING_METHODS.has(context.request.method)) return await next(context);
+    throw new StatusError(405, "MethodNotAllowed", refusal, { details: {} });
+  };
+}
+
+function routing(router: Router<Route>, discovery: Discovery): Respond {
+  return async (context) => {
+    const { request, info } = context;
+    const method = request.method === "HEAD" && !info.isResourceRequest ? "GET" : request.method;
+    const match = router.match(method, request.path);
+    if (match !== undefined && "value" in match) return await match.value(context, match.params);
+    if (match !== undefined) throw methodNotAllowed();
+    const page = request.path.replace(/\/$/, "");
+    if (discovery.has(page)) return discovery.answer(page, context);
+    if (/^\/apis?(?:\/|$)/.test(request.path)) throw noSuchResource();
+    return pageNotFound();
+  };
+}
+
+/** What clients ask before they ask for objects; it tells of the verbs that are answered from outside. */
+function addPages(router: Router<Route>, { clock, address }: NodeApiOptions): Discovery {
+  const shown = schemeOf(
+    kinds.map((kind) => ({
+      ...kind,
+      verbs: kind.verbs.filter((verb) => READING.has(verb)),
+      subresources: kind.subresources.map((each) => ({
+        ...each,
+        verbs: each.verbs.filter((verb) => READING.has(verb)),
+      })),
+    })),
+  );
+  const openApi = new OpenApi(shown, true, GIT_VERSION, clock);
+  const get = (path: string, answer: Route): void => router.add("GET", path, answer);
+  get("/openapi/v2", ({ request: { headers } }) => openApi.v2(headers.accept, headers["if-none-match"]));
+  get("/openapi/v3", ({ request: { headers } }) => openApi.root(headers["if-none-match"]));
+  get("/openapi/v3/{path*}", ({ request: { headers }, info }, { path = "" }) =>
+    openApi.v3(path, info.query.get("hash"), headers),
+  );
+  const version = Buffer.from(JSON.stringify(versionInfo(GIT_VERSION), undefined, 2));
+  get("/version", async () => bytes(200, "application/json", version));
+  for (const path of HEALTH) get(path, async () => text(200, "ok"));
+  return new Discovery(shown, true, address);
+}
+
+async function ask(logs: Handler, target: string, signal: AbortSignal): ReturnType<AgentConnections["get"]> {
+  const [path = "", query = ""] = target.split("?");
+  const { status, headers, body }: HttpResponse = await logs(makeRequest({ path, query, signal }));
+  return { status, contentType: String(headers["content-type"] ?? "text/plain"), body: piecesOf(body) };
+}
+
+async function* piecesOf(body: HttpResponse["body"]): AsyncGenerator<Uint8Array> {
+  if (body instanceof Uint8Array) yield body;
+  else yield* body;
+}
+
+/** No kind of these has any other. */
+function extraHandlers(log: ResourceHandler): ExtraHandlers {
+  const none: ResourceHandler = async () => {
+    throw noSuchResource();
+  };
+  return {
+    podLog: log,
+    bindPod: none,
+    evictPod: none,
+    requestToken: none,
+    connect: {},
+    componentStatuses: { get: none, list: none },
+    reviews: {},
+  };
+}
