@@ -1,0 +1,177 @@
+import { createHmac } from "node:crypto";
+import t from "tap";
+import { systemClock } from "../../../std/clock.ts";
+import { FakeClock } from "../../../std/fake-clock.ts";
+import { systemRandom } from "../../../std/random.ts";
+import { fetchJson } from "../fetch-json.ts";
+import { BearerToken } from "../token.ts";
+import type { JwtAuthenticator } from "./authentication-configuration.ts";
+import { type CompiledIssuer, compileIssuer } from "./compile-issuer.ts";
+import { jwtAuthenticator } from "./jwt-authenticator.ts";
+import { testIssuer } from "./test-issuer.ts";
+import { userOfClaims } from "./user-of-claims.ts";
+
+type Mappings = JwtAuthenticator["claimMappings"];
+const SUB: Mappings = { username: { claim: "sub", prefix: "" } };
+
+function compiled(config: Partial<JwtAuthenticator> = {}, url = "https://issuer.example.com"): CompiledIssuer {
+  const { issuer, errors } = compileIssuer(
+    { claimMappings: SUB, ...config, issuer: { url, audiences: ["client"], ...config.issuer } },
+    "jwt[0]",
+    [],
+  );
+  if (issuer === undefined) throw new Error(JSON.stringify(errors));
+  return issuer;
+}
+
+t.test("jwtAuthenticator() refuses what is not signed, meant for us and valid now", async (t) => {
+  const clock = new FakeClock(Date.now());
+  await using provider = await testIssuer(() => clock.now());
+  const authenticate = jwtAuthenticator({
+    issuer: compiled({}, provider.url),
+    audiences: ["api"],
+    fetch: (url) => fetchJson(url, { ca: provider.ca, timeoutMs: 5_000, clock: systemClock }),
+    clock,
+    random: systemRandom,
+  });
+  const ask = (token: string, asked: readonly string[] = ["api"]) => authenticate(new BearerToken(token), asked);
+  const good = provider.token();
+  t.match(await ask(good), { user: { name: "jo", groups: [], uid: "", extra: {} }, audiences: ["api"] });
+  for (const algorithm of ["RS512", "PS384", "ES256"] as const)
+    t.ok(await ask(provider.token({}, algorithm)), algorithm);
+  t.equal(await ask(good, ["vault"]), undefined, "for somebody else");
+  t.equal(await ask(provider.token({ iss: `${provider.url}/` })), undefined, "of another issuer");
+  for (const none of ["", "a.b.c", "opaque", `${"x".repeat(50_000)}.y.z`]) t.equal(await ask(none), undefined);
+  const [head = "", body = "", tail = ""] = good.split(".");
+  const now = Math.floor(clock.now() / 1000);
+  const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const forged = (header: object, key: string): string => {
+    const signed = `${encoded(header)}.${body}`;
+    return `${signed}.${createHmac("sha256", key).update(signed).digest("base64url")}`;
+  };
+  const bad: readonly (readonly [string, string, RegExp])[] = [
+    ["none", `${encoded({ alg: "none" })}.${body}.`, /malformed/],
+    ["none with a tail", `${encoded({ alg: "none" })}.${body}.${tail}`, /malformed/],
+    ["a public key as a secret", forged({ alg: "HS256", kid: "rsa-1" }, provider.ca), /malformed/],
+    ["a path for a key", forged({ alg: "RS256", kid: "../../dev/null" }, ""), /no matching keys/],
+    ["a key of its own", forged({ alg: "RS256", jwk: {}, jku: provider.url, kid: "rsa-1" }, ""), /no matching keys/],
+    ["one that must be understood", forged({ alg: "RS256", crit: ["b64"], b64: false }, ""), /malformed/],
+    [
+      "another payload",
+      `${head}.${encoded({ ...JSON.parse(Buffer.from(body, "base64url").toString()), sub: "root" })}.${tail}`,
+      /no matching/,
+    ],
+    ["expired", provider.token({ exp: now - 1 }), /token is expired/],
+    ["without an end", provider.token({ exp: undefined }), /token is expired/],
+    ["an end that is text", provider.token({ exp: "9999999999" }), /token is expired/],
+    ["not yet valid", provider.token({ nbf: now + 301 }), /before the nbf/],
+    ["for another client", provider.token({ aud: ["other"] }), /expected audience in \["client"\] got \["other"\]/],
+    ["for nobody", provider.token({ aud: undefined }), /expected audience/],
+    ["without a name", provider.token({ sub: "" }), /the username is empty/],
+    ["a name that is no text", provider.token({ sub: { a: 1 } }), /parse username claims/],
+  ];
+  for (const [what, token, message] of bad) await t.rejects(ask(token), { message }, what);
+  t.ok(await ask(provider.token({ nbf: now + 299 })), "clocks differ");
+});
+
+t.test("jwtAuthenticator() asks an issuer that does not answer, or lies, with growing delays", async (t) => {
+  const clock = new FakeClock(Date.now());
+  await using provider = await testIssuer(() => clock.now());
+  const authenticate = jwtAuthenticator({
+    issuer: compiled({}, provider.url),
+    audiences: ["api"],
+    fetch: (url) => fetchJson(url, { ca: provider.ca, timeoutMs: 5_000, clock: systemClock }),
+    clock,
+    random: systemRandom,
+  });
+  const ask = () => authenticate(new BearerToken(provider.token()), ["api"]);
+  for (const [lie, message] of [
+    [{ issuer: "https://other.example.com" }, /issuer did not match/],
+    [{ jwks_uri: "http://127.0.0.1/keys" }, /names no keys at an https URL/],
+    [{ jwks_uri: `${provider.url}/none` }, /it answered 404/],
+  ] as const) {
+    provider.says(lie);
+    await clock.advance(60_000);
+    await t.rejects(ask(), { message });
+  }
+  const { length } = provider.asked;
+  await t.rejects(ask(), { message: /not initialized/ });
+  t.equal(provider.asked.length, length, "not again at once");
+  provider.says({});
+  await clock.advance(60_000);
+  t.ok(await ask());
+});
+
+t.test("userOfClaims() makes users of claims by names and by expressions", async (t) => {
+  const claims = {
+    sub: "jo",
+    email: "jo@example.com",
+    email_verified: true,
+    roles: ["a", "", "b"],
+    team: { lead: true, name: "x" },
+    n: 3,
+  };
+  const mapped = (claimMappings: Mappings, rules: Partial<JwtAuthenticator> = {}) =>
+    userOfClaims(compiled({ claimMappings, ...rules }), claims);
+  t.same(
+    mapped({
+      username: { expression: "claims.email_verified ? claims.email : ''" },
+      groups: { expression: "claims.roles + (claims.team.lead ? ['leads'] : [])" },
+      uid: { expression: "string(claims.n)" },
+      extra: [
+        { key: "example.com/team", valueExpression: "claims.team.name" },
+        { key: "example.com/none", valueExpression: "claims.?nothing.orValue('')" },
+      ],
+    }),
+    { name: "jo@example.com", groups: ["a", "b", "leads"], uid: "3", extra: { "example.com/team": ["x"] } },
+  );
+  t.match(
+    mapped({
+      username: { claim: "sub", prefix: "x:" },
+      groups: { claim: "roles", prefix: "g:" },
+      uid: { claim: "email" },
+    }),
+    {
+      name: "x:jo",
+      groups: ["g:a", "g:", "g:b"],
+      uid: "jo@example.com",
+    },
+  );
+  t.match(mapped({ ...SUB, groups: { claim: "constructor", prefix: "" } }), { groups: [] });
+  for (const [what, mappings, rules, message] of [
+    ["no claim", { username: { claim: "toString", prefix: "" } }, {}, /parse username claims/],
+    ["a list for a name", { username: { expression: "claims.roles" } }, {}, /must return a string/],
+    ["numbers for groups", { ...SUB, groups: { expression: "[claims.n]" } }, {}, /a string or a list of strings/],
+    ["a member there is not", { username: { expression: "claims.nobody" } }, {}, /no such key: nobody/],
+    [
+      "a bomb",
+      {
+        username: {
+          expression: `claims.roles.map(a, claims.roles.map(b, ${"claims.roles.map(c, ".repeat(12)}'x'${")".repeat(12)}))[0]`,
+        },
+      },
+      {},
+      /error/,
+    ],
+    [
+      "a claim rule",
+      SUB,
+      { claimValidationRules: [{ expression: "claims.n > 3", message: "more!" }] },
+      /'claims.n > 3' failed: more!$/,
+    ],
+    [
+      "a required claim",
+      SUB,
+      { claimValidationRules: [{ claim: "sub", requiredValue: "al" }] },
+      /required claim sub value does not match/,
+    ],
+    [
+      "a user rule",
+      SUB,
+      { userValidationRules: [{ expression: "!user.username.startsWith('j')" }] },
+      /user info validation rule/,
+    ],
+  ] as const) {
+    t.throws(() => mapped(mappings, rules as Partial<JwtAuthenticator>), { message }, what);
+  }
+});

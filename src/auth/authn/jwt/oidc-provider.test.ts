@@ -1,0 +1,134 @@
+/** A real issuer, the npm package `oidc-provider`, on loopback. */
+import { generateKeyPairSync } from "node:crypto";
+import type { RequestListener } from "node:http";
+import { createServer, request, type Server } from "node:https";
+import type { AddressInfo } from "node:net";
+// @ts-expect-error: the package comes without types
+import { Provider } from "oidc-provider";
+import t from "tap";
+import { makeServerCertificate } from "../../../http/test-certificates.ts";
+import { systemClock } from "../../../std/clock.ts";
+import { FakeClock } from "../../../std/fake-clock.ts";
+import { systemRandom } from "../../../std/random.ts";
+import { fetchJson } from "../fetch-json.ts";
+import { BearerToken } from "../token.ts";
+import { compileIssuer } from "./compile-issuer.ts";
+import { jwtAuthenticator } from "./jwt-authenticator.ts";
+
+const { ca, server: pair } = await makeServerCertificate();
+
+interface Issuer extends AsyncDisposable {
+  readonly url: string;
+  /** Makes new keys. */
+  restart(): void;
+  token(): Promise<string>;
+}
+
+async function startIssuer(algorithm: string): Promise<Issuer> {
+  let answer: RequestListener = () => {};
+  const server: Server = createServer({ cert: pair.cert, key: pair.key }, (...both) => answer(...both));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const restart = (): void => {
+    answer = provider(url, algorithm).callback();
+  };
+  restart();
+  return {
+    url,
+    restart,
+    async token() {
+      const body = new URLSearchParams({ grant_type: "client_credentials", resource: "https://cluster.example.com" });
+      const headers = { authorization: `Basic ${Buffer.from("robot:secret").toString("base64")}` };
+      const answered = await post(`${url}/token`, String(body), headers);
+      return (answered as { readonly access_token: string }).access_token;
+    },
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function provider(url: string, algorithm: string): { callback(): RequestListener } {
+  const { privateKey } = algorithm.startsWith("ES")
+    ? generateKeyPairSync("ec", { namedCurve: "prime256v1" })
+    : generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const resource = {
+    scope: "",
+    audience: "cluster",
+    accessTokenTTL: 600,
+    accessTokenFormat: "jwt",
+    jwt: { sign: { alg: algorithm } },
+  };
+  return new Provider(url, {
+    clients: [
+      {
+        client_id: "robot",
+        client_secret: "secret",
+        id_token_signed_response_alg: algorithm,
+        grant_types: ["client_credentials"],
+        redirect_uris: [],
+        response_types: [],
+      },
+    ],
+    jwks: { keys: [{ ...privateKey.export({ format: "jwk" }), use: "sig" }] },
+    features: {
+      clientCredentials: { enabled: true },
+      devInteractions: { enabled: false },
+      resourceIndicators: { enabled: true, getResourceServerInfo: () => resource },
+    },
+    cookies: { keys: ["unused"] },
+  });
+}
+
+async function post(url: string, body: string, headers: Readonly<Record<string, string>>): Promise<unknown> {
+  return await new Promise((resolve, reject) => {
+    const type = { "content-type": "application/x-www-form-urlencoded" };
+    const sent = request(url, { method: "POST", ca: ca.cert, headers: { ...type, ...headers } }, async (answer) => {
+      const pieces: Uint8Array[] = [];
+      for await (const piece of answer) pieces.push(piece as Uint8Array);
+      resolve(JSON.parse(Buffer.concat(pieces).toString()));
+    });
+    sent.on("error", reject);
+    sent.end(body);
+  });
+}
+
+for (const algorithm of ["RS256", "PS256", "ES256"]) {
+  t.test(`jwtAuthenticator() believes oidc-provider's tokens of ${algorithm}, and its next keys`, async (t) => {
+    await using provider = await startIssuer(algorithm);
+    const clock = new FakeClock(Date.now());
+    const { issuer } = compileIssuer(
+      {
+        issuer: { url: provider.url, audiences: ["cluster"], certificateAuthority: ca.cert },
+        claimMappings: { username: { expression: "'robots:' + claims.sub" } },
+      },
+      "jwt[0]",
+      [],
+    );
+    const fetched: string[] = [];
+    const authenticate = jwtAuthenticator({
+      issuer: issuer!,
+      audiences: ["api"],
+      fetch: (url) => {
+        fetched.push(url);
+        return fetchJson(url, { ca: ca.cert, timeoutMs: 5_000, clock: systemClock });
+      },
+      clock,
+      random: systemRandom,
+    });
+    const ask = (token: string) => authenticate(new BearerToken(token), ["api"]);
+    const token = await provider.token();
+    t.match(await ask(token), { user: { name: "robots:robot" }, audiences: ["api"] });
+    await ask(token);
+    t.equal(fetched.length, 2, "discovery and keys, once");
+    provider.restart();
+    const next = await provider.token();
+    await t.rejects(ask(next), { message: /no matching keys/ }, "looked for a moment ago");
+    await clock.advance(6_000);
+    t.match(await ask(next), { user: { name: "robots:robot" } });
+    await t.rejects(ask(token), { message: /no matching keys/ }, "the old keys are gone");
+    await clock.advance(3_600_000);
+    await t.rejects(ask(next), { message: "oidc: verify token: token is expired" });
+  });
+}
