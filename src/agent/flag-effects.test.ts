@@ -33,6 +33,7 @@ const files = t.testdir({
   "server.key": server.key,
   "resolv.conf": "nameserver 203.0.113.53\nsearch node.example.\n",
 });
+const flexDrivers = join(files, "flex");
 const served: Settings = {
   "enable-server": "true",
   address: "127.0.0.1",
@@ -218,6 +219,12 @@ const manifestServer = createHttpServer((request, response) => {
 const manifestUrl = `http://127.0.0.1:${await listening(manifestServer, 0, "127.0.0.1")}/pods`;
 t.teardown(() => manifestServer.close());
 
+/** Waits until a file of the control groups says so. */
+async function says(t: Test, agent: TestAgent, path: string, text: string): Promise<void> {
+  await agent.until(`${path} says ${text}`, () => agent.cgroup(path) === text);
+  t.pass(path);
+}
+
 /** A plugin that answers with what its configuration calls it. */
 const binDir = join(files, "plugins");
 mkdirSync(binDir);
@@ -318,6 +325,36 @@ const effects: Partial<Record<AgentFlagName, Effect>> = {
   "node-ip": {
     set: { "node-ip": "192.0.2.9" },
     shows: onNode({ status: { addresses: [{ type: "InternalIP", address: "192.0.2.9" }] } }),
+  },
+  "enable-controller-attach-detach": {
+    set: { "enable-controller-attach-detach": "false" },
+    async shows(t, agent) {
+      const keys = ["kubernetes", "svc"].map((each) => `volumes.${each}.io/controller-managed-attach-detach`);
+      const annotations = Object.fromEntries(keys.map((key) => [key, "true"]));
+      agent.api.put("/api/v1/nodes/n1", { kind: "Node", metadata: { name: "n1", annotations } });
+      await agent.start();
+      const left = (agent.node().metadata.annotations ?? {}) as Readonly<Record<string, string>>;
+      t.same(
+        keys.filter((key) => key in left),
+        [],
+        "no controller is asked to attach",
+      );
+    },
+  },
+  "volume-plugin-dir": {
+    set: async () => ({ "volume-plugin-dir": flexDrivers }),
+    async shows(t, agent) {
+      const answer = `echo "$1" >> ${join(flexDrivers, "calls")}; echo '{"status":"Success","capabilities":{"attach":false}}'`;
+      const driver = join(flexDrivers, "example.com~disk", "disk");
+      mkdirSync(dirname(driver), { recursive: true });
+      writeFileSync(driver, `#!/bin/sh\n${answer}\n`, { mode: 0o755 });
+      await agent.start();
+      agent.pod("p", { volumes: [{ name: "v", flexVolume: { driver: "example.com/disk" } }] });
+      const calls = () => readFileSync(join(flexDrivers, "calls"), "utf8").split("\n");
+      await agent.until("the driver mounts", () => existsSync(join(flexDrivers, "calls")) && calls().includes("mount"));
+      t.same(calls().slice(0, 2), ["init", "mount"]);
+      rmSync(join(flexDrivers, "calls"));
+    },
   },
   "node-labels": { set: { "node-labels": "disk=fast" }, shows: onNode({ metadata: { labels: { disk: "fast" } } }) },
   "register-schedulable": {
@@ -571,7 +608,91 @@ const effects: Partial<Record<AgentFlagName, Effect>> = {
   },
   "cgroup-driver": {
     set: { "cgroup-driver": "systemd" },
-    shows: onRuntime("runPodSandbox", { linux: { cgroupParent: /^kubepods-besteffort-pod.*\.slice$/ } }),
+    async shows(t, agent) {
+      await onRuntime("runPodSandbox", { linux: { cgroupParent: /^kubepods-besteffort-pod.*\.slice$/ } })(t, agent);
+      const made = agent.systemd.map(({ method, words }) => `${method} ${words[0]}`);
+      for (const name of ["kubepods.slice", "kubepods-besteffort.slice", "kubepods-besteffort-poduid_web.slice"]) {
+        t.ok(made.includes(`StartTransientUnit ${name}`), name);
+      }
+      await says(t, agent, "cpu/kubepods.slice/kubepods-besteffort.slice/cpu.shares", "2");
+    },
+  },
+  "cgroups-per-qos": {
+    set: { "cgroups-per-qos": "false", "enforce-node-allocatable": "" },
+    async shows(t, agent) {
+      await onRuntime("runPodSandbox", { linux: { cgroupParent: "" } })(t, agent);
+      t.notOk(existsSync(join(agent.directory, "cgroup/cpu/kubepods")));
+    },
+  },
+  "enforce-node-allocatable": {
+    set: { "enforce-node-allocatable": "", "system-reserved": "memory=512Mi" },
+    async shows(t, agent) {
+      await agent.start();
+      const { memory = "" } = (agent.node().status as { capacity: Record<string, string> }).capacity;
+      await says(t, agent, "memory/kubepods/memory.limit_in_bytes", String(Number.parseInt(memory, 10) * 1024));
+    },
+  },
+  "system-reserved-cgroup": {
+    set: {
+      "enforce-node-allocatable": "pods,system-reserved",
+      "system-reserved": "memory=512Mi",
+      "system-reserved-cgroup": "/sys.slice",
+    },
+    async shows(t, agent) {
+      await t.rejects(
+        agent.start(),
+        /Failed to enforce System Reserved Cgroup Limits on "\/sys.slice": .*missing paths/,
+      );
+      for (const name of ["cpu", "memory", "pids"]) mkdirSync(join(agent.directory, `cgroup/${name}/sys.slice`));
+      await agent.start();
+      await says(t, agent, "memory/sys.slice/memory.limit_in_bytes", String(512 * 2 ** 20));
+      const { memory = "" } = (agent.node().status as { capacity: Record<string, string> }).capacity;
+      const rest = Number.parseInt(memory, 10) * 1024 - 512 * 2 ** 20;
+      await says(t, agent, "memory/kubepods/memory.limit_in_bytes", String(rest));
+    },
+  },
+  "svc-reserved-cgroup": {
+    set: {
+      "enforce-node-allocatable": "svc-reserved",
+      "svc-reserved": "cpu=500m,pid=100",
+      "svc-reserved-cgroup": "/svc.slice",
+    },
+    async shows(t, agent) {
+      for (const name of ["cpu", "memory", "pids"]) mkdirSync(join(agent.directory, `cgroup/${name}/svc.slice`));
+      await agent.start();
+      await says(t, agent, "cpu/svc.slice/cpu.shares", "512");
+      await says(t, agent, "pids/svc.slice/pids.max", "100");
+    },
+  },
+  "svclet-cgroups": {
+    set: { "svclet-cgroups": "/edge/agent" },
+    async shows(t, agent) {
+      await agent.start();
+      for (const name of ["cpu", "memory"]) {
+        await says(t, agent, `${name}/edge/agent/cgroup.procs`, `${process.pid}`);
+      }
+    },
+  },
+  "system-cgroups": {
+    set: { "system-cgroups": "/system", "cgroup-root": "/edge" },
+    async shows(t, agent) {
+      writeFileSync(join(agent.directory, "cgroup/cpu/cgroup.procs"), "1\n");
+      await agent.start();
+      t.ok(existsSync(join(agent.directory, "cgroup/memory/system")));
+    },
+  },
+  "qos-reserved": {
+    set: { "qos-reserved": "memory=50%", "feature-gates": "QOSReserved=true" },
+    async shows(t, agent) {
+      await agent.start();
+      const resources = { limits: { cpu: "1m", memory: "64Mi" }, requests: { cpu: "1m", memory: "64Mi" } };
+      agent.pod("web", { containers: [{ name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent", resources }] });
+      await agent.running("web");
+      const { memory = "" } = (agent.node().status as { allocatable: Record<string, string> }).allocatable;
+      const rest = String(Number.parseInt(memory, 10) * 1024 - 32 * 2 ** 20);
+      await says(t, agent, "memory/kubepods/burstable/memory.limit_in_bytes", rest);
+      await says(t, agent, "memory/kubepods/besteffort/memory.limit_in_bytes", rest);
+    },
   },
   "pod-max-pids": {
     set: { "pod-max-pids": "123" },

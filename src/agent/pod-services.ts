@@ -90,6 +90,7 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
       cpu: { ...config.runtime, hugePageSizes },
       cgroups: config.runtime,
       seccompDefault: config.runtime.seccompDefault,
+      imageVolumes: config.volumes.images,
       clusterDns: config.pods.clusterDns,
       clusterDomain: config.pods.clusterDomain,
       syncMs: config.pods.syncMs,

@@ -11,6 +11,7 @@ import { isReadOnly, isWritten } from "../volumes/volume-manager.ts";
 import { hostsFile, podDir } from "./directories.ts";
 import { hostsText } from "./dns.ts";
 import { expand } from "./expansion.ts";
+import { imageMount } from "./image-volumes.ts";
 import type { PodContext } from "./pod-context.ts";
 import { podUid } from "./pod-fields.ts";
 import { isRecursivelyReadOnly } from "./runtime-features.ts";
@@ -32,6 +33,10 @@ export async function containerMounts(
     const volume = pod.pod.spec?.volumes?.find((each) => each.name === mount.name);
     if (volume === undefined)
       throw new Error(`cannot find volume "${mount.name}" to mount into container "${container.name}"`);
+    if (volume.image !== undefined) {
+      mounts.push(imageMount(pod, volume.image, mount, subPathOf(mount, environment)));
+      continue;
+    }
     const hostPath = await hostPathOf(pod, container, volume, mount, environment, index);
     const contentOnly = isWritten(volume) || isReadOnly(volume);
     mounts.push({
@@ -76,10 +81,7 @@ async function hostPathOf(
   index: number,
 ): Promise<string> {
   const path = pod.services.volumes.path(pod.pod, volume);
-  const subPath =
-    mount.subPathExpr === undefined || mount.subPathExpr === ""
-      ? (mount.subPath ?? "")
-      : expandStrictly(mount.subPathExpr, environment);
+  const subPath = subPathOf(mount, environment);
   if (subPath === "") {
     // The runtime would make a missing directory too, but with rights of its own choice.
     if (volume.hostPath !== undefined) await makeDirectory(path, 0o777).catch(() => undefined);
@@ -93,6 +95,10 @@ async function hostPathOf(
       cause: error,
     });
   }
+}
+
+function subPathOf({ subPath = "", subPathExpr = "" }: VolumeMount, environment: ReadonlyMap<string, string>): string {
+  return subPathExpr === "" ? subPath : expandStrictly(subPathExpr, environment);
 }
 
 function expandStrictly(text: string, environment: ReadonlyMap<string, string>): string {

@@ -25,6 +25,8 @@ export interface PodSettings {
   readonly cpu: ResourceSettings;
   readonly cgroups: CgroupSettings;
   readonly seccompDefault: boolean;
+  /** Whether pods may mount images. */
+  readonly imageVolumes?: boolean;
   readonly clusterDns: readonly string[];
   readonly clusterDomain: string;
   /** Ended runs that are kept of a container when the next one starts; negative keeps all. */
@@ -100,6 +102,8 @@ export interface PodMemory {
   /** The node turned the pod away. */
   rejection: WaitingReason | undefined;
   mounted: boolean;
+  /** The runtime's names of the images that are mounted as volumes, by reference. */
+  readonly imageRefs: Map<string, string>;
 }
 
 export interface PodContext {

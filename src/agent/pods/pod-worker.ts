@@ -67,6 +67,7 @@ export class PodWorker {
       initialized: undefined,
       rejection: undefined,
       mounted: false,
+      imageRefs: new Map(),
     };
     if (options.orphan) this.#termination = { graceSeconds: undefined, failure: undefined };
     this.#noteDeletion(undefined);

@@ -4,10 +4,10 @@ import { unsupportedSource } from "../volumes/volume-manager.ts";
 import { allContainers } from "./pod-fields.ts";
 
 /** A phrase for "the pod needs …"; undefined when the agent can do all that is asked. */
-export function unsupportedFeature(pod: Pod): string | undefined {
+export function unsupportedFeature(pod: Pod, imageVolumes = false): string | undefined {
   const { spec } = pod;
   for (const volume of spec?.volumes ?? []) {
-    const source = unsupportedSource(volume);
+    const source = unsupportedSource(volume, imageVolumes);
     if (source !== undefined) return `volume "${volume.name}" of type ${source}`;
   }
   if (spec?.hostUsers === false) return "a user namespace of its own (hostUsers: false)";

@@ -1,6 +1,7 @@
 import { ImageError } from "../../images/image-manager.ts";
 import type { ObservedSandbox } from "../../runtime/observation.ts";
 import { deriveStatus } from "../derive-status.ts";
+import { pullImageVolumes } from "../image-volumes.ts";
 import type { PlannedStart } from "../plan.ts";
 import type { PodState } from "../pod-context.ts";
 import { noteForNextSync } from "../waiting.ts";
@@ -15,6 +16,7 @@ export function pulling(start: PlannedStart, sandbox: ObservedSandbox): PodState
       try {
         await services.images.checkSecrets(pod.pod);
         const image = await services.images.ensure(pod.pod, spec, role, pod.signal);
+        await pullImageVolumes(pod, start);
         return { to: "starting", start, sandbox, image };
       } catch (error) {
         pod.signal.throwIfAborted();

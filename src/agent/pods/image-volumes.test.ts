@@ -1,0 +1,41 @@
+import t from "tap";
+import type { ContainerConfig } from "../runtime/cri/container.ts";
+import { podHarness, testPod } from "./pod-harness.ts";
+
+const volumes = [{ name: "model", image: { reference: "models/llm:2", pullPolicy: "Always" as const } }];
+const containers = [
+  {
+    name: "c",
+    image: "busybox:1",
+    imagePullPolicy: "IfNotPresent" as const,
+    volumeMounts: [{ name: "model", mountPath: "/model", subPath: "weights" }],
+  },
+];
+
+t.test("pullImageVolumes() pulls what is mounted, and the runtime is told to mount it", async (t) => {
+  await using at = await podHarness();
+  Object.assign(at.services.settings, { imageVolumes: true });
+  at.fake.pullable.set("models/llm:2", { id: "sha256:llm" });
+  at.manager.put(testPod("web", { volumes, containers }));
+  await at.run(2);
+  t.equal(at.status("web")?.phase, "Running");
+  const pulled = at.fake.calls.filter(({ method }) => method === "pullImage");
+  t.match(pulled, [{ request: { image: { image: /models\/llm:2$/ } } }]);
+  const created = at.fake.calls.find(({ method }) => method === "createContainer");
+  const { config } = (created?.request ?? {}) as { readonly config?: ContainerConfig };
+  t.match(
+    config?.mounts?.find(({ containerPath }) => containerPath === "/model"),
+    {
+      readonly: true,
+      imageSubPath: "weights",
+      image: { image: "sha256:llm", userSpecifiedImage: "models/llm:2" },
+    },
+  );
+});
+
+t.test("unsupportedFeature() names an image volume where they are off", async (t) => {
+  await using at = await podHarness();
+  at.manager.put(testPod("web", { volumes, containers }));
+  await at.run(2);
+  t.match(at.status("web")?.containerStatuses?.[0]?.state?.waiting?.message, /volume "model" of type image/);
+});

@@ -1,0 +1,39 @@
+/** Images mounted as volumes: made present like those that containers run, and mounted by the runtime. */
+import type { Container, VolumeMount } from "../../api/core/container.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import type { ImageVolumeSource } from "../../api/core/volume.ts";
+import type { Mount } from "../runtime/cri/shared.ts";
+import type { PlannedStart } from "./plan.ts";
+import type { PodContext } from "./pod-context.ts";
+
+/** Rejects as for the container's own image. */
+export async function pullImageVolumes(pod: PodContext, { spec, role }: PlannedStart): Promise<void> {
+  const { images } = pod.services;
+  for (const { reference = "", pullPolicy } of sources(pod.pod, spec)) {
+    const { imagePullPolicy: _, ...container } = spec;
+    const policy = pullPolicy === undefined ? {} : { imagePullPolicy: pullPolicy };
+    const wanted = { ...container, image: reference, ...policy };
+    const { ref } = await images.ensure(pod.pod, wanted, role, pod.signal);
+    pod.memory.imageRefs.set(reference, ref);
+  }
+}
+
+/** What the runtime is to mount. Nobody writes to an image. */
+export function imageMount(
+  { memory }: Pick<PodContext, "memory">,
+  { reference = "" }: ImageVolumeSource,
+  { mountPath }: VolumeMount,
+  subPath: string,
+): Mount {
+  return {
+    containerPath: mountPath.startsWith("/") ? mountPath : `/${mountPath}`,
+    readonly: true,
+    image: { image: memory.imageRefs.get(reference) ?? reference, userSpecifiedImage: reference },
+    ...(subPath === "" ? {} : { imageSubPath: subPath }),
+  };
+}
+
+function sources({ spec }: Pod, { volumeMounts = [] }: Container): readonly ImageVolumeSource[] {
+  const mounted = new Set(volumeMounts.map(({ name }) => name));
+  return (spec?.volumes ?? []).flatMap(({ name, image }) => (image !== undefined && mounted.has(name) ? [image] : []));
+}
