@@ -54,9 +54,14 @@ export class Machine implements AsyncDisposable {
     this.api = api;
   }
 
-  static async create(kind: string): Promise<Machine> {
+  /** `front`: what the agent talks to in the place of containerd, by its endpoint. */
+  static async create(
+    kind: string,
+    front: (containerd: PrivateContainerd) => Promise<string> = async ({ endpoint }) => endpoint,
+  ): Promise<Machine> {
     await using stack = new AsyncDisposableStack();
     const containerd = stack.use(await startPrivateContainerd());
+    const endpoint = await front(containerd);
     await importImages(containerd);
     const { directory } = containerd;
     const port = await freePort();
@@ -83,13 +88,13 @@ export class Machine implements AsyncDisposable {
     const api = stack.use(new Api(address, ca, TOKEN));
     const machine = new Machine(containerd, api);
     stack.defer(() => machine.killAgent("SIGTERM"));
-    machine.#prepare(kind);
+    machine.#prepare(kind, endpoint);
     await machine.startAgent();
     machine.#owned = stack.move();
     return machine;
   }
 
-  #prepare(kind: string): void {
+  #prepare(kind: string, containerRuntimeEndpoint: string): void {
     for (const path of [this.podLogs, this.manifests, join(this.scratch, "dir")]) mkdirSync(path, { recursive: true });
     writeFileSync(join(this.scratch, "file"), "file-content\n");
     const resolv = join(this.directory, "resolv.conf");
@@ -103,7 +108,7 @@ export class Machine implements AsyncDisposable {
       resolvConf: resolv,
       podLogsDir: this.podLogs,
       staticPodPath: this.manifests,
-      containerRuntimeEndpoint: this.containerd.endpoint,
+      containerRuntimeEndpoint,
       failCgroupV1: false,
       failSwapOn: false,
       enableServer: false,
