@@ -11,16 +11,7 @@ import { list, object, optional, rawExtension, required, string } from "../schem
 import { isPlainObject } from "../schema/plain.ts";
 import type { Infer, ObjectSchema } from "../schema/schema.ts";
 import { parseYaml, type YamlDocument } from "../schema/yaml.ts";
-
-/** The part of an operator's files that is a plugin's. */
-export interface PluginConfiguration {
-  /** As JSON has it, with `apiVersion` and `kind` where there are any. */
-  readonly value: Readonly<Record<string, unknown>>;
-  /** Where a member of the value stands: `limits[0].qps` → `FILE:LINE`. */
-  at(path: string): string;
-  /** Members that are named twice. */
-  readonly duplicates: readonly string[];
-}
+import type { PluginConfiguration } from "./factory.ts";
 
 export interface ConfigurationIdentity {
   /** In any spelling: `apiserver.config.k8s.io`. */
@@ -68,7 +59,7 @@ export function readControlFile(file: string, known: readonly string[]): Readonl
       const guess = nearest(name, known);
       throw fail("name", `plugin ${JSON.stringify(name)} is unknown${guess ? `: did you mean ${guess}?` : ""}`);
     }
-    if (found.has(name)) throw fail("name", `${name} is named twice`);
+    if (plugins.findIndex((other) => other.name === name) < place) throw fail("name", `${name} is named twice`);
     const own =
       configuration === undefined ? fromFile(file, path) : partOf(whole, `${at}.configuration`, configuration);
     if (own === null) throw fail("configuration", "it must be an object");

@@ -4,7 +4,6 @@ import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
 import type { MetricRegistry } from "../std/metrics.ts";
 import type { RandomSource } from "../std/random.ts";
-import type { PluginConfiguration } from "./control-file.ts";
 import type { AdmissionPlugin, Effects, Lookup } from "./plugin.ts";
 
 export interface PluginDeps {
@@ -23,6 +22,16 @@ export interface PluginDeps {
   readonly configuration: PluginConfiguration | undefined;
   /** Aborts when the server stops: whatever a plugin runs beside requests ends. */
   readonly stopping: AbortSignal;
+}
+
+/** The part of an operator's files that is a plugin's. */
+export interface PluginConfiguration {
+  /** As JSON has it, with `apiVersion` and `kind` where there are any. */
+  readonly value: Readonly<Record<string, unknown>>;
+  /** Where a member of the value stands: `limits[0].qps` → `FILE:LINE`. */
+  at(path: string): string;
+  /** Members that are named twice. */
+  readonly duplicates: readonly string[];
 }
 
 /** Throws an `Error` with a sentence for the operator for a configuration that it cannot use. */
