@@ -8,6 +8,7 @@ import { systemClock } from "../std/clock.ts";
 import { silentLogger } from "../std/log.ts";
 import { startAgent } from "./agent.ts";
 import { defaultAgentConfig } from "./agent-config.ts";
+import { CgroupTree } from "./cgroups/cgroup-tree.ts";
 import { FakeApi } from "./fake-api.ts";
 import { ImageManager } from "./images/image-manager.ts";
 import { cgroupsOf, PodCgroups } from "./pods/cgroups.ts";
@@ -77,7 +78,7 @@ async function live(at: Harness, containerd: PrivateContainerd, cri: CriClient):
     }),
     mounter: systemMounter,
     cgroups: new PodCgroups({
-      hierarchy: "/sys/fs/cgroup",
+      tree: new CgroupTree("/sys/fs/cgroup"),
       settings: { ...at.services.settings.cgroups, ...at.services.settings.cpu, podMaxPids: -1 },
       pods: () => pods.active,
     }),

@@ -2,6 +2,7 @@
  * For tests: an agent in this process, told what to do by flags or by a file, over a fake runtime and a fake API
  * server.
  */
+import { existsSync, readFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,6 +15,7 @@ import { FakeClock } from "../std/fake-clock.ts";
 import { silentLogger } from "../std/log.ts";
 import { type RunningAgent, startAgent } from "./agent.ts";
 import type { AgentConfig } from "./agent-config.ts";
+import { slicePath } from "./cgroups/systemd-slices.ts";
 import { toJson } from "./config/fields.ts";
 import { type EffectiveConfig, loadAgentConfig } from "./config/load.ts";
 import { FakeApi } from "./fake-api.ts";
@@ -45,6 +47,10 @@ export interface TestAgent extends AsyncDisposable {
   readonly api: FakeApi;
   readonly fake: FakeRuntime;
   readonly clock: FakeClock;
+  /** What systemd was asked for. */
+  readonly systemd: readonly { readonly method: string; readonly words: readonly string[] }[];
+  /** A file of the control groups, which are of version 1: `cpu/kubepods/cpu.shares`; empty when there is none. */
+  cgroup(path: string): string;
   /** The node's object as registered. */
   node(): { readonly metadata: Readonly<Record<string, unknown>>; readonly spec?: unknown; readonly status?: unknown };
   start(): Promise<{ readonly port: number }>;
@@ -73,7 +79,8 @@ export async function testAgent(form: "flag" | "file", settings: Settings): Prom
   const api = new FakeApi();
   const fake = new FakeRuntime(clock);
   const cgroupHierarchy = join(directory, "cgroup");
-  for (const name of ["cpu", "memory", "pids"]) await mkdir(join(cgroupHierarchy, name), { recursive: true });
+  const systemd: { readonly method: string; readonly words: readonly string[] }[] = [];
+  for (const name of controllers) await mkdir(join(cgroupHierarchy, name), { recursive: true });
   await using stack = new AsyncDisposableStack();
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   const until = async (what: string, holds: () => boolean): Promise<void> => {
@@ -104,6 +111,11 @@ export async function testAgent(form: "flag" | "file", settings: Settings): Prom
     api,
     fake,
     clock,
+    systemd,
+    cgroup: (path) => {
+      const file = join(cgroupHierarchy, path);
+      return existsSync(file) ? readFileSync(file, "utf8") : "";
+    },
     node: () => api.objects.get(`/api/v1/nodes/${config.nodeName}`) ?? { metadata: {} },
     async start() {
       const agent = await startAgent(config, {
@@ -112,6 +124,11 @@ export async function testAgent(form: "flag" | "file", settings: Settings): Prom
         transport: api.transport,
         runtime: fake,
         cgroupHierarchy,
+        async callSystemd(method, _signature, words) {
+          systemd.push({ method, words });
+          const path = slicePath(words[0] ?? "");
+          for (const name of controllers) await mkdir(join(cgroupHierarchy, name, path), { recursive: true });
+        },
       });
       running = agent;
       let ready = false;
@@ -140,6 +157,7 @@ export async function testAgent(form: "flag" | "file", settings: Settings): Prom
   };
 }
 
+const controllers = ["cpu", "memory", "pids"];
 /** A test that does not come to rest fails rather than hanging. */
 const PATIENCE_MS = 10_000;
 

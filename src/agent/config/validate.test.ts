@@ -17,10 +17,20 @@ t.test("ruleProblems() finds nothing wrong with the defaults", async (t) => {
 t.test("ruleProblems() says which rule is broken", async (t) => {
   const cases: readonly [Partial<AgentFlags>, RegExp][] = [
     [{ "image-gc-low-threshold": 90, "image-gc-high-threshold": 80 }, /imageGCLowThresholdPercent must not be above/],
-    [{ "enforce-node-allocatable": ["none", "pods"] }, /none stands alone/],
-    [{ "enforce-node-allocatable": ["system-reserved"] }, /needs systemReservedCgroup/],
-    [{ "enforce-node-allocatable": ["svc-reserved"] }, /needs svcReservedCgroup/],
-    [{ "cgroups-per-qos": false }, /cgroupsPerQOS may be false only/],
+    [
+      { "enforce-node-allocatable": ["none", "pods"] },
+      /may not contain additional enforcements when "none" is specified/,
+    ],
+    [
+      { "enforce-node-allocatable": ["system-reserved"] },
+      /systemReservedCgroup .* must be specified when "system-reserved" contained/,
+    ],
+    [
+      { "enforce-node-allocatable": ["svc-reserved"] },
+      /svcReservedCgroup .* must be specified when "svc-reserved" contained/,
+    ],
+    [{ "cgroups-per-qos": false }, /is not supported unless cgroupsPerQOS \(--cgroups-per-qos\) is set to true/],
+    [{ "system-cgroups": "/system" }, /systemCgroups .* was specified and cgroupRoot .* was not/],
     [{ runonce: true }, /runOnce and enableServer exclude/],
     [{ "eviction-soft": { "memory.available": "1Gi" } }, /evictionSoft needs a grace period/],
     [{ "tls-cert-file": "/a" }, /belong together/],
@@ -51,5 +61,7 @@ t.test("ruleProblems() wants images pulled one after the other, or a number of t
 t.test("ruleProblems() says where the field was set", async (t) => {
   const origins = originsOf({ cgroupsPerQOS: false }, () => ({ kind: "file", file: "a.yaml", line: 3 }));
   if (origins.kind !== "branch") throw new Error("an object is a branch");
-  t.match(ruleProblems({ ...defaults, "cgroups-per-qos": false }, origins), [/^a\.yaml:3: cgroupsPerQOS/]);
+  t.match(ruleProblems({ ...defaults, "cgroups-per-qos": false }, origins), [
+    /^a\.yaml:3: invalid configuration: .*cgroupsPerQOS/,
+  ]);
 });

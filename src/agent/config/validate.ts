@@ -32,22 +32,37 @@ const rules: readonly Rule[] = [
   {
     steps: ["enforceNodeAllocatable"],
     broken: ({ "enforce-node-allocatable": enforced }) => enforced.includes("none") && enforced.length > 1,
-    message: "enforceNodeAllocatable: none stands alone",
+    message:
+      "invalid configuration: enforceNodeAllocatable (--enforce-node-allocatable) may not contain additional " +
+      'enforcements when "none" is specified',
   },
   {
     steps: ["enforceNodeAllocatable"],
     broken: (flags) => requiresCgroup(flags, "system-reserved"),
-    message: "enforceNodeAllocatable with system-reserved needs systemReservedCgroup",
+    message:
+      "invalid configuration: systemReservedCgroup (--system-reserved-cgroup) must be specified when " +
+      '"system-reserved" contained in enforceNodeAllocatable (--enforce-node-allocatable)',
   },
   {
     steps: ["enforceNodeAllocatable"],
     broken: (flags) => requiresCgroup(flags, "svc-reserved"),
-    message: "enforceNodeAllocatable with svc-reserved needs svcReservedCgroup",
+    message:
+      "invalid configuration: svcReservedCgroup (--svc-reserved-cgroup) must be specified when " +
+      '"svc-reserved" contained in enforceNodeAllocatable (--enforce-node-allocatable)',
   },
   {
     steps: ["cgroupsPerQOS"],
     broken: (flags) => !flags["cgroups-per-qos"] && flags["enforce-node-allocatable"].some((name) => name !== "none"),
-    message: "cgroupsPerQOS may be false only when enforceNodeAllocatable is [] or [none]",
+    message:
+      "invalid configuration: enforceNodeAllocatable (--enforce-node-allocatable) is not supported unless " +
+      "cgroupsPerQOS (--cgroups-per-qos) is set to true",
+  },
+  {
+    steps: ["systemCgroups"],
+    broken: (flags) => flags["system-cgroups"] !== "" && flags["cgroup-root"] === "",
+    message:
+      "invalid configuration: systemCgroups (--system-cgroups) was specified and cgroupRoot (--cgroup-root) was not " +
+      "specified",
   },
   {
     steps: ["runOnce"],

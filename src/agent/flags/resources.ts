@@ -29,7 +29,7 @@ export const resourcesFlags = section("Resources, eviction and node allocatable"
     ["pods"],
     "Which limits are enforced: none, or any of pods, system-reserved and svc-reserved. The latter two need " +
       "their cgroup flags.",
-    { config: "enforceNodeAllocatable", deprecated: inFile },
+    { config: "enforceNodeAllocatable", deprecated: inFile, effective: true },
   ),
   "svc-reserved": flag(
     reserved("strings"),
@@ -41,6 +41,7 @@ export const resourcesFlags = section("Resources, eviction and node allocatable"
   "svc-reserved-cgroup": flag(cgroupPath, "", "Absolute top-level cgroup managing those components.", {
     config: "svcReservedCgroup",
     deprecated: inFile,
+    effective: true,
   }),
   "system-reserved": flag(
     reserved("string"),
@@ -51,11 +52,13 @@ export const resourcesFlags = section("Resources, eviction and node allocatable"
   "system-reserved-cgroup": flag(cgroupPath, "", "Absolute top-level cgroup for them.", {
     config: "systemReservedCgroup",
     deprecated: inFile,
+    effective: true,
   }),
   "qos-reserved": flag(qosReserved, {}, "Alpha. Memory set apart per quality-of-service class, as memory=percentage.", {
     config: "qosReserved",
     gate: "QOSReserved",
     deprecated: inFile,
+    effective: true,
   }),
   "experimental-allocatable-ignore-eviction": flag(
     bool,

@@ -2,7 +2,8 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import type { Pod } from "../../api/core/pod.ts";
-import { cpuWeight, PodCgroups } from "./cgroups.ts";
+import { CgroupTree, cpuWeight } from "../cgroups/cgroup-tree.ts";
+import { PodCgroups } from "./cgroups.ts";
 
 const settings = {
   cgroupDriver: "cgroupfs",
@@ -21,7 +22,7 @@ function pod(cpu: string, memory: string): Pod {
 
 t.test("PodCgroups.apply() writes what the pod as a whole may take, of version 1", async (t) => {
   const hierarchy = t.testdir({ cpu: {}, memory: {}, pids: {} });
-  const cgroups = new PodCgroups({ hierarchy, settings, pods: () => [] });
+  const cgroups = new PodCgroups({ tree: new CgroupTree(hierarchy), settings, pods: () => [] });
   const read = (file: string) => readFileSync(join(hierarchy, file.replace("@", "kubepods/burstable/podu1")), "utf8");
   await cgroups.apply(pod("200m", "40Mi"));
   t.equal(read("cpu/@/cpu.shares"), "174");
@@ -43,7 +44,7 @@ t.test("PodCgroups.apply() writes the same, of version 2", async (t) => {
   const at = join(hierarchy, "kubepods/burstable/podu1");
   mkdirSync(at, { recursive: true });
   writeFileSync(join(at, "cpu.max"), "max 100000");
-  await new PodCgroups({ hierarchy, settings, pods: () => [] }).apply(pod("200m", "40Mi"));
+  await new PodCgroups({ tree: new CgroupTree(hierarchy), settings, pods: () => [] }).apply(pod("200m", "40Mi"));
   t.equal(readFileSync(join(at, "cpu.max"), "utf8"), "27000 100000");
   t.equal(readFileSync(join(at, "memory.max"), "utf8"), String(60 * 2 ** 20));
   t.equal(readFileSync(join(at, "cpu.weight"), "utf8"), String(cpuWeight(174)));

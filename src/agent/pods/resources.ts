@@ -3,11 +3,13 @@ import type { Container } from "../../api/core/container.ts";
 import type { Pod } from "../../api/core/pod.ts";
 import type { LinuxContainerResources } from "../runtime/cri/shared.ts";
 import { bytes, milliCpu } from "./amounts.ts";
-import { oomScoreAdj, qosClass } from "./qos.ts";
+import { oomScoreAdj, type QosClass, qosClass } from "./qos.ts";
 
-export interface CpuSettings {
+export interface ResourceSettings {
   readonly cpuCfsQuota: boolean;
   readonly cpuCfsQuotaPeriodMs: number;
+  /** Sizes of huge pages that the kernel has, as Kubernetes names them: `2Mi`. */
+  readonly hugePageSizes?: readonly string[];
 }
 
 const SHARES_MIN = 2;
@@ -17,7 +19,7 @@ const QUOTA_US_MIN = 1_000;
 export function containerResources(
   pod: Pod,
   container: Container,
-  settings: CpuSettings,
+  settings: ResourceSettings,
   memoryCapacityBytes: number,
 ): LinuxContainerResources {
   const { requests, limits } = container.resources ?? {};
@@ -32,8 +34,21 @@ export function containerResources(
       ? { cpuPeriod: BigInt(period), cpuQuota: BigInt(cpuQuotaUs(limited, period)) }
       : {}),
     ...(memory > 0 ? { memoryLimitInBytes: BigInt(memory), memorySwapLimitInBytes: BigInt(memory) } : {}),
+    ...hugePages(container, settings.hugePageSizes ?? []),
     oomScoreAdj: BigInt(oomScoreAdj(pod, container, memoryCapacityBytes)),
   };
+}
+
+/** None of those that are not asked for. */
+function hugePages(container: Container, sizes: readonly string[]): Pick<LinuxContainerResources, "hugepageLimits"> {
+  if (sizes.length === 0) return {};
+  const limit = (size: string): bigint => BigInt(bytes(container.resources?.limits?.[`hugepages-${size}`]));
+  return { hugepageLimits: sizes.map((size) => ({ pageSize: kernelSize(size), limit: limit(size) })) };
+}
+
+/** `2Mi` → `2MB` */
+export function kernelSize(size: string): string {
+  return size.replace(/i$/, "B");
 }
 
 /** Of each period; the kernel takes no less than a millisecond. */
@@ -55,11 +70,14 @@ export interface CgroupSettings {
 /** Where the pod's containers go, as the runtime wants it spelt: a path, or a systemd slice. */
 export function cgroupParent(pod: Pod, settings: CgroupSettings): string {
   if (!settings.cgroupsPerQos) return "";
-  const qos = qosClass(pod);
-  const uid = pod.metadata?.uid ?? "";
+  return podCgroup(`pod${pod.metadata?.uid ?? ""}`, qosClass(pod), settings);
+}
+
+/** Where pods of a class go: all of them, or the one that is named `podUID`. */
+export function podCgroup(name: string, qos: QosClass, settings: CgroupSettings): string {
   const tier = qos === "Guaranteed" ? [] : [qos.toLowerCase()];
   const root = settings.cgroupRoot.split("/").filter((part) => part !== "");
-  const parts = [...root, "kubepods", ...tier, `pod${uid}`];
+  const parts = [...root, "kubepods", ...tier, ...(name === "" ? [] : [name])];
   if (settings.cgroupDriver === "cgroupfs") return `/${parts.join("/")}`;
   // systemd spells a path with dashes: kubepods-burstable-pod8f_2c.slice, each dash of the uid an underscore.
   return `${parts.map((part) => part.replaceAll("-", "_")).join("-")}.slice`;

@@ -117,7 +117,7 @@ export const agentGates: GateTable = {
   PortForwardWebsockets: { stage: "BETA", default: true },
   PreferSameTrafficDistribution: { stage: "ALPHA", default: false },
   ProcMountType: { stage: "BETA", default: true },
-  QOSReserved: { stage: "ALPHA", default: false },
+  QOSReserved: { stage: "ALPHA", default: false, effective: true },
   RecoverVolumeExpansionFailure: { stage: "BETA", default: true },
   RecursiveReadOnlyMounts: { stage: "BETA", default: true },
   ReduceDefaultCrashLoopBackOffDecay: { stage: "ALPHA", default: false },

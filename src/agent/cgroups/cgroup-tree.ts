@@ -1,0 +1,156 @@
+/** The kernel's control groups of either version, as one tree of paths: `/kubepods/burstable`. */
+import { mkdir, readdir, readFile, rmdir, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+/** What is left out stays as it is; null takes a limit away. */
+export interface CgroupLimits {
+  readonly cpuShares?: number;
+  readonly cpuQuotaUs?: number | null;
+  readonly cpuPeriodUs?: number;
+  readonly memoryBytes?: number | null;
+  readonly pids?: number;
+  /** Bytes by page size as the kernel names it, `2MB`; null takes the limit away. */
+  readonly hugePages?: Readonly<Record<string, number | null>>;
+}
+
+const controllers = ["cpu", "memory", "pids", "hugetlb"] as const;
+
+export class CgroupTree {
+  /** Where the kernel shows control groups: `/sys/fs/cgroup`. */
+  readonly hierarchy: string;
+
+  constructor(hierarchy: string) {
+    this.hierarchy = hierarchy;
+  }
+
+  /** Version 2 has one tree, and says so at its root. */
+  async isUnified(): Promise<boolean> {
+    return await isThere(join(this.hierarchy, "cgroup.controllers"));
+  }
+
+  /** Rejects when the kernel refuses. */
+  async make(path: string): Promise<void> {
+    if (!(await this.isUnified())) {
+      for (const top of await this.#tops()) await mkdir(join(top, path), { recursive: true });
+      return;
+    }
+    let at = this.hierarchy;
+    const known = await this.#known();
+    const wanted = controllers.filter((name) => known.includes(name)).map((name) => `+${name}`);
+    for (const part of path.split("/").filter((each) => each !== "")) {
+      await writeFile(join(at, "cgroup.subtree_control"), wanted.join(" "));
+      at = join(at, part);
+      await mkdir(at, { recursive: true });
+    }
+  }
+
+  /** Whether the group is there, for every controller that the kernel has. */
+  async missing(path: string): Promise<readonly string[]> {
+    const paths = (await this.#tops()).map((top) => join(top, path));
+    const found = await Promise.all(paths.map(isDirectory));
+    return paths.filter((_, place) => !found[place]);
+  }
+
+  /** Of a group that is there. A controller that the kernel lacks limits nothing. */
+  async limit(path: string, limits: CgroupLimits): Promise<void> {
+    for (const [controller, name, value] of (await this.isUnified()) ? unified(limits) : separate(limits)) {
+      const top = await this.#top(controller);
+      if (top !== undefined) await writeFile(join(top, path, name), String(value));
+    }
+  }
+
+  /** Moves a process into the group, for every controller. */
+  async join(path: string, pid: number): Promise<void> {
+    for (const top of await this.#tops()) await writeFile(join(top, path, "cgroup.procs"), String(pid));
+  }
+
+  /** The processes that are in the group itself. */
+  async processes(path: string): Promise<readonly number[]> {
+    const [top = this.hierarchy] = await this.#tops();
+    const text = await readFile(join(top, path, "cgroup.procs"), "utf8");
+    return text.split("\n").filter(Boolean).map(Number);
+  }
+
+  /** Directories of the group: one per controller with version 1, at most one with 2. */
+  async directories(path: string): Promise<readonly string[]> {
+    const names = await readdir(this.hierarchy).catch(() => []);
+    const paths = [this.hierarchy, ...names.map((name) => join(this.hierarchy, name))].map((top) => join(top, path));
+    const found = await Promise.all(paths.map(isDirectory));
+    return paths.filter((_, place) => found[place]);
+  }
+
+  /** With the groups in it. Best effort: what is still in use stays, and costs little. */
+  async remove(path: string): Promise<void> {
+    for (const directory of await this.directories(path)) {
+      for (const name of await readdir(directory, { withFileTypes: true }).catch(() => [])) {
+        if (name.isDirectory()) await rmdir(join(directory, name.name)).catch(() => undefined);
+      }
+      await rmdir(directory).catch(() => undefined);
+    }
+  }
+
+  /** The controllers of version 2. */
+  async #known(): Promise<readonly string[]> {
+    return (await readFile(join(this.hierarchy, "cgroup.controllers"), "utf8")).split(/\s+/);
+  }
+
+  async #tops(): Promise<readonly string[]> {
+    if (await this.isUnified()) return [this.hierarchy];
+    const tops = await Promise.all(controllers.map((each) => this.#top(each)));
+    return tops.filter((top) => top !== undefined);
+  }
+
+  async #top(controller: (typeof controllers)[number]): Promise<string | undefined> {
+    if (await this.isUnified()) return (await this.#known()).includes(controller) ? this.hierarchy : undefined;
+    const top = join(this.hierarchy, controller);
+    return (await isDirectory(top)) ? top : undefined;
+  }
+}
+
+type Setting = readonly [controller: (typeof controllers)[number], file: string, value: number | string];
+
+function separate(limits: CgroupLimits): readonly Setting[] {
+  const { cpuShares, cpuPeriodUs, cpuQuotaUs, memoryBytes, pids, hugePages = {} } = limits;
+  const settings: readonly (Setting | false)[] = [
+    cpuShares !== undefined && ["cpu", "cpu.shares", cpuShares],
+    cpuPeriodUs !== undefined && ["cpu", "cpu.cfs_period_us", cpuPeriodUs],
+    cpuQuotaUs !== undefined && ["cpu", "cpu.cfs_quota_us", cpuQuotaUs ?? -1],
+    memoryBytes !== undefined && ["memory", "memory.limit_in_bytes", memoryBytes ?? -1],
+    pids !== undefined && ["pids", "pids.max", pids],
+    ...Object.entries(hugePages).map(
+      ([size, bytes]) => ["hugetlb", `hugetlb.${size}.limit_in_bytes`, bytes ?? -1] as const,
+    ),
+  ];
+  return settings.filter((each) => each !== false);
+}
+
+function unified(limits: CgroupLimits): readonly Setting[] {
+  const { cpuShares, cpuPeriodUs, cpuQuotaUs, memoryBytes, pids, hugePages = {} } = limits;
+  const settings: readonly (Setting | false)[] = [
+    cpuShares !== undefined && ["cpu", "cpu.weight", cpuWeight(cpuShares)],
+    cpuQuotaUs !== undefined && ["cpu", "cpu.max", `${cpuQuotaUs ?? "max"} ${cpuPeriodUs ?? 100_000}`],
+    memoryBytes !== undefined && ["memory", "memory.max", memoryBytes ?? "max"],
+    pids !== undefined && ["pids", "pids.max", pids],
+    ...Object.entries(hugePages).map(([size, bytes]) => ["hugetlb", `hugetlb.${size}.max`, bytes ?? "max"] as const),
+  ];
+  return settings.filter((each) => each !== false);
+}
+
+/** Version 2 weighs from 1 to 10000 what version 1 shares from 2 to 262144. */
+export function cpuWeight(shares: number): number {
+  return 1 + Math.floor(((shares - 2) * 9999) / 262_142);
+}
+
+function isDirectory(path: string): Promise<boolean> {
+  return stat(path).then(
+    (each) => each.isDirectory(),
+    () => false,
+  );
+}
+
+function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}

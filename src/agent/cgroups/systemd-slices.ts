@@ -1,0 +1,93 @@
+/**
+ * Control groups where systemd keeps the tree: each is a slice, `kubepods-burstable.slice`, which systemd is asked to
+ * make, so that it does not undo what it knows nothing of.
+ */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { type CgroupLimits, cpuWeight } from "./cgroup-tree.ts";
+
+/** A property of a unit: its name, its D-Bus type, its value. */
+export type SliceProperty = readonly [name: string, type: "b" | "s" | "t" | "as", ...values: readonly string[]];
+
+/** Asks systemd's manager. Rejects with what it says. */
+export type CallSystemd = (method: string, signature: string, words: readonly string[]) => Promise<void>;
+
+/** D-Bus' largest number means that there is no limit. */
+const UNLIMITED = String(2n ** 64n - 1n);
+const TIMEOUT_MS = 10_000;
+
+export class SystemdSlices {
+  readonly #call: CallSystemd;
+  readonly #isUnified: boolean;
+
+  constructor(isUnified: boolean, call: CallSystemd = callSystemd) {
+    this.#isUnified = isUnified;
+    this.#call = call;
+  }
+
+  /** Makes the slice, or gives it other limits. `name` as in `kubepods-burstable.slice`. */
+  async apply(name: string, limits: CgroupLimits): Promise<void> {
+    const limiting = limitProperties(limits, this.#isUnified);
+    const start = [...standing(name, this.#isUnified), ...limiting];
+    try {
+      await this.#call("StartTransientUnit", "ssa(sv)a(sa(sv))", [name, "replace", ...variants(start), "0"]);
+    } catch (error) {
+      if (!/already (?:exists|loaded)|UnitExists/.test(String(error))) throw error;
+      // Until the next boot, as what the unit was made with.
+      await this.#call("SetUnitProperties", "sba(sv)", [name, "true", ...variants(limiting)]);
+    }
+  }
+
+  /** Best effort: systemd forgets empty slices by itself. */
+  async remove(name: string): Promise<void> {
+    await this.#call("StopUnit", "ss", [name, "replace"]).catch(() => undefined);
+  }
+}
+
+/** `kubepods-burstable.slice` → `/kubepods.slice/kubepods-burstable.slice`, where systemd puts it. */
+export function slicePath(name: string): string {
+  const parts = name.replace(/\.slice$/, "").split("-");
+  return parts.map((_, place) => `/${parts.slice(0, place + 1).join("-")}.slice`).join("");
+}
+
+/** The limits in systemd's terms. */
+export function limitProperties(limits: CgroupLimits, isUnified: boolean): readonly SliceProperty[] {
+  const { cpuShares, cpuQuotaUs, cpuPeriodUs, memoryBytes, pids } = limits;
+  const properties: readonly (SliceProperty | false)[] = [
+    memoryBytes !== undefined && [isUnified ? "MemoryMax" : "MemoryLimit", "t", String(memoryBytes ?? UNLIMITED)],
+    cpuShares !== undefined &&
+      (isUnified ? ["CPUWeight", "t", String(cpuWeight(cpuShares))] : ["CPUShares", "t", String(cpuShares)]),
+    cpuPeriodUs !== undefined && ["CPUQuotaPeriodUSec", "t", String(cpuPeriodUs)],
+    cpuQuotaUs !== undefined && ["CPUQuotaPerSecUSec", "t", quotaPerSecond(cpuQuotaUs, cpuPeriodUs ?? 100_000)],
+    pids !== undefined && ["TasksMax", "t", String(pids)],
+  ];
+  return properties.filter((each) => each !== false);
+}
+
+/** systemd counts in hundredths of a processor: less than asked for would be too little. */
+function quotaPerSecond(quotaUs: number | null, periodUs: number): string {
+  return quotaUs === null ? UNLIMITED : String(Math.ceil(((quotaUs / periodUs) * 1_000_000) / 10_000) * 10_000);
+}
+
+function standing(name: string, isUnified: boolean): readonly SliceProperty[] {
+  const parent = slicePath(name).split("/").at(-2) ?? "";
+  return [
+    ["Description", "s", `pods of the node: ${name}`],
+    ...(parent === "" ? [] : [["Wants", "as", "1", parent] as const]),
+    ["DefaultDependencies", "b", "false"],
+    ["MemoryAccounting", "b", "true"],
+    ["CPUAccounting", "b", "true"],
+    ["TasksAccounting", "b", "true"],
+    [isUnified ? "IOAccounting" : "BlockIOAccounting", "b", "true"],
+  ];
+}
+
+function variants(properties: readonly SliceProperty[]): readonly string[] {
+  return [String(properties.length), ...properties.flat()];
+}
+
+async function callSystemd(method: string, signature: string, words: readonly string[]): Promise<void> {
+  const manager = ["org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"];
+  const call = ["--system", "call", ...manager, method, signature, "--", ...words];
+  await promisify(execFile)("busctl", call, { timeout: TIMEOUT_MS });
+}

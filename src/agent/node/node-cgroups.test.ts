@@ -1,0 +1,117 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import t, { type Test } from "tap";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { CgroupTree } from "../cgroups/cgroup-tree.ts";
+import { type NodeCgroupSettings, NodeCgroups } from "./node-cgroups.ts";
+
+const capacity = { cpu: "2", memory: "1Gi", "hugepages-2Mi": "4Mi" };
+const settings: NodeCgroupSettings = {
+  cgroupDriver: "cgroupfs",
+  cgroupRoot: "",
+  cgroupsPerQos: true,
+  enforce: ["pods"],
+  systemReserved: { cpu: "500m", memory: "256Mi" },
+  svcReserved: { memory: "256Mi", "hugepages-2Mi": "2Mi" },
+  systemReservedCgroup: "",
+  svcReservedCgroup: "",
+  agentCgroup: "",
+  systemCgroup: "",
+};
+
+function setUp(t: Test, more: Partial<NodeCgroupSettings>, tree?: CgroupTree) {
+  const hierarchy = tree?.hierarchy ?? t.testdir({ cpu: {}, memory: {}, pids: {}, hugetlb: {} });
+  const events: string[] = [];
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  const cgroups = new NodeCgroups({
+    settings: { ...settings, ...more },
+    capacity,
+    tree: tree ?? new CgroupTree(hierarchy),
+    slices: undefined,
+    event: (type, reason, message) => void events.push(`${type} ${reason}: ${message}`),
+    clock,
+    log: silentLogger,
+    signal: stop.signal,
+  });
+  return {
+    hierarchy,
+    events,
+    clock,
+    stop,
+    cgroups,
+    read: (file: string) => readFileSync(join(hierarchy, file), "utf8"),
+  };
+}
+
+t.test("NodeCgroups.run() gives all pods what is not reserved, and says so once", async (t) => {
+  const { cgroups, read, events } = setUp(t, {});
+  await cgroups.run();
+  t.equal(read("cpu/kubepods/cpu.shares"), "1536");
+  t.equal(read("memory/kubepods/memory.limit_in_bytes"), String(512 * 2 ** 20));
+  t.equal(read("hugetlb/kubepods/hugetlb.2MB.limit_in_bytes"), String(2 * 2 ** 20));
+  t.ok(Number(read("pids/kubepods/pids.max")) > 0);
+  t.same(events, ["Normal NodeAllocatableEnforced: Updated Node Allocatable limit across pods"]);
+});
+
+t.test(
+  "NodeCgroups.run() gives pods the whole node where nothing is enforced, and nothing without classes",
+  async (t) => {
+    const all = setUp(t, { enforce: [] });
+    await all.cgroups.run();
+    t.equal(all.read("memory/kubepods/memory.limit_in_bytes"), String(2 ** 30));
+    const none = setUp(t, { cgroupsPerQos: false, enforce: [] });
+    await none.cgroups.run();
+    t.same(none.events, []);
+  },
+);
+
+t.test("NodeCgroups.run() tries again while the kernel refuses, until the agent stops", async (t) => {
+  const broken = new CgroupTree("/nonexistent");
+  let tries = 0;
+  broken.make = async () => {
+    tries += 1;
+    throw new Error("device or resource busy");
+  };
+  const { cgroups, clock, events, stop } = setUp(t, {}, broken);
+  const running = cgroups.run();
+  await clock.advance(0);
+  while (tries < 1) await new Promise((resolve) => setImmediate(resolve));
+  await clock.advance(60_000);
+  while (tries < 2) await new Promise((resolve) => setImmediate(resolve));
+  stop.abort();
+  await running;
+  t.match(events[0], /^Warning FailedNodeAllocatableEnforcement: .* device or resource busy$/);
+});
+
+t.test(
+  "NodeCgroups.enforceReservations() limits cgroups that others made, and refuses those that are not there",
+  async (t) => {
+    const reserved = { enforce: ["svc-reserved"], svcReservedCgroup: "/svc", svcReserved: { memory: "1Mi" } } as const;
+    const { cgroups, read, hierarchy, events } = setUp(t, reserved);
+    await t.rejects(
+      cgroups.enforceReservations(),
+      /^Failed to enforce Svc Reserved Cgroup Limits on "\/svc": .* missing/,
+    );
+    for (const name of ["cpu", "memory", "pids", "hugetlb"]) mkdirSync(join(hierarchy, name, "svc"));
+    await cgroups.enforceReservations();
+    t.equal(read("memory/svc/memory.limit_in_bytes"), String(2 ** 20));
+    t.equal(events.at(-1), "Normal NodeAllocatableEnforced: Updated limits on svc reserved cgroup /svc");
+  },
+);
+
+t.test("NodeCgroups.place() moves the agent, and what is in no cgroup, but the first process", async (t) => {
+  const hierarchy = t.testdir({ cpu: { "cgroup.procs": `1\n${process.pid}\n` } });
+  const tree = new CgroupTree(hierarchy);
+  const moved: string[] = [];
+  tree.join = async (path, pid) => {
+    moved.push(`${path} ${pid}`);
+    // The kernel takes a process from where it was.
+    if (path === "/system") writeFileSync(join(hierarchy, "cpu/cgroup.procs"), "1\n");
+  };
+  const { cgroups } = setUp(t, { agentCgroup: "/agent", systemCgroup: "/system", cgroupRoot: "/pods" }, tree);
+  await cgroups.place();
+  t.same(moved, [`/agent ${process.pid}`, `/system ${process.pid}`]);
+  await t.rejects(setUp(t, { systemCgroup: "/" }).cgroups.place(), /system container cannot be root/);
+});

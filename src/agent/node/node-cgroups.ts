@@ -1,0 +1,202 @@
+/**
+ * What pods may take together, and what is kept for others: limits of the cgroups that hold all pods, the system and
+ * the service; and who lives where beside the pods.
+ */
+import { readFile, readlink } from "node:fs/promises";
+import type { ResourceList } from "../../api/core/resources.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import type { CgroupLimits, CgroupTree } from "../cgroups/cgroup-tree.ts";
+import { type SystemdSlices, slicePath } from "../cgroups/systemd-slices.ts";
+import { bytes, milliCpu } from "../pods/amounts.ts";
+import { applyLimits } from "../pods/cgroups.ts";
+import { hugePageLimits } from "../pods/pod-limits.ts";
+import { type CgroupSettings, cpuShares, podCgroup } from "../pods/resources.ts";
+
+export type Enforcement = "none" | "pods" | "system-reserved" | "svc-reserved";
+
+export interface NodeCgroupSettings extends CgroupSettings {
+  readonly enforce: readonly Enforcement[];
+  readonly systemReserved: ResourceList;
+  readonly svcReserved: ResourceList;
+  /** Of a cgroup that somebody else made; empty when it is not enforced. */
+  readonly systemReservedCgroup: string;
+  readonly svcReservedCgroup: string;
+  /** Where the agent itself goes; empty: it stays where it is. */
+  readonly agentCgroup: string;
+  /** Where processes go that are in no cgroup; empty: they stay. */
+  readonly systemCgroup: string;
+}
+
+export interface NodeCgroupsOptions {
+  readonly settings: NodeCgroupSettings;
+  /** What the node has. */
+  readonly capacity: ResourceList;
+  readonly tree: CgroupTree;
+  readonly slices: Pick<SystemdSlices, "apply"> | undefined;
+  /** About the node. */
+  readonly event: (type: "Normal" | "Warning", reason: string, message: string) => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+const ENFORCED = "NodeAllocatableEnforced";
+const FAILED = "FailedNodeAllocatableEnforcement";
+const RETRY_MS = 60_000;
+/** How often it is looked whether processes have left the cgroups that they were put into. */
+const KEEP_MS = 300_000;
+/** While processes are moved, new ones come. */
+const SWEEPS = 10;
+
+export class NodeCgroups {
+  readonly #options: NodeCgroupsOptions;
+
+  constructor(options: NodeCgroupsOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects with what keeps the reservations from being enforced; the agent must not start then. */
+  async enforceReservations(): Promise<void> {
+    const { enforce, systemReserved, systemReservedCgroup, svcReserved, svcReservedCgroup } = this.#options.settings;
+    if (enforce.includes("system-reserved")) await this.#reserve("system", systemReservedCgroup, systemReserved);
+    if (enforce.includes("svc-reserved")) await this.#reserve("svc", svcReservedCgroup, svcReserved);
+  }
+
+  /** Puts the agent, and what is in no cgroup, where they belong. Rejects when the kernel refuses. */
+  async place(): Promise<void> {
+    const { settings, tree } = this.#options;
+    const { agentCgroup, systemCgroup } = settings;
+    if (systemCgroup === "/") throw new Error('system container cannot be root ("/")');
+    if (agentCgroup !== "") {
+      await tree.make(agentCgroup);
+      await tree.join(agentCgroup, process.pid);
+    }
+    if (systemCgroup !== "") await this.#sweep(systemCgroup);
+  }
+
+  /** Limits all pods together, as soon as what runs allows it, and keeps processes in their places; until the signal. */
+  async run(): Promise<void> {
+    const { signal } = this.#options;
+    const loops = [this.#limitPods(), this.#keepPlaces()];
+    await Promise.all(loops).catch((error) => {
+      if (!signal.aborted) throw error;
+    });
+  }
+
+  async #limitPods(): Promise<void> {
+    const { settings, tree, slices, event, clock, signal } = this.#options;
+    if (!settings.cgroupsPerQos) return;
+    const parent = podCgroup("", "Guaranteed", settings);
+    while (!signal.aborted) {
+      try {
+        await applyLimits(tree, slices, parent, this.#podsTogether(await processesMax()));
+        event("Normal", ENFORCED, "Updated Node Allocatable limit across pods");
+        return;
+      } catch (error) {
+        // Pods that were there before may use more than they all may now.
+        event("Warning", FAILED, `Failed to update Node Allocatable Limits ["kubepods"]: ${messageOf(error)}`);
+        await clock.sleep(RETRY_MS, signal);
+      }
+    }
+  }
+
+  /** The capacity, less what is reserved if that is enforced; not less what eviction needs to act in time. */
+  #podsTogether(processes: number): CgroupLimits {
+    const { settings, capacity } = this.#options;
+    const reserved = settings.enforce.includes("pods") ? [settings.systemReserved, settings.svcReserved] : [];
+    const left = (name: string, amount: (text: string | undefined) => number, whole = amount(capacity[name])) =>
+      Math.max(
+        0,
+        reserved.reduce((rest, each) => rest - amount(each[name]), whole),
+      );
+    const sizes = Object.keys(capacity).flatMap((name) => /^hugepages-(.*)$/.exec(name)?.[1] ?? []);
+    return {
+      cpuShares: cpuShares(left("cpu", milliCpu)),
+      memoryBytes: left("memory", bytes),
+      ...(processes > 0 ? { pids: left("pid", bytes, processes) } : {}),
+      ...hugePageLimits(sizes, (name) => left(name, bytes)),
+    };
+  }
+
+  async #reserve(whose: "system" | "svc", cgroup: string, reserved: ResourceList): Promise<void> {
+    const { tree, settings, slices, event } = this.#options;
+    const word = whose === "system" ? "System" : "Svc";
+    try {
+      const isSystemd = settings.cgroupDriver === "systemd";
+      const slice = `${cgroup
+        .split("/")
+        .at(-1)
+        ?.replace(/\.slice$/, "")}.slice`;
+      const path = isSystemd ? slicePath(slice) : cgroup;
+      const missing = await tree.missing(path);
+      if (missing.length > 0)
+        throw new Error(`cgroup ${JSON.stringify(cgroup)} has some missing paths: ${missing.join(", ")}`);
+      const limits = reservedLimits(reserved);
+      if (isSystemd) await slices?.apply(slice, limits);
+      await tree.limit(path, limits);
+      event("Normal", ENFORCED, `Updated limits on ${whose} reserved cgroup ${cgroup}`);
+    } catch (error) {
+      const text = `Failed to enforce ${word} Reserved Cgroup Limits on ${JSON.stringify(cgroup)}: ${messageOf(error)}`;
+      event("Warning", FAILED, text);
+      throw new Error(text, { cause: error });
+    }
+  }
+
+  async #keepPlaces(): Promise<void> {
+    const { settings, clock, log, signal } = this.#options;
+    if (settings.agentCgroup === "" && settings.systemCgroup === "") return;
+    while (!signal.aborted) {
+      await clock.sleep(KEEP_MS, signal);
+      await this.place().catch((error) => log.error("Cannot keep processes in their cgroups", error));
+    }
+  }
+
+  /** All processes of the root, but the first and the kernel's own. */
+  async #sweep(cgroup: string): Promise<void> {
+    const { tree } = this.#options;
+    await tree.make(cgroup);
+    for (let sweep = 0; sweep < SWEEPS; sweep++) {
+      const found = await Promise.all(
+        (await tree.processes("/")).map(async (pid) => ((await isUsers(pid)) ? [pid] : [])),
+      );
+      const pids = found.flat();
+      if (pids.length === 0) return;
+      for (const pid of pids) await tree.join(cgroup, pid).catch(unlessGone);
+    }
+    throw new Error(`some processes could not be moved to cgroup ${JSON.stringify(cgroup)}`);
+  }
+}
+
+function reservedLimits(reserved: ResourceList): CgroupLimits {
+  const { cpu, memory, pid } = reserved;
+  return {
+    ...(cpu === undefined ? {} : { cpuShares: cpuShares(milliCpu(cpu)) }),
+    ...(memory === undefined ? {} : { memoryBytes: bytes(memory) }),
+    ...(pid === undefined ? {} : { pids: bytes(pid) }),
+  };
+}
+
+/** That the kernel has numbers and room for; 0 when it does not say. */
+async function processesMax(): Promise<number> {
+  const files = ["/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"];
+  const found = await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));
+  return Math.min(...found.map((text) => Number(text) || 0));
+}
+
+/** The kernel's own processes have no program. */
+async function isUsers(pid: number): Promise<boolean> {
+  if (pid === 1) return false;
+  return await readlink(`/proc/${pid}/exe`).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => error.code !== "ENOENT",
+  );
+}
+
+function unlessGone(error: NodeJS.ErrnoException): void {
+  if (error.code !== "ESRCH") throw error;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
