@@ -3,6 +3,7 @@ import type { Kind } from "../api/kind.ts";
 import type { UserInfo } from "../auth/user.ts";
 import { createClient } from "../client/api-client.ts";
 import type { Client } from "../client/client.ts";
+import type { SigningAuthorities } from "../controllers/signing-authorities.ts";
 import type { Handler } from "../http/message.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
@@ -17,6 +18,8 @@ export interface EmbeddedDeps {
   readonly log: Logger;
   /** PEM of the authority that clients are to trust. */
   readonly clusterCa: string | undefined;
+  /** Undefined where nobody's key signs certificates. */
+  readonly signing: SigningAuthorities | undefined;
   /** The built-in kinds that are served. */
   readonly kinds: readonly Kind[];
   readonly queueMetrics: (name: string) => QueueMetrics;
@@ -26,7 +29,7 @@ export interface EmbeddedDeps {
 export async function startEmbedded(names: readonly string[], deps: EmbeddedDeps): Promise<AsyncDisposable> {
   if (names.length === 0) return { [Symbol.asyncDispose]: async () => {} };
   const { startControllers } = await import("../controllers/controllers.ts");
-  const { handler, loopbackToken, clock, random, log, clusterCa, kinds, queueMetrics } = deps;
+  const { handler, loopbackToken, clock, random, log, clusterCa, signing, kinds, queueMetrics } = deps;
   const clientFor = (user: UserInfo): Client => {
     const headers = { authorization: `Bearer ${loopbackToken(user)}` };
     return createClient({ transport: handler, headers, userAgent: user.name });
@@ -34,6 +37,7 @@ export async function startEmbedded(names: readonly string[], deps: EmbeddedDeps
   const running = startControllers(names, {
     clientFor,
     clusterCa,
+    signing,
     clock,
     random,
     log: log.child("controllers"),

@@ -25,6 +25,7 @@ import type { Range, Store, WriteOptions } from "../storage/store.ts";
 import { authenticationEffects } from "./authentication-effects.ts";
 import { authorizationEffects } from "./authorization-effects.ts";
 import { apiserverFlags, apiserverProgram } from "./flags.ts";
+import { certificateEffects } from "./certificate-effects.ts";
 import { apiServerOptions } from "./options.ts";
 import { type RunningApiServer, startApiServer } from "./server.ts";
 import { serviceAccountEffects } from "./service-account-effects.ts";
@@ -294,6 +295,7 @@ const effects: Partial<Record<Name, Effect>> = {
   ...authorizationEffects(serve, file("tokens")),
   "bind-address": async (t) => {
     await using server = await serve({ "bind-address": "127.0.0.4" });
+  ...certificateEffects(serve),
     t.equal(server.running.address.host, "127.0.0.4");
     t.equal((await fetchStatus(server.port, { host: "127.0.0.4" })).status, 200);
     await t.rejects(fetchStatus(server.port), { code: "ECONNREFUSED" });

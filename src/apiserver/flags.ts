@@ -3,8 +3,9 @@ import { flag, type ParsedFlags, section } from "../flags/flag.ts";
 import { apiserverGates } from "../flags/gate-tables/apiserver.ts";
 import { apiserverGatesIn } from "../flags/gate-tables/apiserver-history.ts";
 import type { Program } from "../flags/program.ts";
+import { duration } from "../flags/types/duration.ts";
 import { strings } from "../flags/types/list.ts";
-import { oneOfOrNone } from "../flags/types/text.ts";
+import { file, oneOfOrNone } from "../flags/types/text.ts";
 import { auditFlags } from "./flags/audit.ts";
 import { authenticationFlags } from "./flags/authentication.ts";
 import { authorizationFlags } from "./flags/authorization.ts";
@@ -18,6 +19,19 @@ const ownFlags = section("Single-process clusters", {
     strings({ sample: "scheduler" }),
     [],
     "Controllers that run inside this process, for clusters that have nobody else to run them; * stands for all.",
+    { effective: true },
+  ),
+  "cluster-signing-cert-file": flag(
+    file,
+    "",
+    "Authority that signs certificates which are asked for and approved, for the embedded controller csrsigning.",
+    { effective: true },
+  ),
+  "cluster-signing-key-file": flag(file, "", "Private key of that authority.", { effective: true }),
+  "cluster-signing-duration": flag(
+    duration({ min: 0 }),
+    31_536_000_000,
+    "How long certificates signed so last at most; requests may ask for less.",
     { effective: true },
   ),
   "api-group-aliases": flag(

@@ -1,5 +1,6 @@
 /** From checked flags to what the server is told. */
 
+import type { SigningAuthorities } from "../controllers/signing-authorities.ts";
 import { type Flag, type ParsedFlags, printValue } from "../flags/flag.ts";
 import type { FeatureGates } from "../flags/gates.ts";
 import { openSslCiphers, tlsVersion } from "../http/tls-suites.ts";
@@ -139,6 +140,7 @@ export function apiServerOptions(
     watchList: gates.has("WatchList"),
     cbor: gates.has("CBORServingAndStorage"),
     embeddedControllers: flags["embedded-controllers"],
+    signing: signing(flags),
   };
 }
 
@@ -159,6 +161,12 @@ function authorization(flags: Flags, gates: FeatureGates): AuthorizationConfig {
     selectors: gates.has("AuthorizeWithSelectors"),
     nodeSelectors: gates.has("AuthorizeNodeWithSelectors"),
   };
+}
+
+function signing(flags: Flags): SigningAuthorities | undefined {
+  const authority = pair(flags["cluster-signing-cert-file"], flags["cluster-signing-key-file"]);
+  if (authority === undefined) return undefined;
+  return { clients: authority, nodeServing: authority, lifetimeMs: flags["cluster-signing-duration"] };
 }
 
 function printedFlags(flags: Flags): Readonly<Record<string, string>> {

@@ -48,6 +48,7 @@ import { Diagnostics } from "./observe/diagnostics.ts";
 import { operatorPages } from "./observe/pages.ts";
 import { measuring } from "./observe/request-metrics.ts";
 import { ServerMetrics } from "./observe/server-metrics.ts";
+import { allowNodesToJoin } from "./own-objects/node-joining.ts";
 import type { OwnEndpointsOptions } from "./own-objects/own-endpoints.ts";
 import { type OwnObjects, startOwnObjects } from "./own-objects/own-objects.ts";
 import { podLog } from "./pod-log.ts";
@@ -317,7 +318,21 @@ export async function assemble(
     const clusterCa = config.clusterCa ?? (await servedAuthority(config.serving, identities.authorities.clients()));
     const { kinds } = apis;
     const queueMetrics = metrics.queues;
-    const embedded = { handler: counted, loopbackToken, clock, random, log, clusterCa, signing: config.signing, kinds, queueMetrics };
+    const embedded = {
+      handler: counted,
+      loopbackToken,
+      clock,
+      random,
+      log,
+      clusterCa,
+      signing: config.signing,
+      kinds,
+      queueMetrics,
+    };
+    if (includesController(config.embeddedControllers, "csrapproving")) {
+      const info = clusterCa === undefined ? undefined : { server: `https://${address()}`, ca: clusterCa };
+      await allowNodesToJoin(registries, info, stopping.signal);
+    }
     controllers = await startEmbedded(config.embeddedControllers, embedded);
   } catch (error) {
     await dispose();

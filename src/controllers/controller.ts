@@ -5,6 +5,7 @@ import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
 import type { QueueMetrics } from "../std/queue-metrics.ts";
 import type { RandomSource } from "../std/random.ts";
+import type { SigningAuthorities } from "./signing-authorities.ts";
 
 export interface ControllerDeps {
   /** Has the rights of the controller's own account. */
@@ -16,6 +17,8 @@ export interface ControllerDeps {
   readonly observer: Client;
   /** PEM of the authority that clients of the cluster trust; undefined where nobody said. */
   readonly clusterCa?: string | undefined;
+  /** Undefined where nobody's key signs certificates. */
+  readonly signing?: SigningAuthorities | undefined;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;

@@ -23,6 +23,21 @@ const entries: Readonly<Record<string, Entry>> = {
     load: async () =>
       (await import("./clusterrole-aggregation/clusterrole-aggregation-controller.ts")).runClusterRoleAggregation,
   },
+  csrapproving: {
+    user: "system:serviceaccount:kube-system:certificate-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./certificates/approve-controller.ts")).runApproveController,
+  },
+  csrcleaner: {
+    user: "system:serviceaccount:kube-system:certificate-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./certificates/clean-controller.ts")).runCleanController,
+  },
+  csrsigning: {
+    user: "system:serviceaccount:kube-system:certificate-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./certificates/sign-controller.ts")).runSignController,
+  },
   "garbage-collector": {
     user: "system:serviceaccount:kube-system:generic-garbage-collector",
     groups: SERVICE_ACCOUNTS,
@@ -106,10 +121,10 @@ export function startControllers(names: readonly string[], deps: StartController
       const { user, groups = [], load } = entries[name]!;
       const run = await load();
       const client = deps.clientFor(userNamed(user, groups));
-      const { clock, random, clusterCa, kinds } = deps;
+      const { clock, random, clusterCa, signing, kinds } = deps;
       const log = deps.log.child(name);
       const queue = deps.queueMetrics?.(name);
-      await run({ client, observer, clusterCa, clock, random, log, kinds, queue, signal: stopping.signal });
+      await run({ client, observer, clusterCa, signing, clock, random, log, kinds, queue, signal: stopping.signal });
     }),
   ).then(() => {});
   ended.catch(() => {});

@@ -1,0 +1,76 @@
+/**
+ * What nodes need to join, where this server approves their requests: rights to ask, for those with a bootstrap token;
+ * and, for everybody, who the cluster's authority is.
+ */
+import { configMapKind } from "../../api/core/config-map-kind.ts";
+import { clusterRoleBindingKind } from "../../api/rbac/cluster-role-binding-kind.ts";
+import { roleBindingKind } from "../../api/rbac/role-binding-kind.ts";
+import { roleKind } from "../../api/rbac/role-kind.ts";
+import { ANONYMOUS, NODES } from "../../auth/user.ts";
+import { renderKubeconfig } from "../../client/kubeconfig.ts";
+import type { Registries } from "../../registry/registries.ts";
+import { ensure, systemScope } from "./ensure.ts";
+
+/** Of tokens that `svc token create` makes. */
+export const JOINING_GROUP = "system:bootstrappers:svc:default-node-token";
+export const CLUSTER_INFO = { namespace: "kube-public", name: "cluster-info" } as const;
+
+const GROUP = "rbac.authorization.svc.io";
+const REQUESTS = "system:certificates.k8s.io:certificatesigningrequests";
+
+const group = (name: string) => ({ kind: "Group", apiGroup: GROUP, name });
+
+const bindings = [
+  { name: "svc:node-bootstrapper", to: "system:node-bootstrapper", subject: group(JOINING_GROUP) },
+  { name: "svc:node-autoapprove-bootstrap", to: `${REQUESTS}:nodeclient`, subject: group(JOINING_GROUP) },
+  { name: "svc:node-autoapprove-certificate-rotation", to: `${REQUESTS}:selfnodeclient`, subject: group(NODES) },
+  {
+    name: "svc:node-serving-approver",
+    to: "system:certificates.k8s.io:kubelet-serving-approver",
+    subject: { kind: "ServiceAccount", namespace: "kube-system", name: "certificate-controller" },
+  },
+];
+
+export interface ClusterInfo {
+  /** `https://host:6443` */
+  readonly server: string;
+  /** PEM. */
+  readonly ca: string;
+}
+
+/** What somebody has changed stays; what is missing is made again at the next start. */
+export async function allowNodesToJoin(
+  registries: Registries,
+  info: ClusterInfo | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const everywhere = { ...systemScope("", signal), group: GROUP };
+  for (const { name, to, subject } of bindings) {
+    const roleRef = { apiGroup: GROUP, kind: "ClusterRole", name: to };
+    const wanted = { metadata: { name }, roleRef, subjects: [subject] };
+    await ensure(registries.of(clusterRoleBindingKind), everywhere, wanted);
+  }
+  if (info !== undefined) await publishClusterInfo(registries, info, signal);
+}
+
+/** As `kubeadm` publishes it: a connection file without a user, which anybody may read. */
+async function publishClusterInfo(registries: Registries, info: ClusterInfo, signal: AbortSignal): Promise<void> {
+  const { namespace, name } = CLUSTER_INFO;
+  const scope = systemScope(namespace, signal);
+  const rules = [{ verbs: ["get"], apiGroups: [""], resources: ["configmaps"], resourceNames: [name] }];
+  const metadata = { namespace, name: "svc:cluster-info" };
+  await ensure(registries.of(roleKind), { ...scope, group: GROUP }, { metadata, rules });
+  await ensure(
+    registries.of(roleBindingKind),
+    { ...scope, group: GROUP },
+    {
+      metadata,
+      roleRef: { apiGroup: GROUP, kind: "Role", name: metadata.name },
+      subjects: [{ kind: "User", apiGroup: GROUP, name: ANONYMOUS }],
+    },
+  );
+  const kubeconfig = renderKubeconfig({ ...info, cluster: "svc", user: "", context: "svc" });
+  await ensure(registries.of(configMapKind), scope, { metadata: CLUSTER_INFO, data: { kubeconfig } }, (found) =>
+    found.data?.kubeconfig === kubeconfig ? undefined : { ...found, data: { ...found.data, kubeconfig } },
+  );
+}

@@ -1,0 +1,186 @@
+/** Certificates for keys that others hold: what their requests say, and an authority's signature under it. */
+import "reflect-metadata";
+import { createPrivateKey, randomBytes, webcrypto } from "node:crypto";
+import {
+  AuthorityKeyIdentifierExtension,
+  BasicConstraintsExtension,
+  cryptoProvider,
+  ExtendedKeyUsageExtension,
+  type Extension,
+  KeyUsageFlags,
+  KeyUsagesExtension,
+  Pkcs10CertificateRequest,
+  Pkcs10CertificateRequestGenerator,
+  SubjectAlternativeNameExtension,
+  X509Certificate,
+  X509CertificateGenerator,
+} from "@peculiar/x509";
+import type { KeyPair } from "./key-pair.ts";
+
+cryptoProvider.set(webcrypto);
+
+export interface RequestedCertificate {
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  readonly dnsNames: readonly string[];
+  readonly ips: readonly string[];
+  readonly emails: readonly string[];
+  readonly uris: readonly string[];
+}
+
+/** What a request in PEM says. Throws for bytes that are none. */
+export function readRequest(pem: string): RequestedCertificate {
+  const request = new Pkcs10CertificateRequest(pem);
+  const names = alternativeNames(request)?.names.items ?? [];
+  const of = (type: string): readonly string[] => names.filter((name) => name.type === type).map(({ value }) => value);
+  return {
+    commonName: request.subjectName.getField("CN")[0] ?? "",
+    organizations: request.subjectName.getField("O"),
+    dnsNames: of("dns"),
+    ips: of("ip"),
+    emails: of("email"),
+    uris: of("url"),
+  };
+}
+
+const ALTERNATIVE_NAMES = "2.5.29.17";
+
+function alternativeNames(request: Pkcs10CertificateRequest): SubjectAlternativeNameExtension | undefined {
+  const extension = request.getExtension(ALTERNATIVE_NAMES);
+  return extension instanceof SubjectAlternativeNameExtension ? extension : undefined;
+}
+
+const FLAGS: Readonly<Record<string, KeyUsageFlags>> = {
+  signing: KeyUsageFlags.digitalSignature,
+  "digital signature": KeyUsageFlags.digitalSignature,
+  "content commitment": KeyUsageFlags.nonRepudiation,
+  "key encipherment": KeyUsageFlags.keyEncipherment,
+  "key agreement": KeyUsageFlags.keyAgreement,
+  "data encipherment": KeyUsageFlags.dataEncipherment,
+  "encipher only": KeyUsageFlags.encipherOnly,
+  "decipher only": KeyUsageFlags.decipherOnly,
+};
+
+const EXTENDED: Readonly<Record<string, string>> = {
+  any: "2.5.29.37.0",
+  "server auth": "1.3.6.1.5.5.7.3.1",
+  "client auth": "1.3.6.1.5.5.7.3.2",
+  "code signing": "1.3.6.1.5.5.7.3.3",
+  "email protection": "1.3.6.1.5.5.7.3.4",
+  "s/mime": "1.3.6.1.5.5.7.3.4",
+  "ipsec end system": "1.3.6.1.5.5.7.3.5",
+  "ipsec tunnel": "1.3.6.1.5.5.7.3.6",
+  "ipsec user": "1.3.6.1.5.5.7.3.7",
+  timestamping: "1.3.6.1.5.5.7.3.8",
+  "ocsp signing": "1.3.6.1.5.5.7.3.9",
+};
+
+/** Valid from a little before now, for hosts whose clocks differ. */
+const BACKDATE_MS = 300_000;
+
+export interface SigningTerms {
+  /** Kubernetes' words: `client auth`, `digital signature`, … */
+  readonly usages: readonly string[];
+  readonly lifetimeMs: number;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+/**
+ * A certificate for what was asked, in PEM; never outlives the authority, and is none itself. Throws for a usage that
+ * only authorities have, and for one there is not.
+ */
+export async function signRequest(
+  ca: KeyPair,
+  pem: string,
+  { usages, lifetimeMs, now }: SigningTerms,
+): Promise<string> {
+  const request = new Pkcs10CertificateRequest(pem);
+  const issuer = new X509Certificate(ca.cert);
+  const { flags, extended } = usagesOf(usages);
+  const names = alternativeNames(request);
+  const extensions: Extension[] = [
+    new BasicConstraintsExtension(false, undefined, true),
+    ...(flags === 0 ? [] : [new KeyUsagesExtension(flags, true)]),
+    ...(extended.length === 0 ? [] : [new ExtendedKeyUsageExtension([...extended])]),
+    ...(names === undefined ? [] : [new SubjectAlternativeNameExtension(names.names.toJSON(), names.critical)]),
+    await AuthorityKeyIdentifierExtension.create(issuer.publicKey),
+  ];
+  const { key, algorithm } = await signingKey(ca.key);
+  const certificate = await X509CertificateGenerator.create({
+    serialNumber: serialNumber(),
+    subject: request.subjectName.toJSON(),
+    issuer: issuer.subjectName.toJSON(),
+    notBefore: new Date(now - BACKDATE_MS),
+    notAfter: new Date(Math.min(now + lifetimeMs, issuer.notAfter.getTime())),
+    signingAlgorithm: algorithm,
+    signingKey: key,
+    publicKey: request.publicKey,
+    extensions,
+  });
+  return `${certificate.toString("pem")}\n`;
+}
+
+function usagesOf(usages: readonly string[]): { readonly flags: number; readonly extended: readonly string[] } {
+  let flags = 0;
+  const extended = new Set<string>();
+  for (const usage of usages) {
+    if (Object.hasOwn(FLAGS, usage)) flags |= FLAGS[usage]!;
+    else if (Object.hasOwn(EXTENDED, usage)) extended.add(EXTENDED[usage]!);
+    else throw new Error(`unrecognized usage ${JSON.stringify(usage)}`);
+  }
+  return { flags, extended: [...extended] };
+}
+
+async function signingKey(pem: string) {
+  const key = createPrivateKey(pem);
+  const der = key.export({ type: "pkcs8", format: "der" });
+  const algorithm =
+    key.asymmetricKeyType === "rsa"
+      ? ({ name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" } as const)
+      : ({ name: "ECDSA", namedCurve: curveOf(key.asymmetricKeyDetails?.namedCurve), hash: "SHA-256" } as const);
+  return { key: await webcrypto.subtle.importKey("pkcs8", der, algorithm, false, ["sign"]), algorithm };
+}
+
+function curveOf(name = ""): string {
+  const known: Readonly<Record<string, string>> = { prime256v1: "P-256", secp384r1: "P-384", secp521r1: "P-521" };
+  const curve = known[name];
+  if (curve === undefined) throw new Error("Cannot sign with this key: neither RSA nor one of P-256, P-384 and P-521");
+  return curve;
+}
+
+function serialNumber(): string {
+  const bytes = randomBytes(16);
+  // A serial number is positive: the highest bit stays clear.
+  bytes[0] = (bytes[0] ?? 0) & 0x7f;
+  return bytes.toString("hex");
+}
+
+export interface RequestSubject {
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  readonly dnsNames?: readonly string[];
+  readonly ips?: readonly string[];
+}
+
+/** A new key, and a request for a certificate for it; both PEM. */
+export async function makeRequest(
+  subject: RequestSubject,
+): Promise<{ readonly request: string; readonly key: string }> {
+  const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
+  const keys = await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
+  const { commonName, organizations, dnsNames = [], ips = [] } = subject;
+  const names = [
+    ...dnsNames.map((value) => ({ type: "dns" as const, value })),
+    ...ips.map((value) => ({ type: "ip" as const, value })),
+  ];
+  const request = await Pkcs10CertificateRequestGenerator.create({
+    name: [...organizations.map((organization) => ({ O: [organization] })), { CN: [commonName] }],
+    keys,
+    signingAlgorithm: algorithm,
+    extensions: names.length === 0 ? [] : [new SubjectAlternativeNameExtension(names)],
+  });
+  const der = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey));
+  const key = createPrivateKey({ key: der, format: "der", type: "pkcs8" }).export({ type: "pkcs8", format: "pem" });
+  return { request: `${request.toString("pem")}\n`, key: key.toString() };
+}

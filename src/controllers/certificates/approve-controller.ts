@@ -1,0 +1,89 @@
+/**
+ * Approves what nodes ask for: to be known by the API server, where they may ask for that; and to be trusted under the
+ * addresses that they have.
+ */
+import { isIP } from "node:net";
+import { subjectAccessReviewKind } from "../../api/authorization/access-review-kinds.ts";
+import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request.ts";
+import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request-kind.ts";
+import { nodeKind } from "../../api/core/node-kind.ts";
+import { type RequestedCertificate, readRequest } from "../../auth/certificate-signing.ts";
+import { NODE_USER_PREFIX } from "../../auth/user.ts";
+import type { Client } from "../../client/client.ts";
+import { timeOf } from "../../schema/time.ts";
+import type { ControllerDeps } from "../controller.ts";
+import { NODE_CLIENT_SIGNER, NODE_SERVING_SIGNER, nodeClientProblem, nodeServingProblem } from "./node-requests.ts";
+import { hasCondition, requestText, runRequestQueue } from "./request-queue.ts";
+
+export async function runApproveController(deps: ControllerDeps): Promise<void> {
+  const { client, observer, clock, log } = deps;
+  await runRequestQueue(deps, "approve", async (request, signal) => {
+    if (hasCondition(request, "Approved") || hasCondition(request, "Denied")) return;
+    const { signerName } = request.spec;
+    if (signerName !== NODE_CLIENT_SIGNER && signerName !== NODE_SERVING_SIGNER) return;
+    const requested = readRequest(requestText(request));
+    const message =
+      signerName === NODE_CLIENT_SIGNER
+        ? await mayBeKnown(client, request, requested, signal)
+        : await mayBeTrusted(observer, request, requested, signal);
+    if (message === undefined) return;
+    const now = timeOf(clock.now());
+    const approved = { type: "Approved", status: "True", reason: "AutoApproved", message, lastUpdateTime: now };
+    const conditions = [...(request.status?.conditions ?? []), { ...approved, lastTransitionTime: now }];
+    const next: CertificateSigningRequest = { ...request, status: { ...request.status, conditions } };
+    await client.updateSubresource(certificateSigningRequestKind, next, "approval", signal);
+    log.info("Approved a request for a certificate", { name: request.metadata?.name ?? "", signer: signerName });
+  });
+}
+
+/** Why it is approved; undefined when it is not. Throws when the requester may not ask: that may be granted yet. */
+async function mayBeKnown(
+  client: Client,
+  { spec }: CertificateSigningRequest,
+  requested: RequestedCertificate,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (nodeClientProblem(requested, spec.usages ?? []) !== undefined) return undefined;
+  const own = spec.username === requested.commonName;
+  const ways = own ? (["selfnodeclient", "nodeclient"] as const) : (["nodeclient"] as const);
+  for (const subresource of ways) {
+    const { username: user = "", uid = "", groups = [], extra = {} } = spec;
+    const resourceAttributes = {
+      group: "certificates.k8s.io",
+      version: "*",
+      resource: "certificatesigningrequests",
+      verb: "create",
+      subresource,
+    };
+    const review = { spec: { user, uid, groups, extra, resourceAttributes } };
+    const { status } = await client.create(subjectAccessReviewKind, review, signal);
+    if (status?.allowed !== true) continue;
+    const what = subresource === "selfnodeclient" ? "self kubelet client" : "kubelet client";
+    return `Auto approving ${what} certificate after SubjectAccessReview.`;
+  }
+  throw new Error(`${spec.username ?? ""} may not ask for certificates of nodes`);
+}
+
+/** The same for a serving certificate. A node that has not told its addresses yet may do so soon: throws then. */
+async function mayBeTrusted(
+  observer: Client,
+  { spec }: CertificateSigningRequest,
+  requested: RequestedCertificate,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (nodeServingProblem(requested, spec.usages ?? []) !== undefined) return undefined;
+  if (spec.username !== requested.commonName) return undefined;
+  const name = requested.commonName.slice(NODE_USER_PREFIX.length);
+  // Those who watch for controllers may list, and not get.
+  const { items } = await observer.list(nodeKind, { fieldSelector: `metadata.name=${name}` }, signal);
+  const known = new Set((items[0]?.status?.addresses ?? []).map(({ address }) => plain(address)));
+  const strange = [...requested.dnsNames, ...requested.ips].filter((asked) => !known.has(plain(asked)));
+  if (strange.length > 0) throw new Error(`node ${name} does not have the address ${strange.join(", ")}`);
+  return "Auto approving kubelet serving certificate for addresses of its node.";
+}
+
+/** One spelling of an address or a name. */
+function plain(address: string): string {
+  if (isIP(address) !== 6) return address.toLowerCase();
+  return new URL(`http://[${address}]`).hostname;
+}

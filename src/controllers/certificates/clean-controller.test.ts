@@ -1,0 +1,34 @@
+import t from "tap";
+import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request.ts";
+import { makeCa } from "../../auth/pki.ts";
+import { timeOf } from "../../schema/time.ts";
+import { isOver } from "./clean-controller.ts";
+
+const NOW = Date.UTC(2026, 5, 1);
+const HOUR = 3_600_000;
+
+function request(ageMs: number, type?: string, decidedMs = 0, certificate?: string): CertificateSigningRequest {
+  const conditions = type === undefined ? [] : [{ type, status: "True", lastUpdateTime: timeOf(NOW - decidedMs) }];
+  return {
+    metadata: { creationTimestamp: timeOf(NOW - ageMs) },
+    spec: { request: "", signerName: "a.io/b" },
+    status: { conditions, ...(certificate === undefined ? {} : { certificate }) },
+  };
+}
+
+t.test("isOver() goes by what became of the request, and how long ago", async (t) => {
+  const certificateUntil = async (days: number): Promise<string> =>
+    Buffer.from((await makeCa("x", days, NOW - 10 * 24 * HOUR)).cert).toString("base64");
+  const cases: readonly (readonly [string, CertificateSigningRequest, boolean])[] = [
+    ["pending for 23 hours", request(23 * HOUR), false],
+    ["pending for 25 hours", request(25 * HOUR), true],
+    ["approved half an hour ago", request(99 * HOUR, "Approved", HOUR / 2), false],
+    ["approved two hours ago", request(3 * HOUR, "Approved", 2 * HOUR), true],
+    ["denied two hours ago", request(3 * HOUR, "Denied", 2 * HOUR), true],
+    ["failed two hours ago", request(3 * HOUR, "Failed", 2 * HOUR), true],
+    ["expired", request(HOUR / 2, "Approved", 0, await certificateUntil(9)), true],
+    ["valid", request(HOUR / 2, "Approved", 0, await certificateUntil(11)), false],
+    ["no certificate", request(HOUR / 2, "Approved", 0, "bm9uZQ=="), false],
+  ];
+  for (const [what, each, over] of cases) t.equal(isOver(each, NOW), over, what);
+});

@@ -1,0 +1,70 @@
+/** Which requests for certificates are those of nodes, as Kubernetes tells them. */
+import type { CertificateSigningRequestSpec } from "../../api/certificates/certificate-signing-request.ts";
+import type { RequestedCertificate } from "../../auth/certificate-signing.ts";
+import { NODE_USER_PREFIX, NODES } from "../../auth/user.ts";
+
+export const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client";
+export const NODE_CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet";
+export const NODE_SERVING_SIGNER = "kubernetes.io/kubelet-serving";
+export const LEGACY_SIGNER = "kubernetes.io/legacy-unknown";
+
+const CLIENT_USAGES = ["digital signature", "client auth"];
+const SERVING_USAGES = ["digital signature", "server auth"];
+/** Keys of some kinds need it, others cannot have it. */
+const OPTIONAL_USAGE = "key encipherment";
+
+/** Why this is no request of a node that wants to be known by the API server. */
+export function nodeClientProblem(
+  { organizations, commonName, dnsNames, ips, emails, uris }: RequestedCertificate,
+  usages: readonly string[],
+): string | undefined {
+  if (organizations.length !== 1 || organizations[0] !== NODES) {
+    return `subject organization is not ${NODES}`;
+  }
+  if (dnsNames.length > 0) return "DNS subjectAltNames are not allowed";
+  if (emails.length > 0) return "Email subjectAltNames are not allowed";
+  if (ips.length > 0) return "IP subjectAltNames are not allowed";
+  if (uris.length > 0) return "URI subjectAltNames are not allowed";
+  if (!commonName.startsWith(NODE_USER_PREFIX)) return `subject common name does not begin with ${NODE_USER_PREFIX}`;
+  return hasExactly(usages, CLIENT_USAGES) ? undefined : `usages did not match ${CLIENT_USAGES.join(", ")}`;
+}
+
+/** Why this is no request of a node that wants to be trusted by those who call it. */
+export function nodeServingProblem(
+  { organizations, commonName, dnsNames, ips, emails, uris }: RequestedCertificate,
+  usages: readonly string[],
+): string | undefined {
+  if (organizations.length !== 1 || organizations[0] !== NODES) {
+    return `subject organization is not ${NODES}`;
+  }
+  if (dnsNames.length === 0 && ips.length === 0) return "DNS or IP subjectAltName is required";
+  if (emails.length > 0) return "Email subjectAltNames are not allowed";
+  if (uris.length > 0) return "URI subjectAltNames are not allowed";
+  if (!commonName.startsWith(NODE_USER_PREFIX)) return `subject common name does not begin with ${NODE_USER_PREFIX}`;
+  return hasExactly(usages, SERVING_USAGES) ? undefined : `usages did not match ${SERVING_USAGES.join(", ")}`;
+}
+
+/** Why a signer does not sign a request, though somebody approved it. Undefined for signers that are not ours. */
+export function signerProblem(
+  { signerName, usages = [] }: CertificateSigningRequestSpec,
+  requested: RequestedCertificate,
+): string | undefined {
+  switch (signerName) {
+    case NODE_CLIENT_SIGNER:
+      return nodeClientProblem(requested, usages);
+    case NODE_SERVING_SIGNER:
+      return nodeServingProblem(requested, usages);
+    case CLIENT_SIGNER:
+      if (!usages.includes("client auth")) return `usages did not match ${CLIENT_USAGES.join(", ")}`;
+      return usages.every((usage) => CLIENT_USAGES.includes(usage) || usage === OPTIONAL_USAGE)
+        ? undefined
+        : `usages did not match ${CLIENT_USAGES.join(", ")}`;
+    default:
+      return undefined;
+  }
+}
+
+function hasExactly(usages: readonly string[], wanted: readonly string[]): boolean {
+  const found = new Set(usages.filter((usage) => usage !== OPTIONAL_USAGE));
+  return found.size === wanted.length && wanted.every((usage) => found.has(usage));
+}

@@ -1,0 +1,56 @@
+/** Signs what was approved, for Kubernetes' own signers. */
+import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request.ts";
+import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request-kind.ts";
+import { readRequest, signRequest } from "../../auth/certificate-signing.ts";
+import { readKeyPair } from "../../auth/key-pair.ts";
+import { timeOf } from "../../schema/time.ts";
+import type { ControllerDeps } from "../controller.ts";
+import {
+  CLIENT_SIGNER,
+  LEGACY_SIGNER,
+  NODE_CLIENT_SIGNER,
+  NODE_SERVING_SIGNER,
+  signerProblem,
+} from "./node-requests.ts";
+import { hasCondition, requestText, runRequestQueue } from "./request-queue.ts";
+
+const SIGNERS: ReadonlySet<string> = new Set([CLIENT_SIGNER, NODE_CLIENT_SIGNER, NODE_SERVING_SIGNER, LEGACY_SIGNER]);
+
+export async function runSignController(deps: ControllerDeps): Promise<void> {
+  const { client, clock, log, signing } = deps;
+  if (signing === undefined) {
+    log.warn(
+      "Nobody's key signs certificates: name one with --cluster-signing-cert-file and --cluster-signing-key-file",
+    );
+    return;
+  }
+  await runRequestQueue(deps, "sign", async (request, signal) => {
+    const { spec, status } = request;
+    if (!hasCondition(request, "Approved") || hasCondition(request, "Denied") || hasCondition(request, "Failed"))
+      return;
+    if (status?.certificate || !SIGNERS.has(spec.signerName)) return;
+    const text = requestText(request);
+    const problem = signerProblem(spec, readRequest(text));
+    const name = request.metadata?.name ?? "";
+    if (problem !== undefined) {
+      await client.updateStatus(certificateSigningRequestKind, failed(request, problem, clock.now()), signal);
+      log.warn("Refused to sign an approved request", { name, problem });
+      return;
+    }
+    const files = spec.signerName === NODE_SERVING_SIGNER ? signing.nodeServing : signing.clients;
+    const ca = await readKeyPair(files);
+    if (ca === undefined) throw new Error(`Cannot sign: ${files.certFile} or ${files.keyFile} does not exist`);
+    const wanted = (spec.expirationSeconds ?? Number.POSITIVE_INFINITY) * 1000;
+    const lifetimeMs = Math.min(wanted, signing.lifetimeMs);
+    const certificate = await signRequest(ca, text, { usages: spec.usages ?? [], lifetimeMs, now: clock.now() });
+    const signed = { ...request, status: { ...status, certificate: Buffer.from(certificate).toString("base64") } };
+    await client.updateStatus(certificateSigningRequestKind, signed, signal);
+    log.info("Signed a certificate", { name, signer: spec.signerName });
+  });
+}
+
+function failed(request: CertificateSigningRequest, message: string, now: number): CertificateSigningRequest {
+  const at = { lastUpdateTime: timeOf(now), lastTransitionTime: timeOf(now) };
+  const condition = { type: "Failed", status: "True", reason: "SignerValidationFailure", message, ...at };
+  return { ...request, status: { ...request.status, conditions: [...(request.status?.conditions ?? []), condition] } };
+}
