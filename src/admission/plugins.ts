@@ -3,6 +3,7 @@ import { certificateApproval, certificateSigning } from "./certificates.ts";
 import { defaultTolerationSeconds } from "./default-toleration-seconds.ts";
 import type { PluginRow } from "./factory.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
+import { podSecurity } from "./pod-security/pod-security.ts";
 import { priority } from "./priority.ts";
 import { runtimeClass } from "./runtime-class.ts";
 import { taintNodesByCondition } from "./taint-nodes-by-condition.ts";
@@ -19,7 +20,7 @@ export const plugins: readonly PluginRow[] = [
   { name: "TaintNodesByCondition", byDefault: true, make: taintNodesByCondition },
   { name: "AlwaysPullImages", byDefault: false },
   { name: "ImagePolicyWebhook", byDefault: false },
-  { name: "PodSecurity", byDefault: true },
+  { name: "PodSecurity", byDefault: true, make: podSecurity },
   { name: "PodNodeSelector", byDefault: false },
   { name: "Priority", byDefault: true, make: priority },
   { name: "DefaultTolerationSeconds", byDefault: true, make: defaultTolerationSeconds },
