@@ -29,8 +29,11 @@ export interface Access {
 
 export const LOOPBACK = "127.0.0.1";
 const NAMES = [LOOPBACK, "localhost"];
-const MS_PER_DAY = 86_400_000;
-/** From 1970 on: nobody but the connection file vouches for the certificate, and some hosts start without a clock. */
+/**
+ * Certificates are valid from an hour before they are issued: these from 1970 on. Nobody but the connection file vouches
+ * for them, and some hosts start without a clock.
+ */
+const ISSUED_MS = 3_600_000;
 const CERTIFICATE_DAYS = 36_525;
 const RENEW_DAYS = 30;
 const TOKEN_BYTES = 32;
@@ -63,11 +66,11 @@ export async function openAccess({ directory, nodeName, now }: AccessOptions): P
 async function makeServing(nodeName: string): Promise<{ readonly ca: string; readonly serving: KeyPair }> {
   const { issueCertificate, makeCa } = await import("../../auth/pki.ts");
   // Nobody keeps the authority's key: it signs this one certificate.
-  const ca = await makeCa(`${nodeName}-standalone-ca`, CERTIFICATE_DAYS, MS_PER_DAY);
+  const ca = await makeCa(`${nodeName}-standalone-ca`, CERTIFICATE_DAYS, ISSUED_MS);
   const serving = await issueCertificate(
     ca,
     { commonName: nodeName, alternativeNames: NAMES, usages: ["server"], days: CERTIFICATE_DAYS },
-    MS_PER_DAY,
+    ISSUED_MS,
   );
   return { ca: ca.cert, serving };
 }
