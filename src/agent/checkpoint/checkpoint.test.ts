@@ -47,16 +47,28 @@ t.test("Checkpoint writes nothing when nothing changed", async (t) => {
   );
 });
 
-t.test("Checkpoint leaves out what was damaged or moved", async (t) => {
+t.test("Checkpoint leaves out what was damaged or moved, and says so in one line", async (t) => {
   const directory = t.testdir();
+  const lines: unknown[] = [];
+  const log = { ...silentLogger, warn: (text: string, values: unknown) => void lines.push([text, values]) };
   const first = await open(directory);
   for (const key of ["a", "b", "c"]) first.remember(key, key);
   await first.flush();
   const [one = "", two = "", three = ""] = sealed(directory);
   writeFileSync(join(directory, one), readFileSync(join(directory, two)));
   writeFileSync(join(directory, three), "x");
-  const second = await open(directory);
+  const second = await Checkpoint.open({ directory, clock: new FakeClock(), log });
   t.equal(second.keys("").length, 1);
+  t.match(lines, [[/Cannot read all of the checkpoint/, { directory, unreadable: 2, readable: 1 }]]);
+  await second.sweep();
+  t.equal(sealed(directory).length, 1, "once the server has told what there is, it goes");
+  writeFileSync(join(directory, "key"), "torn");
+  const third = await Checkpoint.open({ directory, clock: new FakeClock(), log });
+  t.same(third.keys(""), []);
+  t.match(lines, [[], [/Cannot read all/, { unreadable: 1, readable: 0 }]], "a key that is none");
+  third.remember("a", "new");
+  await third.sweep();
+  t.same((await open(directory)).keys(""), ["a"]);
 });
 
 /** An agent on the same disk, after a reboot: nothing runs. */

@@ -29,6 +29,8 @@ export class Checkpoint implements AsyncDisposable {
   readonly #written = new Map<string, string>();
   /** What is to be written, undefined to be removed; the newest only. */
   readonly #pending = new Map<string, string | undefined>();
+  /** Files that could not be read at the start. */
+  #unreadable: readonly string[] = [];
   #timer: Timer | undefined;
   #writing: Promise<void> = Promise.resolve();
 
@@ -72,6 +74,15 @@ export class Checkpoint implements AsyncDisposable {
     if (this.#written.has(key)) this.#pending.set(key, undefined);
     else this.#pending.delete(key);
     this.#later(SETTLE_MS);
+  }
+
+  /** Removes what could not be read; what of it is still wanted must have been noted again. */
+  async sweep(): Promise<void> {
+    if (this.#unreadable.length === 0) return;
+    await this.flush();
+    const held = new Set([...this.#written.keys()].map(fileOf));
+    for (const file of this.#unreadable) if (!held.has(file)) await rm(this.#path(file), { force: true });
+    this.#unreadable = [];
   }
 
   /** Resolves when all that was noted is in files, or could not be. */
@@ -118,25 +129,46 @@ export class Checkpoint implements AsyncDisposable {
   }
 
   async #readAll(): Promise<readonly (readonly [string, string])[]> {
+    const { directory, log } = this.#options;
     const found: (readonly [string, string])[] = [];
-    for (const file of await readdir(this.#options.directory)) {
+    const failures: { readonly file: string; readonly error: unknown }[] = [];
+    for (const file of await readdir(directory)) {
       if (!file.endsWith(SUFFIX)) continue;
-      const entry = await this.#read(file);
-      if (entry !== undefined) found.push([entry.key, entry.text]);
+      await this.#readOne(file).then(
+        ({ key, text }) => found.push([key, text]),
+        (error: unknown) => failures.push({ file, error }),
+      );
+    }
+    this.#unreadable = failures.map(({ file }) => file);
+    const [first] = failures;
+    // One line, however many there are: a key that was lost leaves nothing to be read.
+    if (first !== undefined) {
+      log.warn("Cannot read all of the checkpoint: what it misses waits for the API server", {
+        directory,
+        unreadable: failures.length,
+        readable: found.length,
+        file: first.file,
+        error: String(first.error),
+      });
     }
     return found;
   }
 
-  /** What was damaged, or sealed with another key, is of no use to anybody. */
-  async #read(file: string): Promise<{ readonly key: string; readonly text: string } | undefined> {
+  /** Undefined for what was damaged since the start. */
+  async #read(file: string): Promise<{ readonly text: string } | undefined> {
     try {
-      const [key, text] = JSON.parse(unseal(this.#key, file, await readFile(this.#path(file))).toString("utf8"));
-      if (typeof key === "string" && typeof text === "string" && fileOf(key) === file) return { key, text };
-      throw new Error("it holds something else");
+      return await this.#readOne(file);
     } catch (error) {
       this.#options.log.warn("Cannot read checkpoint", { file, error: String(error) });
       return undefined;
     }
+  }
+
+  /** Rejects for what was damaged, moved, or sealed with another key. */
+  async #readOne(file: string): Promise<{ readonly key: string; readonly text: string }> {
+    const [key, text] = JSON.parse(unseal(this.#key, file, await readFile(this.#path(file))).toString("utf8"));
+    if (typeof key === "string" && typeof text === "string" && fileOf(key) === file) return { key, text };
+    throw new Error("it holds something else");
   }
 }
 

@@ -16,6 +16,7 @@ import { startApiSource } from "./api-source.ts";
 import { followFiles } from "./file-source.ts";
 import type { ManifestText } from "./manifest.ts";
 import { isMirror, type MirrorPods } from "./mirror-pods.ts";
+import { neededImages } from "./needed-images.ts";
 import type { StaticPods } from "./static-pods.ts";
 import { followUrl } from "./url-source.ts";
 
@@ -57,6 +58,18 @@ export class PodSources {
   /** Whether every source has told what it has. */
   get isComplete(): boolean {
     return this.#isComplete;
+  }
+
+  /**
+   * Images that pods of any source need, checkpointed ones included. Undefined until every source has told what it has:
+   * nothing may be collected before.
+   */
+  async neededImages(): Promise<ReadonlySet<string> | undefined> {
+    if (!this.#isComplete) return undefined;
+    const { api, pods, statics } = this.#options;
+    const kept = (api?.checkpoint.keys(podKey("")) ?? []).map((key) => api?.checkpoint.recall(key));
+    const checkpointed = (await Promise.all(kept)) as readonly (Pod | undefined)[];
+    return neededImages([...pods.pods, ...statics.pods, ...checkpointed.filter((pod) => pod !== undefined)]);
   }
 
   /** Runs until the signal aborts. Never rejects. */
@@ -177,6 +190,7 @@ export class PodSources {
         if (!signal.aborted) log.warn("Cannot sweep orphaned pods", { error: String(error) });
       });
       objects.prune(pods.pods);
+      await this.#options.api?.checkpoint.sweep();
       await clock.sleep(config.pods.syncMs, signal).catch(() => undefined);
     }
   }

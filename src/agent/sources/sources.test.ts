@@ -12,6 +12,7 @@ import { startApiSource } from "./api-source.ts";
 import { manifestFiles } from "./file-source.ts";
 import { problemText, readManifest } from "./manifest.ts";
 import { isMirror, MirrorPods } from "./mirror-pods.ts";
+import { neededImages } from "./needed-images.ts";
 import { StaticPods } from "./static-pods.ts";
 
 const yaml = (name: string, image = "busybox:1") => `apiVersion: v1
@@ -235,4 +236,22 @@ t.test("MirrorPods makes, remakes, replaces and removes mirrors, and writes the 
   mirrors.release(second);
   await settle();
   t.equal(made(), undefined);
+});
+
+t.test("neededImages() names the images of all containers and image volumes of pods", (t) => {
+  const pod: Pod = {
+    spec: {
+      initContainers: [{ name: "i", image: "init:1" }],
+      containers: [
+        { name: "a", image: "app:1" },
+        { name: "b", image: "app:1" },
+      ],
+      volumes: [
+        { name: "v", image: { reference: "data:1" } },
+        { name: "w", emptyDir: {} },
+      ],
+    },
+  };
+  t.same([...neededImages([pod, {}])].sort(), ["app:1", "data:1", "init:1"]);
+  t.end();
 });
