@@ -95,7 +95,7 @@ t.test("libraries stay in their rooms", (t) => {
     zod: /^(?:flags\/|apiserver\/options|agent\/options)/,
     pino: /^std\//,
     "classic-level": /^storage\/level\//,
-    "@grpc/grpc-js": /^(?:storage\/kvstore|agent\/)/,
+    "@grpc/grpc-js": /^(?:storage\/kvstore|agent\/|auth\/service-account\/external-signer)/,
     "@peculiar/x509": /^(?:auth|up|agent)\/|\/test-certificates\.ts$/,
     "js-yaml": /^schema\//,
     re2js: /^(?:schema|cel)\//,

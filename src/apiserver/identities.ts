@@ -15,7 +15,7 @@ import { parseTokenFile } from "../auth/authn/token-file.ts";
 import { authenticated, unionAuthenticator } from "../auth/authn/union.ts";
 import { type X509Authenticator, x509Authenticator } from "../auth/authn/x509.ts";
 import { type AccountTokenOptions, accountTokens, type FindBound } from "../auth/service-account/authenticator.ts";
-import { type TokenIssuer, tokenIssuer } from "../auth/service-account/issuer.ts";
+import type { TokenIssuer } from "../auth/service-account/issuer.ts";
 import type { VerificationKey } from "../auth/service-account/keys.ts";
 import type { Authenticator, UserInfo } from "../auth/user.ts";
 import type { Clock } from "../std/clock.ts";
@@ -55,7 +55,10 @@ export interface ServiceAccountIdentities {
   readonly issuer: TokenIssuer;
   /** Whom this server is, to tokens. */
   readonly audiences: readonly string[];
+  /** Those that others are told of. */
   keys(): Promise<readonly VerificationKey[]>;
+  /** Tokens last no longer; undefined: as long as is asked for. */
+  readonly maxSeconds: number | undefined;
 }
 
 export interface IdentitiesDeps extends Pick<AccountTokenOptions, "used"> {
@@ -79,7 +82,8 @@ export async function identitiesOf(config: AuthenticationConfig, deps: Identitie
     const path = config.tokenFile;
     await follow({ flag: "--token-auth-file", path, apply: (text) => known.setRows(parseTokenFile(path, text)) });
   }
-  const keys = await serviceAccountKeys(config.serviceAccounts);
+  const issuerName = issuers[0] ?? DEFAULT_ISSUER;
+  const keys = owned.use(await serviceAccountKeys(config.serviceAccounts, issuerName, deps.clock));
   const { clock, random, observe, used, find } = deps;
   const strangers = await tokenIssuers(config, {
     clock,
@@ -97,7 +101,6 @@ export async function identitiesOf(config: AuthenticationConfig, deps: Identitie
     ...(config.bootstrapTokens ? [bootstrapTokens({ find: findSecret, audiences, clock })] : []),
     ...strangers.authenticators,
   ]);
-  const issuerName = issuers[0] ?? DEFAULT_ISSUER;
   const authenticators = [...certificates.authenticators, bearerAuthenticator(tokens, audiences)];
   const disposal = owned.move();
   return {
@@ -105,7 +108,13 @@ export async function identitiesOf(config: AuthenticationConfig, deps: Identitie
     loopbackToken: (user) => known.issue(user),
     authorities: certificates.authorities,
     reviewToken: reviewer(tokens, audiences),
-    serviceAccounts: { issuerName, issuer: tokenIssuer(issuerName, keys.signing), audiences, keys: keys.verifying },
+    serviceAccounts: {
+      issuerName,
+      issuer: keys.issuer,
+      audiences,
+      keys: keys.published,
+      maxSeconds: keys.maxSeconds,
+    },
     [Symbol.asyncDispose]: () => disposal.disposeAsync(),
   };
 }

@@ -329,10 +329,13 @@ export async function assemble(
       kinds,
       queueMetrics,
     };
+<<<<<<< /tmp/tG/wt/src/apiserver/server.ts
+=======
     if (includesController(config.embeddedControllers, "csrapproving")) {
       const info = clusterCa === undefined ? undefined : { server: `https://${address()}`, ca: clusterCa };
       await allowNodesToJoin(registries, info, stopping.signal);
     }
+>>>>>>> /tmp/tG/n.tmp
     controllers = await startEmbedded(config.embeddedControllers, embedded);
   } catch (error) {
     await dispose();
@@ -472,8 +475,9 @@ function endpointOf(config: ApiServerConfig, behind: Behind): Respond {
 
 function tokenSettings({ authentication }: ApiServerConfig, { serviceAccounts }: Identities): TokenSettings {
   const { maxTokenMs, extendTokens } = authentication.serviceAccounts;
-  const { issuer, audiences } = serviceAccounts;
-  return { issuer, audiences, maxSeconds: Math.floor(maxTokenMs / 1000), extend: extendTokens };
+  const { issuer, audiences, maxSeconds: most } = serviceAccounts;
+  const maxSeconds = maxTokenMs === 0 ? (most ?? 0) : Math.floor(maxTokenMs / 1000);
+  return { issuer, audiences, maxSeconds, extend: extendTokens, extendedSecondsMax: most };
 }
 
 /** Parts that run elsewhere are not known of. */

@@ -2,6 +2,7 @@
 import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { join } from "node:path";
 import type { Test } from "tap";
+import { fakeSigner } from "../auth/service-account/fake-signer.ts";
 import { signJws } from "../auth/service-account/jws.ts";
 
 interface Server extends AsyncDisposable {
@@ -119,6 +120,24 @@ export function serviceAccountEffects(serve: Serve) {
     "service-account-jwks-uri": async (t) => {
       await using server = await serve({ "service-account-jwks-uri": "https://keys.example.com/jwks" });
       t.equal((await server.ask(DISCOVERY)).json.jwks_uri, "https://keys.example.com/jwks");
+    },
+    "service-account-signing-endpoint": async (t) => {
+      const gate = { "feature-gates": "ExternalServiceAccountTokenSigner=true" };
+      const settings = { ...gate, "service-account-signing-endpoint": await fakeSigner(t, {}) };
+      await using server = await serve(settings);
+      const token = await tokenFrom(server, "a", { expirationSeconds: 86_400 });
+      const { header, payload } = partsOf(token);
+      t.match(header, { alg: "ES256", kid: "k1" });
+      t.equal(payload.exp - payload.iat, 7200, "no longer than the signer lets it");
+      t.ok(await isKnown(server, token));
+      const [key, ...more] = (await server.ask("GET /openid/v1/jwks")).json.keys;
+      t.match([key.kid, more], ["k1", []]);
+      const tooLong = { ...settings, "service-account-max-token-expiration": "3h" };
+      await t.rejects(serve(tooLong), /--service-account-max-token-expiration of 10800 seconds/);
+      await t.rejects(
+        serve({ ...gate, "service-account-signing-endpoint": "/tmp/nobody" }),
+        /signing-endpoint="\/tmp\/nobody"/,
+      );
     },
     "service-account-lookup": async (t) => {
       const { signing } = filesOf(t);

@@ -1,4 +1,6 @@
 /** The keys of service accounts' tokens as the configuration names them. */
+
+import { type TokenIssuer, tokenIssuer } from "../auth/service-account/issuer.ts";
 import {
   ownSigningKey,
   readSigningKey,
@@ -6,17 +8,59 @@ import {
   type SigningKey,
   type VerificationKey,
 } from "../auth/service-account/keys.ts";
+import type { Clock } from "../std/clock.ts";
 import type { ServiceAccountTokensConfig } from "./config.ts";
 import { flagFile } from "./flag-file.ts";
 
-export interface ServiceAccountKeys {
-  signing(): Promise<SigningKey>;
-  /** The signing key first. */
-  verifying(): Promise<readonly VerificationKey[]>;
+export interface ServiceAccountKeys extends Disposable {
+  readonly issuer: TokenIssuer;
+  /** The signing key first. A key that a token names may have to be looked for. */
+  verifying(named?: string): Promise<readonly VerificationKey[]>;
+  /** Those that others are told of. */
+  published(): Promise<readonly VerificationKey[]>;
+  /** Signs tokens without an end; undefined where somebody else signs. */
+  readonly signing: (() => Promise<SigningKey>) | undefined;
+  /** Tokens of who signs last no longer; undefined: as long as is asked for. */
+  readonly maxSeconds: number | undefined;
 }
 
-/** Files are read now; a key of the server's own is made when it is first needed. Throws, naming flag and file. */
-export async function serviceAccountKeys(config: ServiceAccountTokensConfig): Promise<ServiceAccountKeys> {
+/**
+ * Files are read now, and who signs elsewhere is asked now; a key of the server's own is made when it is first needed.
+ * Throws, naming the flag.
+ */
+export async function serviceAccountKeys(
+  config: ServiceAccountTokensConfig,
+  issuerName: string,
+  clock: Clock,
+): Promise<ServiceAccountKeys> {
+  const { signingEndpoint } = config;
+  return signingEndpoint === undefined
+    ? await keysOfFiles(config, issuerName)
+    : await keysElsewhere(signingEndpoint, config, issuerName, clock);
+}
+
+async function keysElsewhere(
+  endpoint: string,
+  { maxTokenMs }: ServiceAccountTokensConfig,
+  issuerName: string,
+  clock: Clock,
+): Promise<ServiceAccountKeys> {
+  // Loaded by those who need it.
+  const { openExternalSigner } = await import("../auth/service-account/external-signer.ts");
+  const signer = await openExternalSigner(endpoint, issuerName, clock).catch((cause: unknown) => {
+    throw new Error(`Cannot use --service-account-signing-endpoint="${endpoint}": ${(cause as Error).message}`, {
+      cause,
+    });
+  });
+  if (maxTokenMs > signer.maxSeconds * 1000) {
+    signer[Symbol.dispose]();
+    const longest = `the external signer lets tokens last for ${signer.maxSeconds} seconds`;
+    throw new Error(`Cannot use --service-account-max-token-expiration of ${maxTokenMs / 1000} seconds: ${longest}`);
+  }
+  return { ...signer, signing: undefined };
+}
+
+async function keysOfFiles(config: ServiceAccountTokensConfig, issuerName: string): Promise<ServiceAccountKeys> {
   const { keyFiles, fallbackKeyFile, signingKeyFile, ownKeyFile } = config;
   const files = await Promise.all(
     keyFiles.map(async (path) => readVerificationKeys(path, await flagFile("--service-account-key-file", path))),
@@ -37,13 +81,12 @@ export async function serviceAccountKeys(config: ServiceAccountTokensConfig): Pr
     return await own;
   };
   const others = [...files.flat(), ...fallback];
-  return {
-    signing,
-    async verifying() {
-      const first = await signing();
-      return [first, ...others.filter(({ keyId }) => keyId !== first.keyId)];
-    },
+  const verifying = async (): Promise<readonly VerificationKey[]> => {
+    const first = await signing();
+    return [first, ...others.filter(({ keyId }) => keyId !== first.keyId)];
   };
+  const issuer = tokenIssuer(issuerName, signing);
+  return { issuer, verifying, published: verifying, signing, maxSeconds: undefined, [Symbol.dispose]() {} };
 }
 
 /** None when the file's keys are of another sort. */

@@ -28,6 +28,8 @@ export interface TokenSettings {
   readonly maxSeconds: number;
   /** Whether tokens that agents fetch for pods outlast what these ask for. */
   readonly extend: boolean;
+  /** Who signs lets no token last longer; a year when absent. */
+  readonly extendedSecondsMax?: number | undefined;
 }
 
 /** What agents ask for, a little odd to tell it from what anybody else asks for. */
@@ -75,7 +77,7 @@ export async function requestToken(
     id: uuid(random),
     audiences,
     now,
-    expires: now + (isExtended ? EXTENDED_SECONDS : seconds),
+    expires: now + (isExtended ? Math.min(EXTENDED_SECONDS, settings.extendedSecondsMax ?? EXTENDED_SECONDS) : seconds),
     ...(isExtended ? { warnAfter: now + seconds } : {}),
     namespace: scope.namespace,
     account: referenceTo(account),

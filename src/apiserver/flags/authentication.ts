@@ -160,6 +160,7 @@ export const authenticationFlags = section("Authentication", {
     {
       gate: "ExternalServiceAccountTokenSigner",
       excludes: ["service-account-key-file", "service-account-signing-key-file"],
+      effective: true,
     },
   ),
   "service-account-lookup": flag(bool, true, "Check that tokens exist in the store.", { effective: true }),

@@ -1,0 +1,55 @@
+import t from "tap";
+import { systemClock } from "../../std/clock.ts";
+import { openExternalSigner } from "./external-signer.ts";
+import { type Answers, fakeSigner, signerKey as key, signed } from "./fake-signer.ts";
+import { isSignedBy, parseJws } from "./jws.ts";
+
+const ISSUER = "https://ids.example.com";
+const claims = {
+  id: "1",
+  audiences: ["a"],
+  now: 1,
+  expires: 2,
+  namespace: "shop",
+  account: { name: "till", uid: "7" },
+};
+
+t.test("openExternalSigner() has tokens signed, and knows the keys", async (t) => {
+  using opened = await openExternalSigner(await fakeSigner(t, {}), ISSUER, systemClock);
+  t.equal(opened.maxSeconds, 7200);
+  const jws = parseJws(await opened.issuer.issue(claims));
+  t.match(jws?.payload, { iss: ISSUER, sub: "system:serviceaccount:shop:till" });
+  const [known] = await opened.verifying("k1");
+  t.ok(jws !== undefined && known !== undefined && isSignedBy(jws, known.publicKey));
+  t.same(
+    (await opened.published()).map(({ keyId }) => keyId),
+    ["k1"],
+  );
+});
+
+t.test("openExternalSigner() refuses a signer that makes no sense", async (t) => {
+  for (const [answers, message] of [
+    [{ Metadata: () => ({ maxTokenExpirationSeconds: 599 }) }, /last for 599 seconds: at least 600/],
+    [{ FetchKeys: () => ({ keys: [{ keyId: "k1", key }] }) }, /when to ask for its keys again/],
+    [{ FetchKeys: () => ({ refreshHintSeconds: 1 }) }, /it has no keys/],
+    [{ FetchKeys: () => ({ keys: [{ key }], refreshHintSeconds: 1 }) }, /a key has no identifier/],
+  ] as const) {
+    await t.rejects(openExternalSigner(await fakeSigner(t, answers), ISSUER, systemClock), { message });
+  }
+  const nowhere = "/tmp/nowhere/nobody";
+  await t.rejects(openExternalSigner(nowhere, ISSUER, systemClock), { message: /Cannot use the signer at .*nobody/ });
+});
+
+t.test("openExternalSigner() hands out no token that nobody would believe", async (t) => {
+  for (const [header, message] of [
+    [{ alg: "none", kid: "k1", typ: "JWT" }, /names the algorithm "none"/],
+    [{ alg: "ES256", typ: "JWT" }, /names no key/],
+    [{ alg: "ES256", kid: "k1" }, /is not of type JWT/],
+    [{ alg: "ES256", kid: "k1", typ: "JWT", jku: "x" }, /members that nobody knows: jku/],
+    [{ alg: "ES256", kid: "old", typ: "JWT" }, /"old", which is not published/],
+  ] as const) {
+    const Sign: Answers["Sign"] = ({ claims = "" }) => signed(header, claims);
+    using opened = await openExternalSigner(await fakeSigner(t, { Sign }), ISSUER, systemClock);
+    await t.rejects(opened.issuer.issue(claims), { message });
+  }
+});
