@@ -122,7 +122,11 @@ async function selfSigned(directory: string, bindAddress: string, clock: Clock, 
   const ca = await makeCa(`${hostname()}-ca@${Math.floor(clock.now() / 1000)}`, DAYS, clock.now());
   const request = { commonName: hostname(), alternativeNames: names, usages: ["server" as const], days: DAYS };
   const leaf = await issueCertificate(ca, request, clock.now());
-  await writeKeyPair(files, { cert: leaf.cert + ca.cert, key: leaf.key });
+  try {
+    await writeKeyPair(files, { cert: leaf.cert + ca.cert, key: leaf.key });
+  } catch (cause) {
+    throw new Error(`Cannot keep a certificate in --cert-dir=${directory}`, { cause });
+  }
   log.info("Generated self-signed cert", { file: files.certFile });
   return files;
 }

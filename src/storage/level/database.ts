@@ -135,15 +135,15 @@ function failure(doing: string, cause: unknown): unknown {
   const code = codeOf(root, text);
   switch (code) {
     case "locked":
-      return new StoreError(code, `${doing}: another process has it open`, { cause });
+      return new StoreError(code, `${doing}: another process has it open`, { cause: root });
     case "no-space":
-      return new StoreError(code, `${doing}: no space is left on the device`, { cause });
+      return new StoreError(code, `${doing}: no space is left on the device`, { cause: root });
     case "corrupt":
-      return new StoreError(code, `${doing}: it is damaged (${text}); restore a backup or remove it`, { cause });
+      return new StoreError(code, `${doing}: it is damaged (${text}); restore a backup or remove it`, { cause: root });
     case "closed":
-      return new StoreError("unavailable", `${doing}: it is being opened again`, { cause });
+      return new StoreError("unavailable", `${doing}: it is being opened again`, { cause: root });
     default:
-      return new StoreError("unavailable", `${doing}: ${text}`, { cause });
+      return new StoreError("unavailable", `${doing}: ${text}`, { cause: root });
   }
 }
 
