@@ -95,7 +95,17 @@ function unary(client: grpc.Client, options: CriOptions): UnaryCall {
 }
 
 function fromServiceError(error: grpc.ServiceError): RuntimeError {
-  return new RuntimeError(grpc.status[error.code] ?? "UNKNOWN", error.details, { cause: error });
+  const details = error.code === grpc.status.UNAVAILABLE ? asGoTells(error.details) : error.details;
+  return new RuntimeError(grpc.status[error.code] ?? "UNKNOWN", details, { cause: error });
+}
+
+/** People and their tools know what is said of a broken connection from Kubernetes' events. */
+function asGoTells(details: string): string {
+  if (details === "Connection dropped") return "error reading from server: EOF";
+  const path = /connect (?:ECONNREFUSED|ENOENT) (\S+?)\.?(?: Resolution note|$)/.exec(details)?.[1];
+  if (path === undefined) return details;
+  const why = details.includes("ENOENT") ? "no such file or directory" : "connection refused";
+  return `connection error: desc = "transport: Error while dialing: dial unix ${path}: connect: ${why}"`;
 }
 
 function runtimeOver(call: UnaryCall): Runtime {

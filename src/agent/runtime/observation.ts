@@ -51,6 +51,10 @@ export interface ObservedContainer {
   readonly hash: string;
   readonly restartCount: number;
   readonly logPath: string;
+  /** Whom it was started as; undefined where the runtime does not say. */
+  readonly user?: ContainerStatus["user"];
+  /** `SIGTERM`; undefined where the runtime does not say. */
+  readonly stopSignal?: Exclude<ContainerStatus["stopSignal"], "RUNTIME_DEFAULT">;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly mounts: readonly { readonly containerPath: string; readonly hostPath: string }[];
@@ -94,6 +98,10 @@ export function observedContainer(status: ContainerStatus, sandboxId: string): O
     hash: notes[annotations.hash] ?? "",
     restartCount: Number.parseInt(notes[annotations.restartCount] ?? "0", 10) || 0,
     logPath: status.logPath ?? "",
+    ...(status.user?.linux === undefined ? {} : { user: status.user }),
+    ...(status.stopSignal === undefined || status.stopSignal === "RUNTIME_DEFAULT"
+      ? {}
+      : { stopSignal: status.stopSignal }),
     labels: status.labels ?? {},
     annotations: notes,
     mounts: (status.mounts ?? []).map((mount) => ({

@@ -19,7 +19,7 @@ export const NODE = "recorded";
 const settings: Readonly<Record<string, object>> = {
   "": {},
   "cfg-a-": { clusterDNS: [], allowedUnsafeSysctls: ["net.core.somaxconn"] },
-  "cfg-m-": { maxPods: 1 },
+  "cfg-m-": { clusterDNS: [], maxPods: 1 },
 };
 
 /** The settings that a case was recorded with. */

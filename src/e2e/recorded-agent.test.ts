@@ -1,0 +1,55 @@
+/** A few of the recorded pods, some of each area; `make recorded-agent` plays all of them. */
+import t from "tap";
+import { clusterLack } from "./cluster.ts";
+import { agreed } from "./recorded-agent/agreed.ts";
+import { areas, recordedCases } from "./recorded-agent/cases.ts";
+import { type Outcome, playCases } from "./recorded-agent/run.ts";
+
+/** Those that are over soon and have to do with much. */
+const chosen: readonly string[] = [
+  "complete-never",
+  "image-never-missing",
+  "poststart-fail",
+  "prestop-http-ok",
+  "readiness-http-request",
+  "grpc-service",
+  "env-full",
+  "env-expansion",
+  "mount-propagation",
+  "recursive-readonly",
+  "caps-drop-all",
+  "run-as-user-group",
+  "host-aliases",
+  "resize-infeasible",
+  "out-of-cpu",
+];
+
+t.setTimeout(300_000);
+
+t.test("the recorded agents' list names cases that there are", async (t) => {
+  for (const area of areas) {
+    const ids = recordedCases(area)?.map(({ id }) => id);
+    if (ids === undefined) return t.comment("shared/ is not present: there is nothing to compare with");
+    t.same(
+      agreed(area).filter((id) => !ids.includes(id)),
+      [],
+      area,
+    );
+  }
+});
+
+const lack = clusterLack();
+if (lack !== undefined) console.error(`Whole machines are left out: ${lack}.`);
+else {
+  t.test("startAgent() does with pods what Kubernetes' agent was seen to do", async (t) => {
+    const cases = areas.flatMap((area) => recordedCases(area) ?? []).filter(({ id }) => chosen.includes(id));
+    if (cases.length === 0) return t.comment("shared/ is not present: there is nothing to compare with");
+    const outcomes = new Map<string, Outcome>();
+    const tell = (outcome: Outcome): void => void outcomes.set(outcome.one.id, outcome);
+    await playCases(cases, { atOnce: 8, tell });
+    // Times are compared: what a busy machine delayed gets a second chance.
+    const again = cases.filter(({ id }) => outcomes.get(id)?.differences.length !== 0);
+    await playCases(again, { atOnce: 2, tell });
+    for (const { id } of cases) t.same(outcomes.get(id)?.differences, [], id);
+  });
+}
