@@ -329,13 +329,10 @@ export async function assemble(
       kinds,
       queueMetrics,
     };
-<<<<<<< /tmp/tG/wt/src/apiserver/server.ts
-=======
     if (includesController(config.embeddedControllers, "csrapproving")) {
       const info = clusterCa === undefined ? undefined : { server: `https://${address()}`, ca: clusterCa };
       await allowNodesToJoin(registries, info, stopping.signal);
     }
->>>>>>> /tmp/tG/n.tmp
     controllers = await startEmbedded(config.embeddedControllers, embedded);
   } catch (error) {
     await dispose();
