@@ -78,8 +78,13 @@ bench: packages build $(example) ## figures of this machine: objects, requests, 
 	@node src/bench/bench.ts $(ARGS)
 
 .PHONY: recorded-agent
-recorded-agent: setup ## the pods that a Kubernetes 1.33 agent was recorded with, on this one; ten minutes (ARGS="probes env")
+recorded-agent: setup ## the pods that a Kubernetes 1.33 agent was recorded with, on this one; fails where it got worse; ten minutes (ARGS="probes env")
 	@node src/e2e/recorded-agent/replay.ts $(ARGS)
+
+.PHONY: faults
+faults: setup ## every mishap at every step of a pod's life, and the whole lifecycle suite on containerd; two minutes
+	@SVC_FAULTS=all tap run --reporter=silent --timeout=900 src/agent/faults.test.ts src/e2e/faults.test.ts
+	@SVC_LIFECYCLE=all tap run --reporter=silent --timeout=900 src/agent/lifecycle.test.ts
 
 .PHONY: fuzz
 fuzz: packages ## feed the readers nonsense, each for a minute (ARGS="--seconds 600 --seed 1")
