@@ -3,11 +3,12 @@
  * outside.
  *   node src/bench/bench.ts [--only SECTION,…] [--program sources|bundle|binary] [--json]
  *     [--idle-seconds 30] [--pods 20]
- * Sections: start, requests, controllers, lists, watches, memory, cluster.
+ * Sections: start, requests, controllers, lists, watches, memory, cluster, agent.
  * Figures of one machine, which does other things too: processor time and ratios tell more than rates.
  */
 import { parseArgs } from "node:util";
 import { clusterLack, programs } from "../e2e/cluster.ts";
+import { measureAgent } from "./agent.ts";
 import { measureCluster } from "./cluster.ts";
 import { Figures } from "./figures.ts";
 import { measureLists, measureMemory } from "./lists.ts";
@@ -40,6 +41,7 @@ const sections: Readonly<Record<string, Measure>> = {
     if (lack !== undefined) console.error(`No cluster is measured: ${lack}.`);
     else await measureCluster(figures, program, { idleSeconds: Number(idleSeconds), pods: Number(pods) });
   },
+  agent: measureAgent,
 };
 
 const wanted = options.only === "" ? Object.keys(sections) : options.only.split(",");

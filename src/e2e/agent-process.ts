@@ -71,6 +71,10 @@ export class AgentProcess implements AsyncDisposable {
     return this.#agent?.child.pid ?? 0;
   }
 
+  get port(): number {
+    return this.#ports[0];
+  }
+
   get log(): string {
     return readFileSync(join(this.directory, "agent.log"), "utf8");
   }
