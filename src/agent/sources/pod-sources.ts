@@ -67,9 +67,12 @@ export class PodSources {
   async neededImages(): Promise<ReadonlySet<string> | undefined> {
     if (!this.#isComplete) return undefined;
     const { api, pods, statics } = this.#options;
-    const kept = (api?.checkpoint.keys(podKey("")) ?? []).map((key) => api?.checkpoint.recall(key));
-    const checkpointed = (await Promise.all(kept)) as readonly (Pod | undefined)[];
-    return neededImages([...pods.pods, ...statics.pods, ...checkpointed.filter((pod) => pod !== undefined)]);
+    const checkpointed: Pod[] = [];
+    for (const key of api?.checkpoint.keys(podKey("")) ?? []) {
+      const pod = (await api?.checkpoint.recall(key)) as Pod | undefined;
+      if (pod !== undefined) checkpointed.push(pod);
+    }
+    return neededImages([...pods.pods, ...statics.pods, ...checkpointed]);
   }
 
   /** Runs until the signal aborts. Never rejects. */

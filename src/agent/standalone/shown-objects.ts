@@ -37,7 +37,7 @@ interface Wanted {
 }
 
 /** Set on Secrets: clients see which there are and what they hold, and the values of none. */
-export const WITHHELD = "svc.io/withheld";
+const WITHHELD = "svc.io/withheld";
 /** Besides those of the objects: where kubectl looks when told nothing, and where the node's lease is. */
 const NAMESPACES = ["default", "kube-node-lease"];
 
