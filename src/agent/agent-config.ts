@@ -12,6 +12,7 @@ export interface AgentConfig {
   readonly certDir: string;
   /** Path of the connection file; undefined and no transport: the agent has no source of pods. */
   readonly svcconfig: string | undefined;
+  readonly certificates: CertificatesConfig;
   /** Requests to the API server, without events and the node's own heartbeat. */
   readonly api: ApiConfig;
   readonly runtime: RuntimeConfig;
@@ -22,6 +23,16 @@ export interface AgentConfig {
   readonly server: ServerConfig;
   /** Pairs that the effective configuration prints at `/configz`; never secrets. */
   readonly configz: unknown;
+}
+
+/** Where the agent's certificates come from. */
+export interface CertificatesConfig {
+  /** Connection file whose credentials ask for the first client certificate. */
+  readonly bootstrapSvcconfig: string | undefined;
+  /** Ask for new client certificates before they run out. */
+  readonly rotateClient: boolean;
+  /** Ask for serving certificates, and for new ones. */
+  readonly rotateServing: boolean;
 }
 
 export interface ApiConfig {
@@ -176,6 +187,7 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
     runtime: {
       endpoint: "unix:///run/containerd/containerd.sock",
       imageEndpoint: "unix:///run/containerd/containerd.sock",
+    certificates: { bootstrapSvcconfig: undefined, rotateClient: false, rotateServing: false },
       requestTimeoutMs: 120_000,
       serializeImagePulls: true,
       registryQps: 5,

@@ -1,18 +1,18 @@
 /** The node agent put together: start order and drain order. */
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Node, NodeStatus } from "../api/core/node.ts";
 import type { Pod } from "../api/core/pod.ts";
 import { createClient } from "../client/api-client.ts";
 import type { Client, Transport } from "../client/client.ts";
 import { createEventRecorder, type EventRecorder } from "../client/event-recorder.ts";
-import { loadKubeconfig } from "../client/kubeconfig.ts";
-import { networkTransport } from "../client/transport.ts";
 import type { Clock } from "../std/clock.ts";
 import { hostAddress } from "../std/host-addresses.ts";
 import type { Logger } from "../std/log.ts";
 import { systemRandom } from "../std/random.ts";
 import type { AgentConfig } from "./agent-config.ts";
+import { openConnection } from "./bootstrap.ts";
+import { keepServingCertificate } from "./certificates/serving-certificate.ts";
 import { CgroupTree } from "./cgroups/cgroup-tree.ts";
 import { type CallSystemd, SystemdSlices } from "./cgroups/systemd-slices.ts";
 import { Checkpoint } from "./checkpoint/checkpoint.ts";
@@ -133,6 +133,11 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
     }),
   );
   parts.address = server.address;
+  if (config.certificates.rotateServing && client !== undefined) {
+    const log = deps.log.child("certificates");
+    const serving = { config, client, ips, clock: deps.clock, log, use: server.useCertificate };
+    stack.use(keepServingCertificate(serving, stop.signal));
+  }
   await standalone?.listen(
     agentHandler({
       pods: parts.pods,
@@ -214,10 +219,9 @@ async function connect(
   if (config.sources.runOnce) return undefined;
   if (deps.transport !== undefined) return createClient({ transport: limited(deps.transport) });
   if (config.svcconfig === undefined) return undefined;
-  const access = await loadKubeconfig(config.svcconfig);
-  const { tokenFile } = access;
-  const token = tokenFile === undefined ? access.token : async () => (await readFile(tokenFile, "utf8")).trim();
-  const transport = stack.use(networkTransport({ ...access, token, clock: deps.clock }));
+  const { svcconfig } = config;
+  const log = deps.log.child("certificates");
+  const { transport } = stack.use(await openConnection({ ...config, svcconfig }, deps.clock, log, signal));
   return createClient({ transport: limited(transport) });
 }
 

@@ -916,12 +916,15 @@ const effects: Partial<Record<AgentFlagName, Effect>> = {
 /** What is tested once, for it is no setting of a running agent or is refused in another value. */
 const apart: readonly AgentFlagName[] = [
   "authorization-mode",
+  "bootstrap-svcconfig",
   "config",
   "config-dir",
   "dry-run-config",
   "fail-cgroupv1",
   "fail-swap-on",
   "help",
+  "rotate-certificates",
+  "rotate-server-certificates",
   "tls-private-key-file",
   "version",
 ];

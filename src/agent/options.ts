@@ -32,6 +32,11 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
     api: { qps: flags["svc-api-qps"] || base.api.qps, burst: flags["svc-api-burst"] || base.api.burst },
     runtime: {
       ...base.runtime,
+    certificates: {
+      bootstrapSvcconfig: flags["bootstrap-svcconfig"] === "" ? undefined : flags["bootstrap-svcconfig"],
+      rotateClient: flags["rotate-certificates"],
+      rotateServing: flags["rotate-server-certificates"],
+    },
       endpoint,
       imageEndpoint: flags["image-service-endpoint"] === "" ? endpoint : flags["image-service-endpoint"],
       requestTimeoutMs: flags["runtime-request-timeout"],

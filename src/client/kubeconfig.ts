@@ -251,6 +251,9 @@ export interface KubeconfigContent {
   readonly ca?: string | undefined;
   readonly cert?: string | undefined;
   readonly key?: string | undefined;
+  /** Paths, in place of PEM. */
+  readonly certFile?: string | undefined;
+  readonly keyFile?: string | undefined;
   readonly token?: string | undefined;
   readonly tlsServerName?: string | undefined;
 }
@@ -274,7 +277,7 @@ export async function writeKubeconfig(path: string, content: KubeconfigContent):
 }
 
 export function renderKubeconfig(content: KubeconfigContent): string {
-  const { server, cluster, user, namespace, ca, cert, key, token, tlsServerName } = content;
+  const { server, cluster, user, namespace, ca, cert, key, certFile, keyFile, token, tlsServerName } = content;
   const context = content.context ?? `${user}@${cluster}`;
   return encodeYaml({
     apiVersion: "v1",
@@ -290,7 +293,13 @@ export function renderKubeconfig(content: KubeconfigContent): string {
     users: [
       {
         name: user,
-        user: { ...data("client-certificate", cert), ...data("client-key", key), ...plain("token", token) },
+        user: {
+          ...data("client-certificate", cert),
+          ...data("client-key", key),
+          ...plain("client-certificate", certFile),
+          ...plain("client-key", keyFile),
+          ...plain("token", token),
+        },
       },
     ],
     contexts: [{ name: context, context: { cluster, user, ...plain("namespace", namespace) } }],

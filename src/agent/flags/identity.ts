@@ -69,7 +69,7 @@ export const identityFlags = section("Identity and registration", {
     "Connection-config file used to request a client certificate when the file at --svcconfig does not " +
       "exist. On success a file referencing the generated client certificate and key is written at the " +
       "--svcconfig path; certificate and key are stored under --cert-dir.",
-    { requires: ["svcconfig"] },
+    { requires: ["svcconfig"], effective: true },
   ),
   "cert-dir": flag(
     requiredDirectory,

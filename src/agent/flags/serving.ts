@@ -65,13 +65,14 @@ export const servingFlags = section("Serving, TLS and access", {
   "rotate-certificates": flag(bool, false, "Request new client certificates from the API server as expiry nears.", {
     config: "rotateCertificates",
     deprecated: inFile,
+    effective: true,
   }),
   "rotate-server-certificates": flag(
     bool,
     false,
     "Request and rotate serving certificates; needs gate RotateKubeletServerCertificate (renamed " +
       "RotateSvcletServerCertificate, see Versioning) and approval of the submitted signing requests.",
-    { config: "serverTLSBootstrap", gate: "RotateSvcletServerCertificate", deprecated: inFile },
+    { config: "serverTLSBootstrap", gate: "RotateSvcletServerCertificate", deprecated: inFile, effective: true },
   ),
   "streaming-connection-idle-timeout": flag(
     duration({ min: 0 }),

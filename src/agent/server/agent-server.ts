@@ -27,6 +27,8 @@ export interface AgentServerOptions {
 export interface AgentServer extends AsyncDisposable {
   /** Of the HTTPS listener; undefined when it is off. */
   readonly address: { readonly host: string; readonly port: number } | undefined;
+  /** New connections are shown this one. */
+  readonly useCertificate: (pair: KeyPair) => void;
 }
 
 const CERTIFICATE_DAYS = 365;
@@ -39,6 +41,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
   const { server } = config;
   const listeners: Listener[] = [];
   let main: Listener | undefined;
+  let ca: string | undefined;
   const close = async (): Promise<void> => {
     await Promise.all(listeners.map((each) => each.close(DRAIN_MS)));
   };
@@ -47,7 +50,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
   try {
     if (server.enabled) {
       const tls = await servingPair(options);
-      const ca = server.clientCaFile === "" ? undefined : await readFile(server.clientCaFile, "utf8");
+      ca = server.clientCaFile === "" ? undefined : await readFile(server.clientCaFile, "utf8");
       const authenticate = authenticator(ca, server.anonymousAuth, clock);
       main = await listen({
         handler: handler(authenticate, server.debuggingHandlers),
@@ -79,6 +82,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
   }
   return {
     address: main === undefined ? undefined : { host: main.address, port: main.port },
+    useCertificate: (pair) => main?.reloadTls(ca === undefined ? pair : { ...pair, ca }),
     [Symbol.asyncDispose]: close,
   };
 }

@@ -1,0 +1,143 @@
+/**
+ * The agent's way to the API server. With `--bootstrap-svcconfig` a node that nobody knows asks for a certificate with
+ * the credentials of that file, and writes itself a connection file; what it has is renewed while it runs.
+ */
+
+import { X509Certificate } from "node:crypto";
+import { access, readFile } from "node:fs/promises";
+import { NODE_USER_PREFIX, NODES } from "../auth/user.ts";
+import { createClient } from "../client/api-client.ts";
+import type { Client } from "../client/client.ts";
+import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../client/kubeconfig.ts";
+import { type NetworkTransport, networkTransport } from "../client/transport.ts";
+import { Backoff } from "../std/backoff.ts";
+import type { Clock } from "../std/clock.ts";
+import type { Logger } from "../std/log.ts";
+import { systemRandom } from "../std/random.ts";
+import type { AgentConfig } from "./agent-config.ts";
+import { askCertificate } from "./certificates/ask-certificate.ts";
+import { CertificateFiles } from "./certificates/certificate-files.ts";
+import { rotate } from "./certificates/rotation.ts";
+
+type Config = Pick<AgentConfig, "nodeName" | "certDir" | "svcconfig" | "certificates">;
+
+export interface Connection extends AsyncDisposable {
+  readonly transport: NetworkTransport;
+}
+
+const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet";
+const RETRY = { initialMs: 1_000, maxMs: 60_000, jitter: 0.2 };
+
+/**
+ * Resolves when the node has credentials, for as long as that takes: until then it is nobody. Rejects for files that
+ * make no sense, and when the signal aborts.
+ */
+export async function openConnection(
+  config: Config & { readonly svcconfig: string },
+  clock: Clock,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<Connection> {
+  const { svcconfig, certificates } = config;
+  const files = new CertificateFiles(config.certDir, "client");
+  const { bootstrapSvcconfig } = certificates;
+  if (bootstrapSvcconfig !== undefined) {
+    await bootstrap(config, bootstrapSvcconfig, files, clock, log, signal);
+  }
+  const known = await loadKubeconfig(svcconfig);
+  const transport = networkTransport({ ...known, token: tokenOf(known), clock });
+  const stop = new AbortController();
+  const rotating = certificates.rotateClient
+    ? rotate(
+        {
+          certificate:
+            known.cert === undefined || known.key === undefined ? undefined : { cert: known.cert, key: known.key },
+          ask: (until) => askClient(config, createClient({ transport }), until),
+          async use(pair) {
+            await files.write(pair, clock.now());
+            if (known.cert !== undefined) await writeConnection(config, known, files);
+            transport.setClientCertificate(pair.cert, pair.key);
+          },
+          what: "client certificate",
+          clock,
+          random: systemRandom,
+          log,
+        },
+        AbortSignal.any([signal, stop.signal]),
+      )
+    : undefined;
+  return {
+    transport,
+    async [Symbol.asyncDispose]() {
+      stop.abort(new Error("the agent stops"));
+      await rotating;
+      await transport[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/**
+ * Whether the node has been here before. A certificate that has run out is no use, unless the clock cannot be trusted:
+ * one from before the certificate's time is not.
+ */
+async function isUsable({ svcconfig = "" }: Config, files: CertificateFiles, clock: Clock): Promise<boolean> {
+  const isThere = await access(svcconfig).then(
+    () => true,
+    () => false,
+  );
+  if (!isThere) return false;
+  const known = await loadKubeconfig(svcconfig).catch(() => undefined);
+  if (known === undefined) return false;
+  if (known.cert === undefined) return true;
+  const pair = (await files.read()) ?? known;
+  return new X509Certificate(pair.cert ?? known.cert).validToDate.getTime() > clock.now();
+}
+
+/** Does nothing for a node that has what it needs. */
+async function bootstrap(
+  config: Config,
+  file: string,
+  files: CertificateFiles,
+  clock: Clock,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  const backoff = new Backoff(RETRY, systemRandom);
+  // Asked each time: a clock that was wrong makes certificates look too old, until it is set.
+  while (!(await isUsable(config, files, clock))) {
+    try {
+      // Read each time: a token that has run out may be replaced.
+      const known = await loadKubeconfig(file);
+      await using transport = networkTransport({ ...known, token: tokenOf(known), clock });
+      log.info("Asking for a client certificate", { server: known.server, node: config.nodeName });
+      const pair = await askClient(config, createClient({ transport }), signal);
+      await files.write(pair, clock.now());
+      await writeConnection(config, known, files);
+      return;
+    } catch (error) {
+      signal.throwIfAborted();
+      if ((error as Error).name === "KubeconfigError") throw error;
+      log.error("Cannot get a client certificate yet; trying again", error);
+    }
+    await clock.sleep(backoff.next(), signal);
+  }
+}
+
+async function askClient({ nodeName }: Config, client: Client, signal: AbortSignal) {
+  const subject = { commonName: `${NODE_USER_PREFIX}${nodeName}`, organizations: [NODES] };
+  return await askCertificate({ client, signerName: CLIENT_SIGNER, subject, usage: "client auth", signal });
+}
+
+/** Where the server is as the bootstrap file says it, and who the node is as the link to its certificate says it. */
+async function writeConnection(
+  { svcconfig = "" }: Config,
+  { server, ca, tlsServerName }: ClusterAccess,
+  { current }: CertificateFiles,
+): Promise<void> {
+  const names = { cluster: "default-cluster", user: "default-auth", context: "default-context" };
+  await writeKubeconfig(svcconfig, { server, ca, tlsServerName, ...names, certFile: current, keyFile: current });
+}
+
+function tokenOf({ token, tokenFile }: ClusterAccess) {
+  return tokenFile === undefined ? token : async () => (await readFile(tokenFile, "utf8")).trim();
+}

@@ -1,0 +1,137 @@
+import { lstatSync, readdirSync, readlinkSync, statSync } from "node:fs";
+import { join } from "node:path";
+import t, { type Test } from "tap";
+import type { KeyPair } from "../../auth/key-pair.ts";
+import { issueCertificate, makeCa } from "../../auth/pki.ts";
+import type { Clock } from "../../std/clock.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { seededRandom } from "../../std/random.ts";
+import { CertificateFiles } from "./certificate-files.ts";
+import { rotate } from "./rotation.ts";
+
+const START = Date.UTC(2026, 0, 1);
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const ca = await makeCa("ca", 4000, START - 400 * DAY);
+const certificate = (days: number, now: number): Promise<KeyPair> =>
+  issueCertificate(ca, { commonName: "n", usages: ["client"], days }, now);
+
+/** Runs a rotation whose authority has the right time, whatever the node's clock says. */
+async function rotation(t: Pick<Test, "teardown">, first: KeyPair | undefined, aheadMs = 0, away = false) {
+  const right = new FakeClock(START);
+  let ahead = aheadMs;
+  const clock: Clock = {
+    now: () => right.now() + ahead,
+    monotonic: () => right.monotonic(),
+    sleep: (ms, signal) => right.sleep(ms, signal),
+    timer: (ms, callback) => right.timer(ms, callback),
+  };
+  let failing = away;
+  let busy = false;
+  const got: KeyPair[] = [];
+  let asked = 0;
+  const stop = new AbortController();
+  const running = rotate(
+    {
+      certificate: first,
+      async ask() {
+        asked++;
+        if (failing) throw new Error("away");
+        busy = true;
+        return await certificate(10, right.now());
+      },
+      async use(pair) {
+        got.push(pair);
+        busy = false;
+      },
+      what: "certificate",
+      clock,
+      random: { ...seededRandom(1), fraction: () => 0.5 },
+      log: silentLogger,
+    },
+    stop.signal,
+  );
+  t.teardown(async () => {
+    stop.abort();
+    await running;
+  });
+  const settle = async (): Promise<void> => {
+    for (let i = 0; i < 5 || busy; i++) await new Promise((resolve) => setImmediate(resolve));
+  };
+  return {
+    got,
+    asked: () => asked,
+    fail: (now: boolean) => {
+      failing = now;
+    },
+    setClock: (to: number) => {
+      ahead = to;
+    },
+    /** Of the node's life. */
+    async pass(ms: number, step = HOUR) {
+      for (let left = ms; left > 0; left -= step) {
+        await right.advance(Math.min(step, left));
+        await settle();
+      }
+    },
+  };
+}
+
+t.test("rotate() asks for a certificate when 80 % of the last one's life are over", async (t) => {
+  const node = await rotation(t, await certificate(10, START));
+  await node.pass(7.5 * DAY);
+  t.equal(node.got.length, 0);
+  await node.pass(DAY);
+  t.equal(node.got.length, 1);
+  await node.pass(8.5 * DAY);
+  t.equal(node.got.length, 2);
+});
+
+t.test("rotate() asks at once where there is none, and again with growing pauses while nobody answers", async (t) => {
+  const node = await rotation(t, undefined, 0, true);
+  await node.pass(10 * 60_000, 1_000);
+  t.ok(node.asked() > 5 && node.asked() < 20, `asked ${node.asked()} times in ten minutes`);
+  node.fail(false);
+  await node.pass(5 * 60_000, 1_000);
+  t.equal(node.got.length, 1);
+});
+
+t.test("rotate() lives with clocks that are wrong and set", async (t) => {
+  const unset = await rotation(t, await certificate(10, START), -START);
+  await unset.pass(DAY);
+  t.equal(unset.asked(), 0, "in 1970 nothing is due");
+  unset.setClock(0);
+  await unset.pass(8.5 * DAY);
+  t.equal(unset.got.length, 1, "it goes on when the clock is set");
+  const ahead = await rotation(t, await certificate(10, START), 365 * DAY);
+  await ahead.pass(5 * DAY);
+  t.equal(ahead.asked(), 1, "one question shows that the clock is a year ahead");
+  await ahead.pass(5 * DAY);
+  t.equal(ahead.asked(), 2, "from then on the time counts that passes");
+  ahead.setClock(0);
+  await ahead.pass(8.5 * DAY);
+  t.ok(ahead.asked() >= 3 && ahead.asked() <= 4);
+  const born = await rotation(t, undefined, -START);
+  await born.pass(7 * DAY);
+  t.equal(born.asked(), 1);
+  await born.pass(2 * DAY);
+  t.equal(born.asked(), 2, "a node whose clock was never set renews all the same");
+});
+
+t.test("CertificateFiles keeps the latest two, private, behind a link", async (t) => {
+  const directory = join(t.testdir(), "pki");
+  const files = new CertificateFiles(directory, "client");
+  t.equal(await files.read(), undefined);
+  for (let i = 0; i < 4; i++) await files.write(await certificate(10 + i, START), START + i * 1000);
+  const names = readdirSync(directory).sort();
+  t.same(names, [
+    "svclet-client-2026-01-01-00-00-02.pem",
+    "svclet-client-2026-01-01-00-00-03.pem",
+    "svclet-client-current.pem",
+  ]);
+  t.ok(lstatSync(files.current).isSymbolicLink());
+  t.equal(readlinkSync(files.current), names[1]);
+  t.equal(statSync(files.current).mode & 0o777, 0o600);
+  t.match((await files.read())?.key, /PRIVATE KEY/);
+});

@@ -1,0 +1,89 @@
+/**
+ * Keeps a certificate from running out, in the running process: a new one is asked for when 70 to 90 % of its life are
+ * over, and when what it must say has changed.
+ */
+import { X509Certificate } from "node:crypto";
+import type { KeyPair } from "../../auth/key-pair.ts";
+import { Backoff } from "../../std/backoff.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import type { RandomSource } from "../../std/random.ts";
+
+export interface RotationOptions {
+  /** Undefined: ask at once. */
+  readonly certificate: KeyPair | undefined;
+  /** Asks for a new one; rejects when there is none to be had. */
+  readonly ask: (signal: AbortSignal) => Promise<KeyPair>;
+  /** Takes a new one over. */
+  readonly use: (pair: KeyPair) => Promise<void>;
+  /** Whether a certificate says what it has to; it does when absent. */
+  readonly fits?: ((certificate: X509Certificate) => boolean) | undefined;
+  readonly what: string;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+}
+
+/** The clock may be set at any time, so it is looked at this often. */
+const LOOK_MS = 60_000;
+const SOONEST = 0.7;
+const SPREAD = 0.2;
+/** A request that nobody answers is made anew after this long. */
+const PATIENCE_MS = 900_000;
+const BACKOFF = { initialMs: 2_000, maxMs: 128_000, jitter: 0.1 };
+
+/** Runs until the signal aborts. */
+export async function rotate(options: RotationOptions, signal: AbortSignal): Promise<void> {
+  const { ask, use, fits = () => true, what, clock, random, log } = options;
+  const backoff = new Backoff(BACKOFF, random);
+  let term = options.certificate === undefined ? undefined : new Term(options.certificate, clock, random, false);
+  while (!signal.aborted) {
+    if (term !== undefined && !term.isOver && fits(term.certificate)) {
+      await clock.sleep(LOOK_MS, signal).catch(() => {});
+      continue;
+    }
+    const patience = new AbortController();
+    const timer = clock.timer(PATIENCE_MS, () => patience.abort(new Error("nobody answered the request in time")));
+    try {
+      const pair = await ask(AbortSignal.any([signal, patience.signal]));
+      await use(pair);
+      term = new Term(pair, clock, random, true);
+      backoff.reset();
+      log.info(`Renewed the ${what}`, { until: term.certificate.validToDate.toISOString() });
+      if (fits(term.certificate)) continue;
+    } catch (error) {
+      if (signal.aborted) return;
+      log.error(`Cannot renew the ${what}; trying again`, error);
+    } finally {
+      timer.cancel();
+    }
+    await clock.sleep(backoff.next(), signal).catch(() => {});
+  }
+}
+
+/**
+ * How long a certificate is to be used. A clock may be wrong: not set at boot, or a year ahead. One that says of a fresh
+ * certificate that it is old, or not valid yet, is not believed; then the time counts that has passed since.
+ */
+class Term {
+  readonly certificate: X509Certificate;
+  readonly #clock: Clock;
+  readonly #at: number;
+  /** Of the monotonic clock; undefined while the other one is believed. */
+  readonly #since: number | undefined;
+
+  constructor({ cert }: KeyPair, clock: Clock, random: RandomSource, isFresh: boolean) {
+    this.certificate = new X509Certificate(cert);
+    this.#clock = clock;
+    const begin = this.certificate.validFromDate.getTime();
+    const life = this.certificate.validToDate.getTime() - begin;
+    const share = life * (SOONEST + SPREAD * random.fraction());
+    this.#at = begin + share;
+    const isWrong = isFresh && (clock.now() >= this.#at || clock.now() < begin);
+    this.#since = isWrong ? clock.monotonic() + share : undefined;
+  }
+
+  get isOver(): boolean {
+    return this.#since === undefined ? this.#clock.now() >= this.#at : this.#clock.monotonic() >= this.#since;
+  }
+}

@@ -1,0 +1,88 @@
+/** A node that has nothing but a token becomes known, and is trusted: the server's and the agent's parts together. */
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import t from "tap";
+import { defaultAgentConfig } from "../agent/agent-config.ts";
+import { openConnection } from "../agent/bootstrap.ts";
+import { keepServingCertificate } from "../agent/certificates/serving-certificate.ts";
+import { nodeKind } from "../api/core/node-kind.ts";
+import { defaultConfig } from "../apiserver/config.ts";
+import { JOINING_GROUP } from "../apiserver/own-objects/node-joining.ts";
+import { startApiServer } from "../apiserver/server.ts";
+import { type KeyPair, writeKeyPair } from "../auth/key-pair.ts";
+import { issueCertificate, makeCa } from "../auth/pki.ts";
+import { createClient } from "../client/api-client.ts";
+import { loadKubeconfig, writeKubeconfig } from "../client/kubeconfig.ts";
+import { systemClock } from "../std/clock.ts";
+import { silentLogger } from "../std/log.ts";
+
+const directory = t.testdir();
+const file = (name: string): string => join(directory, name);
+const pair = (name: string) => ({ certFile: file(`${name}.crt`), keyFile: file(`${name}.key`) });
+const ca = await makeCa("ca", 10, Date.now());
+await writeKeyPair(pair("ca"), ca);
+const names = { alternativeNames: ["127.0.0.1"], usages: ["server"] } as const;
+const serving = await issueCertificate(ca, { commonName: "api", ...names, days: 5 }, Date.now());
+await writeKeyPair(pair("api"), serving);
+writeFileSync(file("tokens"), `join-me,system:bootstrap:abcdef,,"${JOINING_GROUP}"\n`);
+
+const api = await startApiServer(
+  {
+    ...defaultConfig,
+    serving: { ...defaultConfig.serving, certificate: pair("api") },
+    authentication: { ...defaultConfig.authentication, clientCaFile: pair("ca").certFile, tokenFile: file("tokens") },
+    authorizationModes: ["Node", "RBAC"],
+    embeddedControllers: ["csrapproving", "csrsigning"],
+    signing: { clients: pair("ca"), nodeServing: pair("ca"), lifetimeMs: 86_400_000 },
+  },
+  { clock: systemClock, log: silentLogger },
+);
+t.teardown(() => api.close());
+const server = `https://127.0.0.1:${api.address.port}`;
+
+t.test("openConnection() makes a node of a token, keeps what it got, and is the node from then on", async (t) => {
+  await writeKubeconfig(file("bootstrap"), { server, ca: ca.cert, cluster: "c", user: "u", token: "join-me" });
+  const config = {
+    ...defaultAgentConfig("n1"),
+    certDir: file("pki"),
+    svcconfig: file("svcconfig"),
+    certificates: { bootstrapSvcconfig: file("bootstrap"), rotateClient: true, rotateServing: true },
+  };
+  const stop = new AbortController();
+  const open = () => openConnection(config, systemClock, silentLogger, stop.signal);
+  {
+    await using connection = await open();
+    const client = createClient({ transport: connection.transport });
+    const node = await client.create(nodeKind, { metadata: { name: "n1" } });
+    const addresses = [
+      { type: "InternalIP", address: "127.0.0.1" },
+      { type: "Hostname", address: "n1" },
+    ];
+    await client.updateStatus(nodeKind, { ...node, status: { ...node.status, addresses } });
+    t.equal(statSync(file("svcconfig")).mode & 0o777, 0o600);
+    t.match(readFileSync(file("svcconfig"), "utf8"), /client-certificate: .*svclet-client-current\.pem/);
+    const { promise, resolve } = Promise.withResolvers<KeyPair>();
+    const options = { config, client, ips: ["127.0.0.1"], clock: systemClock, log: silentLogger, use: resolve };
+    await using _keeping = keepServingCertificate(options, stop.signal);
+    t.match((await promise).cert, /BEGIN CERTIFICATE/, "and a serving certificate for its addresses");
+  }
+  const { cert } = await loadKubeconfig(file("svcconfig"));
+  writeFileSync(file("bootstrap"), "of no use any more");
+  await using again = await open();
+  t.match(await createClient({ transport: again.transport }).get(nodeKind, { name: "n1" }), { kind: "Node" });
+  t.equal((await loadKubeconfig(file("svcconfig"))).cert, cert, "nothing was asked for the second time");
+});
+
+t.test("openConnection() names what is wrong with a bootstrap file", async (t) => {
+  writeFileSync(file("bad"), "kind: Nonsense");
+  const config = {
+    ...defaultAgentConfig("n2"),
+    certDir: file("pki2"),
+    svcconfig: file("svcconfig2"),
+    certificates: { bootstrapSvcconfig: file("bad"), rotateClient: false, rotateServing: false },
+  };
+  const never = new AbortController().signal;
+  await t.rejects(openConnection(config, systemClock, silentLogger, never), {
+    message: /bad:1: kind: expected Config/,
+  });
+});
