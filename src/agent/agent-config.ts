@@ -142,6 +142,10 @@ export interface PodsConfig {
   readonly eventBurst: number;
   /** Grace granted to pods when the agent is asked to stop them, in seconds at most. */
   readonly shutdownGraceSeconds: number;
+  /** Whether containers may say by which signal they are stopped. */
+  readonly stopSignals: boolean;
+  /** Ids of a pod with a user namespace of its own; undefined: no pod may have one. */
+  readonly idsPerPod: number | undefined;
 }
 
 export interface VolumesConfig {
@@ -183,11 +187,11 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
     podLogsDir: "/var/log/pods",
     certDir: "/var/lib/svclet/pki",
     svcconfig: undefined,
+    certificates: { bootstrapSvcconfig: undefined, rotateClient: false, rotateServing: false },
     api: { qps: 50, burst: 100 },
     runtime: {
       endpoint: "unix:///run/containerd/containerd.sock",
       imageEndpoint: "unix:///run/containerd/containerd.sock",
-    certificates: { bootstrapSvcconfig: undefined, rotateClient: false, rotateServing: false },
       requestTimeoutMs: 120_000,
       serializeImagePulls: true,
       registryQps: 5,
@@ -258,6 +262,8 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
       eventQps: 50,
       eventBurst: 100,
       shutdownGraceSeconds: 30,
+      stopSignals: false,
+      idsPerPod: undefined,
     },
     volumes: {
       controllerAttach: true,

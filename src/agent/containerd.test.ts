@@ -15,6 +15,7 @@ import { cgroupsOf, PodCgroups } from "./pods/cgroups.ts";
 import type { PodServices } from "./pods/pod-context.ts";
 import { type Harness, podHarness } from "./pods/pod-harness.ts";
 import { PodManager } from "./pods/pod-manager.ts";
+import { UserNamespaces } from "./pods/user-namespaces.ts";
 import { missing, type PrivateContainerd, startPrivateContainerd } from "./private-containerd.ts";
 import { ProbeManager } from "./probes/probe-manager.ts";
 import { runtimeConformance } from "./runtime/conformance.ts";
@@ -228,6 +229,27 @@ if (lacking.length > 0) {
     await node.until("the worker has ended", () => node.pods.worker("uid-whole") === undefined);
     t.same(await readdir(logs), []);
     t.same(await cgroupsOf("uid-whole", ""), [], "its cgroups are gone");
+  });
+
+  await t.test("PodWorker gives a pod a user namespace, or says that the runtime has none", async (t) => {
+    await using at = await podHarness();
+    const { directories } = at.services.settings;
+    const range = async () => ({ first: 65_536, length: 65_536 });
+    Object.assign(at.services, { userNamespaces: new UserNamespaces({ directories, idsPerPod: 65_536, range }) });
+    await using node = await live(at, containerd, cri);
+    const { runtimeHandlers = [] } = await cri.runtime.status({});
+    const script = `cat /proc/self/uid_map; ${forever}`;
+    node.pods.put(pod("mapped", { hostUsers: false, containers: [shell("c", script)] }));
+    if (runtimeHandlers.some(({ name = "", features }) => name === "" && features?.userNamespaces === true)) {
+      await node.until("the pod runs", () => node.statuses.get("mapped")?.phase === "Running");
+      t.match(await log("mapped", "c"), [/^0 +65536 +65536$/]);
+    } else {
+      const text =
+        "Failed to create pod sandbox: can't set `spec.hostUsers: false`, runtime does not support user namespaces";
+      await node.until("it is refused", () => node.events.some(({ message }) => message.startsWith(text)));
+      t.equal(node.statuses.get("mapped")?.phase, "Pending");
+    }
+    await node.pods.close({ stopPods: true, graceSeconds: 0 });
   });
 
   await t.test("PodWorker restarts what fails, and a new agent adopts it with its count", async (t) => {

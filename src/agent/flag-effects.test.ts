@@ -991,6 +991,19 @@ t.test("agentFlags: --fail-swap-on and --fail-cgroupv1 refuse machines", async (
   t.match(machineProblem(inFile("failSwapOn: false\nfailCgroupV1: true\n"), machine), /uses cgroup v1/);
 });
 
+t.test("agentGates: user namespaces, stop signals and tokens for plugins are had by opening their gates", async (t) => {
+  const of = (...gates: readonly string[]) =>
+    agentOptions(
+      loadAgentConfig(
+        gates.map((gate) => `--feature-gates=${gate}=true`),
+        {},
+      ),
+    ).pods;
+  t.match(of(), { stopSignals: false, idsPerPod: undefined });
+  t.match(of("ContainerStopSignals", "KubeletServiceAccountTokenForCredentialProviders"), { stopSignals: true });
+  t.match(of("UserNamespacesSupport"), { idsPerPod: 65_536 });
+});
+
 t.test("configFields: fields without a flag have their effect too", async (t) => {
   const text = [
     "authorization: {mode: AlwaysAllow}",

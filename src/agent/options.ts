@@ -7,6 +7,9 @@ import { type AgentConfig, defaultAgentConfig } from "./agent-config.ts";
 import type { EffectiveConfig } from "./config/load.ts";
 import { checkAllowedSysctls } from "./pods/sysctls.ts";
 
+/** Ids that a pod with a user namespace of its own has; 0 to 65535 are those that programs expect. */
+const ID_RANGE = 65_536;
+
 /** Throws with an operator's message for combinations that this build cannot honour. */
 export function agentOptions(effective: EffectiveConfig): AgentConfig {
   const { flags, config } = effective;
@@ -29,14 +32,14 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
     podLogsDir: config.podLogsDir ?? base.podLogsDir,
     certDir: flags["cert-dir"],
     svcconfig: flags.svcconfig === "" ? undefined : flags.svcconfig,
-    api: { qps: flags["svc-api-qps"] || base.api.qps, burst: flags["svc-api-burst"] || base.api.burst },
-    runtime: {
-      ...base.runtime,
     certificates: {
       bootstrapSvcconfig: flags["bootstrap-svcconfig"] === "" ? undefined : flags["bootstrap-svcconfig"],
       rotateClient: flags["rotate-certificates"],
       rotateServing: flags["rotate-server-certificates"],
     },
+    api: { qps: flags["svc-api-qps"] || base.api.qps, burst: flags["svc-api-burst"] || base.api.burst },
+    runtime: {
+      ...base.runtime,
       endpoint,
       imageEndpoint: flags["image-service-endpoint"] === "" ? endpoint : flags["image-service-endpoint"],
       requestTimeoutMs: flags["runtime-request-timeout"],
@@ -104,6 +107,8 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       deadRunMinAgeMs: flags["minimum-container-ttl-duration"],
       eventQps: flags["event-qps"] || base.pods.eventQps,
       eventBurst: flags["event-burst"] || base.pods.eventBurst,
+      stopSignals: effective.gates.enabled("ContainerStopSignals"),
+      idsPerPod: effective.gates.enabled("UserNamespacesSupport") ? ID_RANGE : undefined,
     },
     volumes: {
       controllerAttach: flags["enable-controller-attach-detach"],

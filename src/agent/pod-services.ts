@@ -22,6 +22,7 @@ import { PodCgroups } from "./pods/cgroups.ts";
 import type { PodServices } from "./pods/pod-context.ts";
 import type { EventType, PodEvents } from "./pods/pod-events.ts";
 import { isStatic, podName, podNamespace, podUid } from "./pods/pod-fields.ts";
+import { hostRange, UserNamespaces } from "./pods/user-namespaces.ts";
 import { ProbeManager } from "./probes/probe-manager.ts";
 import type { CriClient } from "./runtime/cri.ts";
 import type { RuntimeClasses } from "./runtime-classes.ts";
@@ -90,6 +91,7 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
       cpu: { ...config.runtime, hugePageSizes },
       cgroups: config.runtime,
       seccompDefault: config.runtime.seccompDefault,
+      stopSignals: config.pods.stopSignals,
       imageVolumes: config.volumes.images,
       clusterDns: config.pods.clusterDns,
       clusterDomain: config.pods.clusterDomain,
@@ -141,6 +143,7 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
       pods: links.active,
       memoryBytes: capacity.memoryBytes,
     }),
+    userNamespaces: userNamespaces(config),
     runtimeHandler: (pod) => at.classes.handler(pod),
     admission: new AdmissionDesk({
       node: links.node,
@@ -169,6 +172,13 @@ function credentialProviders({ clock, log }: Basis, plugins: Plugins, links: Ser
     clock,
     log: log.child("credentials"),
   });
+}
+
+function userNamespaces(config: AgentConfig): UserNamespaces | undefined {
+  const { idsPerPod } = config.pods;
+  if (idsPerPod === undefined) return undefined;
+  const range = () => hostRange(idsPerPod, config.node.maxPods);
+  return new UserNamespaces({ directories: config, idsPerPod, range });
 }
 
 function hasAppArmor(): boolean {

@@ -4,7 +4,7 @@ import type { Pod } from "../../api/core/pod.ts";
 import type { AppArmorProfile } from "../../api/core/security-context.ts";
 import type { ContainerConfig, LinuxContainerSecurityContext } from "../runtime/cri/container.ts";
 import type { Image } from "../runtime/cri/image.ts";
-import type { Device, Mount } from "../runtime/cri/shared.ts";
+import type { Device, Mount, UserNamespace } from "../runtime/cri/shared.ts";
 import { annotations, labels } from "../runtime/observation.ts";
 import { containerHash } from "./container-hash.ts";
 import { logPath } from "./directories.ts";
@@ -12,6 +12,7 @@ import { expand } from "./expansion.ts";
 import { graceSeconds, podFullName } from "./pod-fields.ts";
 import { containerResources, type ResourceSettings } from "./resources.ts";
 import { groups, namespaces, podLabels, seccomp } from "./sandbox-spec.ts";
+import { runtimeSignal } from "./stop-signals.ts";
 
 export interface ContainerInput {
   readonly pod: Pod;
@@ -31,12 +32,15 @@ export interface ContainerInput {
   readonly restartDelayMs?: number | undefined;
   /** Id of the container whose processes it sees; undefined for those of the pod. */
   readonly targetId?: string | undefined;
+  /** Undefined: the node's users are the pod's. */
+  readonly userNamespace?: UserNamespace | undefined;
 }
 
 /** Throws with Kubernetes' text when the security context cannot be met. */
 export function containerConfig(input: ContainerInput): ContainerConfig {
   const { pod, container, environment } = input;
   const lookup = (name: string): string | undefined => environment.get(name);
+  const stopSignal = runtimeSignal(container);
   verifyNonRoot(input);
   return {
     metadata: { name: container.name, attempt: input.restartCount },
@@ -50,6 +54,7 @@ export function containerConfig(input: ContainerInput): ContainerConfig {
     labels: { ...podLabels(pod), [labels.containerName]: container.name },
     annotations: notes(input),
     logPath: logPath(container.name, input.restartCount),
+    ...(stopSignal === undefined ? {} : { stopSignal }),
     stdin: container.stdin ?? false,
     stdinOnce: container.stdinOnce ?? false,
     tty: container.tty ?? false,
@@ -128,7 +133,7 @@ function securityContext(input: ContainerInput): LinuxContainerSecurityContext {
   return {
     privileged,
     namespaceOptions: {
-      ...namespaces(pod),
+      ...namespaces(pod, input.userNamespace),
       ...(input.targetId === undefined ? {} : { pid: "TARGET" as const, targetId: input.targetId }),
     },
     capabilities: {

@@ -15,6 +15,7 @@ import { killContainer } from "./kill-container.ts";
 import { backoffKey, latest, type PlannedStart } from "./plan.ts";
 import type { PodContext } from "./pod-context.ts";
 import { ephemeralContainers, graceSeconds, isStatic, podUid } from "./pod-fields.ts";
+import { userNamespaceOf } from "./runtime-features.ts";
 import { makeSandboxConfig } from "./sandbox.ts";
 
 /**
@@ -87,6 +88,9 @@ async function makeConfig(
     sources: isStatic(pod.pod) ? (services.manifestEnvironment ?? services.environment) : services.environment,
   });
   const mounts = await containerMounts(pod, spec, environment, podIps);
+  const userNamespace = await userNamespaceOf(pod);
+  const { uids: uidMappings, gids: gidMappings } = userNamespace ?? {};
+  const mapped = userNamespace === undefined ? {} : { uidMappings, gidMappings };
   const messagePath = spec.terminationMessagePath ?? "/dev/termination-log";
   const messageFile = join(
     containerDir(settings.directories, podUid(pod.pod), spec.name),
@@ -104,13 +108,14 @@ async function makeConfig(
     image: image.image,
     environment,
     devices: containerDevices(pod, spec),
-    mounts: [...mounts, { containerPath: messagePath, hostPath: messageFile }],
+    mounts: [...mounts, { containerPath: messagePath, hostPath: messageFile }].map((each) => ({ ...each, ...mapped })),
     cpu: settings.cpu,
     memoryCapacityBytes: settings.memoryCapacityBytes,
     seccompDefault: settings.seccompDefault,
     restartDelayMs: pod.memory.backoff.delayOf(backoffKey(spec)),
     rootDir: settings.directories.rootDir,
     targetId: targetOf(pod, start),
+    userNamespace,
   });
 }
 

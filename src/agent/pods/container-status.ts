@@ -6,6 +6,7 @@ import type { ResourceRequirements } from "../../api/core/resources.ts";
 import { timeOf } from "../../schema/time.ts";
 import type { Observation, ObservedContainer } from "../runtime/observation.ts";
 import { type ContainerRole, isSidecar } from "./pod-fields.ts";
+import { apiSignal } from "./stop-signals.ts";
 
 /** Why a container does not run although it should: `CrashLoopBackOff`, `ErrImagePull`, … */
 export interface WaitingReason {
@@ -78,6 +79,7 @@ export function containerStatus(view: ContainerView): ContainerStatus {
     ...(view.role === "ephemeralContainers" ? {} : { started }),
     ...resourceFields(spec, view.actual ?? spec.resources),
     ...mountFields(spec),
+    ...runtimeFields(current),
   };
 }
 
@@ -188,6 +190,19 @@ function resourceFields(
       ...(limits === undefined || Object.keys(limits).length === 0 ? {} : { limits }),
       ...(requests === undefined || Object.keys(requests).length === 0 ? {} : { requests }),
     },
+  };
+}
+
+/** What only newer runtimes tell of. */
+function runtimeFields({ user, stopSignal }: ObservedContainer): Pick<ContainerStatus, "user" | "stopSignal"> {
+  const linux = user?.linux;
+  const groups = (linux?.supplementalGroups ?? []).map(Number);
+  const ids = { uid: Number(linux?.uid ?? 0n), gid: Number(linux?.gid ?? 0n) };
+  return {
+    ...(linux === undefined
+      ? {}
+      : { user: { linux: { ...ids, ...(groups.length === 0 ? {} : { supplementalGroups: groups }) } } }),
+    ...(stopSignal === undefined ? {} : { stopSignal: apiSignal(stopSignal) }),
   };
 }
 

@@ -19,12 +19,15 @@ import type { PodEvents } from "./pod-events.ts";
 import type { ResourceBook } from "./resource-book.ts";
 import type { CgroupSettings, ResourceSettings } from "./resources.ts";
 import type { RestartBackoff } from "./restart-backoff.ts";
+import type { UserNamespaces } from "./user-namespaces.ts";
 
 export interface PodSettings {
   readonly directories: Directories;
   readonly cpu: ResourceSettings;
   readonly cgroups: CgroupSettings;
   readonly seccompDefault: boolean;
+  /** Whether containers may say by which signal they are stopped. */
+  readonly stopSignals?: boolean;
   /** Whether pods may mount images. */
   readonly imageVolumes?: boolean;
   readonly clusterDns: readonly string[];
@@ -61,6 +64,8 @@ export interface PodServices {
   readonly runtimeName: () => string;
   /** The text of a file of the node; empty when it is absent. */
   readonly hostFile: (name: "resolv.conf" | "hosts") => Promise<string>;
+  /** Undefined: no pod may have one of its own. */
+  readonly userNamespaces?: Pick<UserNamespaces, "of" | "release"> | undefined;
   readonly cgroups: Pick<PodCgroups, "apply" | "remove" | "removeAll">;
   /** The runtime's name for what the pod's class asks for; empty for its default. Rejects in Kubernetes' words. */
   readonly runtimeHandler: (pod: Pod) => Promise<string>;

@@ -1,7 +1,9 @@
 /** What pods may have only where the runtime can do it. The runtime is asked each time: it may have been replaced. */
 import type { VolumeMount } from "../../api/core/container.ts";
+import type { UserNamespace } from "../runtime/cri/shared.ts";
 import type { WaitingReason } from "./container-status.ts";
 import type { PodContext } from "./pod-context.ts";
+import { podUid } from "./pod-fields.ts";
 
 /** Why the pod cannot run on this node's runtime; undefined when it can. */
 export async function runtimeRejection(pod: PodContext): Promise<WaitingReason | undefined> {
@@ -12,6 +14,19 @@ export async function runtimeRejection(pod: PodContext): Promise<WaitingReason |
     reason: "SupplementalGroupsPolicyNotSupported",
     message: "SupplementalGroupsPolicy=Strict is not supported in this node",
   };
+}
+
+/** The ids of a pod with a user namespace of its own; undefined for others. Rejects with Kubernetes' text. */
+export async function userNamespaceOf(pod: PodContext): Promise<UserNamespace | undefined> {
+  const { userNamespaces } = pod.services;
+  if (pod.pod.spec?.hostUsers !== false || userNamespaces === undefined) return undefined;
+  const { runtimeHandlers = [] } = await pod.services.runtime.status({}, pod.signal);
+  const handler = await pod.services.runtimeHandler(pod.pod);
+  const found = runtimeHandlers.find(({ name = "" }) => name === handler);
+  if (found?.features?.userNamespaces === true) return await userNamespaces.of(podUid(pod.pod));
+  const who = handler === "" ? "runtime" : `RuntimeClass handler ${JSON.stringify(handler)}`;
+  const why = found === undefined ? `: the handler ${JSON.stringify(handler)} is not known` : "";
+  throw new Error(`can't set \`spec.hostUsers: false\`, ${who} does not support user namespaces${why}`);
 }
 
 /** Whether what is mounted within the mount is to be read-only too. Rejects with Kubernetes' text when it cannot be. */

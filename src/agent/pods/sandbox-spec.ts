@@ -3,7 +3,7 @@ import type { ContainerPort } from "../../api/core/container.ts";
 import type { Pod } from "../../api/core/pod.ts";
 import type { SeccompProfile } from "../../api/core/security-context.ts";
 import type { LinuxSandboxSecurityContext, PodSandboxConfig } from "../runtime/cri/sandbox.ts";
-import type { DNSConfig, NamespaceOption, PortMapping, SecurityProfile } from "../runtime/cri/shared.ts";
+import type { DNSConfig, NamespaceOption, PortMapping, SecurityProfile, UserNamespace } from "../runtime/cri/shared.ts";
 import { labels } from "../runtime/observation.ts";
 import { type Directories, podLogDir } from "./directories.ts";
 import { kernelHostname } from "./dns.ts";
@@ -18,6 +18,8 @@ export interface SandboxInput {
   readonly clusterDomain: string;
   readonly directories: Directories;
   readonly cgroups: CgroupSettings;
+  /** Undefined: the node's users are the pod's. */
+  readonly userNamespace?: UserNamespace | undefined;
 }
 
 /** Throws with Kubernetes' text when the pod's name is too long for the kernel. */
@@ -38,7 +40,7 @@ export function sandboxConfig(input: SandboxInput): PodSandboxConfig {
       cgroupParent: cgroupParent(pod, input.cgroups),
       ...(Object.keys(sysctls).length === 0 ? {} : { sysctls }),
       securityContext: {
-        namespaceOptions: namespaces(pod),
+        namespaceOptions: namespaces(pod, input.userNamespace),
         seccomp: { profileType: "RuntimeDefault" },
         privileged: allContainers(pod).some(({ spec }) => spec.securityContext?.privileged === true),
         ...groups(pod),
@@ -61,11 +63,12 @@ export function podLabels(pod: Pod): Readonly<Record<string, string>> {
 }
 
 /** Each container has its own PID namespace unless the pod shares the node's or one of its own. */
-export function namespaces(pod: Pod): NamespaceOption {
+export function namespaces(pod: Pod, usernsOptions?: UserNamespace): NamespaceOption {
   return {
     network: pod.spec?.hostNetwork === true ? "NODE" : "POD",
     pid: pod.spec?.hostPID === true ? "NODE" : pod.spec?.shareProcessNamespace === true ? "POD" : "CONTAINER",
     ipc: pod.spec?.hostIPC === true ? "NODE" : "POD",
+    ...(usernsOptions === undefined ? {} : { usernsOptions }),
   };
 }
 

@@ -6,6 +6,7 @@ import { type DnsWarning, podDns } from "./dns.ts";
 import type { Plan } from "./plan.ts";
 import type { PodContext } from "./pod-context.ts";
 import { podUid } from "./pod-fields.ts";
+import { userNamespaceOf } from "./runtime-features.ts";
 import { sandboxConfig } from "./sandbox-spec.ts";
 
 const RETRY_MS = 5_000;
@@ -70,6 +71,7 @@ export async function makeSandboxConfig(
     clusterDomain: settings.clusterDomain,
     directories: settings.directories,
     cgroups: settings.cgroups,
+    userNamespace: await userNamespaceOf(pod),
   });
   return { config, warnings: dns.warnings };
 }

@@ -1,25 +1,33 @@
 /** What a pod may ask for that the agent cannot do yet. Named, so that nothing is ignored in silence. */
 import type { Pod } from "../../api/core/pod.ts";
 import { unsupportedSource } from "../volumes/volume-manager.ts";
+import type { PodServices } from "./pod-context.ts";
 import { allContainers } from "./pod-fields.ts";
 
+type Abilities = Pick<PodServices, "userNamespaces"> & {
+  readonly settings: Pick<PodServices["settings"], "imageVolumes" | "stopSignals">;
+};
+
 /** A phrase for "the pod needs …"; undefined when the agent can do all that is asked. */
-export function unsupportedFeature(pod: Pod, imageVolumes = false): string | undefined {
+export function unsupportedFeature(pod: Pod, { settings, userNamespaces }: Abilities): string | undefined {
   const { spec } = pod;
+  const { imageVolumes, stopSignals } = settings;
   for (const volume of spec?.volumes ?? []) {
     const source = unsupportedSource(volume, imageVolumes);
     if (source !== undefined) return `volume "${volume.name}" of type ${source}`;
   }
-  if (spec?.hostUsers === false) return "a user namespace of its own (hostUsers: false)";
+  if (spec?.hostUsers === false && userNamespaces === undefined) {
+    return "a user namespace of its own (hostUsers: false; feature gate UserNamespacesSupport)";
+  }
   if ((spec?.resourceClaims ?? []).length > 0) return "resource claims";
   if (spec?.resources !== undefined) return "resources of the pod as a whole";
-  return containerFeature(pod);
+  return stopSignals === true ? undefined : containerFeature(pod);
 }
 
 function containerFeature(pod: Pod): string | undefined {
   for (const { spec } of allContainers(pod)) {
     const of = `of container "${spec.name}"`;
-    if (spec.lifecycle?.stopSignal !== undefined) return `stopSignal ${of}`;
+    if (spec.lifecycle?.stopSignal !== undefined) return `stopSignal ${of} (feature gate ContainerStopSignals)`;
   }
   return undefined;
 }

@@ -20,7 +20,7 @@ export const admitting: PodState = {
       pod.services.events.pod(pod.pod, "Warning", rejection.reason, rejection.message);
       return { to: "terminating" };
     }
-    const feature = unsupportedFeature(pod.pod, pod.services.settings.imageVolumes);
+    const feature = unsupportedFeature(pod.pod, pod.services);
     if (feature === undefined) return { to: "mounting" };
     const message = `the pod needs ${feature}, which this agent does not support`;
     for (const { spec } of allContainers(pod.pod))

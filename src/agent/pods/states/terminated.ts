@@ -46,6 +46,7 @@ async function forget(pod: PodContext): Promise<void> {
     await services.runtime.removeContainer({ containerId: container.id }, signal);
   }
   await services.cgroups.remove(podUid(pod.pod));
+  await services.userNamespaces?.release(podUid(pod.pod));
   await rm(podLogDir(services.settings.directories, pod.pod), { recursive: true, force: true });
   // Last: as long as the runtime knows a sandbox, an agent that was killed meanwhile is reminded of the rest.
   for (const sandbox of pod.observation.sandboxes) {

@@ -1,0 +1,16 @@
+/** Signals as the API and as the runtime spell them: `SIGRTMIN+3` and `SIGRTMINPLUS3`. */
+import type { Container } from "../../api/core/container.ts";
+import type { ContainerStatus } from "../../api/core/container-status.ts";
+import type { ContainerConfig } from "../runtime/cri/container.ts";
+
+type RuntimeSignal = NonNullable<ContainerConfig["stopSignal"]>;
+type ApiSignal = NonNullable<ContainerStatus["stopSignal"]>;
+
+/** Undefined: the image's own, or the runtime's. */
+export function runtimeSignal({ lifecycle }: Container): RuntimeSignal | undefined {
+  return lifecycle?.stopSignal?.replace("+", "PLUS").replace("-", "MINUS") as RuntimeSignal | undefined;
+}
+
+export function apiSignal(signal: string): ApiSignal {
+  return signal.replace("PLUS", "+").replace("MINUS", "-") as ApiSignal;
+}

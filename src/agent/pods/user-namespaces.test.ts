@@ -1,0 +1,94 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import t from "tap";
+import { podHarness, testPod } from "./pod-harness.ts";
+import { hostRange, UserNamespaces } from "./user-namespaces.ts";
+
+t.test("UserNamespaces.of() gives each pod ids of its own, which outlive the agent", async (t) => {
+  const directories = { rootDir: t.testdir(), podLogsDir: "/none" };
+  const make = () =>
+    new UserNamespaces({ directories, idsPerPod: 65_536, range: async () => ({ first: 65_536, length: 2 * 65_536 }) });
+  const first = make();
+  const [a, again, b] = [await first.of("a"), await first.of("a"), await first.of("b")];
+  t.same(a, again);
+  t.match(a, { mode: "POD", uids: [{ hostId: 65_536, containerId: 0, length: 65_536 }] });
+  t.equal(b.gids?.[0]?.hostId, 131_072);
+  await t.rejects(first.of("c"), /could not find an empty slot/);
+  const text = readFileSync(join(directories.rootDir, "pods/a/userns"), "utf8");
+  const ids = '[{"hostId":65536,"containerId":0,"length":65536}]';
+  t.equal(text, `{"uidMappings":${ids},"gidMappings":${ids}}`);
+  const second = make();
+  t.same(await second.of("b"), b);
+  await second.release("a");
+  t.equal((await second.of("c")).uids?.[0]?.hostId, 65_536);
+});
+
+t.test("hostRange() takes what the node has set apart, if it is of use", async (t) => {
+  const range = (users: string | undefined, groups = users) =>
+    hostRange(65_536, 110, async (word) => (word === "-g" ? groups : users));
+  t.same(await range(undefined), { first: 65_536, length: 65_536 * 110 });
+  t.same(await range("0: svclet 131072 7208960\n"), { first: 131_072, length: 7_208_960 });
+  const cases: readonly [string, RegExp, string?][] = [
+    ["0: svclet 65536 7208960", /users and of groups differ/, "0: svclet 131072 7208960"],
+    ["0: svclet 65536 7208960\n1: svclet 1 1", /more than one range/],
+    ["nothing", /there is no range/],
+    ["0: svclet 1 7208960", /begin at 65536/],
+    ["0: svclet 65537 7208960", /whole multiples of 65536/],
+    ["0: svclet 65536 65536", /110 pods need 7208960/],
+  ];
+  for (const [users, message, groups] of cases) await t.rejects(range(users, groups), message);
+});
+
+t.test("PodWorker runs a pod with hostUsers: false where the runtime can", async (t) => {
+  await using at = await podHarness();
+  const directories = at.services.settings.directories;
+  const range = async () => ({ first: 65_536, length: 65_536 });
+  const userNamespaces = new UserNamespaces({ directories, idsPerPod: 65_536, range });
+  Object.assign(at.services, { userNamespaces });
+  at.manager.put(testPod("web", { hostUsers: false }));
+  await at.run(2);
+  const why = "can't set `spec.hostUsers: false`, runtime does not support user namespaces";
+  t.ok(at.events.some(({ message }) => message.startsWith(`Failed to create pod sandbox: ${why}`)));
+  const { status } = at.fake.runtime;
+  const runtimeHandlers = [{ name: "", features: { userNamespaces: true } }];
+  Object.assign(at.fake.runtime, { status: async () => ({ ...(await status({})), runtimeHandlers }) });
+  await at.run(10);
+  t.equal(at.status("web")?.phase, "Running");
+  const uids = [{ hostId: 65_536, containerId: 0, length: 65_536 }];
+  const call = (method: string) => at.fake.calls.find((each) => each.method === method)?.request;
+  const usernsOptions = { mode: "POD", uids, gids: uids };
+  t.match(call("runPodSandbox"), { config: { linux: { securityContext: { namespaceOptions: { usernsOptions } } } } });
+  t.match(call("createContainer"), { config: { linux: { securityContext: { namespaceOptions: { usernsOptions } } } } });
+  const { mounts } = (call("createContainer") as { config: { mounts: readonly object[] } }).config;
+  for (const mount of mounts) t.match(mount, { uidMappings: uids, gidMappings: uids });
+});
+
+t.test("PodWorker tells the runtime by which signal to stop, and what the runtime tells of a container", async (t) => {
+  await using at = await podHarness();
+  Object.assign(at.services.settings, { stopSignals: true });
+  const { containerStatus } = at.fake.runtime;
+  const user = { linux: { uid: 1000n, gid: 7n, supplementalGroups: [7n, 2000n] } };
+  Object.assign(at.fake.runtime, {
+    containerStatus: async (request: { containerId?: string }) => {
+      const { status } = await containerStatus(request);
+      return { status: { ...status, user, stopSignal: "SIGRTMINPLUS3" } };
+    },
+  });
+  const container = { name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent" } as const;
+  at.manager.put(testPod("web", { containers: [{ ...container, lifecycle: { stopSignal: "SIGRTMIN+3" } }] }));
+  await at.run(5);
+  t.match(at.fake.calls.find(({ method }) => method === "createContainer")?.request, {
+    config: { stopSignal: "SIGRTMINPLUS3" },
+  });
+  t.match(at.status("web")?.containerStatuses?.[0], {
+    stopSignal: "SIGRTMIN+3",
+    user: { linux: { uid: 1000, gid: 7, supplementalGroups: [7, 2000] } },
+  });
+});
+
+t.test("PodWorker refuses hostUsers: false where the gate is closed", async (t) => {
+  await using at = await podHarness();
+  at.manager.put(testPod("web", { hostUsers: false }));
+  await at.run(2);
+  t.match(at.status("web")?.containerStatuses?.[0]?.state?.waiting?.message, /UserNamespacesSupport/);
+});
