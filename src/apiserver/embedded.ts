@@ -1,5 +1,6 @@
 /** Controllers that run inside this process, for clusters that have nobody else to run them. */
 import type { Kind } from "../api/kind.ts";
+import type { LegacyIssued } from "../auth/service-account/claims.ts";
 import type { UserInfo } from "../auth/user.ts";
 import { createClient } from "../client/api-client.ts";
 import type { Client } from "../client/client.ts";
@@ -20,6 +21,8 @@ export interface EmbeddedDeps {
   readonly clusterCa: string | undefined;
   /** Undefined where nobody's key signs certificates. */
   readonly signing: SigningAuthorities | undefined;
+  /** Signs tokens without an end; undefined where somebody else signs tokens. */
+  readonly signLegacy: ((claims: LegacyIssued) => Promise<string>) | undefined;
   /** The built-in kinds that are served. */
   readonly kinds: readonly Kind[];
   readonly queueMetrics: (name: string) => QueueMetrics;
@@ -29,7 +32,7 @@ export interface EmbeddedDeps {
 export async function startEmbedded(names: readonly string[], deps: EmbeddedDeps): Promise<AsyncDisposable> {
   if (names.length === 0) return { [Symbol.asyncDispose]: async () => {} };
   const { startControllers } = await import("../controllers/controllers.ts");
-  const { handler, loopbackToken, clock, random, log, clusterCa, signing, kinds, queueMetrics } = deps;
+  const { handler, loopbackToken, clock, random, log, clusterCa, signing, signLegacy, kinds, queueMetrics } = deps;
   const clientFor = (user: UserInfo): Client => {
     const headers = { authorization: `Bearer ${loopbackToken(user)}` };
     return createClient({ transport: handler, headers, userAgent: user.name });
@@ -38,6 +41,7 @@ export async function startEmbedded(names: readonly string[], deps: EmbeddedDeps
     clientFor,
     clusterCa,
     signing,
+    signLegacy,
     clock,
     random,
     log: log.child("controllers"),

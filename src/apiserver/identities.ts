@@ -15,6 +15,7 @@ import { parseTokenFile } from "../auth/authn/token-file.ts";
 import { authenticated, unionAuthenticator } from "../auth/authn/union.ts";
 import { type X509Authenticator, x509Authenticator } from "../auth/authn/x509.ts";
 import { type AccountTokenOptions, accountTokens, type FindBound } from "../auth/service-account/authenticator.ts";
+import type { LegacyIssued } from "../auth/service-account/claims.ts";
 import type { TokenIssuer } from "../auth/service-account/issuer.ts";
 import type { VerificationKey } from "../auth/service-account/keys.ts";
 import type { Authenticator, UserInfo } from "../auth/user.ts";
@@ -59,6 +60,8 @@ export interface ServiceAccountIdentities {
   keys(): Promise<readonly VerificationKey[]>;
   /** Tokens last no longer; undefined: as long as is asked for. */
   readonly maxSeconds: number | undefined;
+  /** A token without an end, for a secret; undefined where somebody else signs. */
+  readonly signLegacy: ((claims: LegacyIssued) => Promise<string>) | undefined;
 }
 
 export interface IdentitiesDeps extends Pick<AccountTokenOptions, "used"> {
@@ -114,6 +117,7 @@ export async function identitiesOf(config: AuthenticationConfig, deps: Identitie
       audiences,
       keys: keys.published,
       maxSeconds: keys.maxSeconds,
+      signLegacy: keys.signLegacy,
     },
     [Symbol.asyncDispose]: () => disposal.disposeAsync(),
   };

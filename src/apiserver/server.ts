@@ -38,6 +38,7 @@ import { type Definitions, serveDefinitions } from "./extensions/definition-cont
 import { type BehindDoor, type FrontDoor, isEverywhere, openFrontDoor } from "./front-door.ts";
 import { type Identities, identitiesOf } from "./identities.ts";
 import { issuerDiscovery } from "./issuer-discovery.ts";
+import { legacyTokenUse } from "./legacy-token-use.ts";
 import { registerLocalApis } from "./local-api-services.ts";
 import { feedNodeGraph } from "./node-graph-feed.ts";
 import { authorizationDecisions, measuredAuthenticator, measuredAuthorizer } from "./observe/auth-metrics.ts";
@@ -164,6 +165,7 @@ export async function assemble(
       random,
       log: log.child("authentication"),
       observe: authenticationObserver(metrics.registry, clock),
+      used: legacyTokenUse(() => registries, log.child("authentication"), stopping.signal),
       find: storedBoundObjects(() => registries, stopping.signal),
     }),
     metrics,
@@ -185,6 +187,9 @@ export async function assemble(
     eventTtlSeconds: Math.ceil(storage.eventTtlMs / 1000),
     deleteCollectionWorkers: config.deleteCollectionWorkers,
     garbageCollector: config.garbageCollector || includesController(config.embeddedControllers, "garbage-collector"),
+    bindingLabels: config.observe.features.some(
+      ({ name, enabled }) => enabled && name === "PodTopologyLabelsAdmission",
+    ),
     policy: config.admission.allowPrivileged ? undefined : withoutPrivileges,
   });
   metrics.serve(registries);
@@ -326,6 +331,7 @@ export async function assemble(
       log,
       clusterCa,
       signing: config.signing,
+      signLegacy: identities.serviceAccounts.signLegacy,
       kinds,
       queueMetrics,
     };

@@ -152,6 +152,14 @@ export function serviceAccountEffects(serve: Serve) {
         };
         t.equal((await server.ask("POST /api/v1/namespaces/default/secrets", secret)).status, 201);
         t.ok(await isKnown(server, token));
+        const { labels } = (await server.ask("GET /api/v1/namespaces/default/secrets/old-token")).json.metadata;
+        const day = "kubernetes.io/legacy-token-last-used";
+        t.match(labels?.[day], lookup === "true" ? /^\d{4}-\d\d-\d\d$/ : undefined);
+        const marked = { metadata: { labels: { "kubernetes.io/legacy-token-invalid-since": "2025-01-01" } } };
+        const merge = { "content-type": "application/merge-patch+json" };
+        const patched = await server.ask("PATCH /api/v1/namespaces/default/secrets/old-token", marked, merge);
+        t.equal(patched.status, 200);
+        t.equal(await isKnown(server, token), lookup === "false", "marked invalid");
       }
     },
     "service-account-max-token-expiration": async (t) => {

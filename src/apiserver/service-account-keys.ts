@@ -1,6 +1,8 @@
 /** The keys of service accounts' tokens as the configuration names them. */
 
+import { type LegacyIssued, legacyPayloadOf } from "../auth/service-account/claims.ts";
 import { type TokenIssuer, tokenIssuer } from "../auth/service-account/issuer.ts";
+import { signJws } from "../auth/service-account/jws.ts";
 import {
   ownSigningKey,
   readSigningKey,
@@ -19,7 +21,7 @@ export interface ServiceAccountKeys extends Disposable {
   /** Those that others are told of. */
   published(): Promise<readonly VerificationKey[]>;
   /** Signs tokens without an end; undefined where somebody else signs. */
-  readonly signing: (() => Promise<SigningKey>) | undefined;
+  readonly signLegacy: ((claims: LegacyIssued) => Promise<string>) | undefined;
   /** Tokens of who signs last no longer; undefined: as long as is asked for. */
   readonly maxSeconds: number | undefined;
 }
@@ -57,7 +59,7 @@ async function keysElsewhere(
     const longest = `the external signer lets tokens last for ${signer.maxSeconds} seconds`;
     throw new Error(`Cannot use --service-account-max-token-expiration of ${maxTokenMs / 1000} seconds: ${longest}`);
   }
-  return { ...signer, signing: undefined };
+  return { ...signer, signLegacy: undefined };
 }
 
 async function keysOfFiles(config: ServiceAccountTokensConfig, issuerName: string): Promise<ServiceAccountKeys> {
@@ -86,7 +88,8 @@ async function keysOfFiles(config: ServiceAccountTokensConfig, issuerName: strin
     return [first, ...others.filter(({ keyId }) => keyId !== first.keyId)];
   };
   const issuer = tokenIssuer(issuerName, signing);
-  return { issuer, verifying, published: verifying, signing, maxSeconds: undefined, [Symbol.dispose]() {} };
+  const signLegacy = async (claims: LegacyIssued): Promise<string> => signJws(legacyPayloadOf(claims), await signing());
+  return { issuer, verifying, published: verifying, signLegacy, maxSeconds: undefined, [Symbol.dispose]() {} };
 }
 
 /** None when the file's keys are of another sort. */

@@ -1,5 +1,6 @@
 /** A control loop that may run inside the API server: it sees the cluster through a client like anybody else. */
 import type { Kind } from "../api/kind.ts";
+import type { LegacyIssued } from "../auth/service-account/claims.ts";
 import type { Client } from "../client/client.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
@@ -19,6 +20,8 @@ export interface ControllerDeps {
   readonly clusterCa?: string | undefined;
   /** Undefined where nobody's key signs certificates. */
   readonly signing?: SigningAuthorities | undefined;
+  /** Signs a token without an end for a secret; undefined where somebody else signs tokens. */
+  readonly signLegacy?: ((claims: LegacyIssued) => Promise<string>) | undefined;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;

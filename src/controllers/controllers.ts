@@ -77,6 +77,15 @@ const entries: Readonly<Record<string, Entry>> = {
     groups: SERVICE_ACCOUNTS,
     load: async () => (await import("./service-account/service-account-controller.ts")).runServiceAccountController,
   },
+  "serviceaccount-token": {
+    // Who manages controllers may keep secrets everywhere: in Kubernetes, too, these two are no accounts.
+    user: OBSERVER,
+    load: async () => (await import("./service-account/token-secrets.ts")).runTokenSecrets,
+  },
+  tokencleaner: {
+    user: OBSERVER,
+    load: async () => (await import("./bootstrap-token/token-cleaner.ts")).runTokenCleaner,
+  },
   "ttl-after-finished": {
     user: "system:serviceaccount:kube-system:ttl-after-finished-controller",
     groups: SERVICE_ACCOUNTS,
@@ -121,10 +130,22 @@ export function startControllers(names: readonly string[], deps: StartController
       const { user, groups = [], load } = entries[name]!;
       const run = await load();
       const client = deps.clientFor(userNamed(user, groups));
-      const { clock, random, clusterCa, signing, kinds } = deps;
+      const { clock, random, clusterCa, signing, signLegacy, kinds } = deps;
       const log = deps.log.child(name);
       const queue = deps.queueMetrics?.(name);
-      await run({ client, observer, clusterCa, signing, clock, random, log, kinds, queue, signal: stopping.signal });
+      await run({
+        client,
+        observer,
+        clusterCa,
+        signing,
+        signLegacy,
+        clock,
+        random,
+        log,
+        kinds,
+        queue,
+        signal: stopping.signal,
+      });
     }),
   ).then(() => {});
   ended.catch(() => {});

@@ -80,6 +80,25 @@ export function payloadOf(issued: Issued): Payload {
   };
 }
 
+/** A token without an end, good as long as it lies in the secret. */
+export interface LegacyIssued {
+  readonly namespace: string;
+  readonly account: Reference;
+  readonly secret: Reference;
+}
+
+export function legacyPayloadOf({ namespace, account, secret }: LegacyIssued): Payload {
+  const claim = `${PRIVATE}/serviceaccount`;
+  return {
+    iss: LEGACY_ISSUER,
+    [`${claim}/namespace`]: namespace,
+    [`${claim}/secret.name`]: secret.name,
+    [`${claim}/service-account.name`]: account.name,
+    [`${claim}/service-account.uid`]: account.uid,
+    sub: accountUser(namespace, account.name),
+  };
+}
+
 /** Undefined for a payload that is not of this form. */
 export function readClaims(payload: Payload): BoundClaims | LegacyClaims | undefined {
   const { aud, iss, jti } = payload;

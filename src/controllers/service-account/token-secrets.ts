@@ -1,0 +1,107 @@
+/** Fills in the tokens of secrets that ask for one, and deletes those whose account is gone. */
+import type { Secret } from "../../api/core/secret.ts";
+import { secretKind } from "../../api/core/secret-kind.ts";
+import type { ServiceAccount } from "../../api/core/service-account.ts";
+import { serviceAccountKind } from "../../api/core/service-account-kind.ts";
+import { StatusError } from "../../api/status.ts";
+import { startInformer } from "../../client/informer.ts";
+import { aborted } from "../../std/aborted.ts";
+import { WorkQueue } from "../../std/work-queue.ts";
+import type { ControllerDeps } from "../controller.ts";
+
+const TYPE = "kubernetes.io/service-account-token";
+const ACCOUNT_NAME = "kubernetes.io/service-account.name";
+const ACCOUNT_UID = "kubernetes.io/service-account.uid";
+
+export async function runTokenSecrets(deps: ControllerDeps): Promise<void> {
+  const { client, observer, clock, random, log, signal, signLegacy } = deps;
+  if (signLegacy === undefined) {
+    log.info("Makes no tokens in secrets: somebody else signs tokens");
+    await aborted(signal);
+    return;
+  }
+  const shared = { client: observer, clock, random, log };
+  const query = { fieldSelector: `type=${TYPE}` };
+  await using secrets = startInformer({ ...shared, kind: secretKind, query }, signal);
+  await using accounts = startInformer({ ...shared, kind: serviceAccountKind }, signal);
+  await Promise.all([secrets.synced, accounts.synced]).catch(() => {});
+  await using queue = new WorkQueue({
+    clock,
+    random,
+    metrics: deps.queue,
+    concurrency: 2,
+    backoff: { initialMs: 500, maxMs: 60_000, jitter: 0.1 },
+    work: (key, stopping) => settle(key, stopping),
+    onError: (key, error) => log.error("Cannot keep the token of an account; trying again", error, { secret: key }),
+  });
+
+  async function settle(key: string, stopping: AbortSignal): Promise<void> {
+    const [namespace = "", name = ""] = key.split("/");
+    const secret = secrets.get(name, namespace);
+    if (secret?.metadata === undefined || secret.metadata.deletionTimestamp !== undefined) return;
+    const account = accounts.get(accountOf(secret), namespace);
+    try {
+      if (account === undefined || !isFor(secret, account)) await discard(secret, stopping);
+      else await fill(secret, account, stopping);
+    } catch (error) {
+      // Somebody else was quicker: the informers will tell.
+      if (!(error instanceof StatusError) || (error.status.code !== 404 && error.status.code !== 409)) throw error;
+    }
+  }
+
+  async function discard({ metadata }: Secret, stopping: AbortSignal): Promise<void> {
+    const { name = "", namespace, uid, resourceVersion } = metadata ?? {};
+    // What the informer has not heard of yet may be there.
+    const found = await client
+      .get(serviceAccountKind, { name: metadata?.annotations?.[ACCOUNT_NAME] ?? "", namespace }, stopping)
+      .catch((error: unknown) => {
+        if (error instanceof StatusError && error.status.code === 404) return undefined;
+        throw error;
+      });
+    if (found !== undefined && isFor({ metadata }, found)) throw new Error("the account has just been made");
+    await client.delete(secretKind, { name, namespace }, { preconditions: { uid, resourceVersion } }, stopping);
+    log.info("Deleted the token of an account that is gone", { namespace, name });
+  }
+
+  async function fill(secret: Secret, account: ServiceAccount, stopping: AbortSignal): Promise<void> {
+    const { name = "", namespace = "" } = secret.metadata ?? {};
+    const { name: accountName = "", uid = "" } = account.metadata ?? {};
+    const claims = { namespace, secret: { name }, account: { name: accountName, uid } };
+    const known = secret.data ?? {};
+    const data = {
+      ...known,
+      namespace: known.namespace || encoded(namespace),
+      ...(deps.clusterCa === undefined ? {} : { "ca.crt": encoded(deps.clusterCa) }),
+      token: known.token || encoded(await signLegacy!(claims)),
+    };
+    const annotations = { ...secret.metadata?.annotations, [ACCOUNT_UID]: uid };
+    const isDone = Object.entries(data).every(([member, value]) => known[member] === value);
+    if (isDone && secret.metadata?.annotations?.[ACCOUNT_UID] === uid) return;
+    await client.update(secretKind, { ...secret, metadata: { ...secret.metadata, annotations }, data }, stopping);
+  }
+
+  const changed = ({ metadata }: Secret): void => queue.add(`${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`);
+  secrets.subscribe({ put: changed });
+  const ofAccount = ({ metadata }: ServiceAccount): void => {
+    for (const secret of secrets.list()) {
+      if (secret.metadata?.namespace === metadata?.namespace && accountOf(secret) === metadata?.name) changed(secret);
+    }
+  };
+  accounts.subscribe({ put: ofAccount, delete: ofAccount });
+  await aborted(signal);
+}
+
+function accountOf({ metadata }: Secret): string {
+  return metadata?.annotations?.[ACCOUNT_NAME] ?? "";
+}
+
+/** A secret that names no uid yet is for whoever has the name. */
+function isFor({ metadata }: Pick<Secret, "metadata">, account: ServiceAccount): boolean {
+  const { annotations } = metadata ?? {};
+  const uid = annotations?.[ACCOUNT_UID] ?? "";
+  return annotations?.[ACCOUNT_NAME] === account.metadata?.name && (uid === "" || uid === account.metadata?.uid);
+}
+
+function encoded(text: string): string {
+  return Buffer.from(text).toString("base64");
+}
