@@ -30,8 +30,8 @@ export interface Access {
 export const LOOPBACK = "127.0.0.1";
 const NAMES = [LOOPBACK, "localhost"];
 /**
- * Certificates are valid from an hour before they are issued: these from 1970 on. Nobody but the connection file vouches
- * for them, and some hosts start without a clock.
+ * Certificates are valid from an hour before they are issued: these from 1970 on. Nobody but the connection file
+ * vouches for them, and some hosts start without a clock.
  */
 const ISSUED_MS = 3_600_000;
 const CERTIFICATE_DAYS = 36_525;
