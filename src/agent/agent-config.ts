@@ -74,6 +74,8 @@ export interface RuntimeConfig {
   readonly seccompDefault: boolean;
   readonly failSwapOn: boolean;
   readonly failCgroupV1: boolean;
+  /** Refuses a machine whose kernel is set otherwise than pods need. */
+  readonly protectKernelDefaults: boolean;
   /** The kernel's willingness to kill the agent itself, -1000 to 1000; undefined leaves it as it is. */
   readonly oomScoreAdj: number | undefined;
 }
@@ -215,6 +217,7 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
       seccompDefault: false,
       failSwapOn: true,
       failCgroupV1: true,
+      protectKernelDefaults: false,
       oomScoreAdj: undefined,
     },
     node: {

@@ -21,6 +21,7 @@ import { openPlugins, type Plugins } from "./images/credential-providers.ts";
 import { limitedTransport } from "./limited-transport.ts";
 import { type NodeCapacity, nodeCapacity } from "./node/capacity.ts";
 import { pressuresOf } from "./node/conditions.ts";
+import { kernelProblems } from "./node/kernel-tunables.ts";
 import { storageExcess } from "./node/local-storage.ts";
 import { type MachineInfo, readMachine, readUsage, swapDevices, usesCgroupV1 } from "./node/machine.ts";
 import { NodeCgroups } from "./node/node-cgroups.ts";
@@ -171,22 +172,29 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
 }
 
 async function checkMachine(config: AgentConfig, log: Logger): Promise<void> {
-  const found = { swap: await swapDevices(), cgroupV1: await usesCgroupV1() };
+  const found = { swap: await swapDevices(), cgroupV1: await usesCgroupV1(), kernel: await kernelProblems() };
   const problem = machineProblem(config, found);
   if (problem !== undefined) throw new Error(`Cannot start agent: ${problem}`);
   if (found.cgroupV1) log.warn("cgroup v1 support is in maintenance mode, please migrate to cgroup v2");
 }
 
+interface Machine {
+  readonly swap: readonly string[];
+  readonly cgroupV1: boolean;
+  /** How its kernel is set otherwise than pods need. */
+  readonly kernel?: readonly string[];
+}
+
 /** Why the agent must not run on a machine, and what to do about it. */
-export function machineProblem(
-  { runtime }: AgentConfig,
-  { swap, cgroupV1 }: { readonly swap: readonly string[]; readonly cgroupV1: boolean },
-): string | undefined {
+export function machineProblem({ runtime }: AgentConfig, { swap, cgroupV1, kernel = [] }: Machine): string | undefined {
   if (runtime.failSwapOn && swap.length > 0) {
     return `swap is on (${swap.join(", ")}). Turn it off with "swapoff -a" or set --fail-swap-on=false`;
   }
   if (runtime.failCgroupV1 && cgroupV1) {
     return "the machine uses cgroup v1. Boot it with cgroup v2 or set --fail-cgroupv1=false";
+  }
+  if (runtime.protectKernelDefaults && kernel.length > 0) {
+    return `${kernel.join("; ")}. Set them so, or set --protect-kernel-defaults=false`;
   }
   return undefined;
 }

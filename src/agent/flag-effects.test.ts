@@ -17,6 +17,7 @@ import { agentCommandLine } from "./config/command-line.ts";
 import { loadAgentConfig } from "./config/load.ts";
 import { type AgentFlagName, type Settings, type TestAgent, testAgent } from "./flag-harness.ts";
 import { agentFlags } from "./flags.ts";
+import { kernelProblems } from "./node/kernel-tunables.ts";
 import { agentOptions } from "./options.ts";
 
 interface Effect {
@@ -923,6 +924,7 @@ const apart: readonly AgentFlagName[] = [
   "fail-cgroupv1",
   "fail-swap-on",
   "help",
+  "protect-kernel-defaults",
   "rotate-certificates",
   "rotate-server-certificates",
   "tls-private-key-file",
@@ -963,6 +965,16 @@ t.test("agentFlags: --dry-run-config, --version and --help print and do not run"
   t.match(printed("--version"), { kind: "exit", code: 0, stdout: "agent v1.33.0\n" });
   t.match(printed("--version=v1.33.9-site"), { kind: "run", version: "v1.33.9-site" });
   t.match(printed("--help"), { kind: "exit", code: 0, stdout: /Usage:/ });
+});
+
+t.test("agentFlags: --protect-kernel-defaults refuses a kernel that is set otherwise", async (t) => {
+  const directory = t.testdir({ vm: { overcommit_memory: "0\n", panic_on_oom: "0\n" } });
+  const kernel = await kernelProblems(directory);
+  t.same(kernel, ["invalid kernel flag: vm/overcommit_memory, expected value: 1, actual value: 0"]);
+  const problem = (...argv: string[]) =>
+    machineProblem(agentOptions(loadAgentConfig(argv, {})), { swap: [], cgroupV1: false, kernel });
+  t.equal(problem(), undefined);
+  t.match(problem("--protect-kernel-defaults"), /^invalid kernel flag: .*--protect-kernel-defaults=false$/);
 });
 
 t.test("agentFlags: --fail-swap-on and --fail-cgroupv1 refuse machines", async (t) => {

@@ -65,6 +65,7 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       seccompDefault: flags["seccomp-default"],
       failSwapOn: flags["fail-swap-on"],
       failCgroupV1: flags["fail-cgroupv1"],
+      protectKernelDefaults: flags["protect-kernel-defaults"],
       oomScoreAdj: flags["oom-score-adj"],
     },
     node: {

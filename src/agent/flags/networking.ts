@@ -52,6 +52,7 @@ export const networkingFlags = section("Networking, DNS and misc", {
   "protect-kernel-defaults": flag(bool, false, "Error if kernel tunables differ from agent defaults.", {
     config: "protectKernelDefaults",
     deprecated: inFile,
+    effective: true,
   }),
   "seccomp-default": flag(bool, false, "Use RuntimeDefault as the seccomp profile of all workloads that name none.", {
     config: "seccompDefault",

@@ -72,7 +72,19 @@ export async function nodeStatus(options: NodeStatusOptions, previous: NodeStatu
       architecture: machine.architecture,
     },
     images,
+    ...abilities(runtime),
     ...inUse(options, previous),
+  };
+}
+
+/** What only newer runtimes can do, and tell of. */
+function abilities(runtime: StatusResponse | undefined): Pick<NodeStatus, "runtimeHandlers" | "features"> {
+  const { runtimeHandlers = [], features } = runtime ?? {};
+  const handlers = runtimeHandlers.map(({ name = "", features: own = {} }) => ({ name, features: own }));
+  const { supplementalGroupsPolicy } = features ?? {};
+  return {
+    ...(handlers.length === 0 ? {} : { runtimeHandlers: handlers }),
+    ...(supplementalGroupsPolicy === undefined ? {} : { features: { supplementalGroupsPolicy } }),
   };
 }
 

@@ -1,8 +1,11 @@
 import t from "tap";
+import { FakeClock } from "../../std/fake-clock.ts";
 import { defaultAgentConfig } from "../agent-config.ts";
+import { FakeRuntime } from "../runtime/fake.ts";
 import { nodeCapacity, thresholdValue } from "./capacity.ts";
 import { nodeConditions } from "./conditions.ts";
 import type { MachineInfo, Usage } from "./machine.ts";
+import { nodeStatus } from "./node-status.ts";
 
 const machine: MachineInfo = {
   machineId: "m",
@@ -78,4 +81,30 @@ t.test("nodeConditions() is not ready without a network or a runtime", async (t)
     nodeConditions({ ...base, runtime: { status: { conditions } } })[3]?.message,
     "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni plugin not initialized",
   );
+});
+
+t.test("nodeStatus() tells what newer runtimes can do", async (t) => {
+  const fake = new FakeRuntime(new FakeClock());
+  const { status } = fake.runtime;
+  const runtimeHandlers = [{ name: "", features: { recursiveReadOnlyMounts: true, userNamespaces: true } }];
+  const read = (more: object) =>
+    nodeStatus(
+      {
+        config: { ...defaultAgentConfig("n1"), rootDir: t.testdir() },
+        machine,
+        runtime: { ...fake.runtime, status: async () => ({ ...(await status({})), ...more }) },
+        images: fake.images,
+        ips: [],
+        port: () => 0,
+        relistHealthy: () => true,
+        manifestProblems: () => [],
+        now: () => 0,
+      },
+      undefined,
+    );
+  t.match(await read({ runtimeHandlers, features: { supplementalGroupsPolicy: true } }), {
+    runtimeHandlers,
+    features: { supplementalGroupsPolicy: true },
+  });
+  t.notOk("runtimeHandlers" in (await read({})));
 });
