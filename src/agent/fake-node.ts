@@ -103,6 +103,7 @@ export class FakeNode implements AsyncDisposable {
   readonly #configure: (config: AgentConfig) => AgentConfig;
   readonly #faults: Fault[] = [];
   readonly #buried: Promise<unknown>[] = [];
+  readonly #coming: Promise<unknown>[] = [];
   /** How often each container came to run, by name. */
   readonly starts = new Map<string, number>();
   /** Of every pod that came to run here. */
@@ -192,6 +193,16 @@ export class FakeNode implements AsyncDisposable {
     if (agent === undefined) return;
     agent.die();
     this.#buried.push(agent.running.close().catch(() => undefined));
+  }
+
+  /** Something comes back after a while, which the node's end waits for. */
+  later(milliseconds: number, comeBack: () => Promise<void> | void): void {
+    this.#coming.push(this.clock.sleep(milliseconds).then(comeBack));
+  }
+
+  /** Resolves when all that was to come back is there. */
+  async restored(): Promise<void> {
+    await Promise.all(this.#coming);
   }
 
   /** Also of an agent that is yet to start. */
@@ -327,6 +338,7 @@ export class FakeNode implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.restored();
     const agent = this.#agent;
     this.#agent = undefined;
     await agent?.running.close({ stopPods: true });

@@ -1,7 +1,7 @@
 /**
  * For tests: everything around a pod fails at every step of its start and its end: the agent is killed, the runtime
- * fails, answers late or not at all, or dies; the API server goes away; clocks are set, the disk fills. Whatever happens,
- * each container runs once, the pod gets ready, and once it is deleted nothing of it is left.
+ * fails, answers late or not at all, or dies; the API server goes away; clocks are set, the disk fills. Whatever
+ * happens, each container runs once, the pod gets ready, and once it is deleted nothing of it is left.
  */
 import { execFile } from "node:child_process";
 import { mkdir, rm, writeFile } from "node:fs/promises";
@@ -44,7 +44,7 @@ const YEAR_MS = 365 * 86_400_000;
 const mishaps: Readonly<Record<string, (node: FakeNode) => Act>> = {
   "the agent is killed": (node) => async () => {
     node.killAgent();
-    void node.clock.sleep(AWAY_MS / 3).then(() => node.startAgent());
+    node.later(AWAY_MS / 3, () => node.startAgent());
     await never;
   },
   "the runtime dies": (node) => async () => {
@@ -58,7 +58,7 @@ const mishaps: Readonly<Record<string, (node: FakeNode) => Act>> = {
   "the answer is slow": (node) => slow(node.clock, AWAY_MS),
   "the API server goes away": (node) => () => {
     node.api.isAway = true;
-    void node.clock.sleep(AWAY_MS).then(() => {
+    node.later(AWAY_MS, () => {
       node.api.isAway = false;
     });
   },
@@ -101,6 +101,8 @@ async function wholeLife(at: Omit<Fault, "act">, mishap: (node: FakeNode) => Act
   await node.ready("web");
   if (isEnding) node.on({ ...at, act });
   node.deletePod("web", 1);
+  await node.gone("web");
+  await node.restored();
   await node.gone("web");
   return [...(happened ? [] : ["the step was never reached"]), ...onceOnly(node)];
 }

@@ -1,4 +1,4 @@
-/** A real agent, killed with SIGKILL at steps of a pod's start and end, and a real containerd that is killed under it. */
+/** A real agent, killed at steps of a pod's start and end, and a real containerd that is killed under it. */
 import { join } from "node:path";
 import t from "tap";
 import { cgroupsOf } from "../agent/pods/cgroups.ts";

@@ -1,4 +1,4 @@
-/** What an agent that was killed while it ended a pod may have left, when the runtime knows nothing of the pod any more. */
+/** What an agent that was killed while it ended a pod may have left, when the runtime knows nothing of it any more. */
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { VolumeManager } from "../volumes/volume-manager.ts";

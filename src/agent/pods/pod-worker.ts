@@ -5,13 +5,12 @@
 import type { Pod, PodStatus } from "../../api/core/pod.ts";
 import { deepEqual } from "../../schema/equal.ts";
 import type { Logger } from "../../std/log.ts";
-import { annotations, nothing, type Observation, type ObservedContainer, observe } from "../runtime/observation.ts";
+import type { Observation, ObservedContainer } from "../runtime/observation.ts";
 import type { PodContext, PodMemory, PodServices, PodState, Termination, Transition } from "./pod-context.ts";
-import { allContainers, graceSeconds, isDeleted, isTerminal, podFullName, podUid } from "./pod-fields.ts";
-import { ResourceBook } from "./resource-book.ts";
-import { RestartBackoff } from "./restart-backoff.ts";
+import { graceSeconds, isDeleted, isTerminal, podFullName, podUid } from "./pod-fields.ts";
+import { adoptDelays, newMemory } from "./pod-memory.ts";
+import { PodObserver } from "./pod-observer.ts";
 import { stateOf } from "./states/state.ts";
-import { withTerminationMessage } from "./termination-message.ts";
 import { showNoted } from "./waiting.ts";
 
 export interface PodWorkerOptions {
@@ -36,15 +35,12 @@ export class PodWorker {
   #pod: Pod;
   #removed: boolean;
   #termination: Termination | undefined;
-  #observation: Observation = nothing;
   #state: PodState = stateOf({ to: "admitting" });
   /** Of the state at work; replaced when it is interrupted. */
   #interrupt = new AbortController();
   #woken = false;
   #wake: (() => void) | undefined;
-  /** Looks at the runtime follow each other, so that an older answer never replaces a newer one. */
-  #looks: Promise<unknown> = Promise.resolve();
-  #looksWaiting = 0;
+  readonly #observer: PodObserver;
   #deadline: { cancel(): void } | undefined;
   #resting = false;
   readonly #ended = Promise.withResolvers<void>();
@@ -54,21 +50,13 @@ export class PodWorker {
     this.#pod = options.pod;
     this.#removed = options.orphan;
     this.#log = options.services.log.child("pod-worker", { pod: podFullName(options.pod) });
-    const started = options.pod.status?.startTime;
-    this.#memory = {
-      backoff: new RestartBackoff(options.services.clock),
-      waiting: new Map(),
-      noted: new Map(),
-      retryAt: new Map(),
-      toRestart: new Set(),
-      resources: new ResourceBook(options.pod),
-      startTime: started === undefined ? options.services.clock.now() : Date.parse(started),
-      status: options.pod.status?.conditions === undefined ? undefined : options.pod.status,
-      initialized: undefined,
-      rejection: undefined,
-      mounted: false,
-      imageRefs: new Map(),
-    };
+    this.#memory = newMemory(options.pod, options.services.clock);
+    this.#observer = new PodObserver({
+      runtime: options.services.runtime,
+      pod: () => this.#pod,
+      onSeen: (seen) => this.#seen(seen),
+      signal: this.#stop.signal,
+    });
     if (options.orphan) this.#termination = { graceSeconds: undefined, failure: undefined };
     this.#noteDeletion(undefined);
     this.done = this.#run();
@@ -85,7 +73,7 @@ export class PodWorker {
   }
 
   get observation(): Observation {
-    return this.#observation;
+    return this.#observer.observation;
   }
 
   get stateName(): PodState["name"] {
@@ -103,12 +91,12 @@ export class PodWorker {
     const { initContainerStatuses: inits = [], containerStatuses: apps = [] } = this.#memory.status ?? {};
     const status = [...inits, ...apps].find((each) => each.name === name);
     const id = status?.lastState?.terminated?.containerID?.replace(/^.*:\/\//, "");
-    return this.#observation.containers.find((each) => each.name === name && each.id === id);
+    return this.#observer.observation.containers.find((each) => each.name === name && each.id === id);
   }
 
   /** Nothing goes on but waiting: for time to pass, or for a change. */
   get resting(): boolean {
-    return this.#resting && this.#looksWaiting === 0;
+    return this.#resting && this.#observer.waiting === 0;
   }
 
   /** The newest version; one that came before and was not looked at is dropped. */
@@ -133,8 +121,9 @@ export class PodWorker {
 
   /** Something of the pod changed in the runtime, or a probe came to a verdict. */
   changed(): void {
-    if (this.#looksWaiting > 1) return;
-    this.#look()
+    if (this.#observer.waiting > 1) return;
+    this.#observer
+      .look()
       .catch((error: unknown) => {
         if (!this.#stop.signal.aborted) this.#log.v(2)?.info("Cannot look at pod", { error: String(error) });
       })
@@ -203,9 +192,9 @@ export class PodWorker {
       const context = this.#context();
       try {
         if (!fresh) {
-          await this.#look();
+          await this.#observer.look();
           fresh = true;
-          this.#adoptDelays();
+          adoptDelays(this.#memory, this.#observer.observation);
           this.#watchDeadline();
         }
         this.#publish();
@@ -249,7 +238,7 @@ export class PodWorker {
         return worker.#pod;
       },
       get observation() {
-        return worker.#observation;
+        return worker.#observer.observation;
       },
       get termination() {
         return worker.#termination;
@@ -257,7 +246,7 @@ export class PodWorker {
       get removed() {
         return worker.#removed;
       },
-      refresh: () => this.#look(),
+      refresh: () => this.#observer.look(),
       wait: (milliseconds) => this.#wait(milliseconds, signal),
       pause: (milliseconds) => this.#rest(this.#options.services.clock.sleep(milliseconds, signal)),
     };
@@ -283,29 +272,9 @@ export class PodWorker {
     });
   }
 
-  #look(): Promise<Observation> {
-    this.#looksWaiting += 1;
-    const look = this.#looks.then(async () => {
-      const { services } = this.#options;
-      const count = allContainers(this.#pod).length;
-      try {
-        const known = this.#observation;
-        const seen = await observe(services.runtime, podUid(this.#pod), known, this.#stop.signal);
-        const containers = await Promise.all(
-          seen.containers.map(async (each) =>
-            known.containers.includes(each) ? each : await withTerminationMessage(each, count),
-          ),
-        );
-        this.#observation = { sandboxes: seen.sandboxes, containers };
-      } finally {
-        this.#looksWaiting -= 1;
-      }
-      if (!isEnding(this.#state)) services.probes.sync(this.#pod, this.#observation);
-      this.#publish();
-      return this.#observation;
-    });
-    this.#looks = look.catch(() => undefined);
-    return look;
+  #seen(observation: Observation): void {
+    if (!isEnding(this.#state)) this.#options.services.probes.sync(this.#pod, observation);
+    this.#publish();
   }
 
   #publish(): void {
@@ -313,14 +282,6 @@ export class PodWorker {
     const status = this.#state.status(this.#context());
     if (!deepEqual(status, this.#memory.status)) this.#memory.status = status;
     this.#options.onStatus(this.#pod, this.#memory.status ?? status);
-  }
-
-  /** Delays that containers of an earlier agent carry. */
-  #adoptDelays(): void {
-    // Newest first.
-    for (const { name, hash, annotations: notes, createdAt } of this.#observation.containers) {
-      this.#memory.backoff.adopt(`${name}/${hash}`, Number(notes[annotations.restartDelay]), createdAt);
-    }
   }
 
   #watchDeadline(): void {

@@ -1,0 +1,33 @@
+/** What a pod's worker begins with: what status and containers tell of an agent before. */
+import type { Pod } from "../../api/core/pod.ts";
+import type { Clock } from "../../std/clock.ts";
+import { annotations, type Observation } from "../runtime/observation.ts";
+import type { PodMemory } from "./pod-context.ts";
+import { ResourceBook } from "./resource-book.ts";
+import { RestartBackoff } from "./restart-backoff.ts";
+
+export function newMemory(pod: Pod, clock: Clock): PodMemory {
+  const started = pod.status?.startTime;
+  return {
+    backoff: new RestartBackoff(clock),
+    waiting: new Map(),
+    noted: new Map(),
+    retryAt: new Map(),
+    toRestart: new Set(),
+    resources: new ResourceBook(pod),
+    startTime: started === undefined ? clock.now() : Date.parse(started),
+    status: pod.status?.conditions === undefined ? undefined : pod.status,
+    initialized: undefined,
+    rejection: undefined,
+    mounted: false,
+    imageRefs: new Map(),
+  };
+}
+
+/** Delays that containers of an earlier agent carry. */
+export function adoptDelays({ backoff }: PodMemory, { containers }: Observation): void {
+  // Newest first.
+  for (const { name, hash, annotations: notes, createdAt } of containers) {
+    backoff.adopt(`${name}/${hash}`, Number(notes[annotations.restartDelay]), createdAt);
+  }
+}

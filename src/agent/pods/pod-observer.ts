@@ -1,0 +1,64 @@
+/** Looks at what the runtime has of one pod. */
+import type { Pod } from "../../api/core/pod.ts";
+import { nothing, type Observation, observe } from "../runtime/observation.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { allContainers, podUid } from "./pod-fields.ts";
+import { withTerminationMessage } from "./termination-message.ts";
+
+export interface PodObserverOptions {
+  readonly runtime: Runtime;
+  readonly pod: () => Pod;
+  /** Called with each new observation, before the look ends. */
+  readonly onSeen: (seen: Observation) => void;
+  readonly signal: AbortSignal;
+}
+
+export class PodObserver {
+  readonly #options: PodObserverOptions;
+  #observation: Observation = nothing;
+  /** Looks follow each other, so that an older answer never replaces a newer one. */
+  #looks: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+
+  constructor(options: PodObserverOptions) {
+    this.#options = options;
+  }
+
+  /** What was seen last. */
+  get observation(): Observation {
+    return this.#observation;
+  }
+
+  /** Looks that have not ended. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** Rejects when the runtime does not answer, or the signal aborts. */
+  look(): Promise<Observation> {
+    this.#waiting += 1;
+    const look = this.#looks.then(async () => {
+      try {
+        this.#observation = await this.#see();
+      } finally {
+        this.#waiting -= 1;
+      }
+      this.#options.onSeen(this.#observation);
+      return this.#observation;
+    });
+    this.#looks = look.catch(() => undefined);
+    return look;
+  }
+
+  async #see(): Promise<Observation> {
+    const { runtime, signal } = this.#options;
+    const pod = this.#options.pod();
+    const known = this.#observation;
+    const { sandboxes, containers } = await observe(runtime, podUid(pod), known, signal);
+    const count = allContainers(pod).length;
+    const read = containers.map(async (each) =>
+      known.containers.includes(each) ? each : await withTerminationMessage(each, count),
+    );
+    return { sandboxes, containers: await Promise.all(read) };
+  }
+}
