@@ -9,7 +9,7 @@ import { podUid } from "../../pods/pod-fields.ts";
 import type { Attachable, Attachments } from "../attachments.ts";
 import { isMounted } from "../empty-dir.ts";
 import type { Mounter } from "../mounter.ts";
-import { type OperationError, operation } from "../operation-error.ts";
+import { operation } from "../operation-error.ts";
 import { belongsToGroup, giveToGroup } from "../ownership.ts";
 import type { Place } from "../place.ts";
 import type { TokenManager } from "../token-manager.ts";
@@ -25,6 +25,7 @@ import {
   secretsOf,
   volumeContext,
 } from "./requests.ts";
+import { MAP_DEVICE, MAP_POD_DEVICE, MOUNT_DEVICE, SETUP } from "./steps.ts";
 import { Turns } from "./turns.ts";
 import { attachmentName, type CsiVolume, uniqueName } from "./volume.ts";
 
@@ -309,33 +310,6 @@ export class CsiVolumes {
     return await isMounted(this.#options.mounter, path);
   }
 }
-
-interface Step {
-  readonly name: string;
-  readonly event: OperationError["event"];
-  readonly prefix: string;
-}
-
-const SETUP: Step = {
-  name: "MountVolume.SetUp",
-  event: "FailedMount",
-  prefix: "kubernetes.io/csi: mounter.SetUpAt failed to get CSI client: ",
-};
-const MOUNT_DEVICE: Step = {
-  name: "MountVolume.MountDevice",
-  event: "FailedMount",
-  prefix: "kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient: ",
-};
-const MAP_DEVICE: Step = {
-  name: "MapVolume.SetUpDevice",
-  event: "FailedMapVolume",
-  prefix: "kubernetes.io/csi: blockMapper.SetUpDevice failed to get CSI client: ",
-};
-const MAP_POD_DEVICE: Step = {
-  name: "MapVolume.MapPodDevice",
-  event: "FailedMapVolume",
-  prefix: "kubernetes.io/csi: blockMapper.MapPodDevice failed to get CSI client: ",
-};
 
 function unknown(driver: string): string {
   return `driver name ${driver} not found in the list of registered CSI drivers`;

@@ -1,0 +1,33 @@
+import t from "tap";
+import type { VolumeMount } from "../../api/core/container.ts";
+import type { PodContext } from "./pod-context.ts";
+import { podHarness, testPod } from "./pod-harness.ts";
+import { isRecursivelyReadOnly } from "./runtime-features.ts";
+
+t.test("isRecursivelyReadOnly() asks the handler that the pod's class stands for", async (t) => {
+  await using at = await podHarness();
+  const features = { recursiveReadOnlyMounts: true };
+  const runtime = {
+    ...at.services.runtime,
+    status: async () => ({
+      runtimeHandlers: [
+        { name: "", features: {} },
+        { name: "runsc", features },
+      ],
+    }),
+  };
+  const context = (runtimeClassName: string): PodContext =>
+    ({
+      pod: testPod("web", runtimeClassName === "" ? {} : { runtimeClassName }),
+      services: {
+        ...at.services,
+        runtime,
+        runtimeHandler: async ({ spec }) => (spec?.runtimeClassName === "sandboxed" ? "runsc" : ""),
+      },
+      signal: new AbortController().signal,
+    }) as Partial<PodContext> as PodContext;
+  const mount: VolumeMount = { name: "v", mountPath: "/v", readOnly: true, recursiveReadOnly: "Enabled" };
+  t.equal(await isRecursivelyReadOnly(context("sandboxed"), mount), true);
+  await t.rejects(isRecursivelyReadOnly(context(""), mount), /it is not supported by the runtime/);
+  t.equal(await isRecursivelyReadOnly(context(""), { ...mount, recursiveReadOnly: "IfPossible" }), false);
+});
