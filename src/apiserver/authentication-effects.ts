@@ -1,7 +1,8 @@
-/** For tests: what the flags about authentication change in a server, with issuers, webhooks and proxies over real TLS. */
+/** For tests: what the flags about authentication change in a server; issuers, webhooks and proxies over real TLS. */
 import { writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import type { Test } from "tap";
 import { testIssuer } from "../auth/authn/jwt/test-issuer.ts";
 import { renderKubeconfig } from "../client/kubeconfig.ts";
@@ -252,11 +253,11 @@ function overNetwork(
   const target = { host: "127.0.0.1", port, method: "POST", path: WHOAMI, cert, key };
   return new Promise((resolve, reject) => {
     const all = { "content-type": "application/json", ...headers } as Record<string, string | string[]>;
-    const sent = request({ ...target, headers: all, rejectUnauthorized: false, agent: false }, async (answer) => {
-      const pieces: Uint8Array[] = [];
-      for await (const piece of answer) pieces.push(piece as Uint8Array);
-      if (answer.statusCode !== 201) resolve(answer.statusCode);
-      else resolve((JSON.parse(Buffer.concat(pieces).toString()) as Json).status.userInfo);
+    const sent = request({ ...target, headers: all, rejectUnauthorized: false, agent: false }, (answer) => {
+      const read = text(answer).then((said) =>
+        answer.statusCode === 201 ? (JSON.parse(said) as Json).status.userInfo : answer.statusCode,
+      );
+      resolve(read);
     });
     sent.on("error", reject);
     sent.end("{}");

@@ -14,8 +14,8 @@ export interface FollowedFile {
 }
 
 /**
- * Reads the file, applies it, and does so again whenever it has changed. Rejects when it cannot be used now; later, what
- * cannot be used is complained of once and changes nothing.
+ * Reads the file, applies it, and does so again whenever it has changed. Rejects when it cannot be used now; later,
+ * what cannot be used is complained of once and changes nothing.
  */
 export async function followFile(
   { flag, path, apply, reread }: FollowedFile,

@@ -1,6 +1,6 @@
 import { StatusError } from "../../api/status.ts";
 
-/** Credentials that are known to be bad. Clients learn nothing but 401: the message is for the log and for reviewers. */
+/** Credentials that are known to be bad. Clients learn nothing but 401; the message is for logs and reviewers. */
 export class Refusal extends StatusError {
   /** `why` tells names and numbers, never the credentials themselves. */
   constructor(why: string, options?: { readonly cause?: unknown }) {

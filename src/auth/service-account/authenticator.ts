@@ -50,6 +50,9 @@ export type TokenUse = "valid" | "stale" | "legacy" | "auto-legacy" | "invalid-a
 interface Verified {
   readonly claims: BoundClaims | LegacyClaims;
   readonly user: UserInfo;
+  /** What was asked last, mostly the same list, and what of it the token is for. */
+  asked?: readonly string[];
+  audiences?: readonly string[];
 }
 
 /** Tokens whose signatures are remembered; the oldest are forgotten first. */
@@ -64,11 +67,18 @@ export const INVALID_SINCE_LABEL = "kubernetes.io/legacy-token-invalid-since";
 export function accountTokens(options: AccountTokenOptions): TokenAuthenticator {
   const { audiences: ownAudiences, clock, count } = options;
   const verified = new Map<string, Verified>();
+  /** Tokens of others: that they are follows from their text. */
+  const strangers = new Set<string>();
   return async (token, asked) => {
     let known = verified.get(token.digest);
     if (known === undefined) {
+      if (strangers.has(token.digest)) return undefined;
       known = await verify(token, options);
-      if (known === undefined) return undefined;
+      if (known === undefined) {
+        if (strangers.size >= VERIFIED_MAX) strangers.clear();
+        strangers.add(token.digest);
+        return undefined;
+      }
       for (const oldest of verified.keys()) {
         if (verified.size < VERIFIED_MAX) break;
         verified.delete(oldest);
@@ -77,7 +87,11 @@ export function accountTokens(options: AccountTokenOptions): TokenAuthenticator 
     }
     const { claims, user } = known;
     const meantFor = claims.audiences.length === 0 ? ownAudiences : claims.audiences;
-    const audiences = meantFor.filter((audience) => asked.includes(audience));
+    if (known.asked !== asked || known.audiences === undefined) {
+      known.asked = asked;
+      known.audiences = meantFor.filter((audience) => asked.includes(audience));
+    }
+    const { audiences } = known;
     if (audiences.length === 0) {
       throw new Refusal(`token audiences ${quoted(meantFor)} is invalid for the target audiences ${quoted(asked)}`);
     }

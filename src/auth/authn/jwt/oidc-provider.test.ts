@@ -3,6 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import type { RequestListener } from "node:http";
 import { createServer, request, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
 // @ts-expect-error: the package comes without types
 import { Provider } from "oidc-provider";
 import t from "tap";
@@ -84,10 +85,8 @@ function provider(url: string, algorithm: string): { callback(): RequestListener
 async function post(url: string, body: string, headers: Readonly<Record<string, string>>): Promise<unknown> {
   return await new Promise((resolve, reject) => {
     const type = { "content-type": "application/x-www-form-urlencoded" };
-    const sent = request(url, { method: "POST", ca: ca.cert, headers: { ...type, ...headers } }, async (answer) => {
-      const pieces: Uint8Array[] = [];
-      for await (const piece of answer) pieces.push(piece as Uint8Array);
-      resolve(JSON.parse(Buffer.concat(pieces).toString()));
+    const sent = request(url, { method: "POST", ca: ca.cert, headers: { ...type, ...headers } }, (answer) => {
+      resolve(json(answer));
     });
     sent.on("error", reject);
     sent.end(body);
