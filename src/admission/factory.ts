@@ -1,4 +1,5 @@
 /** What plugins are made of, and what is known of each before it is made. */
+import type { Scheme } from "../api/scheme.ts";
 import type { Authorizer } from "../auth/user.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
@@ -10,6 +11,8 @@ export interface PluginDeps {
   readonly lookup: Lookup;
   readonly effects: Effects;
   readonly authorizer: Authorizer;
+  /** The kinds that the server knows, custom ones among them. */
+  readonly scheme: Scheme;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;

@@ -1,4 +1,5 @@
 /** For tests of this room: requests, and a cluster that is a list of objects. */
+import { builtinScheme } from "../api/builtin.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { StatusError } from "../api/status.ts";
 import type { Authorizer, UserInfo } from "../auth/user.ts";
@@ -54,6 +55,7 @@ export function pluginDeps(present: Present = [], more: Partial<PluginDeps> = {}
     lookup: lookupOf(present),
     effects: noEffects,
     authorizer: authorizerOf(() => false),
+    scheme: builtinScheme(),
     clock: new FakeClock(),
     random: seededRandom(1),
     log: silentLogger,

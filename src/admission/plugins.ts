@@ -1,48 +1,63 @@
 /** Every plugin that Kubernetes has, in the order in which they are asked. */
+import { alwaysAdmit, alwaysDeny } from "./always.ts";
+import { alwaysPullImages } from "./always-pull-images.ts";
+import { certificateSubjectRestriction } from "./certificate-subject-restriction.ts";
 import { certificateApproval, certificateSigning } from "./certificates.ts";
+import { clusterTrustBundleAttest } from "./cluster-trust-bundle-attest.ts";
+import { defaultIngressClass, defaultStorageClass } from "./default-class.ts";
 import { defaultTolerationSeconds } from "./default-toleration-seconds.ts";
+import { denyServiceExternalIPs } from "./deny-service-external-ips.ts";
+import { eventRateLimit } from "./event-rate-limit.ts";
+import { extendedResourceToleration } from "./extended-resource-toleration.ts";
 import type { PluginRow } from "./factory.ts";
+import { limitPodHardAntiAffinityTopology } from "./limit-pod-hard-anti-affinity-topology.ts";
+import { namespaceAutoProvision, namespaceExists } from "./namespace-exists.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
+import { ownerReferencesPermissionEnforcement } from "./owner-references-permission-enforcement.ts";
+import { persistentVolumeClaimResize, storageObjectInUseProtection } from "./persistent-volumes.ts";
+import { podNodeSelector } from "./pod-node-selector.ts";
 import { podSecurity } from "./pod-security/pod-security.ts";
+import { podTolerationRestriction } from "./pod-toleration-restriction.ts";
+import { podTopologyLabels } from "./pod-topology-labels.ts";
 import { priority } from "./priority.ts";
 import { runtimeClass } from "./runtime-class.ts";
 import { taintNodesByCondition } from "./taint-nodes-by-condition.ts";
 
 export const plugins: readonly PluginRow[] = [
-  { name: "AlwaysAdmit", byDefault: false },
-  { name: "NamespaceAutoProvision", byDefault: false },
+  { name: "AlwaysAdmit", byDefault: false, make: alwaysAdmit },
+  { name: "NamespaceAutoProvision", byDefault: false, make: namespaceAutoProvision },
   { name: "NamespaceLifecycle", byDefault: true, make: namespaceLifecycle },
-  { name: "NamespaceExists", byDefault: false },
-  { name: "LimitPodHardAntiAffinityTopology", byDefault: false },
+  { name: "NamespaceExists", byDefault: false, make: namespaceExists },
+  { name: "LimitPodHardAntiAffinityTopology", byDefault: false, make: limitPodHardAntiAffinityTopology },
   { name: "LimitRanger", byDefault: true },
   { name: "ServiceAccount", byDefault: true },
   { name: "NodeRestriction", byDefault: false },
   { name: "TaintNodesByCondition", byDefault: true, make: taintNodesByCondition },
-  { name: "AlwaysPullImages", byDefault: false },
+  { name: "AlwaysPullImages", byDefault: false, make: alwaysPullImages },
   { name: "ImagePolicyWebhook", byDefault: false },
   { name: "PodSecurity", byDefault: true, make: podSecurity },
-  { name: "PodNodeSelector", byDefault: false },
+  { name: "PodNodeSelector", byDefault: false, make: podNodeSelector },
   { name: "Priority", byDefault: true, make: priority },
   { name: "DefaultTolerationSeconds", byDefault: true, make: defaultTolerationSeconds },
-  { name: "PodTolerationRestriction", byDefault: false },
-  { name: "EventRateLimit", byDefault: false },
-  { name: "ExtendedResourceToleration", byDefault: false },
-  { name: "DefaultStorageClass", byDefault: true },
-  { name: "StorageObjectInUseProtection", byDefault: true },
-  { name: "OwnerReferencesPermissionEnforcement", byDefault: false },
-  { name: "PersistentVolumeClaimResize", byDefault: true },
+  { name: "PodTolerationRestriction", byDefault: false, make: podTolerationRestriction },
+  { name: "EventRateLimit", byDefault: false, make: eventRateLimit },
+  { name: "ExtendedResourceToleration", byDefault: false, make: extendedResourceToleration },
+  { name: "DefaultStorageClass", byDefault: true, make: defaultStorageClass },
+  { name: "StorageObjectInUseProtection", byDefault: true, make: storageObjectInUseProtection },
+  { name: "OwnerReferencesPermissionEnforcement", byDefault: false, make: ownerReferencesPermissionEnforcement },
+  { name: "PersistentVolumeClaimResize", byDefault: true, make: persistentVolumeClaimResize },
   { name: "RuntimeClass", byDefault: true, make: runtimeClass },
   { name: "CertificateApproval", byDefault: true, make: certificateApproval },
   { name: "CertificateSigning", byDefault: true, make: certificateSigning },
-  { name: "ClusterTrustBundleAttest", byDefault: true, gate: "ClusterTrustBundle" },
-  { name: "CertificateSubjectRestriction", byDefault: true },
-  { name: "DefaultIngressClass", byDefault: true },
-  { name: "PodTopologyLabels", byDefault: true, gate: "PodTopologyLabelsAdmission" },
-  { name: "DenyServiceExternalIPs", byDefault: false },
+  { name: "ClusterTrustBundleAttest", byDefault: true, gate: "ClusterTrustBundle", make: clusterTrustBundleAttest },
+  { name: "CertificateSubjectRestriction", byDefault: true, make: certificateSubjectRestriction },
+  { name: "DefaultIngressClass", byDefault: true, make: defaultIngressClass },
+  { name: "PodTopologyLabels", byDefault: true, gate: "PodTopologyLabelsAdmission", make: podTopologyLabels },
+  { name: "DenyServiceExternalIPs", byDefault: false, make: denyServiceExternalIPs },
   { name: "MutatingAdmissionPolicy", byDefault: true, gate: "MutatingAdmissionPolicy" },
   { name: "MutatingAdmissionWebhook", byDefault: true },
   { name: "ValidatingAdmissionPolicy", byDefault: true },
   { name: "ValidatingAdmissionWebhook", byDefault: true },
   { name: "ResourceQuota", byDefault: true },
-  { name: "AlwaysDeny", byDefault: false },
+  { name: "AlwaysDeny", byDefault: false, make: alwaysDeny },
 ];

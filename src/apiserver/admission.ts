@@ -31,6 +31,7 @@ export async function openAdmission(
     ...deps,
     lookup: lookupIn(registries),
     effects: effectsOn(registries),
+    scheme: registries.scheme,
     isOn: (gate) => gates.has(gate),
     tolerationSeconds: admission.tolerationSeconds,
   });

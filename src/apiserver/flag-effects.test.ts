@@ -22,10 +22,11 @@ import { FakeClock } from "../std/fake-clock.ts";
 import { createLogger, silentLogger } from "../std/log.ts";
 import { createMemoryStore } from "../storage/memory.ts";
 import type { Range, Store, WriteOptions } from "../storage/store.ts";
+import { admissionEffects } from "./admission-effects.ts";
 import { authenticationEffects } from "./authentication-effects.ts";
 import { authorizationEffects } from "./authorization-effects.ts";
-import { apiserverFlags, apiserverProgram } from "./flags.ts";
 import { certificateEffects } from "./certificate-effects.ts";
+import { apiserverFlags, apiserverProgram } from "./flags.ts";
 import { apiServerOptions } from "./options.ts";
 import { type RunningApiServer, startApiServer } from "./server.ts";
 import { serviceAccountEffects } from "./service-account-effects.ts";
@@ -292,10 +293,11 @@ const external: Settings = { "svclet-preferred-address-types": "ExternalIP" };
 const effects: Partial<Record<Name, Effect>> = {
   ...authenticationEffects(serve),
   ...serviceAccountEffects(serve),
+  ...admissionEffects(serve),
   ...authorizationEffects(serve, file("tokens")),
+  ...certificateEffects(serve),
   "bind-address": async (t) => {
     await using server = await serve({ "bind-address": "127.0.0.4" });
-  ...certificateEffects(serve),
     t.equal(server.running.address.host, "127.0.0.4");
     t.equal((await fetchStatus(server.port, { host: "127.0.0.4" })).status, 200);
     await t.rejects(fetchStatus(server.port), { code: "ECONNREFUSED" });

@@ -38,6 +38,7 @@ function bound(pods: Registry<Pod>, pod: Pod, binding: Binding): Pod {
     fail(`pod ${name} is being deleted, cannot be assigned to a host`);
   if (pod.spec.nodeName) fail(`pod ${name} is already assigned to node ${JSON.stringify(pod.spec.nodeName)}`);
   if ((pod.spec.schedulingGates ?? []).length > 0) fail(`pod ${name} has non-empty .spec.schedulingGates`);
+  const labels = pods.deps.bindingLabels === true ? { ...metadataOf(pod).labels, ...metadataOf(binding).labels } : {};
   const annotations = { ...metadataOf(pod).annotations, ...metadataOf(binding).annotations };
   const conditions = (pod.status?.conditions ?? []).filter((condition) => condition.type !== "PodScheduled");
   const scheduled = { type: "PodScheduled", status: "True", lastTransitionTime: pods.timestamp() };
@@ -45,6 +46,7 @@ function bound(pods: Registry<Pod>, pod: Pod, binding: Binding): Pod {
     ...pod,
     metadata: {
       ...pod.metadata,
+      ...(Object.keys(labels).length === 0 ? {} : { labels }),
       ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
     },
     spec: { ...pod.spec, nodeName: binding.target.name },

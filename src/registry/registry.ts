@@ -35,6 +35,8 @@ export interface RegistryDeps {
   readonly garbageCollector?: boolean | undefined;
   /** Whether clients' reads of a kind go to the store; by default they are answered from a watch cache. */
   readonly uncached?: ((kind: Kind) => boolean) | undefined;
+  /** Whether the labels of a binding become those of its pod. */
+  readonly bindingLabels?: boolean | undefined;
   /** What is wrong with an object by the cluster's policy, beside what its kind finds wrong. */
   readonly policy?: ClusterPolicy | undefined;
 }

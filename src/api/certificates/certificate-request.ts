@@ -1,4 +1,4 @@
-/** Whether bytes are a certificate request (PKCS #10) that whoever has its key has signed. */
+/** Whether bytes are a certificate request (PKCS #10) that whoever has its key has signed, and for whom. */
 import { createPublicKey, verify } from "node:crypto";
 import { pemBlocks } from "./pem.ts";
 
@@ -27,6 +27,37 @@ export function requestProblem(pem: string): string | undefined {
   } catch (error) {
     return `x509: ${error instanceof Error ? error.message : String(error)}`;
   }
+}
+
+const SET = 0x31;
+const BMP_STRING = 0x1e;
+const UNIVERSAL_STRING = 0x1c;
+/** `organizationName` */
+const ORGANIZATION = "55040a";
+
+/** Those of its subject, which are groups to whoever is shown the certificate. Throws for what is no request. */
+export function subjectOrganizations(pem: string): readonly string[] {
+  const [block] = pemBlocks(pem);
+  if (block?.label !== "CERTIFICATE REQUEST") throw new Error("PEM block type must be CERTIFICATE REQUEST");
+  const [whole] = elements(block.bytes);
+  const [info] = elements(expected(whole, SEQUENCE).content);
+  const [, subject] = elements(expected(info, SEQUENCE).content);
+  const attributes = elements(expected(subject, SEQUENCE).content).flatMap((set) =>
+    elements(expected(set, SET).content),
+  );
+  return attributes.flatMap((attribute) => {
+    const [type, value] = elements(expected(attribute, SEQUENCE).content);
+    if (expected(type, OBJECT_IDENTIFIER).content.toString("hex") !== ORGANIZATION) return [];
+    return value === undefined ? [] : [textOf(value)];
+  });
+}
+
+/** In whatever alphabet: nobody is to hide a name from those who look for it. */
+function textOf({ tag, content }: Element): string {
+  if (tag === BMP_STRING) return Buffer.from(content).swap16().toString("utf16le");
+  if (tag !== UNIVERSAL_STRING) return content.toString();
+  const points = Array.from({ length: Math.floor(content.length / 4) }, (_, place) => content.readUInt32BE(place * 4));
+  return points.map((point) => (point > 0x10ffff ? "\ufffd" : String.fromCodePoint(point))).join("");
 }
 
 function signatureProblem(bytes: Buffer): string | undefined {

@@ -41,16 +41,20 @@ export const authorizationFlags = section("Authorization and admission", {
       effective: true,
     },
   ),
-  "admission-control-config-file": flag(file, "", "Admission control configuration file."),
+  "admission-control-config-file": flag(file, "", "Admission control configuration file.", {
+    effective: true,
+  }),
   "enable-admission-plugins": flag(
-    strings({ choices: admissionPlugins }),
+    admissionPlugins,
     [],
     `Plugins enabled in addition to the default ones (${defaultAdmissionPlugins.join(", ")}).`,
+    { effective: true },
   ),
   "disable-admission-plugins": flag(
-    strings({ choices: admissionPlugins }),
+    admissionPlugins,
     [],
     "Plugins disabled though in the default list. Order in either flag is irrelevant.",
+    { effective: true },
   ),
   "allow-privileged": flag(bool, false, "Allow privileged containers.", { effective: true }),
   "default-not-ready-toleration-seconds": flag(

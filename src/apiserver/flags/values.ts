@@ -1,73 +1,32 @@
 /** Values that only the API server's flags have. */
+import { plugins } from "../../admission/plugins.ts";
+import { nearest } from "../../flags/distance.ts";
 import { ValueError, type ValueType } from "../../flags/flag.ts";
 import { splitCsv } from "../../flags/types/csv.ts";
+import { strings } from "../../flags/types/list.ts";
 import { type Pairs, pairs } from "../../flags/types/map.ts";
 import { pattern } from "../../flags/types/text.ts";
 
 /** Plugins that are on unless `--disable-admission-plugins` names them. */
-export const defaultAdmissionPlugins = [
-  "NamespaceLifecycle",
-  "LimitRanger",
-  "ServiceAccount",
-  "TaintNodesByCondition",
-  "PodSecurity",
-  "Priority",
-  "DefaultTolerationSeconds",
-  "DefaultStorageClass",
-  "StorageObjectInUseProtection",
-  "PersistentVolumeClaimResize",
-  "RuntimeClass",
-  "CertificateApproval",
-  "CertificateSigning",
-  "ClusterTrustBundleAttest",
-  "CertificateSubjectRestriction",
-  "DefaultIngressClass",
-  "PodTopologyLabels",
-  "MutatingAdmissionPolicy",
-  "MutatingAdmissionWebhook",
-  "ValidatingAdmissionPolicy",
-  "ValidatingAdmissionWebhook",
-  "ResourceQuota",
-] as const;
+export const defaultAdmissionPlugins: readonly string[] = plugins
+  .filter(({ byDefault }) => byDefault)
+  .map(({ name }) => name);
 
-export const admissionPlugins: readonly string[] = [
-  "AlwaysAdmit",
-  "AlwaysDeny",
-  "AlwaysPullImages",
-  "CertificateApproval",
-  "CertificateSigning",
-  "CertificateSubjectRestriction",
-  "ClusterTrustBundleAttest",
-  "DefaultIngressClass",
-  "DefaultStorageClass",
-  "DefaultTolerationSeconds",
-  "DenyServiceExternalIPs",
-  "EventRateLimit",
-  "ExtendedResourceToleration",
-  "ImagePolicyWebhook",
-  "LimitPodHardAntiAffinityTopology",
-  "LimitRanger",
-  "MutatingAdmissionPolicy",
-  "MutatingAdmissionWebhook",
-  "NamespaceAutoProvision",
-  "NamespaceExists",
-  "NamespaceLifecycle",
-  "NodeRestriction",
-  "OwnerReferencesPermissionEnforcement",
-  "PersistentVolumeClaimResize",
-  "PodNodeSelector",
-  "PodSecurity",
-  "PodTolerationRestriction",
-  "PodTopologyLabels",
-  "Priority",
-  "ResourceQuota",
-  "RuntimeClass",
-  "ServiceAccount",
-  "StorageObjectInUseProtection",
-  "TaintNodesByCondition",
-  "ValidatingAdmissionPolicy",
-  "ValidatingAdmissionWebhook",
-];
+const names: readonly string[] = plugins.map(({ name }) => name).sort();
+const pluginList = strings({ choices: names });
+
+/** Names of admission plugins. */
+export const admissionPlugins: ValueType<readonly string[]> = {
+  ...pluginList,
+  parse(text) {
+    const list = splitCsv(text);
+    const bad = list.find((name) => !names.includes(name));
+    if (bad === undefined) return list;
+    const guess = nearest(bad, names);
+    const hint = guess === undefined ? "" : `: did you mean ${guess}?`;
+    throw new ValueError(`plugin ${JSON.stringify(bad)} is unknown${hint}`);
+  },
+};
 
 /** JOSE algorithms for OIDC tokens. */
 export const signingAlgorithms: readonly string[] = [

@@ -6,6 +6,7 @@ import type { HttpResponse } from "../../http/message.ts";
 import type { Router } from "../../http/router.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { RequestContext } from "../context.ts";
+import { connecting } from "./connecting.ts";
 import { getObject, listObjects } from "./read.ts";
 import { type AnswerReview, createReview } from "./review.ts";
 import type { ResourceHandler, ResourceSettings, Target } from "./target.ts";
@@ -81,8 +82,9 @@ export function addKindRoutes(router: Router<Route>, target: Target, extra: Extr
   add("GET", one.replace(base, `${base}/watch`), watchList);
   if (kind.namespaced) add("GET", `${base}/watch/${kind.plural}`, watchList);
   for (const subresource of kind.subresources) {
-    const connect = extra.connect[`${kind.plural}/${subresource.name}`];
-    if (connect !== undefined && group === "") {
+    const handler = extra.connect[`${kind.plural}/${subresource.name}`];
+    if (handler !== undefined && group === "") {
+      const connect = connecting(subresource, handler);
       const path = `${one}/${subresource.name}`;
       const isProxy = subresource.name === "proxy";
       for (const method of isProxy ? PROXY_METHODS : ["GET", "POST"]) {

@@ -1,0 +1,75 @@
+/** For tests: what the flags about admission plugins change in a server. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Test } from "tap";
+
+interface Server extends AsyncDisposable {
+  // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into
+  ask(line: string, body?: unknown): Promise<{ readonly status: number; readonly json: any }>;
+}
+
+type Serve = (settings: Readonly<Record<string, string>>) => Promise<Server>;
+type Effect = (t: Test) => Promise<void>;
+
+const service = {
+  metadata: { name: "s" },
+  spec: { ports: [{ port: 80 }], externalIPs: ["192.0.2.7"] },
+};
+const event = (name: string): object => ({
+  metadata: { name, namespace: "default" },
+  involvedObject: { kind: "Pod", name: "web", namespace: "default" },
+});
+
+export function admissionEffects(serve: Serve) {
+  const create = async (settings: Readonly<Record<string, string>>, path: string, ...bodies: readonly unknown[]) => {
+    await using server = await serve(settings);
+    const answers = [];
+    for (const body of bodies) answers.push(await server.ask(`POST /api/v1/namespaces/${path}`, body));
+    return answers;
+  };
+  return {
+    "enable-admission-plugins": async (t) => {
+      t.match(await create({}, "default/services", service), [{ status: 201 }]);
+      const refusing = { "enable-admission-plugins": "AlwaysPullImages,DenyServiceExternalIPs" };
+      t.match(await create(refusing, "default/services", service), [
+        {
+          status: 403,
+          json: { message: 'services "s" is forbidden: Use of external IPs is denied by admission control.' },
+        },
+      ]);
+      await t.rejects(create({ "enable-admission-plugins": "ImagePolicyWebhook" }, ""), {
+        message: "Cannot use --enable-admission-plugins=ImagePolicyWebhook: this build does not have it",
+      });
+    },
+    "disable-admission-plugins": async (t) => {
+      const map = { metadata: { name: "m" } };
+      t.match(await create({}, "nowhere/configmaps", map), [{ status: 404 }]);
+      const lenient = { "disable-admission-plugins": "NamespaceLifecycle" };
+      t.match(await create(lenient, "nowhere/configmaps", map), [{ status: 201 }]);
+    },
+    "admission-control-config-file": async (t) => {
+      const file = join(t.testdir(), "admission.yaml");
+      writeFileSync(
+        file,
+        `apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: EventRateLimit
+  configuration:
+    apiVersion: eventratelimit.admission.k8s.io/v1alpha1
+    kind: Configuration
+    limits:
+    - {type: Namespace, qps: 1, burst: 1}
+`,
+      );
+      const limited = { "enable-admission-plugins": "EventRateLimit", "admission-control-config-file": file };
+      t.match(await create(limited, "default/events", event("a"), event("b")), [
+        { status: 201 },
+        { status: 429, json: { message: "limit reached on type Namespace for key default" } },
+      ]);
+      await t.rejects(create({ "enable-admission-plugins": "EventRateLimit" }, ""), {
+        message: "Cannot use EventRateLimit: --admission-control-config-file has to say its limits",
+      });
+    },
+  } satisfies Readonly<Record<string, Effect>>;
+}

@@ -1,0 +1,52 @@
+/** Streams and proxies are asked for with options in the query, which plugins see as an object. */
+import type { Subresource } from "../../api/kind.ts";
+import { badRequest } from "../../api/status.ts";
+import { membersOf } from "../../schema/members.ts";
+import type { ObjectSchema, Schema } from "../../schema/schema.ts";
+import type { RequestContext } from "../context.ts";
+import { connectOptions } from "../openapi/subresources.ts";
+import { admissionOf } from "./admission.ts";
+import type { ResourceHandler } from "./target.ts";
+
+/** The handler behind the plugins. */
+export function connecting(subresource: Subresource, handler: ResourceHandler): ResourceHandler {
+  const { kind } = subresource;
+  const schema = connectOptions(subresource);
+  if (schema === undefined) throw new Error(`Cannot connect to ${kind}: nothing is known of its options`);
+  const objectKind = { group: "", version: "v1", kind, schema };
+  return async (target, context, params) => {
+    const { chain, about } = admissionOf(target, context, params, { dryRun: false, objectKind });
+    const options = optionsOf(schema, context, params.path);
+    await chain.validate(about, "CONNECT", await chain.mutate(about, "CONNECT", options));
+    return await handler(target, context, params);
+  };
+}
+
+/** Throws a 400 for numbers that are none. */
+function optionsOf(schema: ObjectSchema, { info }: RequestContext, path: string | undefined) {
+  const options: Record<string, unknown> = {};
+  for (const { name, schema: of } of membersOf(schema)) {
+    const values = info.query.getAll(name);
+    if (values.length > 0 && name !== "kind" && name !== "apiVersion") options[name] = readOption(of, values);
+  }
+  return path === undefined || !("path" in schema.fields) ? options : { ...options, path: `/${path}` };
+}
+
+function readOption(schema: Schema, values: readonly string[]): unknown {
+  const [first = ""] = values;
+  switch (schema.type) {
+    case "boolean":
+      return first !== "0" && first.toLowerCase() !== "false";
+    case "integer":
+      return numberOf(first);
+    case "list":
+      return schema.items.type === "integer" ? values.flatMap((value) => value.split(",")).map(numberOf) : values;
+    default:
+      return first;
+  }
+}
+
+function numberOf(text: string): number {
+  if (!/^[+-]?\d+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+  return Number(text);
+}
