@@ -1,5 +1,5 @@
 /** The node agent put together: start order and drain order. */
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Node, NodeStatus } from "../api/core/node.ts";
 import type { Pod } from "../api/core/pod.ts";
@@ -19,11 +19,11 @@ import { Checkpoint } from "./checkpoint/checkpoint.ts";
 import { NodeObjects } from "./checkpoint/node-objects.ts";
 import { openPlugins, type Plugins } from "./images/credential-providers.ts";
 import { limitedTransport } from "./limited-transport.ts";
+import { checkMachine, setOomScore } from "./machine-check.ts";
 import { type NodeCapacity, nodeCapacity } from "./node/capacity.ts";
 import { pressuresOf } from "./node/conditions.ts";
-import { kernelProblems } from "./node/kernel-tunables.ts";
 import { storageExcess } from "./node/local-storage.ts";
-import { type MachineInfo, readMachine, readUsage, swapDevices, usesCgroupV1 } from "./node/machine.ts";
+import { type MachineInfo, readMachine, readUsage } from "./node/machine.ts";
 import { NodeCgroups } from "./node/node-cgroups.ts";
 import { NodeKeeper } from "./node/node-keeper.ts";
 import { machineLabels, nodeStatus } from "./node/node-status.ts";
@@ -169,42 +169,6 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
       return closing;
     },
   };
-}
-
-async function checkMachine(config: AgentConfig, log: Logger): Promise<void> {
-  const found = { swap: await swapDevices(), cgroupV1: await usesCgroupV1(), kernel: await kernelProblems() };
-  const problem = machineProblem(config, found);
-  if (problem !== undefined) throw new Error(`Cannot start agent: ${problem}`);
-  if (found.cgroupV1) log.warn("cgroup v1 support is in maintenance mode, please migrate to cgroup v2");
-}
-
-interface Machine {
-  readonly swap: readonly string[];
-  readonly cgroupV1: boolean;
-  /** How its kernel is set otherwise than pods need. */
-  readonly kernel?: readonly string[];
-}
-
-/** Why the agent must not run on a machine, and what to do about it. */
-export function machineProblem({ runtime }: AgentConfig, { swap, cgroupV1, kernel = [] }: Machine): string | undefined {
-  if (runtime.failSwapOn && swap.length > 0) {
-    return `swap is on (${swap.join(", ")}). Turn it off with "swapoff -a" or set --fail-swap-on=false`;
-  }
-  if (runtime.failCgroupV1 && cgroupV1) {
-    return "the machine uses cgroup v1. Boot it with cgroup v2 or set --fail-cgroupv1=false";
-  }
-  if (runtime.protectKernelDefaults && kernel.length > 0) {
-    return `${kernel.join("; ")}. Set them so, or set --protect-kernel-defaults=false`;
-  }
-  return undefined;
-}
-
-/** Lowering it needs a privilege that containers often lack; the agent runs without it, only less safely. */
-async function setOomScore(score: number | undefined, log: Logger): Promise<void> {
-  if (score === undefined) return;
-  await writeFile("/proc/self/oom_score_adj", String(score)).catch((error: Error) => {
-    log.warn("Cannot set the agent's own OOM score", { score, error: error.message });
-  });
 }
 
 function criOptions(config: AgentConfig): { readonly endpoint: string; readonly requestTimeoutMs: number } {

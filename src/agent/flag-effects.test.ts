@@ -12,11 +12,12 @@ import { logOptions } from "../flags/log-options.ts";
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../http/test-certificates.ts";
 import { FakeClock } from "../std/fake-clock.ts";
 import { createLogger, silentLogger } from "../std/log.ts";
-import { machineProblem, startAgent } from "./agent.ts";
+import { startAgent } from "./agent.ts";
 import { agentCommandLine } from "./config/command-line.ts";
 import { loadAgentConfig } from "./config/load.ts";
 import { type AgentFlagName, type Settings, type TestAgent, testAgent } from "./flag-harness.ts";
 import { agentFlags } from "./flags.ts";
+import { machineProblem } from "./machine-check.ts";
 import { kernelProblems } from "./node/kernel-tunables.ts";
 import { agentOptions } from "./options.ts";
 

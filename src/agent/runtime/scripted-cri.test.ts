@@ -64,6 +64,7 @@ t.test("createCriClient() finds a runtime again that died", async (t) => {
   cri.kill();
   await t.rejects(runtime.version({}), { code: "UNAVAILABLE", detail: /^(error reading|connection error)/ });
   await t.rejects(runtime.version({}), {
+    code: "UNAVAILABLE",
     detail:
       /^connection error: desc = "transport: Error while dialing: dial unix \S+: connect: no such file or directory"$/,
   });

@@ -1,0 +1,43 @@
+/** What the agent looks at before it starts: whether the machine is one that it may run on. */
+import { writeFile } from "node:fs/promises";
+import type { Logger } from "../std/log.ts";
+import type { AgentConfig } from "./agent-config.ts";
+import { kernelProblems } from "./node/kernel-tunables.ts";
+import { swapDevices, usesCgroupV1 } from "./node/machine.ts";
+
+/** Rejects when the agent must not run here. */
+export async function checkMachine(config: AgentConfig, log: Logger): Promise<void> {
+  const found = { swap: await swapDevices(), cgroupV1: await usesCgroupV1(), kernel: await kernelProblems() };
+  const problem = machineProblem(config, found);
+  if (problem !== undefined) throw new Error(`Cannot start agent: ${problem}`);
+  if (found.cgroupV1) log.warn("cgroup v1 support is in maintenance mode, please migrate to cgroup v2");
+}
+
+interface Machine {
+  readonly swap: readonly string[];
+  readonly cgroupV1: boolean;
+  /** How its kernel is set otherwise than pods need. */
+  readonly kernel?: readonly string[];
+}
+
+/** Why the agent must not run on a machine, and what to do about it. */
+export function machineProblem({ runtime }: AgentConfig, { swap, cgroupV1, kernel = [] }: Machine): string | undefined {
+  if (runtime.failSwapOn && swap.length > 0) {
+    return `swap is on (${swap.join(", ")}). Turn it off with "swapoff -a" or set --fail-swap-on=false`;
+  }
+  if (runtime.failCgroupV1 && cgroupV1) {
+    return "the machine uses cgroup v1. Boot it with cgroup v2 or set --fail-cgroupv1=false";
+  }
+  if (runtime.protectKernelDefaults && kernel.length > 0) {
+    return `${kernel.join("; ")}. Set them so, or set --protect-kernel-defaults=false`;
+  }
+  return undefined;
+}
+
+/** Lowering it needs a privilege that containers often lack; the agent runs without it, only less safely. */
+export async function setOomScore(score: number | undefined, log: Logger): Promise<void> {
+  if (score === undefined) return;
+  await writeFile("/proc/self/oom_score_adj", String(score)).catch((error: Error) => {
+    log.warn("Cannot set the agent's own OOM score", { score, error: error.message });
+  });
+}
