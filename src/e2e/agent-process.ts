@@ -1,11 +1,11 @@
 /** A real agent in a process of its own, over a containerd of the test's: told by flags, killed and started again. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PrivateContainerd } from "../agent/private-containerd.ts";
 import { writeKubeconfig } from "../client/kubeconfig.ts";
-import { freePort, root } from "./cluster.ts";
+import { command, freePort, root } from "./cluster.ts";
 
 const STOP_MS_MAX = 20_000;
 const TOKEN = "agent-process";
@@ -50,7 +50,7 @@ export class AgentProcess implements AsyncDisposable {
       podLogsDir: join(this.directory, "logs"),
       staticPodPath: this.manifests,
       containerRuntimeEndpoint: options.containerd.endpoint,
-      cgroupRoot: `/${options.name}`,
+      cgroupRoot: `/${this.#cgroup}`,
       failCgroupV1: false,
       failSwapOn: false,
       address: "127.0.0.1",
@@ -116,6 +116,7 @@ export class AgentProcess implements AsyncDisposable {
       `--token-auth-file=${tokens}`,
       "--authorization-mode=AlwaysAllow",
       "--allow-privileged",
+      "--disable-admission-plugins=ServiceAccount",
       "--service-cluster-ip-range=10.96.0.0/16",
       "--embedded-controllers=serviceaccount,scheduler",
     ]);
@@ -139,6 +140,20 @@ export class AgentProcess implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop("SIGKILL");
     await this.stopServer();
+    await this.#endPods();
+  }
+
+  get #cgroup(): string {
+    return `${basename(this.#options.containerd.directory)}-${this.#options.name}`;
+  }
+
+  /** Agents leave their pods running, and cgroups can only be removed when nothing runs in them. */
+  async #endPods(): Promise<void> {
+    const words = ["-a", this.#options.containerd.socket, "-n", "k8s.io", "tasks"];
+    const { stdout } = await command("ctr", [...words, "ls", "-q"]);
+    for (const id of stdout.split("\n").filter((each) => each !== "")) await command("ctr", [...words, "rm", "-f", id]);
+    const places = ["/sys/fs/cgroup", ...readdirSync("/sys/fs/cgroup").map((name) => join("/sys/fs/cgroup", name))];
+    await command("find", [...places.map((place) => join(place, this.#cgroup)), "-depth", "-type", "d", "-delete"]);
   }
 
   #spawn(command: "agent" | "apiserver", flags: readonly string[]): Running {
