@@ -30,6 +30,10 @@ const commands: Readonly<Record<string, Command>> = {
       return (argv) => run(argv, { nodeApi });
     },
   },
+  token: {
+    summary: "let another machine join the cluster",
+    load: async () => (await import("./up/token-command.ts")).run,
+  },
   completion: {
     summary: "print a completion script for bash, zsh or fish",
     load: async () => (await import("./up/completion-command.ts")).run,

@@ -5,6 +5,7 @@ import { createLogger } from "../std/log.ts";
 import { createNotifier } from "../std/sd-notify.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
 import { agentCommandLine } from "./config/command-line.ts";
+import { joined } from "./join.ts";
 import { agentOptions } from "./options.ts";
 import type { MakeNodeApi } from "./standalone/standalone.ts";
 
@@ -31,7 +32,9 @@ export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<
   try {
     // Help, version and configuration are printed without loading what runs pods.
     const { startAgent } = await import("./agent.ts");
-    const options = agentOptions(effective);
+    const { join, token, "ca-hash": caHash } = effective.flags;
+    const told = agentOptions(effective);
+    const options = join === "" ? told : await joined(told, { server: join, token, caHash });
     const agent = await startAgent(options, { clock: systemClock, log, ...deps });
     await notifier.ready();
     try {

@@ -946,6 +946,7 @@ t.test("agentFlags: --authorization-mode makes the difference between a start an
   const file = fileWith(t, "");
   t.throws(
     () => load(`--config=${file}`),
+  "ca-hash",
     /authorization mode Webhook, the default once there is a configuration file/,
   );
   t.ok(load(`--config=${file}`, "--authorization-mode=AlwaysAllow"));

@@ -35,6 +35,7 @@ import { startEmbedded } from "./embedded.ts";
 import { escalationCheck } from "./escalation.ts";
 import { CustomResources } from "./extensions/custom-resources.ts";
 import { type Definitions, serveDefinitions } from "./extensions/definition-controller.ts";
+import { flagFile } from "./flag-file.ts";
 import { type BehindDoor, type FrontDoor, isEverywhere, openFrontDoor } from "./front-door.ts";
 import { type Identities, identitiesOf } from "./identities.ts";
 import { issuerDiscovery } from "./issuer-discovery.ts";
@@ -336,7 +337,9 @@ export async function assemble(
       queueMetrics,
     };
     if (includesController(config.embeddedControllers, "csrapproving")) {
-      const info = clusterCa === undefined ? undefined : { server: `https://${address()}`, ca: clusterCa };
+      const { certificateAuthorityFile: file } = config.agents;
+      const agentCa = file === undefined ? undefined : await flagFile("--svclet-certificate-authority", file);
+      const info = clusterCa === undefined ? undefined : { server: `https://${address()}`, ca: clusterCa, agentCa };
       await allowNodesToJoin(registries, info, stopping.signal);
     }
     controllers = await startEmbedded(config.embeddedControllers, embedded);

@@ -117,6 +117,9 @@ function nodeConfigFile({ dataDir }: UpOptions): string {
   return join(dataDir, "node.svcconfig");
 }
 
+/** Of nodes that joined, which renew them in time. */
+const CERTIFICATE_MS = 31_536_000_000;
+
 /** What the API server of the cluster is told. */
 export function serverConfig(options: UpOptions, pki: Pki, version: string): ApiServerConfig {
   return {
@@ -127,6 +130,7 @@ export function serverConfig(options: UpOptions, pki: Pki, version: string): Api
     authentication: {
       ...defaultConfig.authentication,
       clientCaFile: pki.caFile,
+      bootstrapTokens: true,
       serviceAccounts: {
         ...defaultConfig.authentication.serviceAccounts,
         ownKeyFile: join(options.dataDir, "pki", "service-account.key"),
@@ -140,8 +144,10 @@ export function serverConfig(options: UpOptions, pki: Pki, version: string): Api
       certificateAuthorityFile: pki.agentCaFile,
       preferredAddressTypes: ["InternalIP", "Hostname"],
     },
+    admission: { ...defaultConfig.admission, disabled: [] },
     gitVersion: version,
     embeddedControllers: options.controllers,
+    signing: { clients: pki.authority, nodeServing: pki.agentAuthority, lifetimeMs: CERTIFICATE_MS },
     clusterCa: pki.ca,
   };
 }

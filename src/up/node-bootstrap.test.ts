@@ -5,6 +5,7 @@ import t from "tap";
 import { defaultAgentConfig } from "../agent/agent-config.ts";
 import { openConnection } from "../agent/bootstrap.ts";
 import { keepServingCertificate } from "../agent/certificates/serving-certificate.ts";
+import { hashOf, joined } from "../agent/join.ts";
 import { nodeKind } from "../api/core/node-kind.ts";
 import { defaultConfig } from "../apiserver/config.ts";
 import { JOINING_GROUP } from "../apiserver/own-objects/node-joining.ts";
@@ -13,8 +14,10 @@ import { type KeyPair, writeKeyPair } from "../auth/key-pair.ts";
 import { issueCertificate, makeCa } from "../auth/pki.ts";
 import { createClient } from "../client/api-client.ts";
 import { loadKubeconfig, writeKubeconfig } from "../client/kubeconfig.ts";
+import { networkTransport } from "../client/transport.ts";
 import { systemClock } from "../std/clock.ts";
 import { silentLogger } from "../std/log.ts";
+import { createToken } from "./token-command.ts";
 
 const directory = t.testdir();
 const file = (name: string): string => join(directory, name);
@@ -30,9 +33,15 @@ const api = await startApiServer(
   {
     ...defaultConfig,
     serving: { ...defaultConfig.serving, certificate: pair("api") },
-    authentication: { ...defaultConfig.authentication, clientCaFile: pair("ca").certFile, tokenFile: file("tokens") },
+    authentication: {
+      ...defaultConfig.authentication,
+      clientCaFile: pair("ca").certFile,
+      tokenFile: file("tokens"),
+      bootstrapTokens: true,
+    },
     authorizationModes: ["Node", "RBAC"],
     embeddedControllers: ["csrapproving", "csrsigning"],
+    clusterCa: ca.cert,
     signing: { clients: pair("ca"), nodeServing: pair("ca"), lifetimeMs: 86_400_000 },
   },
   { clock: systemClock, log: silentLogger },
@@ -85,4 +94,28 @@ t.test("openConnection() names what is wrong with a bootstrap file", async (t) =
   await t.rejects(openConnection(config, systemClock, silentLogger, never), {
     message: /bad:1: kind: expected Config/,
   });
+});
+
+t.test("createToken() and joined() let two machines join with one command each", async (t) => {
+  const token = api.loopbackToken({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
+  await using transport = networkTransport({ server, ca: ca.cert, token });
+  const admin = createClient({ transport });
+  const invitation = { server, token: await createToken(admin, Date.now() + 60_000), caHash: hashOf(ca.cert) };
+  const stop = new AbortController();
+  for (const name of ["m1", "m2"]) {
+    const told = { ...defaultAgentConfig(name), rootDir: file(name), certDir: file(`${name}-pki`) };
+    const config = await joined(told, invitation);
+    t.match(config, { server: { anonymousAuth: false }, certificates: { rotateClient: true, rotateServing: true } });
+    const { svcconfig = "" } = config;
+    await using connection = await openConnection({ ...config, svcconfig }, systemClock, silentLogger, stop.signal);
+    await createClient({ transport: connection.transport }).create(nodeKind, { metadata: { name } });
+    t.ok(await joined(told, { ...invitation, server: "https://127.0.0.1:1" }), "the second start asks nobody");
+  }
+  t.same(
+    (await admin.list(nodeKind)).items.map(({ metadata }) => metadata?.name),
+    ["m1", "m2", "n1"],
+  );
+  const other = { ...invitation, caHash: `sha256:${"0".repeat(64)}` };
+  const told = { ...defaultAgentConfig("m3"), rootDir: file("m3") };
+  await t.rejects(joined(told, other), { message: /none of its authorities has the hash/ });
 });

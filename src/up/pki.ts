@@ -27,6 +27,9 @@ export interface Pki {
   readonly ca: string;
   readonly caFile: string;
   readonly agentCaFile: string;
+  /** The two authorities. */
+  readonly authority: KeyPairFiles;
+  readonly agentAuthority: KeyPairFiles;
   readonly apiServer: KeyPairFiles;
   readonly agentServer: KeyPairFiles;
   /** The API server as client of agents. */
@@ -67,6 +70,8 @@ export async function ensurePki(options: PkiOptions): Promise<Pki> {
     ca: ca.cert,
     caFile: keys.files("ca").certFile,
     agentCaFile: keys.files("agent-ca").certFile,
+    authority: keys.files("ca"),
+    agentAuthority: keys.files("agent-ca"),
     apiServer: keys.files("apiserver"),
     agentServer: keys.files("agent-server"),
     agentClient: keys.files("agent-client"),

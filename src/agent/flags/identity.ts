@@ -63,6 +63,18 @@ export const identityFlags = section("Identity and registration", {
     "Path to the connection-config file for reaching the API server; presence selects API server mode.",
     { effective: true },
   ),
+  join: flag(
+    text,
+    "",
+    "URL of the API server of a cluster to join, with --token and --ca-hash, as svc token create prints them; in place " +
+      "of --bootstrap-svcconfig. A node that has joined goes on with what it has.",
+    { requires: ["token", "ca-hash"], excludes: ["bootstrap-svcconfig"], effective: true },
+  ),
+  token: flag(text, "", "Bootstrap token to join with.", { requires: ["join"], effective: true }),
+  "ca-hash": flag(text, "", "Hash of the public key of the cluster's authority: sha256:<hex>.", {
+    requires: ["join"],
+    effective: true,
+  }),
   "bootstrap-svcconfig": flag(
     file,
     "",

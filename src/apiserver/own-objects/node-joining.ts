@@ -36,6 +36,8 @@ export interface ClusterInfo {
   readonly server: string;
   /** PEM. */
   readonly ca: string;
+  /** PEM: the authority of those who call agents, where it is another. */
+  readonly agentCa?: string | undefined;
 }
 
 /** What somebody has changed stays; what is missing is made again at the next start. */
@@ -69,8 +71,12 @@ async function publishClusterInfo(registries: Registries, info: ClusterInfo, sig
       subjects: [{ kind: "User", apiGroup: GROUP, name: ANONYMOUS }],
     },
   );
-  const kubeconfig = renderKubeconfig({ ...info, cluster: "svc", user: "", context: "svc" });
-  await ensure(registries.of(configMapKind), scope, { metadata: CLUSTER_INFO, data: { kubeconfig } }, (found) =>
-    found.data?.kubeconfig === kubeconfig ? undefined : { ...found, data: { ...found.data, kubeconfig } },
+  const { server, ca, agentCa } = info;
+  const kubeconfig = renderKubeconfig({ server, ca, cluster: "svc", user: "", context: "svc" });
+  const data = { kubeconfig, ...(agentCa === undefined ? {} : { "agent-ca.crt": agentCa }) };
+  await ensure(registries.of(configMapKind), scope, { metadata: CLUSTER_INFO, data }, (found) =>
+    Object.entries(data).every(([key, value]) => found.data?.[key] === value)
+      ? undefined
+      : { ...found, data: { ...found.data, ...data } },
   );
 }

@@ -1,0 +1,107 @@
+/**
+ * `svc agent --join URL --token T --ca-hash H`: whom the token may be given to is learnt from the server itself, and
+ * believed when the hash says so; the rest is `bootstrap.ts`.
+ */
+import { createHash, X509Certificate } from "node:crypto";
+import { access } from "node:fs/promises";
+import { type RequestOptions, request } from "node:https";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { writeFileDurably } from "../auth/key-pair.ts";
+import { writeKubeconfig } from "../client/kubeconfig.ts";
+import { parseYaml } from "../schema/yaml.ts";
+import type { AgentConfig } from "./agent-config.ts";
+
+export interface Invitation {
+  /** `https://host:6443` */
+  readonly server: string;
+  readonly token: string;
+  /** `sha256:` and the hash of the authority's public key, as `kubeadm` writes it. */
+  readonly caHash: string;
+}
+
+const CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
+const ANSWER_MS = 30_000;
+
+/** What the agent is told, with what it takes to join; a node that has joined goes on with what it has. */
+export async function joined(config: AgentConfig, invitation: Invitation): Promise<AgentConfig> {
+  const file = (name: string): string => join(config.rootDir, name);
+  const svcconfig = config.svcconfig ?? file("svcconfig");
+  const [bootstrap, authority] = [file("bootstrap.svcconfig"), file("api-server-ca.crt")];
+  const known = await Promise.all([svcconfig, authority].map(exists));
+  if (known.includes(false)) {
+    const { ca, callers } = await clusterOf(invitation);
+    await writeFileDurably(authority, callers, 0o644);
+    const { server, token } = invitation;
+    await writeKubeconfig(bootstrap, { server, ca, token, cluster: "cluster", user: "bootstrap" });
+  }
+  return {
+    ...config,
+    svcconfig,
+    certificates: { bootstrapSvcconfig: bootstrap, rotateClient: true, rotateServing: true },
+    server: { ...config.server, clientCaFile: config.server.clientCaFile || authority, anonymousAuth: false },
+  };
+}
+
+interface Cluster {
+  /** PEM: who signed the server's certificate. */
+  readonly ca: string;
+  /** PEM: who signs the certificates of those that may call the agent. */
+  readonly callers: string;
+}
+
+async function clusterOf({ server, caHash }: Invitation): Promise<Cluster> {
+  // Nothing secret is sent, and nothing believed, before the authority has the right hash.
+  const claimed = await clusterInfo(server, { rejectUnauthorized: false });
+  const ca = authorityOf(claimed, server).find((pem) => hashOf(pem) === caHash.toLowerCase());
+  if (ca === undefined) {
+    throw new Error(
+      `Cannot join ${server}: none of its authorities has the hash ${caHash}; ask who gave you the token`,
+    );
+  }
+  const data = await clusterInfo(server, { ca });
+  return { ca, callers: data["agent-ca.crt"] ?? ca };
+}
+
+function authorityOf({ kubeconfig = "" }: Readonly<Record<string, string>>, server: string): readonly string[] {
+  const [document] = parseYaml(kubeconfig);
+  const { clusters = [] } = (document?.value ?? {}) as {
+    readonly clusters?: readonly { readonly cluster?: Readonly<Record<string, unknown>> }[];
+  };
+  const found = clusters[0]?.cluster?.["certificate-authority-data"];
+  if (typeof found !== "string") throw new Error(`Cannot join ${server}: it does not say who its authority is`);
+  const bundle = Buffer.from(found, "base64").toString("utf8");
+  return bundle.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g) ?? [];
+}
+
+/** `sha256:…` of the public key: it stays when the certificate is renewed. */
+export function hashOf(pem: string): string {
+  const key = new X509Certificate(pem).publicKey.export({ type: "spki", format: "der" });
+  return `sha256:${createHash("sha256").update(key).digest("hex")}`;
+}
+
+async function clusterInfo(server: string, trust: RequestOptions): Promise<Readonly<Record<string, string>>> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const url = new URL(CLUSTER_INFO, server);
+  const asking = request(url, { ...trust, agent: false, signal: AbortSignal.timeout(ANSWER_MS) }, (answer) => {
+    text(answer).then((body) => {
+      if (answer.statusCode === 200) resolve(body);
+      else reject(new Error(`${url.href} answered ${answer.statusCode}`));
+    }, reject);
+  });
+  asking.on("error", reject);
+  asking.end();
+  try {
+    const { data } = JSON.parse(await promise) as { readonly data?: Readonly<Record<string, string>> };
+    return data ?? {};
+  } catch (cause) {
+    throw new Error(`Cannot join ${server}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return await access(path).then(
+    () => true,
+    () => false,
+  );
+}
