@@ -59,6 +59,8 @@ const provedWhole = [
 /** What only shows its worth in a room above, and the test there that shows it. */
 const provedAbove: readonly (readonly [RegExp, string])[] = [
   [/^controllers\/(?:controllers|namespace\/)/, "apiserver/embedded.test.ts"],
+  [/^(?:controllers\/certificates\/|auth\/certificate-signing\.ts)/, "apiserver/embedded-certificates.test.ts"],
+  [/^agent\/join\.ts$/, "up/node-bootstrap.test.ts"],
   [/^controllers\/garbage-collector\//, "apiserver/embedded-garbage-collector.test.ts"],
   [/^controllers\/service-account\//, "apiserver/embedded-accounts.test.ts"],
   [/^controllers\/ttl-after-finished\//, "apiserver/embedded-jobs.test.ts"],

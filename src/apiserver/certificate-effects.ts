@@ -5,6 +5,7 @@ import type { Test } from "tap";
 import { makeRequest } from "../auth/certificate-signing.ts";
 import { writeKeyPair } from "../auth/key-pair.ts";
 import { makeCa } from "../auth/pki.ts";
+import { systemClock } from "../std/clock.ts";
 
 interface Server extends AsyncDisposable {
   // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into
@@ -21,7 +22,7 @@ export function certificateEffects(serve: Serve) {
   const signed = async (t: Test, settings: Readonly<Record<string, string>> = {}) => {
     const directory = t.testdir();
     const files = { certFile: join(directory, "ca.crt"), keyFile: join(directory, "ca.key") };
-    const ca = await makeCa("ca", 10, Date.now());
+    const ca = await makeCa("ca", 10, systemClock.now());
     await writeKeyPair(files, ca);
     await using server = await serve({
       "embedded-controllers": "csrapproving,csrsigning",
@@ -52,7 +53,7 @@ export function certificateEffects(serve: Serve) {
     "cluster-signing-key-file": isSigned,
     "cluster-signing-duration": async (t: Test): Promise<void> => {
       const { certificate } = await signed(t, { "cluster-signing-duration": "2h" });
-      const hours = (certificate.validToDate.getTime() - Date.now()) / 3_600_000;
+      const hours = (certificate.validToDate.getTime() - systemClock.now()) / 3_600_000;
       t.ok(hours > 1.9 && hours < 2.1, String(hours));
     },
   };

@@ -62,8 +62,8 @@ export async function rotate(options: RotationOptions, signal: AbortSignal): Pro
 }
 
 /**
- * How long a certificate is to be used. A clock may be wrong: not set at boot, or a year ahead. One that says of a fresh
- * certificate that it is old, or not valid yet, is not believed; then the time counts that has passed since.
+ * How long a certificate is to be used. A clock may be wrong: not set at boot, or a year ahead. One that says of a
+ * fresh certificate that it is old, or not valid yet, is not believed; then the time counts that has passed since.
  */
 class Term {
   readonly certificate: X509Certificate;

@@ -1,4 +1,4 @@
-/** `--rotate-server-certificates`: the certificate that the agent shows is the cluster's, under the node's addresses. */
+/** `--rotate-server-certificates`: what the agent shows is the cluster's certificate, under the node's addresses. */
 import type { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import type { KeyPair } from "../../auth/key-pair.ts";

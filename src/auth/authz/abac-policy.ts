@@ -1,4 +1,4 @@
-/** The file of `--authorization-policy-file`: a policy in JSON on each line, in either of the forms Kubernetes reads. */
+/** The file of `--authorization-policy-file`: a policy in JSON on each line, in either of Kubernetes' two forms. */
 import { isPlainObject } from "../../schema/plain.ts";
 import { AUTHENTICATED } from "../user.ts";
 
