@@ -1,4 +1,4 @@
-/** Events come no faster than the operator allows: in all, of a namespace, by a user, from one source about one object. */
+/** Events come no faster than is allowed: in all, of a namespace, by a user, from one source about one object. */
 import type { Event } from "../api/core/event.ts";
 import type { Event as NewEvent } from "../api/events/event.ts";
 import { StatusError } from "../api/status.ts";

@@ -1,4 +1,4 @@
-/** A pod's priority is that of the class it names; without a name, of the default class, of which there is one at most. */
+/** A pod's priority is that of the class it names, or else of the default class, of which there is one at most. */
 import type { Pod, PodSpec } from "../api/core/pod.ts";
 import { podKind } from "../api/core/pod-kind.ts";
 import type { PriorityClass } from "../api/scheduling/priority-class.ts";

@@ -29,9 +29,10 @@ export const AFTER_ADMISSION = " after mutating admission happens";
 /** The same owner named twice counts once, and the client is told. */
 export function ownersOnce<T extends ApiObject>(object: T, { warn }: WriteOptions, when = ""): T {
   const owners = metadataOf(object).ownerReferences ?? [];
-  const once = owners.filter((owner, i) => !owners.slice(0, i).some((other) => deepEqual(other, owner)));
-  if (once.length === owners.length) return object;
-  const twice = new Set(owners.filter((owner) => !once.includes(owner)).map(({ uid }) => uid));
+  const isRepeated = owners.map((owner, i) => owners.slice(0, i).some((other) => deepEqual(other, owner)));
+  if (!isRepeated.includes(true)) return object;
+  const once = owners.filter((_, i) => !isRepeated[i]);
+  const twice = new Set(owners.filter((_, i) => isRepeated[i]).map(({ uid }) => uid));
   warn?.([
     `.metadata.ownerReferences contains duplicate entries${when}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${[...twice].join(", ")}`,
   ]);

@@ -1,0 +1,231 @@
+/** The verbs and the plugins: who is asked when, about what. */
+import t from "tap";
+import { AdmissionChain } from "../admission/chain.ts";
+import { alice } from "../admission/fixture.ts";
+import type { AdmissionPlugin, Operation } from "../admission/plugin.ts";
+import type { Deployment } from "../api/apps/deployment.ts";
+import { deploymentKind } from "../api/apps/deployment-kind.ts";
+import type { ConfigMap } from "../api/core/config-map.ts";
+import { configMapKind } from "../api/core/config-map-kind.ts";
+import type { ApiObject, Kind } from "../api/kind.ts";
+import { forbidden } from "../api/status.ts";
+import type { Admission } from "./admission.ts";
+import { create } from "./create.ts";
+import { remove } from "./delete.ts";
+import { removeCollection } from "./delete-collection.ts";
+import { fixture, refusal } from "./fixture.ts";
+import { get } from "./get.ts";
+import { effectsOn, lookupIn } from "./lookup.ts";
+import { patch } from "./patch.ts";
+import { withoutPrivileges } from "./privileges.ts";
+import { update } from "./update.ts";
+import { updateView } from "./view.ts";
+
+function admissionOf(kind: unknown, name: string, ...plugins: readonly AdmissionPlugin[]): Admission {
+  const of = kind as Kind;
+  const about = {
+    kind: of,
+    group: of.group,
+    subresource: "",
+    objectKind: { group: of.group, version: of.version, kind: of.kind, schema: of.schema },
+    namespace: "default",
+    name,
+    dryRun: false,
+    user: alice,
+    signal: new AbortController().signal,
+    warn: () => {},
+    annotate: () => {},
+    optionsFor: () => undefined,
+  };
+  return { chain: new AdmissionChain(plugins), about };
+}
+
+/** Notes who asks for what, and what they see. */
+function watching(log: string[], ...operations: readonly Operation[]): AdmissionPlugin {
+  const told = (object: ApiObject | undefined): string => {
+    const { name = "", uid } = object?.metadata ?? {};
+    return object === undefined ? "-" : `${name}${uid === undefined ? "" : "+uid"}`;
+  };
+  return {
+    name: "watching",
+    handles: ({ operation }) => operations.includes(operation),
+    mutate: ({ operation, object, previous }) => {
+      log.push(`mutate ${operation} ${told(object)} ${told(previous)}`);
+      return undefined;
+    },
+    validate: ({ operation, object, previous }) => {
+      log.push(`validate ${operation} ${told(object)} ${told(previous)}`);
+    },
+  };
+}
+
+/** Adds to the data of what is written. */
+const marking: AdmissionPlugin = {
+  name: "marking",
+  handles: ({ operation }) => operation !== "DELETE",
+  mutate: ({ object }) => ({ ...object, data: { ...(object as ConfigMap).data, marked: "yes" } }) as ApiObject,
+};
+
+t.test("create() asks before the server names an object, and again when it is whole", async (t) => {
+  await using f = fixture();
+  const maps = f.registries.of(configMapKind);
+  const log: string[] = [];
+  const admission = admissionOf(configMapKind, "", marking, watching(log, "CREATE"));
+  const made = await create(maps, f.scope(), { metadata: { generateName: "a-", uid: "mine" } }, { admission });
+  t.same(made.data, { marked: "yes" });
+  const name = made.metadata?.name;
+  t.same(log, ["mutate CREATE  -", `validate CREATE ${name}+uid -`]);
+});
+
+t.test("create() tries names anew without asking for changes anew", async (t) => {
+  const bytes = [1, 1, 2];
+  let call = 0;
+  const random = {
+    bytes: (length: number) => Buffer.alloc(length, bytes[Math.floor(call++ / 2)] ?? 7),
+    fraction: () => 0,
+  };
+  await using f = fixture({ random: random as never });
+  const maps = f.registries.of(configMapKind);
+  const log: string[] = [];
+  const admission = admissionOf(configMapKind, "", watching(log, "CREATE"));
+  await create(maps, f.scope(), { metadata: { generateName: "a-" } });
+  await create(maps, f.scope(), { metadata: { generateName: "a-" } }, { admission });
+  t.equal(log.filter((line) => line.startsWith("mutate")).length, 1);
+});
+
+t.test("update() and patch() ask with what was there, within every attempt", async (t) => {
+  await using f = fixture();
+  const maps = f.registries.of(configMapKind);
+  await create(maps, f.scope(), { metadata: { name: "a" } });
+  const log: string[] = [];
+  const admission = admissionOf(configMapKind, "a", marking, watching(log, "UPDATE"));
+  const { object } = await update(maps, f.scope(), "a", { metadata: { name: "a" }, data: { b: "c" } }, { admission });
+  t.same(object.data, { b: "c", marked: "yes" });
+  t.same(log, ["mutate UPDATE a a+uid", "validate UPDATE a+uid a+uid"]);
+  const value = { data: { b: null, marked: null } };
+  const decode = (patched: unknown): ConfigMap => patched as ConfigMap;
+  const after = await patch(maps, f.scope(), "a", { type: "merge", value }, { admission, decode });
+  t.same(after.data, { marked: "yes" });
+});
+
+t.test("remove() and removeCollection() ask about each object", async (t) => {
+  await using f = fixture();
+  const maps = f.registries.of(configMapKind);
+  for (const name of ["a", "b", "c"]) await create(maps, f.scope(), { metadata: { name } });
+  const log: string[] = [];
+  const keeping: AdmissionPlugin = {
+    name: "keeping",
+    handles: () => true,
+    validate: ({ previous }) => {
+      if (previous?.metadata?.name === "c") throw forbidden({ group: "", resource: "configmaps", name: "c" }, "kept");
+    },
+  };
+  const admission = admissionOf(configMapKind, "", watching(log, "DELETE"), keeping);
+  await remove(maps, f.scope(), "a", { admission });
+  t.same(log, ["mutate DELETE - a+uid", "validate DELETE - a+uid"]);
+  t.match(await refusal(removeCollection(maps, f.scope(), {} as never, { admission })), { code: 403 });
+  t.equal((await refusal(get(maps, f.scope(), "b"))).code, 404);
+  t.match(await refusal(remove(maps, f.scope(), "c", { admission, dryRun: true })), { message: /kept$/ });
+});
+
+t.test("updateView() shows plugins the form that the client sends", async (t) => {
+  await using f = fixture();
+  const deployments = f.registries.of(deploymentKind);
+  const labels = { app: "web" };
+  const template = { metadata: { labels }, spec: { containers: [{ name: "c", image: "i" }] } };
+  const sent = { metadata: { name: "web" }, spec: { replicas: 1, selector: { matchLabels: labels }, template } };
+  await create(deployments, f.scope(), sent as unknown as Deployment);
+  const view = deploymentKind.subresources.find(({ name }) => name === "scale")?.view;
+  if (view === undefined) throw new Error("deployments have no scale");
+  const seen: unknown[] = [];
+  const doubling: AdmissionPlugin = {
+    name: "doubling",
+    handles: () => true,
+    mutate: ({ object }) => {
+      const { spec } = object as { readonly spec: { readonly replicas: number } };
+      return { ...object, spec: { ...spec, replicas: spec.replicas * 2 } } as ApiObject;
+    },
+    validate: ({ object, previous }) => {
+      seen.push([object, previous].map((one) => (one as { spec?: unknown }).spec));
+    },
+  };
+  const admission = admissionOf(deploymentKind, "web", doubling);
+  const scale = { metadata: { name: "web" }, spec: { replicas: 3 } } as ApiObject;
+  t.match(await updateView(deployments, f.scope(), "web", scale, { view, admission }), { spec: { replicas: 6 } });
+  t.same(seen, [[{ replicas: 6 }, { replicas: 1 }]]);
+});
+
+t.test("create() keeps the book of who manages what from plugins that spoil it, and names owners once", async (t) => {
+  await using f = fixture();
+  const maps = f.registries.of(configMapKind);
+  const owner = { apiVersion: "v1", kind: "ConfigMap", name: "o", uid: "1" };
+  const spoiling: AdmissionPlugin = {
+    name: "spoiling",
+    handles: () => true,
+    mutate: ({ object }) => ({
+      ...object,
+      metadata: { ...object?.metadata, managedFields: [{ manager: "x" }], ownerReferences: [owner, owner] },
+    }),
+  };
+  const warnings: string[] = [];
+  const warn = (texts: readonly string[]): void => void warnings.push(...texts);
+  const admission = admissionOf(configMapKind, "", spoiling);
+  const made = await create(
+    maps,
+    f.scope(),
+    { metadata: { name: "a" }, data: { b: "c" } },
+    {
+      admission,
+      warn,
+      fieldManager: "me",
+    },
+  );
+  t.match(made.metadata?.managedFields, [{ manager: "me", operation: "Update" }]);
+  t.equal(made.metadata?.ownerReferences?.length, 1);
+  t.match(warnings, [
+    /^\.metadata\.managedFields was in an invalid state after admission; this could be caused by an outdated/,
+    /contains duplicate entries after mutating admission happens; .* duplicate UID\(s\) observed: 1$/,
+  ]);
+});
+
+t.test("lookupIn() and effectsOn() are the registries as plugins see them", async (t) => {
+  await using f = fixture();
+  const { signal } = new AbortController();
+  const lookup = lookupIn(f.registries);
+  const effects = effectsOn(f.registries);
+  await effects.create(configMapKind, "default", { metadata: { name: "a" } }, signal);
+  await effects.create(configMapKind, "other", { metadata: { name: "a" } }, signal);
+  t.match(await lookup.get(configMapKind, "default", "a", signal), { metadata: { namespace: "default" } });
+  t.equal(await lookup.get(configMapKind, "default", "b", signal), undefined);
+  t.equal((await lookup.list(configMapKind, "", signal)).length, 2);
+  t.equal((await lookup.list(configMapKind, "other", signal)).length, 1);
+  t.match(lookup.seen(configMapKind, "other", "a"), { metadata: { name: "a" } });
+  const at = { namespace: "default", name: "a", subresource: "" };
+  const next = (previous: ConfigMap): ConfigMap => ({ ...previous, data: { x: "y" } });
+  t.match(await effects.change(configMapKind, at, next, signal), { data: { x: "y" } });
+});
+
+t.test("withoutPrivileges() refuses privileged containers in pods and templates, and lets old ones stay", async (t) => {
+  await using f = fixture({ policy: withoutPrivileges });
+  const container = { name: "c", image: "i", securityContext: { privileged: true } };
+  const labels = { app: "web" };
+  const template = { metadata: { labels }, spec: { containers: [container], initContainers: [container] } };
+  const deployment = { metadata: { name: "web" }, spec: { selector: { matchLabels: labels }, template } };
+  const sent = deployment as unknown as Deployment;
+  const refused = await refusal(create(f.registries.of(deploymentKind), f.scope(), sent));
+  t.match(
+    refused.details?.causes?.filter(({ message }) => message?.endsWith("disallowed by cluster policy")),
+    [
+      { field: "spec.template.spec.initContainers[0].securityContext.privileged" },
+      { field: "spec.template.spec.containers[0].securityContext.privileged" },
+    ],
+  );
+  const kind = deploymentKind as unknown as Kind;
+  t.same(withoutPrivileges(kind, sent as ApiObject, sent as ApiObject), []);
+  const hosting = {
+    spec: { template: { spec: { containers: [], securityContext: { windowsOptions: { hostProcess: true } } } } },
+  };
+  t.match(withoutPrivileges(kind, hosting as ApiObject, undefined), [
+    { field: "spec.template.spec", detail: "hostProcess containers are disallowed by cluster policy" },
+  ]);
+});
