@@ -21,6 +21,7 @@ import { podTolerationRestriction } from "./pod-toleration-restriction.ts";
 import { podTopologyLabels } from "./pod-topology-labels.ts";
 import { priority } from "./priority.ts";
 import { runtimeClass } from "./runtime-class.ts";
+import { serviceAccount } from "./service-account.ts";
 import { taintNodesByCondition } from "./taint-nodes-by-condition.ts";
 
 export const plugins: readonly PluginRow[] = [
@@ -30,7 +31,7 @@ export const plugins: readonly PluginRow[] = [
   { name: "NamespaceExists", byDefault: false, make: namespaceExists },
   { name: "LimitPodHardAntiAffinityTopology", byDefault: false, make: limitPodHardAntiAffinityTopology },
   { name: "LimitRanger", byDefault: true },
-  { name: "ServiceAccount", byDefault: true },
+  { name: "ServiceAccount", byDefault: true, make: serviceAccount },
   { name: "NodeRestriction", byDefault: false },
   { name: "TaintNodesByCondition", byDefault: true, make: taintNodesByCondition },
   { name: "AlwaysPullImages", byDefault: false, make: alwaysPullImages },

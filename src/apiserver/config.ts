@@ -328,7 +328,8 @@ export const defaultConfig: ApiServerConfig = {
   },
   admission: {
     enabled: [],
-    disabled: [],
+    // Without controllers no namespace has the account that its pods need.
+    disabled: ["ServiceAccount"],
     controlFile: undefined,
     allowPrivileged: true,
     tolerationSeconds: { notReady: 300, unreachable: 300 },

@@ -72,6 +72,7 @@ export class BenchServer implements AsyncDisposable {
         "--authorization-mode=Node,RBAC",
         `--token-auth-file=${this.#dir}/tokens.csv`,
         "--allow-privileged=true",
+        "--disable-admission-plugins=ServiceAccount",
         ...flags,
       ],
       { stdio: ["ignore", log, log], cwd: this.#dir },

@@ -1,0 +1,142 @@
+/**
+ * Every pod runs as an account of its namespace, and finds in its containers what it needs to speak to the API as that
+ * account: Kubernetes' ServiceAccount.
+ */
+import type { VolumeMount } from "../api/core/container.ts";
+import type { Pod, PodSpec } from "../api/core/pod.ts";
+import { podKind } from "../api/core/pod-kind.ts";
+import type { ServiceAccount } from "../api/core/service-account.ts";
+import { serviceAccountKind } from "../api/core/service-account-kind.ts";
+import type { Volume } from "../api/core/volume.ts";
+import type { Clock } from "../std/clock.ts";
+import { type RandomSource, suffix } from "../std/random.ts";
+import { isAt, metadataOf, refusal } from "./place.ts";
+import type { AdmissionPlugin, AdmissionRequest, Lookup } from "./plugin.ts";
+import { mustNameItsSecrets, unnamedSecret } from "./service-account-secrets.ts";
+
+const DEFAULT = "default";
+const MIRROR = "kubernetes.io/config.mirror";
+const MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount";
+const VOLUME_PREFIX = "kube-api-access-";
+/** An hour, and a bit by which it is told from what somebody asked for. */
+const TOKEN_SECONDS = 3607;
+/** A controller gives each new namespace its default account, which takes a moment. */
+const WAIT_MS = 150;
+const WAITS_MAX = 10;
+
+interface Deps {
+  readonly lookup: Lookup;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+}
+
+export function serviceAccount({ lookup, clock, random }: Deps): AdmissionPlugin {
+  return {
+    name: "ServiceAccount",
+    handles: (place) => isAt(place, podKind, ["CREATE"]) || isAt(place, podKind, ["UPDATE"], "ephemeralcontainers"),
+    async mutate(request) {
+      const pod = request.object as Pod;
+      if (request.operation !== "CREATE" || pod.spec === undefined || isMirror(pod)) return undefined;
+      const named = withAccountName(pod.spec, pod.spec.serviceAccountName || DEFAULT);
+      const account = await accountOf(named, request, { lookup, clock });
+      const automount = named.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true;
+      return { ...pod, spec: withPullSecrets(automount ? withToken(named, random) : named, account) } as Pod;
+    },
+    async validate(request) {
+      const pod = request.object as Pod;
+      if (pod.spec === undefined) return;
+      if (isMirror(pod)) return refuseMirror(pod.spec, request);
+      if (!pod.spec.serviceAccountName) {
+        const { namespace, name } = metadataOf(pod);
+        throw refusal(request, `no service account specified for pod ${namespace ?? request.namespace}/${name ?? ""}`);
+      }
+      const account = await accountOf(pod.spec, request, { lookup, clock });
+      if (!mustNameItsSecrets(account)) return;
+      const why = unnamedSecret(pod.spec, account, request.operation === "UPDATE");
+      if (why !== undefined) throw refusal(request, why);
+    },
+  };
+}
+
+function isMirror(pod: Pod): boolean {
+  return metadataOf(pod).annotations?.[MIRROR] !== undefined;
+}
+
+/** What a node runs by itself gets nothing of the cluster's. */
+function refuseMirror(spec: PodSpec, request: AdmissionRequest): void {
+  const volumes = spec.volumes ?? [];
+  const containers = [...(spec.initContainers ?? []), ...spec.containers];
+  const fromSecrets =
+    volumes.some(({ secret, projected }) => secret !== undefined || projected?.sources?.some((each) => each.secret)) ||
+    containers.some(({ env = [], envFrom = [] }) =>
+      [...env.map((each) => each.valueFrom?.secretKeyRef), ...envFrom.map((each) => each.secretRef)].some(
+        (secret) => secret !== undefined,
+      ),
+    ) ||
+    (spec.imagePullSecrets ?? []).length > 0;
+  if (spec.serviceAccountName) throw refusal(request, "a mirror pod may not reference service accounts");
+  if (fromSecrets) throw refusal(request, "a mirror pod may not reference secrets");
+  if (volumes.some(({ projected }) => projected?.sources?.some((each) => each.serviceAccountToken !== undefined))) {
+    throw refusal(request, "a mirror pod may not use service account token volume projections");
+  }
+}
+
+/** The older member says the same. */
+function withAccountName(spec: PodSpec, name: string): PodSpec {
+  return { ...spec, serviceAccountName: name, serviceAccount: name } as PodSpec;
+}
+
+async function accountOf(
+  { serviceAccountName: name = "" }: PodSpec,
+  request: AdmissionRequest,
+  { lookup, clock }: Pick<Deps, "lookup" | "clock">,
+): Promise<ServiceAccount> {
+  const { namespace, signal } = request;
+  for (let waited = 0; ; waited++) {
+    const found = await lookup.get(serviceAccountKind, namespace, name, signal);
+    if (found !== undefined) return found;
+    if (name !== DEFAULT || waited === WAITS_MAX) {
+      const missing = `serviceaccount ${JSON.stringify(name)} not found`;
+      throw refusal(request, `error looking up service account ${namespace}/${name}: ${missing}`);
+    }
+    await clock.sleep(WAIT_MS, signal);
+  }
+}
+
+/** A volume with a token, the authority of the API server and the namespace, in each container that has none yet. */
+function withToken(spec: PodSpec, random: RandomSource): PodSpec {
+  const volumes = spec.volumes ?? [];
+  const present = volumes.find(({ name }) => name.startsWith(VOLUME_PREFIX))?.name;
+  const name = present ?? VOLUME_PREFIX + suffix(random);
+  const mount: VolumeMount = { name, readOnly: true, mountPath: MOUNT_PATH };
+  let isMounted = false;
+  const mounted = <C extends { readonly volumeMounts?: readonly VolumeMount[] | undefined }>(container: C): C => {
+    const { volumeMounts = [] } = container;
+    if (volumeMounts.some(({ mountPath }) => mountPath === MOUNT_PATH)) return container;
+    isMounted = true;
+    return { ...container, volumeMounts: [...volumeMounts, mount] };
+  };
+  const initContainers = spec.initContainers?.map(mounted);
+  const containers = spec.containers.map(mounted);
+  return {
+    ...spec,
+    ...(initContainers === undefined ? {} : { initContainers }),
+    containers,
+    ...(isMounted && present === undefined ? { volumes: [...volumes, tokenVolume(name)] } : {}),
+  } as PodSpec;
+}
+
+function tokenVolume(name: string): Volume {
+  const namespace = { path: "namespace", fieldRef: { apiVersion: "v1", fieldPath: "metadata.namespace" } };
+  const sources = [
+    { serviceAccountToken: { expirationSeconds: TOKEN_SECONDS, path: "token" } },
+    { configMap: { name: "kube-root-ca.crt", items: [{ key: "ca.crt", path: "ca.crt" }] } },
+    { downwardAPI: { items: [namespace] } },
+  ];
+  return { name, projected: { sources, defaultMode: 0o644 } } as Volume;
+}
+
+function withPullSecrets(spec: PodSpec, { imagePullSecrets = [] }: ServiceAccount): PodSpec {
+  if ((spec.imagePullSecrets ?? []).length > 0 || imagePullSecrets.length === 0) return spec;
+  return { ...spec, imagePullSecrets: imagePullSecrets.map(({ name }) => ({ name })) } as PodSpec;
+}
