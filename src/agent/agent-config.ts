@@ -177,6 +177,8 @@ export interface ServerConfig {
   readonly tlsCiphers: string | undefined;
   readonly clientCaFile: string;
   readonly anonymousAuth: boolean;
+  /** How long the API server's word is good for whose bearer tokens are; undefined: it is not asked. */
+  readonly tokenCacheMs: number | undefined;
   readonly authorizationMode: "AlwaysAllow" | "Webhook";
   readonly debuggingHandlers: boolean;
 }
@@ -286,6 +288,7 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
       tlsCiphers: undefined,
       clientCaFile: "",
       anonymousAuth: true,
+      tokenCacheMs: undefined,
       authorizationMode: "AlwaysAllow",
       debuggingHandlers: true,
     },

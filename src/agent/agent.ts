@@ -127,6 +127,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
     await startAgentServer({
       config,
       pods: parts.pods,
+      client,
       clock: deps.clock,
       log: deps.log.child("server"),
       ips,

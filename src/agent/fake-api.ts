@@ -25,6 +25,9 @@ interface Watcher {
 export class FakeApi {
   /** By path: `/api/v1/namespaces/default/pods/web`. */
   readonly objects = new Map<string, Stored>();
+  /** Whose bearer tokens are, for `TokenReview`; and how often that was asked. */
+  readonly tokens = new Map<string, string>();
+  reviews = 0;
   readonly #watchers = new Set<Watcher>();
   /** All that ever changed; a test makes few changes. */
   readonly #history: Change[] = [];
@@ -49,6 +52,7 @@ export class FakeApi {
           ? this.#list(path)
           : missing(path);
       case "POST": {
+        if (path.endsWith("/tokenreviews")) return this.#review(body);
         const at = `${path}/${body.metadata.name}`;
         if (this.objects.has(at)) return statusJson(409, "AlreadyExists", `${at} already exists`);
         return json(201, this.put(at, body));
@@ -105,6 +109,13 @@ export class FakeApi {
     const change = { revision: this.#revision, path, event: { type, object } };
     this.#history.push(change);
     for (const watcher of this.#watchers) if (watcher.resource === path.split("/").at(-2)) watcher.tell(change);
+  }
+
+  #review(review: { readonly spec: { readonly token: string } }): HttpResponse {
+    this.reviews++;
+    const username = this.tokens.get(review.spec.token);
+    const status = username === undefined ? { error: "unknown" } : { authenticated: true, user: { username } };
+    return json(201, { ...review, status });
   }
 
   #list(path: string): HttpResponse {
@@ -177,8 +188,8 @@ function merge(target: unknown, patch: unknown): unknown {
 }
 
 function mergeList(target: readonly { type?: string }[], patch: readonly { type?: string }[]): unknown {
-  const items = patch.filter((item) => !("$patch" in (item as object)));
-  if (items.length < patch.length || items.some((item) => item.type === undefined)) return items;
+  const items = patch.filter((item) => typeof item !== "object" || !("$patch" in item));
+  if (patch.length === 0 || items.length < patch.length || items.some((item) => item.type === undefined)) return items;
   const kept = target.filter((old) => !items.some((item) => item.type === old.type));
   return [
     ...items.map((item) =>

@@ -541,6 +541,34 @@ const effects: Partial<Record<AgentFlagName, Effect>> = {
       t.equal((await ask(port)).status, 401);
     },
   },
+  "authentication-token-webhook": {
+    set: () => port("port", { ...served, "anonymous-auth": "false", "authentication-token-webhook": "true" }),
+    async shows(t, agent) {
+      agent.api.tokens.set("sesame", "ali");
+      const { port } = await agent.start();
+      const by = async (token: string) => (await ask(port, { headers: { authorization: `Bearer ${token}` } })).status;
+      t.equal(await by("sesame"), 200);
+      t.equal(await by("else"), 401);
+    },
+  },
+  "authentication-token-webhook-cache-ttl": {
+    set: () =>
+      port("port", {
+        ...served,
+        "anonymous-auth": "false",
+        "authentication-token-webhook": "true",
+        "authentication-token-webhook-cache-ttl": "5s",
+      }),
+    async shows(t, agent) {
+      agent.api.tokens.set("sesame", "ali");
+      const { port } = await agent.start();
+      for (let time = 1; time <= 2; time++) {
+        for (let again = 0; again < 2; again++) await ask(port, { headers: { authorization: "Bearer sesame" } });
+        t.equal(agent.api.reviews, time, "asked once in five seconds");
+        await agent.clock.advance(6_000);
+      }
+    },
+  },
   "client-ca-file": {
     set: () => port("port", { ...served, "anonymous-auth": "false", "client-ca-file": join(files, "ca.crt") }),
     async shows(t, agent) {
@@ -919,6 +947,7 @@ const effects: Partial<Record<AgentFlagName, Effect>> = {
 const apart: readonly AgentFlagName[] = [
   "authorization-mode",
   "bootstrap-svcconfig",
+  "ca-hash",
   "config",
   "config-dir",
   "dry-run-config",
@@ -929,6 +958,7 @@ const apart: readonly AgentFlagName[] = [
   "rotate-certificates",
   "rotate-server-certificates",
   "tls-private-key-file",
+  "token",
   "version",
 ];
 
@@ -946,7 +976,6 @@ t.test("agentFlags: --authorization-mode makes the difference between a start an
   const file = fileWith(t, "");
   t.throws(
     () => load(`--config=${file}`),
-  "ca-hash",
     /authorization mode Webhook, the default once there is a configuration file/,
   );
   t.ok(load(`--config=${file}`, "--authorization-mode=AlwaysAllow"));

@@ -130,6 +130,7 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       tlsCiphers: openSslCiphers(flags["tls-cipher-suites"]),
       clientCaFile: flags["client-ca-file"],
       anonymousAuth: flags["anonymous-auth"],
+      tokenCacheMs: flags["authentication-token-webhook"] ? flags["authentication-token-webhook-cache-ttl"] : undefined,
       authorizationMode: "AlwaysAllow",
       debuggingHandlers: flags["enable-debugging-handlers"],
     },

@@ -8,6 +8,7 @@ export const authenticationFlags = section("Authentication", {
     config: "authentication.webhook.enabled",
     fileDefault: true,
     deprecated: inFile,
+    effective: true,
   }),
   "anonymous-auth": flag(bool, true, "Let requests through that no method identifies, as system:anonymous.", {
     config: "authentication.anonymous.enabled",
@@ -23,6 +24,7 @@ export const authenticationFlags = section("Authentication", {
   "authentication-token-webhook-cache-ttl": flag(duration({ min: 0 }), 120_000, "see the Authentication section.", {
     config: "authentication.webhook.cacheTTL",
     deprecated: inFile,
+    effective: true,
   }),
   "authorization-mode": flag(
     oneOf("AlwaysAllow", "Webhook"),

@@ -1,12 +1,9 @@
 /** The agent's listeners: HTTPS, the read-only port, the health port. */
-import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { anonymousAuthenticator } from "../../auth/authn/anonymous.ts";
-import { unionAuthenticator } from "../../auth/authn/union.ts";
-import { x509Authenticator } from "../../auth/authn/x509.ts";
 import { type KeyPair, readKeyPair, writeKeyPair } from "../../auth/key-pair.ts";
 import type { Authenticator } from "../../auth/user.ts";
+import type { Client } from "../../client/client.ts";
 import type { Listener } from "../../http/listener.ts";
 import { listen } from "../../http/server.ts";
 import type { Clock } from "../../std/clock.ts";
@@ -14,10 +11,13 @@ import type { Logger } from "../../std/log.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
 import { agentHandler, healthHandler } from "./agent-handler.ts";
+import { type AgentAuthentication, agentAuthentication } from "./authentication.ts";
 
 export interface AgentServerOptions {
   readonly config: AgentConfig;
   readonly pods: PodManager;
+  /** Asked whose bearer tokens are; undefined for an agent without an API server. */
+  readonly client: Client | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   readonly ips: readonly string[];
@@ -41,8 +41,9 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
   const { server } = config;
   const listeners: Listener[] = [];
   let main: Listener | undefined;
-  let ca: string | undefined;
+  let authentication: AgentAuthentication | undefined;
   const close = async (): Promise<void> => {
+    authentication?.[Symbol.dispose]();
     await Promise.all(listeners.map((each) => each.close(DRAIN_MS)));
   };
   const handler = (authenticate: Authenticator | undefined, debugging: boolean) =>
@@ -50,10 +51,10 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
   try {
     if (server.enabled) {
       const tls = await servingPair(options);
-      ca = server.clientCaFile === "" ? undefined : await readFile(server.clientCaFile, "utf8");
-      const authenticate = authenticator(ca, server.anonymousAuth, clock);
+      authentication = await agentAuthentication({ server, client: options.client, clock, log });
+      const ca = authentication.clientCa();
       main = await listen({
-        handler: handler(authenticate, server.debuggingHandlers),
+        handler: handler(authentication.authenticate, server.debuggingHandlers),
         log,
         clock,
         host: server.address,
@@ -82,14 +83,12 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
   }
   return {
     address: main === undefined ? undefined : { host: main.address, port: main.port },
-    useCertificate: (pair) => main?.reloadTls(ca === undefined ? pair : { ...pair, ca }),
+    useCertificate: (pair) => {
+      const ca = authentication?.clientCa();
+      main?.reloadTls(ca === undefined ? pair : { ...pair, ca });
+    },
     [Symbol.asyncDispose]: close,
   };
-}
-
-function authenticator(ca: string | undefined, anonymous: boolean, clock: Clock): Authenticator {
-  const known = ca === undefined ? [] : [x509Authenticator({ caPem: ca, clock }).authenticate];
-  return unionAuthenticator(known, anonymous ? anonymousAuthenticator() : undefined);
 }
 
 /** The files named by flags; else the pair of an earlier start; else a new self-signed one. */
