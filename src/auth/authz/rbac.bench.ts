@@ -1,0 +1,60 @@
+/** Run by `make bench`: what it costs to find out whether somebody may, among 1,000 roles and bindings. */
+import type { Attributes, UserInfo } from "../user.ts";
+import { bootstrapPolicy } from "./bootstrap/policy.ts";
+import { Grants } from "./grants.ts";
+import { rbacAuthorizer } from "./rbac.ts";
+
+const COUNT = 1000;
+const CALLS = 200_000;
+const apiGroup = "rbac.authorization.svc.io";
+
+const names = Array.from({ length: COUNT }, (_, index) => `r${index}`);
+const authorizer = rbacAuthorizer(
+  new Grants({
+    ...bootstrapPolicy,
+    roles: [
+      ...bootstrapPolicy.roles,
+      ...names.map((name) => ({
+        metadata: { name, namespace: "ns" },
+        rules: [{ verbs: ["get", "list"], apiGroups: [""], resources: ["pods", "services"] }],
+      })),
+    ],
+    roleBindings: [
+      ...bootstrapPolicy.roleBindings,
+      ...names.map((name, index) => ({
+        metadata: { name, namespace: "ns" },
+        roleRef: { apiGroup, kind: "Role", name },
+        subjects: [{ kind: "User", apiGroup, name: index % 10 === 0 ? "busy" : `user-${index}` }],
+      })),
+    ],
+  }),
+);
+
+const user = (name: string): UserInfo => ({ name, uid: "", groups: ["system:authenticated"], extra: {} });
+const asks = (name: string, resource: string): Attributes => {
+  const about = { namespace: "ns", apiGroup: "", apiVersion: "v1", resource, subresource: "", name: "x", path: "" };
+  return { user: user(name), verb: "get", isResourceRequest: true, ...about };
+};
+
+await tell("allowed", asks("user-555", "pods"));
+await tell("refused", asks("user-555", "secrets"));
+await tell("refused, with 100 bindings of one's own", asks("busy", "secrets"));
+
+/** The best of five rounds, after a warm-up. */
+async function tell(what: string, attributes: Attributes): Promise<void> {
+  let best = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < 6; round++) {
+    const before = process.cpuUsage();
+    for (let call = 0; call < CALLS; call++) await authorizer.authorize(attributes);
+    const { user: own, system } = process.cpuUsage(before);
+    if (round > 0) best = Math.min(best, (own + system) / CALLS);
+  }
+  const figures = {
+    bench: "authorization",
+    what,
+    roles: COUNT,
+    bindings: COUNT,
+    cpuMicroseconds: Number(best.toFixed(2)),
+  };
+  process.stdout.write(`${JSON.stringify(figures)}\n`);
+}
