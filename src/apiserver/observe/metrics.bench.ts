@@ -18,7 +18,14 @@ const scheme = builtinScheme();
 const request = makeRequest({ method: "GET", path: "/api/v1/namespaces/default/pods/web", query: "", headers: {} });
 const { signal } = new AbortController();
 const user = { name: "admin", uid: "", groups: [], extra: {} };
-const context: RequestContext = { request, info: requestInfo(request), user, signal, warnings: [], annotations: new Annotations() };
+const context: RequestContext = {
+  request,
+  info: requestInfo(request),
+  user,
+  signal,
+  warnings: [],
+  annotations: new Annotations(),
+};
 const credentials = { certificates: [] };
 const attributes = { ...context.info, user, apiGroup: "", apiVersion: "v1" };
 const response = text(200, "ok");
