@@ -97,7 +97,7 @@ t.test("libraries stay in their rooms", (t) => {
     zod: /^(?:flags\/|apiserver\/options|agent\/options)/,
     pino: /^std\//,
     "classic-level": /^storage\/level\//,
-    "@grpc/grpc-js": /^(?:storage\/kvstore|agent\/|auth\/service-account\/external-signer)/,
+    "@grpc/grpc-js": /^(?:storage\/kvstore|agent\/|auth\/service-account\/(?:external|fake)-signer)/,
     "@peculiar/x509": /^(?:auth|up|agent)\/|\/test-certificates\.ts$/,
     "js-yaml": /^schema\//,
     re2js: /^(?:schema|cel)\//,

@@ -45,7 +45,7 @@ export function authenticationEffects(serve: Serve): Readonly<Record<string, Eff
 function issuerEffects(serve: Serve) {
   /** A server that believes an issuer, and who it takes the bearer of a token with `claims` for. */
   const asking = async (t: Test, settings: Settings, claims: object = {}): Promise<Json> => {
-    await using issuer = await testIssuer(() => Date.now());
+    await using issuer = await testIssuer(() => systemClock.now());
     const ca = join(t.testdir({ "ca.crt": issuer.ca }), "ca.crt");
     const basic = { "oidc-issuer-url": issuer.url, "oidc-client-id": "client", "oidc-ca-file": ca };
     await using server = await serve({ ...basic, ...settings });
@@ -96,7 +96,7 @@ function issuerEffects(serve: Serve) {
       t.match(await asking(t, { "oidc-signing-algs": "ES256,RS256" }), { username: "URL#jo" });
     },
     "authentication-config": async (t) => {
-      await using issuer = await testIssuer(() => Date.now());
+      await using issuer = await testIssuer(() => systemClock.now());
       const file = join(t.testdir({}), "authentication.yaml");
       const write = (username: string, anonymous: object): void =>
         writeFileSync(

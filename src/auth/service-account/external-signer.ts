@@ -54,10 +54,8 @@ export interface ExternalSigner extends Disposable {
   published(): Promise<readonly VerificationKey[]>;
 }
 
-type Call = <M extends keyof typeof methods>(
-  name: M,
-  request: object,
-) => Promise<Infer<(typeof methods)[M]["response"]>>;
+type Methods = typeof methods;
+type Call = <M extends keyof Methods>(name: M, request: object) => Promise<Infer<Methods[M]["response"]>>;
 
 const CALL_TIMEOUT_MS = 10_000;
 /** Tokens can name keys there are not: the signer is not asked more often for that. */

@@ -2,10 +2,9 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { RequestListener } from "node:http";
 import { createServer, request, type Server } from "node:https";
+import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
-// @ts-expect-error: the package comes without types
-import { Provider } from "oidc-provider";
 import t from "tap";
 import { makeServerCertificate } from "../../../http/test-certificates.ts";
 import { systemClock } from "../../../std/clock.ts";
@@ -16,6 +15,12 @@ import { BearerToken } from "../token.ts";
 import { compileIssuer } from "./compile-issuer.ts";
 import { jwtAuthenticator } from "./jwt-authenticator.ts";
 
+/** The package comes without types. */
+interface Package {
+  readonly Provider: new (url: string, settings: object) => { callback(): RequestListener };
+}
+
+const { Provider } = createRequire(import.meta.url)("oidc-provider") as Package;
 const { ca, server: pair } = await makeServerCertificate();
 
 interface Issuer extends AsyncDisposable {

@@ -1,0 +1,58 @@
+import t from "tap";
+import type { Secret } from "../../api/core/secret.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { bootstrapTokens } from "./bootstrap-token.ts";
+import { BearerToken } from "./token.ts";
+
+const TOKEN = "abcdef.0123456789abcdef";
+const OWN = ["api"];
+
+t.test("bootstrapTokens() believes a token only as its secret says", async (t) => {
+  const clock = new FakeClock(Date.parse("2026-01-01T00:00:00Z"));
+  const good = {
+    "token-id": "abcdef",
+    "token-secret": "0123456789abcdef",
+    "usage-bootstrap-authentication": "true",
+    expiration: "2026-01-01T00:00:01Z",
+    "auth-extra-groups": "system:bootstrappers:b,system:bootstrappers:a",
+  };
+  const secretOf = (texts: Readonly<Record<string, string>>, more: Partial<Secret> = {}): Secret => ({
+    metadata: { name: "bootstrap-token-abcdef" },
+    type: "bootstrap.svc.io/token",
+    data: Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString("base64")])),
+    ...more,
+  });
+  const ask = (secret: Secret | undefined, token = TOKEN, asked: readonly string[] = OWN) => {
+    const find = async (_: string, name: string) => (name === "bootstrap-token-abcdef" ? secret : undefined);
+    return bootstrapTokens({ find, audiences: OWN, clock })(new BearerToken(token), asked);
+  };
+  t.same(await ask(secretOf(good)), {
+    user: {
+      name: "system:bootstrap:abcdef",
+      uid: "",
+      groups: ["system:bootstrappers", "system:bootstrappers:a", "system:bootstrappers:b"],
+      extra: {},
+    },
+    audiences: OWN,
+  });
+  t.equal(await ask(secretOf(good), TOKEN, ["vault"]), undefined);
+  const others = ["abcdef", "ABCDEF.0123456789abcdef", `${TOKEN}0`, `${TOKEN}\n`, "../def.0123456789abcdef"];
+  for (const other of others) t.equal(await ask(secretOf(good), other), undefined, other);
+  const bad: readonly (readonly [Secret | undefined, RegExp])[] = [
+    [undefined, /there is no bootstrap token abcdef/],
+    [secretOf({ ...good, "token-secret": "0123456789abcdeg" }), /has another secret/],
+    [secretOf({ ...good, "token-secret": "" }), /has another secret/],
+    [secretOf({ ...good, "token-id": "ghijkl" }), /has another token-id/],
+    [secretOf({ ...good, expiration: "2026-01-01T00:00:00Z" }), /has expired/],
+    [secretOf({ ...good, expiration: "tomorrow" }), /an expiration that is no time/],
+    [secretOf({ ...good, "usage-bootstrap-authentication": "yes" }), /is not for authentication/],
+    [
+      secretOf({ ...good, "auth-extra-groups": "system:masters" }),
+      /names the group "system:masters", which it may not/,
+    ],
+    [secretOf({ ...good, "auth-extra-groups": "system:bootstrappers:a\n" }), /which it may not/],
+    [secretOf(good, { type: "Opaque" }), /lies in a secret of type "Opaque"/],
+    [secretOf(good, { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } }), /is being deleted/],
+  ];
+  for (const [secret, message] of bad) await t.rejects(ask(secret), { message }, String(message));
+});
