@@ -63,7 +63,7 @@ const LOOK_AGAIN_MS = 1_000;
 const SECONDS_MIN = 600;
 const KEY_ID_MAX = 1024;
 
-/** Asks the signer how long its tokens may last. Throws, naming the socket, when it cannot be asked or says nonsense. */
+/** Asks how long its tokens may last. Throws, naming the socket, when it cannot be asked or makes no sense. */
 export async function openExternalSigner(socket: string, issuer: string, clock: Clock): Promise<ExternalSigner> {
   const client = new grpc.Client(`unix:${socket}`, grpc.credentials.createInsecure());
   const call = caller(client, clock);
