@@ -1,4 +1,5 @@
 import type { ResourceList } from "../api/core/resources.ts";
+import type { ContentType } from "../client/api-client.ts";
 import type { TlsOptions } from "../http/tls.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
 import type { Enforcement } from "./node/node-cgroups.ts";
@@ -39,6 +40,8 @@ export interface ApiConfig {
   /** Requests a second, on average. */
   readonly qps: number;
   readonly burst: number;
+  /** Of the objects that are sent. */
+  readonly contentType: ContentType;
 }
 
 export interface RuntimeConfig {
@@ -192,7 +195,7 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
     certDir: "/var/lib/svclet/pki",
     svcconfig: undefined,
     certificates: { bootstrapSvcconfig: undefined, rotateClient: false, rotateServing: false },
-    api: { qps: 50, burst: 100 },
+    api: { qps: 50, burst: 100, contentType: "application/vnd.svc.protobuf" },
     runtime: {
       endpoint: "unix:///run/containerd/containerd.sock",
       imageEndpoint: "unix:///run/containerd/containerd.sock",

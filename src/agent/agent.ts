@@ -187,15 +187,16 @@ async function connect(
   stack: AsyncDisposableStack,
   signal: AbortSignal,
 ): Promise<Client | undefined> {
-  const limited = (transport: Transport): Transport =>
-    limitedTransport({ transport, clock: deps.clock, ...config.api, signal });
+  const { contentType, ...limits } = config.api;
+  const clientOf = (transport: Transport): Client =>
+    createClient({ transport: limitedTransport({ transport, clock: deps.clock, ...limits, signal }), contentType });
   if (config.sources.runOnce) return undefined;
-  if (deps.transport !== undefined) return createClient({ transport: limited(deps.transport) });
+  if (deps.transport !== undefined) return clientOf(deps.transport);
   if (config.svcconfig === undefined) return undefined;
   const { svcconfig } = config;
   const log = deps.log.child("certificates");
   const { transport } = stack.use(await openConnection({ ...config, svcconfig }, deps.clock, log, signal));
-  return createClient({ transport: limited(transport) });
+  return clientOf(transport);
 }
 
 /** Where there is no API server and a server of the agent's own is wanted. */

@@ -40,6 +40,9 @@ export class FakeApi {
     const chunks: Uint8Array[] = [];
     for await (const chunk of request.body) chunks.push(chunk);
     if (this.#isAway) throw refused();
+    // It reads JSON only: clients are to notice.
+    if (request.headers["content-type"]?.includes("protobuf"))
+      return statusJson(415, "UnsupportedMediaType", "JSON only");
     const text = Buffer.concat(chunks).toString();
     const body = text === "" ? {} : JSON.parse(text);
     const found = this.objects.get(path);

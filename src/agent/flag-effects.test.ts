@@ -851,6 +851,22 @@ const effects: Partial<Record<AgentFlagName, Effect>> = {
       await limitedRequests(t, agent, 6);
     },
   },
+  "svc-api-content-type": {
+    set: { "svc-api-content-type": "application/vnd.kubernetes.protobuf" },
+    async shows(t, agent) {
+      const types: (string | undefined)[] = [];
+      const { transport } = agent.api;
+      Object.assign(agent.api, {
+        transport: (request: Parameters<typeof transport>[0]) => {
+          if (request.method === "POST") types.push(request.headers["content-type"]);
+          return transport(request);
+        },
+      });
+      await agent.start();
+      await agent.until("it has written something", () => types.length > 1);
+      t.strictSame(types.slice(0, 2), ["application/vnd.kubernetes.protobuf", "application/json"], "and what is taken");
+    },
+  },
   "event-burst": {
     set: { "event-qps": "1", "event-burst": "2" },
     async shows(t, agent) {
@@ -954,6 +970,7 @@ const apart: readonly AgentFlagName[] = [
   "fail-cgroupv1",
   "fail-swap-on",
   "help",
+  "join",
   "protect-kernel-defaults",
   "rotate-certificates",
   "rotate-server-certificates",

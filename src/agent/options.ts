@@ -37,7 +37,11 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       rotateClient: flags["rotate-certificates"],
       rotateServing: flags["rotate-server-certificates"],
     },
-    api: { qps: flags["svc-api-qps"] || base.api.qps, burst: flags["svc-api-burst"] || base.api.burst },
+    api: {
+      qps: flags["svc-api-qps"] || base.api.qps,
+      burst: flags["svc-api-burst"] || base.api.burst,
+      contentType: flags["svc-api-content-type"],
+    },
     runtime: {
       ...base.runtime,
       endpoint,

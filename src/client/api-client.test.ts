@@ -7,6 +7,8 @@ import { readBody } from "../http/body.ts";
 import type { HttpResponse } from "../http/message.ts";
 import { bytes, json, text } from "../http/respond.ts";
 import { valueStream } from "../http/values.ts";
+import { decodeEnvelope } from "../schema/envelope.ts";
+import { decodeProtobuf } from "../schema/protobuf.ts";
 import { createClient } from "./api-client.ts";
 import { metadataOnly } from "./metadata-only.ts";
 
@@ -78,6 +80,30 @@ t.test("createClient() spells paths, queries, media types and bodies as the API 
     { method: "POST", path: `${base}/a/binding`, body: { a: 1 } },
   ]);
 });
+
+t.test(
+  "createClient() sends objects in the form that is wanted, and the next where a server does not take it",
+  async (t) => {
+    const object = { metadata: { name: "a", namespace: "ns" }, data: { k: "v" } };
+    const sent: string[] = [];
+    const client = createClient({
+      contentType: "application/vnd.svc.protobuf",
+      transport: async (request) => {
+        const type = request.headers["content-type"] ?? "";
+        sent.push(type);
+        const bytes = await readBody(request, 1_000_000);
+        if (type === "application/vnd.svc.protobuf") return json(415, { kind: "Status", code: 415, reason: "" });
+        const { magic, apiVersion, kind, raw } = decodeEnvelope(bytes);
+        t.strictSame({ magic, apiVersion, kind }, { magic: "k8s", apiVersion: "v1", kind: "ConfigMap" });
+        return json(201, { ...decodeProtobuf(configMapKind.schema, raw), kind, apiVersion });
+      },
+    });
+    t.match(await client.create(configMapKind, object), object);
+    t.match(await client.update(configMapKind, object), object);
+    const [own, kubernetes] = ["application/vnd.svc.protobuf", "application/vnd.kubernetes.protobuf"];
+    t.strictSame(sent, [own, kubernetes, kubernetes]);
+  },
+);
 
 t.test("createClient() lets no name reach another path", async (t) => {
   const { client, seen } = script(json(200, map));

@@ -5,7 +5,9 @@ import type { HttpResponse } from "../http/message.ts";
 import { makeRequest } from "../http/request.ts";
 import { valuesOf } from "../http/values.ts";
 import { decode } from "../schema/decode.ts";
+import { encodeEnvelope } from "../schema/envelope.ts";
 import { encodeJson } from "../schema/json.ts";
+import { encodeProtobuf } from "../schema/protobuf.ts";
 import { errorOf, readAll, readJson, statusErrorOf } from "./answer.ts";
 import type {
   Client,
@@ -32,7 +34,18 @@ export interface ClientOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Named in managed fields and logs; the transport's when absent. */
   readonly userAgent?: string | undefined;
+  /** Of the objects that are sent, as long as the server takes it; JSON when absent. */
+  readonly contentType?: ContentType | undefined;
 }
+
+export type ContentType = (typeof CONTENT_TYPES)[number];
+
+/** A server that does not know one of them is sent the next. */
+const CONTENT_TYPES = [
+  "application/vnd.svc.protobuf",
+  "application/vnd.kubernetes.protobuf",
+  "application/json",
+] as const;
 
 export function createClient(options: ClientOptions): Client {
   return new ApiClient(options);
@@ -52,9 +65,10 @@ interface Call {
   readonly name?: string | undefined;
   readonly subresource?: string | undefined;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
+  /** Of a body that has one form only. */
   readonly mediaType?: string | undefined;
-  /** Made for the spelling of the group that is used. */
-  readonly body?: ((apiVersion: string) => Uint8Array) | undefined;
+  /** Made for the spelling of the group that is used, in the form that the server takes. */
+  readonly body?: ((apiVersion: string, contentType: ContentType) => Uint8Array) | undefined;
   /** What is answered is a list of objects. */
   readonly isList?: boolean;
   readonly signal?: AbortSignal | undefined;
@@ -65,9 +79,11 @@ class ApiClient implements Client {
   readonly #headers: Readonly<Record<string, string>>;
   /** The spelling the server is known to understand, by our own. */
   readonly #spellings = new Map<string, string>();
+  #contentType: ContentType;
 
   constructor(options: ClientOptions) {
     this.#options = options;
+    this.#contentType = options.contentType ?? "application/json";
     const agent = options.userAgent === undefined ? {} : { "user-agent": options.userAgent };
     this.#headers = { ...agent, ...options.headers };
   }
@@ -142,6 +158,7 @@ class ApiClient implements Client {
       kind: kind as Kind,
       namespace: name.namespace,
       name: name.name,
+      mediaType: "application/json",
       body: () => Buffer.from(JSON.stringify(options)),
       signal,
     };
@@ -162,6 +179,7 @@ class ApiClient implements Client {
         namespace: name.namespace,
         name: name.name,
         subresource,
+        mediaType: "application/json",
         body: () => Buffer.from(JSON.stringify(body)),
         signal,
       }),
@@ -244,9 +262,22 @@ class ApiClient implements Client {
     return kind.group;
   }
 
-  #transmit(call: Call, group: string): Promise<HttpResponse> {
-    const body = call.body?.(formatApiVersion(group, call.kind.version));
-    const contentType = body === undefined ? {} : { "content-type": call.mediaType ?? "application/json" };
+  /** Sends an object again in another form when the server does not take the one it was sent in. */
+  async #transmit(call: Call, group: string): Promise<HttpResponse> {
+    const contentType = call.kind.schema.unstructured === true ? "application/json" : this.#contentType;
+    const response = await this.#transmitAs(call, group, contentType);
+    const next = CONTENT_TYPES[CONTENT_TYPES.indexOf(contentType) + 1];
+    if (response.status !== 415 || call.body === undefined || call.mediaType !== undefined || next === undefined) {
+      return response;
+    }
+    await readAll(response.body);
+    this.#contentType = next;
+    return await this.#transmit(call, group);
+  }
+
+  #transmitAs(call: Call, group: string, form: ContentType): Promise<HttpResponse> {
+    const body = call.body?.(formatApiVersion(group, call.kind.version), form);
+    const contentType = body === undefined ? {} : { "content-type": call.mediaType ?? form };
     return this.#options.transport(
       makeRequest({
         method: call.method,
@@ -289,8 +320,13 @@ function queryOf(query: Readonly<Record<string, string | number | boolean | unde
   return params.toString();
 }
 
-function bodyOf<T extends ApiObject>(kind: Kind<T>, object: T): (apiVersion: string) => Uint8Array {
-  return (apiVersion) => encodeJson(kind.schema, { ...object, kind: kind.kind, apiVersion });
+function bodyOf<T extends ApiObject>(kind: Kind<T>, object: T): NonNullable<Call["body"]> {
+  return (apiVersion, contentType) => {
+    const type = { kind: kind.kind, apiVersion };
+    if (contentType === "application/json") return encodeJson(kind.schema, { ...object, ...type });
+    const magic = contentType === "application/vnd.svc.protobuf" ? "svc" : "k8s";
+    return encodeEnvelope(magic, type, encodeProtobuf(kind.schema, object));
+  };
 }
 
 /** Objects come out in our own spelling, with kind and apiVersion, which list items lack on the wire. */

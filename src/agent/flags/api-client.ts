@@ -28,7 +28,7 @@ export const apiClientFlags = section("API client, events and logging", {
     oneOf("application/vnd.svc.protobuf", "application/vnd.kubernetes.protobuf", "application/json"),
     "application/vnd.svc.protobuf",
     "Content type of requests to the API server.",
-    { config: "contentType", deprecated: inFile },
+    { config: "contentType", deprecated: inFile, effective: true },
   ),
   "event-qps": flag(int32({ min: 0 }), 50, "Event creation rate; must be >= 0; 0 means 50.", {
     config: "eventRecordQPS",
