@@ -78,10 +78,13 @@ export class NodeCgroups {
   /** Limits all pods together, as soon as what runs allows it, and keeps processes in their places; until the signal. */
   async run(): Promise<void> {
     const { signal } = this.#options;
-    const loops = [this.#limitPods(), this.#keepPlaces()];
-    await Promise.all(loops).catch((error) => {
-      if (!signal.aborted) throw error;
-    });
+    const untilStopped = async (loop: Promise<void>): Promise<void> => {
+      await loop.catch((error) => {
+        if (!signal.aborted) throw error;
+      });
+    };
+    // Each to its end: what is being written when the agent stops is written before it has stopped.
+    await Promise.all([this.#limitPods(), this.#keepPlaces()].map(untilStopped));
   }
 
   async #limitPods(): Promise<void> {
