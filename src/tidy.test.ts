@@ -63,6 +63,7 @@ const provedAbove: readonly (readonly [RegExp, string])[] = [
   [/^agent\/join\.ts$/, "up/node-bootstrap.test.ts"],
   [/^controllers\/garbage-collector\//, "apiserver/embedded-garbage-collector.test.ts"],
   [/^controllers\/service-account\//, "apiserver/embedded-accounts.test.ts"],
+  [/^controllers\/bootstrap-token\//, "apiserver/embedded-tokens.test.ts"],
   [/^controllers\/ttl-after-finished\//, "apiserver/embedded-jobs.test.ts"],
   [/^controllers\/node-lifecycle\//, "apiserver/embedded-nodes.test.ts"],
   [/^flags\/(?:completion|program|reference)\.ts$/, "up/programs.test.ts"],
