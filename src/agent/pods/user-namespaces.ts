@@ -76,7 +76,8 @@ export class UserNamespaces {
 
 /**
  * The ids that the node's administrator set apart for the agent, or as many as its pods can need, from 65536 on.
- * Rejects when those set apart are of no use: ranges must begin and end between pods, and be the same for users and groups.
+ * Rejects when those set apart are of no use: ranges must begin and end between pods, and be the same for users and
+ * groups.
  */
 export async function hostRange(
   idsPerPod: number,
