@@ -11,6 +11,7 @@ import { eventRateLimit } from "./event-rate-limit.ts";
 import { extendedResourceToleration } from "./extended-resource-toleration.ts";
 import type { PluginRow } from "./factory.ts";
 import { limitPodHardAntiAffinityTopology } from "./limit-pod-hard-anti-affinity-topology.ts";
+import { limitRanger } from "./limit-ranger.ts";
 import { namespaceAutoProvision, namespaceExists } from "./namespace-exists.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 import { ownerReferencesPermissionEnforcement } from "./owner-references-permission-enforcement.ts";
@@ -30,7 +31,7 @@ export const plugins: readonly PluginRow[] = [
   { name: "NamespaceLifecycle", byDefault: true, make: namespaceLifecycle },
   { name: "NamespaceExists", byDefault: false, make: namespaceExists },
   { name: "LimitPodHardAntiAffinityTopology", byDefault: false, make: limitPodHardAntiAffinityTopology },
-  { name: "LimitRanger", byDefault: true },
+  { name: "LimitRanger", byDefault: true, make: limitRanger },
   { name: "ServiceAccount", byDefault: true, make: serviceAccount },
   { name: "NodeRestriction", byDefault: false },
   { name: "TaintNodesByCondition", byDefault: true, make: taintNodesByCondition },
