@@ -19,12 +19,13 @@ import { Checkpoint } from "./checkpoint/checkpoint.ts";
 import { NodeObjects } from "./checkpoint/node-objects.ts";
 import { openPlugins, type Plugins } from "./images/credential-providers.ts";
 import { limitedTransport } from "./limited-transport.ts";
-import { checkMachine, setOomScore } from "./machine-check.ts";
+import { checkMachine, machineFacts, setOomScore } from "./machine-check.ts";
 import { type NodeCapacity, nodeCapacity } from "./node/capacity.ts";
 import { pressuresOf } from "./node/conditions.ts";
 import { storageExcess } from "./node/local-storage.ts";
 import { type MachineInfo, readMachine, readUsage } from "./node/machine.ts";
 import { NodeCgroups } from "./node/node-cgroups.ts";
+import { type NodeEvent, SchedulableTeller, tellOfMachine } from "./node/node-events.ts";
 import { NodeKeeper } from "./node/node-keeper.ts";
 import { machineLabels, nodeStatus } from "./node/node-status.ts";
 import { OwnNode } from "./node/own-node.ts";
@@ -252,6 +253,8 @@ function assemble(at: Assembly): Parts {
   const { clock, log } = deps;
   const random = systemRandom;
   const recorder = teller && stack.use(recorderOf(config, deps, teller));
+  const tellOfNode: NodeEvent = (...event) => recorder?.record(nodeReference(config.nodeName), ...event);
+  const schedulable = new SchedulableTeller(tellOfNode);
   const status = client && stack.use(new StatusManager({ client, clock, random, log: log.child("status-manager") }));
   const objects = stack.use(
     new ObjectReader({ client, clock, random, log: log.child("objects"), onChange: (uid) => pods.changed(uid) }),
@@ -270,8 +273,7 @@ function assemble(at: Assembly): Parts {
     },
     onDelete: (pod) => pods.delete(podUid(pod)),
     onObjects: (objects) => standalone?.showObjects(objects),
-    onProblem: (text) =>
-      recorder?.record(nodeReference(config.nodeName), "Warning", "FailedValidation", `Error in manifest ${text}`),
+    onProblem: (text) => tellOfNode("Warning", "FailedValidation", `Error in manifest ${text}`),
   });
   const own = stack.use(
     new OwnNode({
@@ -280,7 +282,10 @@ function assemble(at: Assembly): Parts {
       random,
       log: log.child("own-node"),
       initial: initialNode(at),
-      onChange: () => volumes.attachments.nodeChanged(),
+      onChange(node) {
+        volumes.attachments.nodeChanged();
+        schedulable.seen(node);
+      },
     }),
   );
   let reported: NodeStatus | undefined;
@@ -337,7 +342,7 @@ function assemble(at: Assembly): Parts {
     capacity: at.capacity.capacity,
     tree: at.tree,
     slices: at.slices,
-    event: (type, reason, message) => recorder?.record(nodeReference(config.nodeName), type, reason, message),
+    event: tellOfNode,
     clock,
     log: log.child("cgroups"),
     signal,
@@ -395,7 +400,7 @@ function assemble(at: Assembly): Parts {
         reported = await nodeStatus(statusOptions, previous);
         return reported;
       },
-      event: (type, reason, message) => recorder?.record(nodeReference(config.nodeName), type, reason, message),
+      event: tellOfNode,
       signal,
     });
   const parts: Parts = {
@@ -417,7 +422,8 @@ function assemble(at: Assembly): Parts {
         problems: () => statics.problems,
       }),
     async run() {
-      recorder?.record(nodeReference(config.nodeName), "Normal", "Starting", "Starting svclet.");
+      tellOfNode("Normal", "Starting", "Starting svclet.");
+      await tellOfMachine(await machineFacts(config, machine), tellOfNode);
       await noteRuntime().catch(() => undefined);
       const { logMaxFiles: maxFiles, logMaxBytes: maxBytes, logMonitorMs: periodMs } = config.pods;
       const rotation = {

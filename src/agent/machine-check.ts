@@ -3,7 +3,8 @@ import { writeFile } from "node:fs/promises";
 import type { Logger } from "../std/log.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import { kernelProblems } from "./node/kernel-tunables.ts";
-import { swapDevices, usesCgroupV1 } from "./node/machine.ts";
+import { type MachineInfo, swapDevices, usesCgroupV1 } from "./node/machine.ts";
+import type { MachineFacts } from "./node/node-events.ts";
 
 /** Rejects when the agent must not run here. */
 export async function checkMachine(config: AgentConfig, log: Logger): Promise<void> {
@@ -11,6 +12,17 @@ export async function checkMachine(config: AgentConfig, log: Logger): Promise<vo
   const problem = machineProblem(config, found);
   if (problem !== undefined) throw new Error(`Cannot start agent: ${problem}`);
   if (found.cgroupV1) log.warn("cgroup v1 support is in maintenance mode, please migrate to cgroup v2");
+}
+
+/** What is told of the machine at each start. */
+export async function machineFacts({ pods }: AgentConfig, { kernelVersion }: MachineInfo): Promise<MachineFacts> {
+  const [major = 0, minor = 0] = kernelVersion.split(".").map((part) => Number.parseInt(part, 10));
+  return {
+    cgroupV1: await usesCgroupV1(),
+    swapIsOn: (await swapDevices()).length > 0,
+    keepsOffSwap: major > 6 || (major === 6 && minor >= 4),
+    resolvConf: pods.resolvConf,
+  };
 }
 
 interface Machine {

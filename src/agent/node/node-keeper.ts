@@ -201,6 +201,10 @@ export class NodeKeeper {
 
   #announce(before: NodeStatus | undefined, after: NodeStatus): void {
     const { nodeName, event } = this.#options;
+    const boots = [before, after].map((status) => status?.nodeInfo?.bootID ?? "");
+    if (boots[0] !== "" && boots[0] !== boots[1]) {
+      event("Warning", "Rebooted", `Node ${nodeName} has been rebooted, boot id: ${boots[1]}`);
+    }
     for (const condition of after.conditions ?? []) {
       const previous = before?.conditions?.find((each) => each.type === condition.type);
       const names = events[condition.type];

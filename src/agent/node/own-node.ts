@@ -16,7 +16,7 @@ export interface OwnNodeOptions {
   /** What the agent itself knows of the node. */
   readonly initial: Node;
   /** The object is there, or has changed. */
-  readonly onChange?: () => void;
+  readonly onChange?: (node: Node) => void;
 }
 
 /** Pods wait this long for the first answer; then what the agent knows has to do. */
@@ -31,7 +31,7 @@ export class OwnNode implements AsyncDisposable {
     const { client, clock, random, log, initial } = options;
     const query = { fieldSelector: `metadata.name=${initial.metadata?.name ?? ""}` };
     this.#informer = client && startInformer({ client, kind: nodeKind, query, clock, random, log });
-    this.#informer?.subscribe({ put: () => options.onChange?.() });
+    this.#informer?.subscribe({ put: (node) => options.onChange?.(node) });
   }
 
   /** Amounts that the agent measures are its own, whatever the object says. */

@@ -43,6 +43,16 @@ t.test("podDns() cuts more than three nameservers and says so", async (t) => {
   );
 });
 
+t.test("podDns() leaves out a search path that resolvers would not survive, and says so", async (t) => {
+  const searches = [`${"a.".repeat(130)}example`, "x.example"];
+  const { config, warnings } = dns({ dnsPolicy: "None", dnsConfig: { nameservers: ["203.0.113.1"], searches } });
+  t.same(config.searches, ["x.example"]);
+  t.same(
+    warnings.map(({ reason }) => reason),
+    ["DNSConfigForming"],
+  );
+});
+
 t.test("podDns() falls back to the node's resolver without a cluster DNS, with a warning", async (t) => {
   const { config, warnings } = dns({}, { clusterDns: [] });
   t.same(config.servers, ["203.0.113.53"]);

@@ -22,8 +22,11 @@ export interface PodDns {
 
 /** libc reads no more than three. */
 const NAMESERVERS_MAX = 3;
-const SEARCHES_MAX = 32;
-const SEARCH_CHARACTERS_MAX = 2048;
+export const SEARCHES_MAX = 32;
+/** All search paths together, with the spaces between them. */
+export const SEARCH_CHARACTERS_MAX = 2048;
+/** Of one search path; some resolvers abort on longer ones. */
+export const NAME_CHARACTERS_MAX = 253;
 const HOSTNAME_CHARACTERS_MAX = 63;
 const KERNEL_NAME_MAX = 64;
 
@@ -91,7 +94,7 @@ function mergePodConfig(base: Resolver, pod: Pod): Resolver {
 }
 
 function limitSearches(searches: readonly string[]): readonly string[] {
-  const kept = searches.slice(0, SEARCHES_MAX);
+  const kept = searches.filter((each) => each.length <= NAME_CHARACTERS_MAX).slice(0, SEARCHES_MAX);
   while (kept.join(" ").length > SEARCH_CHARACTERS_MAX) kept.pop();
   return kept;
 }

@@ -1,0 +1,49 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import t from "tap";
+import { type MachineFacts, SchedulableTeller, tellOfMachine } from "./node-events.ts";
+
+t.test("tellOfMachine() says what pods may suffer from", async (t) => {
+  const directory = t.testdir();
+  const told = async (facts: Partial<MachineFacts>) => {
+    const events: string[] = [];
+    const calm = { cgroupV1: false, swapIsOn: false, keepsOffSwap: false, resolvConf: "" };
+    await tellOfMachine({ ...calm, ...facts }, (...event) => events.push(event.join(" ")));
+    return events;
+  };
+  const file = (text: string) => {
+    const path = join(directory, "resolv.conf");
+    writeFileSync(path, text);
+    return path;
+  };
+  t.same(await told({}), []);
+  t.match(await told({ cgroupV1: true }), [/^Warning CgroupV1 cgroup v1 support is in maintenance mode/]);
+  t.match(await told({ swapIsOn: true }), [/^Warning PossibleMemoryBackedVolumesOnDisk /]);
+  t.same(await told({ swapIsOn: true, keepsOffSwap: true }), []);
+  const resolvers: readonly (readonly [string, RegExp | undefined])[] = [
+    ["search a.example b.example", undefined],
+    [`search ${"a.b ".repeat(33)}`, /more than 32 domains!$/],
+    [`search ${"a".repeat(254)}`, /a search path which length is more than allowed 253!$/],
+    [`search ${`${"a".repeat(100)} `.repeat(21)}`, /search line which length is more than allowed 2048!$/],
+  ];
+  for (const [text, expected] of resolvers) {
+    t.match(await told({ resolvConf: file(text) }), expected === undefined ? [] : [expected], text.slice(0, 20));
+  }
+  const absent = join(directory, "absent");
+  t.same(await told({ resolvConf: absent }), [
+    `Warning CheckLimitsForResolvConf open ${absent}: no such file or directory`,
+  ]);
+});
+
+t.test("SchedulableTeller tells of changes only", async (t) => {
+  const events: string[] = [];
+  const teller = new SchedulableTeller((...event) => events.push(event.join(" ")));
+  const metadata = { name: "n1" };
+  for (const unschedulable of [undefined, false, true, true, undefined]) {
+    teller.seen({ metadata, spec: unschedulable === undefined ? {} : { unschedulable } });
+  }
+  t.same(events, [
+    "Normal NodeNotSchedulable Node n1 status is now: NodeNotSchedulable",
+    "Normal NodeSchedulable Node n1 status is now: NodeSchedulable",
+  ]);
+});

@@ -1,0 +1,68 @@
+/** What the agent says of its node, as Events, beside what the node's conditions tell. */
+import { readFile } from "node:fs/promises";
+import type { Node } from "../../api/core/node.ts";
+import { NAME_CHARACTERS_MAX, parseResolvConf, SEARCH_CHARACTERS_MAX, SEARCHES_MAX } from "../pods/dns.ts";
+
+export type NodeEvent = (type: "Normal" | "Warning", reason: string, message: string) => void;
+
+export interface MachineFacts {
+  readonly cgroupV1: boolean;
+  readonly swapIsOn: boolean;
+  /** Whether the kernel keeps files in memory off the swap when asked to (`noswap` of tmpfs). */
+  readonly keepsOffSwap: boolean;
+  /** The file pods' resolvers are made from; empty: none. */
+  readonly resolvConf: string;
+}
+
+/** What of the machine pods may suffer from: told once, at the start. Never rejects. */
+export async function tellOfMachine(facts: MachineFacts, event: NodeEvent): Promise<void> {
+  if (facts.cgroupV1) {
+    event("Warning", "CgroupV1", "cgroup v1 support is in maintenance mode, please migrate to cgroup v2");
+  }
+  if (facts.swapIsOn && !facts.keepsOffSwap) {
+    const text =
+      "The tmpfs noswap option is not supported. Memory-backed volumes (e.g. secrets, emptyDirs, etc.) " +
+      "might be swapped to disk and should no longer be considered secure.";
+    event("Warning", "PossibleMemoryBackedVolumesOnDisk", text);
+  }
+  const problem = facts.resolvConf === "" ? undefined : await resolverProblem(facts.resolvConf);
+  if (problem !== undefined) event("Warning", "CheckLimitsForResolvConf", problem);
+}
+
+/** How the file asks for more than resolvers take; undefined when it does not. */
+async function resolverProblem(path: string): Promise<string | undefined> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    return `open ${path}: ${(error as NodeJS.ErrnoException).code === "ENOENT" ? "no such file or directory" : error}`;
+  }
+  const { searches } = parseResolvConf(text);
+  const file = `Resolv.conf file '${path}' contains`;
+  if (searches.length > SEARCHES_MAX) return `${file} search line consisting of more than ${SEARCHES_MAX} domains!`;
+  if (searches.some((each) => each.length > NAME_CHARACTERS_MAX)) {
+    return `${file} a search path which length is more than allowed ${NAME_CHARACTERS_MAX}!`;
+  }
+  if (searches.join(" ").length > SEARCH_CHARACTERS_MAX) {
+    return `${file} search line which length is more than allowed ${SEARCH_CHARACTERS_MAX}!`;
+  }
+  return undefined;
+}
+
+/** Tells when somebody closes the node to new pods, or opens it; a node is thought open at first. */
+export class SchedulableTeller {
+  readonly #event: NodeEvent;
+  #closed = false;
+
+  constructor(event: NodeEvent) {
+    this.#event = event;
+  }
+
+  seen({ metadata, spec }: Node): void {
+    const closed = spec?.unschedulable === true;
+    if (closed === this.#closed) return;
+    this.#closed = closed;
+    const reason = closed ? "NodeNotSchedulable" : "NodeSchedulable";
+    this.#event("Normal", reason, `Node ${metadata?.name} status is now: ${reason}`);
+  }
+}
