@@ -1,4 +1,5 @@
 import type { Operation } from "rfc6902";
+import { jsonPatch } from "../api/json-patch.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { formatApiVersion } from "../api/scheme.ts";
 import { badRequest, StatusError } from "../api/status.ts";
@@ -7,7 +8,6 @@ import { mergePatch } from "../schema/merge-patch.ts";
 import { PatchError, strategicMerge } from "../schema/strategic-merge.ts";
 import { change, type Next } from "./change.ts";
 import { tracked, withOldTimes } from "./field-tracking.ts";
-import { jsonPatch } from "./json-patch.ts";
 import type { Registry, Scope } from "./registry.ts";
 import { revised } from "./revise.ts";
 import { type Shown, shownPatch } from "./shown-patch.ts";

@@ -4,7 +4,7 @@
  * holds for a member that is not there, and negative positions count from a list's end.
  */
 import { applyPatch, type Operation, Pointer } from "rfc6902";
-import { StatusError } from "../api/status.ts";
+import { StatusError } from "./status.ts";
 
 /** Operations one request may carry, as in Kubernetes. */
 const OPERATIONS_MAX = 10_000;
