@@ -12,6 +12,7 @@ import {
   type Serving,
 } from "./exchange.ts";
 import type { Headers, HttpRequest, HttpResponse, Peer } from "./message.ts";
+import { Pipeline } from "./pipeline.ts";
 import { statusJson } from "./respond.ts";
 import { discard, isStreamed, writeBody } from "./stream.ts";
 import { parseTarget } from "./target.ts";
@@ -34,13 +35,55 @@ export function http1Server(serving: Serving, peerOf: (socket: Duplex) => Peer):
     // How long a body may take is for whoever reads it to say: an upload or a watch has no natural end.
     requestTimeout: 0,
     insecureHTTPParser: false,
+    // Seen to below, in the words of the others.
+    requireHostHeader: false,
   });
+  const pipeline = new Pipeline();
+  const flawed = new WeakSet<Duplex>();
+  const answering = new WeakMap<Duplex, ServerResponse>();
   server.on("request", (incoming, outgoing) => {
-    serving.flight.enter();
-    void exchange(serving, peerOf(incoming.socket), incoming, outgoing).finally(() => serving.flight.leave());
+    const { socket } = incoming;
+    incoming.on("error", () => {});
+    outgoing.on("error", () => {});
+    // Of a connection that will be closed, node:http reads on.
+    if (flawed.has(socket)) return;
+    const flaw = flawOf(incoming);
+    if (flaw !== undefined) flawed.add(socket);
+    pipeline.add(socket, async () => {
+      serving.flight.enter();
+      answering.set(socket, outgoing);
+      try {
+        if (flaw !== undefined) await send(serving, incoming, outgoing, malformed(flaw));
+        else await exchange(serving, peerOf(socket), incoming, outgoing);
+      } catch {
+        outgoing.destroy();
+      } finally {
+        serving.flight.leave();
+      }
+    });
   });
-  server.on("clientError", (error: ClientError, socket) => refuse(error, socket));
+  server.on("clientError", (error: ClientError, socket) => {
+    const begun = answering.get(socket);
+    // The middle of an answer is no place for another one.
+    if (begun?.headersSent === true && !begun.writableFinished) socket.destroy();
+    else refuse(error, socket);
+  });
   return server;
+}
+
+/** What is wrong with a request that node:http has let through; undefined when nothing is. */
+function flawOf({ url, httpVersion, rawHeaders }: IncomingMessage): string | undefined {
+  if (parseTarget(url) === undefined) return "the request's target is malformed";
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) if (/^host$/i.test(rawHeaders[at]!)) hosts++;
+  // HTTP/1.0 had none; of two, others may believe the other one.
+  const isEnough = hosts === 1 || (hosts === 0 && httpVersion === "1.0");
+  return isEnough ? undefined : `the request names ${hosts === 0 ? "no host" : "several hosts"}`;
+}
+
+function malformed(flaw: string): HttpResponse {
+  const answer = statusJson(400, "BadRequest", flaw);
+  return { ...answer, headers: { ...answer.headers, connection: "close" } };
 }
 
 async function exchange(
@@ -49,13 +92,7 @@ async function exchange(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): Promise<void> {
-  incoming.on("error", () => {});
-  outgoing.on("error", () => {});
-  const target = parseTarget(incoming.url);
-  if (target === undefined) {
-    await send(serving, incoming, outgoing, statusJson(400, "BadRequest", "the request's target is malformed"));
-    return;
-  }
+  const target = parseTarget(incoming.url)!;
   const method = incoming.method ?? "GET";
   const headers = { plain: plainHeaders(incoming), raw: incoming.rawHeaders };
   const request = new IncomingRequest(method, target, headers, peer, incoming);
