@@ -193,6 +193,17 @@ async function messages(work: Promise<void>): Promise<readonly unknown[]> {
   return error.volumes.map(({ event, message }) => [event, message]);
 }
 
+t.test("NodeVolumes makes the node's CSINode as soon as the node is there, before any driver", async (t) => {
+  const api = new FakeApi();
+  const rootDir = await mkdtemp(join(tmpdir(), "svc-csi-"));
+  t.teardown(() => rm(rootDir, { recursive: true, force: true }));
+  await using at = await start({}, rootDir, api, pretended());
+  api.put("/api/v1/nodes/n1", { kind: "Node", metadata: { name: "n1" }, status: {} });
+  const path = "/apis/storage.svc.io/v1/csinodes/n1";
+  await at.until("it is there", () => api.objects.has(path));
+  t.match(api.objects.get(path)?.metadata, { ownerReferences: [{ kind: "Node", name: "n1", uid: "uid-n1" }] });
+});
+
 t.test("NodeVolumes tells the cluster of a driver that registers, and of one that goes", async (t) => {
   await using at = await node(t);
   const driver = await at.driver({ topology: { "topology.example.com/zone": "z1" } });

@@ -59,15 +59,17 @@ export class NodeVolumes {
   readonly attachments: Attachments;
   readonly #options: NodeVolumesOptions;
   readonly #csi: CsiDrivers;
+  readonly #record: CsiNodeRecord | undefined;
   readonly #objects = new Map<string, CSIDriver>();
 
   constructor(options: NodeVolumesOptions) {
     this.#options = options;
     const { directories, nodeName, client, clock, mounter, events, secret, claims } = options;
     this.attachments = new Attachments({ ...options, byController: options.controllerAttach });
+    this.#record = client && new CsiNodeRecord({ client, nodeName });
     this.#csi = new CsiDrivers({
       clock,
-      record: client && new CsiNodeRecord({ client, nodeName }),
+      record: this.#record,
       onChange: options.anyChanged,
     });
     const shared = { directories, attachments: this.attachments, secret, mounter, nodeName };
@@ -87,6 +89,7 @@ export class NodeVolumes {
   /** Lets drivers register until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { directories, clock, random, log } = this.#options;
+    const made = this.#record?.make({ clock, random, log, signal });
     await watchPlugins({
       directory: join(directories.rootDir, REGISTRY),
       handlers: { CSIPlugin: this.#csi },
@@ -95,6 +98,7 @@ export class NodeVolumes {
       log,
       signal,
     });
+    await made;
     this.#csi[Symbol.dispose]();
   }
 

@@ -6,6 +6,10 @@ import type { CSINode, CSINodeDriver } from "../../../api/storage/csi-node.ts";
 import { csiNodeKind } from "../../../api/storage/csi-node-kind.ts";
 import type { Client } from "../../../client/client.ts";
 import { deepEqual } from "../../../schema/equal.ts";
+import { Backoff } from "../../../std/backoff.ts";
+import type { Clock } from "../../../std/clock.ts";
+import type { Logger } from "../../../std/log.ts";
+import type { RandomSource } from "../../../std/random.ts";
 import type { NodeInfo } from "./messages.ts";
 
 export interface CsiNodeOptions {
@@ -13,6 +17,17 @@ export interface CsiNodeOptions {
   readonly nodeName: string;
 }
 
+/** How to go on when the API server does not take it. */
+export interface CsiNodePersistence {
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+const RETRY_MIN_MS = 200;
+const RETRY_MAX_MS = 60_000;
+const QUIET_TRIES = 4;
 /** JSON of what each driver calls this node. */
 const ID_ANNOTATION = "csi.volume.kubernetes.io/nodeid";
 const CONFLICTS_MAX = 5;
@@ -25,6 +40,21 @@ export class CsiNodeRecord {
 
   constructor(options: CsiNodeOptions) {
     this.#options = options;
+  }
+
+  /** Makes the object if there is none: who places pods waits for it. Resolves when it is there, or the signal aborts. */
+  async make({ clock, random, log, signal }: CsiNodePersistence): Promise<void> {
+    const backoff = new Backoff({ initialMs: RETRY_MIN_MS, maxMs: RETRY_MAX_MS }, random);
+    for (let tries = 1; !signal.aborted; tries++) {
+      try {
+        await this.#inTurn(() => this.#update((drivers) => drivers));
+        return;
+      } catch (error) {
+        // At first the node itself may not be there.
+        if (tries === QUIET_TRIES) log.warn("Cannot make the node's CSINode", { error: String(error) });
+        await clock.sleep(backoff.next(), signal).catch(() => undefined);
+      }
+    }
   }
 
   /** Rejects when the API server refuses, or when the topology contradicts the node's labels. */
@@ -83,7 +113,6 @@ export class CsiNodeRecord {
       const found = await client.get(csiNodeKind, { name }).catch(absent);
       const before = found?.spec.drivers ?? [];
       const drivers = change(before);
-      if (found === undefined && drivers.length === 0) return;
       if (found !== undefined && deepEqual(before, drivers)) return;
       try {
         if (found !== undefined) await client.update(csiNodeKind, { ...found, spec: { drivers } });

@@ -1,0 +1,47 @@
+import t from "tap";
+import { createClient } from "../../client/api-client.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { systemRandom } from "../../std/random.ts";
+import { defaultAgentConfig } from "../agent-config.ts";
+import { FakeApi } from "../fake-api.ts";
+import { NodeKeeper } from "./node-keeper.ts";
+
+/** What is told of a node that came up with this boot's id, and was known with that one before. */
+async function toldOf(bootId: string, before: string | undefined): Promise<readonly string[]> {
+  const api = new FakeApi();
+  const statusOf = (bootID: string) => ({
+    nodeInfo: { bootID },
+    conditions: [{ type: "Ready", status: "True" as const, reason: "KubeletReady", message: "" }],
+  });
+  if (before !== undefined) {
+    const node = { kind: "Node", metadata: { name: "n1" }, spec: {}, status: statusOf(before) };
+    api.put("/api/v1/nodes/n1", node);
+  }
+  const stop = new AbortController();
+  const events: string[] = [];
+  const keeper = new NodeKeeper({
+    client: createClient({ transport: api.transport }),
+    clock: new FakeClock(),
+    random: systemRandom,
+    log: silentLogger,
+    nodeName: "n1",
+    config: defaultAgentConfig("n1").node,
+    ownLabels: {},
+    status: async () => statusOf(bootId) as never,
+    event: (...event) => void events.push(event.join(" ")),
+    signal: stop.signal,
+  });
+  const running = keeper.run();
+  await keeper.ready;
+  stop.abort();
+  await running;
+  return events;
+}
+
+t.test("NodeKeeper tells when the machine was started anew since the node was last reported", async (t) => {
+  t.same(await toldOf("b", "a"), ["Warning Rebooted Node n1 has been rebooted, boot id: b"]);
+  t.same(await toldOf("b", "b"), []);
+  t.same(await toldOf("b", undefined), ["Normal NodeReady Node n1 status is now: NodeReady"]);
+  t.same(await toldOf("b", ""), [], "one that nobody reported yet");
+});
