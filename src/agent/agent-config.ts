@@ -182,8 +182,19 @@ export interface ServerConfig {
   readonly anonymousAuth: boolean;
   /** How long the API server's word is good for whose bearer tokens are; undefined: it is not asked. */
   readonly tokenCacheMs: number | undefined;
-  readonly authorizationMode: "AlwaysAllow" | "Webhook";
+  readonly authorization: AuthorizationConfig;
   readonly debuggingHandlers: boolean;
+}
+
+/** Who may use the agent's server. */
+export interface AuthorizationConfig {
+  /** `Webhook`: whom the API server allows. */
+  readonly mode: "AlwaysAllow" | "Webhook";
+  /** How long the API server's word is good when it allows, and when it does not. */
+  readonly allowedMs: number;
+  readonly refusedMs: number;
+  /** Whether less than `nodes/proxy` is enough for what only tells. */
+  readonly fineGrained: boolean;
 }
 
 /** What the agent does when told nothing but its name (spec defaults). */
@@ -292,7 +303,7 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
       clientCaFile: "",
       anonymousAuth: true,
       tokenCacheMs: undefined,
-      authorizationMode: "AlwaysAllow",
+      authorization: { mode: "AlwaysAllow", allowedMs: 300_000, refusedMs: 30_000, fineGrained: false },
       debuggingHandlers: true,
     },
     configz: {},

@@ -28,6 +28,9 @@ export class FakeApi {
   /** Whose bearer tokens are, for `TokenReview`; and how often that was asked. */
   readonly tokens = new Map<string, string>();
   reviews = 0;
+  /** Who may do what, for `SubjectAccessReview`: `ali get nodes/proxy`; and how often that was asked. */
+  readonly allowed = new Set<string>();
+  accessReviews = 0;
   readonly #watchers = new Set<Watcher>();
   /** All that ever changed; a test makes few changes. */
   readonly #history: Change[] = [];
@@ -56,6 +59,7 @@ export class FakeApi {
           : missing(path);
       case "POST": {
         if (path.endsWith("/tokenreviews")) return this.#review(body);
+        if (path.endsWith("/subjectaccessreviews")) return this.#reviewAccess(body);
         const at = `${path}/${body.metadata.name}`;
         if (this.objects.has(at)) return statusJson(409, "AlreadyExists", `${at} already exists`);
         return json(201, this.put(at, body));
@@ -119,6 +123,16 @@ export class FakeApi {
     const username = this.tokens.get(review.spec.token);
     const status = username === undefined ? { error: "unknown" } : { authenticated: true, user: { username } };
     return json(201, { ...review, status });
+  }
+
+  #reviewAccess(review: { readonly spec: object }): HttpResponse {
+    this.accessReviews++;
+    const { user, resourceAttributes } = review.spec as Readonly<Record<string, unknown>>;
+    const { verb, resource, subresource } = resourceAttributes as Readonly<Record<string, string>>;
+    return json(201, {
+      ...review,
+      status: { allowed: this.allowed.has(`${user} ${verb} ${resource}/${subresource}`) },
+    });
   }
 
   #list(path: string): HttpResponse {

@@ -44,6 +44,9 @@ const served: Settings = {
   "anonymous-auth": "true",
 };
 
+/** Who may, the API server says. */
+const judged: Settings = { ...served, "authorization-mode": "Webhook" };
+
 /** How many runs the runtime still has of a container that was started four times. */
 async function runsKept(agent: TestAgent): Promise<number> {
   agent.fake.programs.set("c", (attempt) => (attempt < 3 ? { exitAfterMs: 100, exitCode: 1 } : {}));
@@ -541,6 +544,29 @@ const effects: Partial<Record<AgentFlagName, Effect>> = {
       t.equal((await ask(port)).status, 401);
     },
   },
+  "authorization-webhook-cache-authorized-ttl": {
+    set: () => port("port", { ...judged, "authorization-webhook-cache-authorized-ttl": "5s" }),
+    async shows(t, agent) {
+      agent.api.allowed.add("system:anonymous get nodes/proxy");
+      const { port } = await agent.start();
+      for (let time = 1; time <= 2; time++) {
+        for (let again = 0; again < 2; again++) t.equal((await ask(port)).status, 200);
+        t.equal(agent.api.accessReviews, time, "asked once in five seconds");
+        await agent.clock.advance(6_000);
+      }
+    },
+  },
+  "authorization-webhook-cache-unauthorized-ttl": {
+    set: () => port("port", { ...judged, "authorization-webhook-cache-unauthorized-ttl": "5s" }),
+    async shows(t, agent) {
+      const { port } = await agent.start();
+      for (let time = 1; time <= 2; time++) {
+        for (let again = 0; again < 2; again++) t.equal((await ask(port)).status, 403);
+        t.equal(agent.api.accessReviews, time, "asked once in five seconds");
+        await agent.clock.advance(6_000);
+      }
+    },
+  },
   "authentication-token-webhook": {
     set: () => port("port", { ...served, "anonymous-auth": "false", "authentication-token-webhook": "true" }),
     async shows(t, agent) {
@@ -986,17 +1012,13 @@ function fileWith(t: Test, text: string): string {
   return join(directory, "agent.yaml");
 }
 
-t.test("agentFlags: --authorization-mode makes the difference between a start and a refusal", async (t) => {
-  const load = (...argv: string[]) => agentOptions(loadAgentConfig(argv, {}));
-  t.equal(load("--authorization-mode=AlwaysAllow").server.authorizationMode, "AlwaysAllow");
-  t.throws(() => load("--authorization-mode=Webhook"), /authorization mode Webhook.* is not supported/);
+t.test("agentFlags: --authorization-mode is Webhook where a file does not say otherwise", async (t) => {
+  const mode = (...argv: string[]) => agentOptions(loadAgentConfig(argv, {})).server.authorization.mode;
+  t.equal(mode(), "AlwaysAllow");
+  t.equal(mode("--authorization-mode=Webhook"), "Webhook");
   const file = fileWith(t, "");
-  t.throws(
-    () => load(`--config=${file}`),
-    /authorization mode Webhook, the default once there is a configuration file/,
-  );
-  t.ok(load(`--config=${file}`, "--authorization-mode=AlwaysAllow"));
-  t.ok(load(`--config=${fileWith(t, "authorization: {mode: AlwaysAllow}\n")}`));
+  t.equal(mode(`--config=${file}`), "Webhook");
+  t.equal(mode(`--config=${file}`, "--authorization-mode=AlwaysAllow"), "AlwaysAllow");
 });
 
 t.test("agentFlags: --config and --config-dir are read, the latter over the former", async (t) => {

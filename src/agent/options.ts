@@ -10,16 +10,9 @@ import { checkAllowedSysctls } from "./pods/sysctls.ts";
 /** Ids that a pod with a user namespace of its own has; 0 to 65535 are those that programs expect. */
 const ID_RANGE = 65_536;
 
-/** Throws with an operator's message for combinations that this build cannot honour. */
+/** Throws with an operator's message for values that make no sense. */
 export function agentOptions(effective: EffectiveConfig): AgentConfig {
   const { flags, config } = effective;
-  if (flags["authorization-mode"] === "Webhook") {
-    throw new Error(
-      "Cannot start agent: the authorization mode Webhook, the default once there is a configuration file, is not " +
-        "supported; set authorization.mode (--authorization-mode) to AlwaysAllow, name an authority in " +
-        "authentication.x509.clientCAFile (--client-ca-file) and leave anonymous requests off",
-    );
-  }
   checkAllowedSysctls(flags["allowed-unsafe-sysctls"]);
   const name = flags["hostname-override"] === "" ? hostname() : flags["hostname-override"];
   const nodeName = name.trim().toLowerCase();
@@ -135,7 +128,12 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       clientCaFile: flags["client-ca-file"],
       anonymousAuth: flags["anonymous-auth"],
       tokenCacheMs: flags["authentication-token-webhook"] ? flags["authentication-token-webhook-cache-ttl"] : undefined,
-      authorizationMode: "AlwaysAllow",
+      authorization: {
+        mode: flags["authorization-mode"],
+        allowedMs: flags["authorization-webhook-cache-authorized-ttl"],
+        refusedMs: flags["authorization-webhook-cache-unauthorized-ttl"],
+        fineGrained: effective.gates.enabled("SvcletFineGrainedAuthz"),
+      },
       debuggingHandlers: flags["enable-debugging-handlers"],
     },
     configz: config,

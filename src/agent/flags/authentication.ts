@@ -35,11 +35,12 @@ export const authenticationFlags = section("Authentication", {
   "authorization-webhook-cache-authorized-ttl": flag(duration({ min: 0 }), 300_000, "see the Authentication section.", {
     config: "authorization.webhook.cacheAuthorizedTTL",
     deprecated: inFile,
+    effective: true,
   }),
   "authorization-webhook-cache-unauthorized-ttl": flag(
     duration({ min: 0 }),
     30_000,
     "see the Authentication section.",
-    { config: "authorization.webhook.cacheUnauthorizedTTL", deprecated: inFile },
+    { config: "authorization.webhook.cacheUnauthorizedTTL", deprecated: inFile, effective: true },
   ),
 });

@@ -11,6 +11,7 @@ import { allContainers } from "../pods/pod-fields.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
 import type { PodWorker } from "../pods/pod-worker.ts";
 import type { ObservedContainer } from "../runtime/observation.ts";
+import type { AgentAuthorization } from "./authorization.ts";
 import { type LogOptions, readLog } from "./log-reader.ts";
 
 export interface AgentHandlerOptions {
@@ -18,6 +19,8 @@ export interface AgentHandlerOptions {
   readonly clock: Clock;
   /** Undefined lets everybody in, as on the read-only port. */
   readonly authenticate: Authenticator | undefined;
+  /** Undefined: whoever is let in may do everything. */
+  readonly authorize?: AgentAuthorization | undefined;
   /** Empty when the agent is healthy, else what is wrong. */
   readonly problems: () => readonly string[];
   readonly configz: unknown;
@@ -43,8 +46,9 @@ export function agentHandler(options: AgentHandlerOptions): Handler {
       const path = request.path.length > 1 ? request.path.replace(/\/$/, "") : request.path;
       const match = router.match(request.method, path);
       if (match === undefined) return text(404, "404 page not found\n");
+      const refusal = await refused(options, request);
+      if (refusal !== undefined) return refusal;
       if (!("value" in match)) return text(405, "Method Not Allowed\n", { allow: match.allowed.join(", ") });
-      if (!(await isAllowed(options, request))) return text(401, "Unauthorized");
       return await match.value(request, match.params);
     } catch (error) {
       return errorResponse(error);
@@ -65,18 +69,22 @@ function health({ problems }: Pick<AgentHandlerOptions, "problems">): HttpRespon
   return found.length === 0 ? text(200, "ok") : text(500, `${found.map((each) => `[-]${each}`).join("\n")}\n`);
 }
 
-async function isAllowed(options: AgentHandlerOptions, request: HttpRequest): Promise<boolean> {
-  if (options.authenticate === undefined) return true;
+/** Undefined when the request may go on. */
+async function refused(
+  { authenticate, authorize }: AgentHandlerOptions,
+  request: HttpRequest,
+): Promise<HttpResponse | undefined> {
+  if (authenticate === undefined) return undefined;
   try {
-    const user = await options.authenticate({
+    const user = await authenticate({
       certificates: request.peer.certificates,
       authorization: request.headers.authorization,
       header: (name) => request.headers[name],
       path: request.path,
     });
-    return user !== undefined;
+    return user === undefined ? text(401, "Unauthorized") : await authorize?.(user, request);
   } catch (error) {
-    if (error instanceof StatusError && error.status.code === 401) return false;
+    if (error instanceof StatusError && error.status.code === 401) return text(401, "Unauthorized");
     throw error;
   }
 }

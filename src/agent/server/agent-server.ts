@@ -2,7 +2,6 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { type KeyPair, readKeyPair, writeKeyPair } from "../../auth/key-pair.ts";
-import type { Authenticator } from "../../auth/user.ts";
 import type { Client } from "../../client/client.ts";
 import type { Listener } from "../../http/listener.ts";
 import { listen } from "../../http/server.ts";
@@ -10,13 +9,14 @@ import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
-import { agentHandler, healthHandler } from "./agent-handler.ts";
+import { type AgentHandlerOptions, agentHandler, healthHandler } from "./agent-handler.ts";
 import { type AgentAuthentication, agentAuthentication } from "./authentication.ts";
+import { agentAuthorization } from "./authorization.ts";
 
 export interface AgentServerOptions {
   readonly config: AgentConfig;
   readonly pods: PodManager;
-  /** Asked whose bearer tokens are; undefined for an agent without an API server. */
+  /** Asked whose bearer tokens are, and who may do what; undefined for an agent without an API server. */
   readonly client: Client | undefined;
   readonly clock: Clock;
   readonly log: Logger;
@@ -37,7 +37,7 @@ const DRAIN_MS = 1_000;
 
 /** Rejects when a port is taken or a certificate cannot be read; nothing is left listening then. */
 export async function startAgentServer(options: AgentServerOptions): Promise<AgentServer> {
-  const { config, clock, log, pods, problems } = options;
+  const { config, client, clock, log, pods, problems } = options;
   const { server } = config;
   const listeners: Listener[] = [];
   let main: Listener | undefined;
@@ -46,15 +46,17 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
     authentication?.[Symbol.dispose]();
     await Promise.all(listeners.map((each) => each.close(DRAIN_MS)));
   };
-  const handler = (authenticate: Authenticator | undefined, debugging: boolean) =>
-    agentHandler({ pods, clock, authenticate, problems, configz: config.configz, debugging });
+  const handler = (access: Pick<AgentHandlerOptions, "authenticate" | "authorize">, debugging: boolean) =>
+    agentHandler({ ...access, pods, clock, problems, configz: config.configz, debugging });
   try {
     if (server.enabled) {
       const tls = await servingPair(options);
-      authentication = await agentAuthentication({ server, client: options.client, clock, log });
+      authentication = await agentAuthentication({ server, client, clock, log });
+      const { nodeName } = config;
+      const authorize = agentAuthorization({ nodeName, settings: server.authorization, client, clock, log });
       const ca = authentication.clientCa();
       main = await listen({
-        handler: handler(authentication.authenticate, server.debuggingHandlers),
+        handler: handler({ authenticate: authentication.authenticate, authorize }, server.debuggingHandlers),
         log,
         clock,
         host: server.address,
@@ -69,7 +71,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
       });
       listeners.push(main);
       if (server.readOnlyPort > 0) {
-        const open = handler(undefined, false);
+        const open = handler({ authenticate: undefined }, false);
         listeners.push(await listen({ handler: open, log, clock, host: server.address, port: server.readOnlyPort }));
       }
     }

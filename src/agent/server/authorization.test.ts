@@ -1,0 +1,79 @@
+import t from "tap";
+import { createClient } from "../../client/api-client.ts";
+import { makeRequest } from "../../http/request.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { defaultAgentConfig } from "../agent-config.ts";
+import { FakeApi } from "../fake-api.ts";
+import { agentAuthorization, subresourcesOf } from "./authorization.ts";
+
+const user = { name: "ali", uid: "", groups: ["g"], extra: {} };
+const { authorization } = defaultAgentConfig("n1").server;
+
+function fixture(fineGrained = false, api = new FakeApi()) {
+  const clock = new FakeClock(0);
+  const authorize = agentAuthorization({
+    nodeName: "n1",
+    settings: { ...authorization, mode: "Webhook", fineGrained },
+    client: createClient({ transport: api.transport }),
+    clock,
+    log: silentLogger,
+  });
+  const ask = async (method: string, path: string): Promise<string> => {
+    const refusal = await authorize?.(user, makeRequest({ method, path }));
+    return refusal === undefined ? "may" : `${refusal.status} ${Buffer.from(refusal.body as Uint8Array)}`;
+  };
+  return { api, clock, ask };
+}
+
+t.test("agentAuthorization() asks the API server for the part of the node that a path stands for", async (t) => {
+  const { api, ask } = fixture();
+  t.equal(await ask("GET", "/pods"), "403 Forbidden (user=ali, verb=get, resource=nodes, subresource(s)=[proxy])\n");
+  t.match(await ask("TRACE", "/metrics/cadvisor"), /verb=, resource=nodes, subresource\(s\)=\[metrics\]/);
+  api.allowed.add("ali create nodes/proxy");
+  t.equal(await ask("POST", "/exec/default/web/c"), "may");
+  t.equal(api.accessReviews, 3);
+  await ask("POST", "/exec/default/web/d");
+  await ask("GET", "/pods");
+  t.equal(api.accessReviews, 3, "what was asked is remembered");
+});
+
+t.test("agentAuthorization() takes the finer right or the coarser one, with the gate", async (t) => {
+  const { api, ask } = fixture(true);
+  t.match(await ask("GET", "/pods"), /subresource\(s\)=\[pods proxy\]/);
+  api.allowed.add("ali get nodes/configz");
+  t.equal(await ask("GET", "/configz"), "may");
+  t.match(await ask("GET", "/stats/summary"), /subresource\(s\)=\[stats\]/);
+  const coarse = fixture(true);
+  coarse.api.allowed.add("ali get nodes/proxy");
+  t.equal(await coarse.ask("GET", "/healthz/ping"), "may");
+});
+
+t.test("subresourcesOf() takes whole names of paths only", async (t) => {
+  const table = [
+    ["/stats/summary", "stats"],
+    ["/statsx", "proxy"],
+    ["/logs", "log"],
+    ["/checkpoint/a/b/c", "checkpoint"],
+    ["/flagz", "configz"],
+    ["/", "proxy"],
+    ["//metrics", "proxy"],
+  ] as const;
+  for (const [path, subresource] of table) t.same(subresourcesOf(path, false), [subresource], path);
+  t.same(subresourcesOf("/runningpods/", true), ["pods", "proxy"]);
+  t.same(subresourcesOf("/podsx", true), ["proxy"]);
+});
+
+t.test("agentAuthorization() fails closed where the API server does not answer, or there is none", async (t) => {
+  const api = new FakeApi();
+  api.isAway = true;
+  const { ask, clock } = fixture(false, api);
+  const answer = ask("GET", "/pods");
+  for (let pause = 0; pause < 5; pause++) await clock.advance(10_000);
+  t.equal(await answer, "500 Authorization error (user=ali, verb=get, resource=nodes, subresource=proxy)");
+  const none = { nodeName: "n1", client: undefined, clock: new FakeClock(0), log: silentLogger };
+  t.equal(agentAuthorization({ ...none, settings: authorization }), undefined, "AlwaysAllow asks nobody");
+  t.throws(() => agentAuthorization({ ...none, settings: { ...authorization, mode: "Webhook" } }), {
+    message: /^Cannot serve: the authorization mode Webhook.*set authorization\.mode/,
+  });
+});
