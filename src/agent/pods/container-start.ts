@@ -163,6 +163,8 @@ async function postStart(
   if (hook === undefined) return;
   try {
     await runHook(hook, {
+      pod: pod.pod,
+      events: services.events,
       runtime: services.runtime,
       clock: services.clock,
       container: spec,

@@ -1,12 +1,16 @@
 /** postStart and preStop. */
 import type { Container } from "../../api/core/container.ts";
-import type { LifecycleHandler } from "../../api/core/probe.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import type { HTTPGetAction, LifecycleHandler } from "../../api/core/probe.ts";
 import type { Clock } from "../../std/clock.ts";
-import { execAction, type NetworkOptions } from "../probes/actions.ts";
-import { httpAction } from "../probes/http-action.ts";
+import { execAction, type NetworkOptions, type Outcome } from "../probes/actions.ts";
+import { httpAnswer, NO_TLS } from "../probes/http-action.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import type { PodEvents } from "./pod-events.ts";
 
 export interface HookOptions {
+  readonly pod: Pod;
+  readonly events: PodEvents;
   readonly runtime: Runtime;
   readonly clock: Clock;
   readonly container: Container;
@@ -30,16 +34,27 @@ export async function runHook(hook: LifecycleHandler, options: HookOptions): Pro
   }
 }
 
-async function act(hook: LifecycleHandler, options: HookOptions): ReturnType<typeof execAction> {
+async function act(hook: LifecycleHandler, options: HookOptions): Promise<Outcome> {
   const { runtime, containerId, timeoutMs, signal } = options;
   if (hook.exec !== undefined) {
     const command = hook.exec.command ?? [];
     return execAction({ runtime, containerId, command, timeoutSeconds: timeoutMs / 1000, signal });
   }
-  if (hook.httpGet !== undefined) {
-    const network: NetworkOptions = { ...options, headers: { "accept-encoding": "gzip" } };
-    return httpAction(hook.httpGet, network);
-  }
+  if (hook.httpGet !== undefined) return askServer(hook.httpGet, options);
   // tcpSocket is kept in the API for old objects and fails at run time, as in Kubernetes.
   return { result: "failure", output: "invalid handler: tcpSocket is not supported" };
+}
+
+/** Before Kubernetes 1.26 hooks spoke no TLS whatever they were told; servers from then are still served. */
+async function askServer(action: HTTPGetAction, options: HookOptions): Promise<Outcome> {
+  const network: NetworkOptions = { ...options, headers: { "accept-encoding": "gzip" } };
+  const outcome = await httpAnswer(action, network);
+  if (outcome.result === "success" || !outcome.output.endsWith(NO_TLS)) return outcome;
+  // Not what is secret, where everybody may read along.
+  const httpHeaders = (action.httpHeaders ?? []).filter(({ name }) => name.toLowerCase() !== "authorization");
+  const second = await httpAnswer({ ...action, scheme: "HTTP", httpHeaders }, network);
+  if (second.result !== "success") return outcome;
+  const text = "request to HTTPS lifecycle hook got HTTP response, retry with HTTP succeeded";
+  options.events.pod(options.pod, "Warning", "LifecycleHTTPFallback", text);
+  return second;
 }

@@ -41,6 +41,8 @@ async function preStop(pod: PodContext, options: KillOptions, spec: Container): 
   const timer = services.clock.timer(options.graceSeconds * 1000, () => limit.abort(new Error("grace is over")));
   try {
     await runHook(hook, {
+      pod: pod.pod,
+      events: services.events,
       runtime: services.runtime,
       clock: services.clock,
       container: spec,

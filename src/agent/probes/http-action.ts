@@ -15,10 +15,23 @@ import {
 
 /** Requests in all, the first one among them. */
 const REQUESTS_MAX = 10;
+/** How a server without TLS answers a request that expects it. */
+export const NO_TLS = "http: server gave HTTP response to HTTPS client";
 const PROBE_HEADERS = { connection: "close" };
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 export async function httpAction(action: HTTPGetAction, options: NetworkOptions): Promise<Outcome> {
+  const found = await ask(action, options);
+  return "result" in found ? found : verdict(found);
+}
+
+/** The same for whom any answer will do, whatever its status. */
+export async function httpAnswer(action: HTTPGetAction, options: NetworkOptions): Promise<Outcome> {
+  const found = await ask(action, options);
+  return "result" in found ? found : { result: "success", output: found.body };
+}
+
+async function ask(action: HTTPGetAction, options: NetworkOptions): Promise<Outcome | Answer> {
   let start: URL;
   try {
     const port = portNumber(action.port, options.container);
@@ -37,7 +50,7 @@ export async function httpAction(action: HTTPGetAction, options: NetworkOptions)
     const failed = (text: string): Outcome => ({ result: "failure", output: `Get "${shown(url, start)}": ${text}` });
     if (answer.error !== undefined) return failed(answer.error);
     const next = nextUrl(answer, url);
-    if (next === undefined || next.hostname !== start.hostname) return verdict(answer);
+    if (next === undefined || next.hostname !== start.hostname) return answer;
     if (requests === REQUESTS_MAX) return failed(`stopped after ${REQUESTS_MAX} redirects`);
     if (url.protocol !== "https:" || next.protocol === "https:") headers.referer = [shown(url, start)];
     url = next;
@@ -136,7 +149,7 @@ function get(url: URL, headers: Readonly<Record<string, string[]>>, options: Net
 function httpText(error: Error, url: URL): string {
   const code = (error as NodeJS.ErrnoException).code ?? "";
   if (code === "ERR_SSL_WRONG_VERSION_NUMBER" || code === "ERR_SSL_PACKET_LENGTH_TOO_LONG" || code === "EPROTO") {
-    return "http: server gave HTTP response to HTTPS client";
+    return NO_TLS;
   }
   const port = url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
   return dialText(error, url.hostname.replace(/^\[|\]$/g, ""), port);

@@ -1,0 +1,61 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import t, { type Test } from "tap";
+import type { HTTPGetAction } from "../../api/core/probe.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { FakeRuntime } from "../runtime/fake.ts";
+import { runHook } from "./hooks.ts";
+import { testPod } from "./pod-harness.ts";
+
+/** Asks a server without TLS; tells what it heard, and what was said of it. */
+async function ask(t: Test, action: Omit<HTTPGetAction, "port">, status = 200) {
+  const heard: string[] = [];
+  const events: string[] = [];
+  const server = createServer((request, response) => {
+    heard.push(`${request.url} ${request.headers.authorization ?? ""} ${request.headers["x-a"] ?? ""}`);
+    response.writeHead(status).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.teardown(() => server.close());
+  const clock = new FakeClock();
+  const { runtime } = new FakeRuntime(clock);
+  const { port } = server.address() as AddressInfo;
+  const hook = runHook(
+    { httpGet: { ...action, port } },
+    {
+      pod: testPod("web"),
+      events: { pod: (_, ...event) => void events.push(event.join(" ")), container: () => undefined },
+      runtime,
+      clock,
+      container: { name: "c" },
+      containerId: "1",
+      podIp: "127.0.0.1",
+      timeoutMs: 1000,
+      signal: new AbortController().signal,
+      userAgent: "kube-lifecycle/1.33",
+    },
+  );
+  const failure = await hook.then(() => undefined, String);
+  return { heard, events, failure };
+}
+
+t.test("runHook() is content with any answer of a server, and not with none", async (t) => {
+  for (const status of [200, 404, 500])
+    t.match(await ask(t, { path: "/x" }, status), { failure: undefined, events: [] });
+  const refused = await ask(t, { host: "127.0.0.2", path: "/x" });
+  t.match(refused, { heard: [], failure: /lifecycle hook failed: Get "http:.*connection refused/ });
+});
+
+t.test("runHook() asks again without TLS where the server has none, but tells it no secret, and says so", async (t) => {
+  const httpHeaders = [
+    { name: "Authorization", value: "Bearer hush" },
+    { name: "X-A", value: "b" },
+  ];
+  t.same(await ask(t, { scheme: "HTTPS", path: "/bye", httpHeaders }), {
+    heard: ["/bye  b"],
+    events: [
+      "Warning LifecycleHTTPFallback request to HTTPS lifecycle hook got HTTP response, retry with HTTP succeeded",
+    ],
+    failure: undefined,
+  });
+});
