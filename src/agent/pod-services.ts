@@ -16,6 +16,7 @@ import { ImageManager } from "./images/image-manager.ts";
 import { nodeCredentials } from "./images/node-credentials.ts";
 import type { NodeCapacity } from "./node/capacity.ts";
 import type { MachineInfo } from "./node/machine.ts";
+import type { NodeIps } from "./node/node-ips.ts";
 import type { ObjectReader } from "./objects.ts";
 import { AdmissionDesk, type AdmissionDeskOptions } from "./pods/admission-desk.ts";
 import { PodCgroups } from "./pods/cgroups.ts";
@@ -40,7 +41,7 @@ export interface Basis {
   readonly clock: Clock;
   readonly log: Logger;
   readonly machine: MachineInfo;
-  readonly ips: readonly string[];
+  readonly ips: Pick<NodeIps, "known">;
   readonly capacity: NodeCapacity;
   readonly tree: CgroupTree;
   /** Undefined: the tree is not systemd's. */
@@ -73,7 +74,9 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
   const directories = { rootDir: config.rootDir, podLogsDir: config.podLogsDir };
   const facts = {
     name: config.nodeName,
-    ips,
+    get ips() {
+      return ips.known;
+    },
     allocatable: {
       cpuMillis: capacity.cpuMillis,
       memoryBytes: capacity.memoryBytes,
@@ -151,6 +154,7 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
       pods: links.active,
       end: links.end,
       events,
+      clock,
       allowedSysctls: config.pods.allowedUnsafeSysctls,
       appArmor: hasAppArmor(),
     }),

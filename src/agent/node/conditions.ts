@@ -1,6 +1,7 @@
 /** The node's conditions, computed from what was measured. */
 import type { NodeCondition, NodeStatus } from "../../api/core/node.ts";
 import type { StatusResponse } from "../runtime/cri/runtime-status.ts";
+import { unreadiness } from "../runtime/readiness.ts";
 import { thresholdValue } from "./capacity.ts";
 import type { MachineInfo, Usage } from "./machine.ts";
 
@@ -86,13 +87,7 @@ function calm(type: string, reason: string, message: string): Verdict {
 function ready({ runtime, relistHealthy }: ConditionInput): Verdict {
   const problems: string[] = [];
   if (runtime === undefined || !relistHealthy) problems.push("container runtime is down");
-  for (const condition of runtime?.status?.conditions ?? []) {
-    const what = condition.type === "NetworkReady" ? "container runtime network" : "container runtime";
-    if (condition.status === true) continue;
-    problems.push(
-      `${what} not ready: ${condition.type}=false reason:${condition.reason ?? ""} message:${condition.message ?? ""}`,
-    );
-  }
+  problems.push(...unreadiness(runtime));
   return problems.length === 0
     ? { type: "Ready", status: "True", reason: "KubeletReady", message: "kubelet is posting ready status" }
     : { type: "Ready", status: "False", reason: "KubeletNotReady", message: problems.join(", ") };

@@ -1,12 +1,13 @@
 /** Admits pods one after the other, so that no two of them are given the same room. */
 import type { Node } from "../../api/core/node.ts";
 import type { Pod } from "../../api/core/pod.ts";
+import type { Clock } from "../../std/clock.ts";
 import { type AdmissionInput, type Obstacle, obstacles } from "./admission.ts";
 import type { WaitingReason } from "./container-status.ts";
 import { podAmount, resourceAmount } from "./pod-amounts.ts";
 import type { Termination } from "./pod-context.ts";
 import type { PodEvents } from "./pod-events.ts";
-import { isCritical, isTerminal, podUid } from "./pod-fields.ts";
+import { graceSeconds, isCritical, isTerminal, podUid } from "./pod-fields.ts";
 import { victimsFor } from "./preemption.ts";
 
 export interface AdmissionDeskOptions extends Pick<AdmissionInput, "allowedSysctls" | "appArmor"> {
@@ -18,7 +19,12 @@ export interface AdmissionDeskOptions extends Pick<AdmissionInput, "allowedSysct
   /** Ends a pod; resolves when nothing of it runs any more. */
   readonly end: (uid: string, termination: Termination) => Promise<void>;
   readonly events: PodEvents;
+  readonly clock: Clock;
 }
+
+/** Times its grace, a pod may take to make room. */
+const PATIENCE = 1.5;
+const PATIENCE_MS_MIN = 10_000;
 
 export class AdmissionDesk {
   readonly #options: AdmissionDeskOptions;
@@ -88,6 +94,19 @@ export class AdmissionDesk {
     );
   }
 
+  /** Whatever keeps a pod from ending must not keep all others from being looked at. */
+  async #patiently(victim: Pod, ended: Promise<void>): Promise<void> {
+    const { clock, events } = this.#options;
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const limitMs = Math.max(PATIENCE_MS_MIN, graceSeconds(victim) * 1000 * PATIENCE);
+    const timer = clock.timer(limitMs, () => {
+      const text = "Container runtime did not kill the pod within specified grace period.";
+      events.pod(victim, "Warning", "ExceededGracePeriod", text);
+      resolve();
+    });
+    await Promise.race([ended, late]).finally(() => timer.cancel());
+  }
+
   /** For want of room alone no critical pod is turned away: others end for it. */
   async #makeRoom(pod: Pod, found: readonly Obstacle[]): Promise<WaitingReason | undefined> {
     const fixed = found.find(({ shortage }) => shortage === undefined);
@@ -99,7 +118,8 @@ export class AdmissionDesk {
         const message = "Preempted in order to admit critical pod";
         events.pod(victim, "Warning", "Preempting", message);
         const disruption = "Pod was preempted by Kubelet to accommodate a critical pod.";
-        await end(podUid(victim), { graceSeconds: undefined, failure: { reason: "Preempting", message }, disruption });
+        const termination = { graceSeconds: undefined, failure: { reason: "Preempting", message }, disruption };
+        await this.#patiently(victim, end(podUid(victim), termination));
       }
       return undefined;
     } catch (error) {

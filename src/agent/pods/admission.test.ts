@@ -1,6 +1,7 @@
 import t from "tap";
 import type { Node } from "../../api/core/node.ts";
 import type { Pod, PodSpec } from "../../api/core/pod.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
 import { type AdmissionInput, obstacles } from "./admission.ts";
 import { AdmissionDesk } from "./admission-desk.ts";
 import { victimsFor } from "./preemption.ts";
@@ -134,6 +135,7 @@ t.test("AdmissionDesk counts what it admitted, and makes room for critical pods"
       );
     },
     events: { pod: () => undefined, container: () => undefined },
+    clock: new FakeClock(),
     allowedSysctls: [],
     appArmor: false,
   });
@@ -159,4 +161,30 @@ t.test("AdmissionDesk counts what it admitted, and makes room for critical pods"
   t.equal(await desk.admit(other), undefined);
   t.match(await asking("1500m"), { reason: "Deferred", message: /cpu, requested: 1500, used: 1000, capacity: 2000$/ });
   t.equal(await asking("900m"), undefined);
+});
+
+t.test("AdmissionDesk waits for a pod that makes room half as long again as it has grace, and no longer", async (t) => {
+  const clock = new FakeClock();
+  const victim = pod("v", { terminationGracePeriodSeconds: 20 }, { cpu: "1500m" });
+  const critical = pod("k", { priority: 2_000_000_000 }, { cpu: "1" });
+  const pods = [victim];
+  const events: string[] = [];
+  const desk = new AdmissionDesk({
+    node: async () => node,
+    pressures: () => [],
+    pods: () => pods,
+    end: () => new Promise(() => undefined),
+    events: { pod: (_, __, reason) => void events.push(reason), container: () => undefined },
+    clock,
+    allowedSysctls: [],
+    appArmor: false,
+  });
+  t.equal(await desk.admit(victim), undefined);
+  pods.push(critical);
+  const answer = desk.admit(critical);
+  await clock.advance(29_000);
+  t.same(events, ["Preempting"]);
+  await clock.advance(1_000);
+  t.equal(await answer, undefined);
+  t.same(events, ["Preempting", "ExceededGracePeriod"]);
 });

@@ -1,7 +1,7 @@
 /** Looks at what the runtime has of one pod. */
 import type { Pod } from "../../api/core/pod.ts";
 import { nothing, type Observation, observe } from "../runtime/observation.ts";
-import type { Runtime } from "../runtime/runtime.ts";
+import { type Runtime, RuntimeError } from "../runtime/runtime.ts";
 import { allContainers, podUid } from "./pod-fields.ts";
 import { withTerminationMessage } from "./termination-message.ts";
 
@@ -10,8 +10,13 @@ export interface PodObserverOptions {
   readonly pod: () => Pod;
   /** Called with each new observation, before the look ends. */
   readonly onSeen: (seen: Observation) => void;
+  /** The runtime answers, but not how the pod is; called once until it does again. */
+  readonly onUnknown: (error: RuntimeError) => void;
   readonly signal: AbortSignal;
 }
+
+/** Codes of a runtime that cannot be reached, or that nobody waits for any more. */
+const AWAY: ReadonlySet<string> = new Set(["UNAVAILABLE", "CANCELLED"]);
 
 export class PodObserver {
   readonly #options: PodObserverOptions;
@@ -19,6 +24,7 @@ export class PodObserver {
   /** Looks follow each other, so that an older answer never replaces a newer one. */
   #looks: Promise<unknown> = Promise.resolve();
   #waiting = 0;
+  #isUnknown = false;
 
   constructor(options: PodObserverOptions) {
     this.#options = options;
@@ -40,6 +46,10 @@ export class PodObserver {
     const look = this.#looks.then(async () => {
       try {
         this.#observation = await this.#see();
+        this.#isUnknown = false;
+      } catch (error) {
+        this.#noteUnknown(error);
+        throw error;
       } finally {
         this.#waiting -= 1;
       }
@@ -48,6 +58,13 @@ export class PodObserver {
     });
     this.#looks = look.catch(() => undefined);
     return look;
+  }
+
+  #noteUnknown(error: unknown): void {
+    // Of a runtime that is away the node tells.
+    if (this.#isUnknown || !(error instanceof RuntimeError) || AWAY.has(error.code)) return;
+    this.#isUnknown = true;
+    this.#options.onUnknown(error);
   }
 
   async #see(): Promise<Observation> {

@@ -426,6 +426,36 @@ t.test("PodWorker ends a pod that outlives its deadline", async (t) => {
   t.match(at.status("web"), { phase: "Failed", reason: "DeadlineExceeded" });
 });
 
+t.test("PodWorker tells that the node has no network, not that the pod is at fault", async (t) => {
+  await using at = await podHarness();
+  at.fake.networkReady = false;
+  at.fake.fail("runPodSandbox", new RuntimeError("UNKNOWN", "cni plugin not initialized"), 2);
+  at.manager.put(testPod("web"));
+  at.manager.put(testPod("host", { hostNetwork: true }));
+  await at.run(1);
+  const told = (name: string) => at.events.filter(({ pod }) => pod === name).map(({ reason }) => reason);
+  t.same(told("web"), ["NetworkNotReady"]);
+  t.same(told("host"), ["FailedCreatePodSandBox"]);
+  const text = at.events.find(({ reason }) => reason === "NetworkNotReady")?.message ?? "";
+  t.match(text, /^network is not ready: container runtime network not ready: NetworkReady=false reason:/);
+});
+
+t.test("PodWorker tells once that the runtime cannot say how a pod is", async (t) => {
+  await using at = await podHarness();
+  at.manager.put(testPod("web"));
+  await at.run(1);
+  at.fake.fail("listContainers", new RuntimeError("UNKNOWN", "broken"), 3);
+  for (let looks = 0; looks < 4; looks++) {
+    at.manager.changed("web");
+    await at.run(1);
+  }
+  const told = () => at.events.filter(({ reason }) => reason === "FailedSync").map(({ message }) => message);
+  t.same(told(), ["error determining status: rpc error: code = Unknown desc = broken"]);
+  at.fake.fail("listContainers", new RuntimeError("UNAVAILABLE", "away"), 3);
+  await at.run(2);
+  t.equal(told().length, 1, "of a runtime that is away the node tells");
+});
+
 t.test("PodWorker kills a container whose postStart hook fails", async (t) => {
   await using at = await podHarness();
   at.fake.execs.set("hook", { exitCode: 1 });

@@ -5,11 +5,12 @@
 import type { Pod, PodStatus } from "../../api/core/pod.ts";
 import { deepEqual } from "../../schema/equal.ts";
 import type { Logger } from "../../std/log.ts";
-import type { Observation, ObservedContainer } from "../runtime/observation.ts";
+import { digestOf, type Observation, type ObservedContainer } from "../runtime/observation.ts";
 import type { PodContext, PodMemory, PodServices, PodState, Termination, Transition } from "./pod-context.ts";
 import { graceSeconds, isDeleted, isTerminal, podFullName, podUid } from "./pod-fields.ts";
 import { adoptDelays, newMemory } from "./pod-memory.ts";
 import { PodObserver } from "./pod-observer.ts";
+import { Rest } from "./rest.ts";
 import { stateOf } from "./states/state.ts";
 import { showNoted } from "./waiting.ts";
 
@@ -38,11 +39,13 @@ export class PodWorker {
   #state: PodState = stateOf({ to: "admitting" });
   /** Of the state at work; replaced when it is interrupted. */
   #interrupt = new AbortController();
-  #woken = false;
-  #wake: (() => void) | undefined;
+  readonly #rest: Rest;
   readonly #observer: PodObserver;
+  /** The runtime has been looked at. */
+  #hasSeen = false;
+  /** Nothing was done since the runtime was looked at. */
+  #isCurrent = false;
   #deadline: { cancel(): void } | undefined;
-  #resting = false;
   readonly #ended = Promise.withResolvers<void>();
 
   constructor(options: PodWorkerOptions) {
@@ -51,10 +54,13 @@ export class PodWorker {
     this.#removed = options.orphan;
     this.#log = options.services.log.child("pod-worker", { pod: podFullName(options.pod) });
     this.#memory = newMemory(options.pod, options.services.clock);
+    this.#rest = new Rest(options.services.clock);
     this.#observer = new PodObserver({
       runtime: options.services.runtime,
       pod: () => this.#pod,
       onSeen: (seen) => this.#seen(seen),
+      onUnknown: ({ message }) =>
+        options.services.events.pod(this.#pod, "Warning", "FailedSync", `error determining status: ${message}`),
       signal: this.#stop.signal,
     });
     if (options.orphan) this.#termination = { graceSeconds: undefined, failure: undefined };
@@ -96,18 +102,21 @@ export class PodWorker {
 
   /** Nothing goes on but waiting: for time to pass, or for a change. */
   get resting(): boolean {
-    return this.#resting && this.#observer.waiting === 0;
+    return this.#rest.isResting && this.#observer.waiting === 0;
   }
 
   /** The newest version; one that came before and was not looked at is dropped. */
   update(pod: Pod): void {
     const before = this.#pod;
     if (this.#state.name !== "admitting") this.#memory.resources.hold(before);
+    const asksTheSame = !this.#removed && deepEqual(asked(pod), asked(before));
     this.#pod = pod;
     this.#removed = false;
     if (!deepEqual(pod.spec, before.spec)) this.#tryAgain();
     this.#noteDeletion(before);
-    this.#rouse();
+    if (!asksTheSame) this.#rest.rouse();
+    // The status is what this worker wrote itself, but for the conditions of readiness gates.
+    else if (this.#hasSeen && pod.spec?.readinessGates !== undefined) this.#publish();
   }
 
   /** The sources no longer have the pod: it ends, and so does the worker. */
@@ -116,7 +125,12 @@ export class PodWorker {
     // Whoever forced the object out of the API said how long its containers get; nobody waits for them any more.
     const termination = this.#termination ?? { graceSeconds: undefined, failure: undefined };
     this.#terminate(termination);
-    this.#rouse();
+    this.#rest.rouse();
+  }
+
+  /** The runtime's listing has come to say this of the pod. */
+  listed(digest: string): void {
+    if (digest !== digestOf(this.#observer.observation)) this.changed();
   }
 
   /** Something of the pod changed in the runtime, or a probe came to a verdict. */
@@ -124,16 +138,19 @@ export class PodWorker {
     if (this.#observer.waiting > 1) return;
     this.#observer
       .look()
+      .then(() => {
+        this.#isCurrent = this.#rest.isLight;
+      })
       .catch((error: unknown) => {
         if (!this.#stop.signal.aborted) this.#log.v(2)?.info("Cannot look at pod", { error: String(error) });
       })
-      .finally(() => this.#rouse());
+      .finally(() => this.#rest.rouse());
   }
 
   /** Ends the pod for a reason of the node's: eviction, shutdown, a deadline. */
   terminate(termination: Termination): void {
     this.#terminate(termination);
-    this.#rouse();
+    this.#rest.rouse();
   }
 
   /** Resolves when nothing of the pod runs any more, or the worker ended. */
@@ -145,7 +162,7 @@ export class PodWorker {
   async stop(): Promise<void> {
     this.#stop.abort(new Error("the agent stops"));
     this.#interrupt.abort(this.#stop.signal.reason);
-    this.#rouse();
+    this.#rest.rouse();
     await this.done;
   }
 
@@ -175,25 +192,18 @@ export class PodWorker {
     this.#interrupt.abort(new Error("the pod is to end"));
   }
 
-  #rouse(): void {
-    this.#woken = true;
-    this.#wake?.();
-  }
-
   async #run(): Promise<void> {
-    const { clock } = this.#options.services;
     // The constructor returns before anything else happens.
     await Promise.resolve();
     let retryMs = RETRY_MIN_MS;
-    let fresh = false;
     while (!this.#stop.signal.aborted) {
       if (this.#termination !== undefined && !isEnding(this.#state)) this.#enter({ to: "terminating" });
       if (this.#interrupt.signal.aborted) this.#interrupt = new AbortController();
       const context = this.#context();
       try {
-        if (!fresh) {
+        if (!this.#hasSeen) {
           await this.#observer.look();
-          fresh = true;
+          this.#hasSeen = true;
           adoptDelays(this.#memory, this.#observer.observation);
           this.#watchDeadline();
         }
@@ -206,7 +216,7 @@ export class PodWorker {
         if (this.#stop.signal.aborted) break;
         if (context.signal.aborted) continue;
         this.#log.error("Cannot sync pod", error, { state: this.#state.name });
-        await this.#rest(clock.sleep(retryMs, context.signal)).catch(() => undefined);
+        await this.#rest.pause(retryMs, context.signal).catch(() => undefined);
         retryMs = Math.min(retryMs * 2, RETRY_MAX_MS);
       }
     }
@@ -246,30 +256,22 @@ export class PodWorker {
       get removed() {
         return worker.#removed;
       },
-      refresh: () => this.#observer.look(),
+      refresh: () => this.#refresh(),
       wait: (milliseconds) => this.#wait(milliseconds, signal),
-      pause: (milliseconds) => this.#rest(this.#options.services.clock.sleep(milliseconds, signal)),
+      pause: (milliseconds) => this.#rest.pause(milliseconds, signal),
     };
   }
 
-  async #wait(milliseconds: number, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    if (!this.#woken) {
-      const cut = new AbortController();
-      this.#wake = () => cut.abort();
-      const sleep = this.#options.services.clock.sleep(milliseconds, AbortSignal.any([cut.signal, signal]));
-      await this.#rest(sleep).catch(() => undefined);
-      this.#wake = undefined;
-    }
-    this.#woken = false;
-    signal.throwIfAborted();
+  /** What was seen while the worker waited is as good as what it would see now. */
+  async #refresh(): Promise<Observation> {
+    const isCurrent = this.#isCurrent;
+    this.#isCurrent = false;
+    return isCurrent ? this.#observer.observation : await this.#observer.look();
   }
 
-  async #rest(sleep: Promise<void>): Promise<void> {
-    this.#resting = true;
-    await sleep.finally(() => {
-      this.#resting = false;
-    });
+  async #wait(milliseconds: number, signal: AbortSignal): Promise<void> {
+    this.#isCurrent = false;
+    await this.#rest.wait(milliseconds, signal);
   }
 
   #seen(observation: Observation): void {
@@ -296,6 +298,12 @@ export class PodWorker {
       this.terminate({ graceSeconds: undefined, failure: { reason: "DeadlineExceeded", message } });
     });
   }
+}
+
+/** Of a pod, what somebody may want the worker to act upon. */
+function asked({ spec, metadata }: Pod): Pick<Pod, "spec" | "metadata"> {
+  const { resourceVersion: _revision, managedFields: _managed, generation: _generation, ...rest } = metadata ?? {};
+  return { spec, metadata: rest };
 }
 
 function isEnding(state: PodState): boolean {

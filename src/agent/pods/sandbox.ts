@@ -1,6 +1,7 @@
 /** Makes a pod's sandbox. */
 import { mkdir } from "node:fs/promises";
 import type { PodSandboxConfig } from "../runtime/cri/sandbox.ts";
+import { networkProblem } from "../runtime/readiness.ts";
 import { podDir, podLogDir } from "./directories.ts";
 import { type DnsWarning, podDns } from "./dns.ts";
 import type { Plan } from "./plan.ts";
@@ -33,10 +34,21 @@ export async function createSandbox(pod: PodContext, plan: Plan): Promise<void> 
     await services.runtime.runPodSandbox({ config, runtimeHandler }, signal);
   } catch (error) {
     signal.throwIfAborted();
-    const text = error instanceof Error ? error.message : String(error);
-    services.events.pod(pod.pod, "Warning", "FailedCreatePodSandBox", `Failed to create pod sandbox: ${text}`);
+    await sayWhy(pod, error);
     await pod.pause(RETRY_MS);
   }
+}
+
+/** A node without a network yet is no fault of the pod's. */
+async function sayWhy({ pod, services, signal }: PodContext, error: unknown): Promise<void> {
+  const status = pod.spec?.hostNetwork === true ? undefined : await services.runtime.status({}, signal).catch(() => {});
+  const problem = networkProblem(status ?? undefined);
+  if (problem !== undefined) {
+    services.events.pod(pod, "Warning", "NetworkNotReady", `network is not ready: ${problem}`);
+    return;
+  }
+  const text = error instanceof Error ? error.message : String(error);
+  services.events.pod(pod, "Warning", "FailedCreatePodSandBox", `Failed to create pod sandbox: ${text}`);
 }
 
 /** What the pod may take has to be settled before anything of it runs. */

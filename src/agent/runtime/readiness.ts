@@ -1,0 +1,20 @@
+/** What a runtime says keeps it from running pods. */
+import type { RuntimeCondition, StatusResponse } from "./cri/runtime-status.ts";
+
+/** In Kubernetes' words, as far as the conditions are chosen; empty when nothing does. */
+export function unreadiness(
+  status: StatusResponse | undefined,
+  chosen: (condition: RuntimeCondition) => boolean = () => true,
+): readonly string[] {
+  return (status?.status?.conditions ?? [])
+    .filter((condition) => condition.status !== true && chosen(condition))
+    .map(({ type, reason = "", message = "" }) => {
+      const what = type === "NetworkReady" ? "container runtime network" : "container runtime";
+      return `${what} not ready: ${type}=false reason:${reason} message:${message}`;
+    });
+}
+
+/** Why pods can have no network; undefined when they can. */
+export function networkProblem(status: StatusResponse | undefined): string | undefined {
+  return unreadiness(status, ({ type }) => type === "NetworkReady")[0];
+}
