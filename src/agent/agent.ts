@@ -7,12 +7,11 @@ import { createClient } from "../client/api-client.ts";
 import type { Client, Transport } from "../client/client.ts";
 import { createEventRecorder, type EventRecorder } from "../client/event-recorder.ts";
 import type { Clock } from "../std/clock.ts";
-import { hostAddress } from "../std/host-addresses.ts";
 import type { Logger } from "../std/log.ts";
 import { systemRandom } from "../std/random.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import { openConnection } from "./bootstrap.ts";
-import { keepServingCertificate } from "./certificates/serving-certificate.ts";
+import { keepServingCertificate, ServingNames } from "./certificates/serving-certificate.ts";
 import { CgroupTree } from "./cgroups/cgroup-tree.ts";
 import { type CallSystemd, SystemdSlices } from "./cgroups/systemd-slices.ts";
 import { Checkpoint } from "./checkpoint/checkpoint.ts";
@@ -26,6 +25,7 @@ import { storageExcess } from "./node/local-storage.ts";
 import { type MachineInfo, readMachine, readUsage } from "./node/machine.ts";
 import { NodeCgroups } from "./node/node-cgroups.ts";
 import { type NodeEvent, SchedulableTeller, tellOfMachine } from "./node/node-events.ts";
+import { NodeIps } from "./node/node-ips.ts";
 import { NodeKeeper } from "./node/node-keeper.ts";
 import { machineLabels, nodeStatus } from "./node/node-status.ts";
 import { OwnNode } from "./node/own-node.ts";
@@ -93,7 +93,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   await mkdir(podsDir(config), { recursive: true, mode: 0o750 });
   await mkdir(config.podLogsDir, { recursive: true, mode: 0o755 });
   const machine = await readMachine();
-  const ips = config.node.ips.length > 0 ? config.node.ips : [await hostAddress()];
+  const ips = await NodeIps.open(config.node.ips);
   const capacity = nodeCapacity(machine, await readUsage(config.rootDir), config.node);
   const cri = deps.runtime ?? stack.use(createCriClient({ ...criOptions(config), clock: deps.clock }));
   const isOne = deps.runtime !== undefined || config.runtime.imageEndpoint === config.runtime.endpoint;
@@ -131,14 +131,14 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
       client,
       clock: deps.clock,
       log: deps.log.child("server"),
-      ips,
+      ips: ips.known,
       problems: () => (parts.relister.healthy ? [] : ["pleg: container runtime does not answer"]),
     }),
   );
   parts.address = server.address;
   if (config.certificates.rotateServing && client !== undefined) {
     const log = deps.log.child("certificates");
-    const serving = { config, client, ips, clock: deps.clock, log, use: server.useCertificate };
+    const serving = { config, client, names: parts.names, clock: deps.clock, log, use: server.useCertificate };
     stack.use(keepServingCertificate(serving, stop.signal));
   }
   await standalone?.listen(
@@ -216,7 +216,7 @@ interface Assembly {
   readonly config: AgentConfig;
   readonly deps: AgentDeps;
   readonly machine: MachineInfo;
-  readonly ips: readonly string[];
+  readonly ips: NodeIps;
   readonly capacity: NodeCapacity;
   readonly cri: Pick<CriClient, "runtime">;
   readonly images: Pick<CriClient, "images">;
@@ -237,6 +237,7 @@ interface Parts {
   readonly pods: PodManager;
   readonly relister: Relister;
   readonly status: StatusManager | undefined;
+  readonly names: ServingNames;
   address: { readonly host: string; readonly port: number } | undefined;
   /** Rejects with what keeps the node from doing what it was told. */
   prepare(): Promise<void>;
@@ -275,6 +276,7 @@ function assemble(at: Assembly): Parts {
     onObjects: (objects) => standalone?.showObjects(objects),
     onProblem: (text) => tellOfNode("Warning", "FailedValidation", `Error in manifest ${text}`),
   });
+  const names = new ServingNames();
   const own = stack.use(
     new OwnNode({
       client,
@@ -283,6 +285,7 @@ function assemble(at: Assembly): Parts {
       log: log.child("own-node"),
       initial: initialNode(at),
       onChange(node) {
+        names.note(node);
         volumes.attachments.nodeChanged();
         schedulable.seen(node);
       },
@@ -369,7 +372,7 @@ function assemble(at: Assembly): Parts {
     runtime: at.cri.runtime,
     clock,
     log: log.child("relist"),
-    onChange: (uid) => pods.changed(uid),
+    onChange: (uid, digest) => pods.listed(uid, digest),
     signal,
   });
   const sources = new PodSources({
@@ -407,6 +410,7 @@ function assemble(at: Assembly): Parts {
     pods,
     relister,
     status,
+    names,
     address: undefined,
     async prepare() {
       await volumes.drivers.recover();
@@ -462,7 +466,7 @@ function assemble(at: Assembly): Parts {
     machine,
     runtime: at.cri.runtime,
     images: at.images.images,
-    ips: at.ips,
+    ips: () => at.ips.look(),
     port: () => parts.address?.port ?? 0,
     relistHealthy: () => relister.healthy,
     manifestProblems: () => statics.problems,

@@ -1,10 +1,11 @@
 /** A node that has nothing but a token becomes known, and is trusted: the server's and the agent's parts together. */
+import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { defaultAgentConfig } from "../agent/agent-config.ts";
 import { openConnection } from "../agent/bootstrap.ts";
-import { keepServingCertificate } from "../agent/certificates/serving-certificate.ts";
+import { keepServingCertificate, ServingNames } from "../agent/certificates/serving-certificate.ts";
 import { hashOf, joined } from "../agent/join.ts";
 import { nodeKind } from "../api/core/node-kind.ts";
 import { defaultConfig } from "../apiserver/config.ts";
@@ -67,13 +68,21 @@ t.test("openConnection() makes a node of a token, keeps what it got, and is the 
       { type: "InternalIP", address: "127.0.0.1" },
       { type: "Hostname", address: "n1" },
     ];
-    await client.updateStatus(nodeKind, { ...node, status: { ...node.status, addresses } });
+    const told = await client.updateStatus(nodeKind, { ...node, status: { ...node.status, addresses } });
     t.equal(statSync(file("svcconfig")).mode & 0o777, 0o600);
     t.match(readFileSync(file("svcconfig"), "utf8"), /client-certificate: .*svclet-client-current\.pem/);
-    const { promise, resolve } = Promise.withResolvers<KeyPair>();
-    const options = { config, client, ips: ["127.0.0.1"], clock: systemClock, log: silentLogger, use: resolve };
+    const names = new ServingNames();
+    names.note(told);
+    let got = Promise.withResolvers<KeyPair>();
+    const use = (pair: KeyPair): void => got.resolve(pair);
+    const options = { config, client, names, clock: systemClock, log: silentLogger, use };
     await using _keeping = keepServingCertificate(options, stop.signal);
-    t.match((await promise).cert, /BEGIN CERTIFICATE/, "and a serving certificate for its addresses");
+    const first = new X509Certificate((await got.promise).cert);
+    t.match([first.checkIP("127.0.0.1"), first.checkHost("n1")], ["127.0.0.1", "n1"]);
+    got = Promise.withResolvers();
+    const moved = [{ type: "InternalIP", address: "192.0.2.7" }, ...addresses];
+    names.note(await client.updateStatus(nodeKind, { ...told, status: { ...told.status, addresses: moved } }));
+    t.ok(new X509Certificate((await got.promise).cert).checkIP("192.0.2.7"), "and another when these change");
   }
   const { cert } = await loadKubeconfig(file("svcconfig"));
   writeFileSync(file("bootstrap"), "of no use any more");

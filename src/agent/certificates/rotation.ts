@@ -18,6 +18,8 @@ export interface RotationOptions {
   readonly use: (pair: KeyPair) => Promise<void>;
   /** Whether a certificate says what it has to; it does when absent. */
   readonly fits?: ((certificate: X509Certificate) => boolean) | undefined;
+  /** Resolves when `fits` may answer otherwise than before, or the signal aborts. */
+  readonly changed?: ((signal: AbortSignal) => Promise<void>) | undefined;
   readonly what: string;
   readonly clock: Clock;
   readonly random: RandomSource;
@@ -39,7 +41,7 @@ export async function rotate(options: RotationOptions, signal: AbortSignal): Pro
   let term = options.certificate === undefined ? undefined : new Term(options.certificate, clock, random, false);
   while (!signal.aborted) {
     if (term !== undefined && !term.isOver && fits(term.certificate)) {
-      await clock.sleep(LOOK_MS, signal).catch(() => {});
+      await pause(options, signal);
       continue;
     }
     const patience = new AbortController();
@@ -59,6 +61,14 @@ export async function rotate(options: RotationOptions, signal: AbortSignal): Pro
     }
     await clock.sleep(backoff.next(), signal).catch(() => {});
   }
+}
+
+async function pause({ clock, changed }: RotationOptions, signal: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  const until = AbortSignal.any([signal, over.signal]);
+  const slept = clock.sleep(LOOK_MS, until).catch(() => {});
+  await (changed === undefined ? slept : Promise.race([slept, changed(until)]));
+  over.abort();
 }
 
 /**

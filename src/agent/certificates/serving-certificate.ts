@@ -1,12 +1,17 @@
-/** `--rotate-server-certificates`: what the agent shows is the cluster's certificate, under the node's addresses. */
+/**
+ * `--rotate-server-certificates`: what the agent shows is the cluster's certificate, under the addresses that the API
+ * server knows of the node: nobody would sign for others. When these change, so does the certificate.
+ */
 import type { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
+import type { Node } from "../../api/core/node.ts";
 import type { KeyPair } from "../../auth/key-pair.ts";
 import { NODE_USER_PREFIX, NODES } from "../../auth/user.ts";
 import type { Client } from "../../client/client.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { systemRandom } from "../../std/random.ts";
+import { Wakeup } from "../../std/wakeup.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { askCertificate } from "./ask-certificate.ts";
 import { CertificateFiles } from "./certificate-files.ts";
@@ -15,14 +20,47 @@ import { rotate } from "./rotation.ts";
 export interface ServingOptions {
   readonly config: Pick<AgentConfig, "nodeName" | "certDir">;
   readonly client: Client;
-  /** The node's addresses, as its status tells them. */
-  readonly ips: readonly string[];
+  readonly names: ServingNames;
   readonly clock: Clock;
   readonly log: Logger;
   readonly use: (pair: KeyPair) => void;
 }
 
 const SIGNER = "kubernetes.io/kubelet-serving";
+
+/** What the node is called, as its object says. */
+export class ServingNames {
+  readonly #changed = new Wakeup();
+  #ips: readonly string[] = [];
+  #dnsNames: readonly string[] = [];
+
+  /** The node's object is there, or has changed. */
+  note({ status }: Node): void {
+    const names = [...new Set((status?.addresses ?? []).map(({ address }) => address))].sort();
+    const [ips, dnsNames] = [names.filter((name) => isIP(name) !== 0), names.filter((name) => isIP(name) === 0)];
+    if (`${ips}` === `${this.#ips}` && `${dnsNames}` === `${this.#dnsNames}`) return;
+    [this.#ips, this.#dnsNames] = [ips, dnsNames];
+    this.#changed.notify();
+  }
+
+  get ips(): readonly string[] {
+    return this.#ips;
+  }
+
+  get dnsNames(): readonly string[] {
+    return this.#dnsNames;
+  }
+
+  /** Whether the node has told any address yet. */
+  get areKnown(): boolean {
+    return this.#ips.length + this.#dnsNames.length > 0;
+  }
+
+  /** Resolves at the next change, or when the signal aborts. */
+  changed(signal: AbortSignal): Promise<void> {
+    return this.#changed.wait(signal);
+  }
+}
 
 /** Until the first one is there, the agent's own serves. Disposing stops it. */
 export function keepServingCertificate(options: ServingOptions, signal: AbortSignal): AsyncDisposable {
@@ -36,29 +74,34 @@ export function keepServingCertificate(options: ServingOptions, signal: AbortSig
   };
 }
 
-async function keep({ config, client, ips, clock, log, use }: ServingOptions, signal: AbortSignal): Promise<void> {
+async function keep({ config, client, names, clock, log, use }: ServingOptions, signal: AbortSignal): Promise<void> {
   const { nodeName, certDir } = config;
   const files = new CertificateFiles(certDir, "server");
   const kept = await files.read();
   if (kept !== undefined) use(kept);
-  const subject = {
-    commonName: `${NODE_USER_PREFIX}${nodeName}`,
-    organizations: [NODES],
-    dnsNames: isIP(nodeName) === 0 ? [nodeName] : [],
-    ips: [...new Set(isIP(nodeName) === 0 ? ips : [...ips, nodeName])],
-  };
+  while (!names.areKnown && !signal.aborted) await names.changed(signal);
   const fits = (certificate: X509Certificate): boolean =>
-    subject.dnsNames.every((name) => certificate.checkHost(name, { subject: "never" }) !== undefined) &&
-    subject.ips.every((ip) => certificate.checkIP(ip) !== undefined);
+    names.dnsNames.every((name) => certificate.checkHost(name, { subject: "never" }) !== undefined) &&
+    names.ips.every((ip) => certificate.checkIP(ip) !== undefined);
+  const ask = (until: AbortSignal): Promise<KeyPair> => {
+    const subject = {
+      commonName: `${NODE_USER_PREFIX}${nodeName}`,
+      organizations: [NODES],
+      dnsNames: names.dnsNames,
+      ips: names.ips,
+    };
+    return askCertificate({ client, signerName: SIGNER, subject, usage: "server auth", signal: until });
+  };
   await rotate(
     {
       certificate: kept,
-      ask: (until) => askCertificate({ client, signerName: SIGNER, subject, usage: "server auth", signal: until }),
+      ask,
       async use(pair) {
         await files.write(pair, clock.now());
         use(pair);
       },
       fits,
+      changed: (until) => names.changed(until),
       what: "serving certificate",
       clock,
       random: systemRandom,

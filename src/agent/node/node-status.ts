@@ -16,7 +16,8 @@ export interface NodeStatusOptions {
   readonly machine: MachineInfo;
   readonly runtime: Runtime;
   readonly images: ImageService;
-  readonly ips: readonly string[];
+  /** The node's addresses, looked up anew. */
+  readonly ips: () => Promise<readonly string[]>;
   /** Of the agent's HTTPS server; 0 when it is off. */
   readonly port: () => number;
   readonly relistHealthy: () => boolean;
@@ -31,11 +32,12 @@ const IMAGE_NAMES_MAX = 5;
 
 export async function nodeStatus(options: NodeStatusOptions, previous: NodeStatus | undefined): Promise<NodeStatus> {
   const { config, machine } = options;
-  const [usage, runtime, version, images] = await Promise.all([
+  const [usage, runtime, version, images, ips] = await Promise.all([
     readUsage(config.rootDir),
     options.runtime.status({}).catch((): StatusResponse | undefined => undefined),
     options.runtime.version({}).catch(() => undefined),
     listImages(options).catch(() => previous?.images ?? []),
+    options.ips(),
   ]);
   const { capacity, allocatable } = nodeCapacity(machine, usage, config.node);
   const port = options.port();
@@ -55,7 +57,7 @@ export async function nodeStatus(options: NodeStatusOptions, previous: NodeStatu
       previous: previous?.conditions ?? [],
     }),
     addresses: [
-      ...options.ips.map((address) => ({ type: "InternalIP", address })),
+      ...ips.map((address) => ({ type: "InternalIP", address })),
       { type: "Hostname", address: config.nodeName === "" ? hostname() : config.nodeName },
     ],
     daemonEndpoints: { kubeletEndpoint: { Port: port } },

@@ -94,7 +94,7 @@ t.test("nodeStatus() tells what newer runtimes can do", async (t) => {
         machine,
         runtime: { ...fake.runtime, status: async () => ({ ...(await status({})), ...more }) },
         images: fake.images,
-        ips: [],
+        ips: async () => [],
         port: () => 0,
         relistHealthy: () => true,
         manifestProblems: () => [],

@@ -8,6 +8,7 @@ import { listen } from "../../http/server.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { AgentConfig } from "../agent-config.ts";
+import { CertificateFiles } from "../certificates/certificate-files.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
 import { type AgentHandlerOptions, agentHandler, healthHandler } from "./agent-handler.ts";
 import { type AgentAuthentication, agentAuthentication } from "./authentication.ts";
@@ -93,7 +94,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
   };
 }
 
-/** The files named by flags; else the pair of an earlier start; else a new self-signed one. */
+/** The files named by flags; else what the cluster signed; else the pair of an earlier start; else a self-signed one. */
 async function servingPair({ config, clock, ips }: AgentServerOptions): Promise<KeyPair> {
   const { tlsCertFile, tlsKeyFile } = config.server;
   if (tlsCertFile !== "" && tlsKeyFile !== "") {
@@ -101,6 +102,10 @@ async function servingPair({ config, clock, ips }: AgentServerOptions): Promise<
     if (given === undefined) throw new Error(`Cannot serve: ${tlsCertFile} or ${tlsKeyFile} does not exist`);
     return given;
   }
+  const signed = config.certificates.rotateServing
+    ? await new CertificateFiles(config.certDir, "server").read()
+    : undefined;
+  if (signed !== undefined) return signed;
   const files = { certFile: join(config.certDir, "svclet.crt"), keyFile: join(config.certDir, "svclet.key") };
   const kept = await readKeyPair(files);
   if (kept !== undefined) return kept;

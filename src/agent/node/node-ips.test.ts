@@ -1,0 +1,22 @@
+import t from "tap";
+import { NodeIps } from "./node-ips.ts";
+
+t.test("NodeIps looks for the host's address again, and believes in none only at the start", async (t) => {
+  let found = "127.0.0.1";
+  const ips = await NodeIps.open([], async () => found);
+  t.same(ips.known, ["127.0.0.1"]);
+  for (const [next, known] of [
+    ["192.0.2.1", "192.0.2.1"],
+    ["198.51.100.7", "198.51.100.7"],
+    ["127.0.0.1", "198.51.100.7"],
+  ] as const) {
+    found = next;
+    t.same(await ips.look(), [known]);
+    t.same(ips.known, [known]);
+  }
+});
+
+t.test("NodeIps are those it was told", async (t) => {
+  const ips = await NodeIps.open(["192.0.2.9"], async () => "192.0.2.1");
+  t.same(await ips.look(), ["192.0.2.9"]);
+});
