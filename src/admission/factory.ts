@@ -21,6 +21,8 @@ export interface PluginDeps {
   readonly isOn: (gate: string) => boolean;
   /** How long pods stay on a node that is in trouble, unless they say themselves. */
   readonly tolerationSeconds: { readonly notReady: number; readonly unreachable: number };
+  /** Whether services are reached at one of their endpoints rather than at the cluster's address. */
+  readonly serviceEndpoints: boolean;
   /** What the operator's file says of this plugin; undefined when it says nothing. */
   readonly configuration: PluginConfiguration | undefined;
   /** Aborts when the server stops: whatever a plugin runs beside requests ends. */

@@ -62,6 +62,7 @@ export function pluginDeps(present: Present = [], more: Partial<PluginDeps> = {}
     metrics: new MetricRegistry(),
     isOn: () => true,
     tolerationSeconds: { notReady: 300, unreachable: 300 },
+    serviceEndpoints: false,
     configuration: undefined,
     stopping: new AbortController().signal,
     ...more,

@@ -82,6 +82,18 @@ export class AdmissionMetrics {
 
 /** Calls of webhooks. `type` is `admit` for those that change objects, `validating` for those that check them. */
 export class WebhookMetrics {
+  static readonly #known = new WeakMap<MetricRegistry, WebhookMetrics>();
+
+  /** Those of the registry: both plugins that call webhooks count together. */
+  static in(registry: MetricRegistry): WebhookMetrics {
+    let known = WebhookMetrics.#known.get(registry);
+    if (known === undefined) {
+      known = new WebhookMetrics(registry);
+      WebhookMetrics.#known.set(registry, known);
+    }
+    return known;
+  }
+
   readonly duration: HistogramFamily;
   readonly rejections;
   readonly failedOpen;

@@ -34,6 +34,7 @@ export async function openAdmission(
     scheme: registries.scheme,
     isOn: (gate) => gates.has(gate),
     tolerationSeconds: admission.tolerationSeconds,
+    serviceEndpoints: admission.serviceEndpoints,
   });
   if (missing.length > 0)
     deps.log.warn("Admission plugins that this build does not have", { names: missing.join(", ") });

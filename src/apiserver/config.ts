@@ -167,6 +167,8 @@ export interface AdmissionConfig extends AdmissionSettings {
   readonly allowPrivileged: boolean;
   /** How long pods stay on a node that is in trouble, unless they say themselves. */
   readonly tolerationSeconds: { readonly notReady: number; readonly unreachable: number };
+  /** Whether webhooks' services are reached at one of their endpoints rather than at the cluster's address. */
+  readonly serviceEndpoints: boolean;
 }
 
 /** Tokens that stand for service accounts. */
@@ -333,6 +335,7 @@ export const defaultConfig: ApiServerConfig = {
     controlFile: undefined,
     allowPrivileged: true,
     tolerationSeconds: { notReady: 300, unreachable: 300 },
+    serviceEndpoints: false,
   },
   services: {
     clusterIpRanges: ["10.0.0.0/24"],

@@ -70,6 +70,7 @@ export function apiServerOptions(
         notReady: flags["default-not-ready-toleration-seconds"],
         unreachable: flags["default-unreachable-toleration-seconds"],
       },
+      serviceEndpoints: flags["enable-aggregator-routing"],
     },
     services: {
       clusterIpRanges:

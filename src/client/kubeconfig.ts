@@ -56,6 +56,26 @@ export async function loadKubeconfig(path: string, context?: string): Promise<Cl
   return new Loader(path, parseFile(path, text)).load(context);
 }
 
+/** One entry of `users`, files read. */
+export interface UserAccess {
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+  readonly token?: string | undefined;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+}
+
+/** All users of a file that has no contexts: they are named by the servers that they are shown to. */
+export async function loadUsers(path: string): Promise<ReadonlyMap<string, UserAccess>> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (cause) {
+    throw new KubeconfigError(path, "", (cause as Error).message, { cause });
+  }
+  return await new Loader(path, parseFile(path, text)).loadUsers();
+}
+
 function parseFile(path: string, text: string): YamlDocument {
   if (text.length > BYTES_MAX) throw new KubeconfigError(path, "", `the file is larger than ${BYTES_MAX} bytes`);
   let documents: readonly YamlDocument[];
@@ -73,16 +93,8 @@ function parseFile(path: string, text: string): YamlDocument {
 type Members = Readonly<Record<string, unknown>>;
 
 /** Ways to prove who one is that are not understood; silence would turn them into no proof at all. */
-const USER_UNSUPPORTED = [
-  "exec",
-  "auth-provider",
-  "username",
-  "password",
-  "as",
-  "as-groups",
-  "as-uid",
-  "as-user-extra",
-];
+const USER_UNSUPPORTED = ["exec", "auth-provider", "as", "as-groups", "as-uid", "as-user-extra"];
+const BASIC = ["username", "password"];
 const CLUSTER_UNSUPPORTED = ["proxy-url"];
 
 class Loader {
@@ -112,6 +124,7 @@ class Loader {
     const userName = this.#text(found.members, "user", found.at) ?? "";
     const cluster = this.#named(root, "clusters", "cluster", clusterName, `${found.at}.cluster`);
     const user = userName === "" ? undefined : this.#named(root, "users", "user", userName, `${found.at}.user`);
+    if (user !== undefined) this.#refuse(user.members, user.at, BASIC);
     return {
       ...(await this.#clusterAccess(cluster.members, cluster.at)),
       ...(user === undefined ? {} : await this.#userAccess(user.members, user.at)),
@@ -120,6 +133,21 @@ class Loader {
       user: userName,
       cluster: clusterName,
     };
+  }
+
+  async loadUsers(): Promise<ReadonlyMap<string, UserAccess>> {
+    const root = this.#members(this.#document.value, "");
+    const entries = root.users ?? [];
+    if (!Array.isArray(entries)) throw this.#error("users", "expected a list");
+    const users = new Map<string, UserAccess>();
+    for (const [index, entry] of entries.entries()) {
+      const name = this.#needed(this.#members(entry, `users[${index}]`), "name", `users[${index}]`);
+      const { members, at } = this.#named(root, "users", "user", name, `users[${index}].name`);
+      const username = this.#text(members, "username", at);
+      const password = this.#text(members, "password", at);
+      users.set(name, { ...(await this.#userAccess(members, at)), username, password });
+    }
+    return users;
   }
 
   async #clusterAccess(members: Members, at: string) {

@@ -144,7 +144,8 @@ export function serverConfig(options: UpOptions, pki: Pki, version: string): Api
       certificateAuthorityFile: pki.agentCaFile,
       preferredAddressTypes: ["InternalIP", "Hostname"],
     },
-    admission: { ...defaultConfig.admission, disabled: [] },
+    // No service proxy need run on this host.
+    admission: { ...defaultConfig.admission, disabled: [], serviceEndpoints: true },
     gitVersion: version,
     embeddedControllers: options.controllers,
     signing: { clients: pki.authority, nodeServing: pki.agentAuthority, lifetimeMs: CERTIFICATE_MS },

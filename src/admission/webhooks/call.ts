@@ -1,0 +1,96 @@
+/** One question to one webhook. */
+import { badRequest, StatusError } from "../../api/status.ts";
+import type { WebhookClient } from "../../client/webhook-client.ts";
+import { goQuote } from "../../schema/go-quote.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import { type RandomSource, uuid } from "../../std/random.ts";
+import type { Form } from "../form.ts";
+import type { AdmissionRequest } from "../plugin.ts";
+import type { Hook } from "./hook.ts";
+import { denial, describe, type Objects, type Review, readReview, reviewText, reviewVersion } from "./review.ts";
+
+/** The webhook could not be asked, or its answer is none: what becomes of the request is its failure policy's to say. */
+export class CallFailed extends Error {
+  override readonly name = "CallFailed";
+  /** What Kubernetes counts it as. */
+  readonly code: number;
+
+  constructor(webhook: string, reason: string, code: number, options?: ErrorOptions) {
+    super(`failed calling webhook ${goQuote(webhook)}: ${reason}`, options);
+    this.code = code;
+  }
+}
+
+export interface CallDeps {
+  readonly client: WebhookClient;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+}
+
+const SECONDS = 10;
+const HARMLESS = ["None", "NoneOnDryRun"];
+
+/** Resolves with what an allowing webhook answers. Rejects with `CallFailed`, or with the `StatusError` of a refusal. */
+export async function callWebhook(
+  { webhook }: Hook,
+  request: AdmissionRequest,
+  form: Form,
+  objects: Objects,
+  mutating: boolean,
+  deps: CallDeps,
+): Promise<Review> {
+  const { name, sideEffects, clientConfig } = webhook;
+  if (request.dryRun && !HARMLESS.includes(sideEffects ?? "")) {
+    throw badRequest(`admission webhook ${goQuote(name)} does not support dry run`);
+  }
+  const uid = uuid(deps.random);
+  const version = attempt(name, "could not create admission objects", BAD_REQUEST, () =>
+    reviewVersion(webhook.admissionReviewVersions),
+  );
+  const body = reviewText(version, uid, describe(request, form), objects);
+  const timeoutMs = (webhook.timeoutSeconds ?? SECONDS) * 1000;
+  const answer = await ask(deps, name, timeoutMs, request.signal, async (signal) => {
+    return await deps.client.post(clientConfig, body, timeoutMs, signal);
+  });
+  const review = attempt(name, "received invalid webhook response", UNAVAILABLE, () =>
+    readReview(answer, version, uid, mutating),
+  );
+  for (const [key, value] of Object.entries(review.auditAnnotations)) request.annotate(`${name}/${key}`, value);
+  for (const text of review.warnings) request.warn(text);
+  if (!review.allowed) throw denial(name, review.status);
+  return review;
+}
+
+const BAD_REQUEST = 400;
+const UNAVAILABLE = 503;
+
+function attempt<T>(webhook: string, what: string, code: number, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw new CallFailed(webhook, `${what}: ${(error as Error).message}`, code, { cause: error });
+  }
+}
+
+async function ask<T>(
+  { clock }: CallDeps,
+  webhook: string,
+  timeoutMs: number,
+  request: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const late = new AbortController();
+  const timer = clock.timer(timeoutMs, () => {
+    late.abort(new DOMException(`no answer in ${timeoutMs / 1000} s`, "TimeoutError"));
+  });
+  try {
+    return await work(AbortSignal.any([request, late.signal]));
+  } catch (error) {
+    const code = error instanceof StatusError ? error.status.code : UNAVAILABLE;
+    throw new CallFailed(webhook, `failed to call webhook: ${(error as Error).message}`, code, { cause: error });
+  } finally {
+    timer.cancel();
+  }
+}

@@ -1,0 +1,32 @@
+/** What both plugins that call webhooks are made of. */
+import { WebhookClient } from "../../client/webhook-client.ts";
+import type { PluginDeps } from "../factory.ts";
+import { WebhookMetrics } from "../metrics.ts";
+import type { CallDeps } from "./call.ts";
+import { webhookCredentials } from "./configuration.ts";
+import { Deadlocks } from "./deadlock.ts";
+import type { OutcomeDeps } from "./outcome.ts";
+import { serviceAddress } from "./service-address.ts";
+
+/** A longer answer is none: patches are smaller than the objects they change. */
+const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
+
+export type WebhookDeps = CallDeps & OutcomeDeps & Pick<PluginDeps, "lookup" | "scheme" | "authorizer">;
+
+/** Rejects with one sentence for the operator. */
+export async function webhookDeps(deps: PluginDeps, plugin: string): Promise<WebhookDeps> {
+  const { lookup, scheme, authorizer, clock, random, log, stopping, serviceEndpoints: toEndpoints } = deps;
+  const client = new WebhookClient({
+    findService: serviceAddress({ lookup, random, toEndpoints }),
+    credentialsFor: await webhookCredentials(deps.configuration, plugin),
+    userAgent: "kube-apiserver-admission",
+    answerBytesMax: ANSWER_BYTES_MAX,
+  });
+  stopping.addEventListener("abort", () => client[Symbol.dispose](), { once: true });
+  const deadlocks = new Deadlocks(deps);
+  return {
+    ...{ lookup, scheme, authorizer, clock, random, log, client },
+    metrics: WebhookMetrics.in(deps.metrics),
+    failedClosed: (hook, request, error) => deadlocks.look(hook, request, error),
+  };
+}

@@ -1,0 +1,52 @@
+/** A webhook's JSON patch, applied. */
+import type { Operation } from "rfc6902";
+import { jsonPatch } from "../../api/json-patch.ts";
+import { StatusError } from "../../api/status.ts";
+import { goQuote } from "../../schema/go-quote.ts";
+import { isPlainObject } from "../../schema/plain.ts";
+import { internalError } from "./outcome.ts";
+
+const KINDS: ReadonlySet<unknown> = new Set(["add", "remove", "replace", "move", "copy", "test"]);
+
+/** Undefined for a patch that says nothing. Throws a 500 for one that cannot be applied. */
+export function patchedBy(bytes: Buffer, object: unknown, webhook: string): unknown {
+  const operations = read(bytes);
+  if (operations.length === 0) return undefined;
+  if (object === null) {
+    const why = "attempted to modify the object, which is not supported for this operation";
+    throw internalError(`admission webhook ${goQuote(webhook)} ${why}`);
+  }
+  let document: unknown = structuredClone(object);
+  for (const operation of operations) {
+    try {
+      document = jsonPatch(document, [operation]);
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error;
+      const { op, path } = operation;
+      throw internalError(`jsonpatch ${op} operation does not apply: doc is missing path: ${goQuote(path)}`, error);
+    }
+  }
+  const before = object as Readonly<Record<string, unknown>>;
+  if (!isPlainObject(document) || document.kind !== before.kind || document.apiVersion !== before.apiVersion) {
+    throw internalError(`admission webhook ${goQuote(webhook)} made another kind of the object`);
+  }
+  return document;
+}
+
+function read(bytes: Buffer): readonly Operation[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString());
+  } catch (error) {
+    throw internalError((error as Error).message, error);
+  }
+  if (value === null) return [];
+  if (!Array.isArray(value)) throw internalError("json: cannot unmarshal the patch: expected a list of operations");
+  for (const operation of value) {
+    const { op, path } = isPlainObject(operation) ? operation : {};
+    if (!KINDS.has(op) || typeof path !== "string") {
+      throw internalError(`Unexpected kind: ${typeof op === "string" ? op : "unknown"}`);
+    }
+  }
+  return value as readonly Operation[];
+}

@@ -1,0 +1,81 @@
+/** What the webhooks of one plugin are asked about one request: who is concerned, and what it is shown. */
+import type { ApiObject } from "../../api/kind.ts";
+import { forbidden } from "../../api/status.ts";
+import { converted, type Form, sentForm } from "../form.ts";
+import { subjectOf } from "../place.ts";
+import type { AdmissionRequest } from "../plugin.ts";
+import type { WebhookDeps } from "./deps.ts";
+import type { Hook } from "./hook.ts";
+import { formFor } from "./match.ts";
+import { describe, type Objects, objectsIn } from "./review.ts";
+
+export interface Concerned {
+  readonly hook: Hook;
+  readonly form: Form;
+  readonly objects: Objects;
+}
+
+/** The request with its object as the webhooks before have left it. */
+export class Question {
+  readonly request: AdmissionRequest;
+  readonly sent: Form;
+  readonly #deps: WebhookDeps;
+  /** Each form is written once, however many webhooks read it. */
+  readonly #shown = new Map<string, Objects>();
+
+  constructor(request: AdmissionRequest, deps: WebhookDeps) {
+    this.request = request;
+    this.sent = sentForm(request);
+    this.#deps = deps;
+  }
+
+  /** The same about another object. */
+  about(object: ApiObject): Question {
+    return new Question(withObject(this.request, object), this.#deps);
+  }
+
+  /** Undefined where the webhook has no say. Throws where that cannot be found out. */
+  async concerned(hook: Hook): Promise<Concerned | undefined> {
+    const { request } = this;
+    const form = await formFor(hook, request, this.#deps);
+    if (form === undefined) return undefined;
+    const objects = await this.#objectsIn(form);
+    if (hook.conditions === undefined) return { hook, form, objects };
+    const { user, namespace, name, subresource } = request;
+    const resource = {
+      group: request.group,
+      resource: request.kind.plural,
+      ...(subresource === "" ? {} : { subresource }),
+      ...(namespace === "" ? {} : { namespace }),
+      ...(name === "" ? {} : { name }),
+    };
+    const spoken = { ...objects, request: describe(request, form), user, resource };
+    const { matches, problem } = await hook.conditions.match(spoken, this.#deps.authorizer);
+    if (problem !== undefined) throw forbidden(subjectOf(request), problem);
+    return matches ? { hook, form, objects } : undefined;
+  }
+
+  async #objectsIn(form: Form): Promise<Objects> {
+    const key = `${form.objects.group}/${form.objects.version}/${form.objects.kind}`;
+    let objects = this.#shown.get(key);
+    if (objects === undefined) {
+      const { object, previous, signal } = this.request;
+      const shown = async (one: ApiObject | undefined) => one && (await converted(one, this.sent, form, signal));
+      objects = objectsIn(form, await shown(object), await shown(previous));
+      this.#shown.set(key, objects);
+    }
+    return objects;
+  }
+}
+
+/** The request reads its own members when it is asked for them, so they are handed on one by one. */
+function withObject(request: AdmissionRequest, object: ApiObject): AdmissionRequest {
+  const { operation, kind, group, subresource, objectKind, namespace, name, previous, options } = request;
+  const { dryRun, user, signal, reinvocation } = request;
+  return {
+    ...{ operation, kind, group, subresource, objectKind, namespace, name, previous, options },
+    ...{ dryRun, user, signal, reinvocation, object },
+    warn: (text) => request.warn(text),
+    annotate: (key, value) => request.annotate(key, value),
+  };
+}

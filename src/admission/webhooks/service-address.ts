@@ -1,0 +1,67 @@
+/** Where a service that webhooks name is reached from the API server's host. */
+
+import { endpointsKind } from "../../api/core/endpoints-kind.ts";
+import type { Service, ServicePort } from "../../api/core/service.ts";
+import { serviceKind } from "../../api/core/service-kind.ts";
+import type { Endpoint, EndpointSlice } from "../../api/discovery/endpoint-slice.ts";
+import { endpointSliceKind } from "../../api/discovery/endpoint-slice-kind.ts";
+import { notFound, StatusError } from "../../api/status.ts";
+import type { FindService, HostPort } from "../../client/webhook-client.ts";
+import { goQuote } from "../../schema/go-quote.ts";
+import type { RandomSource } from "../../std/random.ts";
+import type { Lookup } from "../plugin.ts";
+
+export interface ServiceAddressDeps {
+  readonly lookup: Lookup;
+  readonly random: RandomSource;
+  /** To one of the endpoints rather than to the cluster's address, which needs a service proxy on this host. */
+  readonly toEndpoints: boolean;
+}
+
+const SERVICE_NAME = "kubernetes.io/service-name";
+
+export function serviceAddress({ lookup, random, toEndpoints }: ServiceAddressDeps): FindService {
+  return async ({ namespace, name }, number, signal) => {
+    const service = await lookup.get(serviceKind, namespace, name, signal);
+    if (service === undefined) throw notFound({ group: "", resource: "services", name });
+    const { type, externalName, clusterIP = "" } = service.spec ?? {};
+    if (type === "ExternalName") return { host: externalName ?? "", port: number };
+    const port = (service.spec?.ports ?? []).find((one) => one.port === number);
+    if (port === undefined) throw unavailable(`no service port ${number} found for service ${goQuote(name)}`);
+    if (!toEndpoints && clusterIP !== "None" && clusterIP !== "") return { host: clusterIP, port: number };
+    const found = await endpointsOf(lookup, service, port, signal);
+    const chosen = found[Math.floor(random.fraction() * found.length)];
+    if (chosen === undefined) throw unavailable(`no endpoints available for service ${goQuote(name)}`);
+    return chosen;
+  };
+}
+
+async function endpointsOf(
+  lookup: Lookup,
+  { metadata }: Service,
+  port: ServicePort,
+  signal: AbortSignal,
+): Promise<readonly HostPort[]> {
+  const { namespace = "", name = "" } = metadata ?? {};
+  const slices = await lookup.list(endpointSliceKind, namespace, signal);
+  const own = slices.filter((slice) => slice.metadata?.labels?.[SERVICE_NAME] === name);
+  if (own.length > 0) return own.flatMap((slice) => addressesOf(slice, port.name ?? ""));
+  const { subsets = [] } = (await lookup.get(endpointsKind, namespace, name, signal)) ?? {};
+  return subsets.flatMap(({ addresses = [], ports = [] }) => {
+    const number = ports.find((one) => (one.name ?? "") === (port.name ?? ""))?.port;
+    return number === undefined ? [] : addresses.map(({ ip }) => ({ host: ip, port: number }));
+  });
+}
+
+function addressesOf({ endpoints = [], ports = [] }: EndpointSlice, portName: string): readonly HostPort[] {
+  const number = (ports ?? []).find(({ name = "" }) => name === portName)?.port;
+  if (number === undefined) return [];
+  const isReady = ({ conditions }: Endpoint): boolean => conditions?.ready !== false;
+  return (endpoints ?? [])
+    .filter(isReady)
+    .flatMap(({ addresses }) => addresses.map((host) => ({ host, port: number })));
+}
+
+function unavailable(message: string): StatusError {
+  return new StatusError(503, "ServiceUnavailable", message);
+}
