@@ -138,10 +138,10 @@ else {
     );
     t.match(node.log, "pods go on from the checkpoint");
     await node.startServer();
-    await until("the server to hear of it", async () =>
-      (await show(node, "web"))?.status.containerStatuses[0]?.restartCount === 1 ? true : undefined,
-    );
     for (const name of ["web", "plain"] as const) {
+      await until(`the server to hear of ${name}`, async () =>
+        (await show(node, name))?.status.containerStatuses[0]?.restartCount === 1 ? true : undefined,
+      );
       const after = await ready(node, name);
       t.equal(after.metadata.uid, before[name].metadata.uid, `${name} is the same pod`);
       const [container] = after.status.containerStatuses;
