@@ -62,6 +62,7 @@ const provedAbove: readonly (readonly [RegExp, string])[] = [
   [/^(?:controllers\/certificates\/|auth\/certificate-signing\.ts)/, "apiserver/embedded-certificates.test.ts"],
   [/^agent\/join\.ts$/, "up/node-bootstrap.test.ts"],
   [/^controllers\/garbage-collector\//, "apiserver/embedded-garbage-collector.test.ts"],
+  [/^controllers\/resource-quota\//, "apiserver/embedded-quota.test.ts"],
   [/^controllers\/service-account\//, "apiserver/embedded-accounts.test.ts"],
   [/^controllers\/bootstrap-token\//, "apiserver/embedded-tokens.test.ts"],
   [/^controllers\/ttl-after-finished\//, "apiserver/embedded-jobs.test.ts"],

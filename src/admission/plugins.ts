@@ -21,9 +21,12 @@ import { podSecurity } from "./pod-security/pod-security.ts";
 import { podTolerationRestriction } from "./pod-toleration-restriction.ts";
 import { podTopologyLabels } from "./pod-topology-labels.ts";
 import { priority } from "./priority.ts";
+import { resourceQuota } from "./resource-quota/resource-quota.ts";
 import { runtimeClass } from "./runtime-class.ts";
 import { serviceAccount } from "./service-account.ts";
 import { taintNodesByCondition } from "./taint-nodes-by-condition.ts";
+import { mutatingAdmissionWebhook } from "./webhooks/mutating.ts";
+import { validatingAdmissionWebhook } from "./webhooks/validating.ts";
 
 export const plugins: readonly PluginRow[] = [
   { name: "AlwaysAdmit", byDefault: false, make: alwaysAdmit },
@@ -57,9 +60,9 @@ export const plugins: readonly PluginRow[] = [
   { name: "PodTopologyLabels", byDefault: true, gate: "PodTopologyLabelsAdmission", make: podTopologyLabels },
   { name: "DenyServiceExternalIPs", byDefault: false, make: denyServiceExternalIPs },
   { name: "MutatingAdmissionPolicy", byDefault: true, gate: "MutatingAdmissionPolicy" },
-  { name: "MutatingAdmissionWebhook", byDefault: true },
+  { name: "MutatingAdmissionWebhook", byDefault: true, make: mutatingAdmissionWebhook },
   { name: "ValidatingAdmissionPolicy", byDefault: true },
-  { name: "ValidatingAdmissionWebhook", byDefault: true },
-  { name: "ResourceQuota", byDefault: true },
+  { name: "ValidatingAdmissionWebhook", byDefault: true, make: validatingAdmissionWebhook },
+  { name: "ResourceQuota", byDefault: true, make: resourceQuota },
   { name: "AlwaysDeny", byDefault: false, make: alwaysDeny },
 ];

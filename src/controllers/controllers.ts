@@ -63,6 +63,11 @@ const entries: Readonly<Record<string, Entry>> = {
     groups: SERVICE_ACCOUNTS,
     load: async () => (await import("./volume-protection/volume-protection-controller.ts")).runClaimProtection,
   },
+  resourcequota: {
+    user: "system:serviceaccount:kube-system:resourcequota-controller",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./resource-quota/resource-quota-controller.ts")).runResourceQuota,
+  },
   "root-ca-certificate-publisher": {
     user: "system:serviceaccount:kube-system:root-ca-cert-publisher",
     groups: SERVICE_ACCOUNTS,

@@ -1,0 +1,25 @@
+/** Lets a namespace use no more than its quotas say: Kubernetes' ResourceQuota. */
+import { resourceQuotaKind } from "../../api/core/resource-quota-kind.ts";
+import type { PluginDeps } from "../factory.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
+import { Charger } from "./charge.ts";
+import { limitedResources } from "./configuration.ts";
+import { evaluatorOf } from "./evaluator.ts";
+
+type Deps = Pick<PluginDeps, "lookup" | "effects" | "clock" | "stopping" | "configuration">;
+
+/** Throws one sentence for an operator. */
+export function resourceQuota({ configuration, ...deps }: Deps): AdmissionPlugin {
+  const limited = limitedResources(configuration);
+  const charger = new Charger({ ...deps, limited });
+  const isFree = async ({ namespace, signal }: AdmissionRequest): Promise<boolean> =>
+    limited.length === 0 && (await deps.lookup.list(resourceQuotaKind, namespace, signal)).length === 0;
+  return {
+    name: "ResourceQuota",
+    handles: ({ kind, operation, subresource }) => evaluatorOf(kind)?.handles(operation, subresource) === true,
+    async validate(request) {
+      const evaluator = evaluatorOf(request.kind);
+      if (evaluator !== undefined && !(await isFree(request))) await charger.charge(request, evaluator);
+    },
+  };
+}
