@@ -76,6 +76,7 @@ async function live(at: Harness, containerd: PrivateContainerd, cri: CriClient):
       node: at.services.node,
       tokens: new TokenManager({ source: { requestToken: async (_namespace, _account, request) => request }, clock }),
       claims: { claim: async () => undefined, persistentVolume: async () => undefined },
+      events,
     }),
     mounter: systemMounter,
     cgroups: new PodCgroups({
@@ -96,7 +97,7 @@ async function live(at: Harness, containerd: PrivateContainerd, cri: CriClient):
     runtime,
     clock,
     log: at.services.log,
-    onChange: (uid) => pods.changed(uid),
+    onChange: (uid, digest) => pods.listed(uid, digest),
     signal: stop.signal,
   });
   const running = relister.run();

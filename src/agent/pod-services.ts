@@ -130,6 +130,7 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
       tokens: new TokenManager({ source: objects, clock }),
       claims: links.claims,
       drivers: links.drivers,
+      events,
     }),
     mounter: systemMounter,
     probes: new ProbeManager({ runtime, clock, events, userAgent, onResult: links.changed }),

@@ -114,6 +114,7 @@ export async function podHarness(): Promise<Harness> {
       node: () => node,
       tokens: new TokenManager({ source: { requestToken: async (_namespace, _account, request) => request }, clock }),
       claims: { claim: async () => undefined, persistentVolume: async () => undefined },
+      events: recorder,
     }),
     mounter,
     probes: new ProbeManager({

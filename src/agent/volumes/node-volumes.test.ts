@@ -109,6 +109,10 @@ async function start(given: Given, rootDir: string, api: FakeApi, mounter: Node[
     persistentVolume: async () => given.volume ?? persistent,
     resized: async (_claim: PersistentVolumeClaim, storage: string) => void events.push(`resized to ${storage}`),
   };
+  const podEvents: NodeVolumesOptions["events"] = {
+    pod: (_pod, type, reason, message) => void events.push(`${type} ${reason}: ${message}`),
+    container: () => undefined,
+  };
   const nodeVolumes = new NodeVolumes({
     directories,
     nodeName: "n1",
@@ -119,10 +123,7 @@ async function start(given: Given, rootDir: string, api: FakeApi, mounter: Node[
     random: systemRandom,
     log: silentLogger,
     mounter,
-    events: {
-      pod: (_pod, type, reason, message) => void events.push(`${type} ${reason}: ${message}`),
-      container: () => undefined,
-    },
+    events: podEvents,
     secret: async (_namespace, name) => (name === "absent" ? undefined : { password: Buffer.from(`of ${name}`) }),
     tokens: { requestToken: token },
     claims,
@@ -148,6 +149,7 @@ async function start(given: Given, rootDir: string, api: FakeApi, mounter: Node[
       node: () => ({ name: "n1", ips: [], allocatable: { cpuMillis: 0, memoryBytes: 0, storageBytes: 0 } }),
       tokens: new TokenManager({ source: { requestToken: token }, clock }),
       claims,
+      events: podEvents,
       drivers: nodeVolumes.drivers,
     }),
     async driver(options = {}) {

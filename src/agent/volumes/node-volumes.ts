@@ -80,6 +80,7 @@ export class NodeVolumes {
         driverObject: (name) => this.#object(name),
         tokens: new TokenManager({ source: options.tokens, clock }),
         events,
+        clock,
       }),
       flex: new FlexVolumes({ ...shared, drivers: new FlexDrivers({ directory: options.pluginDir, clock }) }),
       claims,

@@ -2,7 +2,8 @@ import { chmod, lstat, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/pr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { giveToGroup } from "./ownership.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { giveToGroup, tellOfDelay } from "./ownership.ts";
 
 async function tree(): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), "svc-ownership-"));
@@ -36,4 +37,25 @@ t.test("giveToGroup() lets the group only read what the agent writes", { skip },
   await giveToGroup(root, { group: 2000, readOnly: true });
   t.equal((await lstat(join(root, "dir"))).mode & 0o7777, 0o2750);
   t.equal((await lstat(join(root, "dir/file"))).mode & 0o7777, 0o440);
+});
+
+t.test("tellOfDelay() says that a volume with many files takes long, and how far it is", async (t) => {
+  const clock = new FakeClock();
+  const events: string[] = [];
+  const waiting = {
+    pod: { metadata: { name: "web", uid: "u" } },
+    name: "data",
+    clock,
+    events: { pod: (_: unknown, ...event: readonly string[]) => void events.push(event.join(" ")) },
+  };
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const told = tellOfDelay(promise, { files: 7 }, waiting);
+  await clock.advance(29_000);
+  t.same(events, []);
+  await clock.advance(61_000);
+  resolve();
+  await told;
+  t.match(events[0], /^Warning VolumePermissionChangeInProgress .* u\/volumes\/data is taking longer than expected/);
+  t.match(events[1], /is in progress, processed 7 files\.$/);
+  t.equal(clock.pending, 0);
 });

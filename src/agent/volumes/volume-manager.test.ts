@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
@@ -36,21 +36,24 @@ function pretended(): Mounter & { readonly points: Map<string, string> } {
   };
 }
 
-async function managed(claims?: ClaimSource) {
+async function managed(claims?: ClaimSource, bind?: Mounter["bind"]) {
   const rootDir = await mkdtemp(join(tmpdir(), "svc-volume-manager-"));
   t.teardown(() => rm(rootDir, { recursive: true, force: true }));
-  const mounter = pretended();
+  const pretence = pretended();
+  const mounter = { ...pretence, bind: bind ?? pretence.bind };
+  const events: string[] = [];
   const clock = new FakeClock();
   const volumes = new VolumeManager({
     directories: { rootDir, podLogsDir: rootDir },
     mounter,
     clock,
     tokens: new TokenManager({ source: { requestToken: async (_namespace, _account, request) => request }, clock }),
+    events: { pod: (_, ...event) => void events.push(event.join(" ")) },
     claims: claims ?? { claim: async () => undefined, persistentVolume: async () => undefined },
     objects: { configMap: async () => undefined, secret: async () => ({ key: Buffer.from("value") }) },
     node: () => ({ name: "node", ips: [], allocatable: { cpuMillis: 0, memoryBytes: 0, storageBytes: 0 } }),
   });
-  return { mounter, volumes };
+  return { mounter, volumes, events, rootDir };
 }
 
 t.test("VolumeManager.unmountAll() lets go of what is mounted and leaves what is on disk", async (t) => {
@@ -152,4 +155,54 @@ t.test("VolumeManager.setUp() backs an emptyDir with the memory or the huge page
   const unclear: Pod = { ...huge, spec: { ...huge.spec!, containers: [{ name: "main" }] } };
   await volumes.tearDown("uid-1");
   await t.rejects(volumes.setUp(unclear, []), /needs a container that requests huge pages/);
+});
+
+const root = process.getuid?.() === 0 ? {} : { skip: "only root gives files away" };
+
+t.test("VolumeManager gives a local volume to the first pod's group, and a hostPath to nobody", root, async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), "svc-shared-volume-"));
+  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  const kinds = { local: { local: { path: directory } }, host: { hostPath: { path: directory } } };
+  const claims: ClaimSource = {
+    claim: async (_, name) => ({
+      metadata: { name, namespace: "default", uid: name },
+      spec: { volumeName: name },
+      status: { phase: "Bound" },
+    }),
+    persistentVolume: async (name) => ({
+      metadata: { name },
+      spec: { claimRef: { uid: name }, ...kinds[name as keyof typeof kinds] },
+    }),
+  };
+  const mounted: string[] = [];
+  // What is mounted is the same directory, seen from two places.
+  const bind: Mounter["bind"] = async (source, target) => {
+    await rm(target, { recursive: true });
+    await symlink(source, target);
+    mounted.push(target);
+  };
+  const at = await managed(claims, bind);
+  at.mounter.below = async (path) => mounted.filter((each) => each.startsWith(path));
+  const podOf = (uid: string, claimName: string, fsGroup: number): Pod => ({
+    metadata: { name: uid, namespace: "default", uid },
+    spec: {
+      containers: [],
+      securityContext: { fsGroup },
+      volumes: [{ name: "data", persistentVolumeClaim: { claimName } }],
+    },
+  });
+  const groupAfter = async (...pod: Parameters<typeof podOf>) => {
+    await at.volumes.setUp(podOf(...pod), []);
+    return (await stat(directory)).gid;
+  };
+  t.equal(await groupAfter("a", "host", 4000), 0);
+  mounted.length = 0;
+  t.equal(await groupAfter("b", "local", 2000), 2000);
+  t.equal(await groupAfter("c", "local", 2000), 2000);
+  t.same(at.events, []);
+  t.equal(await groupAfter("d", "local", 3000), 2000, "those who have it go on having it");
+  t.same(at.events, [
+    "Warning AlreadyMountedVolume The requested fsGroup is 3000, but the volume local has GID 2000. " +
+      "The volume may not be shareable.",
+  ]);
 });

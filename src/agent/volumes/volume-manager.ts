@@ -1,19 +1,17 @@
 /** Volumes of pods: set up before the first container, refreshed while it runs, gone after the last. */
-import { chmod, mkdir, rm, stat, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { chmod, mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
 import type { Pod } from "../../api/core/pod.ts";
 import type { Volume } from "../../api/core/volume.ts";
-import type { Clock } from "../../std/clock.ts";
-import { type Directories, podDir, podsDir, volumeDir } from "../pods/directories.ts";
+import { podDir, podsDir, volumeDir } from "../pods/directories.ts";
 import type { NodeFacts } from "../pods/downward.ts";
 import { isStatic, podUid } from "../pods/pod-fields.ts";
 import { writeAtomically } from "./atomic-writer.ts";
-import { type DeviceMount, formatAndMount } from "./block-device.ts";
-import { type Bound, boundVolume, ClaimError, type ClaimSource, claimName, hostPathOf } from "./claims.ts";
+import { boundVolume, ClaimError, type ClaimSource, claimName } from "./claims.ts";
 import type { DriverVolumes } from "./driver-volumes.ts";
 import { isMounted, setUpEmptyDir } from "./empty-dir.ts";
 import { checkHostPath } from "./host-path.ts";
-import type { Mounter } from "./mounter.ts";
+import { type LocalVolumeOptions, mountLocal } from "./local-volumes.ts";
 import { OperationError, operation, type VolumeEvent } from "./operation-error.ts";
 import { belongsToGroup, giveToGroup } from "./ownership.ts";
 import {
@@ -28,10 +26,7 @@ import {
 import type { Place } from "./place.ts";
 import type { TokenManager } from "./token-manager.ts";
 
-export interface VolumeManagerOptions {
-  readonly directories: Directories;
-  readonly mounter: Mounter;
-  readonly clock: Clock;
+export interface VolumeManagerOptions extends LocalVolumeOptions {
   readonly objects: VolumeObjects;
   /** What lies beside static pods; these see nothing else. */
   readonly ofManifests?: VolumeObjects;
@@ -40,8 +35,6 @@ export interface VolumeManagerOptions {
   readonly claims: ClaimSource;
   /** Undefined: there are no drivers on this node. */
   readonly drivers?: DriverVolumes;
-  /** In place of the machine's tools. */
-  readonly formatAndMount?: (mount: DeviceMount) => Promise<void>;
 }
 
 /** What is due already is looked at with everything else. */
@@ -210,40 +203,14 @@ export class VolumeManager {
     if (place !== undefined) return this.#remember(pod, volume, place);
     if (bound === undefined) throw new Error("no volume plugin matched");
     const step = { volume: bound.volume.metadata?.name ?? volume.name, event: "FailedMount", signal } as const;
-    await operation("MountVolume.SetUp", step, () => this.#mountLocal(pod, volume, bound, directory));
+    const request = { pod, volume, bound: bound.volume, directory };
+    const device = await operation("MountVolume.SetUp", step, () => mountLocal(request, this.#options));
+    if (device !== undefined) this.#remember(pod, volume, device);
   }
 
   #remember(pod: Pod, { name }: Volume, place: Place): void {
     const own = this.#places.get(podUid(pod)) ?? new Map<string, Place>();
     this.#places.set(podUid(pod), own.set(name, place));
-  }
-
-  async #mountLocal(pod: Pod, volume: Volume, { volume: bound }: Bound, directory: string): Promise<void> {
-    const { mounter } = this.#options;
-    const path = await hostPathOf(bound);
-    if (bound.spec?.volumeMode === "Block") return this.#remember(pod, volume, { path, isBlock: true });
-    const found = await stat(path);
-    const { local, mountOptions: options = [] } = bound.spec ?? {};
-    const isDevice = local !== undefined && found.isBlockDevice();
-    if (isDevice || found.isDirectory()) await mkdir(directory, { recursive: true, mode: 0o750 });
-    else {
-      await mkdir(dirname(directory), { recursive: true, mode: 0o750 });
-      await writeFile(directory, "");
-    }
-    if (!isDevice) {
-      await this.#giveToGroup(pod, volume, path);
-      return await mounter.bind(path, directory);
-    }
-    const mount = this.#options.formatAndMount ?? formatAndMount;
-    await mount({ device: path, target: directory, fsType: local?.fsType ?? "", options });
-    await this.#giveToGroup(pod, volume, directory);
-  }
-
-  async #giveToGroup(pod: Pod, volume: Volume, path: string): Promise<void> {
-    const { fsGroup: group, fsGroupChangePolicy: policy } = pod.spec?.securityContext ?? {};
-    if (group === undefined || isReadOnly(volume)) return;
-    const rights = { group, readOnly: false };
-    if (policy !== "OnRootMismatch" || !(await belongsToGroup(path, rights))) await giveToGroup(path, rights);
   }
 
   async #askDriver(pod: Pod, volume: Volume, signal: AbortSignal | undefined): Promise<void> {

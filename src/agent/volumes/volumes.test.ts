@@ -167,7 +167,7 @@ t.test("checkHostPath() says in Kubernetes' words what the path is not", async (
 
 t.test("unsupportedSource() names what cannot be mounted", async (t) => {
   t.equal(unsupportedSource({ name: "v", nfs: { server: "s", path: "/" } }), "nfs");
-  t.equal(unsupportedSource({ name: "v", csi: { driver: "d" } }), "csi");
+  t.equal(unsupportedSource({ name: "v", csi: { driver: "d" } }), undefined);
   t.equal(unsupportedSource({ name: "v", emptyDir: {} }), undefined);
   const sources = [{ serviceAccountToken: { path: "token" } }, { clusterTrustBundle: { path: "roots" } }];
   t.equal(unsupportedSource({ name: "v", projected: { sources } }), "clusterTrustBundle");

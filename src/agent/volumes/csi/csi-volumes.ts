@@ -3,6 +3,7 @@ import { lstat, mkdir, rm, rmdir, stat, symlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Pod } from "../../../api/core/pod.ts";
 import type { CSIDriver } from "../../../api/storage/csi-driver.ts";
+import type { Clock } from "../../../std/clock.ts";
 import type { Directories } from "../../pods/directories.ts";
 import type { PodEvents } from "../../pods/pod-events.ts";
 import { podUid } from "../../pods/pod-fields.ts";
@@ -10,7 +11,7 @@ import type { Attachable, Attachments } from "../attachments.ts";
 import { isMounted } from "../empty-dir.ts";
 import type { Mounter } from "../mounter.ts";
 import { operation } from "../operation-error.ts";
-import { belongsToGroup, giveToGroup } from "../ownership.ts";
+import { belongsToGroup, giveVolume } from "../ownership.ts";
 import type { Place } from "../place.ts";
 import type { TokenManager } from "../token-manager.ts";
 import type { CsiDriver } from "./driver.ts";
@@ -39,6 +40,7 @@ export interface CsiVolumesOptions {
   readonly tokens: TokenManager;
   readonly mounter: Mounter;
   readonly events: PodEvents;
+  readonly clock: Clock;
   readonly nodeName: string;
 }
 
@@ -229,8 +231,16 @@ export class CsiVolumes {
         signal,
       );
       if (volume.isBlock) await this.#link(request, targetPath, place);
-      else if (volumeCapability.mount?.volumeMountGroup === undefined) await giveFiles(work, targetPath);
+      else if (volumeCapability.mount?.volumeMountGroup === undefined) await this.#giveFiles(work, targetPath);
     });
+  }
+
+  async #giveFiles({ request: { pod, name, volume }, object }: Work, path: string): Promise<void> {
+    const { fsGroup: group, fsGroupChangePolicy: policy } = pod.spec?.securityContext ?? {};
+    if (group === undefined || !agentGivesToGroup(volume, object)) return;
+    const rights = { group, readOnly: false };
+    if (policy === "OnRootMismatch" && (await belongsToGroup(path, rights))) return;
+    await giveVolume(path, rights, { ...this.#options, pod, name });
   }
 
   async #link({ pod, volume: { specName } }: CsiRequest, device: string, { path }: Place): Promise<void> {
@@ -317,14 +327,6 @@ function unknown(driver: string): string {
 
 function nameOf({ driverName: driver, volumeHandle: handle }: CsiRecord): string {
   return uniqueName({ driver, handle });
-}
-
-async function giveFiles({ request: { pod, volume }, object }: Work, path: string): Promise<void> {
-  const { fsGroup: group, fsGroupChangePolicy: policy } = pod.spec?.securityContext ?? {};
-  if (group === undefined || !agentGivesToGroup(volume, object)) return;
-  const rights = { group, readOnly: false };
-  if (policy === "OnRootMismatch" && (await belongsToGroup(path, rights))) return;
-  await giveToGroup(path, rights);
 }
 
 /** Takes no content with it: what is in there, if anything, is somebody's data. */

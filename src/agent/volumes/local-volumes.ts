@@ -1,0 +1,89 @@
+/** Persistent volumes that lie on the node itself: directories, files and block devices. */
+import { mkdir, stat, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { PersistentVolume } from "../../api/core/persistent-volume.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import type { Volume } from "../../api/core/volume.ts";
+import type { Clock } from "../../std/clock.ts";
+import { type Directories, podsDir } from "../pods/directories.ts";
+import type { PodEvents } from "../pods/pod-events.ts";
+import { type DeviceMount, formatAndMount } from "./block-device.ts";
+import { hostPathOf } from "./claims.ts";
+import type { Mounter } from "./mounter.ts";
+import { belongsToGroup, giveVolume } from "./ownership.ts";
+import type { Place } from "./place.ts";
+
+export interface LocalVolumeOptions {
+  readonly directories: Directories;
+  readonly mounter: Mounter;
+  readonly clock: Clock;
+  readonly events: Pick<PodEvents, "pod">;
+  /** In place of the machine's tools. */
+  readonly formatAndMount?: (mount: DeviceMount) => Promise<void>;
+}
+
+export interface LocalRequest {
+  readonly pod: Pod;
+  readonly volume: Volume;
+  readonly bound: PersistentVolume;
+  /** Where it is mounted. */
+  readonly directory: string;
+}
+
+/** Answers the device, when it is to be given as one. Rejects with what is wrong with the volume. */
+export async function mountLocal(request: LocalRequest, options: LocalVolumeOptions): Promise<Place | undefined> {
+  const { bound, directory } = request;
+  const path = await hostPathOf(bound);
+  if (bound.spec?.volumeMode === "Block") return { path, isBlock: true };
+  const found = await stat(path);
+  const { local, mountOptions = [] } = bound.spec ?? {};
+  const isDevice = local !== undefined && found.isBlockDevice();
+  if (isDevice || found.isDirectory()) await mkdir(directory, { recursive: true, mode: 0o750 });
+  else {
+    await mkdir(dirname(directory), { recursive: true, mode: 0o750 });
+    await writeFile(directory, "");
+  }
+  if (isDevice) {
+    const mount = options.formatAndMount ?? formatAndMount;
+    await mount({ device: path, target: directory, fsType: local.fsType ?? "", options: mountOptions });
+    await giveToGroup(request, options, directory);
+    return undefined;
+  }
+  // A hostPath is the host's, and stays as it is.
+  if (local !== undefined) await giveShared(request, options, path);
+  await options.mounter.bind(path, directory);
+  return undefined;
+}
+
+/** What another pod has mounted keeps its group. */
+async function giveShared(request: LocalRequest, options: LocalVolumeOptions, path: string): Promise<void> {
+  const { pod, bound } = request;
+  const group = pod.spec?.securityContext?.fsGroup;
+  if (group === undefined) return;
+  if (!(await isUsed(path, options))) return await giveToGroup(request, options, path);
+  const { gid } = await stat(path);
+  if (gid === group) return;
+  const text =
+    `The requested fsGroup is ${group}, but the volume ${bound.metadata?.name} has GID ${gid}. ` +
+    "The volume may not be shareable.";
+  options.events.pod(pod, "Warning", "AlreadyMountedVolume", text);
+}
+
+/** Whether the directory is a volume of some pod already. */
+async function isUsed(path: string, { mounter, directories }: LocalVolumeOptions): Promise<boolean> {
+  const { dev, ino } = await stat(path);
+  for (const point of await mounter.below(podsDir(directories))) {
+    const found = await stat(point).catch(() => undefined);
+    if (found?.dev === dev && found.ino === ino) return true;
+  }
+  return false;
+}
+
+async function giveToGroup(request: LocalRequest, options: LocalVolumeOptions, path: string): Promise<void> {
+  const { pod, volume } = request;
+  const { fsGroup: group, fsGroupChangePolicy: policy } = pod.spec?.securityContext ?? {};
+  if (group === undefined || volume.persistentVolumeClaim?.readOnly === true) return;
+  const rights = { group, readOnly: false };
+  if (policy === "OnRootMismatch" && (await belongsToGroup(path, rights))) return;
+  await giveVolume(path, rights, { ...options, pod, name: volume.name });
+}
