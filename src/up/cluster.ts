@@ -12,7 +12,8 @@ import { writeKubeconfig } from "../client/kubeconfig.ts";
 import { makeRequest } from "../http/request.ts";
 import { makeDirectory } from "../std/make-directory.ts";
 import { lockDataDir } from "./data-dir-lock.ts";
-import { localServer, nodeNames, serverNames, type UpOptions } from "./options.ts";
+import { newNode, prepareNodeIdentity } from "./node-identity.ts";
+import { localServer, serverNames, type UpOptions } from "./options.ts";
 import { ensurePki, type Pki } from "./pki.ts";
 import { type PodRuntime, type RuntimeDeps, startRuntime } from "./runtime.ts";
 
@@ -47,6 +48,7 @@ export async function startCluster(options: UpOptions, deps: ClusterDeps): Promi
   if (server !== undefined) stack.defer(() => server.api.close());
   if (runtimeStart.status === "rejected") throw runtimeStart.reason;
   if (serverStart.status === "rejected") throw serverStart.reason;
+  await prepareNode(options, server!, deps);
   const agent = await listening("--agent-port", startAgent(agentConfig(options, server!.pki, runtime!.endpoint), deps));
   stack.defer(() => agent.close());
   await agent.ready();
@@ -90,9 +92,7 @@ async function startServer(
 ): Promise<{ readonly api: RunningApiServer; readonly pki: Pki }> {
   const pki = await ensurePki({
     directory: join(options.dataDir, "pki"),
-    nodeName: options.nodeName,
     serverNames: serverNames(options),
-    nodeNames: nodeNames(options),
     now: deps.clock.now(),
   });
   if (pki.tightened.length > 0) {
@@ -104,9 +104,30 @@ async function startServer(
   const server = localServer(options);
   const common = { server, cluster: "svc", context: "svc", ca: pki.ca };
   await writeKubeconfig(adminConfigFile(options), { ...common, user: "svc-admin", ...pki.admin });
-  await writeKubeconfig(nodeConfigFile(options), { ...common, user: `system:node:${options.nodeName}`, ...pki.node });
   const api = await listening("--secure-port", startApiServer(serverConfig(options, pki, deps.version), deps));
   return { api, pki };
+}
+
+async function prepareNode(
+  options: UpOptions,
+  { api, pki }: { readonly api: RunningApiServer; readonly pki: Pki },
+  { clock, log }: ClusterDeps,
+): Promise<void> {
+  const { nodeName, controllers } = options;
+  const isKnown = await prepareNodeIdentity({
+    nodeName,
+    server: localServer(options),
+    ca: pki.ca,
+    agentCa: pki.agentCa,
+    token: api.loopbackToken(newNode),
+    svcconfig: nodeConfigFile(options),
+    bootstrapSvcconfig: bootstrapConfigFile(options),
+    certDir: certDir(options),
+    pkiDirectory: join(options.dataDir, "pki"),
+    controllers,
+    now: clock.now(),
+  });
+  if (!isKnown) log.info("The node is new, or has another name than before", { node: nodeName });
 }
 
 function adminConfigFile({ dataDir }: UpOptions): string {
@@ -117,7 +138,16 @@ function nodeConfigFile({ dataDir }: UpOptions): string {
   return join(dataDir, "node.svcconfig");
 }
 
-/** Of nodes that joined, which renew them in time. */
+/** What the node's agent begins with. */
+function bootstrapConfigFile({ dataDir }: UpOptions): string {
+  return join(dataDir, "bootstrap.svcconfig");
+}
+
+function certDir({ dataDir }: UpOptions): string {
+  return join(dataDir, "agent", "pki");
+}
+
+/** Of nodes, which renew them in time. */
 const CERTIFICATE_MS = 31_536_000_000;
 
 /** What the API server of the cluster is told. */
@@ -153,6 +183,9 @@ export function serverConfig(options: UpOptions, pki: Pki, version: string): Api
   };
 }
 
+/** How long the agent takes the API server's word for whose token is whose. */
+const TOKEN_CACHE_MS = 120_000;
+
 /** What the node agent of the cluster is told; `endpoint` is the container runtime's. */
 export function agentConfig(options: UpOptions, pki: Pki, endpoint: string): AgentConfig {
   const base = defaultAgentConfig(options.nodeName);
@@ -161,8 +194,9 @@ export function agentConfig(options: UpOptions, pki: Pki, endpoint: string): Age
     ...base,
     rootDir,
     podLogsDir: options.podLogsDir,
-    certDir: join(rootDir, "pki"),
+    certDir: certDir(options),
     svcconfig: nodeConfigFile(options),
+    certificates: { bootstrapSvcconfig: bootstrapConfigFile(options), rotateClient: true, rotateServing: true },
     runtime: {
       ...base.runtime,
       endpoint,
@@ -178,11 +212,11 @@ export function agentConfig(options: UpOptions, pki: Pki, endpoint: string): Age
       readOnlyPort: 0,
       // The API server's health covers both: they are one process.
       healthzPort: 0,
-      tlsCertFile: pki.agentServer.certFile,
-      tlsKeyFile: pki.agentServer.keyFile,
-      // Nobody but the API server has a certificate from this authority.
+      // The API server, and whose tokens it knows; what they may do it says as well.
       clientCaFile: pki.agentCaFile,
       anonymousAuth: false,
+      tokenCacheMs: TOKEN_CACHE_MS,
+      authorization: { ...base.server.authorization, mode: "Webhook" },
     },
   };
 }

@@ -94,7 +94,3 @@ export function serverNames(options: UpOptions): readonly string[] {
   ];
   return [...new Set(names)];
 }
-
-export function nodeNames({ nodeName, nodeIps }: UpOptions): readonly string[] {
-  return [...new Set([nodeName, "localhost", "127.0.0.1", ...nodeIps])];
-}

@@ -4,20 +4,20 @@
  *
  *     ca            signs every user and the API server; the API server's --client-ca-file
  *     agent-ca      signs the two ends of the connection from API server to agent, so that nobody else gets in there
+ *
+ * What the node itself holds is signed when its agent asks for it (`node-identity.ts`).
  */
+import { X509Certificate } from "node:crypto";
 import { chmod, mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type KeyPair, type KeyPairFiles, readKeyPair, stillGood, writeKeyPair } from "../auth/key-pair.ts";
 import type { CertificateRequest } from "../auth/pki.ts";
-import { MASTERS, NODE_USER_PREFIX, NODES } from "../auth/user.ts";
+import { MASTERS } from "../auth/user.ts";
 
 export interface PkiOptions {
   readonly directory: string;
-  readonly nodeName: string;
   /** Addresses and names clients use for the API server. */
   readonly serverNames: readonly string[];
-  /** Addresses and names of the node. */
-  readonly nodeNames: readonly string[];
   /** Milliseconds since 1970. */
   readonly now: number;
 }
@@ -26,16 +26,15 @@ export interface Pki {
   /** PEM. */
   readonly ca: string;
   readonly caFile: string;
+  readonly agentCa: string;
   readonly agentCaFile: string;
   /** The two authorities. */
   readonly authority: KeyPairFiles;
   readonly agentAuthority: KeyPairFiles;
   readonly apiServer: KeyPairFiles;
-  readonly agentServer: KeyPairFiles;
   /** The API server as client of agents. */
   readonly agentClient: KeyPairFiles;
   readonly admin: KeyPair;
-  readonly node: KeyPair;
   /** What was made anew, for the log. */
   readonly issued: readonly string[];
   /** Files that others than their owner could read, until now. */
@@ -49,34 +48,34 @@ const RENEW_DAYS = 120;
 const CA_RENEW_DAYS = LEAF_DAYS;
 
 export async function ensurePki(options: PkiOptions): Promise<Pki> {
-  const { directory, nodeName, serverNames, nodeNames } = options;
+  const { directory, serverNames } = options;
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const tightened = await tighten(directory);
   const keys = new Keys(options);
   const ca = await keys.authority("ca", "svc-ca");
   const agentCa = await keys.authority("agent-ca", "svc-agent-ca");
-  const [admin, node] = [
-    await keys.leaf("admin", ca, { commonName: "svc-admin", organizations: [MASTERS], usages: ["client"] }),
-    await keys.leaf(`node-${nodeName}`, ca, {
-      commonName: `${NODE_USER_PREFIX}${nodeName}`,
-      organizations: [NODES],
-      usages: ["client"],
-    }),
-  ];
+  const admin = await keys.leaf("admin", ca, {
+    commonName: "svc-admin",
+    organizations: [MASTERS],
+    usages: ["client"],
+  });
   await keys.leaf("apiserver", ca, { commonName: "svc-apiserver", usages: ["server"], alternativeNames: serverNames });
-  await keys.leaf("agent-server", agentCa, { commonName: nodeName, usages: ["server"], alternativeNames: nodeNames });
-  await keys.leaf("agent-client", agentCa, { commonName: "svc-apiserver-agent-client", usages: ["client"] });
+  // Agents ask the API server what it may do: all.
+  await keys.leaf("agent-client", agentCa, {
+    commonName: "svc-apiserver-agent-client",
+    organizations: [MASTERS],
+    usages: ["client"],
+  });
   return {
     ca: ca.cert,
     caFile: keys.files("ca").certFile,
+    agentCa: agentCa.cert,
     agentCaFile: keys.files("agent-ca").certFile,
     authority: keys.files("ca"),
     agentAuthority: keys.files("agent-ca"),
     apiServer: keys.files("apiserver"),
-    agentServer: keys.files("agent-server"),
     agentClient: keys.files("agent-client"),
     admin,
-    node,
     issued: keys.issued,
     tightened,
   };
@@ -122,11 +121,17 @@ class Keys {
   async leaf(name: string, ca: KeyPair, request: Omit<CertificateRequest, "days">): Promise<KeyPair> {
     const names = request.alternativeNames ?? [];
     const kept = await readKeyPair(this.files(name)).catch(() => undefined);
-    if (kept !== undefined && stillGood(kept, ca.cert, names, this.#now, RENEW_DAYS)) return kept;
+    if (kept !== undefined && stillGood(kept, ca.cert, names, this.#now, RENEW_DAYS) && isFor(kept, request))
+      return kept;
     const { issueCertificate } = await import("../auth/pki.ts");
     const made = await issueCertificate(ca, { ...request, days: LEAF_DAYS }, this.#now);
     await writeKeyPair(this.files(name), made);
     this.issued.push(name);
     return made;
   }
+}
+
+function isFor({ cert }: KeyPair, { commonName, organizations = [] }: Omit<CertificateRequest, "days">): boolean {
+  const subject = new X509Certificate(cert).subject.split("\n").sort();
+  return `${subject}` === `${[`CN=${commonName}`, ...organizations.map((name) => `O=${name}`)].sort()}`;
 }
