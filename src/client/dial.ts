@@ -22,11 +22,15 @@ export function tlsOptions(url: URL, identity: TlsIdentity) {
     ...(identity.ca === undefined ? {} : { ca: identity.ca }),
     ...(identity.cert === undefined ? {} : { cert: identity.cert }),
     ...(identity.key === undefined ? {} : { key: identity.key }),
-    // Server name indication takes names only; an address is checked below all the same.
+    // Server name indication takes names only; an address is checked all the same.
     ...(isIP(name) === 0 ? { servername: name } : {}),
-    checkServerIdentity: (_: string, certificate: Parameters<typeof checkServerIdentity>[1]) =>
-      checkServerIdentity(name, certificate),
+    // Only where it is needed: agents keep no connection whose certificate somebody checked in a way of their own.
+    ...(isIP(name) === 0 || name === host ? {} : { checkServerIdentity: asNamed(name) }),
   };
+}
+
+function asNamed(name: string): typeof checkServerIdentity {
+  return (_, certificate) => checkServerIdentity(name, certificate);
 }
 
 /** A TLS connection after its handshake; `alpnProtocol` says what it speaks. */
