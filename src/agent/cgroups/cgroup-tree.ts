@@ -18,6 +18,8 @@ const controllers = ["cpu", "memory", "pids", "hugetlb"] as const;
 export class CgroupTree {
   /** Where the kernel shows control groups: `/sys/fs/cgroup`. */
   readonly hierarchy: string;
+  /** Found once: a kernel keeps the version it was started with, and its controllers. */
+  #layout: Promise<Layout> | undefined;
 
   constructor(hierarchy: string) {
     this.hierarchy = hierarchy;
@@ -25,7 +27,7 @@ export class CgroupTree {
 
   /** Version 2 has one tree, and says so at its root. */
   async isUnified(): Promise<boolean> {
-    return await isThere(join(this.hierarchy, "cgroup.controllers"));
+    return (await this.#found()).isUnified;
   }
 
   /** Rejects when the kernel refuses. */
@@ -81,11 +83,9 @@ export class CgroupTree {
 
   /** With the groups in it. Best effort: what is still in use stays, and costs little. */
   async remove(path: string): Promise<void> {
-    for (const directory of await this.directories(path)) {
-      for (const name of await readdir(directory, { withFileTypes: true }).catch(() => [])) {
-        if (name.isDirectory()) await rmdir(join(directory, name.name)).catch(() => undefined);
-      }
-      await rmdir(directory).catch(() => undefined);
+    const names = await readdir(this.hierarchy).catch(() => []);
+    for (const top of [this.hierarchy, ...names.map((name) => join(this.hierarchy, name))]) {
+      await removeWithChildren(join(top, path));
     }
   }
 
@@ -96,15 +96,44 @@ export class CgroupTree {
 
   async #tops(): Promise<readonly string[]> {
     if (await this.isUnified()) return [this.hierarchy];
-    const tops = await Promise.all(controllers.map((each) => this.#top(each)));
-    return tops.filter((top) => top !== undefined);
+    return [...(await this.#found()).tops.values()];
   }
 
   async #top(controller: (typeof controllers)[number]): Promise<string | undefined> {
     if (await this.isUnified()) return (await this.#known()).includes(controller) ? this.hierarchy : undefined;
-    const top = join(this.hierarchy, controller);
-    return (await isDirectory(top)) ? top : undefined;
+    return (await this.#found()).tops.get(controller);
   }
+
+  #found(): Promise<Layout> {
+    this.#layout ??= layoutOf(this.hierarchy);
+    return this.#layout;
+  }
+}
+
+interface Layout {
+  readonly isUnified: boolean;
+  /** Of version 1: where each controller is. */
+  readonly tops: ReadonlyMap<string, string>;
+}
+
+async function layoutOf(hierarchy: string): Promise<Layout> {
+  const isUnified = await isThere(join(hierarchy, "cgroup.controllers"));
+  const places = controllers.map((name) => [name, join(hierarchy, name)] as const);
+  const found = await Promise.all(places.map(([, top]) => isDirectory(top)));
+  return { isUnified, tops: new Map(places.filter((_, place) => found[place])) };
+}
+
+/** Most groups are empty by then, and a list of one is long: files for everything that it counts. */
+async function removeWithChildren(directory: string): Promise<void> {
+  const left = await rmdir(directory).then(
+    () => false,
+    (error: NodeJS.ErrnoException) => error.code !== "ENOENT",
+  );
+  if (!left) return;
+  for (const name of await readdir(directory, { withFileTypes: true }).catch(() => [])) {
+    if (name.isDirectory()) await rmdir(join(directory, name.name)).catch(() => undefined);
+  }
+  await rmdir(directory).catch(() => undefined);
 }
 
 type Setting = readonly [controller: (typeof controllers)[number], file: string, value: number | string];

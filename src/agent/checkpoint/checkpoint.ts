@@ -28,7 +28,7 @@ export class Checkpoint implements AsyncDisposable {
   /** Digests of what the files hold, by key; bounded by the pods of the node and what these refer to. */
   readonly #written = new Map<string, string>();
   /** What is to be written, undefined to be removed; the newest only. */
-  readonly #pending = new Map<string, string | undefined>();
+  readonly #pending = new Map<string, { readonly value: unknown } | undefined>();
   /** Files that could not be read at the start. */
   #unreadable: readonly string[] = [];
   #timer: Timer | undefined;
@@ -50,23 +50,23 @@ export class Checkpoint implements AsyncDisposable {
   /** Keys that begin so: `pod/`. */
   keys(prefix: string): readonly string[] {
     const all = new Set([...this.#written.keys(), ...this.#pending.keys()]);
-    return [...all].filter((key) => key.startsWith(prefix) && (!this.#pending.has(key) || this.#pending.get(key)));
+    return [...all].filter(
+      (key) => key.startsWith(prefix) && (!this.#pending.has(key) || this.#pending.get(key) !== undefined),
+    );
   }
 
   /** Undefined when there is none, or when it cannot be read any more. */
   async recall(key: string): Promise<unknown> {
     const pending = this.#pending.get(key);
-    if (pending !== undefined) return JSON.parse(pending);
+    if (pending !== undefined) return JSON.parse(canonicalJson(pending.value));
     if (!this.#written.has(key)) return undefined;
     const text = (await this.#read(fileOf(key)))?.text;
     return text === undefined ? undefined : JSON.parse(text);
   }
 
-  /** Notes the value; it is written soon. */
+  /** Notes the value, which must not change any more; it is written soon, when it is another than before. */
   remember(key: string, value: unknown): void {
-    const text = canonicalJson(value);
-    if (this.#written.get(key) === digest(text)) this.#pending.delete(key);
-    else this.#pending.set(key, text);
+    this.#pending.set(key, { value });
     this.#later(SETTLE_MS);
   }
 
@@ -104,9 +104,11 @@ export class Checkpoint implements AsyncDisposable {
   }
 
   async #writeAll(): Promise<void> {
-    for (const [key, text] of [...this.#pending]) {
+    for (const [key, pending] of [...this.#pending]) {
+      const text = pending && canonicalJson(pending.value);
       try {
-        await (text === undefined ? rm(this.#path(fileOf(key)), { force: true }) : this.#write(key, text));
+        if (text === undefined) await rm(this.#path(fileOf(key)), { force: true });
+        else if (this.#written.get(key) !== digest(text)) await this.#write(key, text);
       } catch (error) {
         this.#options.log.error("Cannot write checkpoint", error, { key });
         this.#later(RETRY_MS);
@@ -114,7 +116,7 @@ export class Checkpoint implements AsyncDisposable {
       }
       if (text === undefined) this.#written.delete(key);
       else this.#written.set(key, digest(text));
-      if (this.#pending.get(key) === text) this.#pending.delete(key);
+      if (this.#pending.get(key) === pending) this.#pending.delete(key);
     }
   }
 

@@ -86,6 +86,11 @@ export class PodManager {
     this.#workers.get(uid)?.remove();
   }
 
+  /** What a listing of the runtime shows of a pod, as in `digestOf`. */
+  listed(uid: string, digest: string): void {
+    this.#workers.get(uid)?.listed(digest);
+  }
+
   /** Tells the pod's worker that the runtime changed; a pod without one is an orphan once the sources are known. */
   changed(uid: string): void {
     this.#workers.get(uid)?.changed();

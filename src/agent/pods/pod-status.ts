@@ -210,7 +210,7 @@ function conditions(
     ...disruptions(input),
     ["PodReadyToStartContainers", { status: networked && !input.ended ? "True" : "False" }],
     ["Initialized", initializedVerdict(input, phase, inits, apps)],
-    ["Ready", readyVerdict(pod, input.previous, containersReady)],
+    ["Ready", readyVerdict(pod, containersReady)],
     ["ContainersReady", containersReady],
     ["PodScheduled", { status: "True" }],
   ];
@@ -235,10 +235,11 @@ function containersVerdict(phase: Phase, statuses: readonly ContainerStatus[]): 
   };
 }
 
-function readyVerdict(pod: Pod, previous: PodStatus | undefined, containers: Verdict): Verdict {
+/** Conditions of readiness gates are others', who write them to the pod. */
+function readyVerdict(pod: Pod, containers: Verdict): Verdict {
   if (containers.status !== "True") return containers;
   const gates = pod.spec?.readinessGates ?? [];
-  const known = previous?.conditions ?? [];
+  const known = pod.status?.conditions ?? [];
   const problems = gates.flatMap(({ conditionType }) => {
     const found = known.find((each) => each.type === conditionType);
     if (found === undefined)

@@ -1,4 +1,5 @@
 import t from "tap";
+import { digestOf } from "../runtime/observation.ts";
 import { RuntimeError } from "../runtime/runtime.ts";
 import { type Harness, podHarness, testPod } from "./pod-harness.ts";
 
@@ -473,4 +474,48 @@ t.test("PodWorker leaves no timer behind when it stops", async (t) => {
   await at.run(1);
   await at[Symbol.asyncDispose]();
   t.equal(at.clock.pending, 0);
+});
+
+t.test("PodWorker looks at the runtime only when there may be something new", async (t) => {
+  await using at = await podHarness();
+  let looks = 0;
+  const { listContainers } = at.fake.runtime;
+  const counted: typeof listContainers = (request, signal) => {
+    looks++;
+    return listContainers(request, signal);
+  };
+  Object.assign(at.fake.runtime, { listContainers: counted });
+  const settled = async (): Promise<number> => {
+    do await at.clock.advance(0);
+    while (at.manager.worker("uid-web")?.resting === false);
+    return looks;
+  };
+  at.manager.put(testPod("web"));
+  t.equal(await settled(), 4, "before it starts, before the sandbox, after it, and after the container");
+  t.equal(at.status("web")?.phase, "Running");
+
+  const told = { ...testPod("web"), status: at.status("web") };
+  at.manager.put({ ...told, metadata: { ...told.metadata, resourceVersion: "7" } });
+  t.equal(await settled(), 4, "its own status that comes back is no news");
+  const seen = at.manager.worker("uid-web")?.observation ?? { sandboxes: [], containers: [] };
+  at.manager.listed("uid-web", digestOf(seen));
+  t.equal(await settled(), 4, "nor is a listing of what it has seen");
+  at.manager.listed("uid-web", digestOf({ ...seen, containers: [] }));
+  t.equal(await settled(), 5, "another one is, once");
+  at.manager.put({ ...told, metadata: { ...told.metadata, labels: { a: "b" } } });
+  t.equal(await settled(), 6, "and so is a pod that says something else");
+});
+
+t.test("PodWorker reads the conditions of readiness gates whenever others write them", async (t) => {
+  await using at = await podHarness();
+  const pod = testPod("web", { readinessGates: [{ conditionType: "example.com/open" }] });
+  const ready = () => at.status("web")?.conditions?.find(({ type }) => type === "Ready");
+  at.manager.put(pod);
+  await at.run(1);
+  t.match(ready(), { status: "False", reason: "ReadinessGatesNotReady" });
+  const conditions = [{ type: "example.com/open", status: "True" }];
+  at.manager.put({ ...pod, status: { conditions } });
+  t.match(ready(), { status: "True" }, "at once");
+  await at.run(2);
+  t.match(ready(), { status: "True" });
 });

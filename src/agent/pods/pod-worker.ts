@@ -4,8 +4,10 @@
  */
 import type { Pod, PodStatus } from "../../api/core/pod.ts";
 import { deepEqual } from "../../schema/equal.ts";
+import type { Timer } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { digestOf, type Observation, type ObservedContainer } from "../runtime/observation.ts";
+import { deadlineExceeded, deadlineTimer } from "./deadline.ts";
 import type { PodContext, PodMemory, PodServices, PodState, Termination, Transition } from "./pod-context.ts";
 import { graceSeconds, isDeleted, isTerminal, podFullName, podUid } from "./pod-fields.ts";
 import { adoptDelays, newMemory } from "./pod-memory.ts";
@@ -45,7 +47,7 @@ export class PodWorker {
   #hasSeen = false;
   /** Nothing was done since the runtime was looked at. */
   #isCurrent = false;
-  #deadline: { cancel(): void } | undefined;
+  #deadline: Timer | undefined;
   readonly #ended = Promise.withResolvers<void>();
 
   constructor(options: PodWorkerOptions) {
@@ -287,15 +289,12 @@ export class PodWorker {
   }
 
   #watchDeadline(): void {
-    const seconds = this.#pod.spec?.activeDeadlineSeconds;
-    if (seconds === undefined || this.#termination !== undefined) return;
+    if (this.#termination !== undefined) return;
     const { clock, events } = this.#options.services;
-    const left = this.#memory.startTime + seconds * 1000 - clock.now();
-    this.#deadline = clock.timer(Math.min(Math.max(0, left), seconds * 1000), () => {
+    this.#deadline = deadlineTimer(this.#pod, this.#memory.startTime, clock, () => {
       if (this.#termination !== undefined) return;
-      const message = "Pod was active on the node longer than the specified deadline";
-      events.pod(this.#pod, "Normal", "DeadlineExceeded", message);
-      this.terminate({ graceSeconds: undefined, failure: { reason: "DeadlineExceeded", message } });
+      events.pod(this.#pod, "Normal", deadlineExceeded.reason, deadlineExceeded.message);
+      this.terminate({ graceSeconds: undefined, failure: deadlineExceeded });
     });
   }
 }

@@ -4,15 +4,15 @@
  */
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
-import { labels } from "./observation.ts";
+import { containerPart, containerStates, labels, sandboxPart } from "./observation.ts";
 import type { Runtime } from "./runtime.ts";
 
 export interface RelistOptions {
   readonly runtime: Runtime;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Called with the pod's uid whenever something of it appeared, changed or went. */
-  readonly onChange: (uid: string) => void;
+  /** Called whenever something of a pod appeared, changed or went, with what is there now as in `digestOf`. */
+  readonly onChange: (uid: string, digest: string) => void;
   readonly signal: AbortSignal;
 }
 
@@ -22,13 +22,15 @@ export interface RuntimePod {
   readonly name: string;
   readonly namespace: string;
   readonly running: boolean;
-  /** Changes whenever anything of the pod does. */
+  /** Changes whenever anything of the pod does; as in `digestOf`. */
   readonly digest: string;
 }
 
 const QUICK_MS = 100;
 const CALM_MS = 1_000;
 const EMPTY_MS = 10_000;
+/** Of the time, a listing takes no more than this part: a runtime that is slow has enough to do. */
+const SHARE = 0.1;
 /** A runtime that answers no listing for so long is called down. */
 export const relistThresholdMs = 180_000;
 
@@ -36,6 +38,8 @@ export class Relister {
   readonly #options: RelistOptions;
   #pods: ReadonlyMap<string, RuntimePod> = new Map();
   #delay = QUICK_MS;
+  /** No two listings are closer together. */
+  #paceMs = QUICK_MS;
   #wake: AbortController = new AbortController();
   #lastSuccess: number;
   #failing = false;
@@ -55,7 +59,7 @@ export class Relister {
     return this.#options.clock.monotonic() - this.#lastSuccess < relistThresholdMs;
   }
 
-  /** Says that a change is expected: lists soon and quickens for a while. */
+  /** Says that a change is expected: lists soon, however often this is said, and quickens for a while. */
   poke(): void {
     this.#delay = QUICK_MS;
     this.#wake.abort();
@@ -64,8 +68,10 @@ export class Relister {
   /** Lists once; rejects when the runtime does not answer. */
   async list(): Promise<ReadonlyMap<string, RuntimePod>> {
     const { runtime, signal, clock } = this.#options;
+    const began = clock.monotonic();
     const pods = await listPods(runtime, signal);
     this.#lastSuccess = clock.monotonic();
+    this.#paceMs = Math.max(QUICK_MS, Math.min((this.#lastSuccess - began) / SHARE, CALM_MS));
     const before = this.#pods;
     this.#pods = pods;
     const changed = changedPods(before, pods);
@@ -73,7 +79,7 @@ export class Relister {
       this.#delay = QUICK_MS;
     }
     for (const uid of changed) {
-      this.#options.onChange(uid);
+      this.#options.onChange(uid, pods.get(uid)?.digest ?? "");
     }
     return pods;
   }
@@ -102,7 +108,9 @@ export class Relister {
       const delay = this.#delay;
       this.#delay = Math.min(this.#delay * 2, calm);
       this.#wake = new AbortController();
-      await clock.sleep(delay, AbortSignal.any([signal, this.#wake.signal])).catch(() => undefined);
+      const patient = AbortSignal.any([signal, this.#wake.signal]);
+      if (delay > this.#paceMs) await clock.sleep(delay - this.#paceMs, patient).catch(() => undefined);
+      await clock.sleep(this.#paceMs, signal).catch(() => undefined);
     }
   }
 }
@@ -127,11 +135,11 @@ async function listPods(runtime: Runtime, signal: AbortSignal): Promise<Readonly
   };
   for (const item of sandboxes.items ?? []) {
     const state = item.state ?? "SANDBOX_READY";
-    add(item.labels, state === "SANDBOX_READY", `${item.id}=${state}`);
+    add(item.labels, state === "SANDBOX_READY", sandboxPart(item.id ?? "", state === "SANDBOX_READY"));
   }
   for (const item of containers.containers ?? []) {
     const state = item.state ?? "CONTAINER_CREATED";
-    add(item.labels, state === "CONTAINER_RUNNING", `${item.id}=${state}`);
+    add(item.labels, state === "CONTAINER_RUNNING", containerPart(item.id ?? "", containerStates[state] ?? "unknown"));
   }
   return new Map(
     [...pods.values()].map(({ parts, ...pod }) => [pod.uid, { ...pod, digest: parts.sort().join(" ") }] as const),

@@ -68,12 +68,29 @@ export interface Observation {
 
 export const nothing: Observation = { sandboxes: [], containers: [] };
 
+/** What of an observation a listing shows as well: the same text means that there is nothing new to be seen. */
+export function digestOf({ sandboxes, containers }: Observation): string {
+  const parts = [
+    ...sandboxes.map(({ id, ready }) => sandboxPart(id, ready)),
+    ...containers.map(({ id, state }) => containerPart(id, state)),
+  ];
+  return parts.sort().join(" ");
+}
+
+export function sandboxPart(id: string, ready: boolean): string {
+  return `${id}=${ready ? "ready" : "stopped"}`;
+}
+
+export function containerPart(id: string, state: ObservedContainer["state"]): string {
+  return `${id}=${state}`;
+}
+
 /** Nanoseconds to milliseconds. Some runtimes answer Go's zero time, which is before 1970. */
 function milliseconds(nanoseconds: bigint | undefined): number {
   return nanoseconds === undefined || nanoseconds <= 0n ? 0 : Number(nanoseconds / 1_000_000n);
 }
 
-const states = {
+export const containerStates = {
   CONTAINER_CREATED: "created",
   CONTAINER_RUNNING: "running",
   CONTAINER_EXITED: "exited",
@@ -86,7 +103,7 @@ export function observedContainer(status: ContainerStatus, sandboxId: string): O
     id: status.id ?? "",
     name: status.labels?.[labels.containerName] ?? status.metadata?.name ?? "",
     sandboxId,
-    state: states[status.state ?? "CONTAINER_CREATED"] ?? "unknown",
+    state: containerStates[status.state ?? "CONTAINER_CREATED"] ?? "unknown",
     createdAt: milliseconds(status.createdAt),
     startedAt: milliseconds(status.startedAt),
     finishedAt: milliseconds(status.finishedAt),

@@ -1,0 +1,17 @@
+/** A pod's `activeDeadlineSeconds`. */
+import type { Pod } from "../../api/core/pod.ts";
+import type { Clock, Timer } from "../../std/clock.ts";
+import type { WaitingReason } from "./container-status.ts";
+
+export const deadlineExceeded: WaitingReason = {
+  reason: "DeadlineExceeded",
+  message: "Pod was active on the node longer than the specified deadline",
+};
+
+/** Undefined when the pod has no deadline. The caller cancels the timer. */
+export function deadlineTimer(pod: Pod, startTime: number, clock: Clock, onOver: () => void): Timer | undefined {
+  const seconds = pod.spec?.activeDeadlineSeconds;
+  if (seconds === undefined) return undefined;
+  const left = startTime + seconds * 1000 - clock.now();
+  return clock.timer(Math.min(Math.max(0, left), seconds * 1000), onOver);
+}

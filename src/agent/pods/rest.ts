@@ -1,0 +1,53 @@
+/** What a worker does between two pieces of work: it rests until time has passed, or somebody rouses it. */
+import type { Clock } from "../../std/clock.ts";
+
+/** Made once: an error for each time that somebody is roused would cost more than the rousing. */
+const ROUSED = new Error("roused");
+
+export class Rest {
+  readonly #clock: Clock;
+  #isRoused = false;
+  #wake: (() => void) | undefined;
+  #isResting = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Nothing goes on but resting. */
+  get isResting(): boolean {
+    return this.#isResting;
+  }
+
+  /** Nothing goes on but resting, and `rouse` would end it. */
+  get isLight(): boolean {
+    return this.#wake !== undefined;
+  }
+
+  /** Ends the wait, or lets the next one end at once. */
+  rouse(): void {
+    this.#isRoused = true;
+    this.#wake?.();
+  }
+
+  /** Until somebody rouses, but no longer than that many milliseconds. Rejects when the signal aborts. */
+  async wait(milliseconds: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (!this.#isRoused) {
+      const cut = new AbortController();
+      this.#wake = () => cut.abort(ROUSED);
+      await this.pause(milliseconds, AbortSignal.any([cut.signal, signal])).catch(() => undefined);
+      this.#wake = undefined;
+    }
+    this.#isRoused = false;
+    signal.throwIfAborted();
+  }
+
+  /** That many milliseconds, whoever rouses. Rejects when the signal aborts. */
+  async pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+    this.#isResting = true;
+    await this.#clock.sleep(milliseconds, signal).finally(() => {
+      this.#isResting = false;
+    });
+  }
+}

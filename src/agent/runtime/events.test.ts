@@ -1,0 +1,71 @@
+import t from "tap";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { Relister } from "./events.ts";
+import { FakeRuntime } from "./fake.ts";
+import { labels } from "./observation.ts";
+import type { Runtime } from "./runtime.ts";
+
+interface Watched extends AsyncDisposable {
+  readonly clock: FakeClock;
+  readonly fake: FakeRuntime;
+  readonly relister: Relister;
+  readonly told: string[];
+  listings(): number;
+}
+
+function watched(): Watched {
+  const clock = new FakeClock();
+  const fake = new FakeRuntime(clock);
+  const stop = new AbortController();
+  const told: string[] = [];
+  let listings = 0;
+  const runtime: Runtime = {
+    ...fake.runtime,
+    listContainers(request, signal) {
+      listings++;
+      return fake.runtime.listContainers(request, signal);
+    },
+  };
+  const onChange = (uid: string, digest: string) => told.push(`${uid}: ${digest.replace(/^[^=]+/, "sandbox")}`);
+  const relister = new Relister({ runtime, clock, log: silentLogger, onChange, signal: stop.signal });
+  const running = relister.run();
+  return {
+    clock,
+    fake,
+    relister,
+    told,
+    listings: () => listings,
+    async [Symbol.asyncDispose]() {
+      stop.abort(new Error("over"));
+      await running;
+    },
+  };
+}
+
+t.test("Relister lists soon when a change is expected, however often that is said", async (t) => {
+  await using at = watched();
+  await at.clock.advance(60_000);
+  const before = at.listings();
+  for (let times = 0; times < 20; times++) {
+    at.relister.poke();
+    await at.clock.advance(0);
+  }
+  t.equal(at.listings(), before, "all of them together");
+  await at.clock.advance(100);
+  t.equal(at.listings(), before + 1);
+});
+
+t.test("Relister tells of each pod that changed what the runtime has of it", async (t) => {
+  await using at = watched();
+  await at.clock.advance(1_000);
+  const metadata = { name: "web", uid: "1", namespace: "default", attempt: 0 };
+  const config = { metadata, labels: { [labels.podUid]: "1" } };
+  const { podSandboxId } = await at.fake.runtime.runPodSandbox({ config });
+  await at.clock.advance(10_000);
+  await at.fake.runtime.stopPodSandbox({ podSandboxId });
+  await at.clock.advance(10_000);
+  await at.fake.runtime.removePodSandbox({ podSandboxId });
+  await at.clock.advance(10_000);
+  t.same(at.told, ["1: sandbox=ready", "1: sandbox=stopped", "1: "]);
+});
