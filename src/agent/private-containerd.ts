@@ -38,14 +38,16 @@ export async function missing(): Promise<readonly string[]> {
 
 const START_TRIES = 150;
 
-export async function startPrivateContainerd(): Promise<PrivateContainerd> {
+/** `through` are the words before `containerd`, of a program that becomes it: in another network, say. */
+export async function startPrivateContainerd(through: readonly string[] = []): Promise<PrivateContainerd> {
   const directory = await mkdtemp(join(tmpdir(), "svc-ctr-"));
   const name = randomBytes(3).toString("hex");
   const bridge = `svct${name}`;
   // Socket paths are short, and shims outlive their containerd: their state must be found again by the clean-up.
   const socket = join(directory, "c.sock");
   await writeConfig(directory, bridge);
-  const begin = () => spawn("containerd", ["--config", join(directory, "config.toml")], { stdio: "ignore" });
+  const [program = "", ...words] = [...through, "containerd", "--config", join(directory, "config.toml")];
+  const begin = () => spawn(program, words, { stdio: "ignore" });
   let child = begin();
   const ctr = (...words: string[]) => run("ctr", ["--address", socket, "-n", "k8s.io", ...words]);
   const clean = async (): Promise<void> => {
