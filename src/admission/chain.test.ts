@@ -89,7 +89,7 @@ t.test("AdmissionChain.validate() stops at the first that refuses", async (t) =>
     },
   });
   const chain = new AdmissionChain([checking("a"), checking("b", "no"), checking("c")]);
-  await t.rejects(chain.validate(about(), "DELETE", undefined, {}), { message: "no" });
+  await t.rejects(async () => chain.validate(about(), "DELETE", undefined, {}), { message: "no" });
   t.same(asked, ["a", "b"]);
 });
 
@@ -137,7 +137,7 @@ t.test("AdmissionChain measures steps and plugins by whether they refused; guard
   const chain = new AdmissionChain([marking("early"), refusing], new AdmissionMetrics(registry, new FakeClock()));
   const guarded = chain.behind(marking("guard"));
   await guarded.mutate(about(), "CREATE", {});
-  await t.rejects(guarded.validate(about(), "CREATE", {}), { message: "no" });
+  await t.rejects(async () => guarded.validate(about(), "CREATE", {}), { message: "no" });
   const counts = registry.collect().flatMap((family) =>
     family.series().map((series) => {
       const { values, counts } = series as unknown as { values: readonly string[]; counts: Float64Array };

@@ -1,6 +1,7 @@
 /** The plugins in their order: all change an object, then all check it. */
 import type { ApiObject, Kind } from "../api/kind.ts";
 import type { UserInfo } from "../auth/user.ts";
+import type { Soon } from "../std/soon.ts";
 import { type AdmissionMetrics, type Measure, type StepType, unmeasured } from "./metrics.ts";
 import type { AdmissionPlugin, AdmissionRequest, ObjectKind, Operation, Place, Reinvocation } from "./plugin.ts";
 
@@ -57,40 +58,33 @@ export class AdmissionChain {
   }
 
   /**
-   * Resolves with what the plugins make of the object; of the object of a DELETE nothing can be made. All are asked
-   * once more where one of them wants it. Throws what the first one throws that forbids it.
+   * What the plugins make of the object; of the object of a DELETE nothing can be made. All are asked once more where
+   * one of them wants it. Throws, or rejects with, what the first one throws that forbids it.
    */
-  async mutate<T extends ApiObject>(about: About, operation: Operation, object: T, previous?: T): Promise<T>;
-  async mutate(about: About, operation: "DELETE", object: undefined, previous: ApiObject): Promise<undefined>;
-  async mutate(
+  mutate<T extends ApiObject>(about: About, operation: Operation, object: T, previous?: T): Soon<T>;
+  mutate(about: About, operation: "DELETE", object: undefined, previous: ApiObject): Soon<undefined>;
+  mutate(
     about: About,
     operation: Operation,
     object: ApiObject | undefined,
     previous?: ApiObject,
-  ): Promise<ApiObject | undefined> {
+  ): Soon<ApiObject | undefined> {
     const { mutators, mutating } = this.#at(about, operation);
     if (mutators.length === 0) return object;
     const request = new Request(about, operation, object, previous);
-    return await mutating(async () => {
-      await mutateAll(mutators, request);
-      if (request.reinvocation.begin()) await mutateAll(mutators, request);
-      return request.object;
+    return mutating(() => {
+      const once = mutateAll(mutators, request, 0);
+      if (once === undefined && !request.reinvocation.isWanted) return request.object;
+      return again(once, mutators, request);
     });
   }
 
-  /** Throws what the first plugin throws that forbids it. */
-  async validate(
-    about: About,
-    operation: Operation,
-    object: ApiObject | undefined,
-    previous?: ApiObject,
-  ): Promise<void> {
+  /** Throws, or rejects with, what the first plugin throws that forbids it. */
+  validate(about: About, operation: Operation, object: ApiObject | undefined, previous?: ApiObject): Soon<void> {
     const { validators, validating } = this.#at(about, operation);
     if (validators.length === 0) return;
     const request = new Request(about, operation, object, previous);
-    await validating(async () => {
-      for (const { plugin, measure } of validators) await measure(() => plugin.validate(request));
-    });
+    return validating(() => validateAll(validators, request, 0));
   }
 
   #at(about: About, operation: Operation): Chosen {
@@ -127,10 +121,32 @@ export class AdmissionChain {
   }
 }
 
-async function mutateAll(mutators: Chosen["mutators"], request: Request): Promise<void> {
-  for (const { plugin, measure } of mutators) {
-    const next = await measure(() => plugin.mutate(request));
-    if (next !== undefined && request.operation !== "DELETE") request.object = next;
+/** Most plugins answer at once: those from `first` on are asked without a promise, up to one that has to wait. */
+function mutateAll(mutators: Chosen["mutators"], request: Request, first: number): Soon<void> {
+  for (let i = first; i < mutators.length; i++) {
+    const { plugin, measure } = mutators[i]!;
+    const next = measure(() => plugin.mutate(request));
+    if (next instanceof Promise) {
+      return next.then((late) => {
+        request.take(late);
+        return mutateAll(mutators, request, i + 1);
+      });
+    }
+    request.take(next);
+  }
+}
+
+async function again(once: Soon<void>, mutators: Chosen["mutators"], request: Request): Promise<ApiObject | undefined> {
+  await once;
+  if (request.reinvocation.begin()) await mutateAll(mutators, request, 0);
+  return request.object;
+}
+
+function validateAll(validators: Chosen["validators"], request: Request, first: number): Soon<void> {
+  for (let i = first; i < validators.length; i++) {
+    const { plugin, measure } = validators[i]!;
+    const done = measure(() => plugin.validate(request));
+    if (done instanceof Promise) return done.then(() => validateAll(validators, request, i + 1));
   }
 }
 
@@ -155,6 +171,11 @@ class Request implements AdmissionRequest {
     this.operation = operation;
     this.object = object;
     this.previous = previous;
+  }
+
+  /** What a plugin has made of the object, if anything. */
+  take(next: ApiObject | undefined): void {
+    if (next !== undefined && this.operation !== "DELETE") this.object = next;
   }
 
   get kind(): Kind {
@@ -209,16 +230,21 @@ class Request implements AdmissionRequest {
 
 class Again implements Reinvocation {
   again = false;
-  readonly memory = new Map<string, unknown>();
-  #wanted = false;
+  #memory: Map<string, unknown> | undefined;
+  isWanted = false;
+
+  get memory(): Map<string, unknown> {
+    this.#memory ??= new Map();
+    return this.#memory;
+  }
 
   request(): void {
-    this.#wanted = true;
+    this.isWanted = true;
   }
 
   /** Whether there is to be a second time, which this begins. */
   begin(): boolean {
-    this.again = this.#wanted;
+    this.again = this.isWanted;
     return this.again;
   }
 }

@@ -56,9 +56,9 @@ async function defaultOf<T extends ApiObject>(
   kind: Kind<T>,
   annotations: readonly string[],
   lookup: Lookup,
-  { signal }: AdmissionRequest,
+  request: AdmissionRequest,
 ): Promise<string | undefined> {
-  const marked = (await lookup.list(kind, "", signal)).filter((one) => {
+  const marked = (await lookup.list(kind, "", request)).filter((one) => {
     const own = metadataOf(one).annotations ?? {};
     return annotations.some((name) => own[name] === "true");
   });

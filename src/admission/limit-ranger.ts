@@ -9,6 +9,7 @@ import type { Pod } from "../api/core/pod.ts";
 import { podLimits, podRequests } from "../api/core/pod-amounts.ts";
 import { podKind } from "../api/core/pod-kind.ts";
 import type { ResourceList } from "../api/core/resources.ts";
+import { andThen, type Soon } from "../std/soon.ts";
 import { maximumOf, minimumOf, ratioOf, requestMaximumOf } from "./limit-ranger-constraints.ts";
 import { isAt, metadataOf, refusal } from "./place.ts";
 import type { AdmissionPlugin, AdmissionRequest, Lookup } from "./plugin.ts";
@@ -16,9 +17,9 @@ import type { AdmissionPlugin, AdmissionRequest, Lookup } from "./plugin.ts";
 const ANNOTATION = "kubernetes.io/limit-ranger";
 
 export function limitRanger({ lookup }: { readonly lookup: Lookup }): AdmissionPlugin {
-  const rangesFor = async (request: AdmissionRequest): Promise<readonly LimitRange[]> => {
+  const rangesFor = (request: AdmissionRequest): Soon<readonly LimitRange[]> => {
     if (metadataOf(request.previous).deletionTimestamp !== undefined) return [];
-    return await lookup.list(limitRangeKind, request.namespace, request.signal);
+    return lookup.list(limitRangeKind, request.namespace, request);
   };
   return {
     name: "LimitRanger",
@@ -27,22 +28,25 @@ export function limitRanger({ lookup }: { readonly lookup: Lookup }): AdmissionP
       isAt(place, podKind, ["CREATE"]) ||
       isAt(place, podKind, ["UPDATE"], "resize") ||
       isAt(place, persistentVolumeClaimKind, ["CREATE", "UPDATE"]),
-    async mutate(request) {
+    mutate(request) {
       if (request.kind.plural !== podKind.plural) return undefined;
-      const ranges = await rangesFor(request);
-      return ranges.length === 0 ? undefined : ranges.reduce(withDefaults, request.object as Pod);
+      return andThen(rangesFor(request), (ranges) => {
+        return ranges.length === 0 ? undefined : ranges.reduce(withDefaults, request.object as Pod);
+      });
     },
-    async validate(request) {
-      const isPod = request.kind.plural === podKind.plural;
-      for (const range of await rangesFor(request)) {
-        const problems = isPod
-          ? podProblems(range, request.object as Pod)
-          : claimProblems(range, request.object as PersistentVolumeClaim);
-        const texts = [...new Set(problems)];
-        if (texts.length > 0) throw refusal(request, texts.length === 1 ? texts[0]! : `[${texts.join(", ")}]`);
-      }
-    },
+    validate: (request) => andThen(rangesFor(request), (ranges) => check(request, ranges)),
   };
+}
+
+function check(request: AdmissionRequest, ranges: readonly LimitRange[]): void {
+  const isPod = request.kind.plural === podKind.plural;
+  for (const range of ranges) {
+    const problems = isPod
+      ? podProblems(range, request.object as Pod)
+      : claimProblems(range, request.object as PersistentVolumeClaim);
+    const texts = [...new Set(problems)];
+    if (texts.length > 0) throw refusal(request, texts.length === 1 ? texts[0]! : `[${texts.join(", ")}]`);
+  }
 }
 
 function withDefaults(pod: Pod, { spec }: LimitRange): Pod {

@@ -36,7 +36,8 @@ function isInNamespace({ kind, operation }: Place, operations: readonly Operatio
   return kind.namespaced && operations.includes(operation);
 }
 
-async function isThere({ namespace, signal }: AdmissionRequest, lookup: Lookup): Promise<boolean> {
+async function isThere(request: AdmissionRequest, lookup: Lookup): Promise<boolean> {
+  const { namespace } = request;
   if (namespace === "" || lookup.seen(namespaceKind, "", namespace) !== undefined) return true;
-  return (await lookup.get(namespaceKind, "", namespace, signal)) !== undefined;
+  return (await lookup.get(namespaceKind, "", namespace, request)) !== undefined;
 }

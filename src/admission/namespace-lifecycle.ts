@@ -32,9 +32,9 @@ function keepImmortal(request: AdmissionRequest): undefined {
 }
 
 async function look(request: AdmissionRequest, lookup: Lookup): Promise<undefined> {
-  const { namespace, signal } = request;
+  const { namespace } = request;
   if (namespace === "") return;
-  const found = await lookup.get(namespaceKind, "", namespace, signal);
+  const found = await lookup.get(namespaceKind, "", namespace, request);
   if (found === undefined) throw notFound({ group: "", resource: namespaceKind.plural, name: namespace });
   check(request, found);
 }

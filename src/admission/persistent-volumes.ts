@@ -43,7 +43,7 @@ export function persistentVolumeClaimResize({ lookup }: Pick<PluginDeps, "lookup
         const found =
           name === "" || name !== storageClassNameOf(previous)
             ? undefined
-            : await lookup.get(storageClassKind, "", name, request.signal);
+            : await lookup.get(storageClassKind, "", name, request);
         if (found?.allowVolumeExpansion === true) return;
         const why = "the storageclass that provisions the pvc must support resize";
         throw refusal(request, `only dynamically provisioned pvc can be resized and ${why}`);

@@ -2,6 +2,7 @@
 import type { ApiObject, Kind } from "../api/kind.ts";
 import type { UserInfo } from "../auth/user.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
+import type { Soon } from "../std/soon.ts";
 
 export type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
 
@@ -64,15 +65,18 @@ export interface AdmissionPlugin {
   /** Whether it has a say in such requests at all. Must always answer the same: it is asked once. */
   handles(place: Place): boolean;
   /** The object to go on with; undefined: as it is. Throws a `StatusError` to forbid. */
-  mutate?(request: AdmissionRequest): ApiObject | undefined | Promise<ApiObject | undefined>;
+  mutate?(request: AdmissionRequest): Soon<ApiObject | undefined>;
   /** Throws a `StatusError` to forbid. Sees the object as it would be written. */
-  validate?(request: AdmissionRequest): void | Promise<void>;
+  validate?(request: AdmissionRequest): Soon<void>;
 }
+
+/** Who waits: a request's signal is only made where there is something to wait for. */
+export type Waiting = AbortSignal | Pick<AdmissionRequest, "signal">;
 
 /** What plugins read of the cluster: caches, as fresh as the last acknowledged write. */
 export interface Lookup {
-  get<T extends ApiObject>(kind: Kind<T>, namespace: string, name: string, signal: AbortSignal): Promise<T | undefined>;
-  list<T extends ApiObject>(kind: Kind<T>, namespace: string, signal: AbortSignal): Promise<readonly T[]>;
+  get<T extends ApiObject>(kind: Kind<T>, namespace: string, name: string, waiting: Waiting): Soon<T | undefined>;
+  list<T extends ApiObject>(kind: Kind<T>, namespace: string, waiting: Waiting): Soon<readonly T[]>;
   /** What the cache shows at this moment, which may be an instant behind; undefined also while it is being filled. */
   seen<T extends ApiObject>(kind: Kind<T>, namespace: string, name: string): T | undefined;
 }

@@ -19,8 +19,8 @@ type Labels = Readonly<Record<string, string>>;
 /** Throws one sentence for an operator. */
 export function podNodeSelector({ lookup, configuration }: Pick<PluginDeps, "lookup" | "configuration">) {
   const configured = selectorsOf(configuration);
-  const selectorOf = async ({ namespace, signal }: AdmissionRequest): Promise<Labels> => {
-    const found = await lookup.get(namespaceKind, "", namespace, signal);
+  const selectorOf = async (request: AdmissionRequest): Promise<Labels> => {
+    const found = await lookup.get(namespaceKind, "", request.namespace, request);
     const text = found?.metadata?.annotations?.[ANNOTATION];
     return text === undefined ? (configured.get(CLUSTER_DEFAULT) ?? {}) : parse(text);
   };

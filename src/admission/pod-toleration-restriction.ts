@@ -41,9 +41,9 @@ export function podTolerationRestriction({ lookup, configuration }: Pick<PluginD
   /** Undefined where the namespace says nothing. */
   const ofNamespace = async (
     annotation: string,
-    { namespace, signal }: AdmissionRequest,
+    request: AdmissionRequest,
   ): Promise<readonly Toleration[] | undefined> => {
-    const found = await lookup.get(namespaceKind, "", namespace, signal);
+    const found = await lookup.get(namespaceKind, "", request.namespace, request);
     const text = found?.metadata?.annotations?.[annotation];
     return text === undefined ? undefined : parse(annotation, text);
   };

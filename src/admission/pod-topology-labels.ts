@@ -4,6 +4,7 @@ import { nodeKind } from "../api/core/node-kind.ts";
 import type { Pod } from "../api/core/pod.ts";
 import { podKind } from "../api/core/pod-kind.ts";
 import type { ApiObject } from "../api/kind.ts";
+import { andThen } from "../std/soon.ts";
 import type { PluginDeps } from "./factory.ts";
 import { isAt, metadataOf } from "./place.ts";
 import type { AdmissionPlugin, Place } from "./plugin.ts";
@@ -14,15 +15,17 @@ export function podTopologyLabels({ lookup }: Pick<PluginDeps, "lookup">): Admis
   return {
     name: "PodTopologyLabels",
     handles: (place) => isAt(place, podKind, ["CREATE"]) || isBinding(place),
-    async mutate({ object, signal, objectKind }) {
+    mutate(request) {
+      const { object, objectKind } = request;
       const nodeName = objectKind.kind === "Binding" ? targetOf(object as Binding) : (object as Pod).spec?.nodeName;
       if (!nodeName) return undefined;
-      const node = await lookup.get(nodeKind, "", nodeName, signal);
-      const known = node?.metadata?.labels ?? {};
-      const added = LABELS.flatMap((label) => (known[label] === undefined ? [] : [[label, known[label]] as const]));
-      if (added.length === 0) return undefined;
-      const metadata = metadataOf(object);
-      return { ...object, metadata: { ...metadata, labels: { ...Object.fromEntries(added), ...metadata.labels } } };
+      return andThen(lookup.get(nodeKind, "", nodeName, request), (node) => {
+        const known = node?.metadata?.labels ?? {};
+        const added = LABELS.flatMap((label) => (known[label] === undefined ? [] : [[label, known[label]] as const]));
+        if (added.length === 0) return undefined;
+        const metadata = metadataOf(object);
+        return { ...object, metadata: { ...metadata, labels: { ...Object.fromEntries(added), ...metadata.labels } } };
+      });
     },
   };
 }

@@ -3,6 +3,7 @@ import type { Pod, PodSpec } from "../api/core/pod.ts";
 import { podKind } from "../api/core/pod-kind.ts";
 import type { PriorityClass } from "../api/scheduling/priority-class.ts";
 import { priorityClassKind } from "../api/scheduling/priority-class-kind.ts";
+import { andThen, type Soon } from "../std/soon.ts";
 import { isAt, refusal } from "./place.ts";
 import type { AdmissionPlugin, AdmissionRequest, Lookup } from "./plugin.ts";
 
@@ -23,21 +24,28 @@ export function priority({ lookup }: { readonly lookup: Lookup }): AdmissionPlug
       if (pod.spec === undefined) return undefined;
       return request.operation === "CREATE" ? ranked(request, pod, pod.spec, lookup) : kept(pod, request.previous);
     },
-    async validate(request) {
+    validate(request) {
       if (request.kind.plural !== priorityClassKind.plural) return;
       const { globalDefault, metadata } = request.object as PriorityClass;
       if (globalDefault !== true) return;
-      const other = (await defaultClass(lookup, request))?.metadata?.name;
-      if (other === undefined || (request.operation === "UPDATE" && other === metadata?.name)) return;
-      throw refusal(request, `PriorityClass ${other} is already marked as default. Only one default can exist`);
+      return andThen(defaultClass(lookup, request), (found) => {
+        const other = found?.metadata?.name;
+        if (other === undefined || (request.operation === "UPDATE" && other === metadata?.name)) return;
+        throw refusal(request, `PriorityClass ${other} is already marked as default. Only one default can exist`);
+      });
     },
   };
 }
 
-async function ranked(request: AdmissionRequest, pod: Pod, spec: PodSpec, lookup: Lookup): Promise<Pod> {
+function ranked(request: AdmissionRequest, pod: Pod, spec: PodSpec, lookup: Lookup): Soon<Pod> {
   const found = spec.priorityClassName
-    ? await named(spec.priorityClassName, lookup, request)
-    : rankingOf((await defaultClass(lookup, request)) ?? NO_CLASS);
+    ? named(spec.priorityClassName, lookup, request)
+    : andThen(defaultClass(lookup, request), (found) => rankingOf(found ?? NO_CLASS));
+  return andThen(found, (ranking) => withRanking(request, pod, spec, ranking));
+}
+
+/** What the pod says of its rank itself must be the same. */
+function withRanking(request: AdmissionRequest, pod: Pod, spec: PodSpec, found: Ranking | undefined): Pod {
   if (found === undefined) throw refusal(request, `no PriorityClass with name ${spec.priorityClassName} was found`);
   const { name, value, preemptionPolicy } = found;
   const differs = (what: string, given: unknown, computed: unknown): Error => {
@@ -66,18 +74,20 @@ function rankingOf({ metadata, value, preemptionPolicy = "PreemptLowerPriority" 
   return { name: metadata?.name ?? "", value, preemptionPolicy };
 }
 
-async function named(name: string, lookup: Lookup, { signal }: AdmissionRequest): Promise<Ranking | undefined> {
-  const found = await lookup.get(priorityClassKind, "", name, signal);
-  if (found !== undefined) return rankingOf(found);
-  const value = Object.hasOwn(SYSTEM_CLASSES, name) ? SYSTEM_CLASSES[name] : undefined;
-  return value === undefined ? undefined : { name, value, preemptionPolicy: "PreemptLowerPriority" };
+function named(name: string, lookup: Lookup, request: AdmissionRequest): Soon<Ranking | undefined> {
+  return andThen(lookup.get(priorityClassKind, "", name, request), (found) => {
+    if (found !== undefined) return rankingOf(found);
+    const value = Object.hasOwn(SYSTEM_CLASSES, name) ? SYSTEM_CLASSES[name] : undefined;
+    return value === undefined ? undefined : { name, value, preemptionPolicy: "PreemptLowerPriority" };
+  });
 }
 
 /** Where several classes say they are the default, the least of them is. */
-async function defaultClass(lookup: Lookup, { signal }: AdmissionRequest): Promise<PriorityClass | undefined> {
-  const classes = await lookup.list(priorityClassKind, "", signal);
-  const [least] = classes.filter(({ globalDefault }) => globalDefault === true).sort((a, b) => a.value - b.value);
-  return least;
+function defaultClass(lookup: Lookup, request: AdmissionRequest): Soon<PriorityClass | undefined> {
+  return andThen(lookup.list(priorityClassKind, "", request), (classes) => {
+    const [least] = classes.filter(({ globalDefault }) => globalDefault === true).sort((a, b) => a.value - b.value);
+    return least;
+  });
 }
 
 /** A pod keeps the priority it was given, though a client left it out. */

@@ -13,28 +13,34 @@ export function runtimeClass({ lookup }: { readonly lookup: Lookup }): Admission
   return {
     name: "RuntimeClass",
     handles: (place) => isAt(place, podKind, ["CREATE"]),
-    async mutate(request) {
+    mutate(request) {
       const pod = request.object as Pod;
-      if (pod.spec?.runtimeClassName === undefined) return undefined;
-      const found = await classOf(pod, lookup, request);
-      const fixed = found?.overhead?.podFixed;
-      if (fixed !== undefined && hasOverhead(pod) && !semanticEqual(resourceList, pod.spec.overhead, fixed)) {
-        throw refusal(request, DIFFERS);
-      }
-      const spec = fixed === undefined ? pod.spec : { ...pod.spec, overhead: fixed };
-      return { ...pod, spec: withScheduling(spec, found, request) } as Pod;
+      return pod.spec?.runtimeClassName === undefined ? undefined : withClass(pod, pod.spec, request);
     },
-    async validate(request) {
+    validate(request) {
       const pod = request.object as Pod;
-      if (pod.spec?.runtimeClassName === undefined && !hasOverhead(pod)) return;
-      const overhead = (await classOf(pod, lookup, request))?.overhead;
-      if (overhead !== undefined) {
-        if (!semanticEqual(resourceList, pod.spec?.overhead, overhead.podFixed)) throw refusal(request, DIFFERS);
-      } else if (hasOverhead(pod)) {
-        throw refusal(request, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead");
-      }
+      return pod.spec?.runtimeClassName === undefined && !hasOverhead(pod) ? undefined : check(pod, request);
     },
   };
+
+  async function withClass(pod: Pod, spec: PodSpec, request: AdmissionRequest): Promise<Pod> {
+    const found = await classOf(pod, lookup, request);
+    const fixed = found?.overhead?.podFixed;
+    if (fixed !== undefined && hasOverhead(pod) && !semanticEqual(resourceList, spec.overhead, fixed)) {
+      throw refusal(request, DIFFERS);
+    }
+    const burdened = fixed === undefined ? spec : { ...spec, overhead: fixed };
+    return { ...pod, spec: withScheduling(burdened, found, request) } as Pod;
+  }
+
+  async function check(pod: Pod, request: AdmissionRequest): Promise<void> {
+    const overhead = (await classOf(pod, lookup, request))?.overhead;
+    if (overhead !== undefined) {
+      if (!semanticEqual(resourceList, pod.spec?.overhead, overhead.podFixed)) throw refusal(request, DIFFERS);
+    } else if (hasOverhead(pod)) {
+      throw refusal(request, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead");
+    }
+  }
 }
 
 const DIFFERS = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
@@ -46,7 +52,7 @@ function hasOverhead({ spec }: Pod): boolean {
 async function classOf({ spec }: Pod, lookup: Lookup, request: AdmissionRequest): Promise<RuntimeClass | undefined> {
   const name = spec?.runtimeClassName;
   if (name === undefined) return undefined;
-  const found = await lookup.get(runtimeClassKind, "", name, request.signal);
+  const found = await lookup.get(runtimeClassKind, "", name, request);
   if (found === undefined) throw refusal(request, `pod rejected: RuntimeClass ${JSON.stringify(name)} not found`);
   return found;
 }

@@ -10,6 +10,7 @@ import { serviceAccountKind } from "../api/core/service-account-kind.ts";
 import type { Volume } from "../api/core/volume.ts";
 import type { Clock } from "../std/clock.ts";
 import { type RandomSource, suffix } from "../std/random.ts";
+import { andThen, type Soon } from "../std/soon.ts";
 import { isAt, metadataOf, refusal } from "./place.ts";
 import type { AdmissionPlugin, AdmissionRequest, Lookup } from "./plugin.ts";
 import { mustNameItsSecrets, unnamedSecret } from "./service-account-secrets.ts";
@@ -34,15 +35,16 @@ export function serviceAccount({ lookup, clock, random }: Deps): AdmissionPlugin
   return {
     name: "ServiceAccount",
     handles: (place) => isAt(place, podKind, ["CREATE"]) || isAt(place, podKind, ["UPDATE"], "ephemeralcontainers"),
-    async mutate(request) {
+    mutate(request) {
       const pod = request.object as Pod;
       if (request.operation !== "CREATE" || pod.spec === undefined || isMirror(pod)) return undefined;
       const named = withAccountName(pod.spec, pod.spec.serviceAccountName || DEFAULT);
-      const account = await accountOf(named, request, { lookup, clock });
-      const automount = named.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true;
-      return { ...pod, spec: withPullSecrets(automount ? withToken(named, random) : named, account) } as Pod;
+      return andThen(accountOf(named, request, { lookup, clock }), (account) => {
+        const automount = named.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true;
+        return { ...pod, spec: withPullSecrets(automount ? withToken(named, random) : named, account) } as Pod;
+      });
     },
-    async validate(request) {
+    validate(request) {
       const pod = request.object as Pod;
       if (pod.spec === undefined) return;
       if (isMirror(pod)) return refuseMirror(pod.spec, request);
@@ -50,10 +52,12 @@ export function serviceAccount({ lookup, clock, random }: Deps): AdmissionPlugin
         const { namespace, name } = metadataOf(pod);
         throw refusal(request, `no service account specified for pod ${namespace ?? request.namespace}/${name ?? ""}`);
       }
-      const account = await accountOf(pod.spec, request, { lookup, clock });
-      if (!mustNameItsSecrets(account)) return;
-      const why = unnamedSecret(pod.spec, account, request.operation === "UPDATE");
-      if (why !== undefined) throw refusal(request, why);
+      const { spec } = pod;
+      return andThen(accountOf(spec, request, { lookup, clock }), (account) => {
+        if (!mustNameItsSecrets(account)) return;
+        const why = unnamedSecret(spec, account, request.operation === "UPDATE");
+        if (why !== undefined) throw refusal(request, why);
+      });
     },
   };
 }
@@ -86,21 +90,32 @@ function withAccountName(spec: PodSpec, name: string): PodSpec {
   return { ...spec, serviceAccountName: name, serviceAccount: name } as PodSpec;
 }
 
-async function accountOf(
+function accountOf(
   { serviceAccountName: name = "" }: PodSpec,
+  request: AdmissionRequest,
+  deps: Pick<Deps, "lookup" | "clock">,
+): Soon<ServiceAccount> {
+  const found = deps.lookup.get(serviceAccountKind, request.namespace, name, request);
+  return found === undefined || found instanceof Promise ? awaitAccount(name, found, request, deps) : found;
+}
+
+async function awaitAccount(
+  name: string,
+  first: Soon<ServiceAccount | undefined>,
   request: AdmissionRequest,
   { lookup, clock }: Pick<Deps, "lookup" | "clock">,
 ): Promise<ServiceAccount> {
-  const { namespace, signal } = request;
-  for (let waited = 0; ; waited++) {
-    const found = await lookup.get(serviceAccountKind, namespace, name, signal);
-    if (found !== undefined) return found;
+  const { namespace } = request;
+  let found = await first;
+  for (let waited = 0; found === undefined; waited++) {
     if (name !== DEFAULT || waited === WAITS_MAX) {
       const missing = `serviceaccount ${JSON.stringify(name)} not found`;
       throw refusal(request, `error looking up service account ${namespace}/${name}: ${missing}`);
     }
-    await clock.sleep(WAIT_MS, signal);
+    await clock.sleep(WAIT_MS, request.signal);
+    found = await lookup.get(serviceAccountKind, namespace, name, request);
   }
+  return found;
 }
 
 /** A volume with a token, the authority of the API server and the namespace, in each container that has none yet. */

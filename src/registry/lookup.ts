@@ -1,31 +1,44 @@
 /** What plugins are told and may do: the registries, as they know them. */
-import type { Effects, Lookup } from "../admission/plugin.ts";
+import type { Effects, Lookup, Waiting } from "../admission/plugin.ts";
 import type { ApiObject, Kind, Part } from "../api/kind.ts";
 import type { UserInfo } from "../auth/user.ts";
+import type { Soon } from "../std/soon.ts";
+import type { WatchCache } from "../storage/watch/cache.ts";
 import { change } from "./change.ts";
 import { create } from "./create.ts";
 import type { Registries } from "./registries.ts";
-import type { Scope } from "./registry.ts";
+import type { Registry, Scope } from "./registry.ts";
 import { updated } from "./write.ts";
 
 export function lookupIn(registries: Registries): Lookup {
   return {
-    async get(kind, namespace, name, signal) {
+    get(kind, namespace, name, waiting) {
       const registry = registries.of(kind);
-      const cache = await registry.fresh({ signal });
-      return cache.get(registry.objects.key(kind.namespaced ? namespace : undefined, name))?.object;
+      const key = registry.objects.key(kind.namespaced ? namespace : undefined, name);
+      return onceFresh(registry, waiting, (cache) => cache.get(key)?.object);
     },
-    async list(kind, namespace, signal) {
+    list(kind, namespace, waiting) {
       const registry = registries.of(kind);
-      const cache = await registry.fresh({ signal });
       const prefix = registry.objects.prefix(kind.namespaced && namespace !== "" ? namespace : undefined);
-      return cache.list(prefix).items.map(({ object }) => object);
+      return onceFresh(registry, waiting, (cache) => {
+        return cache.size === 0 ? [] : cache.list(prefix).items.map(({ object }) => object);
+      });
     },
     seen(kind, namespace, name) {
       const registry = registries.of(kind);
       return registry.cache.get(registry.objects.key(kind.namespaced ? namespace : undefined, name))?.object;
     },
   };
+}
+
+/** At once where the cache shows all that was acknowledged, as it mostly does. */
+function onceFresh<T extends ApiObject, R>(
+  registry: Registry<T>,
+  waiting: Waiting,
+  read: (cache: WatchCache<T>) => R,
+): Soon<R> {
+  if (registry.isFresh) return read(registry.cache);
+  return registry.fresh(waiting instanceof AbortSignal ? { signal: waiting } : waiting).then(read);
 }
 
 /** In the name of the server itself: nobody is asked. */

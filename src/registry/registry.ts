@@ -120,11 +120,14 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
 
   /** The cache, showing every write that was acknowledged before this call. */
   async fresh(scope: Pick<Scope, "signal">): Promise<WatchCache<T>> {
-    const { cache } = this;
-    const revision = this.deps.store.current();
     // The signal is made when it is asked for: mostly the cache needs nobody to wait.
-    if (!cache.shows(revision)) await cache.waitFor(revision, scope.signal);
-    return cache;
+    if (!this.isFresh) await this.cache.waitFor(this.deps.store.current(), scope.signal);
+    return this.cache;
+  }
+
+  /** Whether the cache shows every write that was acknowledged. */
+  get isFresh(): boolean {
+    return this.cache.shows(this.deps.store.current());
   }
 
   /** The cache, if it is in use: for those who look on and must not be what brings it into use. */

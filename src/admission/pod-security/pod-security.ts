@@ -1,9 +1,11 @@
 /** Pods must be as secure as the labels of their namespace demand: Kubernetes' PodSecurity. */
+import type { Namespace } from "../../api/core/namespace.ts";
 import { namespaceKind } from "../../api/core/namespace-kind.ts";
 import type { Pod, PodSpec } from "../../api/core/pod.ts";
 import { podKind } from "../../api/core/pod-kind.ts";
 import type { ObjectMeta } from "../../api/meta/object-meta.ts";
 import { StatusError } from "../../api/status.ts";
+import { andThen, type Soon } from "../../std/soon.ts";
 import type { PluginDeps } from "../factory.ts";
 import { isAt, metadataOf, refusal } from "../place.ts";
 import type { AdmissionPlugin, AdmissionRequest, Place } from "../plugin.ts";
@@ -33,30 +35,33 @@ export function podSecurity(
     const { enforce } = policyOf(metadataOf(request.object).labels, defaults).policy;
     const before = policyOf(metadataOf(request.previous).labels, defaults).policy.enforce;
     if (!tightens(enforce, before) || exempt.namespaces.has(request.namespace)) return;
-    const pods = (await lookup.list(podKind, request.namespace, request.signal)).filter(({ spec }) => !isExempt(spec));
+    const pods = (await lookup.list(podKind, request.namespace, request)).filter(({ spec }) => !isExempt(spec));
     for (const text of presentViolations(request.namespace, pods, enforce, checked, clock)) request.warn(text);
   }
 
-  async function validatePod(request: AdmissionRequest): Promise<void> {
+  function validatePod(request: AdmissionRequest): Soon<void> {
     const sort = exempt.namespaces.has(request.namespace)
       ? "namespace"
       : exempt.usernames.has(request.user.name)
         ? "user"
         : undefined;
     if (sort !== undefined) return exempted(request, sort);
-    const found = await lookup.get(namespaceKind, "", request.namespace, request.signal);
-    if (found === undefined) {
+    return andThen(lookup.get(namespaceKind, "", request.namespace, request), (found) => {
+      if (found !== undefined) return judgeIn(found, request);
       throw new StatusError(500, "InternalError", `failed to lookup namespace ${JSON.stringify(request.namespace)}`);
-    }
-    const labelled = policyOf(found.metadata?.labels, defaults);
+    });
+  }
+
+  function judgeIn({ metadata }: Namespace, request: AdmissionRequest): void {
+    const labelled = policyOf(metadata?.labels, defaults);
     const isPod = request.kind.plural === podKind.plural;
     const modes = isPod ? MODES : (["audit", "warn"] as const);
     if (labelled.errors.length === 0 && modes.every((mode) => labelled.policy[mode].level === "privileged")) return;
     const target = isPod ? (request.object as Pod) : templateOf(request.object!);
     if (target?.spec === undefined) return;
     if (isPod && request.operation === "UPDATE" && !changesSecurity(target as Pod, request.previous as Pod)) return;
-    if (isExempt(target.spec)) return exempted(request, "runtimeClass");
-    judge(request, labelled, checked(metadataOf(target), target.spec), isPod);
+    if (isExempt(target.spec)) exempted(request, "runtimeClass");
+    else judge(request, labelled, checked(metadataOf(target), target.spec), isPod);
   }
 
   function isExempt(spec: PodSpec | undefined): boolean {
@@ -100,10 +105,8 @@ export function podSecurity(
   return {
     name: "PodSecurity",
     handles: (place) => isAt(place, namespaceKind, ["UPDATE"]) || isOfPods(place),
-    async validate(request) {
-      if (request.kind.plural === namespaceKind.plural) await validateNamespace(request);
-      else await validatePod(request);
-    },
+    validate: (request) =>
+      request.kind.plural === namespaceKind.plural ? validateNamespace(request) : validatePod(request),
   };
 }
 

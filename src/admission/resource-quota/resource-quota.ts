@@ -1,5 +1,6 @@
 /** Lets a namespace use no more than its quotas say: Kubernetes' ResourceQuota. */
 import { resourceQuotaKind } from "../../api/core/resource-quota-kind.ts";
+import { andThen, type Soon } from "../../std/soon.ts";
 import type { PluginDeps } from "../factory.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
 import { Charger } from "./charge.ts";
@@ -12,14 +13,17 @@ type Deps = Pick<PluginDeps, "lookup" | "effects" | "clock" | "stopping" | "conf
 export function resourceQuota({ configuration, ...deps }: Deps): AdmissionPlugin {
   const limited = limitedResources(configuration);
   const charger = new Charger({ ...deps, limited });
-  const isFree = async ({ namespace, signal }: AdmissionRequest): Promise<boolean> =>
-    limited.length === 0 && (await deps.lookup.list(resourceQuotaKind, namespace, signal)).length === 0;
+  const isFree = (request: AdmissionRequest): Soon<boolean> => {
+    if (limited.length > 0) return false;
+    return andThen(deps.lookup.list(resourceQuotaKind, request.namespace, request), ({ length }) => length === 0);
+  };
   return {
     name: "ResourceQuota",
     handles: ({ kind, operation, subresource }) => evaluatorOf(kind)?.handles(operation, subresource) === true,
-    async validate(request) {
+    validate(request) {
       const evaluator = evaluatorOf(request.kind);
-      if (evaluator !== undefined && !(await isFree(request))) await charger.charge(request, evaluator);
+      if (evaluator === undefined) return;
+      return andThen(isFree(request), (free) => (free ? undefined : charger.charge(request, evaluator)));
     },
   };
 }

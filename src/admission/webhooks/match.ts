@@ -39,13 +39,13 @@ async function matchesNamespace(
   request: AdmissionRequest,
   lookup: Lookup,
 ): Promise<boolean> {
-  const { namespace, kind, subresource, operation, object, signal } = request;
+  const { namespace, kind, subresource, operation, object } = request;
   const isNamespace = kind.group === "" && kind.plural === "namespaces";
   if (selector.length === 0 || (namespace === "" && !isNamespace)) return true;
   if (isNamespace && subresource === "" && (operation === "CREATE" || operation === "UPDATE")) {
     return matchesLabels(selector, metadataOf(object).labels);
   }
-  const found = await lookup.get(namespaceKind, "", namespace, signal);
+  const found = await lookup.get(namespaceKind, "", namespace, request);
   if (found === undefined) throw missing(namespace);
   return matchesLabels(selector, found.metadata?.labels);
 }

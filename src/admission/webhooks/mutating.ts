@@ -4,6 +4,7 @@ import type { MutatingWebhook } from "../../api/admissionregistration/webhook-co
 import type { ApiObject } from "../../api/kind.ts";
 import { deepEqual } from "../../schema/equal.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";
+import { andThen } from "../../std/soon.ts";
 import type { PluginDeps } from "../factory.ts";
 import { converted, readIn } from "../form.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
@@ -25,11 +26,10 @@ export async function mutatingAdmissionWebhook(pluginDeps: PluginDeps): Promise<
   return {
     name: NAME,
     handles: (place) => !isGuard(place),
-    async mutate(request) {
-      const configurations = await deps.lookup.list(mutatingWebhookConfigurationKind, "", request.signal);
-      if (configurations.length === 0) return undefined;
-      return await askInTurn(hooks.of(configurations), request, deps);
-    },
+    mutate: (request) =>
+      andThen(deps.lookup.list(mutatingWebhookConfigurationKind, "", request), (configurations) => {
+        return configurations.length === 0 ? undefined : askInTurn(hooks.of(configurations), request, deps);
+      }),
   };
 }
 

@@ -1,11 +1,12 @@
 /** `ValidatingAdmissionWebhook`: programs of the cluster's users say whether an object may be written. */
 import { validatingWebhookConfigurationKind } from "../../api/admissionregistration/validating-webhook-configuration-kind.ts";
+import { andThen } from "../../std/soon.ts";
 import type { PluginDeps } from "../factory.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
 import { isGuard } from "../rules.ts";
 import { callWebhook } from "./call.ts";
 import { type WebhookDeps, webhookDeps } from "./deps.ts";
-import { Hooks } from "./hook.ts";
+import { type Hook, Hooks } from "./hook.ts";
 import { outcomeOf } from "./outcome.ts";
 import { type Concerned, Question } from "./question.ts";
 
@@ -19,18 +20,21 @@ export async function validatingAdmissionWebhook(pluginDeps: PluginDeps): Promis
   return {
     name: NAME,
     handles: (place) => !isGuard(place),
-    async validate(request) {
-      const configurations = await deps.lookup.list(validatingWebhookConfigurationKind, "", request.signal);
-      if (configurations.length === 0) return;
-      const question = new Question(request, deps);
-      const asked: Concerned[] = [];
-      for (const hook of hooks.of(configurations)) {
-        const concerned = await question.concerned(hook);
-        if (concerned !== undefined) asked.push(concerned);
-      }
-      if (asked.length > 0) await askAll(asked, request, deps);
-    },
+    validate: (request) =>
+      andThen(deps.lookup.list(validatingWebhookConfigurationKind, "", request), (configurations) => {
+        return configurations.length === 0 ? undefined : askConcerned(hooks.of(configurations), request, deps);
+      }),
   };
+}
+
+async function askConcerned(hooks: readonly Hook[], request: AdmissionRequest, deps: WebhookDeps): Promise<void> {
+  const question = new Question(request, deps);
+  const asked: Concerned[] = [];
+  for (const hook of hooks) {
+    const concerned = await question.concerned(hook);
+    if (concerned !== undefined) asked.push(concerned);
+  }
+  if (asked.length > 0) await askAll(asked, request, deps);
 }
 
 /** All at once; the first to refuse is who the client hears of. */
