@@ -37,6 +37,7 @@ import { isStatic, podUid } from "./pods/pod-fields.ts";
 import { PodManager } from "./pods/pod-manager.ts";
 import { RunOnce } from "./run-once.ts";
 import { type CriClient, createCriClient } from "./runtime/cri.ts";
+import { followEvents } from "./runtime/event-stream.ts";
 import { Relister } from "./runtime/events.ts";
 import { RuntimeClasses } from "./runtime-classes.ts";
 import { agentHandler } from "./server/agent-handler.ts";
@@ -58,7 +59,7 @@ export interface AgentDeps {
   /** To the API server; made from `svcconfig` when absent. */
   readonly transport?: Transport;
   /** In place of the one at the configured endpoints; not closed by the agent. */
-  readonly runtime?: Pick<CriClient, "runtime" | "images">;
+  readonly runtime?: Pick<CriClient, "runtime" | "images"> & Partial<Pick<CriClient, "events">>;
   /** In place of the machine's. */
   readonly cgroupHierarchy?: string;
   /** In place of the machine's, with `cgroupDriver` systemd. */
@@ -218,7 +219,7 @@ interface Assembly {
   readonly machine: MachineInfo;
   readonly ips: NodeIps;
   readonly capacity: NodeCapacity;
-  readonly cri: Pick<CriClient, "runtime">;
+  readonly cri: Pick<CriClient, "runtime"> & Partial<Pick<CriClient, "events">>;
   readonly images: Pick<CriClient, "images">;
   readonly tree: CgroupTree;
   readonly slices: SystemdSlices | undefined;
@@ -442,6 +443,9 @@ function assemble(at: Assembly): Parts {
       };
       const loops: Promise<unknown>[] = [relister.run(), rotateLogs(rotation), cgroups.run(), volumes.run(signal)];
       if (keeper !== undefined) loops.push(keeper.run());
+      const { events } = at.cri;
+      const look = () => relister.poke();
+      if (events !== undefined) loops.push(followEvents({ events, clock, random, log, onEvent: look, signal }));
       loops.push(sources.run());
       if (config.pods.localStorageIsolation) {
         const { volumes, events } = services;

@@ -3,6 +3,7 @@ import * as grpc from "@grpc/grpc-js";
 import { decodeProtobuf, encodeProtobuf } from "../../schema/protobuf.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import type { Clock, Timer } from "../../std/clock.ts";
+import type { ContainerEventResponse } from "./cri/container.ts";
 import { imageService, runtimeService } from "./cri/services.ts";
 import { type ImageService, type Runtime, RuntimeError } from "./runtime.ts";
 
@@ -17,7 +18,11 @@ export interface CriOptions {
 export interface CriClient extends Disposable {
   readonly runtime: Runtime;
   readonly images: ImageService;
+  readonly events: ContainerEvents;
 }
+
+/** Tells of containers as long as the runtime does; resolves when it stops, rejects with its `RuntimeError`. */
+export type ContainerEvents = (tell: (event: ContainerEventResponse) => void, signal: AbortSignal) => Promise<void>;
 
 /** Lists of images of a busy node exceed gRPC's 4 MiB. */
 const MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
@@ -52,6 +57,7 @@ export function createCriClient(options: CriOptions): CriClient {
   return {
     runtime: runtimeOver(call),
     images: imagesOver(call),
+    events: eventsOf(client),
     [Symbol.dispose]: () => client.close(),
   };
 }
@@ -91,6 +97,28 @@ function unary(client: grpc.Client, options: CriOptions): UnaryCall {
       // On our own clock: gRPC's deadlines are times of the day, which the host may change.
       const limit = options.requestTimeoutMs + extraMs;
       if (Number.isFinite(limit)) timer = options.clock.timer(limit, late);
+    });
+}
+
+function eventsOf(client: grpc.Client): ContainerEvents {
+  const { request, response } = runtimeService.GetContainerEvents;
+  return (tell, signal) =>
+    new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      const stream = client.makeServerStreamRequest(
+        "/runtime.v1.RuntimeService/GetContainerEvents",
+        (value: unknown) => Buffer.from(encodeProtobuf(request, value)),
+        (bytes: Buffer) => decodeProtobuf(response, bytes) as ContainerEventResponse,
+        {},
+      );
+      const cancel = (): void => stream.cancel();
+      signal.addEventListener("abort", cancel, { once: true });
+      stream.on("data", tell);
+      stream.on("error", (error: grpc.ServiceError) =>
+        reject(signal.aborted ? signal.reason : fromServiceError(error)),
+      );
+      stream.on("end", resolve);
+      stream.on("close", () => signal.removeEventListener("abort", cancel));
     });
 }
 

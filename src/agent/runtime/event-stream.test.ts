@@ -1,0 +1,102 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as grpc from "@grpc/grpc-js";
+import t from "tap";
+import { encodeProtobuf } from "../../schema/protobuf.ts";
+import { systemClock } from "../../std/clock.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { systemRandom } from "../../std/random.ts";
+import { runtimeService } from "./cri/services.ts";
+import { type ContainerEvents, createCriClient } from "./cri.ts";
+import { followEvents } from "./event-stream.ts";
+import { RuntimeError } from "./runtime.ts";
+
+const event = { containerId: "c1", containerEventType: "CONTAINER_STOPPED_EVENT" as const };
+
+/** A runtime that answers the one call as told. */
+async function serve(handler: grpc.handleServerStreamingCall<unknown, unknown> | undefined): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), "svc-events-"));
+  const server = new grpc.Server();
+  t.teardown(async () => {
+    server.forceShutdown();
+    await rm(directory, { recursive: true, force: true });
+  });
+  const path = "/runtime.v1.RuntimeService/GetContainerEvents";
+  const call = {
+    path,
+    requestStream: false,
+    responseStream: true,
+    requestSerialize: () => Buffer.alloc(0),
+    requestDeserialize: () => ({}),
+    responseSerialize: (value: unknown) =>
+      Buffer.from(encodeProtobuf(runtimeService.GetContainerEvents.response, value)),
+    responseDeserialize: () => ({}),
+  } as const;
+  if (handler !== undefined) server.addService({ GetContainerEvents: call }, { GetContainerEvents: handler });
+  const endpoint = `unix://${join(directory, "cri.sock")}`;
+  await new Promise<void>((resolve, reject) =>
+    server.bindAsync(endpoint, grpc.ServerCredentials.createInsecure(), (error) =>
+      error === null ? resolve() : reject(error),
+    ),
+  );
+  return endpoint;
+}
+
+const clientOf = (endpoint: string) => createCriClient({ endpoint, requestTimeoutMs: 1000, clock: systemClock });
+
+t.test("createCriClient().events() tells what the runtime tells, until it ends or nobody listens", async (t) => {
+  const never = new AbortController().signal;
+  using ending = clientOf(
+    await serve((call) => {
+      call.write(event);
+      call.end();
+    }),
+  );
+  const seen: unknown[] = [];
+  await ending.events((each) => seen.push(each), never);
+  t.match(seen, [event]);
+
+  using lasting = clientOf(await serve((call) => void call.write(event)));
+  const stop = new AbortController();
+  const told = lasting.events(() => stop.abort(new Error("enough")), stop.signal);
+  await t.rejects(told, { message: "enough" });
+
+  using dumb = clientOf(await serve(undefined));
+  await t.rejects(
+    dumb.events(() => undefined, never),
+    { code: "UNIMPLEMENTED" },
+  );
+});
+
+t.test("followEvents() listens again when the runtime comes back, and seldom where it never tells", async (t) => {
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  let heard = 0;
+  const ways: ContainerEvents[] = [
+    async (tell) => tell(event),
+    async () => Promise.reject(new RuntimeError("UNAVAILABLE", "away")),
+    async () => Promise.reject(new RuntimeError("UNIMPLEMENTED", "unknown method GetContainerEvents")),
+  ];
+  let calls = 0;
+  const running = followEvents({
+    events: async (...listener) => await ways[Math.min(calls++, ways.length - 1)]?.(...listener),
+    clock,
+    random: systemRandom,
+    log: silentLogger,
+    onEvent: () => heard++,
+    signal: stop.signal,
+  });
+  await clock.advance(0);
+  t.same([calls, heard], [1, 1]);
+  await clock.advance(1_500);
+  t.same([calls, heard], [3, 3], "what was missed is looked for");
+  await clock.advance(299_000);
+  t.equal(calls, 3);
+  await clock.advance(2_000);
+  t.equal(calls, 4);
+  stop.abort();
+  await running;
+  t.equal(clock.pending, 0);
+});
