@@ -14,6 +14,7 @@ import { limitPodHardAntiAffinityTopology } from "./limit-pod-hard-anti-affinity
 import { limitRanger } from "./limit-ranger.ts";
 import { namespaceAutoProvision, namespaceExists } from "./namespace-exists.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
+import { nodeRestriction } from "./node-restriction/node-restriction.ts";
 import { ownerReferencesPermissionEnforcement } from "./owner-references-permission-enforcement.ts";
 import { persistentVolumeClaimResize, storageObjectInUseProtection } from "./persistent-volumes.ts";
 import { podNodeSelector } from "./pod-node-selector.ts";
@@ -36,7 +37,7 @@ export const plugins: readonly PluginRow[] = [
   { name: "LimitPodHardAntiAffinityTopology", byDefault: false, make: limitPodHardAntiAffinityTopology },
   { name: "LimitRanger", byDefault: true, make: limitRanger },
   { name: "ServiceAccount", byDefault: true, make: serviceAccount },
-  { name: "NodeRestriction", byDefault: false },
+  { name: "NodeRestriction", byDefault: false, make: nodeRestriction },
   { name: "TaintNodesByCondition", byDefault: true, make: taintNodesByCondition },
   { name: "AlwaysPullImages", byDefault: false, make: alwaysPullImages },
   { name: "ImagePolicyWebhook", byDefault: false },

@@ -175,7 +175,7 @@ export function serverConfig(options: UpOptions, pki: Pki, version: string): Api
       preferredAddressTypes: ["InternalIP", "Hostname"],
     },
     // No service proxy need run on this host.
-    admission: { ...defaultConfig.admission, disabled: [], serviceEndpoints: true },
+    admission: { ...defaultConfig.admission, enabled: ["NodeRestriction"], disabled: [], serviceEndpoints: true },
     gitVersion: version,
     embeddedControllers: options.controllers,
     signing: { clients: pki.authority, nodeServing: pki.agentAuthority, lifetimeMs: CERTIFICATE_MS },

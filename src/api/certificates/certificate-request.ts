@@ -32,11 +32,21 @@ export function requestProblem(pem: string): string | undefined {
 const SET = 0x31;
 const BMP_STRING = 0x1e;
 const UNIVERSAL_STRING = 0x1c;
-/** `organizationName` */
+/** `organizationName` and `commonName` */
 const ORGANIZATION = "55040a";
+const COMMON_NAME = "550403";
 
 /** Those of its subject, which are groups to whoever is shown the certificate. Throws for what is no request. */
 export function subjectOrganizations(pem: string): readonly string[] {
+  return subjectNames(pem, ORGANIZATION);
+}
+
+/** The last of its subject, as those read it who are shown the certificate; "" where it has none. Throws likewise. */
+export function subjectCommonName(pem: string): string {
+  return subjectNames(pem, COMMON_NAME).at(-1) ?? "";
+}
+
+function subjectNames(pem: string, wanted: string): readonly string[] {
   const [block] = pemBlocks(pem);
   if (block?.label !== "CERTIFICATE REQUEST") throw new Error("PEM block type must be CERTIFICATE REQUEST");
   const [whole] = elements(block.bytes);
@@ -47,7 +57,7 @@ export function subjectOrganizations(pem: string): readonly string[] {
   );
   return attributes.flatMap((attribute) => {
     const [type, value] = elements(expected(attribute, SEQUENCE).content);
-    if (expected(type, OBJECT_IDENTIFIER).content.toString("hex") !== ORGANIZATION) return [];
+    if (expected(type, OBJECT_IDENTIFIER).content.toString("hex") !== wanted) return [];
     return value === undefined ? [] : [textOf(value)];
   });
 }

@@ -123,10 +123,16 @@ class Graph implements NodeGraph {
 
 function* referencesOf(pod: Pod): Generator<string> {
   const { namespace = "", name = "", annotations } = pod.metadata ?? {};
+  yield `pods/${namespace}/${name}`;
+  if (annotations?.[MIRROR_ANNOTATION] === undefined) yield* podReferences(pod);
+}
+
+/** All that a pod names of its namespace: `secrets/NAMESPACE/NAME`. */
+export function* podReferences(pod: Pod): Generator<string> {
+  const { namespace = "", name = "" } = pod.metadata ?? {};
   const at = (resource: string, of: string | undefined): string => `${resource}/${namespace}/${of ?? ""}`;
-  yield at("pods", name);
   const { spec, status } = pod;
-  if (spec === undefined || annotations?.[MIRROR_ANNOTATION] !== undefined) return;
+  if (spec === undefined) return;
   yield at("serviceaccounts", spec.serviceAccountName);
   for (const secret of spec.imagePullSecrets ?? []) yield at("secrets", secret.name);
   const containers: readonly (Container | EphemeralContainer)[] = [

@@ -133,8 +133,8 @@ function ownPods(question: Question): string | undefined {
   const { node, attributes, selectors } = question;
   const { verb, subresource, name } = attributes;
   if (!selectors && isReading(verb)) return undefined;
-  // An authorizer does not see what a new pod says of itself, and nothing behind it checks that yet.
-  if (verb === "create" && subresource === "") return "cannot create pods";
+  // Nothing is known here of what a new pod says of itself: that is for the plugin NodeRestriction to judge.
+  if (verb === "create" && subresource === "") return undefined;
   if (name === "" && (verb === "list" || verb === "watch")) {
     return selected(attributes, "spec.nodeName") === node
       ? undefined

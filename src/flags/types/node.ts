@@ -21,11 +21,13 @@ const allowedKeys = [
 
 /** Labels that tools of the Kubernetes spelling set stand for the same things. */
 function svcSpelling(key: string): string {
-  return key.replace(/^kubelet\.kubernetes\.io(?=\/)/, "svclet.svc.io").replace(/kubernetes\.io(?=\/)/, "svc.io");
+  return key
+    .replace(/^kubelet\.kubernetes\.io(?=\/)/, "svclet.svc.io")
+    .replace(/(?:kubernetes|k8s)\.io(?=\/)/, "svc.io");
 }
 
 /** True for keys outside the `svc.io` namespace and for those within that a node may set on itself. */
-function isAllowedNodeLabel(key: string): boolean {
+export function mayNodeSetLabel(key: string): boolean {
   const spelled = svcSpelling(key);
   const slash = spelled.indexOf("/");
   const domain = slash < 0 ? "" : spelled.slice(0, slash);
@@ -52,7 +54,7 @@ export const nodeLabels: ValueType<Pairs> = {
     allowed:
       "comma-separated labels key=value; keys within svc.io must start with svclet.svc.io/ or node.svc.io/, " +
       `or be one of ${allowedKeys.join(", ")}`,
-    accepts: (key, value) => isLabelKey(key) && isLabelValue(value) && isAllowedNodeLabel(key),
+    accepts: (key, value) => isLabelKey(key) && isLabelValue(value) && mayNodeSetLabel(key),
     sample: "disk=ssd,node.svc.io/rack=r7,topology.svc.io/zone=z1",
     wrong: "svc.io/admin=yes",
   }),
