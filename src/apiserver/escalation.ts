@@ -2,7 +2,7 @@
  * Nobody may give what they do not have: who writes a role must be allowed all that it allows, or may `escalate`; who
  * binds one likewise, or may `bind`.
  */
-import type { Kind } from "../api/kind.ts";
+import type { ApiObject, Kind } from "../api/kind.ts";
 import type { ClusterRole } from "../api/rbac/cluster-role.ts";
 import { clusterRoleBindingKind } from "../api/rbac/cluster-role-binding-kind.ts";
 import { clusterRoleKind } from "../api/rbac/cluster-role-kind.ts";
@@ -18,15 +18,25 @@ import type { Registries } from "../registry/registries.ts";
 import type { Confirm, Scope } from "../registry/registry.ts";
 import { deepEqual } from "../schema/equal.ts";
 
+/** As the request names the object: empty for POST, which names it in its body only. */
+type Check = (named: string) => Confirm;
+
 /** What has the last word on writes of the kind; undefined for kinds that grant nothing. */
-export function escalationCheck(authorizer: Authorizer, registries: Registries): (kind: Kind) => Confirm | undefined {
-  const checks = new Map<unknown, Confirm>([
+export function escalationCheck(
+  authorizer: Authorizer,
+  registries: Registries,
+): (kind: Kind, named: string) => Confirm | undefined {
+  const binding = (plural: string): Check => {
+    const check = bindingCheck(authorizer, registries, plural);
+    return () => check;
+  };
+  const checks = new Map<unknown, Check>([
     [clusterRoleKind, roleCheck(authorizer, clusterRoleKind.plural)],
     [roleKind, roleCheck(authorizer, roleKind.plural)],
-    [clusterRoleBindingKind, bindingCheck(authorizer, registries, clusterRoleBindingKind.plural)],
-    [roleBindingKind, bindingCheck(authorizer, registries, roleBindingKind.plural)],
+    [clusterRoleBindingKind, binding(clusterRoleBindingKind.plural)],
+    [roleBindingKind, binding(roleBindingKind.plural)],
   ]);
-  return (kind) => checks.get(kind);
+  return (kind, named) => checks.get(kind)?.(named);
 }
 
 const EVERYTHING: readonly PolicyRule[] = [
@@ -34,30 +44,30 @@ const EVERYTHING: readonly PolicyRule[] = [
   { verbs: ["*"], nonResourceURLs: ["*"] },
 ];
 
-function roleCheck(authorizer: Authorizer, resource: string): Confirm {
-  return async (scope, next, previous) => {
+function roleCheck(authorizer: Authorizer, resource: string): Check {
+  return (named) => async (scope, next, previous) => {
+    if (isForCollector(next, previous)) return;
+    // Whoever may escalate certain roles only makes none with them: that has no name yet when it is asked for.
+    if (await may(authorizer, scope, "escalate", resource, named)) return;
     const { rules = [], aggregationRule } = next as ClusterRole;
-    const before = previous as ClusterRole | undefined;
-    const gathers = aggregationRule !== undefined && !deepEqual(aggregationRule, before?.aggregationRule);
-    if (before !== undefined && deepEqual(rules, before.rules ?? []) && !gathers) return;
     const name = next.metadata?.name ?? "";
-    if (await may(authorizer, scope, "escalate", resource, name)) return;
     const owned = ownedBy(authorizer, scope);
+    refuseMore(scope, resource, name, uncovered(owned, rules));
+    const gathers =
+      aggregationRule !== undefined || (previous as ClusterRole | undefined)?.aggregationRule !== undefined;
     if (gathers && uncovered(owned, EVERYTHING).length > 0) {
       throw forbidden(
         { group: scope.group, resource, name },
         "must have cluster-admin privileges to use an aggregationRule",
       );
     }
-    refuseMore(scope, resource, name, uncovered(owned, rules));
   };
 }
 
 function bindingCheck(authorizer: Authorizer, registries: Registries, resource: string): Confirm {
   return async (scope, next, previous) => {
-    const { roleRef, subjects } = next as RoleBinding;
-    const before = previous as RoleBinding | undefined;
-    if (before !== undefined && deepEqual(roleRef, before.roleRef) && deepEqual(subjects, before.subjects)) return;
+    if (isForCollector(next, previous)) return;
+    const { roleRef } = next as RoleBinding;
     const isLocal = roleRef.kind === "Role";
     const kind = isLocal ? roleKind : clusterRoleKind;
     if (await may(authorizer, scope, "bind", kind.plural, roleRef.name)) return;
@@ -69,6 +79,19 @@ function bindingCheck(authorizer: Authorizer, registries: Registries, resource: 
   };
 }
 
+/**
+ * Whether nothing changes but what the garbage collector needs. All else is checked, labels included: by these roles
+ * are gathered into others.
+ */
+function isForCollector(next: ApiObject, previous: ApiObject | undefined): boolean {
+  return previous !== undefined && deepEqual(withoutOwners(next), withoutOwners(previous));
+}
+
+function withoutOwners({ kind: _, apiVersion: _version, metadata = {}, ...rest }: ApiObject): unknown {
+  const { ownerReferences: _owners, finalizers: _finalizers, managedFields: _managed, ...kept } = metadata;
+  return { ...rest, metadata: kept };
+}
+
 async function may(
   authorizer: Authorizer,
   { user, namespace, group }: Scope,
@@ -76,7 +99,7 @@ async function may(
   resource: string,
   name: string,
 ): Promise<boolean> {
-  const at = { user, verb, namespace, apiGroup: group, apiVersion: "v1", resource, subresource: "", name, path: "" };
+  const at = { user, verb, namespace, apiGroup: group, apiVersion: "*", resource, subresource: "", name, path: "" };
   return (await authorizer.authorize({ ...at, isResourceRequest: true })).decision === "allow";
 }
 

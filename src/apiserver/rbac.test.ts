@@ -74,6 +74,36 @@ t.test("nobody gives what they do not have", async (t) => {
   t.equal((await api.ask(`POST ${SHOP}/roles`, { body: same, user: "eve" })).status, 201);
 });
 
+t.test("escalationCheck() goes by the name in the request, and looks at labels too", async (t) => {
+  await using api = await server();
+  const roles = { apiGroups: ["rbac.authorization.svc.io"], resources: ["clusterroles"] };
+  const rules = [
+    { ...roles, verbs: ["create", "get", "update", "patch"] },
+    { ...roles, verbs: ["escalate"], resourceNames: ["mine"] },
+  ];
+  await api.ask(`POST ${RBAC}/clusterroles`, { body: { metadata: { name: "manager" }, rules } });
+  const binding = { metadata: { name: "eve" }, subjects: [user("eve")], roleRef: to("ClusterRole", "manager") };
+  await api.ask(`POST ${RBAC}/clusterrolebindings`, { body: binding });
+  const mine = {
+    apiVersion: `rbac.authorization.k8s.io/v1`,
+    kind: "ClusterRole",
+    metadata: { name: "mine" },
+    ...reader,
+  };
+  const change = async (method: string, name: string, body: object, type = "application/merge-patch+json") => {
+    const line = `${method} ${RBAC}/clusterroles${name}`;
+    return (await api.ask(line, { body, user: "eve", headers: method === "PATCH" ? { "content-type": type } : {} }))
+      .status;
+  };
+  t.equal(await change("POST", "", mine), 403, "POST names nothing");
+  t.equal(await change("PATCH", "/mine?fieldManager=e", mine, "application/apply-patch+yaml"), 201, "and apply does");
+  t.equal(await change("PATCH", "/mine", { rules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }] }), 200);
+  const labels = { labels: { "rbac.authorization.k8s.io/aggregate-to-view": "true" } };
+  t.equal(await change("PATCH", "/cluster-admin", { metadata: labels }), 403, "or it would be gathered into view");
+  t.equal(await change("PATCH", "/cluster-admin", { metadata: { finalizers: ["example.com/f"] } }), 200);
+  t.equal(await change("PATCH", "/edit", { metadata: { labels: { a: "b" } } }), 403);
+});
+
 t.test("a request goes on as somebody else where its sender may impersonate them", async (t) => {
   await using api = await server();
   const who = async (headers: Readonly<Record<string, string>>, user = "admin") => {

@@ -24,7 +24,7 @@ export function applyObject(part?: Part): ResourceHandler {
     const answering = answeringOf(target, context, "object");
     const sent = await readApply(context);
     const admission = admissionOf(target, context, params, sent.options);
-    const confirm = settings.confirm(kind);
+    const confirm = settings.confirm(kind, params.name ?? "");
     const options = { ...sent.options, admission, confirm, part, mayCreate: () => settings.mayCreate(context) };
     const scope = scopeOf(target, context, params);
     const { object, created } = await apply(target.registry, scope, params.name ?? "", sent.configuration, options);

@@ -38,7 +38,10 @@ export function asked(
   dryRun: boolean,
 ): Pick<WriteOptions, "admission" | "confirm"> {
   const { kind, settings } = target;
-  return { admission: admissionOf(target, context, params, { dryRun }), confirm: settings.confirm(kind) };
+  return {
+    admission: admissionOf(target, context, params, { dryRun }),
+    confirm: settings.confirm(kind, params.name ?? ""),
+  };
 }
 
 /** The same warning twice is sent once. */
