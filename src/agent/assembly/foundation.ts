@@ -1,0 +1,122 @@
+/** What the agent stands on: the machine, the runtime, and the API server or what takes its place. */
+import { join } from "node:path";
+import { createClient } from "../../client/api-client.ts";
+import type { Client, Transport } from "../../client/client.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import { systemRandom } from "../../std/random.ts";
+import type { AgentConfig } from "../agent-config.ts";
+import { openConnection } from "../bootstrap.ts";
+import { CgroupTree } from "../cgroups/cgroup-tree.ts";
+import { type CallSystemd, SystemdSlices } from "../cgroups/systemd-slices.ts";
+import { Checkpoint } from "../checkpoint/checkpoint.ts";
+import { openPlugins, type Plugins } from "../images/credential-providers.ts";
+import { limitedTransport } from "../limited-transport.ts";
+import { type NodeCapacity, nodeCapacity } from "../node/capacity.ts";
+import { type MachineInfo, readMachine, readUsage } from "../node/machine.ts";
+import { NodeIps } from "../node/node-ips.ts";
+import { type CriClient, createCriClient } from "../runtime/cri.ts";
+import { type MakeNodeApi, Standalone } from "../standalone/standalone.ts";
+
+export interface AgentDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** To the API server; made from `svcconfig` when absent. */
+  readonly transport?: Transport;
+  /** In place of the one at the configured endpoints; not closed by the agent. */
+  readonly runtime?: Pick<CriClient, "runtime" | "images"> & Partial<Pick<CriClient, "events">>;
+  /** In place of the machine's. */
+  readonly cgroupHierarchy?: string;
+  /** In place of the machine's, with `cgroupDriver` systemd. */
+  readonly callSystemd?: CallSystemd;
+  /** For a node without API server to answer clients by; it answers none when absent. */
+  readonly nodeApi?: () => Promise<MakeNodeApi>;
+}
+
+/** How long it lasts, and who ends what is opened meanwhile. */
+export interface Life {
+  readonly signal: AbortSignal;
+  readonly stack: AsyncDisposableStack;
+}
+
+export interface Foundation extends Life {
+  readonly config: AgentConfig;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly machine: MachineInfo;
+  readonly ips: NodeIps;
+  readonly capacity: NodeCapacity;
+  readonly cri: Pick<CriClient, "runtime"> & Partial<Pick<CriClient, "events">>;
+  readonly images: Pick<CriClient, "images">;
+  readonly tree: CgroupTree;
+  /** Undefined: the tree is not systemd's. */
+  readonly slices: SystemdSlices | undefined;
+  /** Undefined: no plugin knows credentials. */
+  readonly plugins: Plugins | undefined;
+  /** Undefined: there is no API server. */
+  readonly client: Client | undefined;
+  /** Undefined: there is no API server. */
+  readonly checkpoint: Checkpoint | undefined;
+  /** Where the node shows itself when there is no API server. */
+  readonly standalone: Standalone | undefined;
+}
+
+/** Rejects with an operator's message when the configuration does not fit the machine. */
+export async function openFoundation(config: AgentConfig, deps: AgentDeps, life: Life): Promise<Foundation> {
+  const { clock, log } = deps;
+  const { stack } = life;
+  const machine = await readMachine();
+  const ips = await NodeIps.open(config.node.ips);
+  const capacity = nodeCapacity(machine, await readUsage(config.rootDir), config.node);
+  const runtimes = deps.runtime === undefined ? connectRuntime(config, clock, stack) : both(deps.runtime);
+  const tree = new CgroupTree(deps.cgroupHierarchy ?? "/sys/fs/cgroup");
+  const isSystemd = config.runtime.cgroupDriver === "systemd";
+  const slices = isSystemd ? new SystemdSlices(await tree.isUnified(), deps.callSystemd) : undefined;
+  const plugins = await openPlugins(config.runtime.credentialProviders);
+  const client = await connect(config, deps, life);
+  const directory = join(config.rootDir, "checkpoint");
+  const checkpoint = client && stack.use(await Checkpoint.open({ directory, clock, log: log.child("checkpoint") }));
+  const standalone = client === undefined ? await openStandalone(config, deps, stack) : undefined;
+  const host = { machine, ips, capacity, tree, slices, plugins };
+  return { ...life, ...host, ...runtimes, config, clock, log, client, checkpoint, standalone };
+}
+
+type Runtimes = Pick<Foundation, "cri" | "images">;
+
+function both(runtime: NonNullable<AgentDeps["runtime"]>): Runtimes {
+  return { cri: runtime, images: runtime };
+}
+
+function connectRuntime(config: AgentConfig, clock: Clock, stack: AsyncDisposableStack): Runtimes {
+  const { endpoint, imageEndpoint, requestTimeoutMs } = config.runtime;
+  const cri = stack.use(createCriClient({ endpoint, requestTimeoutMs, clock }));
+  if (imageEndpoint === endpoint) return both(cri);
+  return { cri, images: stack.use(createCriClient({ endpoint: imageEndpoint, requestTimeoutMs, clock })) };
+}
+
+async function connect(config: AgentConfig, deps: AgentDeps, { signal, stack }: Life): Promise<Client | undefined> {
+  const { clock, log } = deps;
+  const { contentType, ...limits } = config.api;
+  const clientOf = (transport: Transport): Client =>
+    createClient({ transport: limitedTransport({ transport, clock, ...limits, signal }), contentType });
+  if (config.sources.runOnce) return undefined;
+  if (deps.transport !== undefined) return clientOf(deps.transport);
+  if (config.svcconfig === undefined) return undefined;
+  const { svcconfig } = config;
+  const { transport } = stack.use(
+    await openConnection({ ...config, svcconfig }, clock, log.child("certificates"), signal),
+  );
+  return clientOf(transport);
+}
+
+/** Where there is no API server and a server of the agent's own is wanted. */
+async function openStandalone(
+  config: AgentConfig,
+  { clock, log, nodeApi }: AgentDeps,
+  stack: AsyncDisposableStack,
+): Promise<Standalone | undefined> {
+  if (nodeApi === undefined || config.sources.runOnce || !config.server.enabled) return undefined;
+  const makeApi = await nodeApi();
+  const options = { config, makeApi, clock, random: systemRandom, log: log.child("standalone") };
+  return stack.use(await Standalone.open(options));
+}

@@ -1,0 +1,58 @@
+/** What goes on for as long as the agent runs. */
+import type { Pod } from "../../api/core/pod.ts";
+import { systemRandom } from "../../std/random.ts";
+import { machineFacts } from "../machine-check.ts";
+import { storageExcess } from "../node/local-storage.ts";
+import { tellOfMachine } from "../node/node-events.ts";
+import { watchOom } from "../node/oom-watch.ts";
+import { rotateLogs } from "../pods/log-rotation.ts";
+import { followEvents } from "../runtime/event-stream.ts";
+import { diskUsage, enforceSizeLimits } from "../volumes/size-limits.ts";
+import type { Foundation } from "./foundation.ts";
+import type { NodeParts } from "./node.ts";
+import type { PodParts } from "./pods.ts";
+import type { Reporting } from "./reporting.ts";
+
+/** Resolves when the signal aborted and every loop has ended. */
+export async function runLoops(
+  at: Foundation,
+  { tellOfNode, teller }: Reporting,
+  node: NodeParts,
+  parts: PodParts,
+): Promise<void> {
+  const { config, machine, signal } = at;
+  tellOfNode("Normal", "Starting", "Starting svclet.");
+  await tellOfMachine(await machineFacts(config, machine), tellOfNode);
+  await parts.noteRuntime().catch(() => undefined);
+  await Promise.all([
+    parts.relister.run(),
+    rotate(at, parts),
+    node.cgroups.run(),
+    parts.volumes.run(signal),
+    node.keeper?.run(),
+    listen(at, parts),
+    teller && watchOom({ event: tellOfNode, clock: at.clock, log: at.log.child("oom"), signal }),
+    parts.sources.run(),
+    config.pods.localStorageIsolation ? limitStorage(at, parts) : undefined,
+  ]);
+}
+
+function rotate({ config, cri, clock, log, signal }: Foundation, { pods }: PodParts): Promise<void> {
+  const { logMaxFiles: maxFiles, logMaxBytes: maxBytes, logMonitorMs: periodMs } = config.pods;
+  const { runtime } = cri;
+  return rotateLogs({ runtime, clock, log: log.child("logs"), pods, maxFiles, maxBytes, periodMs, signal });
+}
+
+function listen({ cri, clock, log, signal }: Foundation, { relister }: PodParts): Promise<void> | undefined {
+  const { events } = cri;
+  const onEvent = (): void => relister.poke();
+  return events && followEvents({ events, clock, random: systemRandom, log, onEvent, signal });
+}
+
+function limitStorage({ config, cri, clock, log, signal }: Foundation, parts: PodParts): Promise<void> {
+  const { volumes, events } = parts.services;
+  const usage = diskUsage;
+  const storage = { runtime: cri.runtime, volumes, directories: config, usage };
+  const excess = (pod: Pod): Promise<string | undefined> => storageExcess(storage, pod);
+  return enforceSizeLimits({ excess, pods: () => parts.pods.workers, volumes, events, clock, log, usage, signal });
+}

@@ -1,0 +1,62 @@
+/** Who is told what: events, and the statuses of pods and of their mirrors. */
+import type { Pod, PodStatus } from "../../api/core/pod.ts";
+import type { Client } from "../../client/client.ts";
+import { createEventRecorder } from "../../client/event-recorder.ts";
+import { systemRandom } from "../../std/random.ts";
+import type { NodeEvent } from "../node/node-events.ts";
+import { nodeReference, podEvents } from "../pod-services.ts";
+import type { PodEvents } from "../pods/pod-events.ts";
+import { isStatic, podUid } from "../pods/pod-fields.ts";
+import { MirrorPods } from "../sources/mirror-pods.ts";
+import { StatusManager } from "../status/status-manager.ts";
+import type { Foundation } from "./foundation.ts";
+
+/** Name under which the agent's events appear. */
+const COMPONENT = "svclet";
+
+export interface Reporting {
+  /** Who is told of the node itself and of events; undefined: nobody. */
+  readonly teller: Client | undefined;
+  readonly tellOfNode: NodeEvent;
+  readonly tellOfPod: PodEvents;
+  /** Undefined: there is no API server. */
+  readonly status: StatusManager | undefined;
+  /** Undefined: there is no API server. */
+  readonly mirrors: MirrorPods | undefined;
+  /** A pod's worker has come to this view of it. */
+  podIs(pod: Pod, status: PodStatus, isOver: boolean): void;
+  podIsGone(pod: Pod): void;
+}
+
+export function openReporting(at: Foundation): Reporting {
+  const { config, clock, log, client, standalone, stack } = at;
+  const { nodeName } = config;
+  const random = systemRandom;
+  const teller = client ?? standalone?.client;
+  const { eventQps: qps, eventBurst: burst } = config.pods;
+  const events = { clock, random, log, component: COMPONENT, host: nodeName, qps, burst };
+  const recorder = teller && stack.use(createEventRecorder({ client: teller, ...events }));
+  const status = client && stack.use(new StatusManager({ client, clock, random, log: log.child("status-manager") }));
+  const mirrors =
+    client &&
+    status &&
+    stack.use(new MirrorPods({ client, clock, random, log: log.child("mirror"), nodeName, status }));
+  return {
+    teller,
+    tellOfNode: (...event) => recorder?.record(nodeReference(nodeName), ...event),
+    tellOfPod: podEvents(recorder),
+    status,
+    mirrors,
+    podIs(pod, state, isOver) {
+      standalone?.show(pod, state);
+      if (!isStatic(pod)) status?.set(pod, state);
+      // The last that is told of a static pod that goes is how its containers stopped.
+      else if (!isOver) mirrors?.report(pod, state);
+    },
+    podIsGone(pod) {
+      standalone?.hide(pod);
+      if (isStatic(pod)) mirrors?.release(pod);
+      else status?.forget(podUid(pod));
+    },
+  };
+}
