@@ -5,6 +5,8 @@ export interface CompletedProgram {
   /** The first word after `svc`: `agent`. */
   readonly word: string;
   readonly summary: string;
+  /** Words that stand before the flags. */
+  readonly verbs?: readonly string[];
   readonly flags: FlagTable;
 }
 
@@ -42,8 +44,8 @@ function option(name: string, row: Flag): string {
 }
 
 function bash(programs: readonly CompletedProgram[]): string {
-  const options = programs.map(({ word, flags }) => {
-    const all = Object.entries(flags).map(([name, row]) => option(name, row));
+  const options = programs.map(({ word, verbs = [], flags }) => {
+    const all = [...verbs, ...Object.entries(flags).map(([name, row]) => option(name, row))];
     return `    ${word}) words="${all.join(" ")}" ;;`;
   });
   const values = programs.flatMap(({ word, flags }) =>
@@ -93,9 +95,10 @@ complete -F _svc svc svclet
 
 function zsh(programs: readonly CompletedProgram[]): string {
   const described = [...programs.map(({ word, summary }) => [word, summary] as const), ...plainWords];
-  const cases = programs.map(({ word, flags }) => {
+  const cases = programs.map(({ word, verbs = [], flags }) => {
+    const verb = verbs.length === 0 ? [] : [`      ${singleQuoted(`1:verb:(${verbs.join(" ")})`)}`];
     const specs = Object.entries(flags).map(([name, row]) => `      ${singleQuoted(zshSpec(name, row))}`);
-    return `    ${word}) _arguments \\\n${specs.join(" \\\n")} ;;`;
+    return `    ${word}) _arguments \\\n${[...verb, ...specs].join(" \\\n")} ;;`;
   });
   return `#compdef svc svclet
 # zsh completion for svc
@@ -135,7 +138,9 @@ function fish(programs: readonly CompletedProgram[]): string {
     ([word, summary]) => `complete -c svc -n __fish_use_subcommand -f -a ${word} -d ${singleQuoted(summary)}`,
   );
   lines.push(`complete -c svc -n "__fish_seen_subcommand_from completion" -f -a "${shells.join(" ")}"`);
-  for (const { word, flags } of programs) {
+  for (const { word, verbs = [], flags } of programs) {
+    if (verbs.length > 0)
+      lines.push(`complete -c svc -n "__fish_seen_subcommand_from ${word}" -f -a "${verbs.join(" ")}"`);
     for (const [name, row] of Object.entries(flags)) {
       lines.push(`complete -c svc -n "__fish_seen_subcommand_from ${word}" ${fishOption(name, row)}`);
       if (word === "agent") lines.push(`complete -c svclet ${fishOption(name, row)}`);

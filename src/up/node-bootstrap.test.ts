@@ -8,6 +8,7 @@ import { openConnection } from "../agent/bootstrap.ts";
 import { keepServingCertificate, ServingNames } from "../agent/certificates/serving-certificate.ts";
 import { hashOf, joined } from "../agent/join.ts";
 import { nodeKind } from "../api/core/node-kind.ts";
+import { secretKind } from "../api/core/secret-kind.ts";
 import { defaultConfig } from "../apiserver/config.ts";
 import { JOINING_GROUP } from "../apiserver/own-objects/node-joining.ts";
 import { startApiServer } from "../apiserver/server.ts";
@@ -18,7 +19,7 @@ import { loadKubeconfig, writeKubeconfig } from "../client/kubeconfig.ts";
 import { networkTransport } from "../client/transport.ts";
 import { systemClock } from "../std/clock.ts";
 import { silentLogger } from "../std/log.ts";
-import { createToken } from "./token-command.ts";
+import { createToken, invitation } from "./token-command.ts";
 
 const directory = t.testdir();
 const file = (name: string): string => join(directory, name);
@@ -109,22 +110,36 @@ t.test("createToken() and joined() let two machines join with one command each",
   const token = api.loopbackToken({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
   await using transport = networkTransport({ server, ca: ca.cert, token });
   const admin = createClient({ transport });
-  const invitation = { server, token: await createToken(admin, Date.now() + 60_000), caHash: hashOf(ca.cert) };
+  const invited = { server, token: await createToken(admin, Date.now() + 60_000), caHash: hashOf(ca.cert) };
   const stop = new AbortController();
   for (const name of ["m1", "m2"]) {
     const told = { ...defaultAgentConfig(name), rootDir: file(name), certDir: file(`${name}-pki`) };
-    const config = await joined(told, invitation);
+    const config = await joined(told, invited);
     t.match(config, { server: { anonymousAuth: false }, certificates: { rotateClient: true, rotateServing: true } });
     const { svcconfig = "" } = config;
     await using connection = await openConnection({ ...config, svcconfig }, systemClock, silentLogger, stop.signal);
     await createClient({ transport: connection.transport }).create(nodeKind, { metadata: { name } });
-    t.ok(await joined(told, { ...invitation, server: "https://127.0.0.1:1" }), "the second start asks nobody");
+    t.ok(await joined(told, { ...invited, server: "https://127.0.0.1:1" }), "the second start asks nobody");
   }
+  await writeKubeconfig(file("admin"), { server, ca: ca.cert, cluster: "c", user: "admin", token });
+  const flags = { svcconfig: file("admin"), server: "https://far.example:6443", ttl: 3_600_000, help: false };
+  const command = await invitation(flags);
+  const hash = hashOf(ca.cert);
+  t.match(
+    command,
+    new RegExp(`^svc agent --join https://far\\.example:6443 --token \\w{6}\\.\\w{16} --ca-hash ${hash}\n$`),
+  );
+  const [, id] = /--token (\w+)\./.exec(command) ?? [];
+  const secret = await admin.get(secretKind, { namespace: "svc-system", name: `bootstrap-token-${id}` });
+  const until = Date.parse(Buffer.from(secret.data?.expiration ?? "", "base64").toString());
+  t.ok(Math.abs(until - Date.now() - 3_600_000) < 60_000, "it runs out after --ttl");
+  t.match(await invitation({ ...flags, server: "" }), `--join ${server} `, "where the cluster says that it is");
+  await t.rejects(invitation({ ...flags, svcconfig: file("none") }), { message: /Cannot load .*none/ });
   t.same(
     (await admin.list(nodeKind)).items.map(({ metadata }) => metadata?.name),
     ["m1", "m2", "n1"],
   );
-  const other = { ...invitation, caHash: `sha256:${"0".repeat(64)}` };
+  const other = { ...invited, caHash: `sha256:${"0".repeat(64)}` };
   const told = { ...defaultAgentConfig("m3"), rootDir: file("m3") };
   await t.rejects(joined(told, other), { message: /none of its authorities has the hash/ });
 });

@@ -155,6 +155,8 @@ _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
   t.same(complete("svc", "agent", "--cgroup-driver", "=", "s"), ["systemd"]);
   t.same(complete("svc", "agent", "--cgroup-driver", ""), ["cgroupfs", "systemd"]);
   t.same(complete("svc", "completion", "z"), ["zsh"]);
+  t.same(complete("svc", "token", "c"), ["create"]);
+  t.same(complete("svc", "token", "create", "--t"), ["--ttl="]);
 });
 
 t.test("flags without effect are refused by name, and their list only shrinks", async (t) => {

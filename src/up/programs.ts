@@ -4,11 +4,13 @@ import { apiserverProgram } from "../apiserver/flags.ts";
 import type { CompletedProgram } from "../flags/completion.ts";
 import type { ReferencePage } from "../flags/reference.ts";
 import { upProgram } from "./flags.ts";
+import { tokenProgram } from "./token-flags.ts";
 
 export const programs: readonly (CompletedProgram & ReferencePage)[] = [
   listed("up", upProgram),
   listed("apiserver", apiserverProgram),
   listed("agent", agentProgram),
+  { ...listed("token", tokenProgram), verbs: ["create"] },
 ];
 
 function listed(word: string, { name, summary, flags, gates }: ReferencePage): CompletedProgram & ReferencePage {

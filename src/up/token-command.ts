@@ -1,5 +1,4 @@
 /** `svc token create`: lets one more machine join, and prints the command to run there. */
-import { parseArgs } from "node:util";
 import { hashOf } from "../agent/join.ts";
 import { configMapKind } from "../api/core/config-map-kind.ts";
 import { secretKind } from "../api/core/secret-kind.ts";
@@ -8,37 +7,37 @@ import { createClient } from "../client/api-client.ts";
 import type { Client } from "../client/client.ts";
 import { loadKubeconfig } from "../client/kubeconfig.ts";
 import { networkTransport } from "../client/transport.ts";
-import { parseDuration } from "../flags/types/duration.ts";
+import type { ParsedFlags } from "../flags/flag.ts";
+import { invoke } from "../flags/program.ts";
 import { parseYaml } from "../schema/yaml.ts";
 import { systemClock } from "../std/clock.ts";
 import { systemRandom } from "../std/random.ts";
+import { GIT_VERSION } from "../std/version.ts";
+import { type tokenFlags, tokenProgram } from "./token-flags.ts";
 
 const NAMESPACE = "svc-system";
 const LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789";
 const ID_CHARS = 6;
 const SECRET_CHARS = 16;
 
-const USAGE = `Usage: svc token create [flags]
-
-Makes a token with which a machine can join the cluster, and prints the command that does it.
-
-  --svcconfig FILE   connection file of an administrator (default /var/lib/svc/admin.svcconfig)
-  --server URL       where the machine reaches the API server (default what the cluster says of itself)
-  --ttl DURATION     how long the token can be used (default 24h)
-`;
+const VERB = "create";
 
 export async function run(argv: readonly string[]): Promise<number> {
-  const [verb, ...rest] = argv;
-  if (argv.some((word) => word === "--help" || word === "-h")) {
-    process.stdout.write(USAGE);
-    return 0;
-  }
-  if (verb !== "create") {
-    process.stderr.write(`svc token: expected create\n\n${USAGE}`);
+  const [verb = "", ...rest] = argv;
+  const asksForHelp = argv.some((word) => word === "--help" || word === "-h");
+  if (verb !== VERB && !asksForHelp) {
+    process.stderr.write(`svc token: expected ${VERB}${verb === "" ? "" : `, found ${JSON.stringify(verb)}`}\n`);
+    process.stderr.write("See svc token --help.\n");
     return 1;
   }
+  const invocation = invoke(tokenProgram, asksForHelp ? ["--help"] : rest, { version: GIT_VERSION });
+  if (invocation.kind === "exit") {
+    process.stdout.write(invocation.stdout);
+    process.stderr.write(invocation.stderr);
+    return invocation.code;
+  }
   try {
-    process.stdout.write(await create(rest));
+    process.stdout.write(await invitation(invocation.flags));
     return 0;
   } catch (error) {
     process.stderr.write(`svc token create: ${(error as Error).message}\n`);
@@ -46,24 +45,15 @@ export async function run(argv: readonly string[]): Promise<number> {
   }
 }
 
-async function create(argv: readonly string[]): Promise<string> {
-  const { values } = parseArgs({
-    args: [...argv],
-    options: {
-      svcconfig: { type: "string", default: "/var/lib/svc/admin.svcconfig" },
-      server: { type: "string" },
-      ttl: { type: "string", default: "24h" },
-    },
-  });
-  const ttl = parseDuration(values.ttl);
-  if (ttl === undefined || ttl <= 0) throw new Error(`--ttl=${values.ttl} is no duration; 24h is one`);
-  const access = await loadKubeconfig(values.svcconfig);
-  if (access.ca === undefined) throw new Error(`${values.svcconfig} names no authority: nobody could check the server`);
+/** The command that has a machine join. Rejects with one sentence for the operator. */
+export async function invitation({ svcconfig, server, ttl }: ParsedFlags<typeof tokenFlags>): Promise<string> {
+  const access = await loadKubeconfig(svcconfig);
+  if (access.ca === undefined) throw new Error(`${svcconfig} names no authority: nobody could check the server`);
   await using transport = networkTransport(access);
   const client = createClient({ transport });
-  const server = values.server ?? (await advertised(client)) ?? access.server;
+  const url = server === "" ? ((await advertised(client)) ?? access.server) : server;
   const token = await createToken(client, systemClock.now() + ttl);
-  return `svc agent --join ${server} --token ${token} --ca-hash ${hashOf(access.ca)}\n`;
+  return `svc agent --join ${url} --token ${token} --ca-hash ${hashOf(access.ca)}\n`;
 }
 
 /** The token: whoever shows it until then may ask for the certificate of a node. */
