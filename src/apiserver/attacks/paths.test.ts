@@ -96,7 +96,7 @@ function* spellings(): Generator<string> {
         yield path(segments.toSpliced(at, 0, odd, ".."));
       }
       const own = segments[at];
-      for (const twist of own === undefined ? [] : TWISTS) yield path(segments.with(at, twist(own)));
+      if (own !== undefined) for (const twist of TWISTS) yield path(segments.with(at, twist(own)));
     }
   }
   const gold = GOLD.join("/");

@@ -1,0 +1,20 @@
+import t from "tap";
+import { sameSecret } from "./same-secret.ts";
+
+t.test("sameSecret() compares texts and bytes of any length", async (t) => {
+  for (const [a, b] of [
+    ["", ""],
+    ["abc", "abc"],
+    ["ä", Buffer.from("ä")],
+  ] as const)
+    t.ok(sameSecret(a, b));
+  for (const [a, b] of [
+    ["", "a"],
+    ["abc", "abd"],
+    ["abc", "abcd"],
+    ["ABC", "abc"],
+    ["a", "a\0"],
+  ] as const) {
+    t.notOk(sameSecret(a, b), `${a} ${b}`);
+  }
+});
