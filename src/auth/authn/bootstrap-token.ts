@@ -1,7 +1,7 @@
 /** Tokens for machines that have nothing else yet: `id.secret`, kept in a secret until it expires. */
-import { timingSafeEqual } from "node:crypto";
 import type { Secret } from "../../api/core/secret.ts";
 import type { Clock } from "../../std/clock.ts";
+import { sameSecret } from "../../std/same-secret.ts";
 import { Refusal } from "./refusal.ts";
 import type { TokenAuthenticator } from "./token.ts";
 
@@ -55,9 +55,7 @@ function check(found: Secret, id: string, secret: string, now: number): readonly
   };
   if (found.metadata?.deletionTimestamp !== undefined) refuse("is being deleted");
   if (!TYPES.has(found.type)) refuse(`lies in a secret of type ${JSON.stringify(found.type)}`);
-  const kept = Buffer.from(member(found, "token-secret"));
-  const sent = Buffer.from(secret);
-  if (kept.length !== sent.length || !timingSafeEqual(kept, sent)) refuse("has another secret");
+  if (!sameSecret(member(found, "token-secret"), secret)) refuse("has another secret");
   if (member(found, "token-id") !== id) refuse("has another token-id in its secret");
   const expiry = expiryOf(found);
   if (Number.isNaN(expiry)) refuse("has an expiration that is no time");
