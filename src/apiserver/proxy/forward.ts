@@ -74,8 +74,8 @@ function forwardedHeaders(request: HttpRequest): Record<string, string> {
   const named = connectionNames(request.headers.connection);
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(request.headers)) {
-    const isPseudo = name.startsWith(":") || name.startsWith("impersonate-");
-    if (!KEPT_BACK.has(name) && !named.has(name) && !isPseudo) headers[name] = value;
+    const isOurs = name.startsWith(":") || name.startsWith("impersonate-") || name.startsWith("x-remote-");
+    if (!KEPT_BACK.has(name) && !named.has(name) && !isOurs) headers[name] = value;
   }
   headers["x-forwarded-uri"] = request.path;
   headers["x-forwarded-proto"] = request.peer.encrypted ? "https" : "http";
