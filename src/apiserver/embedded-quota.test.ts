@@ -1,4 +1,7 @@
 import t from "tap";
+import { customKind } from "../api/apiextensions/custom-kind.ts";
+import type { CustomResourceDefinition } from "../api/apiextensions/custom-resource-definition.ts";
+import { customResourceDefinitionKind } from "../api/apiextensions/custom-resource-definition-kind.ts";
 import type { ConfigMap } from "../api/core/config-map.ts";
 import { configMapKind } from "../api/core/config-map-kind.ts";
 import type { Pod } from "../api/core/pod.ts";
@@ -7,7 +10,10 @@ import type { ResourceQuota } from "../api/core/resource-quota.ts";
 import { resourceQuotaKind } from "../api/core/resource-quota-kind.ts";
 import { StatusError } from "../api/status.ts";
 import type { Client } from "../client/client.ts";
+import { FakeClock } from "../std/fake-clock.ts";
+import { createMemoryStore } from "../storage/memory.ts";
 import { cluster, until } from "./embedded-cluster.ts";
+import { testServer } from "./fixture.ts";
 
 const namespace = "default";
 const controllers = { embeddedControllers: ["resourcequota", "serviceaccount"] };
@@ -110,4 +116,51 @@ t.test("a quota counts what was there before it, and what it is told to limit la
   await used(client, { "requests.cpu": "100m" });
   const { status } = await client.get(resourceQuotaKind, { name: "quota", namespace });
   t.same(status, { hard: { "requests.cpu": "1" }, used: { "requests.cpu": "100m" } });
+});
+
+t.test("two servers over one store do not exceed a quota together", async (t) => {
+  const clock = new FakeClock();
+  const store = createMemoryStore({ clock });
+  const servers = await Promise.all([1, 2].map(() => testServer({}, { store })));
+  t.teardown(() => Promise.all(servers.map((server) => server[Symbol.asyncDispose]())));
+  const [server] = servers;
+  const path = `/api/v1/namespaces/${namespace}`;
+  const hard = { configmaps: "20" };
+  const { json } = await server!.ask(`POST ${path}/resourcequotas`, {
+    body: { metadata: { name: "quota" }, spec: { hard } },
+  });
+  const status = { hard, used: { configmaps: "0" } };
+  await server!.ask(`PUT ${path}/resourcequotas/quota/status`, { body: { ...json, status } });
+  const asked = Array.from({ length: 200 }, async (_, i) => {
+    const answer = await servers[i % 2]!.ask(`POST ${path}/configmaps`, { body: { metadata: { name: `m${i}` } } });
+    return answer.status;
+  });
+  const answers = await Promise.all(asked);
+  t.equal(answers.filter((code) => code === 201).length, 20);
+  t.equal(answers.filter((code) => code === 403).length, 180);
+  const found = await servers[1]!.ask(`GET ${path}/resourcequotas/quota`);
+  t.same(found.json.status, { hard, used: { configmaps: "20" } });
+});
+
+t.test("custom resources are counted as others are", async (t) => {
+  const client = await cluster(t, controllers);
+  const names = { plural: "widgets", singular: "widget", kind: "Widget", listKind: "WidgetList" };
+  const schema = { openAPIV3Schema: { type: "object" } };
+  const versions = [{ name: "v1", served: true, storage: true, schema }];
+  const spec = { group: "example.com", scope: "Namespaced", names, versions };
+  const name = "widgets.example.com";
+  const definition = { metadata: { name }, spec } as CustomResourceDefinition;
+  await client.create(customResourceDefinitionKind, definition);
+  const established = await until(client, customResourceDefinitionKind, name, undefined, (found) =>
+    (found?.status?.conditions ?? []).some(({ type, status }) => type === "Established" && status === "True"),
+  );
+  const kind = customKind(established!, "v1");
+  await quota(client, { "count/widgets.example.com": "1" });
+  await client.create(kind, { metadata: { name: "a", namespace } });
+  t.same(await refusals([client.create(kind, { metadata: { name: "b", namespace } })]), [
+    'widgets.example.com "b" is forbidden: exceeded quota: quota, requested: count/widgets.example.com=1, ' +
+      "used: count/widgets.example.com=1, limited: count/widgets.example.com=1",
+  ]);
+  await client.delete(kind, { name: "a", namespace });
+  await used(client, { "count/widgets.example.com": "0" });
 });

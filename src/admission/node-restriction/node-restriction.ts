@@ -1,4 +1,4 @@
-/** Nodes write what is theirs and no more: their Node, their pods' status, their leases. Kubernetes' NodeRestriction. */
+/** Nodes write what is theirs and no more: their Node, their pods, their lease. Kubernetes' NodeRestriction. */
 import { subjectCommonName } from "../../api/certificates/certificate-request.ts";
 import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request.ts";
 import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request-kind.ts";

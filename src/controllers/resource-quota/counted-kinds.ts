@@ -56,6 +56,7 @@ export async function usageOf(
   let used = NOTHING;
   for (const { kind, evaluator } of kinds) {
     const own = limited.filter((resource) => evaluator.counts(resource));
+    if (own.length === 0) continue;
     used = sum(used, amountsOf(Object.fromEntries(own.map((resource) => [resource, "0"]))));
     for await (const item of objectsOf(client, kind, quota.metadata?.namespace ?? "", signal)) {
       if (!scopes.every((scope) => evaluator.isWithin(scope, item))) continue;

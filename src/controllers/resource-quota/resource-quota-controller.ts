@@ -14,6 +14,8 @@ import type { ControllerDeps } from "../controller.ts";
 import { type CountedKind, countedBuiltin, kindsOf, usageOf } from "./counted-kinds.ts";
 import { UsageWatches } from "./usage-watches.ts";
 
+/** The watches follow all quotas. */
+const ALL = "";
 /** All quotas are counted anew this often, as Kubernetes does by default. */
 const RESYNC_MS = 300_000;
 /** Deletions come in crowds. */
@@ -32,7 +34,7 @@ export async function runResourceQuota(deps: ControllerDeps): Promise<void> {
   await using quotas = startInformer({ client, clock, random, log, kind: resourceQuotaKind }, signal);
   await using watches = new UsageWatches(deps, (namespace, { evaluator }) => {
     for (const quota of quotas.list()) {
-      if (quota.metadata?.namespace !== namespace) continue;
+      if (namespace !== "" && quota.metadata?.namespace !== namespace) continue;
       if (limitedBy(quota).some((resource) => evaluator.counts(resource))) queue.addAfter(keyOf(quota), GATHER_MS);
     }
   });
@@ -43,13 +45,13 @@ export async function runResourceQuota(deps: ControllerDeps): Promise<void> {
     concurrency: 5,
     backoff: { initialMs: 500, maxMs: 60_000, jitter: 0.1 },
     work: async (key, stopping) => {
-      const [namespace = "", name = ""] = key.split("/");
-      const kinds = await kindsOf(limitedIn(quotas.list(), namespace), builtin, client, stopping);
-      await watches.follow(namespace, kinds);
-      if (quotas.get(name, namespace) === undefined) return;
-      if (!(await recount(deps, { namespace, name }, kinds, stopping))) {
-        queue.addAfter(key, AGAIN_MS * (1 + random.fraction()));
+      if (key === ALL) {
+        const limited = new Set([...quotas.list()].flatMap(limitedBy));
+        return await watches.follow(await kindsOf([...limited], builtin, client, stopping));
       }
+      const [namespace = "", name = ""] = key.split("/");
+      if (await recount(deps, { namespace, name }, builtin, stopping)) return;
+      queue.addAfter(key, AGAIN_MS * (1 + random.fraction()));
     },
     onError: (key, error) => log.error("Cannot count what a quota limits; trying again", error, { quota: key }),
   });
@@ -57,14 +59,22 @@ export async function runResourceQuota(deps: ControllerDeps): Promise<void> {
     put: (quota, previous) => {
       // What only the status tells was written here, or charged.
       const isCounted = deepEqual(quota.spec?.hard ?? {}, quota.status?.hard ?? {});
-      if (previous === undefined || !isCounted) queue.add(keyOf(quota));
+      if (previous !== undefined && isCounted) return;
+      queue.add(ALL);
+      queue.add(keyOf(quota));
     },
-    delete: (quota) => queue.add(keyOf(quota)),
+    delete: (quota) => {
+      queue.forget(keyOf(quota));
+      queue.add(ALL);
+    },
   });
   using _ = { [Symbol.dispose]: unsubscribe };
   while (!signal.aborted) {
     await Promise.race([clock.sleep(RESYNC_MS, signal), aborted(signal)]).catch(() => {});
-    if (!signal.aborted) for (const quota of quotas.list()) queue.add(keyOf(quota));
+    if (signal.aborted) break;
+    // Custom kinds may have come since.
+    queue.add(ALL);
+    for (const quota of quotas.list()) queue.add(keyOf(quota));
   }
 }
 
@@ -76,21 +86,18 @@ function limitedBy({ spec }: ResourceQuota): readonly string[] {
   return Object.keys(spec?.hard ?? {});
 }
 
-function limitedIn(quotas: Iterable<ResourceQuota>, namespace: string): readonly string[] {
-  return [...quotas].filter(({ metadata }) => metadata?.namespace === namespace).flatMap(limitedBy);
-}
-
 /** Resolves with whether that is settled; false where others write the quota all the time. */
 async function recount(
   deps: ControllerDeps,
   { namespace, name }: { readonly namespace: string; readonly name: string },
-  kinds: readonly CountedKind[],
+  builtin: readonly CountedKind[],
   signal: AbortSignal,
 ): Promise<boolean> {
   const { client, observer, clock } = deps;
   const query = { namespace, fieldSelector: `metadata.name=${name}` };
   const [quota] = (await observer.list(resourceQuotaKind, query, signal)).items;
   if (quota === undefined) return true;
+  const kinds = await kindsOf(limitedBy(quota), builtin, observer, signal);
   let used = await usedBy(quota, kinds, deps, signal);
   if (isLower(used, amountsOf(quota.status?.used))) {
     await clock.sleep(SETTLE_MS, signal);
@@ -98,7 +105,7 @@ async function recount(
   }
   const hard = amountsOf(quota.spec?.hard);
   const status = { hard: listOf(hard), used: listOf(pick(used, (resource) => hard.has(resource))) };
-  if (deepEqual(status, { hard: quota.status?.hard, used: quota.status?.used })) return true;
+  if (deepEqual(status, { hard: quota.status?.hard ?? {}, used: quota.status?.used ?? {} })) return true;
   try {
     await client.updateStatus(resourceQuotaKind, { ...quota, status }, signal);
     return true;

@@ -1,4 +1,4 @@
-/** Tells when something is freed that a quota counts: one watch for each kind that a namespace's quotas name. */
+/** Tells when something is freed that a quota counts: one watch for each kind that quotas name. */
 import { amountsText } from "../../api/core/amounts.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { type ReflectorEvent, reflect } from "../../client/reflector.ts";
@@ -15,41 +15,38 @@ type Deps = Pick<ControllerDeps, "observer" | "clock" | "random" | "log">;
 export class UsageWatches implements AsyncDisposable {
   readonly #deps: Deps;
   readonly #onChange: (namespace: string, counted: CountedKind) => void;
-  /** By namespace, then by kind. */
-  readonly #watches = new Map<string, Map<string, Watch>>();
+  readonly #watches = new Map<string, Watch>();
 
-  /** `onChange` hears of objects that went, or use something else than before. */
+  /** `onChange` hears of objects that went, or use something else than before; "" stands for all namespaces. */
   constructor(deps: Deps, onChange: (namespace: string, counted: CountedKind) => void) {
     this.#deps = deps;
     this.#onChange = onChange;
   }
 
-  /** Watches just these kinds in the namespace from now on. */
-  async follow(namespace: string, kinds: readonly CountedKind[]): Promise<void> {
-    const present = this.#watches.get(namespace) ?? new Map<string, Watch>();
+  /** Watches just these kinds from now on. */
+  async follow(kinds: readonly CountedKind[]): Promise<void> {
     const wanted = new Map(kinds.map((counted) => [nameOf(counted), counted]));
-    const ended = [...present].filter(([name]) => !wanted.has(name));
-    for (const [name] of ended) present.delete(name);
-    for (const [name, counted] of wanted) if (!present.has(name)) present.set(name, this.#start(namespace, counted));
-    if (present.size === 0) this.#watches.delete(namespace);
-    else this.#watches.set(namespace, present);
+    const ended = [...this.#watches].filter(([name]) => !wanted.has(name));
+    for (const [name] of ended) this.#watches.delete(name);
+    for (const [name, counted] of wanted) if (!this.#watches.has(name)) this.#watches.set(name, this.#start(counted));
     await stopAll(ended.map(([, watch]) => watch));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const all = [...this.#watches.values()].flatMap((watches) => [...watches.values()]);
+    const all = [...this.#watches.values()];
     this.#watches.clear();
     await stopAll(all);
   }
 
-  #start(namespace: string, counted: CountedKind): Watch {
+  #start(counted: CountedKind): Watch {
     const stop = new AbortController();
-    const { observer: client, ...shared } = this.#deps;
+    const { observer: client, clock, random, log } = this.#deps;
     const changes = new UsageChanges(counted);
     const onEvent = (event: ReflectorEvent<ApiObject>): void => {
-      if (changes.take(event)) this.#onChange(namespace, counted);
+      const namespace = changes.take(event);
+      if (namespace !== undefined) this.#onChange(namespace, counted);
     };
-    const running = reflect({ ...shared, client, kind: counted.kind, query: { namespace }, onEvent }, stop.signal);
+    const running = reflect({ client, clock, random, log, kind: counted.kind, onEvent }, stop.signal);
     return { stop, running };
   }
 }
@@ -74,12 +71,12 @@ class UsageChanges {
     this.#counted = counted;
   }
 
-  /** Whether there is reason to count anew. What is new was charged when it was made. */
-  take(event: ReflectorEvent<ApiObject>): boolean {
+  /** The namespace where there is reason to count anew; what is new was charged when it was made. */
+  take(event: ReflectorEvent<ApiObject>): string | undefined {
     switch (event.type) {
       case "delete":
-        this.#known.delete(event.object.metadata?.name ?? "");
-        return true;
+        this.#known.delete(keyOf(event.object));
+        return event.object.metadata?.namespace ?? "";
       case "put":
         return this.#put(event.object);
       case "replace": {
@@ -88,18 +85,22 @@ class UsageChanges {
         this.#isFirst = false;
         this.#known.clear();
         for (const item of event.items) this.#put(item);
-        return !wasFirst;
+        return wasFirst ? undefined : "";
       }
     }
   }
 
-  #put(object: ApiObject): boolean {
+  #put(object: ApiObject): string | undefined {
     const { evaluator } = this.#counted;
-    if (evaluator.isUniform) return false;
-    const name = object.metadata?.name ?? "";
-    const before = this.#known.get(name);
+    if (evaluator.isUniform) return undefined;
+    const key = keyOf(object);
+    const before = this.#known.get(key);
     const now = amountsText(evaluator.usage(object));
-    this.#known.set(name, now);
-    return before !== undefined && before !== now;
+    this.#known.set(key, now);
+    return before === undefined || before === now ? undefined : (object.metadata?.namespace ?? "");
   }
+}
+
+function keyOf({ metadata }: ApiObject): string {
+  return `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`;
 }
