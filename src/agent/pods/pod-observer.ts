@@ -1,7 +1,7 @@
 /** Looks at what the runtime has of one pod. */
 import type { Pod } from "../../api/core/pod.ts";
 import { nothing, type Observation, observe } from "../runtime/observation.ts";
-import { type Runtime, RuntimeError } from "../runtime/runtime.ts";
+import { isAway, type Runtime, RuntimeError } from "../runtime/runtime.ts";
 import { allContainers, podUid } from "./pod-fields.ts";
 import { withTerminationMessage } from "./termination-message.ts";
 
@@ -14,9 +14,6 @@ export interface PodObserverOptions {
   readonly onUnknown: (error: RuntimeError) => void;
   readonly signal: AbortSignal;
 }
-
-/** Codes of a runtime that cannot be reached, or that nobody waits for any more. */
-const AWAY: ReadonlySet<string> = new Set(["UNAVAILABLE", "CANCELLED"]);
 
 export class PodObserver {
   readonly #options: PodObserverOptions;
@@ -62,7 +59,7 @@ export class PodObserver {
 
   #noteUnknown(error: unknown): void {
     // Of a runtime that is away the node tells.
-    if (this.#isUnknown || !(error instanceof RuntimeError) || AWAY.has(error.code)) return;
+    if (this.#isUnknown || !(error instanceof RuntimeError) || isAway(error)) return;
     this.#isUnknown = true;
     this.#options.onUnknown(error);
   }

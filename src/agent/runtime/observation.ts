@@ -1,7 +1,7 @@
 /** What runs, in the agent's own terms: CRI's answers with absent zero values resolved and times in milliseconds. */
 import type { ContainerStatus } from "./cri/container-status.ts";
 import type { PodSandbox, PodSandboxStatus } from "./cri/sandbox.ts";
-import { isNotFound, type Runtime } from "./runtime.ts";
+import { isAway, isNotFound, type Runtime, RuntimeError } from "./runtime.ts";
 
 /** Labels and annotations that Kubernetes' tools (crictl, log collectors) read. */
 export const labels = {
@@ -188,13 +188,23 @@ async function inspectSandbox(
   if (before !== undefined && before.ready === ready) {
     return before;
   }
-  const answer = await absentAsUndefined(runtime.podSandboxStatus({ podSandboxId: item.id }, signal));
-  if (answer?.status === undefined) {
-    return undefined;
+  let now: ObservedSandbox;
+  try {
+    const answer = await absentAsUndefined(runtime.podSandboxStatus({ podSandboxId: item.id }, signal));
+    if (answer?.status === undefined) return undefined;
+    now = observedSandbox(answer.status);
+  } catch (error) {
+    // Runtimes may fail to tell of one that has stopped, for want of its network say; it can be removed all the same.
+    if (ready || !(error instanceof RuntimeError) || isAway(error)) throw error;
+    now = { ...listedSandbox(item), hostNetwork: before?.hostNetwork ?? false };
   }
-  const now = observedSandbox(answer.status);
   // A stopped sandbox has lost its addresses, but the pod's status keeps them.
   return now.ips.length === 0 && before !== undefined ? { ...now, ips: before.ips } : now;
+}
+
+/** What the listing says of one that has stopped. */
+function listedSandbox({ id = "", metadata, createdAt }: PodSandbox): Omit<ObservedSandbox, "hostNetwork"> {
+  return { id, attempt: metadata?.attempt ?? 0, ready: false, createdAt: milliseconds(createdAt), ips: [] };
 }
 
 async function absentAsUndefined<T>(call: Promise<T>): Promise<T | undefined> {

@@ -63,6 +63,14 @@ export class RuntimeError extends Error {
   }
 }
 
+/** Codes of a runtime that cannot be reached, or that nobody waits for any more. */
+const AWAY: ReadonlySet<string> = new Set(["UNAVAILABLE", "CANCELLED"]);
+
+/** Whether it says nothing of what was asked, only of the way there. */
+export function isAway(error: RuntimeError): boolean {
+  return AWAY.has(error.code);
+}
+
 /** `NOT_FOUND` → `NotFound`, as Go spells codes. */
 export function goCode(code: string): string {
   if (code === "CANCELLED") {
