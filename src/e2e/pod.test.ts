@@ -29,9 +29,9 @@ else {
     t.equal((await cluster.kubectl(["apply", "-f", settings])).code, 0);
     const log = await until("the settings in the log", async () => {
       const { stdout } = await cluster.kubectl(["logs", "settings"]);
-      return stdout.includes("password") ? stdout : undefined;
+      return stdout.includes("scratch") ? stdout : undefined;
     });
-    t.match(log, /^greeting=good morning\nnode=e2e\nred\ngreen\n/);
+    t.match(log, /^greeting=good morning\nnode=e2e\nred\ngreen\n-r-------- .* \/secret\/password\nscratch\n$/);
     t.equal(await cluster.stop(), 0);
     t.same(await cluster.remains(), [], "not even the memory that secrets were in");
   });
