@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ApiObject } from "../api/kind.ts";
 import { testIssuer } from "../auth/authn/jwt/test-issuer.ts";
-import type { Credentials } from "../auth/user.ts";
+import type { Authenticator, Credentials } from "../auth/user.ts";
 import { CLIENT_AUTH, makeCertificate } from "../http/test-certificates.ts";
 import { systemClock } from "../std/clock.ts";
 import { silentLogger } from "../std/log.ts";
@@ -55,7 +55,7 @@ try {
       clock: systemClock,
       random: systemRandom,
       log: silentLogger,
-      find: async ({ name, uid }): Promise<ApiObject> => ({ metadata: { name, uid: uid ?? "" } }),
+      find: ({ name, uid }): ApiObject => ({ metadata: { name, uid: uid ?? "" } }),
     },
   );
   const now = Math.floor(Date.now() / 1000);
@@ -100,10 +100,7 @@ try {
 }
 
 /** The best of five rounds, after one to warm up. */
-async function cpuUs(
-  authenticate: (credentials: Credentials) => Promise<unknown>,
-  credentials: readonly Credentials[],
-): Promise<number> {
+async function cpuUs(authenticate: Authenticator, credentials: readonly Credentials[]): Promise<number> {
   let best = Number.POSITIVE_INFINITY;
   for (let round = 0; round < 6; round++) {
     const before = process.cpuUsage();

@@ -10,11 +10,11 @@ const KINDS = { ServiceAccount: serviceAccountKind, Pod: podKind, Secret: secret
 
 /** What tokens are bound to, from the caches; the newest state is waited for only when the cache knows another. */
 export function storedBoundObjects(registries: () => Registries, signal: AbortSignal): FindBound {
-  return async ({ kind, namespace, name, uid }) => {
+  return ({ kind, namespace, name, uid }) => {
     const registry = registries().of(KINDS[kind] as unknown as Kind);
     const key = registry.objects.key(registry.kind.namespaced ? namespace : undefined, name);
     const cached = registry.cache.get(key)?.object;
     if (cached !== undefined && (uid === undefined || cached.metadata?.uid === uid)) return cached;
-    return (await registry.fresh({ signal })).get(key)?.object;
+    return registry.fresh({ signal }).then((cache) => cache.get(key)?.object);
   };
 }

@@ -98,7 +98,13 @@ function jwtTokens(issuers: readonly CompiledIssuer[], deps: TokenIssuersDeps): 
       observe: observe === undefined ? undefined : (...seen) => observe.verified(issuer.url, ...seen),
     }),
   );
-  return cachedTokens(unionTokens(authenticators), { clock, knownMs: CACHE_MS, unknownMs: 0, observe: observe?.cache });
+  return cachedTokens(unionTokens(authenticators), {
+    audiences,
+    clock,
+    knownMs: CACHE_MS,
+    unknownMs: 0,
+    observe: observe?.cache,
+  });
 }
 
 /** The flags say what a file with one issuer would say. */
@@ -140,5 +146,5 @@ async function webhookTokens(webhook: TokenWebhookConfig, deps: TokenIssuersDeps
   const ask = async (spec: object): Promise<TokenReviewStatus> => (await client.ask(spec)) as TokenReviewStatus;
   const tokens = tokenWebhook({ ask, audiences, clock, random });
   const { cacheMs } = webhook;
-  return cachedTokens(tokens, { clock, knownMs: cacheMs, unknownMs: cacheMs, observe: observe?.cache });
+  return cachedTokens(tokens, { audiences, clock, knownMs: cacheMs, unknownMs: cacheMs, observe: observe?.cache });
 }

@@ -1,5 +1,6 @@
 /** Who asks, what for, and the two interfaces that answer: `Authenticator` and `Authorizer`. */
 import type { PolicyRule } from "../api/rbac/rules.ts";
+import type { Soon } from "../std/soon.ts";
 
 export interface UserInfo {
   readonly name: string;
@@ -23,12 +24,14 @@ export interface Credentials {
   headerNames?(): readonly string[];
   /** Tells the client something beside the answer. */
   warn?(text: string): void;
+  /** Tells the audit log something. */
+  annotate?(key: string, value: string): void;
   /** Path asked for, since anonymous access may be limited to some. */
   readonly path?: string | undefined;
 }
 
 /** Undefined: these credentials mean nothing to it. Throws a `Refusal` for credentials it knows to be bad. */
-export type Authenticator = (credentials: Credentials) => Promise<UserInfo | undefined>;
+export type Authenticator = (credentials: Credentials) => Soon<UserInfo | undefined>;
 
 export interface Attributes {
   readonly user: UserInfo;

@@ -40,8 +40,8 @@ const measuredMay = measuredAuthorizer(authorizer, registry, systemClock);
 await compare("request", respond, () => stage(context));
 await compare(
   "authentication",
-  () => authenticate(credentials),
-  () => measuredWho(credentials),
+  async () => authenticate(credentials),
+  async () => measuredWho(credentials),
 );
 await compare(
   "authorization",

@@ -64,6 +64,10 @@ class RequestCredentials implements Credentials {
   warn(text: string): void {
     this.#context.warnings.push(text);
   }
+
+  annotate(key: string, value: string): void {
+    this.#context.annotations.add(key, value);
+  }
 }
 
 function refusals(clock: Clock, log: Logger): (request: HttpRequest, why: string) => void {

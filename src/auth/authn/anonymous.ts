@@ -7,7 +7,7 @@ export function anonymousAuthenticator(
   options: { readonly paths?: readonly string[] | undefined } = {},
 ): Authenticator {
   const { paths } = options;
-  return async ({ path }) => {
+  return ({ path }) => {
     if (paths !== undefined && (path === undefined || !paths.includes(path))) return undefined;
     return anonymous;
   };

@@ -54,5 +54,5 @@ t.test("bootstrapTokens() believes a token only as its secret says", async (t) =
     [secretOf(good, { type: "Opaque" }), /lies in a secret of type "Opaque"/],
     [secretOf(good, { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } }), /is being deleted/],
   ];
-  for (const [secret, message] of bad) await t.rejects(ask(secret), { message }, String(message));
+  for (const [secret, message] of bad) await t.rejects(async () => ask(secret), { message }, String(message));
 });

@@ -19,7 +19,7 @@ export function knownTokens(audiences: readonly string[]): KnownTokens {
   const issued = new Map<string, UserInfo>();
   let rows = new Map<string, UserInfo>();
   return {
-    authenticate: async (token, asked) => {
+    authenticate: (token, asked) => {
       const user = issued.get(token.digest) ?? rows.get(token.digest);
       if (user === undefined) return undefined;
       const shared = asked === audiences ? audiences : asked.filter((audience) => audiences.includes(audience));

@@ -1,4 +1,5 @@
 import { StatusError } from "../../api/status.ts";
+import type { Soon } from "../../std/soon.ts";
 
 /** Credentials that are known to be bad. Clients learn nothing but 401; the message is for logs and reviewers. */
 export class Refusal extends StatusError {
@@ -13,4 +14,39 @@ export class Refusal extends StatusError {
 export function refusedBy(refusals: readonly Refusal[]): Refusal {
   const reasons = [...new Set(refusals.map(({ message }) => message))];
   return new Refusal(reasons.length === 1 ? reasons[0]! : `[${reasons.join(", ")}]`);
+}
+
+/** The first answer of those asked in order. Without one, throws or rejects with every refusal there was. */
+export function firstFound<A, R>(all: readonly A[], ask: (one: A) => Soon<R | undefined>): Soon<R | undefined> {
+  for (let place = 0; place < all.length; place++) {
+    let found: Soon<R | undefined>;
+    try {
+      found = ask(all[place]!);
+    } catch (error) {
+      return firstLater(Promise.reject(error as Error), all.slice(place + 1), ask);
+    }
+    if (found instanceof Promise) return firstLater(found, all.slice(place + 1), ask);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+async function firstLater<A, R>(
+  first: Promise<R | undefined>,
+  rest: readonly A[],
+  ask: (one: A) => Soon<R | undefined>,
+): Promise<R | undefined> {
+  const refusals: Refusal[] = [];
+  const questions = [() => first, ...rest.map((one) => () => ask(one))];
+  for (const question of questions) {
+    try {
+      const found = await question();
+      if (found !== undefined) return found;
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      refusals.push(error);
+    }
+  }
+  if (refusals.length > 0) throw refusedBy(refusals);
+  return undefined;
 }

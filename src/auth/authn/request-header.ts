@@ -40,7 +40,7 @@ export function requestHeaderAuthenticator(options: RequestHeaderOptions): Reque
     throw new Refusal(`x509: subject with cn=${JSON.stringify(commonName)} is not in the allowed list`);
   });
   return {
-    authenticate: async (credentials) =>
+    authenticate: (credentials) =>
       verifier.verify(credentials) === undefined ? undefined : userIn(credentials, names),
     setAuthorities: (caPem) => verifier.setAuthorities(caPem),
   };

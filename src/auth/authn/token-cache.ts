@@ -4,6 +4,8 @@ import { ExpiringCache } from "../../std/expiring-cache.ts";
 import type { BearerToken, Identified, TokenAuthenticator } from "./token.ts";
 
 export interface TokenCacheOptions {
+  /** Mostly asked for. */
+  readonly audiences?: readonly string[] | undefined;
   readonly clock: Clock;
   /** How long a user is remembered, and that there is none. Refusals are not remembered. */
   readonly knownMs: number;
@@ -24,7 +26,7 @@ const TOKENS_MAX = 4096;
 const NOBODY = Symbol("nobody");
 
 export function cachedTokens(authenticate: TokenAuthenticator, options: TokenCacheOptions): TokenAuthenticator {
-  const { clock, knownMs, unknownMs, observe } = options;
+  const { audiences: own, clock, knownMs, unknownMs, observe } = options;
   const answers = new ExpiringCache<Identified | typeof NOBODY>(TOKENS_MAX, clock);
   /** Who sends the same token meanwhile waits for the same answer. At most as many as requests are in flight. */
   const asking = new Map<string, Promise<Identified | undefined>>();
@@ -43,9 +45,9 @@ export function cachedTokens(authenticate: TokenAuthenticator, options: TokenCac
       asking.delete(key);
     }
   };
-  return async (token, audiences) => {
+  return (token, audiences) => {
     const began = observe === undefined ? 0 : clock.monotonic();
-    const key = `${token.digest}${audiences.join("\0")}`;
+    const key = audiences === own ? token.digest : `${token.digest}${audiences.join("\0")}`;
     const known = answers.get(key);
     if (known !== undefined) {
       observe?.asked("hit", clock.monotonic() - began);
@@ -56,10 +58,6 @@ export function cachedTokens(authenticate: TokenAuthenticator, options: TokenCac
       answer = ask(key, token, audiences);
       asking.set(key, answer);
     }
-    try {
-      return await answer;
-    } finally {
-      observe?.asked("miss", clock.monotonic() - began);
-    }
+    return answer.finally(() => observe?.asked("miss", clock.monotonic() - began));
   };
 }

@@ -33,9 +33,9 @@ t.test("tokenWebhook() takes the webhook's word, remembered for a while and in i
     await clock.advance(1001);
   }
   answer = { authenticated: false, error: "no\nway" };
-  await t.rejects(by("a"), { message: 'the webhook refuses it: "no\\nway"' });
+  await t.rejects(async () => by("a"), { message: 'the webhook refuses it: "no\\nway"' });
   answer = { authenticated: true, user: {} };
-  await t.rejects(by("c"), { message: "the webhook names no user" });
+  await t.rejects(async () => by("c"), { message: "the webhook names no user" });
 });
 
 t.test("tokenWebhook() asks five times whoever cannot answer now", async (t) => {
@@ -46,7 +46,9 @@ t.test("tokenWebhook() asks five times whoever cannot answer now", async (t) => 
     throw new Passing("nobody is there");
   };
   const tokens = tokenWebhook({ ask, audiences: OWN, clock, random: systemRandom });
-  const refused = t.rejects(tokens(new BearerToken("a"), OWN), { message: /cannot be asked: nobody is there/ });
+  const refused = t.rejects(async () => tokens(new BearerToken("a"), OWN), {
+    message: /cannot be asked: nobody is there/,
+  });
   for (let turn = 0; turn < 10; turn++) await clock.advance(5_000);
   await refused;
   t.equal(asked, 5);

@@ -38,14 +38,14 @@ t.test("bearerAuthenticator() takes tokens from where clients put them", async (
     ["Bearer known\u0000", "invalid bearer token"],
     [`Bearer ${"x".repeat(1_000_000)}`, "the bearer token is too long"],
   ] as const) {
-    await t.rejects(ask(bad), { message, name: "StatusError" });
+    await t.rejects(async () => ask(bad), { message, name: "StatusError" });
   }
   const encoded = `base64url.bearer.authorization.k8s.io.${Buffer.from("known").toString("base64url")}`;
   const socket = (protocols: string) => ask(undefined, { upgrade: "WebSocket", "sec-websocket-protocol": protocols });
   t.equal(await socket(`${encoded}, v4.channel.k8s.io`), user);
   t.equal(await ask(undefined, { "sec-websocket-protocol": `${encoded}, b` }), undefined, "not of a WebSocket");
   for (const bad of [encoded, `${encoded},${encoded},b`, `${encoded}!,b`])
-    await t.rejects(socket(bad), { name: "StatusError" }, bad);
+    await t.rejects(async () => socket(bad), { name: "StatusError" }, bad);
 });
 
 t.test("bearerToken() takes the scheme in any case", async (t) => {
@@ -67,10 +67,10 @@ t.test("unionTokens() takes the first user, and tells every reason when there is
     unionTokens(authenticators)(new BearerToken("x"), OWN);
   t.equal(await ask(abstains, refuses("a"), knows), found);
   t.equal(await ask(abstains), undefined);
-  await t.rejects(ask(refuses("a"), abstains), { message: "a" });
-  await t.rejects(ask(refuses("a"), refuses("b"), refuses("a")), { message: "[a, b]" });
+  await t.rejects(async () => ask(refuses("a"), abstains), { message: "a" });
+  await t.rejects(async () => ask(refuses("a"), refuses("b"), refuses("a")), { message: "[a, b]" });
   const breaks: TokenAuthenticator = async () => {
     throw new TypeError("broken");
   };
-  await t.rejects(ask(breaks, knows), TypeError, "what is broken is not taken for a refusal");
+  await t.rejects(async () => ask(breaks, knows), TypeError, "what is broken is not taken for a refusal");
 });

@@ -27,8 +27,11 @@ t.test("unionAuthenticator() makes nobody anonymous who offered bad credentials"
     name: "system:anonymous",
     groups: ["system:unauthenticated"],
   });
-  await t.rejects(unionAuthenticator([refuses, abstains], anonymous)(none), refused);
-  await t.rejects(unionAuthenticator([abstains], anonymous)({ ...none, authorization: "Bearer x" }), refused);
+  await t.rejects(async () => unionAuthenticator([refuses, abstains], anonymous)(none), refused);
+  await t.rejects(
+    async () => unionAuthenticator([abstains], anonymous)({ ...none, authorization: "Bearer x" }),
+    refused,
+  );
   t.match(await unionAuthenticator([abstains], anonymous)({ ...none, authorization: "Basic x" }), {
     name: "system:anonymous",
   });
@@ -39,7 +42,7 @@ t.test("unionAuthenticator() lets failures through that say nothing about the cr
   const broken: Authenticator = async () => {
     throw new Error("the disk is gone");
   };
-  await t.rejects(unionAuthenticator([broken, knows])(none), { message: "the disk is gone" });
+  await t.rejects(async () => unionAuthenticator([broken, knows])(none), { message: "the disk is gone" });
 });
 
 t.test("anonymousAuthenticator() keeps to its paths", async (t) => {

@@ -1,5 +1,6 @@
+import { andThen } from "../../std/soon.ts";
 import { AUTHENTICATED, type Authenticator, UNAUTHENTICATED, type UserInfo } from "../user.ts";
-import { Refusal, refusedBy } from "./refusal.ts";
+import { firstFound, Refusal } from "./refusal.ts";
 import { bearerToken } from "./token.ts";
 
 /**
@@ -7,20 +8,13 @@ import { bearerToken } from "./token.ts";
  * that nobody knows, fail when no other authenticator finds a user; they never make an anonymous one.
  */
 export function unionAuthenticator(authenticators: readonly Authenticator[], anonymous?: Authenticator): Authenticator {
-  return async (credentials) => {
-    let refusals: Refusal[] | undefined;
-    for (const authenticate of authenticators) {
-      try {
-        const user = await authenticate(credentials);
-        if (user !== undefined) return authenticated(user);
-      } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
-        refusals = [...(refusals ?? []), error];
-      }
-    }
-    if (refusals !== undefined) throw refusedBy(refusals);
-    if (bearerToken(credentials.authorization) !== undefined) throw new Refusal("invalid bearer token");
-    return anonymous?.(credentials);
+  return (credentials) => {
+    const found = firstFound(authenticators, (authenticate) => authenticate(credentials));
+    return andThen(found, (user) => {
+      if (user !== undefined) return authenticated(user);
+      if (bearerToken(credentials.authorization) !== undefined) throw new Refusal("invalid bearer token");
+      return anonymous?.(credentials);
+    });
   };
 }
 

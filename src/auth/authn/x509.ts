@@ -70,7 +70,7 @@ export class ClientVerifier<T> {
 export function x509Authenticator({ caPem, clock, uids = true }: X509Options): X509Authenticator {
   const verifier = new ClientVerifier(caPem, clock, (client) => userOf(client, uids));
   return {
-    authenticate: async (credentials) => verifier.verify(credentials),
+    authenticate: (credentials) => verifier.verify(credentials),
     setAuthorities: (next) => verifier.setAuthorities(next),
   };
 }

@@ -19,6 +19,8 @@ const issuer = tokenIssuer(ISSUER, async () => key);
 interface World {
   readonly clock: FakeClock;
   tokens(token: string, audiences: readonly string[]): Promise<Identified | undefined>;
+  /** What the audit log heard. */
+  readonly told: ReadonlyMap<string, string>;
   readonly there: Map<string, NonNullable<ApiObject["metadata"]>>;
   /** Claims of a token for `shop/till`, bound to a pod, with `changes`. */
   claims(changes?: Partial<Issued>): Issued;
@@ -44,7 +46,10 @@ function world(): World {
     find,
     clock,
   });
-  const tokens = (token: string, asked: readonly string[]) => authenticate(new BearerToken(token), asked);
+  const told = new Map<string, string>();
+  const listener = { annotate: (name: string, value: string) => void told.set(name, value) };
+  const tokens = async (token: string, asked: readonly string[]) =>
+    await authenticate(new BearerToken(token, listener), asked);
   const now = Math.floor(clock.now() / 1000);
   const claims = (changes: Partial<Issued> = {}): Issued => ({
     issuer: ISSUER,
@@ -57,7 +62,7 @@ function world(): World {
     pod: { name: "web", uid: "2" },
     ...changes,
   });
-  return { clock, tokens, there, claims };
+  return { clock, tokens, there, claims, told };
 }
 
 t.test("accountTokens() knows the account and what the token is bound to", async (t) => {
@@ -120,6 +125,19 @@ t.test("accountTokens() refuses a token when what it is bound to is gone, or ano
     there.delete(name);
     await t.rejects(ask(), { message: "service account token has been invalidated" }, name);
   }
+});
+
+t.test("accountTokens() tells the audit log who has not read a newer token", async (t) => {
+  const { clock, tokens, claims, told } = world();
+  const now = Math.floor(clock.now() / 1000);
+  const token = await issuer.issue(claims({ warnAfter: now + 100 }));
+  await clock.advance(100_000);
+  await tokens(token, [ISSUER]);
+  t.equal(told.size, 0);
+  await clock.advance(7_900);
+  await tokens(token, [ISSUER]);
+  const stale = "subject: system:serviceaccount:shop:till, seconds after warning threshold: 7";
+  t.same([...told], [["authentication.k8s.io/stale-token", stale]]);
 });
 
 t.test("accountTokens() takes no signature but that of its keys, by the algorithm of the key", async (t) => {

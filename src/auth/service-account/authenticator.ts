@@ -3,12 +3,13 @@
  * bound to what still exists. What a signature covers does not change, so it is verified once; the rest is asked every
  * time.
  */
-import { timingSafeEqual } from "node:crypto";
 import type { ServiceAccount } from "../../api/core/service-account.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import type { Clock } from "../../std/clock.ts";
+import { sameSecret } from "../../std/same-secret.ts";
+import { andThen, type Soon } from "../../std/soon.ts";
 import { Refusal } from "../authn/refusal.ts";
-import type { BearerToken, TokenAuthenticator } from "../authn/token.ts";
+import type { BearerToken, Identified, TokenAuthenticator } from "../authn/token.ts";
 import type { UserInfo } from "../user.ts";
 import {
   accountUser,
@@ -27,7 +28,7 @@ export interface BoundReference extends Reference {
 }
 
 /** The stored object; one that has the uid, if any has. */
-export type FindBound = (reference: BoundReference) => Promise<ApiObject | undefined>;
+export type FindBound = (reference: BoundReference) => Soon<ApiObject | undefined>;
 
 export interface AccountTokenOptions {
   readonly issuers: readonly string[];
@@ -50,9 +51,11 @@ export type TokenUse = "valid" | "stale" | "legacy" | "auto-legacy" | "invalid-a
 interface Verified {
   readonly claims: BoundClaims | LegacyClaims;
   readonly user: UserInfo;
-  /** What was asked last, mostly the same list, and what of it the token is for. */
+  /** What must still be there. */
+  readonly bound: readonly BoundReference[];
+  /** What was asked last, mostly the same list, and the answer while nothing else is wrong. */
   asked?: readonly string[];
-  audiences?: readonly string[];
+  identified?: Identified;
 }
 
 /** Tokens whose signatures are remembered; the oldest are forgotten first. */
@@ -60,53 +63,85 @@ const VERIFIED_MAX = 4096;
 /** Clocks differ. */
 const LEEWAY_SECONDS = 60;
 const EXTRA = "authentication.kubernetes.io/";
+/** Of what the audit log is told. */
+const AUDIT = "authentication.k8s.io/";
 
 export const LAST_USED_LABEL = "kubernetes.io/legacy-token-last-used";
 export const INVALID_SINCE_LABEL = "kubernetes.io/legacy-token-invalid-since";
 
 export function accountTokens(options: AccountTokenOptions): TokenAuthenticator {
-  const { audiences: ownAudiences, clock, count } = options;
   const verified = new Map<string, Verified>();
   /** Tokens of others: that they are follows from their text. */
   const strangers = new Set<string>();
-  return async (token, asked) => {
-    let known = verified.get(token.digest);
+  const meet = async (token: BearerToken, asked: readonly string[]): Promise<Identified | undefined> => {
+    const known = await verify(token, options);
     if (known === undefined) {
-      if (strangers.has(token.digest)) return undefined;
-      known = await verify(token, options);
-      if (known === undefined) {
-        if (strangers.size >= VERIFIED_MAX) strangers.clear();
-        strangers.add(token.digest);
-        return undefined;
-      }
-      for (const oldest of verified.keys()) {
-        if (verified.size < VERIFIED_MAX) break;
-        verified.delete(oldest);
-      }
-      verified.set(token.digest, known);
+      if (strangers.size >= VERIFIED_MAX) strangers.clear();
+      strangers.add(token.digest);
+      return undefined;
     }
-    const { claims, user } = known;
-    const meantFor = claims.audiences.length === 0 ? ownAudiences : claims.audiences;
-    if (known.asked !== asked || known.audiences === undefined) {
-      known.asked = asked;
-      known.audiences = meantFor.filter((audience) => asked.includes(audience));
+    for (const oldest of verified.keys()) {
+      if (verified.size < VERIFIED_MAX) break;
+      verified.delete(oldest);
     }
-    const { audiences } = known;
+    verified.set(token.digest, known);
+    return await judge(known, token, asked, options);
+  };
+  return (token, asked) => {
+    const known = verified.get(token.digest);
+    if (known !== undefined) return judge(known, token, asked, options);
+    return strangers.has(token.digest) ? undefined : meet(token, asked);
+  };
+}
+
+/** What has to be asked every time. */
+function judge(
+  known: Verified,
+  token: BearerToken,
+  asked: readonly string[],
+  options: AccountTokenOptions,
+): Soon<Identified> {
+  const { claims, user, bound } = known;
+  const { clock, count } = options;
+  if (claims.audiences.length === 0) {
+    token.annotate(`${AUDIT}legacy-token`, user.name);
+    count?.("legacy");
+  }
+  if (known.asked !== asked || known.identified === undefined) {
+    const meantFor = claims.audiences.length === 0 ? options.audiences : claims.audiences;
+    const audiences = meantFor.filter((audience) => asked.includes(audience));
     if (audiences.length === 0) {
       throw new Refusal(`token audiences ${quoted(meantFor)} is invalid for the target audiences ${quoted(asked)}`);
     }
-    const now = clock.now() / 1000;
-    checkTimes(claims, now);
-    if (claims.form === "legacy") {
-      if (options.lookup) await checkLegacy(claims, token, options, now);
-      count?.("legacy");
-    } else {
-      await checkBound(claims, options.find, now);
-      // Its bearer has been given newer ones since, and reads none of them.
-      count?.(claims.warnAfter !== undefined && now > claims.warnAfter ? "stale" : "valid");
-    }
-    return { user, audiences };
-  };
+    known.asked = asked;
+    known.identified = { user, audiences };
+  }
+  const { identified } = known;
+  const now = clock.now() / 1000;
+  checkTimes(claims, now);
+  if (claims.form === "legacy") {
+    return options.lookup ? checkLegacy(claims, token, options, now).then(() => identified) : identified;
+  }
+  return andThen(checkBound(bound, 0, options.find, now), () => {
+    noteAge(claims, user, token, now, count);
+    return identified;
+  });
+}
+
+/** Who has been given newer tokens since, and reads none of them, is found in the audit log. */
+function noteAge(
+  { warnAfter }: BoundClaims,
+  { name }: UserInfo,
+  token: BearerToken,
+  now: number,
+  count: AccountTokenOptions["count"],
+): void {
+  if (warnAfter === undefined || warnAfter === 0) return;
+  const isStale = now > warnAfter;
+  count?.(isStale ? "stale" : "valid");
+  if (!isStale) return;
+  const late = Math.floor(now) - warnAfter;
+  token.annotate(`${AUDIT}stale-token`, `subject: ${name}, seconds after warning threshold: ${late}`);
 }
 
 /** Undefined for what no issuer of ours can have made. */
@@ -118,7 +153,7 @@ async function verify({ text }: BearerToken, { issuers, keys }: AccountTokenOpti
   if (!isSigned(jws, await keys(jws.keyId))) throw new Refusal("invalid signature");
   const claims = readClaims(jws.payload);
   if (claims === undefined) throw new Refusal("the claims of the token have another form");
-  return { claims, user: userOf(claims) };
+  return { claims, user: userOf(claims), bound: boundTo(claims) };
 }
 
 function isSigned(jws: Jws, candidates: readonly VerificationKey[]): boolean {
@@ -137,25 +172,40 @@ function checkTimes({ times: { notBefore, issuedAt, expires } }: Verified["claim
   }
 }
 
-async function checkBound(claims: BoundClaims, find: FindBound, now: number): Promise<void> {
+function boundTo(claims: Verified["claims"]): readonly BoundReference[] {
+  if (claims.form === "legacy") return [];
   const { namespace, account, pod, node, secret } = claims;
-  const bound: readonly BoundReference[] = [
+  return [
     { kind: "ServiceAccount", namespace, ...account },
     ...(secret === undefined ? [] : [{ kind: "Secret", namespace, ...secret } as const]),
     ...(pod === undefined ? [] : [{ kind: "Pod", namespace, ...pod } as const]),
     // Of a pod's token, the node only tells where the pod is.
     ...(node === undefined || pod !== undefined ? [] : [{ kind: "Node", namespace: "", ...node } as const]),
   ];
-  for (const reference of bound) {
-    const { metadata } = (await find(reference)) ?? {};
-    if (metadata === undefined) throw new Refusal("service account token has been invalidated");
-    if (metadata.uid !== reference.uid) {
-      throw new Refusal(`${reference.kind} UID (${metadata.uid}) does not match claim (${reference.uid})`);
+}
+
+/** Those from `first` on, without a promise as long as caches know them. */
+function checkBound(bound: readonly BoundReference[], first: number, find: FindBound, now: number): Soon<void> {
+  for (let i = first; i < bound.length; i++) {
+    const reference = bound[i]!;
+    const found = find(reference);
+    if (found instanceof Promise) {
+      return found.then((late) => {
+        checkPresent(late, reference, now);
+        return checkBound(bound, i + 1, find, now);
+      });
     }
-    const { deletionTimestamp } = metadata;
-    if (deletionTimestamp !== undefined && Date.parse(deletionTimestamp) / 1000 < now - LEEWAY_SECONDS) {
-      throw new Refusal("service account token has been invalidated");
-    }
+    checkPresent(found, reference, now);
+  }
+}
+
+function checkPresent(found: ApiObject | undefined, { kind, uid }: BoundReference, now: number): void {
+  const { metadata } = found ?? {};
+  if (metadata === undefined) throw new Refusal("service account token has been invalidated");
+  if (metadata.uid !== uid) throw new Refusal(`${kind} UID (${metadata.uid}) does not match claim (${uid})`);
+  const { deletionTimestamp } = metadata;
+  if (deletionTimestamp !== undefined && Date.parse(deletionTimestamp) / 1000 < now - LEEWAY_SECONDS) {
+    throw new Refusal("service account token has been invalidated");
   }
 }
 
@@ -172,8 +222,7 @@ async function checkLegacy(
     throw new Refusal("service account token has been invalidated");
   }
   const kept = Buffer.from(holder.data?.token ?? "", "base64");
-  const sent = Buffer.from(token.text);
-  if (kept.length !== sent.length || !timingSafeEqual(kept, sent)) {
+  if (!sameSecret(kept, token.text)) {
     throw new Refusal("service account token does not match server's copy");
   }
   const owner: ServiceAccount | undefined = await find({ kind: "ServiceAccount", namespace, ...account });
@@ -187,6 +236,7 @@ async function checkLegacy(
   const today = dayOf(now);
   if (![today, dayOf(now + DAY_SECONDS)].includes(labels?.[LAST_USED_LABEL] ?? "")) used?.(holder, today);
   if ((labels?.[INVALID_SINCE_LABEL] ?? "") !== "") {
+    token.annotate(`${AUDIT}legacy-token-invalidated`, `${secret.name}/${namespace}`);
     count?.("invalid-auto-legacy");
     throw new Refusal(
       `the token in secret ${namespace}/${secret.name} for service account ${namespace}/${account.name} has been ` +
@@ -196,6 +246,7 @@ async function checkLegacy(
   }
   const isAutomatic = (owner.secrets ?? []).some(({ name }) => name === secret.name);
   count?.(isAutomatic ? "auto-legacy" : "manual-legacy");
+  token.annotate(`${AUDIT}legacy-token-${isAutomatic ? "autogenerated" : "manual"}-secret`, secret.name);
   if (isAutomatic) {
     const instead = "Use tokens from the TokenRequest API or manually created secret-based tokens";
     token.warn(`${instead} instead of auto-generated secret-based tokens.`);

@@ -70,7 +70,7 @@ t.test("jwtAuthenticator() refuses what is not signed, meant for us and valid no
     ["without a name", provider.token({ sub: "" }), /the username is empty/],
     ["a name that is no text", provider.token({ sub: { a: 1 } }), /parse username claims/],
   ];
-  for (const [what, token, message] of bad) await t.rejects(ask(token), { message }, what);
+  for (const [what, token, message] of bad) await t.rejects(async () => ask(token), { message }, what);
   t.ok(await ask(provider.token({ nbf: now + 299 })), "clocks differ");
 });
 
@@ -92,10 +92,10 @@ t.test("jwtAuthenticator() asks an issuer that does not answer, or lies, with gr
   ] as const) {
     provider.says(lie);
     await clock.advance(60_000);
-    await t.rejects(ask(), { message });
+    await t.rejects(async () => ask(), { message });
   }
   const { length } = provider.asked;
-  await t.rejects(ask(), { message: /not initialized/ });
+  await t.rejects(async () => ask(), { message: /not initialized/ });
   t.equal(provider.asked.length, length, "not again at once");
   provider.says({});
   await clock.advance(60_000);

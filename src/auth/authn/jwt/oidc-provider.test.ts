@@ -128,11 +128,11 @@ for (const algorithm of ["RS256", "PS256", "ES256"]) {
     t.equal(fetched.length, 2, "discovery and keys, once");
     provider.restart();
     const next = await provider.token();
-    await t.rejects(ask(next), { message: /no matching keys/ }, "looked for a moment ago");
+    await t.rejects(async () => ask(next), { message: /no matching keys/ }, "looked for a moment ago");
     await clock.advance(6_000);
     t.match(await ask(next), { user: { name: "robots:robot" } });
-    await t.rejects(ask(token), { message: /no matching keys/ }, "the old keys are gone");
+    await t.rejects(async () => ask(token), { message: /no matching keys/ }, "the old keys are gone");
     await clock.advance(3_600_000);
-    await t.rejects(ask(next), { message: "oidc: verify token: token is expired" });
+    await t.rejects(async () => ask(next), { message: "oidc: verify token: token is expired" });
   });
 }
