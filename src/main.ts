@@ -34,6 +34,10 @@ const commands: Readonly<Record<string, Command>> = {
     summary: "let another machine join the cluster",
     load: async () => (await import("./up/token-command.ts")).run,
   },
+  webhooks: {
+    summary: "suspend admission webhooks while the API server is stopped",
+    load: async () => (await import("./up/webhooks-command.ts")).run,
+  },
   completion: {
     summary: "print a completion script for bash, zsh or fish",
     load: async () => (await import("./up/completion-command.ts")).run,

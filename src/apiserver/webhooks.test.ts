@@ -151,7 +151,7 @@ t.test("webhooks have to answer in time, and to be who they should be", async (t
   await register(server, "validating", silent, { timeoutSeconds: 2 });
   const asking = server.ask(`POST ${MAPS}`, map("m"));
   while (silent.asked.length === 0) await new Promise(setImmediate);
-  server.clock.advance(2000);
+  await server.clock.advance(2000);
   t.match((await asking).json, { code: 500, message: /\?timeout=2s": context deadline exceeded$/ });
   await server.ask(`DELETE ${REGISTRATION}/validatingwebhookconfigurations/a`);
   await register(server, "validating", silent, { clientConfig: { url: silent.url } });

@@ -1,6 +1,6 @@
 /** For tests: a webhook on loopback, behind real TLS. */
 import { once } from "node:events";
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { issueCertificate, makeCa } from "../../auth/pki.ts";
@@ -42,7 +42,7 @@ export async function testWebhook(
   );
   const asked: Asked[] = [];
   let connections = 0;
-  const server = createServer({ cert, key }, async (incoming, outgoing) => {
+  const respond = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const pieces: Buffer[] = [];
     for await (const piece of incoming) pieces.push(piece as Buffer);
     const one = {
@@ -55,6 +55,9 @@ export async function testWebhook(
     if (answered === "hang") return;
     const [status, text] = Array.isArray(answered) ? answered : [200, JSON.stringify(answered)];
     outgoing.writeHead(status, { "content-type": "application/json" }).end(text);
+  };
+  const server = createServer({ cert, key }, (incoming, outgoing) => {
+    respond(incoming, outgoing).catch((error: Error) => outgoing.destroy(error));
   });
   server.on("secureConnection", () => connections++);
   server.listen(0, "127.0.0.1");

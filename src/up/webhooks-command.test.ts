@@ -1,0 +1,88 @@
+import t from "tap";
+import { testServer } from "../apiserver/fixture.ts";
+import { systemClock } from "../std/clock.ts";
+import { silentLogger } from "../std/log.ts";
+import { openStore } from "../storage/open.ts";
+import { answer } from "./webhooks-command.ts";
+
+const REGISTRATION = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+const pod = {
+  metadata: { name: "guard", labels: { app: "guard" } },
+  spec: { containers: [{ name: "c", image: "i" }] },
+};
+
+/** It guards all pods, its own among them, and there is none. */
+const configuration = {
+  metadata: { name: "guard" },
+  webhooks: [
+    {
+      name: "guard.example.com",
+      clientConfig: { service: { namespace: "default", name: "guard" } },
+      rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
+      sideEffects: "None",
+      admissionReviewVersions: ["v1"],
+    },
+  ],
+};
+
+const serve = async (url: string) => {
+  const store = await openStore({ url, clock: systemClock, log: silentLogger, compactionIntervalMs: 0 });
+  const lines: string[] = [];
+  const log = { ...silentLogger, error: (text: string) => lines.push(text), child: () => log };
+  const server = await testServer({}, { store, log: log as never });
+  return {
+    server,
+    lines,
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      await store[Symbol.asyncDispose]();
+    },
+  };
+};
+
+t.test("answer() lets a cluster go on that a webhook has locked", async (t) => {
+  const url = `level://${t.testdir()}`;
+  const at = `--kvstore-servers=${url}`;
+  {
+    await using running = await serve(url);
+    const { server, lines } = running;
+    const service = { metadata: { name: "guard" }, spec: { selector: { app: "guard" }, ports: [{ port: 443 }] } };
+    await server.ask("POST /api/v1/namespaces/default/services", { body: service });
+    await server.ask(`POST ${REGISTRATION}`, { body: configuration });
+    const refused = await server.ask("POST /api/v1/namespaces/default/pods", { body: pod });
+    t.match(refused.json, { code: 500, message: /failed calling webhook "guard.example.com"/ });
+    let events: readonly { readonly message: string }[] = [];
+    for (let tries = 0; tries < 200 && events.length === 0; tries++) {
+      await new Promise(setImmediate);
+      events = (await server.ask("GET /api/v1/namespaces/default/events?fieldSelector=reason=WebhookDeadlock")).json
+        .items;
+    }
+    t.match(events, [
+      {
+        type: "Warning",
+        involvedObject: { kind: "ValidatingWebhookConfiguration", name: "guard" },
+        message: /kubectl annotate .* guard webhooks.svc.io\/suspended=.* svc webhooks suspend guard/,
+      },
+    ]);
+    t.match(lines, ["A webhook keeps away the pods that would answer for it"]);
+    await t.rejects(answer(["list", at]), { message: /it is in use: stop the API server/ });
+  }
+  t.match(await answer(["suspend", "guard", at]), /is suspended\..*kubectl annotate/s);
+  t.match(await answer(["list", at]), /guard \(guard.example.com\): suspended: all/);
+  {
+    await using running = await serve(url);
+    t.equal((await running.server.ask("POST /api/v1/namespaces/default/pods", { body: pod })).status, 201);
+    const patch = { metadata: { annotations: { "webhooks.svc.io/suspended": null } } };
+    const headers = { "content-type": "application/merge-patch+json" };
+    await running.server.ask(`PATCH ${REGISTRATION}/guard`, { body: patch, headers });
+    const again = { ...pod, metadata: { ...pod.metadata, name: "other" } };
+    t.equal((await running.server.ask("POST /api/v1/namespaces/default/pods", { body: again })).status, 500);
+  }
+});
+
+t.test("answer() names what it does not find", async (t) => {
+  const at = `--kvstore-servers=level://${t.testdir()}`;
+  t.match(await answer(["list", at]), "There are no admission webhooks.");
+  await t.rejects(answer(["suspend", "none", at]), { message: /there is no configuration named none/ });
+  await t.rejects(answer(["stop", at]), { message: /expected list, suspend NAME or resume NAME/ });
+});
