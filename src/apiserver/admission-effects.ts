@@ -20,6 +20,21 @@ const event = (name: string): object => ({
   involvedObject: { kind: "Pod", name: "web", namespace: "default" },
 });
 
+/** It is asked about config maps, and given a second. */
+const webhookOf = (to: object): object => ({
+  metadata: { name: "w" },
+  webhooks: [
+    {
+      name: "w.example.com",
+      clientConfig: { service: to },
+      rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["configmaps"] }],
+      sideEffects: "None",
+      admissionReviewVersions: ["v1"],
+      timeoutSeconds: 1,
+    },
+  ],
+});
+
 export function admissionEffects(serve: Serve) {
   const create = async (settings: Readonly<Record<string, string>>, path: string, ...bodies: readonly unknown[]) => {
     await using server = await serve(settings);
@@ -46,6 +61,25 @@ export function admissionEffects(serve: Serve) {
       t.match(await create({}, "nowhere/configmaps", map), [{ status: 404 }]);
       const lenient = { "disable-admission-plugins": "NamespaceLifecycle" };
       t.match(await create(lenient, "nowhere/configmaps", map), [{ status: 201 }]);
+    },
+    "enable-aggregator-routing": async (t) => {
+      const guarded = async (settings: Readonly<Record<string, string>>) => {
+        await using server = await serve(settings);
+        const { spec } = service;
+        await server.ask("POST /api/v1/namespaces/default/services", {
+          metadata: { name: "s" },
+          spec: { ports: spec.ports },
+        });
+        await server.ask(
+          "POST /apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+          webhookOf({ namespace: "default", name: "s", port: 80 }),
+        );
+        return (await server.ask("POST /api/v1/namespaces/default/configmaps", { metadata: { name: "m" } })).json
+          .message;
+      };
+      const nowhere = /no endpoints available for service "s"/;
+      t.notMatch(await guarded({}), nowhere);
+      t.match(await guarded({ "enable-aggregator-routing": "true" }), nowhere);
     },
     "admission-control-config-file": async (t) => {
       const file = join(t.testdir(), "admission.yaml");

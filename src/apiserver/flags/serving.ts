@@ -98,7 +98,9 @@ export const servingFlags = section("Serving, network and TLS", {
   "debug-socket-path": flag(file, "", "Unix socket path for unauthenticated profiling.", { effective: true }),
   profiling: flag(bool, true, "Profiling via host:port/debug/pprof/.", { effective: true }),
   "contention-profiling": flag(bool, false, "Block profiling when profiling is on.", { effective: true }),
-  "enable-aggregator-routing": flag(bool, false, "Route aggregator requests to endpoint IPs instead of cluster IP."),
+  "enable-aggregator-routing": flag(bool, false, "Route aggregator requests to endpoint IPs instead of cluster IP.", {
+    effective: true,
+  }),
   "aggregator-reject-forwarding-redirect": flag(bool, true, "Reject redirect responses forwarded back to the client."),
   "svc-service-node-port": flag(
     port("int", "zero-disables"),
