@@ -75,7 +75,7 @@ export class NodeCgroups {
     if (systemCgroup !== "") await this.#sweep(systemCgroup);
   }
 
-  /** Until the signal: limits all pods together, as soon as what runs allows it, and keeps processes in their places. */
+  /** Until the signal: limits all pods together, when what runs allows it, and keeps processes in their places. */
   async run(): Promise<void> {
     const { signal } = this.#options;
     const untilStopped = async (loop: Promise<void>): Promise<void> => {

@@ -42,7 +42,7 @@ export class CsiNodeRecord {
     this.#options = options;
   }
 
-  /** Makes the object if there is none: who places pods waits for it. Resolves when it is there, or the signal aborts. */
+  /** Makes the object if there is none: schedulers wait for it. Resolves when it is there, or the signal aborts. */
   async make({ clock, random, log, signal }: CsiNodePersistence): Promise<void> {
     const backoff = new Backoff({ initialMs: RETRY_MIN_MS, maxMs: RETRY_MAX_MS }, random);
     for (let tries = 1; !signal.aborted; tries++) {
