@@ -61,3 +61,11 @@ t.test("jsonPatch() agrees with the standard's own cases", async (t) => {
     }
   }
 });
+
+t.test("jsonPatch() copies no more than a request may bring", async (t) => {
+  const copies = (count: number) =>
+    Array.from({ length: count }, (_, i) => ({ op: "copy", from: "/a", path: `/a/c${i}` }));
+  const document = { a: { k: "x".repeat(1000) } };
+  t.equal(JSON.stringify(patched(document, ...copies(4))).length > 15_000, true);
+  t.throws(() => patched(document, ...copies(40)), /rejected/);
+});

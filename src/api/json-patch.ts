@@ -9,6 +9,9 @@ import { StatusError } from "./status.ts";
 /** Operations one request may carry, as in Kubernetes. */
 const OPERATIONS_MAX = 10_000;
 
+/** What all copies of one request may add, as JSON, as in Kubernetes: each could double what there is. */
+const COPIED_MAX = 3 * 2 ** 20;
+
 /** Changes `document`, which must be the caller's own, and returns the result. Throws a `StatusError` 413 or 422. */
 export function jsonPatch(document: unknown, operations: readonly Operation[]): unknown {
   if (operations.length > OPERATIONS_MAX) {
@@ -17,11 +20,26 @@ export function jsonPatch(document: unknown, operations: readonly Operation[]): 
   }
   // A root of our own, so that the whole document may be replaced as well.
   const holder = { root: document };
+  let copied = 0;
   for (const operation of operations) {
     const strict = strictly(holder, operation);
+    if (strict?.op === "copy") copied += jsonLength(pointed(strict.from)?.get(holder), COPIED_MAX - copied);
+    if (copied > COPIED_MAX) throw rejected();
     if (strict !== undefined && applyPatch(holder, [strict])[0] !== null) throw rejected();
   }
   return holder.root;
+}
+
+/** About as many characters as the value has as JSON; stops counting once they are more than `most`. */
+function jsonLength(value: unknown, most: number): number {
+  if (typeof value === "string") return value.length + 2;
+  if (typeof value !== "object" || value === null) return 4;
+  let length = 2;
+  for (const [key, member] of Object.entries(value)) {
+    length += (Array.isArray(value) ? 1 : key.length + 4) + jsonLength(member, most - length);
+    if (length > most) break;
+  }
+  return length;
 }
 
 function rejected(): StatusError {

@@ -1,10 +1,15 @@
-/** Connections from the API server to node agents. */
-import { readFileSync } from "node:fs";
+/** Connections from the API server to node agents, with what its `--svclet-…` files hold now. */
 import type { IncomingMessage } from "node:http";
 import { Agent, type RequestOptions, request } from "node:https";
+import { createSecureContext, type SecureContextOptions } from "node:tls";
 import type { Node } from "../api/core/node.ts";
 import { StatusError } from "../api/status.ts";
+import { readKeyPair } from "../auth/key-pair.ts";
+import type { Clock } from "../std/clock.ts";
+import type { Logger } from "../std/log.ts";
+import { watchFiles } from "../std/watch-files.ts";
 import type { AgentConnectionConfig } from "./config.ts";
+import { flagFile } from "./flag-file.ts";
 
 /** Where an agent listens unless its Node says otherwise. */
 const AGENT_PORT = 10250;
@@ -17,12 +22,43 @@ export interface AgentAnswer {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
+export interface AgentConnectionDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
 export class AgentConnections implements AsyncDisposable {
   readonly #config: AgentConnectionConfig;
-  #connections: Agent | undefined;
+  readonly #watching: Disposable;
+  #identity: Identity;
+  #connections: Agent;
+  /** Of earlier identities, as long as somebody still reads from them. */
+  #former: readonly Agent[] = [];
 
-  constructor(config: AgentConnectionConfig) {
+  private constructor(config: AgentConnectionConfig, { clock, log }: AgentConnectionDeps, identity: Identity) {
     this.#config = config;
+    this.#identity = identity;
+    this.#connections = connections(identity);
+    let looking = Promise.resolve();
+    let complaint = "";
+    const look = async (): Promise<void> => {
+      try {
+        if (await this.#look()) log.info("Read anew what connections to agents need");
+        complaint = "";
+      } catch (error) {
+        const said = String(error);
+        if (said !== complaint) log.error("Cannot use the files for connections to agents; goes on as before", error);
+        complaint = said;
+      }
+    };
+    this.#watching = watchFiles(filesOf(config), clock, () => {
+      looking = looking.then(look);
+    });
+  }
+
+  /** Rejects, naming flag and file, when a file cannot be used; later that is logged once and changes nothing. */
+  static async open(config: AgentConnectionConfig, deps: AgentConnectionDeps): Promise<AgentConnections> {
+    return new AgentConnections(config, deps, await readIdentity(config));
   }
 
   /** Resolves when the answer's headers are in. Throws a `StatusError` 503 or 500 when the agent cannot be asked. */
@@ -37,7 +73,11 @@ export class AgentConnections implements AsyncDisposable {
       };
     } catch (error) {
       signal.throwIfAborted();
-      const why = error instanceof Error ? error.message : String(error);
+      const why = isUnknownHost(error)
+        ? `dial tcp: lookup ${host}: no such host`
+        : error instanceof Error
+          ? error.message
+          : String(error);
       const url = `https://${host.includes(":") ? `[${host}]` : host}:${port}${path}`;
       throw new StatusError(500, "InternalError", `Get "${url}": ${why}`, { cause: error });
     }
@@ -47,12 +87,24 @@ export class AgentConnections implements AsyncDisposable {
   reach(node: Node): { readonly host: string; readonly port: number; readonly agent: Agent } {
     const host = this.#addressOf(node);
     const port = node.status?.daemonEndpoints?.kubeletEndpoint?.Port || AGENT_PORT;
-    this.#connections ??= this.#connect();
     return { host, port, agent: this.#connections };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#connections?.destroy();
+    this.#watching[Symbol.dispose]();
+    for (const each of [this.#connections, ...this.#former]) each.destroy();
+  }
+
+  /** What is being read goes on; what is asked from now on is asked by a server with the new identity. */
+  async #look(): Promise<boolean> {
+    const next = await readIdentity(this.#config);
+    if (JSON.stringify(next) === JSON.stringify(this.#identity)) return false;
+    this.#identity = next;
+    const before = this.#connections;
+    this.#connections = connections(next);
+    for (const socket of Object.values(before.freeSockets).flat()) socket?.destroy();
+    this.#former = [...this.#former, before].filter(({ sockets }) => Object.keys(sockets).length > 0);
+    return true;
   }
 
   async #ask(options: RequestOptions): Promise<IncomingMessage> {
@@ -70,19 +122,6 @@ export class AgentConnections implements AsyncDisposable {
     return await promise;
   }
 
-  #connect(): Agent {
-    const { clientCertificate, certificateAuthorityFile } = this.#config;
-    const identity =
-      clientCertificate === undefined
-        ? {}
-        : { cert: readFileSync(clientCertificate.certFile), key: readFileSync(clientCertificate.keyFile) };
-    const trust =
-      certificateAuthorityFile === undefined
-        ? { rejectUnauthorized: false }
-        : { ca: readFileSync(certificateAuthorityFile) };
-    return new Agent({ ...identity, ...trust, keepAlive: true, maxSockets: CONNECTIONS_MAX });
-  }
-
   #addressOf(node: Node): string {
     const addresses = node.status?.addresses ?? [];
     for (const type of this.#config.preferredAddressTypes) {
@@ -97,4 +136,42 @@ export class AgentConnections implements AsyncDisposable {
       `no preferred addresses found; known addresses: [${types}] of node ${name}`,
     );
   }
+}
+
+/** The node's name means nothing here: see `--svclet-preferred-address-types`. */
+function isUnknownHost(error: unknown): boolean {
+  return error instanceof Error && (error as NodeJS.ErrnoException).code === "ENOTFOUND";
+}
+
+type Identity = Pick<SecureContextOptions, "cert" | "key" | "ca">;
+
+function filesOf({ clientCertificate, certificateAuthorityFile }: AgentConnectionConfig): readonly string[] {
+  return [
+    ...(clientCertificate === undefined ? [] : [clientCertificate.certFile, clientCertificate.keyFile]),
+    ...(certificateAuthorityFile === undefined ? [] : [certificateAuthorityFile]),
+  ];
+}
+
+async function readIdentity(config: AgentConnectionConfig): Promise<Identity> {
+  const { clientCertificate: files, certificateAuthorityFile: file } = config;
+  const pair = files === undefined ? {} : await readKeyPair(files);
+  if (pair === undefined) {
+    throw new Error(`Cannot read --svclet-client-certificate="${files?.certFile}" or its key: there is no such file`);
+  }
+  const identity = {
+    ...pair,
+    ...(file === undefined ? {} : { ca: await flagFile("--svclet-certificate-authority", file) }),
+  };
+  createSecureContext(identity);
+  return identity;
+}
+
+function connections(identity: Identity): Agent {
+  const isTrusting = identity.ca === undefined;
+  return new Agent({
+    ...identity,
+    ...(isTrusting ? { rejectUnauthorized: false } : {}),
+    keepAlive: true,
+    maxSockets: CONNECTIONS_MAX,
+  });
 }

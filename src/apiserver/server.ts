@@ -220,7 +220,7 @@ export async function assemble(
     stopping: stopping.signal,
   });
   const stop = (): void => stopping.abort(new Error("the server is stopping"));
-  const agents = new AgentConnections(config.agents);
+  const agents = await AgentConnections.open(config.agents, { clock, log: log.child("agents") });
   const forwarding = new Forwarding();
   const readiness = new Readiness(store, registries, log.child("health"), {
     clock,

@@ -200,6 +200,7 @@ async function legacyToken(server: Server, privateKey: string): Promise<string> 
 }
 
 async function podToken(server: Server): Promise<string> {
+  await server.ask(`POST ${ACCOUNT}`, { metadata: { name: "a" } });
   const spec = { serviceAccountName: "a", containers: [{ name: "c", image: "i" }] };
   await server.ask("POST /api/v1/namespaces/default/pods", { metadata: { name: "p" }, spec });
   const boundObjectRef = { kind: "Pod", apiVersion: "v1", name: "p" };

@@ -1,0 +1,93 @@
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import type { TLSSocket } from "node:tls";
+import t from "tap";
+import {
+  CLIENT_AUTH,
+  makeCertificate,
+  makeServerCertificate,
+  type TestCertificate,
+} from "../http/test-certificates.ts";
+import { FakeClock } from "../std/fake-clock.ts";
+import { silentLogger } from "../std/log.ts";
+import { AgentConnections } from "./agents.ts";
+import { defaultConfig } from "./config.ts";
+
+const { ca, server } = await makeServerCertificate();
+const signal = new AbortController().signal;
+const client = (name: string): Promise<TestCertificate> =>
+  makeCertificate({ subject: [{ CN: [name] }], issuer: ca, usages: [CLIENT_AUTH] });
+
+t.test("AgentConnections go on with what the files hold now, and let those end that read", async (t) => {
+  const directory = t.testdir();
+  const file = (name: string): string => join(directory, name);
+  const hold = (pair: TestCertificate, authority: TestCertificate): void => {
+    writeFileSync(file("client.key"), pair.key);
+    writeFileSync(file("client.crt"), pair.cert);
+    writeFileSync(file("ca.crt"), authority.cert);
+  };
+  hold(await client("one"), ca);
+  const lasting: (() => void)[] = [];
+  const agent = createServer(
+    { cert: server.cert, key: server.key, ca: ca.cert, requestCert: true },
+    (request, answer) => {
+      answer.write((request.socket as TLSSocket).getPeerCertificate().subject.CN);
+      if (request.url === "/lasts") lasting.push(() => answer.end(" goes on"));
+      else answer.end();
+    },
+  );
+  await once(agent.listen(0, "127.0.0.1"), "listening");
+  t.teardown(() => agent.close());
+  const clock = new FakeClock();
+  await using agents = await AgentConnections.open(
+    {
+      ...defaultConfig.agents,
+      clientCertificate: { certFile: file("client.crt"), keyFile: file("client.key") },
+      certificateAuthorityFile: file("ca.crt"),
+      preferredAddressTypes: ["InternalIP"],
+    },
+    { clock, log: silentLogger },
+  );
+  const daemonEndpoints = { kubeletEndpoint: { Port: (agent.address() as AddressInfo).port } };
+  const node = { status: { addresses: [{ type: "InternalIP", address: "127.0.0.1" }], daemonEndpoints } };
+  const ask = async (path: string) => (await agents.get(node, path, signal)).body;
+  const who = async () => (await text(await ask("/"))).trim();
+  /** Files are read in real time: asked again until it is as wanted. */
+  const becomes = async (wanted: string): Promise<string> => {
+    await clock.advance(60_000);
+    for (let tries = 0; ; tries++) {
+      const found = await who().catch(String);
+      if (found.includes(wanted) || tries === 1000) return found;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  t.equal(await who(), "one");
+  const read = text(await ask("/lasts"));
+
+  hold(await client("two"), ca);
+  t.equal(await becomes("two"), "two");
+  for (const end of lasting) end();
+  t.equal(await read, "one goes on");
+
+  writeFileSync(file("client.crt"), "nonsense");
+  await clock.advance(60_000);
+  t.equal(await who(), "two", "what makes no sense changes nothing");
+  hold(await client("three"), (await makeServerCertificate()).ca);
+  t.match(await becomes("StatusError"), /Get "https:.*(?:signature|verify)/, "trusted no more");
+});
+
+t.test("AgentConnections.open() names the file that is of no use", async (t) => {
+  const deps = { clock: new FakeClock(), log: silentLogger };
+  const missing = { ...defaultConfig.agents, certificateAuthorityFile: "/none/ca.crt" };
+  await t.rejects(AgentConnections.open(missing, deps), {
+    message: 'Cannot read --svclet-certificate-authority="/none/ca.crt": there is no such file',
+  });
+  const pair = { certFile: "/none/a.crt", keyFile: "/none/a.key" };
+  await t.rejects(AgentConnections.open({ ...defaultConfig.agents, clientCertificate: pair }, deps), {
+    message: /^Cannot read --svclet-client-certificate="\/none\/a\.crt"/,
+  });
+});

@@ -1,0 +1,153 @@
+/** Little that would become much: each is refused, or answered, in a time that is bounded. */
+import { gzipSync } from "node:zlib";
+import t from "tap";
+import { type Answer, type Asked, type TestServer, testServer } from "../fixture.ts";
+
+const MAPS = "/api/v1/namespaces/default/configmaps";
+const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+/** Generous: what explodes takes minutes. */
+const MS_MAX = 3000;
+
+async function soon(server: TestServer, what: string, line: string, asked: Asked = {}): Promise<Answer> {
+  const began = performance.now();
+  const answer = await server.ask(line, asked);
+  const took = performance.now() - began;
+  if (took > MS_MAX) throw new Error(`${what} took ${Math.round(took)} ms`);
+  return answer;
+}
+
+const definition = (plural: string, spec: object) => ({
+  metadata: { name: `${plural}.shop.example` },
+  spec: {
+    group: "shop.example",
+    scope: "Namespaced",
+    names: { plural, kind: `K${plural}` },
+    versions: [
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: "object", properties: { spec } } },
+      },
+    ],
+  },
+});
+
+/** That a backtracking matcher would try for longer than the sun shines. */
+const PATTERNS = ["^(a+)+$", "^(a|aa)+$", "^(a|a?)+$", "^(.*a){25}$", "^([a-zA-Z]+)*$", "(x+x+)+y"];
+
+t.test("a custom resource's patterns match in a time that grows with the text alone", async (t) => {
+  await using server = await testServer();
+  const properties = Object.fromEntries(PATTERNS.map((pattern, place) => [`p${place}`, { type: "string", pattern }]));
+  const made = await soon(server, "definition", `POST ${CRDS}`, {
+    body: definition("patterns", { type: "object", properties }),
+  });
+  t.equal(made.status, 201);
+  const path = "/apis/shop.example/v1/namespaces/default/patterns";
+  for (let turn = 0; turn < 200 && (await server.ask(`GET ${path}`)).status !== 200; turn++)
+    await new Promise(setImmediate);
+  const texts = Object.fromEntries(PATTERNS.map((_, place) => [`p${place}`, `${"a".repeat(10_000)}!`]));
+  const body = { apiVersion: "shop.example/v1", kind: "Kpatterns", metadata: { name: "x" }, spec: texts };
+  const answer = await soon(server, "object", `POST ${path}`, { body });
+  t.equal(answer.status, 422);
+});
+
+function loops(head: string, depth: number): string {
+  return Array.from({ length: depth }, (_, i) => head.replace("X", `x${i}`)).join("");
+}
+
+t.test("no definition is taken whose patterns or rules are too much", async (t) => {
+  await using server = await testServer();
+  const text = { type: "string" };
+  const rule = (each: string, more: object = text) => ({ ...more, "x-kubernetes-validations": [{ rule: each }] });
+  const list = { type: "array", items: { type: "array", items: { type: "string" } } };
+  const bad: Readonly<Record<string, object>> = {
+    "a pattern that repeats without end": { ...text, pattern: "((a{1000}){1000}){1000}" },
+    "a pattern of look-behinds": { ...text, pattern: "(?<=a)b" },
+    "a pattern that refers back": { ...text, pattern: "(a)\\1" },
+    "a rule that goes through lists of lists": rule("self.all(a, self.all(b, self.all(c, a == b || b == c)))", list),
+    "a rule that matches what it is given": rule("self.all(a, a.all(b, b.matches('(a+)+$')))", list),
+    "a rule of too many words": rule(`${"self == 'x' || ".repeat(10_000)}true`),
+    "a rule too deep": rule(`${"(".repeat(5000)}true${")".repeat(5000)}`),
+    "a rule of loops in loops": rule(`${loops("[0,1,2,3,4,5,6,7,8,9].all(X, ", 9)}true${")".repeat(9)}`),
+  };
+  for (const [what, spec] of Object.entries(bad)) {
+    const answer = await soon(server, what, `POST ${CRDS}`, { body: definition("bad", spec) });
+    t.equal(answer.status, 422, `${what}: ${answer.text.slice(0, 200)}`);
+  }
+  const deep = `${'{"type":"object","properties":{"a":'.repeat(5000)}{"type":"string"}${"}}".repeat(5000)}`;
+  const body = JSON.stringify(definition("deep", {})).replace('"spec":{}', `"spec":${deep}`);
+  const answer = await soon(server, "depth", `POST ${CRDS}`, { body });
+  t.ok(answer.status >= 400 && answer.status < 500, `a schema too deep: ${answer.status}`);
+});
+
+t.test("no body becomes more than it is", async (t) => {
+  await using server = await testServer();
+  const map = JSON.stringify({ metadata: { name: "x" }, data: { k: " ".repeat(2 ** 20) } });
+  const gzip = { "content-encoding": "gzip" };
+  const bomb = gzipSync(Buffer.alloc(50 * 2 ** 20, 0x20));
+  t.equal((await soon(server, "gzip", `POST ${MAPS}`, { body: gzipSync(map), headers: gzip })).status, 400);
+  t.equal((await soon(server, "gzip bomb", `POST ${MAPS}`, { body: bomb, headers: gzip })).status, 400);
+  const yaml = { "content-type": "application/yaml" };
+  const aliases = Array.from({ length: 30 }, (_, i) => `a${i + 1}: &b${i + 1} [${`*b${i},`.repeat(9)}1]`).join("\n");
+  const bodies: Readonly<Record<string, string>> = {
+    "aliases of aliases": `a0: &b0 [1]\n${aliases}`,
+    "an alias of itself": "a: &a [*a]",
+    "a merge of itself": "a: &a {<<: *a}",
+    "merges of merges": `a0: &b0 {x: 1}\n${Array.from({ length: 30 }, (_, i) => `a${i + 1}: &b${i + 1} {<<: [${`*b${i},`.repeat(9)}*b${i}]}`).join("\n")}`,
+    depth: "[".repeat(100_000),
+    "mappings in mappings": `${"{a: ".repeat(50_000)}1`,
+    "a tag that would run": "!!js/function 'function () { return 1 }'",
+    "many documents": "---\na: 1\n".repeat(50_000),
+    "a key of keys": `? ${"? ".repeat(20_000)}a`,
+  };
+  for (const [what, body] of Object.entries(bodies)) {
+    const { status } = await soon(server, what, `POST ${MAPS}`, { body, headers: yaml });
+    t.ok([400, 413, 422].includes(status), `${what}: ${status}`);
+  }
+  const patches = [{ op: "add", path: "/data", value: { k: "x".repeat(1000) } }];
+  for (let copy = 0; copy < 40; copy++) patches.push({ op: "copy", from: "/data", path: `/data/c${copy}` } as never);
+  await server.ask(`POST ${MAPS}`, { body: { metadata: { name: "small" }, data: {} } });
+  const type = { "content-type": "application/json-patch+json" };
+  const doubled = await soon(server, "a JSON patch that doubles", `PATCH ${MAPS}/small`, {
+    body: patches,
+    headers: type,
+  });
+  t.ok(doubled.status >= 400 && doubled.status < 500, `a JSON patch that doubles: ${doubled.status}`);
+  const many = Array.from({ length: 20_000 }, () => ({ op: "test", path: "/kind", value: "ConfigMap" }));
+  t.equal((await soon(server, "many patches", `PATCH ${MAPS}/small`, { body: many, headers: type })).status, 413);
+});
+
+t.test("no query costs more than its length", async (t) => {
+  await using server = await testServer();
+  const long = (text: string, count = 20_000): string => encodeURIComponent(Array(count).fill(text).join(","));
+  const queries: Readonly<Record<string, string>> = {
+    "many labels": `labelSelector=${long("a=b")}`,
+    "many values": `labelSelector=${encodeURIComponent(`a in (${Array(20_000).fill("b").join(",")})`)}`,
+    "many brackets": `labelSelector=${"(".repeat(50_000)}`,
+    "many fields": `fieldSelector=${long("metadata.name=a")}`,
+    "many escapes": `fieldSelector=metadata.name%3D${"%5C".repeat(50_000)}`,
+    "a token of nonsense": `continue=${"A".repeat(100_000)}`,
+    "a token of another's making": `continue=${Buffer.from('{"v":"meta.k8s.io/v1","rv":-1,"start":"../../secrets/"}').toString("base64url")}&limit=1`,
+    "a token that leads elsewhere": `continue=${Buffer.from('{"v":"meta.k8s.io/v1","rv":1,"start":"/../secrets/default/x"}').toString("base64url")}&limit=1`,
+    "a limit beyond all": "limit=99999999999999999999",
+    "a version beyond all": "resourceVersion=99999999999999999999999",
+    "a version that is none": "resourceVersion=__proto__",
+    "many parameters": Array(50_000).fill("a=b").join("&"),
+  };
+  for (const [what, query] of Object.entries(queries)) {
+    const { status } = await soon(server, what, `GET ${MAPS}?${query}`);
+    t.ok(status < 500 || status === 504, `${what}: ${status}`);
+    t.ok(status >= 400 || /^many/.test(what), `${what} is refused: ${status}`);
+  }
+  const accepts = [
+    "application/json;q=0.1,".repeat(20_000),
+    "a/b;".repeat(20_000),
+    ";".repeat(50_000),
+    "*/".repeat(20_000),
+  ];
+  for (const accept of accepts) {
+    const { status } = await soon(server, "what is accepted", `GET ${MAPS}`, { headers: { accept } });
+    t.ok(status < 500, `${status}`);
+  }
+});
