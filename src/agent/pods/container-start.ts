@@ -1,6 +1,6 @@
 /** From a present image to a running container. */
 import { randomBytes } from "node:crypto";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { PresentImage } from "../images/image-manager.ts";
 import type { ContainerConfig } from "../runtime/cri/container.ts";
@@ -97,8 +97,9 @@ async function makeConfig(
     randomBytes(4).toString("hex"),
   );
   await mkdir(dirname(messageFile), { recursive: true, mode: 0o750 });
-  // Any user in the container may write its last words.
-  await writeFile(messageFile, "", { mode: 0o666 });
+  await writeFile(messageFile, "");
+  // Any user in the container may write its last words. At creation the process's umask takes bits away.
+  await chmod(messageFile, 0o666);
   await mkdir(dirname(join(podLogDir(settings.directories, pod.pod), logPath(spec.name, 0))), { recursive: true });
   return containerConfig({
     pod: pod.pod,

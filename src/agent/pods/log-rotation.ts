@@ -1,5 +1,5 @@
 /** Keeps container logs from filling the disk: a log over its size is put aside and the runtime begins a new one. */
-import { readdir, rename, rm, stat } from "node:fs/promises";
+import { lstat, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
@@ -36,7 +36,7 @@ export async function rotateLogs(options: LogRotationOptions): Promise<void> {
 
 async function rotate(options: LogRotationOptions, id: string, path: string): Promise<void> {
   const { runtime, clock, maxBytes, maxFiles, signal } = options;
-  const found = await stat(path).catch(() => undefined);
+  const found = await lstat(path).catch(() => undefined);
   if (found === undefined || found.size <= maxBytes) return;
   // 0.log.20261121-033207: sorts by age.
   const stamp = new Date(clock.now()).toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-");

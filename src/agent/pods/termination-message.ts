@@ -1,7 +1,9 @@
 /** What a container left behind to say why it ended. */
-import { open } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
+import { dirname } from "node:path";
 import { annotations, type ObservedContainer } from "../runtime/observation.ts";
 import { parseLogLine } from "../server/log-line.ts";
+import { openLog, openPlain } from "./plain-file.ts";
 
 const FILE_BYTES_MAX = 4096;
 const FALLBACK_BYTES_MAX = 2048;
@@ -17,12 +19,13 @@ export async function withTerminationMessage(
   if (container.state !== "exited") return container;
   const limit = Math.min(FILE_BYTES_MAX, Math.floor(POD_BYTES_MAX / Math.max(1, containers)));
   const path = container.annotations[annotations.terminationMessagePath];
-  const mount = container.mounts.find((each) => each.containerPath === path);
-  const text = mount === undefined ? "" : await tail(mount.hostPath, limit);
+  // The agent's own file is mounted last, over what else the pod may have there.
+  const file = container.mounts.findLast((each) => each.containerPath === path)?.hostPath;
+  const text = file === undefined ? "" : await tail(() => openPlain(file, dirname(file)), limit);
   if (text !== "") return { ...container, message: text };
   const policy = container.annotations[annotations.terminationMessagePolicy];
   if (policy !== "FallbackToLogsOnError" || container.exitCode === 0) return container;
-  const log = await tail(container.logPath, FALLBACK_BYTES_MAX * 4);
+  const log = await tail(() => openLog(container.logPath), FALLBACK_BYTES_MAX * 4);
   const lines = log.split("\n").flatMap((line) => parseLogLine(line)?.content ?? []);
   const last = lines.slice(-FALLBACK_LINES_MAX).map((line) => `${line}\n`);
   const joined = Buffer.from(last.join("")).subarray(-FALLBACK_BYTES_MAX).toString("utf8");
@@ -30,9 +33,9 @@ export async function withTerminationMessage(
 }
 
 /** The last bytes of a file; empty when it cannot be read. */
-async function tail(path: string, bytes: number): Promise<string> {
+async function tail(open: () => Promise<FileHandle>, bytes: number): Promise<string> {
   try {
-    await using file = await open(path, "r");
+    await using file = await open();
     const { size } = await file.stat();
     const length = Math.min(size, bytes);
     const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, size - length);

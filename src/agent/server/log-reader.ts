@@ -1,6 +1,7 @@
 /** Reads a container's log as `kubectl logs` wants it. */
-import { type FileHandle, open, stat } from "node:fs/promises";
+import { type FileHandle, lstat } from "node:fs/promises";
 import type { Clock } from "../../std/clock.ts";
+import { openLog } from "../pods/plain-file.ts";
 import { parseLogLine } from "./log-line.ts";
 
 export interface LogOptions {
@@ -51,7 +52,7 @@ function render(line: string, options: LogOptions): Buffer | undefined {
 }
 
 async function* logLines(source: LogSource, options: LogOptions): AsyncGenerator<readonly string[]> {
-  let file = await open(source.path, "r");
+  let file = await openLog(source.path);
   try {
     let position = options.tailLines === undefined ? 0 : await tailPosition(file, options.tailLines);
     let rest = Buffer.alloc(0);
@@ -88,9 +89,9 @@ async function* logLines(source: LogSource, options: LogOptions): AsyncGenerator
 
 /** The file that took the path's place, opened; undefined while it is the same. */
 async function rotated(path: string, file: FileHandle): Promise<FileHandle | undefined> {
-  const [now, held] = await Promise.all([stat(path).catch(() => undefined), file.stat()]);
+  const [now, held] = await Promise.all([lstat(path).catch(() => undefined), file.stat()]);
   if (now === undefined || now.ino === held.ino) return undefined;
-  return open(path, "r").catch(() => undefined);
+  return openLog(path).catch(() => undefined);
 }
 
 /** Where the last `lines` lines begin. Reads backwards. */

@@ -1,4 +1,4 @@
-import { chmod, lstat, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, lstat, mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
@@ -37,6 +37,32 @@ t.test("giveToGroup() lets the group only read what the agent writes", { skip },
   await giveToGroup(root, { group: 2000, readOnly: true });
   t.equal((await lstat(join(root, "dir"))).mode & 0o7777, 0o2750);
   t.equal((await lstat(join(root, "dir/file"))).mode & 0o7777, 0o440);
+});
+
+t.test("giveToGroup() is not led astray by names that become links meanwhile", { skip }, async (t) => {
+  const [root, aside] = [await tree(), await tree()];
+  const outside = join(aside, "dir/file");
+  const before = await lstat(outside);
+  let racing = true;
+  const race = (async () => {
+    while (racing) {
+      await symlink(outside, join(aside, "new"));
+      await rename(join(aside, "new"), join(root, "dir/file"));
+      await writeFile(join(aside, "new"), "");
+      await rename(join(aside, "new"), join(root, "dir/file"));
+    }
+  })();
+  for (let round = 0; round < 500; round++) await giveToGroup(root, { group: 2000, readOnly: false });
+  racing = false;
+  await race;
+  const { gid, mode } = await lstat(outside);
+  t.same([gid, mode], [before.gid, before.mode], "what lies outside of the volume is as it was");
+});
+
+t.test("giveToGroup() gives up where directories lie in each other without end", { skip }, async (t) => {
+  const root = await tree();
+  await mkdir(join(root, ...Array<string>(600).fill("d")), { recursive: true });
+  await t.rejects(giveToGroup(root, { group: 2000, readOnly: false }), /nested deeper/);
 });
 
 t.test("tellOfDelay() says that a volume with many files takes long, and how far it is", async (t) => {

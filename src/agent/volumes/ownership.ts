@@ -1,6 +1,6 @@
 /** What `fsGroup` does to a volume. */
-import { chmod, lchown, lstat, readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { constants } from "node:fs";
+import { chmod, chown, lchown, lstat, open, readdir } from "node:fs/promises";
 import type { Pod } from "../../api/core/pod.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { PodEvents } from "../pods/pod-events.ts";
@@ -9,6 +9,10 @@ import { podUid } from "../pods/pod-fields.ts";
 const READ_WRITE = 0o660;
 const READ = 0o440;
 const DIRECTORY = 0o2110;
+/** Linux' O_PATH: a handle on what is there, be it a socket or a link, without opening it for reading. */
+const ANYTHING = 0o10000000 | constants.O_NOFOLLOW;
+/** Each level keeps a file open. */
+const DEPTH_MAX = 500;
 
 const SLOW_MS = 30_000;
 const PROGRESS_MS = 60_000;
@@ -37,16 +41,30 @@ export interface GroupRights {
 
 /**
  * The group owns all that is in the volume, may read it and, unless `readOnly`, write it; what is made in a directory
- * later is the group's too. Links are given away, and not followed.
+ * later is the group's too. Links are given away, and not followed, also where a pod that has the volume already makes
+ * one in place of what was looked at: from the root on, everything is reached through what is open.
  */
 export async function giveToGroup(path: string, rights: GroupRights, count?: Count): Promise<void> {
+  await giveEntry(path, { rights, count, depth: 0 });
+}
+
+interface Walk {
+  readonly rights: GroupRights;
+  readonly count: Count | undefined;
+  readonly depth: number;
+}
+
+async function giveEntry(path: string, { rights, count, depth }: Walk): Promise<void> {
+  if (depth > DEPTH_MAX) throw new Error(`directories are nested deeper than ${DEPTH_MAX}`);
   if (count !== undefined) count.files += 1;
-  const stats = await lstat(path);
-  await lchown(path, -1, rights.group);
-  if (stats.isSymbolicLink()) return;
-  await chmod(path, (stats.mode & 0o7777) | bits(rights, stats.isDirectory()));
+  await using entry = await open(path, ANYTHING);
+  const stats = await entry.stat();
+  if (stats.isSymbolicLink()) return await lchown(path, -1, rights.group);
+  const held = `/proc/self/fd/${entry.fd}`;
+  await chown(held, -1, rights.group);
+  await chmod(held, (stats.mode & 0o7777) | bits(rights, stats.isDirectory()));
   if (!stats.isDirectory()) return;
-  for (const name of await readdir(path)) await giveToGroup(join(path, name), rights, count);
+  for (const name of await readdir(held)) await giveEntry(`${held}/${name}`, { rights, count, depth: depth + 1 });
 }
 
 /** `giveToGroup` for a volume that others fill, and that may be large: says so as long as the pod waits for it. */

@@ -1,0 +1,104 @@
+import { execFileSync } from "node:child_process";
+import { link, mkdir, rename, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import t from "tap";
+import { systemClock } from "../../std/clock.ts";
+import { annotations, type ObservedContainer } from "../runtime/observation.ts";
+import { readLog } from "../server/log-reader.ts";
+import { openLog } from "./plain-file.ts";
+import { withTerminationMessage } from "./termination-message.ts";
+
+const SECRET = "2026-01-01T00:00:00.000000000Z stdout F the host's secret\n";
+const all = { follow: false, tailLines: undefined, since: undefined, timestamps: false, limitBytes: undefined };
+
+/** What a pod that may write to `/var/log` of the host puts in place of a log, and whether it is read all the same. */
+const tricks: Readonly<
+  Record<string, readonly [put: (logs: string, host: string) => Promise<unknown>, read: boolean]>
+> = {
+  "nothing else": [(logs) => writeFile(join(logs, "pods/pod/c/0.log"), SECRET), true],
+  "a link to a file": [(logs, host) => symlink(join(host, "c/0.log"), join(logs, "pods/pod/c/0.log")), false],
+  "a link to a file beside it": [
+    async (logs) => {
+      await writeFile(join(logs, "pods/pod/c/1.log"), SECRET);
+      await symlink("1.log", join(logs, "pods/pod/c/0.log"));
+    },
+    false,
+  ],
+  "a link to a directory": [
+    async (logs, host) => {
+      await rename(join(logs, "pods/pod/c"), join(logs, "pods/pod/before"));
+      await symlink(join(host, "c"), join(logs, "pods/pod/c"));
+    },
+    false,
+  ],
+  "a link to a directory of directories": [
+    async (logs, host) => {
+      await rename(join(logs, "pods/pod"), join(logs, "before"));
+      await symlink(host, join(logs, "pods/pod"));
+    },
+    false,
+  ],
+  "a link by which an operator has moved all logs elsewhere": [
+    async (logs) => {
+      await rename(join(logs, "pods"), join(logs, "elsewhere"));
+      await symlink(join(logs, "elsewhere"), join(logs, "pods"));
+      await writeFile(join(logs, "elsewhere/pod/c/0.log"), SECRET);
+    },
+    true,
+  ],
+  "a pipe": [async (logs) => execFileSync("mkfifo", [join(logs, "pods/pod/c/0.log")]), false],
+  "a directory": [(logs) => mkdir(join(logs, "pods/pod/c/0.log")), false],
+  "another name of a file": [
+    async (logs) => {
+      await writeFile(join(logs, "pods/pod/c/1.log"), SECRET);
+      await link(join(logs, "pods/pod/c/1.log"), join(logs, "pods/pod/c/0.log"));
+    },
+    true,
+  ],
+};
+
+for (const [what, [put, isRead]] of Object.entries(tricks)) {
+  t.test(`openLog() follows no link of a pod's out of the logs: ${what}`, async (t) => {
+    const logs = t.testdir({ pods: { pod: { c: {} } }, host: { c: { "0.log": SECRET } } });
+    await put(logs, join(logs, "host"));
+    const path = join(logs, "pods/pod/c/0.log");
+    const source = { path, clock: systemClock, signal: new AbortController().signal, running: () => false };
+    const read = async (): Promise<string> => {
+      let text = "";
+      for await (const piece of readLog(source, all)) text += Buffer.from(piece).toString();
+      return text;
+    };
+    if (isRead) t.equal(await read(), "the host's secret\n");
+    else {
+      await t.rejects(openLog(path), "not opened");
+      await t.rejects(read(), "nor read for those who ask for it");
+    }
+    const ended = {
+      state: "exited",
+      exitCode: 1,
+      message: "",
+      mounts: [],
+      logPath: path,
+    } as Partial<ObservedContainer>;
+    const noted = { [annotations.terminationMessagePolicy]: "FallbackToLogsOnError" };
+    const { message } = await withTerminationMessage({ ...ended, annotations: noted } as ObservedContainer, 1);
+    t.equal(message, isRead ? "the host's secret\n" : "", "nor told as the container's last words");
+  });
+}
+
+t.test("withTerminationMessage() reads the agent's own file, whatever the pod has mounted there", async (t) => {
+  const directory = t.testdir({ own: "last words", host: "the host's secret" });
+  await symlink(join(directory, "host"), join(directory, "link"));
+  const ended = { state: "exited", exitCode: 0, message: "", logPath: "" } as Partial<ObservedContainer>;
+  const noted = { [annotations.terminationMessagePath]: "/dev/words" };
+  const mounts = (...names: readonly string[]) => ({
+    ...ended,
+    annotations: noted,
+    mounts: names.map((name) => ({ containerPath: "/dev/words", hostPath: join(directory, name) })),
+  });
+  const said = async (...names: readonly string[]) =>
+    (await withTerminationMessage(mounts(...names) as unknown as ObservedContainer, 1)).message;
+  t.equal(await said("own"), "last words");
+  t.equal(await said("host", "own"), "last words");
+  t.equal(await said("link"), "");
+});
