@@ -105,6 +105,14 @@ t.test("serviceAccount() gives what a node runs by itself nothing, and lets it u
     [{ imagePullSecrets: [{ name: "a" }] }, "a mirror pod may not reference secrets"],
     [{ volumes: [{ name: "v", secret: { secretName: "s" } }] }, "a mirror pod may not reference secrets"],
     [
+      { volumes: [{ name: "v", csi: { driver: "d", nodePublishSecretRef: { name: "s" } } }] },
+      "a mirror pod may not reference secrets",
+    ],
+    [
+      { ephemeralContainers: [{ name: "e", envFrom: [{ secretRef: { name: "s" } }] }] },
+      "a mirror pod may not reference secrets",
+    ],
+    [
       { volumes: [{ name: "v", projected: { sources: [{ serviceAccountToken: { path: "t" } }] } }] },
       "a mirror pod may not use service account token volume projections",
     ],

@@ -8,6 +8,7 @@ import { podKind } from "../api/core/pod-kind.ts";
 import type { ServiceAccount } from "../api/core/service-account.ts";
 import { serviceAccountKind } from "../api/core/service-account-kind.ts";
 import type { Volume } from "../api/core/volume.ts";
+import { podReferences } from "../auth/authz/node-graph.ts";
 import type { Clock } from "../std/clock.ts";
 import { type RandomSource, suffix } from "../std/random.ts";
 import { andThen, type Soon } from "../std/soon.ts";
@@ -47,7 +48,7 @@ export function serviceAccount({ lookup, clock, random }: Deps): AdmissionPlugin
     validate(request) {
       const pod = request.object as Pod;
       if (pod.spec === undefined) return;
-      if (isMirror(pod)) return refuseMirror(pod.spec, request);
+      if (isMirror(pod)) return refuseMirror(pod, request);
       if (!pod.spec.serviceAccountName) {
         const { namespace, name } = metadataOf(pod);
         throw refusal(request, `no service account specified for pod ${namespace ?? request.namespace}/${name ?? ""}`);
@@ -67,19 +68,12 @@ function isMirror(pod: Pod): boolean {
 }
 
 /** What a node runs by itself gets nothing of the cluster's. */
-function refuseMirror(spec: PodSpec, request: AdmissionRequest): void {
-  const volumes = spec.volumes ?? [];
-  const containers = [...(spec.initContainers ?? []), ...spec.containers];
-  const fromSecrets =
-    volumes.some(({ secret, projected }) => secret !== undefined || projected?.sources?.some((each) => each.secret)) ||
-    containers.some(({ env = [], envFrom = [] }) =>
-      [...env.map((each) => each.valueFrom?.secretKeyRef), ...envFrom.map((each) => each.secretRef)].some(
-        (secret) => secret !== undefined,
-      ),
-    ) ||
-    (spec.imagePullSecrets ?? []).length > 0;
-  if (spec.serviceAccountName) throw refusal(request, "a mirror pod may not reference service accounts");
-  if (fromSecrets) throw refusal(request, "a mirror pod may not reference secrets");
+function refuseMirror(pod: Pod, request: AdmissionRequest): void {
+  const { serviceAccountName, volumes = [] } = pod.spec ?? {};
+  if (serviceAccountName) throw refusal(request, "a mirror pod may not reference service accounts");
+  if ([...podReferences(pod)].some((reference) => reference.startsWith("secrets/"))) {
+    throw refusal(request, "a mirror pod may not reference secrets");
+  }
   if (volumes.some(({ projected }) => projected?.sources?.some((each) => each.serviceAccountToken !== undefined))) {
     throw refusal(request, "a mirror pod may not use service account token volume projections");
   }

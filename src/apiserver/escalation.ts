@@ -11,12 +11,13 @@ import { roleBindingKind } from "../api/rbac/role-binding-kind.ts";
 import { roleKind } from "../api/rbac/role-kind.ts";
 import type { PolicyRule } from "../api/rbac/rules.ts";
 import { forbidden } from "../api/status.ts";
-import { uncovered } from "../auth/authz/covers.ts";
-import type { Authorizer, UserInfo } from "../auth/user.ts";
+import { combinations, compacted, uncovered } from "../auth/authz/covers.ts";
+import type { Authorizer, UserInfo, UserRules } from "../auth/user.ts";
 import { get } from "../registry/get.ts";
 import type { Registries } from "../registry/registries.ts";
 import type { Confirm, Scope } from "../registry/registry.ts";
 import { deepEqual } from "../schema/equal.ts";
+import { goQuote } from "../schema/go-quote.ts";
 
 /** As the request names the object: empty for POST, which names it in its body only. */
 type Check = (named: string) => Confirm;
@@ -51,11 +52,10 @@ function roleCheck(authorizer: Authorizer, resource: string): Check {
     if (await may(authorizer, scope, "escalate", resource, named)) return;
     const { rules = [], aggregationRule } = next as ClusterRole;
     const name = next.metadata?.name ?? "";
-    const owned = ownedBy(authorizer, scope);
-    refuseMore(scope, resource, name, uncovered(owned, rules));
+    refuseMore(authorizer, scope, { resource, name }, rules);
     const gathers =
       aggregationRule !== undefined || (previous as ClusterRole | undefined)?.aggregationRule !== undefined;
-    if (gathers && uncovered(owned, EVERYTHING).length > 0) {
+    if (gathers && uncovered(ownedBy(authorizer, scope).rules, EVERYTHING).length > 0) {
       throw forbidden(
         { group: scope.group, resource, name },
         "must have cluster-admin privileges to use an aggregationRule",
@@ -75,7 +75,7 @@ function bindingCheck(authorizer: Authorizer, registries: Registries, resource: 
     const { object } = isLocal
       ? await get(registries.of(roleKind), at, roleRef.name)
       : await get(registries.of(clusterRoleKind), at, roleRef.name);
-    refuseMore(scope, resource, next.metadata?.name ?? "", uncovered(ownedBy(authorizer, scope), object.rules ?? []));
+    refuseMore(authorizer, scope, { resource, name: next.metadata?.name ?? "" }, object.rules ?? []);
   };
 }
 
@@ -103,29 +103,50 @@ async function may(
   return (await authorizer.authorize({ ...at, isResourceRequest: true })).decision === "allow";
 }
 
-function ownedBy(authorizer: Authorizer, { user, namespace }: Scope): readonly PolicyRule[] {
-  return authorizer.rulesFor?.(user, namespace).rules ?? [];
+function ownedBy(authorizer: Authorizer, { user, namespace }: Scope): UserRules {
+  return authorizer.rulesFor?.(user, namespace) ?? { rules: [], incomplete: true };
 }
 
-function refuseMore({ user, group }: Scope, resource: string, name: string, more: readonly PolicyRule[]): void {
+/** Each is compared with each rule that the user has: a role of a few lines can name billions. */
+const COMBINATIONS_MAX = 20_000;
+
+function refuseMore(
+  authorizer: Authorizer,
+  scope: Scope,
+  { resource, name }: { readonly resource: string; readonly name: string },
+  rules: readonly PolicyRule[],
+): void {
+  const refuse = (why: string): Error => forbidden({ group: scope.group, resource, name }, why);
+  if (combinations(rules) > COMBINATIONS_MAX) {
+    const most = `more than ${COMBINATIONS_MAX} combinations of verbs, groups, resources and names`;
+    throw refuse(`${most} are not compared with what ${described(scope.user)} may: write several roles`);
+  }
+  const { rules: owned, error } = ownedBy(authorizer, scope);
+  const more = compacted(uncovered(owned, rules));
   if (more.length === 0) return;
-  const what = more.map(ruleText).sort().join("\n");
-  const why = `${described(user)} is attempting to grant RBAC permissions not currently held:\n${what}`;
-  throw forbidden({ group, resource, name }, why);
+  const what = [...new Set(more.map(ruleText))].sort().join("\n");
+  const unknown = error === undefined ? "" : `; resolution errors: [${error}]`;
+  throw refuse(
+    `${described(scope.user)} is attempting to grant RBAC permissions not currently held:\n${what}${unknown}`,
+  );
 }
 
 function described({ name, groups }: UserInfo): string {
-  return `user ${JSON.stringify(name)} (groups=${JSON.stringify(groups)})`;
+  return `user ${goQuote(name)} (groups=${listText(groups)})`;
 }
 
 function ruleText(rule: PolicyRule): string {
   const members = [
     ["APIGroups", rule.apiGroups],
     ["Resources", rule.resources],
-    ["ResourceNames", rule.resourceNames],
     ["NonResourceURLs", rule.nonResourceURLs],
+    ["ResourceNames", rule.resourceNames],
     ["Verbs", rule.verbs],
   ] as const;
   const known = members.filter(([, values]) => (values ?? []).length > 0);
-  return `{${known.map(([member, values]) => `${member}:${JSON.stringify(values)}`).join(", ")}}`;
+  return `{${known.map(([member, values]) => `${member}:${listText(values ?? [])}`).join(", ")}}`;
+}
+
+function listText(values: readonly string[]): string {
+  return `[${values.map(goQuote).join(" ")}]`;
 }

@@ -60,7 +60,12 @@ t.test("nobody gives what they do not have", async (t) => {
   const refused = await api.ask(`POST ${SHOP}/roles`, { body: { metadata: { name: "x" }, ...reader }, user: "eve" });
   t.equal(refused.status, 403);
   t.match(refused.json.message, /user "eve" .* is attempting to grant RBAC permissions not currently held:/);
-  t.match(refused.json.message, '{APIGroups:[""], Resources:["pods"], Verbs:["get"]}');
+  t.match(refused.json.message, '{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}');
+  const more = { rules: [{ verbs: ["watch", "get"], apiGroups: [""], resources: ["secrets"], resourceNames: ["a"] }] };
+  const answer = await api.ask(`POST ${SHOP}/roles`, { body: { metadata: { name: "x" }, ...more }, user: "eve" });
+  const what = '{APIGroups:[""], Resources:["secrets"], ResourceNames:["a"], Verbs:["watch" "get"]}';
+  t.match(answer.json.message, `(groups=["system:authenticated"]) is attempting to grant RBAC permissions`);
+  t.match(answer.json.message, what);
   const admin = { metadata: { name: "x" }, subjects: [user("eve")], roleRef: to("ClusterRole", "cluster-admin") };
   t.equal((await api.ask(`POST ${SHOP}/rolebindings`, { body: admin, user: "eve" })).status, 403);
   const missing = { ...admin, roleRef: to("Role", "none") };
@@ -72,6 +77,21 @@ t.test("nobody gives what they do not have", async (t) => {
   t.equal((await api.ask(`PATCH ${SHOP}/roles/manager`, { body: labelled, user: "eve", headers: merge })).status, 200);
   const same = { metadata: { name: "same" }, ...manager };
   t.equal((await api.ask(`POST ${SHOP}/roles`, { body: same, user: "eve" })).status, 201);
+});
+
+t.test("escalationCheck() does not multiply what a few lines say", async (t) => {
+  await using api = await server();
+  const rules = [{ verbs: ["create", "update"], apiGroups: ["rbac.authorization.k8s.io"], resources: ["roles"] }];
+  await api.ask(`POST ${SHOP}/roles`, { body: { metadata: { name: "manager" }, rules } });
+  const bound = { metadata: { name: "eve" }, subjects: [user("eve")], roleRef: to("Role", "manager") };
+  await api.ask(`POST ${SHOP}/rolebindings`, { body: bound });
+  const many = (stem: string): readonly string[] => Array.from({ length: 2000 }, (_, i) => `${stem}${i}`);
+  const bomb = { verbs: many("v"), apiGroups: many("g"), resources: many("r"), resourceNames: many("n") };
+  const body = { metadata: { name: "x" }, rules: [bomb] };
+  const { status, json } = await api.ask(`POST ${SHOP}/roles`, { body, user: "eve" });
+  t.equal(status, 403);
+  t.match(json.message, /more than 20000 combinations of verbs, groups, resources and names/);
+  t.equal((await api.ask(`POST ${SHOP}/roles`, { body })).status, 201, "who may escalate is not compared");
 });
 
 t.test("escalationCheck() goes by the name in the request, and looks at labels too", async (t) => {

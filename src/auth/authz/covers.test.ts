@@ -1,6 +1,6 @@
 import t from "tap";
 import type { PolicyRule } from "../../api/rbac/rules.ts";
-import { uncovered } from "./covers.ts";
+import { combinations, compacted, uncovered } from "./covers.ts";
 
 const rule = (verbs: string, resources: string, more: Partial<PolicyRule> = {}): PolicyRule => ({
   verbs: verbs.split(" "),
@@ -34,4 +34,16 @@ t.test("uncovered() does not take one name for all, nor a path for what is below
     { verbs: ["get"], nonResourceURLs: ["/healthz/log"] },
   ]);
   t.same(uncovered([{ verbs: ["*"], nonResourceURLs: ["*"] }], [{ verbs: ["get"], nonResourceURLs: ["/x"] }]), []);
+});
+
+t.test("compacted() and combinations() put together again, and count, what rules multiply", async (t) => {
+  const path = { verbs: ["get", "head"], nonResourceURLs: ["/x", "/y"] };
+  const rules = [rule("get list", "pods secrets"), path, rule("get", "pods", { resourceNames: ["a", "b"] })];
+  t.equal(combinations(rules), 4 + 4 + 2);
+  t.same(
+    compacted(uncovered([], rules)).map(({ verbs, resources = [], nonResourceURLs = [], resourceNames = [] }) =>
+      [...verbs, ...resources, ...nonResourceURLs, ...resourceNames].join(" "),
+    ),
+    ["get /x", "get /y", "head /x", "head /y", "get list pods", "get list secrets", "get pods a", "get pods b"],
+  );
 });

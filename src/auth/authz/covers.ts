@@ -7,6 +7,30 @@ export function uncovered(owned: readonly PolicyRule[], wanted: readonly PolicyR
   return wanted.flatMap(pieces).filter((piece) => !owned.some((rule) => covers(rule, piece)));
 }
 
+/** How many there are of such pieces: lists in a rule multiply. */
+export function combinations(rules: readonly PolicyRule[]): number {
+  return rules.reduce((sum, { verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] }) => {
+    const objects = apiGroups.length * resources.length * Math.max(1, resourceNames.length);
+    return sum + verbs.length * (objects + nonResourceURLs.length);
+  }, 0);
+}
+
+/** Pieces that differ by their verbs only become one again; rules about paths stay as they are. */
+export function compacted(pieces: readonly PolicyRule[]): readonly PolicyRule[] {
+  const paths: PolicyRule[] = [];
+  const objects = new Map<string, PolicyRule>();
+  for (const piece of pieces) {
+    if (piece.nonResourceURLs !== undefined) {
+      paths.push(piece);
+      continue;
+    }
+    const key = JSON.stringify([piece.apiGroups, piece.resources, piece.resourceNames]);
+    const known = objects.get(key);
+    objects.set(key, known === undefined ? piece : { ...known, verbs: [...known.verbs, ...piece.verbs] });
+  }
+  return [...paths, ...objects.values()];
+}
+
 function pieces(rule: PolicyRule): readonly PolicyRule[] {
   const { verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
   const names = resourceNames.length === 0 ? [undefined] : resourceNames;

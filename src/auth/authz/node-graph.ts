@@ -175,10 +175,10 @@ function* volumeReferences(
       if (source.configMap !== undefined) yield at("configmaps", source.configMap.name);
       if (source.secret !== undefined) yield at("secrets", source.secret.name);
     }
-    const { azureFile, cephfs, flexVolume, iscsi, rbd, scaleIO, storageos, csi } = volume;
+    const { azureFile, cephfs, cinder, flexVolume, iscsi, rbd, scaleIO, storageos, csi } = volume;
     if (azureFile !== undefined) yield at("secrets", azureFile.secretName);
     if (csi?.nodePublishSecretRef !== undefined) yield at("secrets", csi.nodePublishSecretRef.name);
-    for (const source of [cephfs, flexVolume, iscsi, rbd, scaleIO, storageos]) {
+    for (const source of [cephfs, cinder, flexVolume, iscsi, rbd, scaleIO, storageos]) {
       if (source?.secretRef !== undefined) yield at("secrets", source.secretRef.name);
     }
   }
@@ -187,10 +187,11 @@ function* volumeReferences(
 /** Those that nodes need; what only controllers use is none of their business. */
 function* volumeSecrets({ spec }: PersistentVolume, claimNamespace: string): Generator<string> {
   if (spec === undefined) return;
-  const { azureFile, cephfs, csi, flexVolume, iscsi, rbd, scaleIO, storageos } = spec;
+  const { azureFile, cephfs, cinder, csi, flexVolume, iscsi, rbd, scaleIO, storageos } = spec;
   if (azureFile !== undefined) yield `secrets/${azureFile.secretNamespace || claimNamespace}/${azureFile.secretName}`;
   const references = [
     cephfs?.secretRef,
+    cinder?.secretRef,
     flexVolume?.secretRef,
     iscsi?.secretRef,
     rbd?.secretRef,

@@ -1,3 +1,4 @@
+import { goQuote } from "../../schema/go-quote.ts";
 import type { Attributes } from "../user.ts";
 
 /**
@@ -26,7 +27,7 @@ export function aggregate(errors: readonly string[]): string {
 }
 
 function quoted(text: string): string {
-  return escaped(JSON.stringify(text));
+  return escaped(goQuote(text));
 }
 
 /** The text may end in a browser. */
