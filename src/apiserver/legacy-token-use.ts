@@ -2,7 +2,7 @@
 import type { Secret } from "../api/core/secret.ts";
 import { secretKind } from "../api/core/secret-kind.ts";
 import type { ApiObject } from "../api/kind.ts";
-import { LAST_USED_LABEL } from "../auth/service-account/authenticator.ts";
+import { LAST_USED_LABEL } from "../auth/service-account/legacy-tokens.ts";
 import type { Registries } from "../registry/registries.ts";
 import { update } from "../registry/update.ts";
 import type { Logger } from "../std/log.ts";

@@ -17,6 +17,11 @@ const SERVICE_ACCOUNTS = ["system:serviceaccounts", "system:serviceaccounts:kube
 const OBSERVER = "system:kube-controller-manager";
 
 const entries: Readonly<Record<string, Entry>> = {
+  bootstrapsigner: {
+    user: "system:serviceaccount:kube-system:bootstrap-signer",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./bootstrap-token/bootstrap-signer.ts")).runBootstrapSigner,
+  },
   "clusterrole-aggregation": {
     user: "system:serviceaccount:kube-system:clusterrole-aggregation-controller",
     groups: SERVICE_ACCOUNTS,
@@ -42,6 +47,11 @@ const entries: Readonly<Record<string, Entry>> = {
     user: "system:serviceaccount:kube-system:generic-garbage-collector",
     groups: SERVICE_ACCOUNTS,
     load: async () => (await import("./garbage-collector/garbage-collector.ts")).runGarbageCollector,
+  },
+  "legacy-serviceaccount-token-cleaner": {
+    user: "system:serviceaccount:kube-system:legacy-service-account-token-cleaner",
+    groups: SERVICE_ACCOUNTS,
+    load: async () => (await import("./service-account/legacy-token-cleaner.ts")).runLegacyTokenCleaner,
   },
   namespace: {
     user: "system:serviceaccount:kube-system:namespace-controller",

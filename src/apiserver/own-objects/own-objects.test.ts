@@ -33,6 +33,7 @@ t.test("startOwnObjects() makes what a cluster starts with, and makes it again w
     "/api/v1/namespaces/default/endpoints/svc",
     "/api/v1/namespaces/default/services/svc",
     "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication",
+    "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking",
     "/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical",
   ];
   for (const path of paths) t.equal((await server.ask(`GET ${path}`)).status, 200, path);

@@ -7,6 +7,7 @@ import { flowSchemaKind } from "../../api/flowcontrol/flow-schema-kind.ts";
 import { priorityLevelConfigurationKind } from "../../api/flowcontrol/priority-level-configuration-kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { priorityClassKind } from "../../api/scheduling/priority-class-kind.ts";
+import { LEGACY_TRACKING } from "../../auth/service-account/legacy-tokens.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
@@ -20,6 +21,7 @@ import { keepFlowControl } from "./flow-control.ts";
 import { keepFlowSchemaStatus } from "./flow-schema-status.ts";
 import { IdentityLease } from "./identity-lease.ts";
 import { attempt, type Chore, keep } from "./keeper.ts";
+import { trackLegacyTokens } from "./legacy-token-tracking.ts";
 import { OwnEndpoints, type OwnEndpointsOptions } from "./own-endpoints.ts";
 import { keepServiceBlocks } from "./service-blocks.ts";
 
@@ -73,6 +75,12 @@ export async function startOwnObjects(options: OwnObjectsOptions): Promise<OwnOb
       everyMs: OFTEN_MS,
       kept: AUTHENTICATION_NAMESPACES.map((each) => keyOf(configMapKind, AUTHENTICATION, each)),
       run: () => publishAuthentication(registries, authorities, clock, signal),
+    },
+    {
+      name: "since when the use of tokens in secrets is tracked",
+      everyMs: OFTEN_MS,
+      kept: [keyOf(configMapKind, LEGACY_TRACKING.name, LEGACY_TRACKING.namespace)],
+      run: () => trackLegacyTokens(registries, clock, signal),
     },
   ];
   /** Done already, or nothing that anybody waits for. */

@@ -48,6 +48,22 @@ export function expiryOf(secret: Secret): number | undefined {
   return RFC3339.test(text) ? Date.parse(text) : Number.NaN;
 }
 
+/** What signs in a token's name. */
+export interface SigningToken {
+  readonly id: string;
+  readonly secret: string;
+  /** In milliseconds since 1970. */
+  readonly expiry: number | undefined;
+}
+
+/** Undefined for a secret that is no bootstrap token, or one that is not for signing. */
+export function signingTokenOf(secret: Secret): SigningToken | undefined {
+  if (!isBootstrapToken(secret) || member(secret, "usage-bootstrap-signing") !== "true") return undefined;
+  const token = { id: member(secret, "token-id"), secret: member(secret, "token-secret"), expiry: expiryOf(secret) };
+  const isNamed = secret.metadata?.name === NAME_PREFIX + token.id;
+  return isNamed && token.id !== "" && token.secret !== "" && !Number.isNaN(token.expiry) ? token : undefined;
+}
+
 /** The groups it stands for. */
 function check(found: Secret, id: string, secret: string, now: number): readonly string[] {
   const refuse = (why: string): never => {

@@ -21,6 +21,7 @@ import {
 } from "./claims.ts";
 import { ACCOUNT_ALGORITHMS, isSignedBy, type Jws, parseJws } from "./jws.ts";
 import type { VerificationKey } from "./keys.ts";
+import { DAY_MS, dayOf, INVALID_SINCE_LABEL, LAST_USED_LABEL } from "./legacy-tokens.ts";
 
 export interface BoundReference extends Reference {
   readonly kind: "ServiceAccount" | "Pod" | "Secret" | "Node";
@@ -65,9 +66,6 @@ const LEEWAY_SECONDS = 60;
 const EXTRA = "authentication.kubernetes.io/";
 /** Of what the audit log is told. */
 const AUDIT = "authentication.k8s.io/";
-
-export const LAST_USED_LABEL = "kubernetes.io/legacy-token-last-used";
-export const INVALID_SINCE_LABEL = "kubernetes.io/legacy-token-invalid-since";
 
 export function accountTokens(options: AccountTokenOptions): TokenAuthenticator {
   const verified = new Map<string, Verified>();
@@ -233,8 +231,9 @@ async function checkLegacy(
     throw new Refusal(`service account UID (${owner.metadata.uid}) does not match claim (${account.uid})`);
   }
   const { labels } = holder.metadata;
-  const today = dayOf(now);
-  if (![today, dayOf(now + DAY_SECONDS)].includes(labels?.[LAST_USED_LABEL] ?? "")) used?.(holder, today);
+  const today = dayOf(now * 1000);
+  // Another server may be ahead of this one.
+  if (![today, dayOf(now * 1000 + DAY_MS)].includes(labels?.[LAST_USED_LABEL] ?? "")) used?.(holder, today);
   if ((labels?.[INVALID_SINCE_LABEL] ?? "") !== "") {
     token.annotate(`${AUDIT}legacy-token-invalidated`, `${secret.name}/${namespace}`);
     count?.("invalid-auto-legacy");
@@ -251,12 +250,6 @@ async function checkLegacy(
     const instead = "Use tokens from the TokenRequest API or manually created secret-based tokens";
     token.warn(`${instead} instead of auto-generated secret-based tokens.`);
   }
-}
-
-const DAY_SECONDS = 86_400;
-
-function dayOf(seconds: number): string {
-  return new Date(seconds * 1000).toISOString().slice(0, 10);
 }
 
 function userOf(claims: Verified["claims"]): UserInfo {

@@ -1,4 +1,7 @@
-/** Fills in the tokens of secrets that ask for one, and deletes those whose account is gone. */
+/**
+ * Fills in the tokens of secrets that ask for one, and deletes those whose account is gone. Accounts that list a secret
+ * which is deleted list it no more.
+ */
 import type { Secret } from "../../api/core/secret.ts";
 import { secretKind } from "../../api/core/secret-kind.ts";
 import type { ServiceAccount } from "../../api/core/service-account.ts";
@@ -38,7 +41,8 @@ export async function runTokenSecrets(deps: ControllerDeps): Promise<void> {
   async function settle(key: string, stopping: AbortSignal): Promise<void> {
     const [namespace = "", name = ""] = key.split("/");
     const secret = secrets.get(name, namespace);
-    if (secret?.metadata === undefined || secret.metadata.deletionTimestamp !== undefined) return;
+    if (secret?.metadata === undefined) return await unlist(name, namespace, stopping);
+    if (secret.metadata.deletionTimestamp !== undefined) return;
     const account = accounts.get(accountOf(secret), namespace);
     try {
       if (account === undefined || !isFor(secret, account)) await discard(secret, stopping);
@@ -80,8 +84,19 @@ export async function runTokenSecrets(deps: ControllerDeps): Promise<void> {
     await client.update(secretKind, { ...secret, metadata: { ...secret.metadata, annotations }, data }, stopping);
   }
 
+  async function unlist(name: string, namespace: string, stopping: AbortSignal): Promise<void> {
+    for (const account of accounts.list()) {
+      if (account.metadata?.namespace !== namespace) continue;
+      const { secrets: listed = [] } = account;
+      const left = listed.filter((each) => each.name !== name);
+      if (left.length < listed.length) {
+        await client.update(serviceAccountKind, { ...account, secrets: left }, stopping);
+      }
+    }
+  }
+
   const changed = ({ metadata }: Secret): void => queue.add(`${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`);
-  secrets.subscribe({ put: changed });
+  secrets.subscribe({ put: changed, delete: changed });
   const ofAccount = ({ metadata }: ServiceAccount): void => {
     for (const secret of secrets.list()) {
       if (secret.metadata?.namespace === metadata?.namespace && accountOf(secret) === metadata?.name) changed(secret);
@@ -91,12 +106,13 @@ export async function runTokenSecrets(deps: ControllerDeps): Promise<void> {
   await aborted(signal);
 }
 
-function accountOf({ metadata }: Secret): string {
+/** The name of the account that the secret is for. */
+export function accountOf({ metadata }: Pick<Secret, "metadata">): string {
   return metadata?.annotations?.[ACCOUNT_NAME] ?? "";
 }
 
 /** A secret that names no uid yet is for whoever has the name. */
-function isFor({ metadata }: Pick<Secret, "metadata">, account: ServiceAccount): boolean {
+export function isFor({ metadata }: Pick<Secret, "metadata">, account: ServiceAccount): boolean {
   const { annotations } = metadata ?? {};
   const uid = annotations?.[ACCOUNT_UID] ?? "";
   return annotations?.[ACCOUNT_NAME] === account.metadata?.name && (uid === "" || uid === account.metadata?.uid);
