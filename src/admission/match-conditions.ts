@@ -30,7 +30,7 @@ export type Verdict =
   | { readonly matches: false; readonly problem: string };
 
 export interface MatchConditions {
-  /** Whether all hold. One that is false decides; where none is and some fail, `problem` says so, or nothing matches. */
+  /** Whether all hold. One that is false decides; where none is and some fail, `problem` tells, or nothing matches. */
   match(spoken: Spoken, authorizer: Authorizer): Promise<Verdict>;
 }
 
@@ -54,7 +54,7 @@ export function matchConditions(conditions: readonly MatchCondition[], failsOpen
   };
 }
 
-/** A question that has to be put to the authorizer before the expression can go on. Passes through `||` and its like. */
+/** A question that the authorizer has to answer before the expression can go on. Passes through `||` and its like. */
 class Asked extends Error {
   readonly question: Question;
   constructor(question: Question) {

@@ -112,16 +112,19 @@ export class WebhookMetrics {
     this.rejections = registry.counter({
       name: "apiserver_admission_webhook_rejection_count",
       help: "Refusals by each admission webhook, by what went wrong and the code that the client was told.",
+      stability: "ALPHA",
       labels: ["name", "type", "operation", "error_type", "rejection_code"],
     });
     this.failedOpen = registry.counter({
       name: "apiserver_admission_webhook_fail_open_count",
       help: "Requests that were let through because an admission webhook could not be asked.",
+      stability: "ALPHA",
       labels: ["name", "type"],
     });
     this.requests = registry.counter({
       name: "apiserver_admission_webhook_request_total",
       help: "Requests to each admission webhook, by the code of its answer.",
+      stability: "ALPHA",
       labels: ["name", "type", "operation", "code", "rejected"],
     });
   }

@@ -10,7 +10,7 @@ import type { AdmissionRequest } from "../plugin.ts";
 import type { Hook } from "./hook.ts";
 import { denial, describe, type Objects, type Review, readReview, reviewText, reviewVersion } from "./review.ts";
 
-/** The webhook could not be asked, or its answer is none: what becomes of the request is its failure policy's to say. */
+/** The webhook could not be asked, or its answer is none: its failure policy says what becomes of the request. */
 export class CallFailed extends Error {
   override readonly name = "CallFailed";
   /** What Kubernetes counts it as. */
@@ -32,7 +32,7 @@ export interface CallDeps {
 const SECONDS = 10;
 const HARMLESS = ["None", "NoneOnDryRun"];
 
-/** Resolves with what an allowing webhook answers. Rejects with `CallFailed`, or with the `StatusError` of a refusal. */
+/** Resolves with what an allowing webhook answers. Rejects with `CallFailed` or the `StatusError` of a refusal. */
 export async function callWebhook(
   { webhook }: Hook,
   request: AdmissionRequest,

@@ -1,6 +1,6 @@
 /**
- * A webhook that keeps away the very pods that would answer for it: nobody can reach it, so nothing it is asked about is
- * let through, and that is how it stays. This finds out when a request is refused, and says what helps.
+ * A webhook that keeps away the very pods that would answer for it: nobody can reach it, so nothing it is asked about
+ * is let through, and that is how it stays. This finds out when a request is refused, and says what helps.
  */
 import { createHash } from "node:crypto";
 import { eventKind } from "../../api/core/event-kind.ts";

@@ -25,7 +25,7 @@ export interface Hook {
   readonly failsOpen: boolean;
 }
 
-/** On a configuration: its webhooks are not called, or not those that the value names (`a.example.com,b.example.com`). */
+/** On a configuration: its webhooks are not called, or not those of the value (`a.example.com,b.example.com`). */
 export const SUSPENDED = "webhooks.svc.io/suspended";
 
 interface Known {

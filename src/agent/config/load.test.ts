@@ -53,7 +53,7 @@ t.test("loadAgentConfig() with a file takes the file's defaults, which are stric
   const directory = files(t, { "agent.yaml": header });
   const { flags } = loadAgentConfig([`--config=${directory}/agent.yaml`], {});
   t.equal(flags["anonymous-auth"], false);
-  t.equal(flags["authentication-token-webhook"], false, "has no effect, so it is not on");
+  t.equal(flags["authentication-token-webhook"], true);
   t.equal(flags["authorization-mode"], "Webhook");
   t.equal(flags["read-only-port"], 0);
 });
@@ -162,15 +162,6 @@ t.test("loadAgentConfig() checks values of the file as strictly as those of flag
     `${file}:8: unknown feature gate Nope`,
     `${file}:9: feature gate MemoryManager cannot be set to false: it is GA and locked to true`,
   ]);
-});
-
-t.test("loadAgentConfig() refuses webhook authentication by name, though files have it on in Kubernetes", async (t) => {
-  const webhook = (enabled: boolean) => lines("authentication:", "  webhook:", `    enabled: ${enabled}`);
-  const directory = files(t, { "on.yaml": header + webhook(true), "off.yaml": header + webhook(false) });
-  t.same(problemsOf([`--config=${directory}/on.yaml`]), [
-    `${directory}/on.yaml:5: field authentication.webhook.enabled: this build does not act on this field, only its default false is accepted`,
-  ]);
-  t.same(problemsOf([`--config=${directory}/off.yaml`]), []);
 });
 
 t.test("loadAgentConfig() asks for the feature gate of a field", async (t) => {
@@ -296,13 +287,8 @@ t.test("loadAgentConfig() defaults a file as Kubernetes does", async (t) => {
   const { apiVersion: _version, kind: _kind, ...wanted } = after as Record<string, unknown>;
   const directory = files(t, { "agent.yaml": before });
   const { config } = loadAgentConfig([`--config=${directory}/agent.yaml`], {});
-  const { webhook, ...authentication } = wanted.authentication as {
-    readonly webhook: Readonly<Record<string, unknown>>;
-  };
   t.same(compact(config), {
     ...(compact(wanted) as object),
-    // Not on here: it has no effect yet.
-    authentication: compact({ ...authentication, webhook: { ...webhook, enabled: false } }),
     evictionHard: config.evictionHard,
     ...ours,
   });

@@ -94,7 +94,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
   };
 }
 
-/** The files named by flags; else what the cluster signed; else the pair of an earlier start; else a self-signed one. */
+/** The files of the flags; else what the cluster signed; else the pair of an earlier start; else a self-signed one. */
 async function servingPair({ config, clock, ips }: AgentServerOptions): Promise<KeyPair> {
   const { tlsCertFile, tlsKeyFile } = config.server;
   if (tlsCertFile !== "" && tlsKeyFile !== "") {

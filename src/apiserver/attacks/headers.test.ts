@@ -1,4 +1,4 @@
-/** Headers that say who asks: only proxies that have shown their certificate are believed, whatever a header is called. */
+/** Headers that say who asks: only proxies that have shown their certificate are believed, whatever they are called. */
 import { writeFile } from "node:fs/promises";
 import { connect as connectHttp2 } from "node:http2";
 import { request } from "node:https";

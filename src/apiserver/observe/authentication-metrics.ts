@@ -10,8 +10,7 @@ export interface AuthenticationObserver extends TokenIssuersObserver {
 }
 
 const CACHE_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** Doubling from a millisecond. */
-const LATENCY_SECONDS = Array.from({ length: 15 }, (_, power) => 2 ** power / 1000);
+const LATENCY_SECONDS = [0.001, ...CACHE_SECONDS];
 
 export function authenticationObserver(registry: MetricRegistry, clock: Clock): AuthenticationObserver {
   return { cache: tokenCache(registry), used: tokenUses(registry), ...issuers(registry, clock) };

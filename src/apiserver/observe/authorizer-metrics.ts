@@ -28,7 +28,7 @@ export function authorizerEvents(registry: MetricRegistry, clock: Clock): Requir
   const exclusions = registry.counter(
     family("match_condition_exclusions_total", "Requests that match conditions kept from a webhook.", about),
   );
-  const status = ["status"];
+  const status = ["apiserver_id_hash", "status"];
   const reloads = registry.counter(
     family("config_controller_automatic_reloads_total", "Changes of the file of authorizers, by their end.", status),
   );
@@ -49,8 +49,8 @@ export function authorizerEvents(registry: MetricRegistry, clock: Clock): Requir
     excluded: (name) => exclusions.with("Webhook", name).inc(),
     reloaded(succeeded) {
       const outcome = succeeded ? "success" : "failure";
-      reloads.with(outcome).inc();
-      last.with(outcome).set(clock.now() / 1000);
+      reloads.with("", outcome).inc();
+      last.with("", outcome).set(clock.now() / 1000);
     },
   };
 }

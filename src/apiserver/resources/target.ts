@@ -38,7 +38,7 @@ export interface ResourceSettings {
   readonly admission: AdmissionChain;
   /** Throws a 403 when who may update or patch the object may not create it. */
   readonly mayCreate: (context: RequestContext) => Promise<void>;
-  /** Throws what nobody may give to others who does not have it, for kinds that give something; of an object as the request names it. */
+  /** For kinds that give something: throws when the object, as the request names it, gives what its writer has not. */
   readonly confirm: (kind: Kind, named: string) => Confirm | undefined;
 }
 
