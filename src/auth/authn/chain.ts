@@ -13,12 +13,6 @@ export interface Certificate {
   readonly unenforced: boolean;
 }
 
-export interface VerifiedChain {
-  /** The time, in milliseconds since 1970, between which every certificate of the chain is valid. */
-  readonly notBefore: number;
-  readonly notAfter: number;
-}
-
 const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
 const ANY_USAGE = "2.5.29.37.0";
 /** A chain of authorities longer than this is an attack. */
@@ -47,39 +41,37 @@ export function readBundle(pem: string): readonly Certificate[] {
 }
 
 /**
- * Builds a chain from the client's certificate over those it sent along to an authority of the bundle, every
- * certificate of it valid at `now` and good for client authentication. Undefined when there is none.
+ * Whether a chain leads from the client's certificate over those it sent along to an authority of the bundle, every
+ * certificate of it valid at `now` and good for client authentication.
  */
-export function verifyChain(
+export function isTrusted(
   leaf: Certificate,
   intermediates: readonly Certificate[],
   roots: readonly Certificate[],
   now: number,
-): VerifiedChain | undefined {
-  if (!usable(leaf, now)) return undefined;
-  return climb(leaf, 0, intermediates, roots, now);
+): boolean {
+  return usable(leaf, now) && climbs(leaf, 0, intermediates, roots, now);
 }
 
-function climb(
+function climbs(
   subject: Certificate,
   depth: number,
   intermediates: readonly Certificate[],
   roots: readonly Certificate[],
   now: number,
-): VerifiedChain | undefined {
+): boolean {
   for (const root of roots) {
     const trusted = root.x509.fingerprint256 === subject.x509.fingerprint256 || issued(root, subject, depth);
-    if (trusted && usable(root, now)) return overlap(subject, root);
+    if (trusted && usable(root, now)) return true;
   }
-  if (depth >= DEPTH_MAX) return undefined;
+  if (depth >= DEPTH_MAX) return false;
   for (const issuer of intermediates) {
     if (!usable(issuer, now) || !issued(issuer, subject, depth)) continue;
     // Each is tried once on a path, so that certificates which sign each other end.
     const rest = intermediates.filter((other) => other !== issuer);
-    const chain = climb(issuer, depth + 1, rest, roots, now);
-    if (chain !== undefined) return overlap(subject, chain);
+    if (climbs(issuer, depth + 1, rest, roots, now)) return true;
   }
-  return undefined;
+  return false;
 }
 
 /** `depth` authorities stand between the issuer and the client's certificate. */
@@ -92,8 +84,4 @@ function usable(certificate: Certificate, now: number): boolean {
   const { notBefore, notAfter, usages, unenforced } = certificate;
   if (unenforced || now < notBefore || now > notAfter) return false;
   return usages === undefined || usages.length === 0 || usages.includes(CLIENT_AUTH) || usages.includes(ANY_USAGE);
-}
-
-function overlap(a: VerifiedChain, b: VerifiedChain): VerifiedChain {
-  return { notBefore: Math.max(a.notBefore, b.notBefore), notAfter: Math.min(a.notAfter, b.notAfter) };
 }

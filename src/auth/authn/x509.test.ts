@@ -120,6 +120,30 @@ t.test("x509Authenticator() ends on authorities that sign each other", async (t)
   await t.rejects(judge(...chain), REFUSED);
 });
 
+t.test("x509Authenticator() keeps refusals too, until time may change them", async (t) => {
+  const clock = new FakeClock(NOW);
+  const { authenticate } = x509Authenticator({ caPem: ca.cert, clock });
+  const certificates = [(await leaf({ notBefore: new Date(NOW + 60_000), notAfter: new Date(NOW + 120_000) })).der];
+  const why = async (): Promise<unknown> => {
+    try {
+      return await authenticate({ certificates });
+    } catch (error) {
+      return error;
+    }
+  };
+  const early = await why();
+  t.match(early, REFUSED);
+  t.equal(await why(), early, "the same: nothing was verified anew");
+  await clock.advance(60_000);
+  t.match(await why(), { name: "me" });
+  await clock.advance(60_000);
+  t.match(await why(), { name: "me" }, "to its last moment");
+  await clock.advance(1000);
+  const late = await why();
+  t.match(late, REFUSED);
+  t.not(late, early);
+});
+
 t.test("x509Authenticator() asks for validity every time and judges again after its bundle changed", async (t) => {
   const clock = new FakeClock(NOW);
   const authenticator = x509Authenticator({ caPem: stranger.cert + ca.cert, clock });

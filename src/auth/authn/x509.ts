@@ -1,7 +1,7 @@
 import { createHash, type X509Certificate } from "node:crypto";
 import type { Clock } from "../../std/clock.ts";
 import type { Authenticator, Credentials, UserInfo } from "../user.ts";
-import { type Certificate, readBundle, readCertificate, type VerifiedChain, verifyChain } from "./chain.ts";
+import { type Certificate, isTrusted, readBundle, readCertificate } from "./chain.ts";
 import { Refusal } from "./refusal.ts";
 
 export interface X509Authenticator {
@@ -18,7 +18,7 @@ export interface X509Options {
 }
 
 /** A client certificate that was signed by somebody we trust. */
-export interface VerifiedClient extends VerifiedChain {
+export interface VerifiedClient {
   readonly certificate: X509Certificate;
   /** The last one, as Kubernetes reads names; empty when it has none. */
   readonly commonName: string;
@@ -30,15 +30,22 @@ const CHAIN_MAX = 10;
 const UID_OID = "1.3.6.1.4.1.57683.2";
 const CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
 
+/** What became of a chain, from one moment to another; both are included. */
+interface Verdict<T> {
+  readonly from: number;
+  readonly until: number;
+  readonly outcome: { readonly value: T } | { readonly refusal: Refusal };
+}
+
 /**
- * Who stands behind client certificates. A chain is verified once for as long as its bytes live, which is the
- * connection; its validity in time is asked every time.
+ * Who stands behind client certificates. A chain is judged once for as long as its bytes live, which is the connection,
+ * and until the time that it is or a certificate of it begins or ceases to be valid.
  */
 export class ClientVerifier<T> {
   readonly #clock: Clock;
   readonly #read: (client: VerifiedClient) => T;
   #roots: readonly Certificate[];
-  #accepted = new WeakMap<Uint8Array, VerifiedChain & { readonly value: T }>();
+  #judged = new WeakMap<Uint8Array, Verdict<T>>();
 
   /** `read` may throw a `Refusal`. Throws when the bundle holds no certificate. */
   constructor(caPem: string, clock: Clock, read: (client: VerifiedClient) => T) {
@@ -52,18 +59,42 @@ export class ClientVerifier<T> {
     const leaf = certificates[0];
     if (leaf === undefined) return undefined;
     const now = this.#clock.now();
-    const known = this.#accepted.get(leaf);
-    if (known !== undefined && known.notBefore <= now && now <= known.notAfter) return known.value;
-    const client = judge(certificates, this.#roots, now);
-    const value = this.#read(client);
-    this.#accepted.set(leaf, { notBefore: client.notBefore, notAfter: client.notAfter, value });
-    return value;
+    let verdict = this.#judged.get(leaf);
+    if (verdict === undefined || now < verdict.from || verdict.until < now) {
+      verdict = this.#judge(certificates, now);
+      this.#judged.set(leaf, verdict);
+    }
+    if ("refusal" in verdict.outcome) throw verdict.outcome.refusal;
+    return verdict.outcome.value;
   }
 
   setAuthorities(caPem: string): void {
     this.#roots = readBundle(caPem);
-    this.#accepted = new WeakMap();
+    this.#judged = new WeakMap();
   }
+
+  #judge(certificates: readonly Uint8Array[], now: number): Verdict<T> {
+    const chain = certificates.slice(0, CHAIN_MAX).map(parse);
+    const span = unchanging([...chain, ...this.#roots], now);
+    try {
+      return { ...span, outcome: { value: this.#read(judge(chain, this.#roots, now)) } };
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      return { ...span, outcome: { refusal: error } };
+    }
+  }
+}
+
+/** The time around `now` in which no certificate begins or ceases to be valid. */
+function unchanging(
+  certificates: readonly Certificate[],
+  now: number,
+): { readonly from: number; readonly until: number } {
+  const changes = certificates.flatMap(({ notBefore, notAfter }) => [notBefore, notAfter + 1]);
+  return {
+    from: Math.max(...changes.filter((each) => each <= now), Number.NEGATIVE_INFINITY),
+    until: Math.min(...changes.filter((each) => each > now), Number.POSITIVE_INFINITY) - 1,
+  };
 }
 
 /** Client certificates signed by the bundle: common name is the user, organisations are the groups. */
@@ -75,12 +106,11 @@ export function x509Authenticator({ caPem, clock, uids = true }: X509Options): X
   };
 }
 
-function judge(certificates: readonly Uint8Array[], roots: readonly Certificate[], now: number): VerifiedClient {
-  const [leaf, ...intermediates] = certificates.slice(0, CHAIN_MAX).map(parse);
+function judge(certificates: readonly Certificate[], roots: readonly Certificate[], now: number): VerifiedClient {
+  const [leaf, ...intermediates] = certificates;
   const { x509, notBefore, notAfter } = leaf!;
-  const chain = verifyChain(leaf!, intermediates, roots, now);
   const commonName = all(subjectOf(x509).CN).at(-1) ?? "";
-  if (chain === undefined) {
+  if (!isTrusted(leaf!, intermediates, roots, now)) {
     const life = `valid from ${new Date(notBefore).toISOString()} to ${new Date(notAfter).toISOString()}`;
     const serial = `serial number ${BigInt(`0x${x509.serialNumber}`)}`;
     const why = "it is expired, not good for clients, or of an unknown authority";
@@ -88,7 +118,7 @@ function judge(certificates: readonly Uint8Array[], roots: readonly Certificate[
       `the client certificate of ${JSON.stringify(commonName)} is not trusted: ${why} (${serial}, ${life})`,
     );
   }
-  return { ...chain, certificate: x509, commonName };
+  return { certificate: x509, commonName };
 }
 
 function parse(der: Uint8Array): Certificate {
