@@ -25,9 +25,13 @@ export interface Spoken {
   readonly resource: Omit<Question, "verb">;
 }
 
-export type Verdict =
-  | { readonly matches: boolean; readonly problem?: undefined }
-  | { readonly matches: false; readonly problem: string };
+export interface Verdict {
+  readonly matches: boolean;
+  /** What went wrong, where the request is to be refused for it. */
+  readonly problem?: string | undefined;
+  /** Something went wrong, and nobody is refused for it. */
+  readonly isOpen?: boolean | undefined;
+}
 
 export interface MatchConditions {
   /** Whether all hold. One that is false decides; where none is and some fail, `problem` tells, or nothing matches. */
@@ -49,7 +53,7 @@ export function matchConditions(conditions: readonly MatchCondition[], failsOpen
   return {
     async match(spoken, authorizer) {
       const verdict = await evaluated(compiled, spoken, authorizer);
-      return verdict.problem !== undefined && failsOpen ? { matches: false } : verdict;
+      return verdict.problem !== undefined && failsOpen ? { matches: false, isOpen: true } : verdict;
     },
   };
 }

@@ -11,6 +11,7 @@ export const unmeasured: Measure = (work) => work();
 export type StepType = "admit" | "validate";
 
 const SECONDS = [0.005, 0.025, 0.1, 0.5, 1, 2.5];
+const CONDITION_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
 const WEBHOOK_SECONDS = [0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 25];
 
 export class AdmissionMetrics {
@@ -98,6 +99,7 @@ export class WebhookMetrics {
   readonly rejections;
   readonly failedOpen;
   readonly requests;
+  readonly conditions: ConditionMetrics;
 
   constructor(registry: MetricRegistry) {
     this.duration = registry.histogram(
@@ -127,5 +129,42 @@ export class WebhookMetrics {
       stability: "ALPHA",
       labels: ["name", "type", "operation", "code", "rejected"],
     });
+    this.conditions = new ConditionMetrics(registry);
+  }
+}
+
+/** Expressions that say which requests a webhook is asked about. */
+export class ConditionMetrics {
+  readonly #errors;
+  readonly #exclusions;
+  readonly #seconds: HistogramFamily;
+
+  constructor(registry: MetricRegistry) {
+    const family = (name: string, help: string) => ({
+      name: `apiserver_admission_match_condition_${name}`,
+      help,
+      stability: "ALPHA" as const,
+      labels: ["name", "kind", "type", "operation"],
+    });
+    this.#errors = registry.counter(family("evaluation_errors_total", "Requests whose match conditions failed."));
+    this.#exclusions = registry.counter(
+      family("exclusions_total", "Requests that match conditions kept from whom they belong to."),
+    );
+    this.#seconds = registry.histogram(
+      family("evaluation_seconds", "How long match conditions took to evaluate, in seconds."),
+      CONDITION_SECONDS,
+    );
+  }
+
+  /** `type` is `admit` for webhooks that change objects, `validating` for those that check them. */
+  evaluated(
+    { name, type, operation }: Readonly<Record<"name" | "type" | "operation", string>>,
+    result: "matched" | "excluded" | "failed",
+    milliseconds: number,
+  ): void {
+    const values = [name, "webhook", type, operation];
+    this.#seconds.with(...values).observe(milliseconds / 1000);
+    if (result === "failed") this.#errors.with(...values).inc();
+    if (result === "excluded") this.#exclusions.with(...values).inc();
   }
 }

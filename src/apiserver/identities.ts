@@ -86,7 +86,9 @@ export async function identitiesOf(config: AuthenticationConfig, deps: Identitie
     await follow({ flag: "--token-auth-file", path, apply: (text) => known.setRows(parseTokenFile(path, text)) });
   }
   const issuerName = issuers[0] ?? DEFAULT_ISSUER;
-  const keys = owned.use(await serviceAccountKeys(config.serviceAccounts, issuerName, deps.clock));
+  const keys = owned.use(
+    await serviceAccountKeys(config.serviceAccounts, issuerName, deps.clock, deps.observe?.signer),
+  );
   const { clock, random, observe, used, find } = deps;
   const strangers = await tokenIssuers(config, {
     clock,
@@ -126,7 +128,7 @@ export async function identitiesOf(config: AuthenticationConfig, deps: Identitie
 /** Proxies in front first: their own certificates may be good for users as well. */
 async function certificateAuthenticators(
   { clientCaFile, certificateUids, requestHeader }: AuthenticationConfig,
-  { clock }: IdentitiesDeps,
+  { clock, observe }: IdentitiesDeps,
   follow: (file: FollowedFile) => Promise<void>,
 ): Promise<{ readonly authenticators: readonly Authenticator[]; readonly authorities: Authorities }> {
   let clients: { readonly x509: X509Authenticator; readonly ca: string } | undefined;
@@ -148,7 +150,8 @@ async function certificateAuthenticators(
   if (clientCaFile !== undefined) {
     const apply = (ca: string): void => {
       clients?.x509.setAuthorities(ca);
-      clients = { x509: clients?.x509 ?? x509Authenticator({ caPem: ca, clock, uids: certificateUids }), ca };
+      const options = { caPem: ca, clock, uids: certificateUids, lasts: observe?.certificateLasts };
+      clients = { x509: clients?.x509 ?? x509Authenticator(options), ca };
       changed();
     };
     await follow({ flag: "--client-ca-file", path: clientCaFile, apply });

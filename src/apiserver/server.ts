@@ -47,6 +47,7 @@ import { authenticationObserver } from "./observe/authentication-metrics.ts";
 import { authorizerEvents } from "./observe/authorizer-metrics.ts";
 import { countingClients } from "./observe/client-metrics.ts";
 import { Diagnostics } from "./observe/diagnostics.ts";
+import { measuredNodeGraph } from "./observe/node-graph-metrics.ts";
 import { operatorPages } from "./observe/pages.ts";
 import { measuring } from "./observe/request-metrics.ts";
 import { ServerMetrics } from "./observe/server-metrics.ts";
@@ -173,6 +174,7 @@ export async function assemble(
     clock,
   );
   const graph = createNodeGraph();
+  const measuredGraph = measuredNodeGraph(graph, metrics.registry, clock);
   const opened = deps.store ?? (await openStore({ ...storage, clock, log: log.child("store") }));
   await using unused = new AsyncDisposableStack();
   unused.use(identities);
@@ -319,7 +321,7 @@ export async function assemble(
       log: log.child("events"),
     });
     if (authorizers.uses("Node")) {
-      feeding = feedNodeGraph(registries, graph, clock, log, stopping.signal);
+      feeding = feedNodeGraph(registries, measuredGraph, clock, log, stopping.signal);
     }
     const clusterCa = config.clusterCa ?? (await servedAuthority(config.serving, identities.authorities.clients()));
     const { kinds } = apis;

@@ -1,6 +1,7 @@
 /** The keys of service accounts' tokens as the configuration names them. */
 
 import { type LegacyIssued, legacyPayloadOf } from "../auth/service-account/claims.ts";
+import type { SignerObserver } from "../auth/service-account/external-signer.ts";
 import { type TokenIssuer, tokenIssuer } from "../auth/service-account/issuer.ts";
 import { signJws } from "../auth/service-account/jws.ts";
 import {
@@ -34,11 +35,12 @@ export async function serviceAccountKeys(
   config: ServiceAccountTokensConfig,
   issuerName: string,
   clock: Clock,
+  observe?: SignerObserver,
 ): Promise<ServiceAccountKeys> {
   const { signingEndpoint } = config;
   return signingEndpoint === undefined
     ? await keysOfFiles(config, issuerName)
-    : await keysElsewhere(signingEndpoint, config, issuerName, clock);
+    : await keysElsewhere(signingEndpoint, config, issuerName, clock, observe);
 }
 
 async function keysElsewhere(
@@ -46,10 +48,11 @@ async function keysElsewhere(
   { maxTokenMs }: ServiceAccountTokensConfig,
   issuerName: string,
   clock: Clock,
+  observe: SignerObserver | undefined,
 ): Promise<ServiceAccountKeys> {
   // Loaded by those who need it.
   const { openExternalSigner } = await import("../auth/service-account/external-signer.ts");
-  const signer = await openExternalSigner(endpoint, issuerName, clock).catch((cause: unknown) => {
+  const signer = await openExternalSigner(endpoint, issuerName, clock, observe).catch((cause: unknown) => {
     throw new Error(`Cannot use --service-account-signing-endpoint="${endpoint}": ${(cause as Error).message}`, {
       cause,
     });

@@ -207,6 +207,13 @@ t.test("a webhook is asked about what its rules, selectors and expressions say",
       t.equal(status, 201, about);
       t.equal(hook.asked.length > 0, expected, about);
     } else t.match(json, { code: 403, message: expected }, about);
+    if (!("matchConditions" in more)) continue;
+    const metrics = (await server.ask("GET /metrics")).text;
+    const labels = 'kind="webhook",name="a.example.com",operation="CREATE",type="validating"';
+    const isCounted = (what: string) => metrics.includes(`apiserver_admission_match_condition_${what}{${labels}} 1`);
+    t.ok(isCounted("evaluation_seconds_count"), about);
+    t.equal(isCounted("exclusions_total"), about === "one that is false", about);
+    t.equal(isCounted("evaluation_errors_total"), about.startsWith("one that fails"), about);
   }
 });
 

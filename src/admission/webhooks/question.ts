@@ -50,7 +50,15 @@ export class Question {
       ...(name === "" ? {} : { name }),
     };
     const spoken = { ...objects, request: describe(request, form), user, resource };
-    const { matches, problem } = await hook.conditions.match(spoken, this.#deps.authorizer);
+    const { authorizer, clock, metrics } = this.#deps;
+    const began = clock.monotonic();
+    const { matches, problem, isOpen = false } = await hook.conditions.match(spoken, authorizer);
+    const type = hook.kind === "MutatingWebhookConfiguration" ? "admit" : "validating";
+    metrics.conditions.evaluated(
+      { name: hook.webhook.name, type, operation: request.operation },
+      isOpen || problem !== undefined ? "failed" : matches ? "matched" : "excluded",
+      clock.monotonic() - began,
+    );
     if (problem !== undefined) throw forbidden(subjectOf(request), problem);
     return matches ? { hook, form, objects } : undefined;
   }

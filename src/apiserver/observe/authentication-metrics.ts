@@ -1,19 +1,77 @@
 /** What is counted of tokens: how they were found out, and which of them should not be in use any more. */
-import { createHash } from "node:crypto";
 import type { TokenUse } from "../../auth/service-account/authenticator.ts";
+import type { SignerObserver } from "../../auth/service-account/external-signer.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { MetricRegistry } from "../../std/metrics.ts";
 import type { TokenIssuersObserver } from "../token-issuers.ts";
+import { hashOf, serverIdHash } from "./server-id.ts";
 
 export interface AuthenticationObserver extends TokenIssuersObserver {
   used(use: TokenUse): void;
+  /** A client showed a certificate that is good for so long; less than 0 for one that has expired. */
+  certificateLasts(milliseconds: number): void;
+  readonly signer: SignerObserver;
 }
 
 const CACHE_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const LATENCY_SECONDS = [0.001, ...CACHE_SECONDS];
+const SIGNER_SECONDS = [...LATENCY_SECONDS, 30, 60];
+const HOUR = 3600;
+const DAY = 24 * HOUR;
+/** Less than nothing is left of a certificate that has expired. */
+const CERTIFICATE_SECONDS = [
+  ...[0, HOUR / 2, HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 4 * DAY, 7 * DAY],
+  ...[30 * DAY, 90 * DAY, 180 * DAY, 360 * DAY],
+];
 
 export function authenticationObserver(registry: MetricRegistry, clock: Clock): AuthenticationObserver {
-  return { cache: tokenCache(registry), used: tokenUses(registry), ...issuers(registry, clock) };
+  const lasts = registry
+    .histogram(
+      {
+        name: "apiserver_client_certificate_expiration_seconds",
+        help: "How long the certificates that clients show are good for, in seconds.",
+        stability: "ALPHA",
+      },
+      CERTIFICATE_SECONDS,
+    )
+    .with();
+  return {
+    cache: tokenCache(registry),
+    used: tokenUses(registry),
+    certificateLasts: (milliseconds) => lasts.observe(milliseconds / 1000),
+    signer: externalSigner(registry, clock),
+    ...issuers(registry, clock),
+  };
+}
+
+function externalSigner(registry: MetricRegistry, clock: Clock): SignerObserver {
+  const family = (name: string, help: string, ...labels: readonly string[]) =>
+    ({ name: `apiserver_externaljwt_${name}`, help, stability: "ALPHA", labels }) as const;
+  const seconds = registry.histogram(
+    family("request_duration_seconds", "How long the external signer took to answer, in seconds.", "method", "code"),
+    SIGNER_SECONDS,
+  );
+  const signed = registry.counter(family("sign_request_total", "Tokens the external signer was to sign.", "code"));
+  const fetched = registry.counter(
+    family("fetch_keys_request_total", "How often the external signer was asked for its keys.", "code"),
+  );
+  const fetchedAt = registry.gauge(
+    family("fetch_keys_success_timestamp", "When the external signer last told its keys, in seconds since 1970."),
+  );
+  const dataAt = registry.gauge(
+    family("fetch_keys_data_timestamp", "How old the keys are, as the external signer says, in seconds since 1970."),
+  );
+  return {
+    called(method, code, milliseconds) {
+      seconds.with(method, code).observe(milliseconds / 1000);
+      if (method.endsWith("/Sign")) signed.with(code).inc();
+      if (method.endsWith("/FetchKeys")) fetched.with(code).inc();
+    },
+    keysOf(dataSeconds) {
+      fetchedAt.with().set(clock.now() / 1000);
+      dataAt.with().set(dataSeconds);
+    },
+  };
 }
 
 function tokenCache(registry: MetricRegistry): TokenIssuersObserver["cache"] {
@@ -89,19 +147,16 @@ function issuers(registry: MetricRegistry, clock: Clock): Pick<TokenIssuersObser
     stability: "ALPHA",
     labels: ["apiserver_id_hash", "hash"],
   });
+  const server = serverIdHash();
   return {
     verified: (url, result, milliseconds) => latency.with(hashOf(url), result).observe(milliseconds / 1000),
     configured(worked, content, again) {
       const status = worked ? "success" : "failure";
-      if (again) reloads.with("", status).inc();
-      if (again) last.with("", status).set(clock.now() / 1000);
+      if (again) reloads.with(server, status).inc();
+      if (again) last.with(server, status).set(clock.now() / 1000);
       if (!worked) return;
       info.clear();
-      info.with("", hashOf(content)).set(1);
+      info.with(server, hashOf(content)).set(1);
     },
   };
-}
-
-function hashOf(text: string): string {
-  return `sha256:${createHash("sha256").update(text).digest("hex")}`;
 }

@@ -3,7 +3,9 @@ import type { WebhookObserver } from "../../auth/authz/webhook.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { MetricRegistry } from "../../std/metrics.ts";
 import type { ReloadObserver } from "../authorizers.ts";
+import { serverIdHash } from "./server-id.ts";
 
+const CONDITION_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export function authorizerEvents(registry: MetricRegistry, clock: Clock): Required<WebhookObserver & ReloadObserver> {
@@ -28,6 +30,11 @@ export function authorizerEvents(registry: MetricRegistry, clock: Clock): Requir
   const exclusions = registry.counter(
     family("match_condition_exclusions_total", "Requests that match conditions kept from a webhook.", about),
   );
+  const conditionSeconds = registry.histogram(
+    family("match_condition_evaluation_seconds", "How long match conditions took to evaluate, in seconds.", about),
+    CONDITION_SECONDS,
+  );
+  const server = serverIdHash();
   const status = ["apiserver_id_hash", "status"];
   const reloads = registry.counter(
     family("config_controller_automatic_reloads_total", "Changes of the file of authorizers, by their end.", status),
@@ -45,12 +52,13 @@ export function authorizerEvents(registry: MetricRegistry, clock: Clock): Requir
       seconds.with(name, result).observe(milliseconds / 1000);
     },
     failedOpen: (name, result) => failOpen.with(name, result).inc(),
+    conditionsTook: (name, milliseconds) => conditionSeconds.with("Webhook", name).observe(milliseconds / 1000),
     conditionsFailed: (name) => conditions.with("Webhook", name).inc(),
     excluded: (name) => exclusions.with("Webhook", name).inc(),
     reloaded(succeeded) {
       const outcome = succeeded ? "success" : "failure";
-      reloads.with("", outcome).inc();
-      last.with("", outcome).set(clock.now() / 1000);
+      reloads.with(server, outcome).inc();
+      last.with(server, outcome).set(clock.now() / 1000);
     },
   };
 }

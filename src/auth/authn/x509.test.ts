@@ -122,7 +122,9 @@ t.test("x509Authenticator() ends on authorities that sign each other", async (t)
 
 t.test("x509Authenticator() keeps refusals too, until time may change them", async (t) => {
   const clock = new FakeClock(NOW);
-  const { authenticate } = x509Authenticator({ caPem: ca.cert, clock });
+  const left: number[] = [];
+  const lasts = (milliseconds: number): void => void left.push(milliseconds);
+  const { authenticate } = x509Authenticator({ caPem: ca.cert, clock, lasts });
   const certificates = [(await leaf({ notBefore: new Date(NOW + 60_000), notAfter: new Date(NOW + 120_000) })).der];
   const why = async (): Promise<unknown> => {
     try {
@@ -142,6 +144,7 @@ t.test("x509Authenticator() keeps refusals too, until time may change them", asy
   const late = await why();
   t.match(late, REFUSED);
   t.not(late, early);
+  t.same(left, [120_000, 120_000, 60_000, 0, -1000], "each time it is told how long it lasts");
 });
 
 t.test("x509Authenticator() asks for validity every time and judges again after its bundle changed", async (t) => {

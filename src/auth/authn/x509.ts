@@ -15,6 +15,8 @@ export interface X509Options {
   readonly clock: Clock;
   /** Whether subjects may say what the user's uid is; they may unless this is false. */
   readonly uids?: boolean | undefined;
+  /** Told of every certificate that is shown for how many milliseconds it is still good. */
+  readonly lasts?: ((milliseconds: number) => void) | undefined;
 }
 
 /** A client certificate that was signed by somebody we trust. */
@@ -34,6 +36,8 @@ const CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
 interface Verdict<T> {
   readonly from: number;
   readonly until: number;
+  /** When the client's own certificate ceases to be valid. */
+  readonly notAfter: number;
   readonly outcome: { readonly value: T } | { readonly refusal: Refusal };
 }
 
@@ -44,14 +48,16 @@ interface Verdict<T> {
 export class ClientVerifier<T> {
   readonly #clock: Clock;
   readonly #read: (client: VerifiedClient) => T;
+  readonly #lasts: X509Options["lasts"];
   #roots: readonly Certificate[];
   #judged = new WeakMap<Uint8Array, Verdict<T>>();
 
   /** `read` may throw a `Refusal`. Throws when the bundle holds no certificate. */
-  constructor(caPem: string, clock: Clock, read: (client: VerifiedClient) => T) {
+  constructor(caPem: string, clock: Clock, read: (client: VerifiedClient) => T, lasts?: X509Options["lasts"]) {
     this.#roots = readBundle(caPem);
     this.#clock = clock;
     this.#read = read;
+    this.#lasts = lasts;
   }
 
   /** Undefined where no certificate was offered. Throws a `Refusal`. */
@@ -64,6 +70,7 @@ export class ClientVerifier<T> {
       verdict = this.#judge(certificates, now);
       this.#judged.set(leaf, verdict);
     }
+    this.#lasts?.(verdict.notAfter - now);
     if ("refusal" in verdict.outcome) throw verdict.outcome.refusal;
     return verdict.outcome.value;
   }
@@ -75,7 +82,7 @@ export class ClientVerifier<T> {
 
   #judge(certificates: readonly Uint8Array[], now: number): Verdict<T> {
     const chain = certificates.slice(0, CHAIN_MAX).map(parse);
-    const span = unchanging([...chain, ...this.#roots], now);
+    const span = { ...unchanging([...chain, ...this.#roots], now), notAfter: chain[0]!.notAfter };
     try {
       return { ...span, outcome: { value: this.#read(judge(chain, this.#roots, now)) } };
     } catch (error) {
@@ -98,8 +105,8 @@ function unchanging(
 }
 
 /** Client certificates signed by the bundle: common name is the user, organisations are the groups. */
-export function x509Authenticator({ caPem, clock, uids = true }: X509Options): X509Authenticator {
-  const verifier = new ClientVerifier(caPem, clock, (client) => userOf(client, uids));
+export function x509Authenticator({ caPem, clock, uids = true, lasts }: X509Options): X509Authenticator {
+  const verifier = new ClientVerifier(caPem, clock, (client) => userOf(client, uids), lasts);
   return {
     authenticate: (credentials) => verifier.verify(credentials),
     setAuthorities: (next) => verifier.setAuthorities(next),

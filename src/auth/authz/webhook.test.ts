@@ -34,6 +34,7 @@ function webhook(answers: readonly (Awaited<ReturnType<AskAccess>> | Error)[], m
     observe: {
       asked: (_, result) => events.push(result),
       failedOpen: (_, result) => events.push(`open:${result}`),
+      conditionsTook: () => events.push("evaluated"),
       conditionsFailed: () => events.push("condition"),
       excluded: () => events.push("excluded"),
     },
@@ -148,5 +149,5 @@ t.test("webhookAuthorizer() asks only what its conditions hold for", async (t) =
   t.match(await closed.authorizer.authorize(asks()), { decision: "deny" });
   const skipped = webhook([{ allowed: true }], { matchConditions: [failing, "false"], failurePolicy: "Deny" });
   t.match(await skipped.authorizer.authorize(asks()), { decision: "no-opinion", reason: "" });
-  t.same([...open.events, ...skipped.events], ["condition", "excluded"]);
+  t.same([...open.events, ...skipped.events], ["evaluated", "condition", "evaluated", "excluded"]);
 });

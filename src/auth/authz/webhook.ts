@@ -8,7 +8,7 @@ import type { Logger } from "../../std/log.ts";
 import type { RandomSource } from "../../std/random.ts";
 import type { Attributes, Authorization, Authorizer } from "../user.ts";
 import { accessRequest } from "./access-request.ts";
-import { type AccessRequest, matchConditions } from "./match-conditions.ts";
+import { type AccessRequest, type MatchConditions, matchConditions } from "./match-conditions.ts";
 
 /** Asks once. Rejects with a `StatusError` for an answer that is an error, and otherwise with what went wrong. */
 export type AskAccess = (spec: AccessRequest) => Promise<SubjectAccessReviewStatus>;
@@ -34,6 +34,8 @@ export interface WebhookObserver {
   asked?(name: string, result: "success" | "timeout" | "error", milliseconds: number): void;
   /** A failure was taken for no opinion. */
   failedOpen?(name: string, result: "timeout" | "error"): void;
+  /** Its match conditions were evaluated. */
+  conditionsTook?(name: string, milliseconds: number): void;
   conditionsFailed?(name: string): void;
   excluded?(name: string): void;
 }
@@ -62,7 +64,7 @@ class Webhook {
   readonly #answers: ExpiringCache<SubjectAccessReviewStatus>;
   /** Questions under way: who asks the same waits for the same answer. At most as many as requests are in flight. */
   readonly #asking = new Map<string, Promise<SubjectAccessReviewStatus>>();
-  readonly #conditions: ReturnType<typeof matchConditions> | undefined;
+  readonly #conditions: MatchConditions | undefined;
 
   constructor(options: WebhookOptions) {
     this.#options = options;
@@ -74,7 +76,7 @@ class Webhook {
   async authorize(attributes: Attributes): Promise<Authorization> {
     const { name, observe } = this.#options;
     const spec = accessRequest(attributes) as AccessRequest;
-    const { matches, error } = this.#conditions?.match(spec) ?? { matches: true };
+    const { matches, error } = this.#match(spec);
     if (error !== undefined) {
       observe?.conditionsFailed?.(name);
       return this.#failed(error);
@@ -91,6 +93,15 @@ class Webhook {
       this.#options.log.error("Cannot ask a webhook whether a request is allowed", cause, { webhook: name });
       return this.#failed(cause instanceof Error ? cause.message : String(cause));
     }
+  }
+
+  #match(spec: AccessRequest): ReturnType<MatchConditions["match"]> {
+    if (this.#conditions === undefined) return { matches: true };
+    const { name, clock, observe } = this.#options;
+    const began = clock.monotonic();
+    const result = this.#conditions.match(spec);
+    observe?.conditionsTook?.(name, clock.monotonic() - began);
+    return result;
   }
 
   #failed(error: string): Authorization {

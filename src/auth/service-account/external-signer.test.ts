@@ -1,6 +1,6 @@
 import t from "tap";
 import { systemClock } from "../../std/clock.ts";
-import { openExternalSigner } from "./external-signer.ts";
+import { openExternalSigner, type SignerObserver } from "./external-signer.ts";
 import { type Answers, fakeSigner, signerKey as key, signed } from "./fake-signer.ts";
 import { isSignedBy, parseJws } from "./jws.ts";
 
@@ -25,6 +25,25 @@ t.test("openExternalSigner() has tokens signed, and knows the keys", async (t) =
     (await opened.published()).map(({ keyId }) => keyId),
     ["k1"],
   );
+});
+
+t.test("openExternalSigner() tells what came of each call", async (t) => {
+  const calls: string[] = [];
+  const dates: number[] = [];
+  const observe: SignerObserver = {
+    called: (method, code) => void calls.push(`${method} ${code}`),
+    keysOf: (seconds) => void dates.push(seconds),
+  };
+  using opened = await openExternalSigner(await fakeSigner(t, {}), ISSUER, systemClock, observe);
+  await opened.issuer.issue(claims);
+  const methods = ["Metadata", "FetchKeys", "Sign"];
+  t.same(
+    calls,
+    methods.map((method) => `/v1alpha1.ExternalJWTSigner/${method} OK`),
+  );
+  t.same(dates, [1_700_000_000]);
+  await t.rejects(openExternalSigner("/tmp/nowhere/nobody", ISSUER, systemClock, observe));
+  t.equal(calls.at(-1), "/v1alpha1.ExternalJWTSigner/Metadata Unavailable");
 });
 
 t.test("openExternalSigner() refuses a signer that makes no sense", async (t) => {

@@ -54,6 +54,14 @@ export interface ExternalSigner extends Disposable {
   published(): Promise<readonly VerificationKey[]>;
 }
 
+/** Hears of what is measured. */
+export interface SignerObserver {
+  /** It was asked: the method's whole name, what came of it in gRPC's words (`OK`, `Unavailable`), how long it took. */
+  called(method: string, code: string, milliseconds: number): void;
+  /** It told its keys, and since when they are as they are, in seconds since 1970. */
+  keysOf(dataSeconds: number): void;
+}
+
 type Methods = typeof methods;
 type Call = <M extends keyof Methods>(name: M, request: object) => Promise<Infer<Methods[M]["response"]>>;
 
@@ -64,15 +72,20 @@ const SECONDS_MIN = 600;
 const KEY_ID_MAX = 1024;
 
 /** Asks how long its tokens may last. Throws, naming the socket, when it cannot be asked or makes no sense. */
-export async function openExternalSigner(socket: string, issuer: string, clock: Clock): Promise<ExternalSigner> {
+export async function openExternalSigner(
+  socket: string,
+  issuer: string,
+  clock: Clock,
+  observe?: SignerObserver,
+): Promise<ExternalSigner> {
   const client = new grpc.Client(`unix:${socket}`, grpc.credentials.createInsecure());
-  const call = caller(client, clock);
+  const call = caller(client, clock, observe);
   try {
     const { maxTokenExpirationSeconds: maxSeconds = 0 } = await call("Metadata", {});
     if (maxSeconds < SECONDS_MIN) {
       throw new Error(`it lets tokens last for ${maxSeconds} seconds: at least ${SECONDS_MIN} are needed`);
     }
-    const keys = new SignerKeys(call, clock);
+    const keys = new SignerKeys(call, clock, observe);
     await keys.refresh();
     return {
       maxSeconds,
@@ -94,19 +107,22 @@ export async function openExternalSigner(socket: string, issuer: string, clock: 
   }
 }
 
-function caller(client: grpc.Client, clock: Clock): Call {
+function caller(client: grpc.Client, clock: Clock, observe: SignerObserver | undefined): Call {
   return (name, request) =>
     new Promise((resolve, reject) => {
       const method = methods[name];
+      const path = `${SIGNER_SERVICE}${name}`;
+      const began = clock.monotonic();
       // On our own clock: gRPC's deadlines are times of the day, which the host may change.
       const timer = clock.timer(CALL_TIMEOUT_MS, () => asked.cancel());
       const asked = client.makeUnaryRequest(
-        `${SIGNER_SERVICE}${name}`,
+        path,
         (value: unknown) => Buffer.from(encodeProtobuf(method.request, value)),
         (bytes: Buffer) => decodeProtobuf(method.response as ObjectSchema, bytes) as never,
         request,
         (error, response) => {
           timer.cancel();
+          observe?.called(path, codeName(error?.code ?? grpc.status.OK), clock.monotonic() - began);
           if (error === null) resolve(response as never);
           else reject(error);
         },
@@ -114,9 +130,18 @@ function caller(client: grpc.Client, clock: Clock): Call {
     });
 }
 
+/** As Go's libraries spell codes: `OK`, `DeadlineExceeded`, and with one l `Canceled`. */
+function codeName(code: grpc.status): string {
+  if (code === grpc.status.OK) return "OK";
+  if (code === grpc.status.CANCELLED) return "Canceled";
+  const words = (grpc.status[code] ?? "UNKNOWN").split("_");
+  return words.map((word) => word.charAt(0) + word.slice(1).toLowerCase()).join("");
+}
+
 class SignerKeys {
   readonly #call: Call;
   readonly #clock: Clock;
+  readonly #observe: SignerObserver | undefined;
   #keys: readonly VerificationKey[] = [];
   #hidden: ReadonlySet<string> = new Set();
   /** On the monotonic clock. */
@@ -124,9 +149,10 @@ class SignerKeys {
   #goodForMs = 0;
   #fetching: Promise<void> | undefined;
 
-  constructor(call: Call, clock: Clock) {
+  constructor(call: Call, clock: Clock, observe: SignerObserver | undefined) {
     this.#call = call;
     this.#clock = clock;
+    this.#observe = observe;
   }
 
   async all(named?: string): Promise<readonly VerificationKey[]> {
@@ -154,7 +180,7 @@ class SignerKeys {
 
   async #fetch(): Promise<void> {
     this.#fetched = this.#clock.monotonic();
-    const { keys = [], refreshHintSeconds = 0 } = await this.#call("FetchKeys", {});
+    const { keys = [], refreshHintSeconds = 0, dataTimestamp = {} } = await this.#call("FetchKeys", {});
     if (refreshHintSeconds <= 0) throw new Error("it does not say when to ask for its keys again");
     if (keys.length === 0) throw new Error("it has no keys");
     this.#keys = keys.map(({ keyId = "", key = new Uint8Array() }) => keyOf(keyId, key));
@@ -162,6 +188,7 @@ class SignerKeys {
       keys.filter((each) => each.excludeFromOidcDiscovery === true).map(({ keyId = "" }) => keyId),
     );
     this.#goodForMs = refreshHintSeconds * 1000;
+    this.#observe?.keysOf(dataTimestamp.seconds ?? 0);
   }
 }
 

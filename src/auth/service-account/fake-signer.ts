@@ -22,6 +22,7 @@ const good: Answers = {
       { keyId: "k1", key: signerKey },
       { keyId: "old", key: signerKey, excludeFromOidcDiscovery: true },
     ],
+    dataTimestamp: { seconds: 1_700_000_000 },
     refreshHintSeconds: 60,
   }),
   Sign: ({ claims = "" }) => signed({ alg: "ES256", kid: "k1", typ: "JWT" }, claims),

@@ -1,0 +1,57 @@
+import { existsSync, readFileSync } from "node:fs";
+import t from "tap";
+import { AdmissionMetrics, WebhookMetrics } from "../../admission/metrics.ts";
+import { createNodeGraph } from "../../auth/authz/node-graph.ts";
+import { systemClock } from "../../std/clock.ts";
+import { type HistogramFamily, MetricRegistry } from "../../std/metrics.ts";
+import { authorizationDecisions, measuredAuthenticator, measuredAuthorizer } from "./auth-metrics.ts";
+import { authenticationObserver } from "./authentication-metrics.ts";
+import { authorizerEvents } from "./authorizer-metrics.ts";
+import { measuredNodeGraph } from "./node-graph-metrics.ts";
+
+interface Known {
+  readonly name: string;
+  readonly type: string;
+  readonly stability: string;
+  readonly labels?: readonly string[];
+  readonly buckets?: readonly (number | string)[];
+}
+
+const facts = `${process.env.SVC_SHARED ?? new URL("../../../../shared", import.meta.url).pathname}/facts`;
+const OURS =
+  /^(authenticat|authoriz|serviceaccount_|node_authorizer|apiserver_(authenticat|authoriz|client_cert|externaljwt|admission))/;
+/** Summaries are dear and say no more than histograms. */
+const LEFT_OUT = "apiserver_admission_step_admission_duration_seconds_summary";
+
+t.test("what is measured of authentication, authorization and admission is what Kubernetes measures", (t) => {
+  if (!existsSync(facts)) {
+    t.comment(`there is no ${facts}`);
+    t.end();
+    return;
+  }
+  const registry = new MetricRegistry();
+  measuredAuthenticator(() => undefined, registry, systemClock);
+  measuredAuthorizer({ authorize: async () => ({ decision: "allow", reason: "" }) }, registry, systemClock);
+  authorizationDecisions(registry);
+  authenticationObserver(registry, systemClock);
+  authorizerEvents(registry, systemClock);
+  measuredNodeGraph(createNodeGraph(), registry, systemClock);
+  new AdmissionMetrics(registry, systemClock);
+  WebhookMetrics.in(registry);
+  const families = new Map(registry.all().map((family) => [family.options.name, family]));
+  const { metrics } = JSON.parse(readFileSync(`${facts}/apiserver-http.json`, "utf8")) as {
+    readonly metrics: readonly Known[];
+  };
+  for (const { name, type, stability, labels = [], buckets } of metrics) {
+    if (!OURS.test(name) || name === LEFT_OUT) continue;
+    const family = families.get(name);
+    if (family === undefined) {
+      t.fail(`${name} is not measured`);
+      continue;
+    }
+    const found = { type: family.type, stability: family.options.stability, labels: [...family.labels].sort() };
+    t.same(found, { type: type.toLowerCase(), stability, labels }, name);
+    if (buckets !== undefined) t.same((family as HistogramFamily).bounds, buckets.map(Number), `${name}'s buckets`);
+  }
+  t.end();
+});
