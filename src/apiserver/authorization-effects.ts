@@ -130,6 +130,10 @@ export function authorizationEffects(serve: Serve, tokens: string) {
       t.match(webhook.asked[0], { spec: { user: "ali", resourceAttributes: { namespace: "default" } } });
       await webhook[Symbol.asyncDispose]();
       t.equal(await statusOf(server, "GET /api/v1/nodes"), 500, "nobody knows");
+      const endless = await withWebhook(t, () => ({ allowed: true, reason: " ".repeat(5 * 2 ** 20) }));
+      await using _endless = endless.server;
+      await using _answers = endless.webhook;
+      t.equal(await statusOf(endless.server, PODS), 500, "nobody reads as much");
       const nowhere = { "authorization-mode": "Webhook", "authorization-webhook-config-file": "/no/such" };
       await t.rejects(serve(nowhere), { message: /Cannot load \/no\/such/ });
     },

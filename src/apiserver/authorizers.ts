@@ -10,7 +10,7 @@ import {
 import { type AuthorizationSources, authorizerChain, authorizerFor, authorizerOf } from "../auth/authz/modes.ts";
 import { type WebhookObserver, webhookAuthorizer } from "../auth/authz/webhook.ts";
 import type { Authorizer } from "../auth/user.ts";
-import { readJson } from "../client/answer.ts";
+import { errorOf, readAll } from "../client/answer.ts";
 import { loadKubeconfig } from "../client/kubeconfig.ts";
 import { networkTransport } from "../client/transport.ts";
 import { makeRequest } from "../http/request.ts";
@@ -172,12 +172,23 @@ async function openWebhook(
       const headers = { "content-type": "application/json", accept: "application/json" };
       const signal = AbortSignal.timeout(settings.timeoutMs);
       const asking = { method: "POST", path, query: search.slice(1), headers, body: JSON.stringify(review), signal };
-      return statusOf(await readJson(await transport(makeRequest(asking))));
+      const answer = await transport(makeRequest(asking));
+      if (answer.status < 200 || answer.status > 299) throw await errorOf(answer);
+      return statusOf((await readAll(answer.body, ANSWER_BYTES_MAX)).toString());
     },
   });
 }
 
-function statusOf(answer: unknown): SubjectAccessReviewStatus {
+/** A longer answer is none. */
+const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
+
+function statusOf(text: string): SubjectAccessReviewStatus {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(text);
+  } catch (cause) {
+    throw new Error("the webhook's answer is no SubjectAccessReview: it is no JSON", { cause });
+  }
   const status = isPlainObject(answer) ? (answer as Readonly<Record<string, unknown>>).status : undefined;
   if (!isPlainObject(status)) throw new Error("the webhook's answer is no SubjectAccessReview: it has no status");
   const { allowed = false, denied = false, reason = "" } = status as Readonly<Record<string, unknown>>;
