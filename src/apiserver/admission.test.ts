@@ -1,4 +1,6 @@
 import t from "tap";
+import { type Logger, silentLogger } from "../std/log.ts";
+import { defaultConfig } from "./config.ts";
 import { testServer } from "./fixture.ts";
 
 const path = "/apis/scheduling.k8s.io/v1/priorityclasses";
@@ -35,4 +37,18 @@ t.test("bootstrap() makes the two classes of the system, which cannot be deleted
     code: 403,
     message: /this is a system priority class and cannot be deleted$/,
   });
+});
+
+t.test("openAdmission() tells that nodes write whatever they like, where nobody keeps them from it", async (t) => {
+  const warned: string[] = [];
+  const log: Logger = { ...silentLogger, child: () => log, warn: (text) => void warned.push(text) };
+  const start = async (modes: readonly string[], enabled: readonly string[]): Promise<boolean> => {
+    const admission = { ...defaultConfig.admission, enabled };
+    await using _server = await testServer({ authorizationModes: modes, admission }, { log });
+    return warned.splice(0).some((text) => /^Nodes may write what is other nodes'/.test(text));
+  };
+  t.same(
+    [await start(["Node", "RBAC"], []), await start(["Node"], ["NodeRestriction"]), await start(["RBAC"], [])],
+    [true, false, false],
+  );
 });

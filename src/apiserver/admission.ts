@@ -21,9 +21,12 @@ export interface AdmissionDeps {
   readonly stopping: AbortSignal;
 }
 
+/** The half of `--authorization-mode=Node` that sees objects. */
+const NODE_RESTRICTION = "NodeRestriction";
+
 /** Rejects with one sentence for an operator. */
 export async function openAdmission(
-  { admission, observe }: Pick<ApiServerConfig, "admission" | "observe">,
+  { admission, authorizationModes, observe }: Pick<ApiServerConfig, "admission" | "authorizationModes" | "observe">,
   { registries, ...deps }: AdmissionDeps,
 ): Promise<AdmissionChain> {
   const gates = new Set(observe.features.filter(({ enabled }) => enabled).map(({ name }) => name));
@@ -38,6 +41,11 @@ export async function openAdmission(
   });
   if (missing.length > 0)
     deps.log.warn("Admission plugins that this build does not have", { names: missing.join(", ") });
+  if (authorizationModes.includes("Node") && !plugins.some(({ name }) => name === NODE_RESTRICTION)) {
+    deps.log.warn("Nodes may write what is other nodes': nobody looks at what they write", {
+      help: `--enable-admission-plugins=${NODE_RESTRICTION}`,
+    });
+  }
   deps.log.info("Admission plugins, in their order", { names: plugins.map(({ name }) => name).join(", ") });
   return new AdmissionChain(plugins, new AdmissionMetrics(deps.metrics, deps.clock));
 }

@@ -4,6 +4,7 @@ import t from "tap";
 import { makeRequest as makeSigningRequest } from "../../auth/certificate-signing.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import { makeCertificate } from "../../http/test-certificates.ts";
+import { defaultConfig } from "../config.ts";
 import { type Answer, type TestServer, testServer } from "../fixture.ts";
 
 const GROUP = "rbac.authorization.k8s.io";
@@ -39,7 +40,8 @@ async function allow(server: TestServer, name: string, ...rules: readonly Rule[]
 }
 
 async function cluster(): Promise<TestServer> {
-  const server = await testServer({ authorizationModes: ["Node", "RBAC"] });
+  const admission = { ...defaultConfig.admission, enabled: ["NodeRestriction"] };
+  const server = await testServer({ authorizationModes: ["Node", "RBAC"], admission });
   await make(server, "/api/v1/namespaces", { metadata: { name: "shop" } });
   return server;
 }

@@ -15,8 +15,8 @@ const LEASE_NAMESPACE = "kube-node-lease";
 
 /**
  * `--authorization-mode=Node`: a node (user `system:node:NAME` in group `system:nodes`) may do what the role
- * `system:node` says, but only with its own Node object and lease, the pods bound to it and what they refer to. With
- * `selectors`, what it lists and watches of nodes, pods and resource slices must be selected by its name.
+ * `system:node` says, but only with its own lease and what the pods bound to it refer to. With `selectors` it reads
+ * its own Node object and pods only: what it lists and watches of these must be selected by its name.
  */
 export function nodeAuthorizer(graph: NodeGraph, selectors = true): Authorizer {
   return {
@@ -117,14 +117,11 @@ function serviceAccount(question: Question): string | undefined {
   return referred(question);
 }
 
+/** What it writes is for the plugin NodeRestriction to judge, which sees the objects; so with pods. */
 function ownNode({ node, attributes, selectors }: Question): string | undefined {
-  const { verb, subresource } = attributes;
-  if (!selectors && isReading(verb)) return undefined;
+  if (!selectors || !isReading(attributes.verb)) return undefined;
   const name = attributes.name === "" ? selected(attributes, "metadata.name") : attributes.name;
-  if (name === node || (verb === "create" && subresource === "" && name === "")) return undefined;
-  if (!isReading(verb)) {
-    return `node '${node}' cannot modify '${name}', only its own Node object`;
-  }
+  if (name === node) return undefined;
   const what = name === "" ? "all nodes" : `'${name}'`;
   return `node '${node}' cannot read ${what}, only its own Node object`;
 }
@@ -132,16 +129,11 @@ function ownNode({ node, attributes, selectors }: Question): string | undefined 
 function ownPods(question: Question): string | undefined {
   const { node, attributes, selectors } = question;
   const { verb, subresource, name } = attributes;
-  if (!selectors && isReading(verb)) return undefined;
-  // Nothing is known here of what a new pod says of itself: that is for the plugin NodeRestriction to judge.
-  if (verb === "create" && subresource === "") return undefined;
-  if (name === "" && (verb === "list" || verb === "watch")) {
-    return selected(attributes, "spec.nodeName") === node
-      ? undefined
-      : "can only list/watch pods with spec.nodeName field selector";
-  }
-  if (subresource !== "" && subresource !== "status" && subresource !== "eviction") return "";
-  return referred(question);
+  if (!selectors || !isReading(verb) || subresource !== "") return undefined;
+  if (verb === "get" || name !== "") return referred(question);
+  return selected(attributes, "spec.nodeName") === node
+    ? undefined
+    : "can only list/watch pods with spec.nodeName field selector";
 }
 
 function isReading(verb: string): boolean {
