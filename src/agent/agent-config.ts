@@ -81,6 +81,8 @@ export interface RuntimeConfig {
   readonly protectKernelDefaults: boolean;
   /** The kernel's willingness to kill the agent itself, -1000 to 1000; undefined leaves it as it is. */
   readonly oomScoreAdj: number | undefined;
+  /** Files that the agent may have open; undefined leaves that as it is. */
+  readonly maxOpenFiles: number | undefined;
 }
 
 /** Plugins that know credentials of registries. */
@@ -111,6 +113,10 @@ export interface NodeConfig {
   readonly reserved: Readonly<Record<string, string>>;
   /** Hard thresholds: `{ "memory.available": "100Mi", "nodefs.available": "10%" }`. */
   readonly evictionHard: Readonly<Record<string, string>>;
+  /** Addresses of pods, until the node's object says which; empty for none. */
+  readonly podCidr: string;
+  /** Whether chains that others look for are kept in the kernel's packet filter. */
+  readonly iptablesChains: boolean;
 }
 
 /** Sources of pods besides the API server. */
@@ -235,6 +241,7 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
       failCgroupV1: true,
       protectKernelDefaults: false,
       oomScoreAdj: undefined,
+      maxOpenFiles: undefined,
     },
     node: {
       register: true,
@@ -257,6 +264,8 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
         "imagefs.available": "15%",
         "imagefs.inodesFree": "5%",
       },
+      podCidr: "",
+      iptablesChains: false,
     },
     sources: {
       manifestPath: "",

@@ -8,6 +8,7 @@ import { openPods, type PodParts } from "./assembly/pods.ts";
 import { openReporting, type Reporting } from "./assembly/reporting.ts";
 import { keepServingCertificate } from "./certificates/serving-certificate.ts";
 import { checkMachine, setOomScore } from "./machine-check.ts";
+import { setOpenFilesMax } from "./node/open-files.ts";
 import { podsDir } from "./pods/directories.ts";
 import { agentHandler } from "./server/agent-handler.ts";
 import { type AgentServer, startAgentServer } from "./server/agent-server.ts";
@@ -32,6 +33,7 @@ const FLUSH_MS = 2_000;
 export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<RunningAgent> {
   await checkMachine(config, deps.log);
   await setOomScore(config.runtime.oomScoreAdj, deps.log);
+  await setOpenFilesMax(config.runtime.maxOpenFiles, deps.log);
   await using stack = new AsyncDisposableStack();
   const stop = new AbortController();
   stack.defer(() => stop.abort(new Error("the agent stops")));

@@ -1,10 +1,10 @@
 /** `svc agent`, also invoked as `svclet`. */
 import { logOptions } from "../flags/log-options.ts";
 import { systemClock } from "../std/clock.ts";
-import { createLogger } from "../std/log.ts";
+import { createLogger, type Logger } from "../std/log.ts";
 import { createNotifier } from "../std/sd-notify.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
-import { agentCommandLine } from "./config/command-line.ts";
+import { type AgentInvocation, agentCommandLine } from "./config/command-line.ts";
 import { joined } from "./join.ts";
 import { agentOptions } from "./options.ts";
 import type { MakeNodeApi } from "./standalone/standalone.ts";
@@ -27,19 +27,25 @@ export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<
   for (const warning of effective.warnings) log.warn(warning);
   await using notifier = createNotifier({ env: process.env, clock: systemClock, log });
   const asked = Promise.withResolvers<string>();
-  const onSignal = (signal: NodeJS.Signals): void => asked.resolve(signal);
+  const stop = new AbortController();
+  const onSignal = (signal: NodeJS.Signals): void => {
+    asked.resolve(signal);
+    stop.abort(new Error(signal));
+  };
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
   try {
     // Help, version and configuration are printed without loading what runs pods.
     const { startAgent } = await import("./agent.ts");
     const { join, token, "ca-hash": caHash } = effective.flags;
     const told = agentOptions(effective);
+    await using lock = await takeLock(effective.flags, asked, stop.signal, log);
+    if (lock === undefined) return 0;
     const options = join === "" ? told : await joined(told, { server: join, token, caHash });
     const agent = await startAgent(options, { clock: systemClock, log, ...deps });
     await notifier.ready();
     try {
       const ranOnce = options.sources.runOnce ? agent.ranOnce() : new Promise<never>(() => {});
-      log.info("Stopping node agent", { signal: await Promise.race([asked.promise, ranOnce]) });
+      log.info("Stopping node agent", { reason: await Promise.race([asked.promise, ranOnce]) });
     } finally {
       await notifier.stopping();
       await agent.close();
@@ -49,6 +55,33 @@ export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<
     log.error("Cannot run node agent", error);
     return 1;
   } finally {
+    stop.abort(new Error("the agent has stopped"));
     process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
+  }
+}
+
+type AgentFlags = AgentInvocation["effective"]["flags"];
+
+/** Undefined when the agent was asked to stop before it got the lock. */
+async function takeLock(
+  flags: AgentFlags,
+  asked: PromiseWithResolvers<string>,
+  stop: AbortSignal,
+  log: Logger,
+): Promise<AsyncDisposable | undefined> {
+  const path = flags["lock-file"];
+  if (path === "") return new AsyncDisposableStack();
+  const { acquireLock } = await import("./lock-file.ts");
+  log.info("Acquiring file lock", { path });
+  try {
+    const lock = await acquireLock(path, stop);
+    if (flags["exit-on-lock-contention"]) {
+      lock.wanted(systemClock, stop).then(() => asked.resolve(`somebody waits for the lock on ${path}`), asked.reject);
+      asked.promise.catch(() => undefined);
+    }
+    return lock;
+  } catch (error) {
+    if (stop.aborted) return undefined;
+    throw error;
   }
 }

@@ -19,6 +19,7 @@ import { type AgentFlagName, type Settings, type TestAgent, testAgent } from "./
 import { agentFlags } from "./flags.ts";
 import { machineProblem } from "./machine-check.ts";
 import { kernelProblems } from "./node/kernel-tunables.ts";
+import { openFilesMax } from "./node/open-files.ts";
 import { agentOptions } from "./options.ts";
 
 interface Effect {
@@ -858,6 +859,33 @@ const effects: Partial<Record<AgentFlagName, Effect>> = {
     set: { "seccomp-default": "true" },
     shows: onRuntime("createContainer", { linux: { securityContext: { seccomp: { profileType: "RuntimeDefault" } } } }),
   },
+  "pod-cidr": {
+    set: { "pod-cidr": "10.9.0.0/24" },
+    async shows(t, agent) {
+      await agent.start();
+      const told = agent.fake.calls.find(({ method }) => method === "updateRuntimeConfig")?.request;
+      t.match(told, { runtimeConfig: { networkConfig: { podCidr: "10.9.0.0/24" } } });
+    },
+  },
+  "make-iptables-util-chains": {
+    set: { "make-iptables-util-chains": "false" },
+    async shows(t, agent) {
+      await agent.start();
+      t.equal(agent.iptables.size, 0);
+      await using other = await testAgent("flag", {});
+      await other.start();
+      await other.until("the others' chains are made", () =>
+        other.iptables.has("ip6tables filter KUBE-KUBELET-CANARY"),
+      );
+    },
+  },
+  "max-open-files": {
+    set: { "max-open-files": "9999" },
+    async shows(t, agent) {
+      await agent.start();
+      t.equal((await openFilesMax()).soft, 9999);
+    },
+  },
   "oom-score-adj": {
     set: { "oom-score-adj": "17" },
     async shows(t, agent) {
@@ -993,10 +1021,12 @@ const apart: readonly AgentFlagName[] = [
   "config",
   "config-dir",
   "dry-run-config",
+  "exit-on-lock-contention",
   "fail-cgroupv1",
   "fail-swap-on",
   "help",
   "join",
+  "lock-file",
   "protect-kernel-defaults",
   "rotate-certificates",
   "rotate-server-certificates",

@@ -20,6 +20,7 @@ import { toJson } from "./config/fields.ts";
 import { type EffectiveConfig, loadAgentConfig } from "./config/load.ts";
 import { FakeApi } from "./fake-api.ts";
 import { agentFlags } from "./flags.ts";
+import type { Iptables } from "./node/iptables-chains.ts";
 import { agentOptions } from "./options.ts";
 import { FakeRuntime } from "./runtime/fake.ts";
 
@@ -49,6 +50,8 @@ export interface TestAgent extends AsyncDisposable {
   readonly clock: FakeClock;
   /** What systemd was asked for. */
   readonly systemd: readonly { readonly method: string; readonly words: readonly string[] }[];
+  /** The chains and rules of the packet filter. */
+  readonly iptables: ReadonlySet<string>;
   /** A file of the control groups, which are of version 1: `cpu/kubepods/cpu.shares`; empty when there is none. */
   cgroup(path: string): string;
   /** The node's object as registered. */
@@ -81,6 +84,7 @@ export async function testAgent(form: "flag" | "file", settings: Settings): Prom
   const cgroupHierarchy = join(directory, "cgroup");
   const systemd: { readonly method: string; readonly words: readonly string[] }[] = [];
   for (const name of controllers) await mkdir(join(cgroupHierarchy, name), { recursive: true });
+  const iptables = new Set<string>();
   await using stack = new AsyncDisposableStack();
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   const until = async (what: string, holds: () => boolean): Promise<void> => {
@@ -112,6 +116,7 @@ export async function testAgent(form: "flag" | "file", settings: Settings): Prom
     fake,
     clock,
     systemd,
+    iptables,
     cgroup: (path) => {
       const file = join(cgroupHierarchy, path);
       return existsSync(file) ? readFileSync(file, "utf8") : "";
@@ -124,6 +129,7 @@ export async function testAgent(form: "flag" | "file", settings: Settings): Prom
         transport: api.transport,
         runtime: fake,
         cgroupHierarchy,
+        iptables: fakeIptables(iptables),
         async callSystemd(method, _signature, words) {
           systemd.push({ method, words });
           const path = slicePath(words[0] ?? "");
@@ -154,6 +160,15 @@ export async function testAgent(form: "flag" | "file", settings: Settings): Prom
     until,
     running: (name) => until(`${name} runs`, () => api.objects.get(path(name))?.status?.phase === "Running"),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** A packet filter, by the program, table and chain or rule that it has. */
+export function fakeIptables(has: Set<string>): Iptables {
+  return async (program, [, table = "", how = "", ...words]) => {
+    const what = [program, table, ...words].join(" ");
+    if (how !== "-S" && how !== "-C") has.add(what);
+    else if (!has.has(what)) throw new Error("No chain/target/match by that name.");
   };
 }
 

@@ -64,6 +64,7 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       failCgroupV1: flags["fail-cgroupv1"],
       protectKernelDefaults: flags["protect-kernel-defaults"],
       oomScoreAdj: flags["oom-score-adj"],
+      maxOpenFiles: flags["max-open-files"],
     },
     node: {
       ...base.node,
@@ -81,6 +82,8 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       podsPerCore: flags["pods-per-core"],
       reserved: sum(flags["svc-reserved"], flags["system-reserved"]),
       evictionHard: flags["eviction-hard"],
+      podCidr: flags["pod-cidr"],
+      iptablesChains: flags["make-iptables-util-chains"],
     },
     sources: {
       manifestPath: flags["pod-manifest-path"],

@@ -13,6 +13,7 @@ import { Checkpoint } from "../checkpoint/checkpoint.ts";
 import { openPlugins, type Plugins } from "../images/credential-providers.ts";
 import { limitedTransport } from "../limited-transport.ts";
 import { type NodeCapacity, nodeCapacity } from "../node/capacity.ts";
+import { type Iptables, systemIptables } from "../node/iptables-chains.ts";
 import { type MachineInfo, readMachine, readUsage } from "../node/machine.ts";
 import { NodeIps } from "../node/node-ips.ts";
 import { type CriClient, createCriClient } from "../runtime/cri.ts";
@@ -29,6 +30,8 @@ export interface AgentDeps {
   readonly cgroupHierarchy?: string;
   /** In place of the machine's, with `cgroupDriver` systemd. */
   readonly callSystemd?: CallSystemd;
+  /** In place of the machine's. */
+  readonly iptables?: Iptables;
   /** For a node without API server to answer clients by; it answers none when absent. */
   readonly nodeApi?: () => Promise<MakeNodeApi>;
 }
@@ -49,6 +52,7 @@ export interface Foundation extends Life {
   readonly cri: Pick<CriClient, "runtime"> & Partial<Pick<CriClient, "events">>;
   readonly images: Pick<CriClient, "images">;
   readonly tree: CgroupTree;
+  readonly iptables: Iptables;
   /** Undefined: the tree is not systemd's. */
   readonly slices: SystemdSlices | undefined;
   /** Undefined: no plugin knows credentials. */
@@ -77,7 +81,8 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, life:
   const directory = join(config.rootDir, "checkpoint");
   const checkpoint = client && stack.use(await Checkpoint.open({ directory, clock, log: log.child("checkpoint") }));
   const standalone = client === undefined ? await openStandalone(config, deps, stack) : undefined;
-  const host = { machine, ips, capacity, tree, slices, plugins };
+  const { iptables = systemIptables } = deps;
+  const host = { machine, ips, capacity, tree, slices, iptables, plugins };
   return { ...life, ...host, ...runtimes, config, clock, log, client, checkpoint, standalone };
 }
 

@@ -2,6 +2,7 @@
 import type { Pod } from "../../api/core/pod.ts";
 import { systemRandom } from "../../std/random.ts";
 import { machineFacts } from "../machine-check.ts";
+import { keepIptablesChains } from "../node/iptables-chains.ts";
 import { storageExcess } from "../node/local-storage.ts";
 import { tellOfMachine } from "../node/node-events.ts";
 import { watchOom } from "../node/oom-watch.ts";
@@ -28,6 +29,10 @@ export async function runLoops(
     parts.relister.run(),
     rotate(at, parts),
     node.cgroups.run(),
+    node.network.run(signal),
+    config.node.iptablesChains
+      ? keepIptablesChains({ iptables: at.iptables, clock: at.clock, log: at.log.child("iptables"), signal })
+      : undefined,
     parts.volumes.run(signal),
     node.keeper?.run(),
     listen(at, parts),

@@ -8,6 +8,7 @@ import { SchedulableTeller } from "../node/node-events.ts";
 import { NodeKeeper } from "../node/node-keeper.ts";
 import { machineLabels, type NodeStatusOptions, nodeStatus } from "../node/node-status.ts";
 import { OwnNode } from "../node/own-node.ts";
+import { PodNetwork } from "../node/pod-network.ts";
 import type { Foundation } from "./foundation.ts";
 import type { Reporting } from "./reporting.ts";
 
@@ -21,6 +22,7 @@ export interface NodeParts {
   /** Names and addresses that the serving certificate has to bear. */
   readonly names: ServingNames;
   readonly cgroups: NodeCgroups;
+  readonly network: PodNetwork;
   /** Undefined: nobody is told of the node. */
   readonly keeper: NodeKeeper | undefined;
   /** As last told. */
@@ -32,7 +34,14 @@ export function openNode(at: Foundation, { teller, tellOfNode }: Reporting, link
   const random = systemRandom;
   const schedulable = new SchedulableTeller(tellOfNode);
   const names = new ServingNames();
+  const network = new PodNetwork({
+    runtime: at.cri.runtime,
+    podCidr: config.node.podCidr,
+    clock,
+    log: log.child("network"),
+  });
   const onChange = (node: Node): void => {
+    network.seen(node);
     names.note(node);
     links.nodeChanged();
     schedulable.seen(node);
@@ -70,7 +79,7 @@ export function openNode(at: Foundation, { teller, tellOfNode }: Reporting, link
     log: log.child("cgroups"),
     signal,
   });
-  return { own, names, cgroups, keeper, pressures: () => pressuresOf(reported) };
+  return { own, names, cgroups, network, keeper, pressures: () => pressuresOf(reported) };
 }
 
 function statusOptions(at: Foundation, links: NodeLinks): NodeStatusOptions {

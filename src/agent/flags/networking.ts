@@ -27,6 +27,7 @@ export const networkingFlags = section("Networking, DNS and misc", {
   "pod-cidr": flag(podCidr, "", "Pod IP CIDR, standalone mode only; IPv6 allocates at most 65536 addresses.", {
     config: "podCIDR",
     deprecated: inFile,
+    effective: true,
   }),
   "hairpin-mode": flag(
     oneOf("promiscuous-bridge", "hairpin-veth", "none"),
@@ -37,6 +38,7 @@ export const networkingFlags = section("Networking, DNS and misc", {
   "make-iptables-util-chains": flag(bool, true, "Ensure iptables utility rules exist.", {
     config: "makeIPTablesUtilChains",
     deprecated: inFile,
+    effective: true,
   }),
   "allowed-unsafe-sysctls": flag(
     strings({
@@ -71,14 +73,23 @@ export const networkingFlags = section("Networking, DNS and misc", {
   "max-open-files": flag(int({ min: 0 }), 1000000, "File-open limit of the process.", {
     config: "maxOpenFiles",
     deprecated: inFile,
+    effective: true,
   }),
   "oom-score-adj": flag(int32({ min: -1000, max: 1000 }), -999, "Range -1000..1000.", {
     config: "oomScoreAdj",
     deprecated: inFile,
     effective: true,
   }),
-  "lock-file": flag(file, "", "Alpha. Lock file path."),
-  "exit-on-lock-contention": flag(bool, false, "Exit on lock-file contention.", { requires: ["lock-file"] }),
+  "lock-file": flag(
+    file,
+    "",
+    "Alpha. File that is locked as long as the agent runs; the agent waits until nobody else has locked it.",
+    { effective: true },
+  ),
+  "exit-on-lock-contention": flag(bool, false, "Exit on lock-file contention.", {
+    requires: ["lock-file"],
+    effective: true,
+  }),
   "contention-profiling": flag(bool, false, "Block profiling when profiling is enabled.", {
     config: "enableContentionProfiling",
     deprecated: inFile,

@@ -161,6 +161,7 @@ function runtimeOver(call: UnaryCall): Runtime {
   return {
     version: plain("Version"),
     status: plain("Status"),
+    updateRuntimeConfig: plain("UpdateRuntimeConfig"),
     runPodSandbox: plain("RunPodSandbox"),
     stopPodSandbox: whole("StopPodSandbox"),
     removePodSandbox: whole("RemovePodSandbox"),

@@ -225,6 +225,10 @@ export class FakeRuntime {
         this.sandboxes.set(id, { id, config, createdAt: this.#nanoseconds(), ip, ready: true });
         return { podSandboxId: id };
       },
+      updateRuntimeConfig: async (request, signal) => {
+        await this.#enter("updateRuntimeConfig", request, signal);
+        return {};
+      },
       stopPodSandbox: async (request, signal) => {
         await this.#enter("stopPodSandbox", request, signal);
         const sandbox = this.sandboxes.get(request.podSandboxId ?? "");

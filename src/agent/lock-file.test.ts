@@ -1,0 +1,33 @@
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import t from "tap";
+import { systemClock } from "../std/clock.ts";
+import { acquireLock } from "./lock-file.ts";
+
+const never = new AbortController().signal;
+if (spawnSync("flock", ["--version"]).error !== undefined) console.error("There is no flock: locks are left out.");
+else {
+  t.test("acquireLock() waits until nobody else has the lock, who is told that somebody waits", async (t) => {
+    const path = join(t.testdir(), "lock");
+    const first = await acquireLock(path, never);
+    const second = acquireLock(path, never);
+    let taken = false;
+    void second.then(() => {
+      taken = true;
+    });
+    await first.wanted(systemClock, never);
+    t.notOk(taken, "the second waits");
+    await first[Symbol.asyncDispose]();
+    await using _ = await second;
+    const stop = AbortSignal.timeout(100);
+    await t.rejects((await second).wanted(systemClock, stop), { name: "TimeoutError" }, "nobody waits any more");
+  });
+
+  t.test("acquireLock() says what is wrong, and ends when it is asked to", async (t) => {
+    const path = join(t.testdir(), "lock");
+    await t.rejects(acquireLock(join(path, "below"), never), { code: "ENOENT" });
+    await using _ = await acquireLock(path, never);
+    const message = `unable to acquire file lock on ${JSON.stringify(path)}`;
+    await t.rejects(acquireLock(path, AbortSignal.timeout(100)), { message });
+  });
+}

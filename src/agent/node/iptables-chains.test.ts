@@ -1,0 +1,52 @@
+import t, { type Test } from "tap";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { fakeIptables } from "../flag-harness.ts";
+import { type Iptables, keepIptablesChains } from "./iptables-chains.ts";
+
+const martians =
+  "iptables filter KUBE-FIREWALL -m comment --comment block incoming localnet connections -d 127.0.0.0/8 " +
+  "! -s 127.0.0.0/8 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP";
+const canaries = ["mangle", "nat", "filter"].map((table) => `${table} KUBE-KUBELET-CANARY`);
+
+function keeping(t: Test, iptables: Iptables): { readonly clock: FakeClock; readonly ended: Promise<void> } {
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  const ended = keepIptablesChains({ iptables, clock, log: silentLogger, signal: stop.signal });
+  t.teardown(() => stop.abort());
+  return { clock, ended };
+}
+
+t.test("keepIptablesChains() makes what others look for, and again when a table was emptied", async (t) => {
+  const has = new Set<string>();
+  const { clock } = keeping(t, fakeIptables(has));
+  await clock.advance(1000);
+  const made = [...has].sort();
+  const v4 = ["mangle KUBE-IPTABLES-HINT", "filter KUBE-FIREWALL", ...canaries].map((each) => `iptables ${each}`);
+  const v6 = ["mangle KUBE-IPTABLES-HINT", ...canaries].map((each) => `ip6tables ${each}`);
+  const jumps = ["OUTPUT", "INPUT"].map((chain) => `iptables filter ${chain} -j KUBE-FIREWALL`);
+  t.same(made, [...v4, ...v6, ...jumps, martians].sort());
+  for (const each of made) if (each.startsWith("iptables filter")) has.delete(each);
+  await clock.advance(60_000);
+  t.same([...has].sort(), made);
+});
+
+t.test("keepIptablesChains() tries again where it is refused, and not where there is no such program", async (t) => {
+  const has = new Set<string>();
+  const real = fakeIptables(has);
+  let refused = 2;
+  const { clock } = keeping(t, async (program, words) => {
+    if (words.includes("-N") && refused-- > 0) throw new Error("Permission denied (you must be root)");
+    await real(program, words);
+  });
+  await clock.advance(120_000);
+  t.ok(has.has(martians));
+
+  let asked = 0;
+  const { ended } = keeping(t, async () => {
+    asked++;
+    throw Object.assign(new Error("spawn iptables ENOENT"), { code: "ENOENT" });
+  });
+  await ended;
+  t.equal(asked, 2, "once a family");
+});

@@ -1,0 +1,38 @@
+import t from "tap";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { FakeRuntime } from "../runtime/fake.ts";
+import { PodNetwork } from "./pod-network.ts";
+
+t.test(
+  "PodNetwork tells the runtime the node's addresses once, again when it failed, and others when they change",
+  async (t) => {
+    const clock = new FakeClock();
+    const fake = new FakeRuntime(clock);
+    const told = () =>
+      fake.calls.map(
+        ({ request }) => (request as { runtimeConfig: { networkConfig: object } }).runtimeConfig.networkConfig,
+      );
+    const network = new PodNetwork({ runtime: fake.runtime, podCidr: "", clock, log: silentLogger });
+    const stop = new AbortController();
+    const running = network.run(stop.signal);
+    network.seen({ metadata: { name: "n1" } });
+    await clock.advance(60_000);
+    t.same(told(), [], "there is nothing to tell yet");
+
+    fake.fail("updateRuntimeConfig");
+    network.seen({ spec: { podCIDR: "10.1.0.0/24", podCIDRs: ["10.1.0.0/24", "fd00::/64"] } });
+    await clock.advance(60_000);
+    network.seen({ spec: { podCIDR: "10.1.0.0/24", podCIDRs: ["10.1.0.0/24", "fd00::/64"] } });
+    await clock.advance(60_000);
+    const both = { podCidr: "10.1.0.0/24,fd00::/64" };
+    t.same(told(), [both, both], "refused, and taken");
+
+    network.seen({ spec: { podCIDR: "10.2.0.0/24" } });
+    network.seen({});
+    await clock.advance(1000);
+    t.same(told().slice(2), [{ podCidr: "10.2.0.0/24" }], "a node keeps its addresses");
+    stop.abort();
+    await running;
+  },
+);

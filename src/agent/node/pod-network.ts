@@ -1,0 +1,68 @@
+/** The pods' addresses, told to the runtime: it may write the configuration of its network from them. */
+import type { Node } from "../../api/core/node.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+
+export interface PodNetworkOptions {
+  readonly runtime: Pick<Runtime, "updateRuntimeConfig">;
+  /** Until the node's object says more; empty: nothing. */
+  readonly podCidr: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const RETRY_MS = 10_000;
+
+export class PodNetwork {
+  readonly #options: PodNetworkOptions;
+  #wanted: string;
+  #told = "";
+  #failing = false;
+  #changed = Promise.withResolvers<void>();
+
+  constructor(options: PodNetworkOptions) {
+    this.#options = options;
+    this.#wanted = options.podCidr;
+  }
+
+  /** The node's object is there, or has changed; addresses are not taken away from a node. */
+  seen({ spec = {} }: Node): void {
+    const { podCIDR = "", podCIDRs = [podCIDR] } = spec;
+    const wanted = podCIDRs.join(",");
+    if (wanted === "") return;
+    this.#wanted = wanted;
+    this.#changed.resolve();
+  }
+
+  /** Tells the runtime until the signal aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    const stopped = Promise.withResolvers<void>();
+    signal.addEventListener("abort", () => stopped.resolve(), { once: true });
+    while (!signal.aborted) {
+      this.#changed = Promise.withResolvers();
+      const isTold = await this.#tell(signal);
+      const again = isTold ? stopped.promise : clock.sleep(RETRY_MS, signal).catch(() => undefined);
+      await Promise.race([again, this.#changed.promise, stopped.promise]);
+    }
+  }
+
+  async #tell(signal: AbortSignal): Promise<boolean> {
+    const { runtime, log } = this.#options;
+    const podCidr = this.#wanted;
+    if (podCidr === this.#told) return true;
+    try {
+      await runtime.updateRuntimeConfig({ runtimeConfig: { networkConfig: { podCidr } } }, signal);
+      this.#told = podCidr;
+      this.#failing = false;
+      log.info("Told the runtime the addresses of pods", { podCidr });
+      return true;
+    } catch (error) {
+      const isNews = !this.#failing && !signal.aborted;
+      if (isNews) log.warn("Cannot tell the runtime the addresses of pods", { podCidr, error: String(error) });
+      this.#failing = true;
+      return false;
+    }
+  }
+}
