@@ -16,6 +16,8 @@ export interface AgentProcessOptions {
   readonly name: string;
   /** What starts svc; its words before `agent`. */
   readonly program?: readonly string[];
+  /** Whether the API server gives pods tokens of their service accounts. */
+  readonly tokens?: boolean;
 }
 
 interface Running {
@@ -50,10 +52,11 @@ export class AgentProcess implements AsyncDisposable {
       podLogsDir: join(this.directory, "logs"),
       staticPodPath: this.manifests,
       containerRuntimeEndpoint: options.containerd.endpoint,
-      cgroupRoot: `/${this.#cgroup}`,
+      cgroupRoot: this.cgroup,
       failCgroupV1: false,
       failSwapOn: false,
-      address: "127.0.0.1",
+      // Where the API server looks for it: at the node's own address.
+      address: "0.0.0.0",
       port: ports[0],
       healthzPort: 0,
       readOnlyPort: 0,
@@ -71,8 +74,17 @@ export class AgentProcess implements AsyncDisposable {
     return this.#agent?.child.pid ?? 0;
   }
 
+  get serverPid(): number {
+    return this.#server?.child.pid ?? 0;
+  }
+
   get port(): number {
     return this.#ports[0];
+  }
+
+  /** Under which its pods are, in every hierarchy: `/svc-ctr-1x-n1`. */
+  get cgroup(): string {
+    return `/${basename(this.#options.containerd.directory)}-${this.#options.name}`;
   }
 
   get log(): string {
@@ -116,9 +128,11 @@ export class AgentProcess implements AsyncDisposable {
       `--token-auth-file=${tokens}`,
       "--authorization-mode=AlwaysAllow",
       "--allow-privileged",
-      "--disable-admission-plugins=ServiceAccount",
+      ...(this.#options.tokens === true ? [] : ["--disable-admission-plugins=ServiceAccount"]),
       "--service-cluster-ip-range=10.96.0.0/16",
-      "--embedded-controllers=serviceaccount,scheduler",
+      "--embedded-controllers=serviceaccount,root-ca-certificate-publisher,scheduler",
+      // Nobody resolves the node's name.
+      "--svclet-preferred-address-types=InternalIP",
     ]);
     const log = join(this.directory, "apiserver.log");
     for (let tries = 0; !/Serving securely/.test(readFileSync(log, "utf8")); tries++) {
@@ -143,17 +157,13 @@ export class AgentProcess implements AsyncDisposable {
     await this.#endPods();
   }
 
-  get #cgroup(): string {
-    return `${basename(this.#options.containerd.directory)}-${this.#options.name}`;
-  }
-
   /** Agents leave their pods running, and cgroups can only be removed when nothing runs in them. */
   async #endPods(): Promise<void> {
     const words = ["-a", this.#options.containerd.socket, "-n", "k8s.io", "tasks"];
     const { stdout } = await command("ctr", [...words, "ls", "-q"]);
     for (const id of stdout.split("\n").filter((each) => each !== "")) await command("ctr", [...words, "rm", "-f", id]);
     const places = ["/sys/fs/cgroup", ...readdirSync("/sys/fs/cgroup").map((name) => join("/sys/fs/cgroup", name))];
-    await command("find", [...places.map((place) => join(place, this.#cgroup)), "-depth", "-type", "d", "-delete"]);
+    await command("find", [...places.map((place) => join(place, this.cgroup)), "-depth", "-type", "d", "-delete"]);
   }
 
   #spawn(command: "agent" | "apiserver", flags: readonly string[]): Running {

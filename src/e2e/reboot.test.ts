@@ -7,8 +7,11 @@ import { type PrivateContainerd, startPrivateContainerd } from "../agent/private
 import { AgentProcess } from "./agent-process.ts";
 import { type CommandResult, clusterLack, command, until } from "./cluster.ts";
 
+t.setTimeout(300_000);
+
 const lack = clusterLack();
 const forever = "trap 'exit 0' TERM; while :; do sleep 0.1; done";
+const TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 /** Checkpoints are written a second after a change. */
 const CHECKPOINT_MS = 2_500;
 
@@ -94,7 +97,7 @@ else {
   const written = (node: AgentProcess, { metadata }: Shown, name: string, run: number): string =>
     readFileSync(join(node.directory, `logs/default_${name}_${metadata.uid}/c/${run}.log`), "utf8");
   const cluster = async (name: string): Promise<AgentProcess> => {
-    const node = await AgentProcess.create({ containerd, name });
+    const node = await AgentProcess.create({ containerd, name, tokens: true });
     await node.startServer();
     node.start("cluster");
     await until("the node", async () =>
@@ -109,7 +112,8 @@ else {
     const keys = { apiVersion: "v1", kind: "Secret", metadata: { name: "keys" }, stringData: { password: "sesame" } };
     const web = pod(
       "web",
-      `echo "$WORD $(cat /keys/password) $(cat /scratch/was 2>/dev/null)"; echo here > /scratch/was; ${forever}`,
+      `echo "$WORD $(cat /keys/password) $(cat /scratch/was 2>/dev/null)"; echo here > /scratch/was;
+       cut -d. -f1 ${TOKEN}; ${forever}`,
       {
         volumes: [
           { name: "keys", secret: { secretName: "keys" } },
@@ -149,7 +153,9 @@ else {
       t.not(container?.containerID, before[name].status.containerStatuses[0]?.containerID);
     }
     const output = written(node, before.web, "web", 1);
-    t.match(output, / F open sesame \n$/, "with its ConfigMap and Secret, and its memory gone");
+    t.match(output, / F open sesame \n.* F eyJ[\w-]+\n$/, "with its ConfigMap, Secret and token, and its memory gone");
+    const logs = await kubectl(node, ["logs", "web"]);
+    t.match(logs.stdout, /^open sesame \neyJ[\w-]+\n$/, `kubectl logs shows the same: ${logs.stderr}`);
     const settled = (await show(node, "web"))?.status.containerStatuses[0]?.containerID;
     await sleep(3_000);
     t.equal((await show(node, "web"))?.status.containerStatuses[0]?.containerID, settled, "and it is left alone");
@@ -201,4 +207,14 @@ else {
       await until("all to end", async () => ((await running()) === 0 ? true : undefined));
     },
   );
+
+  await t.test("svc agent with --exit-on-lock-contention makes room for whoever waits for its lock", async (t) => {
+    await using node = await AgentProcess.create({ containerd, name: "locked" });
+    const lock = join(node.directory, "lock");
+    node.start("standalone", `--lock-file=${lock}`, "--exit-on-lock-contention");
+    await until("the agent", async () => (node.log.includes("Registered node") ? true : undefined));
+    const other = command("flock", ["--timeout=20", lock, "true"]);
+    t.equal(await node.ended(), 0);
+    t.equal((await other).code, 0);
+  });
 }
