@@ -95,11 +95,10 @@ const stories: Readonly<Record<string, Story>> = {
     const waits = () => waiting()?.reason === "CrashLoopBackOff";
     // However many runs the clock let pass meanwhile: the first is followed by another at once, then each wait doubles.
     const isDue = () => {
+      const said = waiting()?.message ?? "";
       const [, minutes = 0, seconds] =
-        /^back-off (?:(\d+)m)?(\d+)s restarting failed container=loop-c pod=loop_default/.exec(
-          waiting()?.message ?? "",
-        ) ?? [];
-      t.equal(Number(minutes) * 60 + Number(seconds), Math.min(10 * 2 ** (restarts() - 1), 300), waiting()?.message);
+        /^back-off (?:(\d+)m)?(\d+)s restarting failed container=loop-c pod=loop_default/.exec(said) ?? [];
+      t.equal(Number(minutes) * 60 + Number(seconds), Math.min(10 * 2 ** (restarts() - 1), 300), said);
     };
     await node.until("it waits", waits);
     isDue();
