@@ -7,7 +7,7 @@ import { dirname, join, relative } from "node:path";
 const PLAIN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * Opens a file for reading that lies, without any link on the way, where it says below `root`; of `root` itself parts may
+ * Opens a file for reading that lies, without any link on the way, where it says below `root`; parts of `root` may
  * be links. Whoever can write there, as a pod with `/var/log` of the host, could otherwise have the agent read for them
  *
  *     /var/log/pods/ns_name_uid/c/0.log  ->  /etc/shadow
