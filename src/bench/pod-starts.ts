@@ -1,0 +1,198 @@
+/** How soon pods run, so many at once, and the part of it that is the runtime's; what either costs the processor. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { PrivateContainerd } from "../agent/private-containerd.ts";
+import { type CriClient, createCriClient } from "../agent/runtime/cri.ts";
+import type { AgentProcess } from "../e2e/agent-process.ts";
+import { until } from "../e2e/cluster.ts";
+import { systemClock } from "../std/clock.ts";
+import type { Figures } from "./figures.ts";
+import { type Connection, expectStatus, quantile } from "./load.ts";
+import { type CpuGroup, cpuMs } from "./process.ts";
+
+export const PODS = "/api/v1/namespaces/default/pods";
+
+/** Rounds, so that each number at once has at least so many pods. */
+const SAMPLES_MIN = 20;
+const WAIT_MS_MAX = 600_000;
+
+export interface Place {
+  readonly figures: Figures;
+  readonly containerd: PrivateContainerd;
+  readonly node: AgentProcess;
+  readonly connection: Connection;
+  /** All that the runtime does is done in these. */
+  readonly runtime: readonly CpuGroup[];
+}
+
+/** Each from the send of its create until a watch shows it running. */
+export async function measureStarts(place: Place, count: number): Promise<void> {
+  const { connection } = place;
+  using cri = connect(place);
+  const starts = new Starts(place);
+  for (let round = 0; starts.count < Math.max(count, SAMPLES_MIN); round++) {
+    using seen = await phases(connection);
+    const names = Array.from({ length: count }, (_, index) => `start-${count}-${round}-${index}`);
+    await starts.time(names, async (name) => {
+      const runs = seen.running(name);
+      expectStatus(await connection.request("POST", PODS, pod(name)), 201);
+      await runs;
+    });
+    const gone = names.map((name) => seen.gone(name));
+    for (const name of names) await connection.request("DELETE", `${PODS}/${name}`);
+    await Promise.all(gone);
+    // The runtime goes on removing them, which is no part of the next round.
+    await until("their sandboxes to go", async () => {
+      const { items = [] } = await cri.runtime.listPodSandbox({});
+      return items.length === 0 ? true : undefined;
+    });
+  }
+  starts.tell(`pod created to Running, ${count} at once`);
+}
+
+/** The same calls that the agent makes for such a pod, made directly. */
+export async function measureRuntime(place: Place, count: number): Promise<void> {
+  using cri = connect(place);
+  const starts = new Starts(place);
+  for (let round = 0; starts.count < Math.max(count, SAMPLES_MIN); round++) {
+    const names = Array.from({ length: count }, (_, index) => `direct-${count}-${round}-${index}`);
+    const sandboxes: string[] = [];
+    await starts.time(names, async (name) => {
+      sandboxes.push(await startDirectly(cri, place, name));
+    });
+    await Promise.all(
+      sandboxes.map(async (podSandboxId) => {
+        await cri.runtime.stopPodSandbox({ podSandboxId });
+        await cri.runtime.removePodSandbox({ podSandboxId });
+      }),
+    );
+  }
+  starts.tell(`the runtime's share of it, ${count} at once`);
+}
+
+function connect({ containerd: { endpoint } }: Place): CriClient {
+  return createCriClient({ endpoint, requestTimeoutMs: WAIT_MS_MAX, clock: systemClock });
+}
+
+export function pod(name: string): unknown {
+  const container = { name: "c", image: "localhost/bb:1", imagePullPolicy: "Never", command: ["sleep", "3600"] };
+  const spec = {
+    nodeName: "n1",
+    terminationGracePeriodSeconds: 0,
+    automountServiceAccountToken: false,
+    containers: [container],
+  };
+  return { apiVersion: "v1", kind: "Pod", metadata: { name }, spec };
+}
+
+/** Times, and what they cost whom. */
+class Starts {
+  readonly #place: Place;
+  readonly #times: number[] = [];
+  readonly #spent = { runtime: 0, agent: 0, server: 0 };
+
+  constructor(place: Place) {
+    this.#place = place;
+  }
+
+  get count(): number {
+    return this.#times.length;
+  }
+
+  /** Starts all of them at once. */
+  async time(names: readonly string[], start: (name: string) => Promise<void>): Promise<void> {
+    const before = this.#cpu();
+    const began = performance.now();
+    await Promise.all(
+      names.map(async (name) => {
+        await start(name);
+        this.#times.push(performance.now() - began);
+      }),
+    );
+    const after = this.#cpu();
+    for (const who of ["runtime", "agent", "server"] as const) this.#spent[who] += after[who] - before[who];
+  }
+
+  tell(what: string): void {
+    const times = this.#times;
+    const { runtime, agent, server } = this.#spent;
+    this.#place.figures.addAll(what, {
+      "ms p50": quantile(times, 0.5),
+      "ms p99": quantile(times, 0.99),
+      "ms CPU each of the runtime": runtime / times.length,
+      "of the agent": agent / times.length,
+      "of the server": server / times.length,
+    });
+  }
+
+  #cpu(): { readonly runtime: number; readonly agent: number; readonly server: number } {
+    const { runtime, node } = this.#place;
+    return {
+      runtime: runtime.reduce((sum, group) => sum + group.cpuMs, 0),
+      agent: cpuMs(node.pid),
+      server: cpuMs(node.serverPid),
+    };
+  }
+}
+
+interface Phases extends Disposable {
+  running(name: string): Promise<void>;
+  gone(name: string): Promise<void>;
+}
+
+async function phases(connection: Connection): Promise<Phases> {
+  const list = JSON.parse((await connection.request("GET", `${PODS}?limit=1`)).body);
+  const waiting = new Map<string, () => void>();
+  let rest = "";
+  let closed = false;
+  const onData = (piece: Buffer): void => {
+    if (closed) return;
+    const lines = (rest + piece.toString("utf8")).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      const { type, object } = JSON.parse(line);
+      const what = type === "DELETED" ? "gone" : object.status?.phase === "Running" ? "running" : "";
+      waiting.get(`${what} ${object.metadata.name}`)?.();
+    }
+  };
+  const path = `${PODS}?watch=true&timeoutSeconds=300&resourceVersion=${list.metadata.resourceVersion}`;
+  void connection.request("GET", path, undefined, { onData }).catch(() => undefined);
+  const wait = (what: string): Promise<void> => new Promise((resolve) => void waiting.set(what, resolve));
+  return {
+    running: (name) => wait(`running ${name}`),
+    gone: (name) => wait(`gone ${name}`),
+    [Symbol.dispose]() {
+      closed = true;
+    },
+  };
+}
+
+async function startDirectly({ runtime }: CriClient, { containerd, node }: Place, name: string): Promise<string> {
+  const directory = join(containerd.directory, "direct", name);
+  // What every pod has mounted.
+  const files = { "/etc/hosts": join(directory, "hosts"), "/dev/termination-log": join(directory, "termination-log") };
+  mkdirSync(directory, { recursive: true });
+  for (const path of Object.values(files)) writeFileSync(path, "");
+  const config = {
+    metadata: { name, uid: name, namespace: "direct", attempt: 0 },
+    hostname: name,
+    logDirectory: directory,
+    linux: {
+      cgroupParent: `${node.cgroup}/direct`,
+      securityContext: { namespaceOptions: { network: "POD", pid: "CONTAINER", ipc: "POD" } },
+    },
+  } as const;
+  const { podSandboxId = "" } = await runtime.runPodSandbox({ config });
+  const { containerId = "" } = await runtime.createContainer({
+    podSandboxId,
+    sandboxConfig: config,
+    config: {
+      metadata: { name: "c", attempt: 0 },
+      image: { image: containerd.image },
+      logPath: "c.log",
+      mounts: Object.entries(files).map(([containerPath, hostPath]) => ({ containerPath, hostPath })),
+    },
+  });
+  await runtime.startContainer({ containerId });
+  return podSandboxId;
+}
