@@ -1,7 +1,7 @@
 /** Tokens that others have made: of OpenID Connect issuers, as flags or a file name them, and those a webhook knows. */
 import type { TokenReviewStatus } from "../api/authentication/token-review.ts";
 import { anonymousAuthenticator } from "../auth/authn/anonymous.ts";
-import { fetchJson } from "../auth/authn/fetch-json.ts";
+import { fetcher } from "../auth/authn/fetcher.ts";
 import { parseAuthenticationConfiguration } from "../auth/authn/jwt/authentication-configuration.ts";
 import { type CompiledIssuer, compileIssuer, JWT_ALGORITHMS } from "../auth/authn/jwt/compile-issuer.ts";
 import { jwtAuthenticator } from "../auth/authn/jwt/jwt-authenticator.ts";
@@ -88,16 +88,16 @@ export async function tokenIssuers(config: AuthenticationConfig, deps: TokenIssu
 
 function jwtTokens(issuers: readonly CompiledIssuer[], deps: TokenIssuersDeps): TokenAuthenticator {
   const { clock, random, audiences, observe } = deps;
-  const authenticators = issuers.map((issuer) =>
-    jwtAuthenticator({
+  const authenticators = issuers.map((issuer) => {
+    return jwtAuthenticator({
+      ...fetcher({ ca: issuer.certificateAuthority, timeoutMs: FETCH_TIMEOUT_MS, clock }),
       issuer,
       audiences,
-      fetch: (url) => fetchJson(url, { ca: issuer.certificateAuthority, timeoutMs: FETCH_TIMEOUT_MS, clock }),
       clock,
       random,
       observe: observe === undefined ? undefined : (...seen) => observe.verified(issuer.url, ...seen),
-    }),
-  );
+    });
+  });
   return cachedTokens(unionTokens(authenticators), {
     audiences,
     clock,

@@ -94,7 +94,7 @@ export function compileIssuer(
     errors,
     issuer: {
       url,
-      discoveryUrl: issuer.discoveryURL || `${url.replace(/\/$/, "")}/.well-known/openid-configuration`,
+      discoveryUrl: issuer.discoveryURL || discoveryUrlOf(url),
       certificateAuthority: issuer.certificateAuthority || undefined,
       audiences: issuer.audiences ?? [],
       algorithms,
@@ -107,6 +107,11 @@ export function compileIssuer(
       userRules,
     },
   };
+}
+
+/** Where OpenID Connect has issuers tell of themselves. */
+export function discoveryUrlOf(issuerUrl: string): string {
+  return `${issuerUrl.replace(/\/$/, "")}/.well-known/openid-configuration`;
 }
 
 type Named<K extends keyof JwtAuthenticator> = NonNullable<JwtAuthenticator[K]>;

@@ -3,7 +3,7 @@ import t from "tap";
 import { systemClock } from "../../../std/clock.ts";
 import { FakeClock } from "../../../std/fake-clock.ts";
 import { systemRandom } from "../../../std/random.ts";
-import { fetchJson } from "../fetch-json.ts";
+import { fetcher } from "../fetcher.ts";
 import { BearerToken } from "../token.ts";
 import type { JwtAuthenticator } from "./authentication-configuration.ts";
 import { type CompiledIssuer, compileIssuer } from "./compile-issuer.ts";
@@ -30,7 +30,7 @@ t.test("jwtAuthenticator() refuses what is not signed, meant for us and valid no
   const authenticate = jwtAuthenticator({
     issuer: compiled({}, provider.url),
     audiences: ["api"],
-    fetch: (url) => fetchJson(url, { ca: provider.ca, timeoutMs: 5_000, clock: systemClock }),
+    ...fetcher({ ca: provider.ca, timeoutMs: 5_000, clock: systemClock }),
     clock,
     random: systemRandom,
   });
@@ -80,7 +80,7 @@ t.test("jwtAuthenticator() asks an issuer that does not answer, or lies, with gr
   const authenticate = jwtAuthenticator({
     issuer: compiled({}, provider.url),
     audiences: ["api"],
-    fetch: (url) => fetchJson(url, { ca: provider.ca, timeoutMs: 5_000, clock: systemClock }),
+    ...fetcher({ ca: provider.ca, timeoutMs: 5_000, clock: systemClock }),
     clock,
     random: systemRandom,
   });

@@ -10,7 +10,7 @@ import { makeServerCertificate } from "../../../http/test-certificates.ts";
 import { systemClock } from "../../../std/clock.ts";
 import { FakeClock } from "../../../std/fake-clock.ts";
 import { systemRandom } from "../../../std/random.ts";
-import { fetchJson } from "../fetch-json.ts";
+import { fetcher } from "../fetcher.ts";
 import { BearerToken } from "../token.ts";
 import { compileIssuer } from "./compile-issuer.ts";
 import { jwtAuthenticator } from "./jwt-authenticator.ts";
@@ -111,12 +111,14 @@ for (const algorithm of ["RS256", "PS256", "ES256"]) {
       [],
     );
     const fetched: string[] = [];
+    const fetching = fetcher({ ca: ca.cert, timeoutMs: 5_000, clock: systemClock });
     const authenticate = jwtAuthenticator({
       issuer: issuer!,
       audiences: ["api"],
-      fetch: (url) => {
+      ...fetching,
+      fetchJson: (url) => {
         fetched.push(url);
-        return fetchJson(url, { ca: ca.cert, timeoutMs: 5_000, clock: systemClock });
+        return fetching.fetchJson(url);
       },
       clock,
       random: systemRandom,

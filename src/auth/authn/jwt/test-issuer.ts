@@ -1,6 +1,6 @@
 /** For tests: an issuer of identity tokens on loopback, over TLS. */
 import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
-import { json } from "../../../http/respond.ts";
+import { bytes, json } from "../../../http/respond.ts";
 import { listen } from "../../../http/server.ts";
 import { makeServerCertificate } from "../../../http/test-certificates.ts";
 import { systemClock } from "../../../std/clock.ts";
@@ -17,6 +17,8 @@ export interface TestIssuer extends AsyncDisposable {
   token(claims?: Readonly<Record<string, unknown>>, algorithm?: Algorithm): string;
   /** New keys in place of the old ones. */
   rotate(): void;
+  /** Answers there with a text from now on, to those who show the token. */
+  offer(path: string, text: string, bearer: string): void;
   /** What discovery says beside the truth. */
   says(members: Readonly<Record<string, unknown>>): void;
 }
@@ -28,14 +30,21 @@ export async function testIssuer(now: () => number): Promise<TestIssuer> {
   const asked: string[] = [];
   let generation = 0;
   let keys: ReturnType<typeof newKeys>;
+  const offers = new Map<string, { readonly text: string; readonly bearer: string }>();
   let more: Readonly<Record<string, unknown>> = {};
   const rotate = (): void => {
     keys = newKeys(++generation);
   };
   rotate();
   const listener = await listen({
-    handler: async ({ path }) => {
+    handler: async ({ path, headers }) => {
       asked.push(path);
+      const offered = offers.get(path);
+      if (offered !== undefined) {
+        return headers.authorization === `Bearer ${offered.bearer}`
+          ? bytes(200, "application/jwt", Buffer.from(offered.text))
+          : json(401, {});
+      }
       if (path === DISCOVERY) return json(200, { issuer: url, jwks_uri: `${url}/keys`, ...more });
       return path === "/keys" ? json(200, { keys: Object.values(keys).map(({ jwk }) => jwk) }) : json(404, {});
     },
@@ -56,6 +65,7 @@ export async function testIssuer(now: () => number): Promise<TestIssuer> {
       return signJws(payload, { algorithm, keyId, privateKey });
     },
     rotate,
+    offer: (path, text, bearer) => void offers.set(path, { text, bearer }),
     says(members) {
       more = members;
     },
