@@ -6,14 +6,15 @@ import { parseYaml, type YamlDocument } from "../schema/yaml.ts";
 
 export interface ConfigDocumentKind<S extends ObjectSchema, V> {
   readonly kind: string;
-  /** In the order in which they are offered; each is known under the project's and Kubernetes' group. */
+  /** In the order in which they are offered; each is known under every spelling of the group. */
   readonly versions: readonly string[];
   readonly schema: S;
   /** What is wrong with it, or what it means. */
   readonly read: (value: Infer<S>) => { readonly errors: readonly FieldError[] } | { readonly value: V };
 }
 
-const GROUPS = ["apiserver.svc.io", "apiserver.config.k8s.io"];
+/** The project's spelling, Kubernetes', and what one becomes of the other where spellings are only exchanged. */
+const GROUPS = ["apiserver.svc.io", "apiserver.config.k8s.io", "apiserver.k8s.io"];
 
 /** Throws one sentence that names the file, and with every mistake its line. */
 export function readConfigDocument<S extends ObjectSchema, V>(

@@ -52,7 +52,9 @@ t.test("parseAuthorizationConfiguration() reads the chain in its order", async (
 
 t.test("parseAuthorizationConfiguration() names file, line and field of what is wrong", async (t) => {
   const bad: readonly (readonly [text: string, message: RegExp])[] = [
-    ["", /Cannot load f: expected one document/],
+    ["", /Cannot load f: the file is empty/],
+    [`${HEAD}---\n${HEAD}`, /Cannot load f: the file holds more than one document/],
+    ["[]", /Cannot load f: it holds no mapping/],
     ["a: b: c", /Cannot load f: /],
     ["apiVersion: v1\nkind: AuthorizationConfiguration\n", /Cannot load f:2: expected apiVersion: apiserver.svc.io/],
     [`${HEAD}authorizers: []`, /f:3: authorizers: Required value: at least one/],

@@ -3,12 +3,10 @@ import { statSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { dns1123Subdomain } from "../../api/meta/names.ts";
 import { parseDuration } from "../../flags/types/duration.ts";
-import { decode } from "../../schema/decode.ts";
 import { duration, list, object, optional, pointer, string } from "../../schema/define.ts";
-import { type FieldError, invalidField, renderFieldError, requiredField } from "../../schema/field-error.ts";
-import { isPlainObject } from "../../schema/plain.ts";
+import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
 import type { Infer } from "../../schema/schema.ts";
-import { parseYaml, type YamlDocument } from "../../schema/yaml.ts";
+import { readConfigDocument } from "../config-document.ts";
 import { compileCondition } from "./match-conditions.ts";
 
 const webhookConfiguration = object("apiserver/v1.WebhookConfiguration", {
@@ -65,11 +63,7 @@ export interface WebhookSettings {
   readonly matchConditions: readonly string[];
 }
 
-const VERSIONS = ["v1beta1", "v1", "v1alpha1"].flatMap((version) => [
-  `apiserver.svc.io/${version}`,
-  `apiserver.config.k8s.io/${version}`,
-  `apiserver.k8s.io/${version}`,
-]);
+const VERSIONS = ["v1beta1", "v1", "v1alpha1"];
 const TYPES = ["ABAC", "AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook"];
 /** In both spellings: they mean the same. */
 const FILE_TYPES = ["SvcConfigFile", "KubeConfigFile"];
@@ -81,52 +75,15 @@ const CONDITIONS_MAX = 64;
 
 /** Throws, naming file, line and field, for all that makes no sense. */
 export function parseAuthorizationConfiguration(path: string, text: string): readonly AuthorizerSettings[] {
-  const document = documentOf(path, text);
-  const at = (field: string): string => {
-    const line = lineOf(document, field);
-    return line === undefined ? path : `${path}:${line}`;
-  };
-  const { apiVersion, kind } = document.value as { readonly apiVersion?: unknown; readonly kind?: unknown };
-  if (kind !== "AuthorizationConfiguration" || !VERSIONS.includes(String(apiVersion))) {
-    throw new Error(
-      `Cannot load ${at("kind")}: expected apiVersion: ${VERSIONS[0]} and kind: AuthorizationConfiguration, found ` +
-        `${JSON.stringify(apiVersion ?? "")} and ${JSON.stringify(kind ?? "")}`,
-    );
-  }
-  const { value, unknown, errors } = decode(authorizationConfiguration, document.value);
-  const problems = [
-    ...document.duplicates.map((field) => `${at(field)}: field ${field} is set twice`),
-    ...unknown.map((field) => `${at(field)}: unknown field ${field}`),
-    ...errors.map(({ path: field, message }) => `${at(field)}: field ${field}: ${message}`),
-  ];
-  if (problems.length === 0) {
-    const { authorizers = [] } = value as Infer<typeof authorizationConfiguration>;
-    const found = validate(authorizers);
-    if (found.length === 0) return authorizers.map(settingsOf);
-    problems.push(...found.map((error) => `${at(error.field)}: ${error.field}: ${renderFieldError(error)}`));
-  }
-  throw new Error(`Cannot load ${problems.join("; ")}`);
-}
-
-function documentOf(path: string, text: string): YamlDocument {
-  let documents: readonly YamlDocument[];
-  try {
-    documents = parseYaml(text).filter(({ value }) => value !== undefined && value !== null);
-  } catch (cause) {
-    throw new Error(`Cannot load ${path}: ${(cause as Error).message}`, { cause });
-  }
-  const [document, second] = documents;
-  if (document === undefined || second !== undefined || !isPlainObject(document.value)) {
-    throw new Error(`Cannot load ${path}: expected one document, an AuthorizationConfiguration`);
-  }
-  return document;
-}
-
-/** Of the field, or of what it is missing from. */
-function lineOf(document: YamlDocument, field: string): number | undefined {
-  if (field === "") return undefined;
-  const cut = Math.max(field.lastIndexOf("."), field.lastIndexOf("["), 0);
-  return document.line(field) ?? lineOf(document, field.slice(0, cut));
+  return readConfigDocument(path, text, {
+    kind: "AuthorizationConfiguration",
+    versions: VERSIONS,
+    schema: authorizationConfiguration,
+    read({ authorizers = [] }) {
+      const errors = validate(authorizers);
+      return errors.length > 0 ? { errors } : { value: authorizers.map(settingsOf) };
+    },
+  });
 }
 
 function validate(authorizers: readonly AuthorizerConfiguration[]): readonly FieldError[] {
