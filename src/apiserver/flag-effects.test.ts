@@ -53,6 +53,8 @@ const base: Settings = {
   "kvstore-servers": "memory://",
   "tls-cert-file": file("server.crt"),
   "tls-private-key-file": file("server.key"),
+  // Most have no controllers that would make the accounts of pods.
+  "disable-admission-plugins": "ServiceAccount",
 };
 
 async function freePort(): Promise<string> {
@@ -275,8 +277,7 @@ async function withAgent(
 /** What a read and a write are answered while the store has another write that does not end. */
 async function crowd(settings: Settings): Promise<{ reads: number; writes: number }> {
   const store: { create?: Store["create"] } = {};
-  const alone = { "request-timeout": "3s", "disable-admission-plugins": "ServiceAccount" };
-  await using server = await serve({ ...alone, ...settings }, store);
+  await using server = await serve({ "request-timeout": "3s", ...settings }, store);
   store.create = () => new Promise<never>(() => {});
   void server.ask(`POST ${PODS}`, pod("a"), {});
   await setTimeout(5);
