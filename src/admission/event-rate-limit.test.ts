@@ -24,13 +24,13 @@ t.test("eventRateLimit() lets a burst through, then as many as come in again", a
   const plugin = eventRateLimit(pluginDeps([], { clock, configuration }));
   const send = () => refused(ask(plugin, eventKind, event("a")));
   t.same([await send(), await send(), await send()], ["", "", ""]);
-  t.equal(await send(), "limit reached on type Server for key ");
+  t.equal(await send(), "Too many requests: limit reached on type Server for key ");
   await clock.advance(500);
-  t.same([await send(), await send()], ["", "limit reached on type Server for key "]);
+  t.same([await send(), await send()], ["", "Too many requests: limit reached on type Server for key "]);
   await ask(plugin, eventKind, event("a"), { dryRun: true });
   await clock.advance(3_600_000);
   t.same([await send(), await send(), await send()], ["", "", ""], "a bucket holds no more than a burst");
-  t.match(await send(), /^limit reached/);
+  t.match(await send(), /^Too many requests: limit reached/);
 });
 
 t.test("eventRateLimit() counts each namespace, user, and source with its object by itself", async (t) => {
@@ -41,21 +41,28 @@ t.test("eventRateLimit() counts each namespace, user, and source with its object
     refused(ask(plugin, eventKind, event(...more)));
   const byNamespace = one(0);
   t.same([await send(byNamespace, "a"), await send(byNamespace, "b")], ["", ""]);
-  t.equal(await send(byNamespace, "b"), "limit reached on type Namespace for key b");
+  t.equal(await send(byNamespace, "b"), "Too many requests: limit reached on type Namespace for key b");
   const byUser = one(1);
   t.equal(await send(byUser, "a"), "");
   t.equal(await refused(ask(byUser, eventKind, event("a"), { user: bob })), "");
-  t.equal(await send(byUser, "c"), "limit reached on type User for key alice");
+  t.equal(await send(byUser, "c"), "Too many requests: limit reached on type User for key alice");
   const bySource = one(2);
   t.same([await send(bySource, "a"), await send(bySource, "a", "db")], ["", ""]);
-  t.equal(await send(bySource, "a"), "limit reached on type SourceAndObject for key agentn1Podaweb1v1");
+  t.equal(
+    await send(bySource, "a"),
+    "Too many requests: limit reached on type SourceAndObject for key agentn1Podaweb1v1",
+  );
   const all = eventRateLimit(pluginDeps([], { configuration: configured(limits.slice(0, 2)) }));
   await send(all, "a");
   t.equal(
     await send(all, "a"),
-    "[limit reached on type Namespace for key a, limit reached on type User for key alice]",
+    "Too many requests: [limit reached on type Namespace for key a, limit reached on type User for key alice]",
   );
-  t.match(await refused(ask(all, eventsV1EventKind, event("a"))), /^\[limit reached/, "the newer kind is the same");
+  t.match(
+    await refused(ask(all, eventsV1EventKind, event("a"))),
+    /^Too many requests: \[limit reached/,
+    "the newer kind is the same",
+  );
 });
 
 t.test("eventRateLimit() forgets who has not been heard of for longest", async (t) => {
@@ -63,7 +70,7 @@ t.test("eventRateLimit() forgets who has not been heard of for longest", async (
   const plugin = eventRateLimit(pluginDeps([], { configuration }));
   const send = (namespace: string) => refused(ask(plugin, eventKind, event(namespace)));
   t.same([await send("a"), await send("b"), await send("c")], ["", "", ""]);
-  t.match(await send("c"), /^limit reached/);
+  t.match(await send("c"), /^Too many requests: limit reached/);
   t.equal(await send("a"), "", "it was forgotten");
 });
 

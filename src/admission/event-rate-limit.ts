@@ -44,7 +44,7 @@ export function eventRateLimit({ clock, configuration }: Pick<PluginDeps, "clock
       const reached = limits.flatMap((limit) => limit.refusal(request) ?? []);
       if (reached.length === 0) return;
       const text = reached.length === 1 ? `${reached[0]}` : `[${reached.join(", ")}]`;
-      throw new StatusError(429, "TooManyRequests", text);
+      throw new StatusError(429, "TooManyRequests", `Too many requests: ${text}`);
     },
   };
 }

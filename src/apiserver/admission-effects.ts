@@ -99,7 +99,7 @@ plugins:
       const limited = { "enable-admission-plugins": "EventRateLimit", "admission-control-config-file": file };
       t.match(await create(limited, "default/events", event("a"), event("b")), [
         { status: 201 },
-        { status: 429, json: { message: "limit reached on type Namespace for key default" } },
+        { status: 429, json: { message: "Too many requests: limit reached on type Namespace for key default" } },
       ]);
       await t.rejects(create({ "enable-admission-plugins": "EventRateLimit" }, ""), {
         message: "Cannot use EventRateLimit: --admission-control-config-file has to say its limits",

@@ -74,9 +74,7 @@ function readReferred(question: Question): string | undefined {
 function claim(question: Question): string | undefined {
   const { verb, subresource } = question.attributes;
   if (subresource !== "status") return individually(question);
-  return verb === "get" || verb === "update" || verb === "patch"
-    ? referred(question)
-    : "can only get, update or patch status";
+  return verb === "update" || verb === "patch" ? referred(question) : "can only get/update/patch this type";
 }
 
 function individually(question: Question): string | undefined {
@@ -111,10 +109,10 @@ function resourceSlice(question: Question): string | undefined {
 }
 
 function serviceAccount(question: Question): string | undefined {
-  const { verb, subresource } = question.attributes;
+  const { verb, subresource, name } = question.attributes;
   if (verb === "get" && subresource === "") return "not allowed to get service accounts";
-  if (verb !== "create" || subresource !== "token") return "can only create tokens for individual service accounts";
-  return referred(question);
+  if (verb !== "create" || name === "") return "can only create tokens for individual service accounts";
+  return subresource === "token" ? referred(question) : "can only create token subresource of serviceaccount";
 }
 
 /** What it writes is for the plugin NodeRestriction to judge, which sees the objects; so with pods. */
@@ -152,10 +150,11 @@ function ownLease({ node, attributes }: Question): string | undefined {
 }
 
 function ownCsiNode({ node, attributes }: Question): string | undefined {
-  const { verb, name } = attributes;
+  const { verb, subresource, name } = attributes;
   if (!["get", "create", "update", "patch", "delete"].includes(verb)) {
     return "can only get, create, update, patch, or delete a CSINode";
   }
+  if (subresource !== "") return "cannot authorize CSINode subresources";
   if (verb === "create" && name === "") return undefined;
   return name === node ? undefined : "can only access CSINode with the same name as the requesting node";
 }
