@@ -65,6 +65,11 @@ export function readIn({ schema, kind }: Form, json: unknown): ApiObject {
 export async function converted(object: ApiObject, from: Form, to: Form, signal: AbortSignal): Promise<ApiObject> {
   if (from.kind === to.kind || from.kind === undefined || to.kind === undefined) return object;
   signal.throwIfAborted();
+  const { converter } = from.kind;
+  if (converter !== undefined) {
+    const [json] = await converter.convert([jsonIn(from, object)], to.kind.version);
+    return readIn(to, json);
+  }
   const stored = from.kind.conversion?.toStored(object) ?? object;
   return to.kind.conversion?.fromStored(stored) ?? stored;
 }

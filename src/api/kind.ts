@@ -53,13 +53,25 @@ export interface Kind<T extends ApiObject = ApiObject> {
   readonly custom?: true;
   /** Set where the store holds another version of the kind. */
   readonly conversion?: Conversion<T>;
+  /** Set instead where a webhook knows how the versions of the resource differ, whichever of them this is. */
+  readonly converter?: Converter;
 }
 
 /** Each resource in one version: that which is stored, or another where only that is among them. */
 export function oneVersionEach(kinds: readonly Kind[]): readonly Kind[] {
-  const stored = new Set(kinds.filter((kind) => kind.conversion === undefined).map((kind) => kind.storageName));
+  const stored = new Set(kinds.filter(isStored).map((kind) => kind.storageName));
   const others = new Map(kinds.filter((kind) => !stored.has(kind.storageName)).map((kind) => [kind.storageName, kind]));
-  return kinds.filter((kind) => kind.conversion === undefined || others.get(kind.storageName) === kind);
+  return kinds.filter((kind) => isStored(kind) || others.get(kind.storageName) === kind);
+}
+
+/** Whether objects are stored in this version. */
+function isStored(kind: Kind): boolean {
+  return storedKind(kind).version === kind.version;
+}
+
+/** The version in which objects of the kind are stored. */
+export function storedKind(kind: Kind): Kind {
+  return kind.conversion?.stored ?? kind.converter?.stored ?? kind;
 }
 
 /** As `meta/v1.TableRowCondition`; clients may dim a completed row. */
@@ -78,6 +90,22 @@ export interface Conversion<T extends ApiObject> {
   readonly stored: Kind;
   toStored(object: T): ApiObject;
   fromStored(object: ApiObject): T;
+}
+
+/** An object as JSON has it, with its kind and apiVersion. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Between the versions of a resource where somebody else has to be asked, who may fail. One for all its versions. */
+export interface Converter {
+  /** The version in which objects are stored from now on. There may be objects that lie in others. */
+  readonly stored: Kind;
+  /** Any version of the resource, whether it is served or not. */
+  kindOf(version: string): Kind | undefined;
+  /**
+   * The objects in one of the versions, in the same order; those that are of it are handed back as they are. Rejects
+   * with a `StatusError` when one of them cannot be had.
+   */
+  convert(objects: readonly JsonObject[], version: string): Promise<readonly JsonObject[]>;
 }
 
 export interface Subresource<T extends ApiObject = ApiObject> {

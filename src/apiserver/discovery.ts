@@ -1,6 +1,6 @@
 /** Which groups, versions and resources there are, as clients ask before they ask for anything else. */
 import { createHash } from "node:crypto";
-import type { Kind } from "../api/kind.ts";
+import { type Kind, storedKind } from "../api/kind.ts";
 import { isKept } from "../api/review-kind.ts";
 import { formatApiVersion, kubernetesGroup, type Scheme } from "../api/scheme.ts";
 import type { HttpResponse } from "../http/message.ts";
@@ -248,7 +248,7 @@ function announced(group: string, aliases: boolean): string {
 
 /** First eight bytes of the SHA-256 of `group/version/kind` of what is stored. */
 function storageVersionHash(kind: Kind, spelling: string): string {
-  const stored = kind.conversion?.stored ?? kind;
+  const stored = storedKind(kind);
   const group = spelling === kubernetesGroup(kind.group) ? kubernetesGroup(stored.group) : stored.group;
   const text = `${group}/${stored.storageVersion ?? stored.version}/${stored.kind}`;
   return createHash("sha256").update(text).digest().subarray(0, 8).toString("base64");

@@ -33,6 +33,7 @@ import type { ApiServerConfig } from "./config.ts";
 import { chain, type Respond } from "./context.ts";
 import { startEmbedded } from "./embedded.ts";
 import { escalationCheck } from "./escalation.ts";
+import { conversionDeps } from "./extensions/conversion-deps.ts";
 import { CustomResources } from "./extensions/custom-resources.ts";
 import { type Definitions, serveDefinitions } from "./extensions/definition-controller.ts";
 import { flagFile } from "./flag-file.ts";
@@ -196,7 +197,14 @@ export async function assemble(
     policy: config.admission.allowPrivileged ? undefined : withoutPrivileges,
   });
   metrics.serve(registries);
-  const custom = new CustomResources(registries, log.child("extensions"));
+  const conversion = conversionDeps(config, {
+    registries,
+    clock,
+    random,
+    metrics: metrics.registry,
+    stopping: stopping.signal,
+  });
+  const custom = new CustomResources({ registries, conversion, log: log.child("extensions") });
   const policy = storedPolicy(registries);
   const decided = authorizationDecisions(metrics.registry);
   const authorizers = unused.use(

@@ -6,6 +6,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { isIP } from "node:net";
 import { StatusError } from "../api/status.ts";
 import { goQuote } from "../schema/go-quote.ts";
+import type { Clock } from "../std/clock.ts";
 import { statusErrorOf } from "./answer.ts";
 import { hostOf, portOf, tlsOptions } from "./dial.ts";
 
@@ -40,6 +41,7 @@ export interface WebhookCredentials {
 }
 
 export interface WebhookClientOptions {
+  readonly clock: Clock;
   readonly findService: FindService;
   /** `host:port` → credentials; none when it answers undefined. */
   readonly credentialsFor?: ((hostPort: string) => WebhookCredentials | undefined) | undefined;
@@ -74,10 +76,26 @@ export class WebhookClient implements Disposable {
   }
 
   /**
-   * Resolves with the JSON that the webhook answers. `timeoutMs` is for the webhook to know; `signal` is what ends the
-   * waiting. Rejects with `Unreached`, or with a `StatusError` for an answer that is an error.
+   * Resolves with the JSON that the webhook answers, which is told how long it may take. Rejects with `Unreached`, or
+   * with a `StatusError` for an answer that is an error.
    */
   async post(target: WebhookTarget, body: string, timeoutMs: number, signal: AbortSignal): Promise<unknown> {
+    const late = new AbortController();
+    const timer = this.#options.clock.timer(timeoutMs, () => {
+      late.abort(new DOMException(`no answer in ${timeoutMs / 1000} s`, "TimeoutError"));
+    });
+    try {
+      return await this.#post(target, body, timeoutMs, AbortSignal.any([signal, late.signal]));
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#agent.destroy();
+  }
+
+  async #post(target: WebhookTarget, body: string, timeoutMs: number, signal: AbortSignal): Promise<unknown> {
     const url = urlOf(target);
     url.searchParams.set("timeout", `${Math.ceil(timeoutMs / 1000)}s`);
     const failed = (why: unknown): Unreached =>
@@ -101,10 +119,6 @@ export class WebhookClient implements Disposable {
         throw failed(error instanceof Stale ? error.cause : error);
       }
     }
-  }
-
-  [Symbol.dispose](): void {
-    this.#agent.destroy();
   }
 
   async #send(url: URL, at: HostPort, target: WebhookTarget, body: string, signal: AbortSignal): Promise<Sent> {

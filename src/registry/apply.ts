@@ -9,6 +9,7 @@ import { checkShape, ShapeError } from "../schema/apply/typed-validation.ts";
 import { decode } from "../schema/decode.ts";
 import { isPlainObject } from "../schema/plain.ts";
 import { change, type Next } from "./change.ts";
+import { withConversions } from "./conversions.ts";
 import { createApplied } from "./create.ts";
 import { afterUpdate, changeOf, formOf, managerOf, withEntries, withOldTimes } from "./field-tracking.ts";
 import { KUBECTL, lastAppliedFields, withLastApplied } from "./last-applied.ts";
@@ -44,7 +45,9 @@ export async function apply<T extends ApiObject>(
 ): Promise<UpdateResult<T>> {
   const { part } = options;
   const next: Next<T> = async (previous, allocate) => {
-    const object = applied(registry, scope, name, configuration, previous, options);
+    const object = await withConversions(registry.kind, (conversions) => {
+      return applied(registry, scope, name, configuration, previous, { ...options, conversions });
+    });
     return withOldTimes(await revised(registry, scope, object, previous, options, allocate), previous);
   };
   try {
@@ -52,7 +55,9 @@ export async function apply<T extends ApiObject>(
   } catch (error) {
     if (!(error instanceof StatusError) || error.status.code !== 404 || part !== undefined) throw error;
   }
-  const object = applied(registry, scope, name, configuration, undefined, options);
+  const object = await withConversions(registry.kind, (conversions) => {
+    return applied(registry, scope, name, configuration, undefined, { ...options, conversions });
+  });
   const { uid } = metadataOf(object);
   if (uid) {
     const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
@@ -109,12 +114,16 @@ function managersOf<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   live: T,
-  { subresource = "" }: ApplyOptions<T>,
+  { subresource = "", conversions }: ApplyOptions<T>,
 ): Managers<Manager> {
   const managers = readManagers(metadataOf(live).managedFields);
   if (managers === undefined) throw new StatusError(500, "", "failed to decode managed fields");
   if (managers.size > 0) return managers;
-  return afterUpdate(registry, scope, managers, {} as T, live, { fieldManager: BEFORE_FIRST, subresource });
+  return afterUpdate(registry, scope, managers, {} as T, live, {
+    fieldManager: BEFORE_FIRST,
+    subresource,
+    conversions,
+  });
 }
 
 /** `value` is undefined when the object stays as it is. */
@@ -124,10 +133,10 @@ function merged<T extends ApiObject>(
   configuration: Configuration,
   live: T,
   managers: Managers<Manager>,
-  { fieldManager, force, subresource = "" }: ApplyOptions<T>,
+  { fieldManager, force, subresource = "", conversions }: ApplyOptions<T>,
 ): { readonly value: unknown; readonly managers: Managers<Manager> } {
   const manager = managerOf(registry, scope, "Apply", fieldManager, subresource);
-  const change = changeOf(registry, managers, live, manager);
+  const change = changeOf(registry, managers, live, manager, conversions);
   // Objects in memory do not say what they are.
   const { apiVersion: _, kind: __, ...wanted } = configuration;
   try {

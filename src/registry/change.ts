@@ -51,7 +51,7 @@ async function attempt<T extends ApiObject>(
   if (options.dryRun === true) {
     if (cached === undefined) throw notFound(subject);
     registry.objects.checkPreconditions(key, cached.object, { ...options, subject });
-    return await next(cached.object, allocate);
+    return await registry.objects.asWritten(await next(cached.object, allocate));
   }
   const mutate = async (previous: T): Promise<T> => {
     const object = await next(previous, allocate);

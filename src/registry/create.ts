@@ -5,7 +5,7 @@ import { suffix, uuid } from "../std/random.ts";
 import type { Revision } from "../storage/store.ts";
 import { mutated, validated } from "./admission.ts";
 import { type Allocate, allocating } from "./allocation.ts";
-import { tracked, type Writer } from "./field-tracking.ts";
+import { booked, type Writer } from "./field-tracking.ts";
 import type { Registry, Scope, WriteOptions } from "./registry.ts";
 import { AFTER_ADMISSION, checkNew, defaulted, inNamespace, metadataOf, ownersOnce, withMetadata } from "./write.ts";
 
@@ -99,7 +99,7 @@ async function admittedObject<T extends ApiObject>(
 ): Promise<T> {
   const own = inNamespace(registry, scope, withMetadata(sent, sentMetadata(sent)));
   const complete = ownersOnce(defaulted(registry, own), options);
-  const filled = tracked(registry, scope, complete, undefined, options);
+  const filled = await booked(registry, scope, complete, undefined, options);
   const admitted = ownersOnce(await mutated(filled, undefined, options), options, AFTER_ADMISSION);
   await options.confirm?.(scope, admitted, undefined);
   return admitted;
@@ -160,7 +160,7 @@ async function store<T extends ApiObject>(
   const subject = registry.subject(scope, name);
   if (options.dryRun === true) {
     if ((await registry.peek(scope, key)) !== undefined) throw alreadyExists(subject);
-    return object;
+    return await registry.objects.asWritten(object);
   }
   await remembered(registry, object);
   return await registry.objects.create(key, object, { subject, ttlSeconds: registry.ttlSeconds(object) });

@@ -7,6 +7,8 @@ import { jsonForm } from "../schema/apply/json-form.ts";
 import { type Change, type Managers, managersAfterUpdate } from "../schema/apply/managers.ts";
 import { IdentityError } from "../schema/apply/shape.ts";
 import { deepEqual } from "../schema/equal.ts";
+import type { Soon } from "../std/soon.ts";
+import { type Conversions, withConversions } from "./conversions.ts";
 import {
   identityOf,
   type Manager,
@@ -28,6 +30,8 @@ export interface Writer {
   readonly subresource?: string | undefined;
   /** No time is noted, as Kubernetes notes none of who scales. */
   readonly untimed?: boolean | undefined;
+  /** Where a webhook knows how versions differ. */
+  readonly conversions?: Conversions | undefined;
 }
 
 /** Entries for updates that one object has; the oldest are put together beyond that. */
@@ -59,6 +63,28 @@ export function tracked<T extends ApiObject>(
     if (error instanceof IdentityError) return withEntries(next, undefined);
     throw error;
   }
+}
+
+/**
+ * The same where a webhook may have to be asked. When it fails nobody can tell who manages what: the object loses its
+ * book, as in Kubernetes, rather than the client its write.
+ */
+export function booked<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  next: T,
+  previous: T | undefined,
+  writer: Writer,
+): Soon<T> {
+  if (registry.kind.converter === undefined) return tracked(registry, scope, next, previous, writer);
+  const object = withConversions(registry.kind, (conversions) => {
+    return tracked(registry, scope, next, previous, { ...writer, conversions });
+  });
+  if (!(object instanceof Promise)) return object;
+  return object.catch((error: unknown) => {
+    registry.deps.log.error("Cannot tell who manages the fields of an object", error, { kind: registry.kind.kind });
+    return withEntries(next, undefined);
+  });
 }
 
 /** The server's own writes leave the book as it is. */
@@ -109,10 +135,10 @@ export function afterUpdate<T extends ApiObject>(
   managers: Managers<Manager>,
   live: T,
   next: T,
-  { fieldManager = "", subresource = "", untimed = false }: Writer,
+  { fieldManager = "", subresource = "", untimed = false, conversions }: Writer,
 ): Managers<Manager> {
   const manager = managerOf(registry, scope, "Update", fieldManager, subresource);
-  const change = { ...changeOf(registry, managers, live, manager), name: CURRENT };
+  const change = { ...changeOf(registry, managers, live, manager, conversions), name: CURRENT };
   const after = new Map(managersAfterUpdate(change, formOf(registry, next)));
   const fields = after.get(CURRENT)?.fields ?? noFields;
   after.delete(CURRENT);
@@ -150,9 +176,10 @@ export function changeOf<T extends ApiObject>(
   managers: Managers<Manager>,
   live: T,
   manager: Manager,
+  conversions: Conversions | undefined,
 ): Change<Manager> {
   return {
-    versions: objectVersions(registry, manager.subresource),
+    versions: objectVersions(registry, manager.subresource, conversions),
     live: formOf(registry, live),
     managers,
     name: identityOf(manager),

@@ -27,9 +27,9 @@ export async function caughtUp<T extends ApiObject>(
 ): Promise<WatchCache<T>> {
   if (resourceVersion === undefined || resourceVersion === "") return await registry.fresh(scope);
   const revision = parseRevision(resourceVersion);
-  await registry.cache.ready();
-  if (revision > registry.cache.revision()) await waitForFuture(registry, scope, revision);
-  return registry.cache;
+  const cache = await registry.begun();
+  if (revision > cache.revision()) await waitForFuture(registry, scope, revision);
+  return cache;
 }
 
 async function waitForFuture<T extends ApiObject>(registry: Registry<T>, scope: Scope, revision: Revision) {

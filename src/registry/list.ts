@@ -4,10 +4,10 @@ import { type Revision, StoreError } from "../storage/store.ts";
 import type { CachedObject } from "../storage/watch/cache.ts";
 import { Encoded } from "../storage/watch/change.ts";
 import { type Continue, decodeContinue, encodeContinue } from "./continue.ts";
-import { caughtUp, parseRevision } from "./freshness.ts";
+import { parseRevision } from "./freshness.ts";
 import type { Registry, Scope } from "./registry.ts";
 import { type Selection, type Selectors, select } from "./selection.ts";
-import { latest } from "./uncached.ts";
+import { cacheFor, latest } from "./uncached.ts";
 
 export interface ListQuery extends Selectors {
   /** 0 or less: all. */
@@ -52,13 +52,12 @@ export async function list<T extends ApiObject>(
     return await asOf(registry, selection, limit, { revision, after: "" });
   }
   if (query.resourceVersion) listRevision(query.resourceVersion);
-  if (registry.uncached) {
+  if ((await cacheFor(registry, scope, query.resourceVersion)) === undefined) {
     return await fromStore(registry, selection, limit, {
       revision: latest(registry, query.resourceVersion),
       after: "",
     });
   }
-  await caughtUp(registry, scope, query.resourceVersion);
   const { items, revision } = candidates(registry, scope, selection);
   const found = selection.matches === undefined ? items : items.filter((item) => selection.matches?.(item));
   const page = pageOf(found, selection, limit, revision);

@@ -7,23 +7,30 @@ import type { Versions } from "../schema/apply/managers.ts";
 import { type Shape, shapeOf } from "../schema/apply/shape.ts";
 import { decode } from "../schema/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
+import type { Conversions } from "./conversions.ts";
 import { managedBy, withoutSystemFields } from "./managed-part.ts";
 import type { Registry } from "./registry.ts";
 
 /** `subresource` says through which of them a write goes: each leaves some fields as they are. */
-export function objectVersions<T extends ApiObject>(registry: Registry<T>, subresource: string): Versions {
-  return new ObjectVersions(registry.kind as unknown as Kind, () => registry.versions(), subresource);
+export function objectVersions<T extends ApiObject>(
+  registry: Registry<T>,
+  subresource: string,
+  conversions: Conversions | undefined,
+): Versions {
+  return new ObjectVersions(registry.kind as unknown as Kind, () => registry.versions(), subresource, conversions);
 }
 
 class ObjectVersions implements Versions {
   readonly #kind: Kind;
   readonly #others: () => readonly Kind[];
   readonly #subresource: string;
+  readonly #conversions: Conversions | undefined;
 
-  constructor(kind: Kind, others: () => readonly Kind[], subresource: string) {
+  constructor(kind: Kind, others: () => readonly Kind[], subresource: string, conversions: Conversions | undefined) {
     this.#kind = kind;
     this.#others = others;
     this.#subresource = subresource;
+    this.#conversions = conversions;
   }
 
   /** Mostly it is the one that is written. */
@@ -41,6 +48,9 @@ class ObjectVersions implements Versions {
     const source = this.#kindOf(from);
     const target = this.#kindOf(to);
     if (source === undefined || target === undefined) throw new Error(`Cannot convert from ${from} to ${to}`);
+    if (this.#conversions !== undefined) {
+      return jsonForm(target.schema, this.#conversions.convert(value ?? {}, source, target));
+    }
     const object = decode(source.schema, value ?? {}).value as ApiObject;
     const stored = source.conversion?.toStored(object) ?? object;
     const converted = target.conversion?.fromStored(stored) ?? stored;

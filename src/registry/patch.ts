@@ -7,7 +7,7 @@ import { parseJson, stringify } from "../schema/json.ts";
 import { mergePatch } from "../schema/merge-patch.ts";
 import { PatchError, strategicMerge } from "../schema/strategic-merge.ts";
 import { change, type Next } from "./change.ts";
-import { tracked, withOldTimes } from "./field-tracking.ts";
+import { booked, withOldTimes } from "./field-tracking.ts";
 import type { Registry, Scope } from "./registry.ts";
 import { revised } from "./revise.ts";
 import { type Shown, shownPatch } from "./shown-patch.ts";
@@ -36,13 +36,13 @@ export async function patch<T extends ApiObject>(
     const current = (): unknown => jsonOf(registry.kind, scope.group, previous);
     const value = patched(registry.kind, current(), patch);
     const decoded = options.decode(value, (why) => shownPatch(patch, current(), value, why));
-    const object = inNamespace(registry, scope, named(decoded, name));
-    if (sentVersion(object) === undefined && registry.kind.strategy.allowUnconditionalUpdate === false) {
+    const sent = inNamespace(registry, scope, named(decoded, name));
+    if (sentVersion(sent) === undefined && registry.kind.strategy.allowUnconditionalUpdate === false) {
       throw mustNameVersion(registry, scope, name);
     }
-    const filled = ownersOnce(defaulted(registry, object), options);
-    const booked = tracked(registry, scope, filled, previous, options);
-    return withOldTimes(await revised(registry, scope, booked, previous, options, allocate), previous);
+    const filled = ownersOnce(defaulted(registry, sent), options);
+    const object = await booked(registry, scope, filled, previous, options);
+    return withOldTimes(await revised(registry, scope, object, previous, options, allocate), previous);
   };
   return await change(registry, scope, name, next, options);
 }

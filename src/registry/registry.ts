@@ -10,10 +10,11 @@ import type { Logger } from "../std/log.ts";
 import type { RandomSource } from "../std/random.ts";
 import type { StorageMediaType } from "../storage/codec.ts";
 import { ObjectStore } from "../storage/object-store.ts";
-import type { Store } from "../storage/store.ts";
+import type { Revision, Store } from "../storage/store.ts";
 import { type CachedObject, WatchCache } from "../storage/watch/cache.ts";
 import type { CacheMemory } from "../storage/watch/cache-memory.ts";
-import type { StoreFeed } from "../storage/watch/feed.ts";
+import { ConvertedFeed } from "../storage/watch/converted-feed.ts";
+import type { Feed, StoreFeed } from "../storage/watch/feed.ts";
 import type { IndexFunctions } from "../storage/watch/indexes.ts";
 import type { Admission } from "./admission.ts";
 import type { Allocator } from "./allocation.ts";
@@ -84,8 +85,8 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
   allocator: Allocator<T> | undefined;
   /** All versions in which its objects are served, in any order. */
   readonly versions: () => readonly Kind[];
-  /** Whether clients' reads go to the store. */
-  readonly uncached: boolean;
+  /** Whether clients' reads go to the store, whatever happens. */
+  readonly alwaysUncached: boolean;
   #cache: WatchCache<T> | undefined;
 
   readonly #shared: SharedByCaches;
@@ -95,7 +96,7 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
     this.kind = kind;
     this.versions = versions ?? (() => [kind as unknown as Kind]);
     this.deps = deps;
-    this.uncached = deps.uncached?.(kind as unknown as Kind) ?? false;
+    this.alwaysUncached = deps.uncached?.(kind as unknown as Kind) ?? false;
     this.objects = new ObjectStore({ store: deps.store, kind, prefix: deps.prefix, mediaType: deps.mediaType });
   }
 
@@ -107,7 +108,9 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
     if (this.#cache === undefined) {
       const { clock, log, random } = this.deps;
       this.#cache = new WatchCache({
-        ...this.#shared,
+        memory: this.#shared.memory,
+        feed: this.#feed,
+        fallible: this.kind.converter !== undefined,
         objects: this.objects,
         clock,
         log,
@@ -116,6 +119,14 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
       });
     }
     return this.#cache;
+  }
+
+  /**
+   * Whether clients' reads go to the store: always, or while a webhook that the cache depends on fails. What the store
+   * has in the version that is asked for can be read then, and of all else clients hear why it cannot.
+   */
+  get uncached(): boolean {
+    return this.alwaysUncached || this.#cache?.stalled === true;
   }
 
   /** The cache, showing every write that was acknowledged before this call. */
@@ -137,12 +148,22 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
 
   /** The object as of now: from the cache, or from the store where there is none. */
   async peek(scope: Pick<Scope, "signal">, key: string): Promise<CachedObject<T> | undefined> {
-    return this.uncached ? await getStored(this, key, undefined) : (await this.fresh(scope)).get(key);
+    if (this.uncached) return await getStored(this, key, undefined);
+    const cache = await this.fresh(scope);
+    return cache.stalled ? await getStored(this, key, undefined) : cache.get(key);
   }
 
-  /** Resolves when the cache, if it is in use, has its first list. */
+  /** Resolves when the cache, if it is in use, has begun. */
   async ready(): Promise<void> {
-    await this.#cache?.ready();
+    if (this.#cache !== undefined) await this.begun();
+  }
+
+  /** The cache with its first list, or stalled because a webhook keeps it from having one. */
+  async begun(): Promise<WatchCache<T>> {
+    const { cache } = this;
+    if (this.kind.converter === undefined) await cache.ready();
+    else await cache.waitFor(0 as Revision);
+    return cache;
   }
 
   subject(scope: Scope, name: string): Subject {
@@ -171,6 +192,12 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
   ttlSeconds(object: T): number | undefined {
     if (this.kind.storageName === "events") return this.deps.eventTtlSeconds;
     return this.kind.strategy.ttlSeconds?.(object);
+  }
+
+  get #feed(): Feed {
+    const { feed } = this.#shared;
+    if (this.kind.converter === undefined) return feed;
+    return new ConvertedFeed(feed, async (items) => await this.objects.shown(items));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,11 +1,15 @@
-/** Reads of kinds that have no watch cache (`--watch-cache=false`, `--watch-cache-sizes`): the store answers. */
+/**
+ * Reads of kinds that have no watch cache (`--watch-cache=false`, `--watch-cache-sizes`), or none at the moment, because
+ * a webhook fails that converts what would be in it: the store answers.
+ */
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { svcGroup } from "../api/scheme.ts";
 import { StatusError } from "../api/status.ts";
 import type { Revision } from "../storage/store.ts";
+import type { WatchCache } from "../storage/watch/cache.ts";
 import { type CachedObject, Encoded } from "../storage/watch/change.ts";
-import { parseRevision } from "./freshness.ts";
-import type { Registry } from "./registry.ts";
+import { caughtUp, parseRevision } from "./freshness.ts";
+import type { Registry, Scope } from "./registry.ts";
 
 /** `resources`: `events`, `deployments.apps`, in either spelling of the group; or all. */
 export function uncachedKinds(resources: "all" | readonly string[]): (kind: Kind) => boolean {
@@ -17,6 +21,18 @@ export function uncachedKinds(resources: "all" | readonly string[]): (kind: Kind
     }),
   );
   return (kind) => named.has(`${kind.plural}.${kind.group}`);
+}
+
+/** The cache, as new as `resourceVersion` asks for; undefined where the store has to answer. */
+export function cacheFor<T extends ApiObject>(
+  registry: Registry<T>,
+  scope: Scope,
+  resourceVersion?: string,
+): Promise<WatchCache<T> | undefined> {
+  if (registry.uncached) return Promise.resolve(undefined);
+  const cache = caughtUp(registry, scope, resourceVersion);
+  if (registry.kind.converter === undefined) return cache;
+  return cache.then((found) => (found.stalled ? undefined : found));
 }
 
 /** As the store has it now; it must be at least as new as `resourceVersion`. */

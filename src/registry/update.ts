@@ -3,7 +3,7 @@ import { badRequest, conflict, notFound, StatusError } from "../api/status.ts";
 import { preconditionFailed } from "../storage/object-store.ts";
 import { change, type Next } from "./change.ts";
 import { type CreateOptions, create } from "./create.ts";
-import { tracked, withOldTimes } from "./field-tracking.ts";
+import { booked, withOldTimes } from "./field-tracking.ts";
 import type { Registry, Scope } from "./registry.ts";
 import { revised } from "./revise.ts";
 import { defaulted, inNamespace, metadataOf, mustNameVersion, ownersOnce, sentVersion } from "./write.ts";
@@ -28,15 +28,15 @@ export async function update<T extends ApiObject>(
 ): Promise<UpdateResult<T>> {
   const { strategy } = registry.kind;
   const { part } = options;
-  const object = inNamespace(registry, scope, named(sent, name));
-  const { uid } = metadataOf(object);
-  const resourceVersion = sentVersion(object);
-  const filled = ownersOnce(defaulted(registry, object), options);
+  const wanted = inNamespace(registry, scope, named(sent, name));
+  const { uid } = metadataOf(wanted);
+  const resourceVersion = sentVersion(wanted);
+  const filled = ownersOnce(defaulted(registry, wanted), options);
   const next: Next<T> = async (previous, allocate) => {
     if (resourceVersion === undefined && strategy.allowUnconditionalUpdate === false)
       throw mustNameVersion(registry, scope, name);
-    const booked = tracked(registry, scope, filled, previous, options);
-    return withOldTimes(await revised(registry, scope, booked, previous, options, allocate), previous);
+    const object = await booked(registry, scope, filled, previous, options);
+    return withOldTimes(await revised(registry, scope, object, previous, options, allocate), previous);
   };
   try {
     const preconditions = uid ? { uid } : undefined;
@@ -47,7 +47,7 @@ export async function update<T extends ApiObject>(
     if (uid) throw conflict(registry.subject(scope, name), uidDiffers(registry.key(scope, name), uid));
     if (part !== undefined || strategy.allowCreateOnUpdate !== true) throw error;
     if (resourceVersion) throw notFound(registry.subject(scope, name));
-    return { object: await create(registry, scope, object, options), created: true };
+    return { object: await create(registry, scope, wanted, options), created: true };
   }
 }
 

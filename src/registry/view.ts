@@ -5,7 +5,7 @@ import { badRequest, conflict, invalid } from "../api/status.ts";
 import { renderFieldError } from "../schema/field-error.ts";
 import { type ApplyOptions, apply, type Configuration, checkConfiguration } from "./apply.ts";
 import { change, type Next } from "./change.ts";
-import { tracked } from "./field-tracking.ts";
+import { booked } from "./field-tracking.ts";
 import { jsonOf, type Patch, patched } from "./patch.ts";
 import type { Registry, Scope } from "./registry.ts";
 import { revised } from "./revise.ts";
@@ -91,8 +91,9 @@ async function changeView<T extends ApiObject>(
   const { view } = options;
   const next: Next<T> = async (previous, allocate) => {
     const shown = checked(registry, scope, name, named(wanted(view.of(previous)), name), previous, view);
-    const booked = tracked(registry, scope, view.changed(previous, shown), previous, { ...options, untimed: true });
-    return await revised(registry, scope, booked, previous, options, allocate);
+    const writer = { ...options, untimed: true };
+    const object = await booked(registry, scope, view.changed(previous, shown), previous, writer);
+    return await revised(registry, scope, object, previous, options, allocate);
   };
   return view.of(await change(registry, scope, name, next, options));
 }

@@ -27,8 +27,8 @@ export async function watch<T extends ApiObject>(
   const version = query.resourceVersion ?? "";
   if (version !== "") checkRevision(version);
   const fromNow = version === "" || version === "0" || query.sendInitialEvents === true;
-  if (registry.uncached) {
-    const from = fromNow ? undefined : parseRevision(version);
+  const from = fromNow ? undefined : parseRevision(version);
+  if (registry.alwaysUncached) {
     latest(registry, version);
     const { signal } = scope;
     const { store, clock } = registry.deps;
@@ -36,12 +36,17 @@ export async function watch<T extends ApiObject>(
     const events = watchStore({ store, clock, objects: registry.objects, prefix, from, matches, bookmarks, signal });
     return query.sendInitialEvents === true ? events : withoutInitialEnd(events);
   }
-  const cache = fromNow ? await caughtUp(registry, scope, version) : registry.cache;
-  const from = fromNow ? undefined : parseRevision(version);
-  await cache.ready();
+  const cache = fromNow ? await caughtUp(registry, scope, version) : await registry.begun();
+  if (cache.stalled) throw initializing();
   const bookmarks = query.allowBookmarks === true;
   const events = cache.watch({ prefix, from, matches, index, bookmarks, signal: scope.signal });
   return query.sendInitialEvents === true ? events : withoutInitialEnd(events);
+}
+
+/** What would be told has to go through a webhook that fails. */
+function initializing(): StatusError {
+  const details = { retryAfterSeconds: 1 };
+  return new StatusError(429, "TooManyRequests", "storage is (re)initializing", { details });
 }
 
 /** Kubernetes blames itself for a watch from a version that is none. */

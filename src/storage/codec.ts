@@ -1,5 +1,5 @@
 /** How an object is spelled in the store: protobuf envelope, JSON or YAML. All are read, whichever is written. */
-import type { ApiObject, Kind } from "../api/kind.ts";
+import { type ApiObject, type Kind, storedKind } from "../api/kind.ts";
 import { decode } from "../schema/decode.ts";
 import { decodeEnvelope, encodeEnvelope } from "../schema/envelope.ts";
 import { encodeJson, parseJson } from "../schema/json.ts";
@@ -17,6 +17,8 @@ export interface Codec<T> {
 const OPENING_BRACE = 0x7b;
 
 export function codecOf<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMediaType): Codec<T> {
+  // What a webhook converts is read and written as JSON of the kind itself (`converted-values.ts`).
+  if (kind.converter !== undefined) return plainCodec(kind, "application/json");
   const { conversion } = kind;
   if (conversion === undefined) return plainCodecOf(kind, mediaType);
   const stored = plainCodecOf(conversion.stored, mediaType);
@@ -36,7 +38,9 @@ function plainCodecOf<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMedi
   };
 }
 
-function plainCodec<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMediaType): Codec<T> {
+/** For a kind whose own version is the one that is written. */
+export function plainCodec<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMediaType): Codec<T> {
+  const restored = restoring(kind);
   const apiVersion = kind.group === "" ? kind.version : `${kind.group}/${kind.version}`;
   const identity = { apiVersion, kind: kind.kind };
   return {
@@ -52,9 +56,15 @@ function plainCodec<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMediaT
     decode: (bytes) => {
       const value = MAGICS.has(magicOf(bytes)) ? fromEnvelope(kind, bytes) : fromText(kind, bytes);
       const { kind: _kind, apiVersion: _apiVersion, ...object } = value;
-      return kind.strategy.restore?.(object as T) ?? (object as T);
+      return restored(object as T);
     },
   };
+}
+
+/** Defaults are those of the version that is stored: what a webhook makes of an object in another is all there is. */
+function restoring<T extends ApiObject>(kind: Kind<T>): (object: T) => T {
+  if (storedKind(kind as unknown as Kind).version !== kind.version) return (object) => object;
+  return (object) => kind.strategy.restore?.(object) ?? object;
 }
 
 /** The store's revision is the resource version: a copy inside the value would be wrong after the next write. */
@@ -71,8 +81,13 @@ function magicOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.subarray(0, 4)).toString("latin1");
 }
 
+/** JSON or YAML, as a value. */
+export function parseValue(bytes: Uint8Array): unknown {
+  return bytes[0] === OPENING_BRACE ? parseJson(bytes).value : parseYaml(Buffer.from(bytes).toString())[0]?.value;
+}
+
 function fromText<T extends ApiObject>(kind: Kind<T>, bytes: Uint8Array): T {
-  const text = bytes[0] === OPENING_BRACE ? parseJson(bytes).value : parseYaml(Buffer.from(bytes).toString())[0]?.value;
+  const text = parseValue(bytes);
   if ((text as ApiObject | null | undefined)?.kind !== kind.kind) throw new Error(`it does not hold a ${kind.kind}`);
   const { value, errors } = decode(kind.schema, text);
   const error = errors[0];

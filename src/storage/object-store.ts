@@ -2,7 +2,9 @@ import type { ApiObject, Kind } from "../api/kind.ts";
 import { alreadyExists, conflict, notFound, type Subject } from "../api/status.ts";
 import { deepFreeze } from "../schema/freeze.ts";
 import { ownMemory } from "../std/own-memory.ts";
+import { andThen, type Soon } from "../std/soon.ts";
 import { type Codec, codecOf, type StorageMediaType } from "./codec.ts";
+import { ConvertedValues } from "./converted-values.ts";
 import { KeySpace } from "./keys.ts";
 import { type KeyValue, prefixRange, type Revision, type Store, StoreError } from "./store.ts";
 
@@ -72,12 +74,16 @@ export class ObjectStore<T extends ApiObject> {
   readonly #store: Store;
   readonly #keys: KeySpace;
   readonly #codec: Codec<T>;
+  /** Set where a webhook stands between the store and those who read and write. */
+  readonly #converted: ConvertedValues<T> | undefined;
 
   constructor({ store, kind, prefix, mediaType = "application/vnd.svc.protobuf" }: ObjectStoreOptions<T>) {
     this.kind = kind;
     this.#store = store;
     this.#keys = new KeySpace(prefix, kind);
     this.#codec = codecOf(kind, mediaType);
+    const { converter } = kind;
+    this.#converted = converter && new ConvertedValues(kind, converter, this.#codec, mediaType);
   }
 
   /** `/registry/pods/default/web`. Throws a `StatusError` 400 for a namespace or name that is no path segment. */
@@ -93,8 +99,9 @@ export class ObjectStore<T extends ApiObject> {
   /** Resolves with the object as stored. Throws 409 AlreadyExists. */
   async create(key: string, object: T, options: ObjectWriteOptions = {}): Promise<T> {
     try {
-      const revision = await this.#store.create(key, ownMemory(this.#codec.encode(object)), options);
-      return versioned(object, revision);
+      const bytes = this.#codec.encode(object);
+      const { stored, shown } = this.#converted ? await this.#written(bytes) : { stored: bytes, shown: object };
+      return versioned(shown, await this.#store.create(key, ownMemory(stored), options));
     } catch (error) {
       if (isCode(error, "exists")) throw alreadyExists(this.#subject(key, options));
       throw error;
@@ -103,7 +110,17 @@ export class ObjectStore<T extends ApiObject> {
 
   async get(key: string): Promise<T | undefined> {
     const item = await this.#store.get(key);
-    return item && this.decode(item);
+    return item && (await this.#state(item)).object;
+  }
+
+  /** The object as it would be read again after it was written: where a webhook converts, it may have changed it. */
+  async asWritten(object: T): Promise<T> {
+    return this.#converted ? (await this.#written(this.#codec.encode(object))).shown : object;
+  }
+
+  /** What lies in the store, as `decode` takes it. Rejects with a `StatusError` where it cannot be converted. */
+  shown(items: readonly KeyValue[]): Soon<readonly KeyValue[]> {
+    return this.#converted?.shown(items) ?? items;
   }
 
   /**
@@ -124,7 +141,8 @@ export class ObjectStore<T extends ApiObject> {
         return versioned(next, state.revision);
       }
       const ttlSeconds = options.ttlSeconds?.(next);
-      return versioned(next, await this.#store.update(key, ownMemory(bytes), state.revision, { ttlSeconds }));
+      const { stored, shown } = this.#converted ? await this.#written(bytes) : { stored: bytes, shown: next };
+      return versioned(shown, await this.#store.update(key, ownMemory(stored), state.revision, { ttlSeconds }));
     });
   }
 
@@ -142,7 +160,8 @@ export class ObjectStore<T extends ApiObject> {
       limit,
       revision,
     });
-    return { ...page, items: page.items.map((item) => this.decode(item)) };
+    const items = this.#converted ? await this.#converted.shown(page.items) : page.items;
+    return { ...page, items: items.map((item) => this.decode(item)) };
   }
 
   /** Throws a `StoreError` of code `corrupt` that names the key when the bytes are not an object of this kind. */
@@ -161,22 +180,32 @@ export class ObjectStore<T extends ApiObject> {
   async #settle(key: string, options: ObjectUpdateOptions<T>, write: (state: State<T>) => Promise<T>): Promise<T> {
     let state = options.cached && staleState(options.cached);
     for (;;) {
-      state ??= this.#state(await this.#store.get(key));
-      if (state === undefined) throw notFound(this.#subject(key, options));
+      if (state === undefined) {
+        const item = await this.#store.get(key);
+        if (item === undefined) throw notFound(this.#subject(key, options));
+        state = await this.#state(item);
+      }
       try {
         this.checkPreconditions(key, state.object, options);
         return await write(state);
       } catch (error) {
         // A refusal of a state that may be stale is no answer yet.
         if (state.bytes === undefined) state = undefined;
-        else if (isCode(error, "conflict")) state = this.#state(error.current);
+        else if (isCode(error, "conflict")) state = error.current && (await this.#state(error.current));
         else throw error;
       }
     }
   }
 
-  #state(item: KeyValue | undefined): State<T> | undefined {
-    return item && { object: this.decode(item), revision: item.modified, bytes: item.value, seen: item.value };
+  #state(item: KeyValue): Soon<State<T>> {
+    return andThen(this.shown([item]), ([shown = item]) => {
+      return { object: this.decode(shown), revision: item.modified, bytes: item.value, seen: shown.value };
+    });
+  }
+
+  async #written(bytes: Uint8Array): Promise<{ readonly stored: Uint8Array; readonly shown: T }> {
+    const { stored, shown } = await this.#converted!.written(bytes);
+    return { stored, shown: this.#codec.decode(shown) };
   }
 
   checkPreconditions(key: string, object: T, options: ObjectUpdateOptions<T>): void {

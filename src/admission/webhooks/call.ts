@@ -2,7 +2,6 @@
 import { badRequest, StatusError } from "../../api/status.ts";
 import type { WebhookClient } from "../../client/webhook-client.ts";
 import { goQuote } from "../../schema/go-quote.ts";
-import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { type RandomSource, uuid } from "../../std/random.ts";
 import type { Form } from "../form.ts";
@@ -24,7 +23,6 @@ export class CallFailed extends Error {
 
 export interface CallDeps {
   readonly client: WebhookClient;
-  readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
 }
@@ -51,8 +49,9 @@ export async function callWebhook(
   );
   const body = reviewText(version, uid, describe(request, form), objects);
   const timeoutMs = (webhook.timeoutSeconds ?? SECONDS) * 1000;
-  const answer = await ask(deps, name, timeoutMs, request.signal, async (signal) => {
-    return await deps.client.post(clientConfig, body, timeoutMs, signal);
+  const answer = await deps.client.post(clientConfig, body, timeoutMs, request.signal).catch((error: Error) => {
+    const code = error instanceof StatusError ? error.status.code : UNAVAILABLE;
+    throw new CallFailed(name, `failed to call webhook: ${error.message}`, code, { cause: error });
   });
   const review = attempt(name, "received invalid webhook response", UNAVAILABLE, () =>
     readReview(answer, version, uid, mutating),
@@ -71,26 +70,5 @@ function attempt<T>(webhook: string, what: string, code: number, work: () => T):
     return work();
   } catch (error) {
     throw new CallFailed(webhook, `${what}: ${(error as Error).message}`, code, { cause: error });
-  }
-}
-
-async function ask<T>(
-  { clock }: CallDeps,
-  webhook: string,
-  timeoutMs: number,
-  request: AbortSignal,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const late = new AbortController();
-  const timer = clock.timer(timeoutMs, () => {
-    late.abort(new DOMException(`no answer in ${timeoutMs / 1000} s`, "TimeoutError"));
-  });
-  try {
-    return await work(AbortSignal.any([request, late.signal]));
-  } catch (error) {
-    const code = error instanceof StatusError ? error.status.code : UNAVAILABLE;
-    throw new CallFailed(webhook, `failed to call webhook: ${(error as Error).message}`, code, { cause: error });
-  } finally {
-    timer.cancel();
   }
 }

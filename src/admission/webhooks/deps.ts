@@ -17,6 +17,7 @@ export type WebhookDeps = CallDeps & OutcomeDeps & Pick<PluginDeps, "lookup" | "
 export async function webhookDeps(deps: PluginDeps, plugin: string): Promise<WebhookDeps> {
   const { lookup, scheme, authorizer, clock, random, log, stopping, serviceEndpoints: toEndpoints } = deps;
   const client = new WebhookClient({
+    clock,
     findService: serviceAddress({ lookup, random, toEndpoints }),
     credentialsFor: await webhookCredentials(deps.configuration, plugin),
     userAgent: "kube-apiserver-admission",

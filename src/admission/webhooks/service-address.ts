@@ -23,7 +23,7 @@ const SERVICE_NAME = "kubernetes.io/service-name";
 export function serviceAddress({ lookup, random, toEndpoints }: ServiceAddressDeps): FindService {
   return async ({ namespace, name }, number, signal) => {
     const service = await lookup.get(serviceKind, namespace, name, signal);
-    if (service === undefined) throw notFound({ group: "", resource: "services", name });
+    if (service === undefined) throw notFound({ group: "", resource: "service", name });
     const { type, externalName, clusterIP = "" } = service.spec ?? {};
     if (type === "ExternalName") return { host: externalName ?? "", port: number };
     const port = (service.spec?.ports ?? []).find((one) => one.port === number);

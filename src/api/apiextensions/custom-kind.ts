@@ -5,7 +5,7 @@
  *     scheme.register(kind);
  *
  * Its schema prunes, defaults and validates; its strategy evaluates the rules. Objects of other versions than the one
- * that is stored are converted by their name alone; conversion by webhook is for whoever can call one.
+ * that is stored are converted by their name alone, or by a `converter` where the definition wants a webhook.
  */
 import { decode } from "../../schema/decode.ts";
 import { applyDefaults } from "../../schema/default.ts";
@@ -14,7 +14,7 @@ import { type FieldError, invalidField } from "../../schema/field-error.ts";
 import { validateChange } from "../../schema/ratchet.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { convertResource } from "../../schema/structural/convert.ts";
-import { type ApiObject, allVerbs, type Kind, type Strategy, type Subresource } from "../kind.ts";
+import { type ApiObject, allVerbs, type Converter, type Kind, type Strategy, type Subresource } from "../kind.ts";
 import { objectMeta } from "../meta/object-meta.ts";
 import { svcGroup } from "../scheme.ts";
 import {
@@ -37,7 +37,7 @@ import { validateEmbedded } from "./embedded-resources.ts";
 import { evaluateRules, hasRules, type RuleFindings } from "./evaluate-rules.ts";
 
 /** Throws a `RangeError` when the definition has no such version. */
-export function customKind(definition: CustomResourceDefinition, versionName: string): Kind {
+export function customKind(definition: CustomResourceDefinition, versionName: string, converter?: Converter): Kind {
   const { spec } = definition;
   const version = spec.versions.find(({ name }) => name === versionName);
   if (version === undefined) throw new RangeError(`${definition.metadata?.name} has no version ${versionName}`);
@@ -72,7 +72,7 @@ export function customKind(definition: CustomResourceDefinition, versionName: st
     anyFinalizer: true,
     strategy: strategyOf(version, rules),
     ...deprecationOf(definition, version),
-    ...conversionOf(definition, version, rules),
+    ...(converter === undefined ? conversionOf(definition, version, rules) : { converter }),
     custom: true,
   };
 }

@@ -7,6 +7,7 @@ import type { Kind } from "../../api/kind.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { deepEqual } from "../../schema/equal.ts";
 import type { Logger } from "../../std/log.ts";
+import { type ConversionDeps, conversionWebhook } from "./conversion-webhook.ts";
 import { type DefinitionState, ServedKind } from "./served-kind.ts";
 
 /** One definition in use. */
@@ -16,16 +17,24 @@ interface Served {
   readonly versions: readonly ServedKind[];
 }
 
+export interface CustomResourcesDeps {
+  readonly registries: Registries;
+  readonly conversion: ConversionDeps;
+  readonly log: Logger;
+}
+
 export class CustomResources implements AsyncDisposable {
   readonly #registries: Registries;
+  readonly #conversion: ConversionDeps;
   readonly #log: Logger;
   /** By the names of the definitions. */
   readonly #served = new Map<string, Served>();
   readonly #byKind = new Map<Kind, ServedKind>();
   readonly #retiring = new Set<Promise<void>>();
 
-  constructor(registries: Registries, log: Logger) {
+  constructor({ registries, conversion, log }: CustomResourcesDeps) {
     this.#registries = registries;
+    this.#conversion = conversion;
     this.#log = log;
   }
 
@@ -45,13 +54,13 @@ export class CustomResources implements AsyncDisposable {
     const name = definition.metadata?.name ?? "";
     const before = this.#served.get(name);
     if (before !== undefined && isSame(before.definition, definition)) {
-      for (const served of before.versions) served.state = stateOf(definition, served.kind.version);
+      for (const served of before.versions) served.state = stateOf(definition);
       return;
     }
     const storageName = `${definition.spec.group}/${definition.spec.names.plural}`;
     const kinds = this.#kindsOf(definition, before?.versions ?? []);
     this.#registries.scheme.define(storageName, kinds);
-    const versions = kinds.map((kind) => new ServedKind(kind, stateOf(definition, kind.version), this.#registries));
+    const versions = kinds.map((kind) => new ServedKind(kind, stateOf(definition), this.#registries));
     this.#served.set(name, { definition, storageName, versions });
     for (const served of versions) this.#byKind.set(served.kind, served);
     this.#retire(before);
@@ -77,10 +86,11 @@ export class CustomResources implements AsyncDisposable {
     const { scheme } = this.#registries;
     const own = new Set(before.map(({ kind }) => kind));
     const isFree = (kind: Kind | undefined): boolean => kind === undefined || own.has(kind);
+    const converter = conversionWebhook(definition, this.#conversion);
     const kinds: Kind[] = [];
     for (const { name, served } of definition.spec.versions) {
       if (!served) continue;
-      const kind = customKind(definition, name);
+      const kind = converter?.kindOf(name) ?? customKind(definition, name);
       const free =
         isFree(scheme.byResource(kind.group, name, kind.plural)) && isFree(scheme.byKind(kind.group, name, kind.kind));
       if (free) kinds.push(kind);
@@ -110,24 +120,6 @@ function isSame(a: CustomResourceDefinition, b: CustomResourceDefinition): boole
   );
 }
 
-function stateOf(definition: CustomResourceDefinition, version: string): DefinitionState {
-  const terminating = isTrue(definition, "Terminating");
-  return { terminating, unconvertible: unconvertible(definition, version) };
-}
-
-/**
- * Objects that lie in the store in another version than the one asked for go through the definition's webhook. This
- * server calls none, and says so rather than take one version for the other.
- */
-function unconvertible({ spec, status }: CustomResourceDefinition, version: string): string | undefined {
-  if (spec.conversion?.strategy !== "Webhook") return undefined;
-  const stored = new Set([...(status?.storedVersions ?? []), ...storageOf(spec.versions)]);
-  const others = [...stored].filter((name) => name !== version);
-  if (others.length === 0) return undefined;
-  const why = `this server calls no conversion webhooks, and objects may be stored as ${others.join(", ")}`;
-  return `conversion webhook for ${spec.group}/${version}, Kind=${spec.names.kind} failed: ${why}`;
-}
-
-function storageOf(versions: CustomResourceDefinition["spec"]["versions"]): readonly string[] {
-  return versions.filter(({ storage }) => storage).map(({ name }) => name);
+function stateOf(definition: CustomResourceDefinition): DefinitionState {
+  return { terminating: isTrue(definition, "Terminating") };
 }

@@ -43,9 +43,6 @@ export function customRoutes(options: CustomRoutesOptions): AnswerCustom {
       const match = routerOf(served).match(request.method, request.path);
       if (match === undefined) return otherwise(served, context);
       if (!("value" in match)) throw methodNotSupported(served, context);
-      if (served.state.unconvertible !== undefined) {
-        throw new StatusError(500, "InternalError", served.state.unconvertible);
-      }
       checkBody(context);
       // Its history begins before the first write, so that a client may watch from there.
       const { cache } = served.registry;

@@ -172,15 +172,3 @@ t.test("serveDefinitions() serves what was defined before the server came", asyn
   t.match((await f.ask(`GET ${CRONTABS}/a`)).json, { metadata: { name: "a" } });
   t.equal((await f.ask("GET /apis/stable.example.com/v1beta1/crontabs")).json.items.length, 1);
 });
-
-t.test("serveDefinitions() answers plainly where only a webhook could convert", async (t) => {
-  await using f = await testServer();
-  const service = { namespace: "default", name: "hooks", path: "/convert" };
-  const webhook = { conversionReviewVersions: ["v1"], clientConfig: { service } };
-  const { spec, ...rest } = crontabs(v1, v1beta1);
-  const body = { ...rest, spec: { ...spec, conversion: { strategy: "Webhook", webhook } } };
-  await define(f, body);
-  t.equal((await f.ask(`POST ${CRONTABS}`, { body: crontab("a", { cronSpec: "* * * * *" }) })).status, 201);
-  const { json } = await f.ask(`GET ${CRONTABS.replace("/v1/", "/v1beta1/")}`);
-  t.match(json, { code: 500, reason: "InternalError", message: /conversion webhook for .*v1beta1.* stored as v1/ });
-});

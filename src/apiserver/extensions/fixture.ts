@@ -88,7 +88,10 @@ export async function until(
 }
 
 /** Creates the definition and waits until it is served. */
-export async function define(f: TestServer, definition: ReturnType<typeof crontabs>): Promise<void> {
+export async function define(
+  f: TestServer,
+  definition: { readonly metadata: { readonly name: string } },
+): Promise<void> {
   const created = await f.ask(`POST ${CRDS}`, { body: definition });
   if (created.status !== 201) throw new Error(`the definition is refused: ${created.text}`);
   await until(f, `GET ${CRDS}/${definition.metadata.name}`, ({ json }) => isEstablished(json));

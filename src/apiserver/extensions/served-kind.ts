@@ -6,8 +6,6 @@ import type { Registry } from "../../registry/registry.ts";
 export interface DefinitionState {
   /** The definition is to go, and with it all objects: no new ones are taken. */
   readonly terminating: boolean;
-  /** Why objects cannot be read or written in this version; undefined where they can. */
-  readonly unconvertible: string | undefined;
 }
 
 /**

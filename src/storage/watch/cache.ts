@@ -7,7 +7,7 @@ import type { ObjectStore } from "../object-store.ts";
 import { type KeyValue, type Page, type Revision, StoreError, type WatchEvent } from "../store.ts";
 import { CacheMemory } from "./cache-memory.ts";
 import { type CachedObject, type CacheEvent, Change, Encoded, type Matches } from "./change.ts";
-import type { StoreFeed } from "./feed.ts";
+import type { Feed } from "./feed.ts";
 import { type Follower, follow } from "./follow.ts";
 import { History, type HistoryBudget } from "./history.ts";
 import { Indexes, type IndexFunctions } from "./indexes.ts";
@@ -31,7 +31,12 @@ export interface ListCounts {
 }
 
 export interface WatchCacheOptions<T extends ApiObject> {
-  readonly feed: StoreFeed;
+  readonly feed: Feed;
+  /**
+   * Whether the feed may fail for long while the store is well: then nobody waits for the cache, and its watchers do not
+   * sit before a stream in which nothing can come. They end, and their clients come back.
+   */
+  readonly fallible?: boolean | undefined;
   readonly objects: ObjectStore<T>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -75,6 +80,8 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   /** Whether the feed tells of all changes after `#base`. */
   #following = false;
   #listed = false;
+  /** Of a fallible feed: it has failed, and nothing was listed since. */
+  #stalled = false;
   #changes = 0;
   readonly #decode = (item: KeyValue): T => this.#options.objects.decode(item);
 
@@ -113,6 +120,11 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   /** Whether it shows all up to `revision`. */
   shows(revision: Revision): boolean {
     return this.#listed && this.revision() >= revision;
+  }
+
+  /** Whether its feed, a fallible one, has failed: what it shows may be of long ago, and it shows nothing new. */
+  get stalled(): boolean {
+    return this.#stalled;
   }
 
   get(key: string): CachedObject<T> | undefined {
@@ -154,9 +166,12 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     return { items: this.#indexes.find(index, value), revision: this.revision() };
   }
 
-  /** Resolves when the cache shows all up to `revision`; rejects with the signal's reason if that aborts first. */
+  /**
+   * Resolves when the cache shows all up to `revision`, or is stalled; rejects with the signal's reason if that aborts
+   * first.
+   */
   waitFor(revision: Revision, signal?: AbortSignal): Promise<void> {
-    if (this.shows(revision)) return Promise.resolve();
+    if (this.#stalled || this.shows(revision)) return Promise.resolve();
     return this.#wait(revision, signal);
   }
 
@@ -221,7 +236,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     do {
       stop.throwIfAborted();
       await this.#options.feed.progress.wait(stop);
-    } while (!this.shows(revision));
+    } while (!this.#stalled && !this.shows(revision));
   }
 
   #run(): Promise<void> {
@@ -232,10 +247,18 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
       interrupted: () => {
         this.#base = this.revision();
         this.#following = false;
+        if (this.#options.fallible === true) this.#stall();
       },
     };
     const prefix = objects.prefix();
     return follow({ feed, prefix, follower, clock, log, random, signal: this.#closing.signal });
+  }
+
+  /** Whoever waits looks elsewhere, and whoever watches asks again. */
+  #stall(): void {
+    this.#stalled = true;
+    this.#watchers.endAll();
+    this.#options.feed.progress.notify();
   }
 
   /** Takes over a whole list: the first one in silence, later ones as differences to what was there. */
@@ -246,6 +269,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     this.#base = page.revision;
     this.#following = true;
     this.#listed = true;
+    this.#stalled = false;
     this.counts.initializations++;
     this.#options.feed.progress.notify();
     this.#ready.resolve();

@@ -21,10 +21,11 @@ export async function* watchStore<T extends ApiObject>(options: DirectWatchOptio
   const { store, objects, clock, prefix, matches, bookmarks, signal } = options;
   const encoded = (item: KeyValue): Encoded<T> =>
     new Encoded(objects.kind, item.key, objects.decode(item), item.modified);
+  const { converter } = objects.kind;
   let from = options.from;
   if (from === undefined) {
     const page = await store.list(prefixRange(prefix));
-    for (const item of page.items) {
+    for (const item of await objects.shown(page.items)) {
       if (signal.aborted) return;
       const found = encoded(item);
       if (matches?.(found) !== false) yield found.added;
@@ -35,7 +36,7 @@ export async function* watchStore<T extends ApiObject>(options: DirectWatchOptio
   let marked = clock.monotonic();
   try {
     for await (const batch of store.watch(prefixRange(prefix), from, signal)) {
-      for (const event of batch.events) {
+      for (const event of converter === undefined ? batch.events : await shownEvents(batch.events, objects)) {
         const seen = changeOf(event, encoded).seenBy(matches);
         if (seen !== undefined) yield seen;
       }
@@ -47,6 +48,20 @@ export async function* watchStore<T extends ApiObject>(options: DirectWatchOptio
     if (error instanceof StoreError && error.code === "compacted") throw tooOld(from);
     throw error;
   }
+}
+
+/** With both states of each as `decode` takes them. */
+async function shownEvents<T extends ApiObject>(
+  events: readonly WatchEvent[],
+  objects: ObjectStore<T>,
+): Promise<readonly WatchEvent[]> {
+  const states = events.flatMap((event) => [event.type === "put" ? event.item : undefined, event.previous]);
+  const shown = (await objects.shown(states.filter((state) => state !== undefined))).values();
+  const next = (state: KeyValue | undefined): KeyValue | undefined => state && shown.next().value;
+  return events.map((event) => {
+    if (event.type === "delete") return { ...event, previous: next(event.previous)! };
+    return { ...event, item: next(event.item)!, previous: next(event.previous) };
+  });
 }
 
 function changeOf<T extends ApiObject>(event: WatchEvent, encoded: (item: KeyValue) => Encoded<T>): Change<T> {

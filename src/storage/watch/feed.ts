@@ -22,6 +22,17 @@ export interface Subscriber {
   broken(error: unknown): void;
 }
 
+/** What caches follow. */
+export interface Feed {
+  readonly store: Pick<Store, "list">;
+  /** Notified whenever `revision` has grown, or a subscriber's own state has. */
+  readonly progress: Wakeup;
+  /** Every change up to here has been handed to those who had subscribed. */
+  readonly revision: Revision;
+  subscribe(prefix: string, subscriber: Subscriber): Promise<Revision>;
+  unsubscribe(prefix: string, subscriber: Subscriber): void;
+}
+
 /**
  * One watch on the store for all caches of a server: a write costs one wake and one look-up, however many kinds there
  * are. Begins with the first subscriber.
@@ -29,7 +40,7 @@ export interface Subscriber {
  * Nothing is missed between a list and the feed: subscribe first, keep what comes, list, then drop what the list shows
  * already. `revision` says how far all have been told; it is behind the list for a moment, and that is no harm.
  */
-export class StoreFeed implements AsyncDisposable {
+export class StoreFeed implements Feed, AsyncDisposable {
   readonly store: Store;
   /** Notified whenever `revision` has grown, or a subscriber's own state has. */
   readonly progress = new Wakeup();

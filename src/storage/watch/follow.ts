@@ -3,7 +3,7 @@ import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { type RandomSource, systemRandom } from "../../std/random.ts";
 import { type Page, prefixRange, type Revision, StoreError, type WatchEvent } from "../store.ts";
-import type { StoreFeed, Subscriber } from "./feed.ts";
+import type { Feed, Subscriber } from "./feed.ts";
 
 /** Who keeps something in step with all that lies below a prefix. */
 export interface Follower {
@@ -11,12 +11,12 @@ export interface Follower {
   listed(page: Page): void;
   /** A change after the list. */
   change(event: WatchEvent): void;
-  /** Nothing is told any more until the next list. */
+  /** Nothing is told any more until the next list. Heard again when a list fails. */
   interrupted?(): void;
 }
 
 export interface FollowOptions {
-  readonly feed: StoreFeed;
+  readonly feed: Feed;
   /** Ends in `/`. */
   readonly prefix: string;
   readonly follower: Follower;
@@ -36,6 +36,7 @@ export async function follow(options: FollowOptions): Promise<void> {
       await followOnce(options, () => backoff.reset());
     } catch (error) {
       if (signal.aborted) return;
+      options.follower.interrupted?.();
       log.error("Cannot follow the store; trying again", error, { prefix });
       await clock.sleep(backoff.next(), signal).catch(() => {});
     }

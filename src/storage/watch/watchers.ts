@@ -57,6 +57,11 @@ export class Watchers<T extends ApiObject> {
     this.#timer = undefined;
   }
 
+  /** Ends every watch after what it was told. */
+  endAll(): void {
+    this.failAll(undefined);
+  }
+
   #offer(buckets: Map<string, Set<Watcher<T>>>, value: string | undefined, change: Change<T>): void {
     const bucket = value === undefined ? undefined : buckets.get(value);
     if (bucket !== undefined) for (const watcher of bucket) watcher.offer(change);

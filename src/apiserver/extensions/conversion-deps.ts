@@ -1,0 +1,37 @@
+/** How conversion webhooks are reached: as admission webhooks are, by nobody in particular. */
+import { serviceAddress } from "../../admission/webhooks/service-address.ts";
+import { WebhookClient } from "../../client/webhook-client.ts";
+import { lookupIn } from "../../registry/lookup.ts";
+import type { Registries } from "../../registry/registries.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { MetricRegistry } from "../../std/metrics.ts";
+import type { RandomSource } from "../../std/random.ts";
+import type { ApiServerConfig } from "../config.ts";
+import { ConversionMetrics } from "./conversion-metrics.ts";
+import type { ConversionDeps } from "./conversion-webhook.ts";
+
+/** A longer answer is none: what is asked about has a quarter of it, and versions are of about the same size. */
+const ANSWER_BYTES_MAX = 16 * 2 ** 20;
+
+export interface ReachDeps {
+  readonly registries: Registries;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly metrics: MetricRegistry;
+  readonly stopping: AbortSignal;
+}
+
+export function conversionDeps(
+  { admission }: Pick<ApiServerConfig, "admission">,
+  { registries, clock, random, metrics, stopping }: ReachDeps,
+): ConversionDeps {
+  const lookup = lookupIn(registries);
+  const client = new WebhookClient({
+    clock,
+    findService: serviceAddress({ lookup, random, toEndpoints: admission.serviceEndpoints }),
+    userAgent: "kube-apiserver",
+    answerBytesMax: ANSWER_BYTES_MAX,
+  });
+  stopping.addEventListener("abort", () => client[Symbol.dispose](), { once: true });
+  return { client, clock, random, stopping, metrics: new ConversionMetrics(metrics) };
+}

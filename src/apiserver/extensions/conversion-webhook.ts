@@ -1,0 +1,173 @@
+/**
+ * The versions of one definition, between which its webhook converts:
+ *
+ *     objects of other versions than the one wanted → a ConversionReview for up to 500 → checked → in their places
+ */
+import { customKind } from "../../api/apiextensions/custom-kind.ts";
+import type {
+  CustomResourceDefinition,
+  WebhookConversion,
+} from "../../api/apiextensions/custom-resource-definition.ts";
+import type { Converter, JsonObject, Kind } from "../../api/kind.ts";
+import { StatusError } from "../../api/status.ts";
+import type { WebhookClient } from "../../client/webhook-client.ts";
+import type { Clock } from "../../std/clock.ts";
+import { type RandomSource, uuid } from "../../std/random.ts";
+import type { ConversionFailure, ConversionMetrics } from "./conversion-metrics.ts";
+import { BadAnswer, checkedObject, readReview, reviewText, reviewVersion } from "./conversion-review.ts";
+
+export interface ConversionDeps {
+  readonly client: WebhookClient;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly metrics: ConversionMetrics;
+  /** Aborts when the server stops. */
+  readonly stopping: AbortSignal;
+}
+
+/** As in Kubernetes, where it cannot be set either. */
+const TIMEOUT_MS = 30_000;
+/** What one review holds at most. An object that is larger by itself goes alone. */
+const OBJECTS_MAX = 500;
+const BYTES_MAX = 4 * 2 ** 20;
+
+/** Undefined for a definition that wants no webhook. */
+export function conversionWebhook(
+  definition: CustomResourceDefinition,
+  deps: ConversionDeps,
+): ConversionWebhook | undefined {
+  const { strategy, webhook } = definition.spec.conversion ?? {};
+  return strategy === "Webhook" && webhook !== undefined ? new ConversionWebhook(definition, webhook, deps) : undefined;
+}
+
+export class ConversionWebhook implements Converter {
+  readonly #definition: CustomResourceDefinition;
+  readonly #webhook: WebhookConversion;
+  readonly #deps: ConversionDeps;
+  readonly #kinds = new Map<string, Kind>();
+
+  constructor(definition: CustomResourceDefinition, webhook: WebhookConversion, deps: ConversionDeps) {
+    this.#definition = definition;
+    this.#webhook = webhook;
+    this.#deps = deps;
+  }
+
+  get stored(): Kind {
+    const { versions } = this.#definition.spec;
+    return this.kindOf((versions.find(({ storage }) => storage) ?? versions[0]!).name)!;
+  }
+
+  kindOf(version: string): Kind | undefined {
+    const known = this.#kinds.get(version);
+    if (known !== undefined || !this.#definition.spec.versions.some(({ name }) => name === version)) return known;
+    const kind = customKind(this.#definition, version, this);
+    this.#kinds.set(version, kind);
+    return kind;
+  }
+
+  async convert(objects: readonly JsonObject[], version: string): Promise<readonly JsonObject[]> {
+    const result = [...objects];
+    const places = Map.groupBy(objects.keys(), (place) => versionOf(objects[place]!));
+    for (const [from, ofVersion] of places) {
+      if (from === version) continue;
+      const [empty, full] = partition(ofVersion, (place) => isEmpty(objects[place]!));
+      for (const place of empty) result[place] = { ...objects[place], apiVersion: this.#apiVersion(version) };
+      const written = full.map((place) => ({ place, object: this.#spelled(objects[place]!, from) }));
+      for (const batch of batches(written)) {
+        const made = await this.#ask(batch, from, version);
+        for (const [i, { place }] of batch.entries()) result[place] = made[i]!;
+      }
+    }
+    return result;
+  }
+
+  /** In the definition's own spelling of the group, which is the one that the webhook knows. */
+  #apiVersion(version: string): string {
+    return `${this.#definition.spec.group}/${version}`;
+  }
+
+  #spelled(object: JsonObject, version: string): Written {
+    const spelled = { ...object, apiVersion: this.#apiVersion(version) };
+    return { object: spelled, text: JSON.stringify(spelled) };
+  }
+
+  async #ask(batch: readonly Placed[], from: string, to: string): Promise<readonly JsonObject[]> {
+    const { clock, metrics } = this.#deps;
+    const began = clock.monotonic();
+    let failure: ConversionFailure | undefined = "conversion_webhook_call_failure";
+    try {
+      const made = await this.#answered(batch, to);
+      failure = undefined;
+      return made;
+    } catch (error) {
+      const { kind } = batch[0]!.object.object;
+      const what = `conversion webhook for ${this.#apiVersion(from)}, Kind=${String(kind)}`;
+      if (error instanceof BadAnswer) failure = error.failure;
+      const why = error instanceof BadAnswer ? error.message : `failed: ${(error as Error).message}`;
+      throw new StatusError(500, "", `${what} ${why}`, { cause: error });
+    } finally {
+      const seconds = (clock.monotonic() - began) / 1000;
+      metrics.observe({ definition: this.#definition.metadata?.name ?? "", from, to, seconds, failure });
+    }
+  }
+
+  async #answered(batch: readonly Placed[], to: string): Promise<readonly JsonObject[]> {
+    const { client, random, stopping } = this.#deps;
+    const { conversionReviewVersions, clientConfig } = this.#webhook;
+    const review = reviewVersion(conversionReviewVersions);
+    if (review === undefined) throw new Error("no recognized conversion review versions");
+    const uid = uuid(random);
+    const apiVersion = this.#apiVersion(to);
+    const texts = batch.map(({ object }) => object.text);
+    const answer = await client.post(
+      clientConfig ?? {},
+      reviewText(review, uid, apiVersion, texts),
+      TIMEOUT_MS,
+      stopping,
+    );
+    const made = readReview(answer, review, uid, batch.length);
+    const count = batch.length;
+    return batch.map(({ object }, index) => checkedObject(object.object, made[index], apiVersion, { index, count }));
+  }
+}
+
+interface Written {
+  readonly object: JsonObject;
+  readonly text: string;
+}
+
+interface Placed {
+  readonly place: number;
+  readonly object: Written;
+}
+
+function* batches(all: readonly Placed[]): Iterable<readonly Placed[]> {
+  let batch: Placed[] = [];
+  let bytes = 0;
+  for (const placed of all) {
+    const { length } = placed.object.text;
+    if (batch.length === OBJECTS_MAX || (batch.length > 0 && bytes + length > BYTES_MAX)) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(placed);
+    bytes += length;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly [readonly T[], readonly T[]] {
+  const { yes = [], no = [] } = Object.groupBy(all, (one) => (isFirst(one) ? "yes" : "no"));
+  return [yes, no];
+}
+
+function versionOf({ apiVersion }: JsonObject): string {
+  const text = typeof apiVersion === "string" ? apiVersion : "";
+  return text.slice(text.lastIndexOf("/") + 1);
+}
+
+/** Nothing but what it is: in every version the same. */
+function isEmpty(object: JsonObject): boolean {
+  return Object.keys(object).every((member) => member === "apiVersion" || member === "kind");
+}

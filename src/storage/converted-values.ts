@@ -1,0 +1,125 @@
+/**
+ * The values of a resource as one of its versions reads and writes them, where a webhook converts:
+ *
+ *     in the store     pruned, defaults of its version   asked   pruned   as the kind's codec writes
+ *     {v1, hostPort} → {v1, hostPort, …}               →       → {v2, …} → {v2, host, port}
+ *
+ * What lies there in the version that is wanted, and in which all is written now, is passed on as it is.
+ */
+import type { ApiObject, Converter, JsonObject, Kind } from "../api/kind.ts";
+import { formatApiVersion } from "../api/scheme.ts";
+import { decode } from "../schema/decode.ts";
+import { applyDefaults } from "../schema/default.ts";
+import { stringify } from "../schema/json.ts";
+import { ownMemory } from "../std/own-memory.ts";
+import { type Codec, parseValue, plainCodec, type StorageMediaType } from "./codec.ts";
+import type { KeyValue } from "./store.ts";
+
+/** One write: what goes into the store, and what a client sees of it from then on. */
+export interface ConvertedWrite {
+  readonly stored: Uint8Array;
+  readonly shown: Uint8Array;
+}
+
+/**
+ * Ends a value that lies in the store in another version than values are written in now. It is no other JSON for it,
+ * but equals nothing that is written: the next write of the object moves it, even one that changes nothing.
+ */
+const OUTDATED = Buffer.from("\n");
+
+export class ConvertedValues<T extends ApiObject> {
+  readonly #kind: Kind<T>;
+  readonly #converter: Converter;
+  readonly #codec: Codec<T>;
+  readonly #mediaType: StorageMediaType;
+
+  constructor(kind: Kind<T>, converter: Converter, codec: Codec<T>, mediaType: StorageMediaType) {
+    this.#kind = kind;
+    this.#converter = converter;
+    this.#codec = codec;
+    this.#mediaType = mediaType;
+  }
+
+  /** Values for the kind's codec, from those in the store; all that need it are asked for together. */
+  async shown(items: readonly KeyValue[]): Promise<readonly KeyValue[]> {
+    const storage = this.#converter.stored.version;
+    const wanted = this.#kind.version;
+    const versions = items.map(({ value }) => versionIn(value));
+    const asItIs = (version: string | undefined): boolean =>
+      version === undefined || (version === wanted && version === storage && this.#isJson);
+    const others = versions.flatMap((version, place) => (asItIs(version) ? [] : [place]));
+    if (others.length === 0) return items;
+    const sources = others.map((place) => this.#source(parseValue(items[place]!.value) as JsonObject));
+    const converted = await this.#converter.convert(sources, wanted);
+    const shown = [...items];
+    for (const [i, place] of others.entries()) {
+      const bytes = this.#encoded(converted[i]!);
+      const value = versions[place] === storage ? bytes : Buffer.concat([bytes, OUTDATED]);
+      shown[place] = { ...items[place]!, value: ownMemory(value) };
+    }
+    return shown;
+  }
+
+  /** `bytes` are as the kind's codec writes them. What is shown has been to the store's version and back. */
+  async written(bytes: Uint8Array): Promise<ConvertedWrite> {
+    const { stored } = this.#converter;
+    const own = stored.version === this.#kind.version;
+    if (own && this.#isJson) return { stored: bytes, shown: bytes };
+    const target = plainCodec(stored, this.#mediaType);
+    const sent = parseValue(bytes) as JsonObject;
+    const [object] = await this.#converter.convert([sent], stored.version);
+    const written = target.encode(objectOf(stored, object!));
+    if (own) return { stored: written, shown: bytes };
+    const [back] = await this.#converter.convert([this.#source(object!)], this.#kind.version);
+    return { stored: written, shown: this.#encoded(back!) };
+  }
+
+  /** Custom resources have no protobuf form. */
+  get #isJson(): boolean {
+    return this.#mediaType !== "application/yaml";
+  }
+
+  /** As its own version reads it. One that no version knows is the webhook's to judge. */
+  #source(value: JsonObject): JsonObject {
+    const kind = this.#converter.kindOf(versionOf(value));
+    if (kind === undefined) return value;
+    const apiVersion = formatApiVersion(kind.group, kind.version);
+    const object = { ...applyDefaults(kind.schema, objectOf(kind, value)), apiVersion, kind: kind.kind };
+    return JSON.parse(stringify(kind.schema, object)) as JsonObject;
+  }
+
+  #encoded(value: JsonObject): Uint8Array {
+    return this.#codec.encode(objectOf(this.#kind, value));
+  }
+}
+
+/** Without what it says that it is, and what the kind does not know. */
+function objectOf<T extends ApiObject>(kind: Kind<T>, value: JsonObject): T {
+  const {
+    kind: _,
+    apiVersion: __,
+    ...object
+  } = decode(kind.schema, value, { unknownFields: "drop" }).value as ApiObject;
+  return object as T;
+}
+
+/** Undefined for what is no object: who reads the value says what is wrong with it. */
+function versionIn(value: Uint8Array): string | undefined {
+  const head = Buffer.from(value.buffer, value.byteOffset, Math.min(value.byteLength, HEAD_BYTES)).toString("latin1");
+  const version = HEAD.exec(head)?.[1];
+  if (version !== undefined) return version;
+  try {
+    return versionOf(parseValue(value) as JsonObject);
+  } catch {
+    return undefined;
+  }
+}
+
+/** As values mostly begin, which saves reading them. */
+const HEAD = /^\{(?:"kind":"[A-Za-z0-9]*",)?"apiVersion":"[^"\\/]*\/([^"\\/]+)"/;
+const HEAD_BYTES = 512;
+
+function versionOf({ apiVersion }: JsonObject): string {
+  const text = typeof apiVersion === "string" ? apiVersion : "";
+  return text.slice(text.lastIndexOf("/") + 1);
+}
