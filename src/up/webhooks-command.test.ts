@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import t from "tap";
 import { testServer } from "../apiserver/fixture.ts";
 import { systemClock } from "../std/clock.ts";
@@ -84,5 +85,10 @@ t.test("answer() names what it does not find", async (t) => {
   const at = `--kvstore-servers=level://${t.testdir()}`;
   t.match(await answer(["list", at]), "There are no admission webhooks.");
   await t.rejects(answer(["suspend", "none", at]), { message: /there is no configuration named none/ });
+  const nowhere = `${t.testdirName}/nowhere`;
+  const missing = ["suspend", "none", `--kvstore-servers=level://${nowhere}`];
+  await t.rejects(answer(missing), { message: /nowhere: there is no such directory/ });
+  t.notOk(existsSync(nowhere), "nor is it made");
+  await t.rejects(answer(["list", "--kvstore-servers=memory://"]), { message: /expected level:\/\/\/PATH/ });
   await t.rejects(answer(["stop", at]), { message: /expected list, suspend NAME or resume NAME/ });
 });

@@ -2,6 +2,7 @@
  * `svc webhooks`: suspends admission webhooks in the store of an API server that is stopped. It is for clusters that a
  * webhook has locked; while the server answers, `kubectl annotate` does the same.
  */
+import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { SUSPENDED } from "../admission/webhooks/hook.ts";
 import { mutatingWebhookConfigurationKind } from "../api/admissionregistration/mutating-webhook-configuration-kind.ts";
@@ -71,6 +72,11 @@ export async function answer(argv: readonly string[]): Promise<string> {
 }
 
 async function open(url: string): Promise<Store> {
+  const directory = /^level:\/\/(.+)$/.exec(url)?.[1];
+  if (directory === undefined)
+    throw new Error(`Cannot open ${url}: expected level:///PATH, the store of an API server`);
+  // Whoever opens a store makes it.
+  if (!existsSync(decodeURIComponent(directory))) throw new Error(`Cannot open ${url}: there is no such directory`);
   try {
     return await openStore({ url, clock: systemClock, log: silentLogger, compactionIntervalMs: 0 });
   } catch (error) {

@@ -64,9 +64,8 @@ export class Deadlocks {
     const resource = kind.toLowerCase();
     const online = `kubectl annotate ${resource} ${configuration} ${SUSPENDED}=${name}`;
     const offline = `svc webhooks suspend ${configuration} --webhook=${name}`;
-    log.error("A webhook keeps away the pods that would answer for it", {
-      ...{ configuration, webhook: name, service, reason: why, fix: online, fixWhileStopped: offline },
-    });
+    const about = { configuration, webhook: name, service, fix: online, fixWhileStopped: offline };
+    log.error("A webhook keeps away the pods that would answer for it", why, about);
     const message =
       `webhook ${name} cannot be reached and refuses the pods of its own service ${service}: it will not come back ` +
       `by itself. Suspend it until they run: ${online}; or, while the API server is stopped: ${offline}. ${why}`;
