@@ -13,14 +13,8 @@ function includes(...lines: readonly string[]): RegExp {
 }
 
 function patternOf(lines: readonly string[]): string {
-  return lines
-    .map(
-      (line) =>
-        `${RegExp.escape(line)
-          .replaceAll(/(?:\\x20)+/g, " +")
-          .replaceAll("…", "\\S*")} *\n`,
-    )
-    .join("");
+  const escaped = lines.map((line) => line.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`));
+  return escaped.map((line) => `${line.replaceAll(/ +/g, " +").replaceAll("…", String.raw`\S*`)} *\n`).join("");
 }
 
 const GROUP = "rbac.authorization.k8s.io";
