@@ -8,6 +8,7 @@ import { silentLogger } from "../../std/log.ts";
 import { ImageManager } from "../images/image-manager.ts";
 import { ProbeManager } from "../probes/probe-manager.ts";
 import { FakeRuntime } from "../runtime/fake.ts";
+import { digestOf, observe } from "../runtime/observation.ts";
 import { TokenManager } from "../volumes/token-manager.ts";
 import { VolumeManager } from "../volumes/volume-manager.ts";
 import type { PodServices } from "./pod-context.ts";
@@ -36,7 +37,7 @@ export interface Harness extends AsyncDisposable {
   readonly rootDir: string;
   /** The last status of a pod. */
   status(name: string): PodStatus | undefined;
-  /** Tells the workers that the runtime may have changed, and lets time pass in steps of a second. */
+  /** Tells the workers what changed in the runtime, and lets time pass in steps of a second. */
   run(seconds: number): Promise<void>;
   /** A second agent over the same runtime, as after a crash. */
   restart(): PodManager;
@@ -163,11 +164,11 @@ export async function podHarness(): Promise<Harness> {
     async run(seconds) {
       for (let second = 0; second < seconds; second++) {
         await settle(clock, fake, current);
-        for (const worker of current.workers) current.changed(podUid(worker.pod));
+        await relist(fake, current);
         await settle(clock, fake, current);
         await clock.advance(1000);
       }
-      for (const worker of current.workers) current.changed(podUid(worker.pod));
+      await relist(fake, current);
       await settle(clock, fake, current);
     },
     restart() {
@@ -182,6 +183,14 @@ export async function podHarness(): Promise<Harness> {
     },
   };
   return harness;
+}
+
+/** As a listing of the runtime does: only pods of which something has changed are told. */
+async function relist({ runtime }: FakeRuntime, manager: PodManager): Promise<void> {
+  for (const { pod, observation } of manager.workers) {
+    const now = await observe(runtime, podUid(pod), observation, new AbortController().signal).catch(() => undefined);
+    if (now === undefined || digestOf(now) !== digestOf(observation)) manager.changed(podUid(pod));
+  }
 }
 
 /** A test that does not come to rest fails at its assertions rather than hanging. */

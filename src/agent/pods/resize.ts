@@ -1,6 +1,7 @@
 /** Changes what a pod's running containers may take, without a new pod: first whether, then in the right order. */
 import type { Container } from "../../api/core/container.ts";
 import type { Pod } from "../../api/core/pod.ts";
+import { deepEqual } from "../../schema/equal.ts";
 import type { ObservedContainer } from "../runtime/observation.ts";
 import { latest } from "./plan.ts";
 import type { PodContext } from "./pod-context.ts";
@@ -10,6 +11,7 @@ import { containerResources } from "./resources.ts";
 /** Grants what the newest version asks for, if the node has it, and gives it to the containers that run. */
 export async function resize(pod: PodContext): Promise<void> {
   const { resources } = pod.memory;
+  const { pending, problem } = resources;
   if (!resources.asksForMore(pod.wanted)) {
     resources.pending = undefined;
   } else {
@@ -19,10 +21,15 @@ export async function resize(pod: PodContext): Promise<void> {
     if (resources.pending === undefined) resources.grant(pod.wanted);
   }
   const due = changesOf(pod);
-  if (due.length === 0) {
-    resources.problem = undefined;
-    return;
-  }
+  if (due.length > 0) await giveAll(pod, due);
+  else resources.problem = undefined;
+  const isNews = resources.problem !== problem || !deepEqual(resources.pending, pending);
+  // Looking at the pod tells how it is.
+  if (due.length > 0 || isNews) await pod.refresh();
+}
+
+async function giveAll(pod: PodContext, due: readonly Change[]): Promise<void> {
+  const { resources } = pod.memory;
   // That it goes on is told before it is done.
   await pod.refresh();
   try {

@@ -35,7 +35,7 @@ export const mounting: PodState = {
         say(pod, "FailedMount", `Unable to attach or mount volumes: ${state}: context deadline exceeded`);
         summaryAt = now + PATIENCE_MS;
       }
-      await pod.wait(Math.max(0, sayAt - now));
+      await pod.wait(Math.max(0, Math.min(sayAt, summaryAt) - now));
     }
     pod.memory.mounted = true;
     return { to: "running" };
