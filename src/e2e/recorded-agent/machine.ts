@@ -74,7 +74,6 @@ export class Machine implements AsyncDisposable {
       `--token-auth-file=${join(directory, "tokens")}`,
       "--authorization-mode=AlwaysAllow",
       "--allow-privileged",
-      "--disable-admission-plugins=ServiceAccount",
       "--service-cluster-ip-range=10.96.0.0/16",
       "--embedded-controllers=*",
     ]);

@@ -3,7 +3,6 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../cluster.ts";
-import { admitted } from "./admitted.ts";
 import { type ApiAnswer, collectionPath } from "./api.ts";
 import type { ApiJson, Case, EventJson, Json, PodRecord, PodStatusJson, RunLog, Snapshot, Step } from "./cases.ts";
 import { cgroupDifferences, cgroupsNow } from "./cgroups.ts";
@@ -81,7 +80,7 @@ class Player implements AsyncDisposable {
     this.#background.push(this.#watchPods(), this.#watchEvents(), this.#followLogs());
     await sleep(POLL_MS);
     this.#began = performance.now();
-    if (pod !== undefined) await this.#createPod(admitted(this.#filled(pod)));
+    if (pod !== undefined) await this.#createPod(this.#filled(pod));
   }
 
   async #createPod(pod: ApiJson): Promise<void> {
