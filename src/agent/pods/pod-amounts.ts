@@ -1,8 +1,9 @@
 /** What a whole pod asks for and may have. */
-import type { Container } from "../../api/core/container.ts";
 import type { Pod } from "../../api/core/pod.ts";
+import { podLimits, podRequests } from "../../api/core/pod-amounts.ts";
+import { quantityMilliValue, quantityValue } from "../../api/meta/quantity.ts";
 import { bytes, milliCpu } from "./amounts.ts";
-import { appContainers, initContainers, isSidecar } from "./pod-fields.ts";
+import { appContainers, initContainers } from "./pod-fields.ts";
 
 export type Side = "requests" | "limits";
 
@@ -11,22 +12,12 @@ export function resourceAmount(name: string, quantity: string | undefined): numb
   return name === "cpu" ? milliCpu(quantity) : bytes(quantity);
 }
 
-/**
- * What the pod has at its hungriest: all containers together, or one init container beside the sidecars before it; and
- * the overhead of its runtime class. A limit that nothing sets stays 0, overhead or not.
- */
+/** What the pod has at its hungriest, with the overhead of its runtime class; a limit that nothing sets is 0. */
 export function podAmount(pod: Pod, side: Side, name: string): number {
-  const of = (container: Container): number => resourceAmount(name, container.resources?.[side]?.[name]);
-  let sidecars = 0;
-  let peak = 0;
-  for (const container of initContainers(pod)) {
-    if (isSidecar(container)) sidecars += of(container);
-    else peak = Math.max(peak, sidecars + of(container));
-  }
-  const steady = appContainers(pod).reduce((total, each) => total + of(each), sidecars);
-  const sum = Math.max(peak, steady);
-  const overhead = resourceAmount(name, pod.spec?.overhead?.[name]);
-  return side === "limits" && sum === 0 ? 0 : sum + overhead;
+  const amounts = (side === "requests" ? podRequests : podLimits)(pod, { withOverhead: true });
+  const quantity = amounts.get(name);
+  if (quantity === undefined) return 0;
+  return name === "cpu" ? quantityMilliValue(quantity) : quantityValue(quantity);
 }
 
 /** Every resource that some container of the pod requests, or its overhead. */
