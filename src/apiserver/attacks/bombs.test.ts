@@ -1,6 +1,7 @@
 /** Little that would become much: each is refused, or answered, in a time that is bounded. */
 import { gzipSync } from "node:zlib";
 import t from "tap";
+import { encodeEnvelope } from "../../schema/envelope.ts";
 import { type Answer, type Asked, type TestServer, testServer } from "../fixture.ts";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
@@ -150,4 +151,90 @@ t.test("no query costs more than its length", async (t) => {
     const { status } = await soon(server, "what is accepted", `GET ${MAPS}`, { headers: { accept } });
     t.ok(status < 500, `${status}`);
   }
+});
+
+/** A field of bytes: its number, then what it holds. */
+function field(number: number, content: Uint8Array): Buffer {
+  const varint = (value: number): number[] =>
+    value < 128 ? [value] : [(value & 127) | 128, ...varint(Math.floor(value / 128))];
+  return Buffer.concat([Buffer.from([...varint((number << 3) | 2), ...varint(content.length)]), content]);
+}
+
+t.test("no body in bytes claims more than it brings, or lies in itself without end", async (t) => {
+  await using server = await testServer({ cbor: true });
+  const inside = (number: number, levels: number): Buffer => {
+    let content = Buffer.alloc(0);
+    for (let level = 0; level < levels; level++) content = field(number, content);
+    return content;
+  };
+  const typed = (kind: string, raw: Uint8Array, apiVersion = "v1") => encodeEnvelope("k8s", { apiVersion, kind }, raw);
+  // spec.versions[0].schema.openAPIV3Schema, and in it `not` in `not`.
+  const schema = field(2, field(7, field(4, field(1, inside(28, 3000)))));
+  const protobuf: Readonly<Record<string, Uint8Array>> = {
+    "a schema in schemas": typed("CustomResourceDefinition", schema, "apiextensions.k8s.io/v1"),
+    "a field in itself": typed("ConfigMap", inside(1, 5000)),
+    "a length beyond the end": typed("ConfigMap", Buffer.from("0affffffff0f", "hex")),
+    "a length beyond all numbers": typed("ConfigMap", Buffer.from("0affffffffffffffffff01", "hex")),
+    "groups that begin and never end": typed("ConfigMap", Buffer.alloc(100_000, 0x0b)),
+    "a number without end": typed("ConfigMap", Buffer.alloc(100_000, 0xff)),
+    "an envelope of zeros": Buffer.concat([Buffer.from("k8s\0"), Buffer.alloc(100_000)]),
+    "no envelope": Buffer.from("k8s\0"),
+  };
+  for (const [what, body] of Object.entries(protobuf)) {
+    const headers = { "content-type": "application/vnd.kubernetes.protobuf" };
+    const path = what.includes("schema") ? CRDS : MAPS;
+    const { status, text } = await soon(server, what, `POST ${path}`, { body, headers });
+    t.ok([400, 422].includes(status), `${what}: ${status} ${text.slice(0, 200)}`);
+  }
+  const cbor: Readonly<Record<string, Uint8Array>> = {
+    "lists in lists": Buffer.alloc(1_000_000, 0x81),
+    "lists that never end": Buffer.alloc(1_000_000, 0x9f),
+    "tags of tags": Buffer.alloc(1_000_000, 0xc0),
+    "a list of more than there is": Buffer.from("9bffffffffffffffff", "hex"),
+    "a map of more than there is": Buffer.from("bbffffffffffffffff", "hex"),
+    "a text of more than there is": Buffer.from("7b7fffffffffffffff", "hex"),
+    "a text of many pieces": Buffer.concat([Buffer.of(0x7f), Buffer.alloc(1_000_000, 0x60)]),
+  };
+  for (const [what, body] of Object.entries(cbor)) {
+    const headers = { "content-type": "application/cbor" };
+    const { status, text } = await soon(server, what, `POST ${MAPS}`, { body, headers });
+    t.ok([400, 422].includes(status), `${what}: ${status} ${text.slice(0, 200)}`);
+  }
+});
+
+t.test("no expression of a webhook costs requests more than its budget", async (t) => {
+  await using server = await testServer();
+  const REGISTRATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+  const register = (name: string, expression: string, failurePolicy: string) => {
+    const hook = {
+      name: `${name}.shop.example`,
+      clientConfig: { url: "https://192.0.2.1/" },
+      rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["configmaps"] }],
+      sideEffects: "None",
+      admissionReviewVersions: ["v1"],
+      failurePolicy,
+      matchConditions: [{ name: "c", expression }],
+    };
+    return soon(server, name, `POST ${REGISTRATIONS}`, { body: { metadata: { name }, webhooks: [hook] } });
+  };
+  const refused: Readonly<Record<string, string>> = {
+    long: `${"true && ".repeat(20_000)}true`,
+    deep: `${"(".repeat(5000)}true${")".repeat(5000)}`,
+    unknown: "nobody.knows()",
+  };
+  for (const [what, expression] of Object.entries(refused)) {
+    t.equal((await register(what, expression, "Fail")).status, 422, what);
+  }
+  const costly = `!(${loops("[0,1,2,3,4,5,6,7,8,9].all(X, ", 9)}true${")".repeat(9)})`;
+  const patterned = "object.data.k.matches('^(a+)+$') && false";
+  t.equal((await register("patterned", patterned, "Fail")).status, 201);
+  const body = { metadata: { name: "a" }, data: { k: `${"a".repeat(100_000)}!` } };
+  t.equal((await soon(server, "a pattern", `POST ${MAPS}`, { body })).status, 201);
+  t.equal((await register("costly", costly, "Ignore")).status, 201);
+  const small = (name: string) => ({ body: { metadata: { name }, data: { k: "" } } });
+  t.equal((await soon(server, "loops, ignored", `POST ${MAPS}`, small("b"))).status, 201);
+  await server.ask(`DELETE ${REGISTRATIONS}/costly`);
+  t.equal((await register("strict", costly, "Fail")).status, 201);
+  const { status } = await soon(server, "loops", `POST ${MAPS}`, small("c"));
+  t.ok(status >= 400, `loops that fail: ${status}`);
 });
