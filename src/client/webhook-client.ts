@@ -99,9 +99,12 @@ export class WebhookClient implements Disposable {
     const url = urlOf(target);
     url.searchParams.set("timeout", `${Math.ceil(timeoutMs / 1000)}s`);
     const failed = (why: unknown): Unreached =>
-      new Unreached(`Post ${goQuote(url.href)}: ${signal.aborted ? abortText(signal) : textOf(why, url)}`, {
-        cause: why,
-      });
+      new Unreached(
+        `Post ${goQuote(shownUrl(target, url))}: ${signal.aborted ? abortText(signal) : textOf(why, url)}`,
+        {
+          cause: why,
+        },
+      );
     let at: HostPort;
     try {
       const { service } = target;
@@ -182,6 +185,11 @@ function urlOf({ url, service }: WebhookTarget): URL {
   if (service === undefined) return new URL(url ?? "");
   const { namespace, name, path = "/", port = HTTPS_PORT } = service;
   return new URL(path, `https://${name}.${namespace}.svc:${port}`);
+}
+
+/** Of a service the port is always told. */
+function shownUrl({ service }: WebhookTarget, url: URL): string {
+  return service === undefined ? url.href : url.href.replace(url.host, `${url.hostname}:${portOf(url)}`);
 }
 
 function own(url: URL): HostPort {

@@ -1,7 +1,7 @@
 /**
  * The versions of one definition, between which its webhook converts:
  *
- *     objects of other versions than the one wanted → a ConversionReview for up to 500 → checked → in their places
+ *     objects of other versions than the one wanted → a ConversionReview for at most 500 → checked → in place
  */
 import { customKind } from "../../api/apiextensions/custom-kind.ts";
 import type {

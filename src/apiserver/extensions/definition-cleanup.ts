@@ -5,11 +5,14 @@ import type {
   CustomResourceDefinitionCondition,
 } from "../../api/apiextensions/custom-resource-definition.ts";
 import { CLEANUP_FINALIZER, isTrue, withCondition } from "../../api/apiextensions/definition-status.ts";
+import type { ApiObject, Converter } from "../../api/kind.ts";
 import { removeCollection } from "../../registry/delete-collection.ts";
 import { list } from "../../registry/list.ts";
 import type { Registries } from "../../registry/registries.ts";
-import type { Scope } from "../../registry/registry.ts";
+import type { Registry, Scope } from "../../registry/registry.ts";
 import type { Clock } from "../../std/clock.ts";
+import { parseValue } from "../../storage/codec.ts";
+import { prefixRange } from "../../storage/store.ts";
 
 type Condition = Omit<CustomResourceDefinitionCondition, "lastTransitionTime">;
 type Change = (definition: CustomResourceDefinition, now: string) => CustomResourceDefinition;
@@ -48,10 +51,12 @@ async function deleteAll(definition: CustomResourceDefinition, deps: CleanupDeps
   const scope = { ...deps.scope, group: definition.spec.group };
   const { versions } = definition.spec;
   const stored = versions.find(({ storage }) => storage)?.name ?? versions[0]!.name;
-  const kind = customKind(definition, stored);
+  const converter = converterOf(definition, registries);
+  const kind = customKind(definition, stored, converter);
   const registry = registries.of(kind);
   try {
     for (let round = 1; ; round++) {
+      if (converter !== undefined && (await removeUnbound(registry)) === 0) return;
       await removeCollection(registry, scope, {}, {});
       const { items } = await list(registry, scope);
       if (items.length === 0) return;
@@ -64,6 +69,28 @@ async function deleteAll(definition: CustomResourceDefinition, deps: CleanupDeps
   } finally {
     await registries.forget(kind);
   }
+}
+
+/** The definition's webhook, through which its objects are read while it is served. */
+function converterOf({ spec }: CustomResourceDefinition, { scheme }: Registries): Converter | undefined {
+  const storageName = `${spec.group}/${spec.names.plural}`;
+  return scheme.kinds().find((kind) => kind.storageName === storageName)?.converter;
+}
+
+/**
+ * What waits for nothing goes as it lies in the store: a definition is often deleted together with the webhook that
+ * could still read its objects. Resolves with how many are left.
+ */
+async function removeUnbound({ deps: { store }, objects }: Registry): Promise<number> {
+  const { items } = await store.list(prefixRange(objects.prefix()));
+  let left = 0;
+  for (const { key, value, modified } of items) {
+    const { metadata } = parseValue(value) as ApiObject;
+    if ((metadata?.finalizers ?? []).length > 0) left++;
+    // Whoever was quicker is seen in the next round.
+    else await store.delete(key, modified).catch(() => left++);
+  }
+  return left;
 }
 
 function terminating(reason: string, message: string): Condition {

@@ -51,6 +51,9 @@ export interface WatchCacheOptions<T extends ApiObject> {
 /** Counted for a change beside the bytes of its object. */
 const CHANGE_BYTES = 200;
 
+/** Whoever would watch is turned away until then. */
+const STALLED_RETRY_MS = 1000;
+
 /** About a minute of a busy kind. */
 const HISTORY: HistoryBudget = { items: 4096, bytes: 8 * 2 ** 20 };
 
@@ -240,7 +243,8 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   }
 
   #run(): Promise<void> {
-    const { feed, objects, clock, log, random } = this.#options;
+    const { feed, objects, clock, log, random, fallible } = this.#options;
+    const retryMaxMs = fallible === true ? STALLED_RETRY_MS : undefined;
     const follower: Follower = {
       listed: (page) => this.#replace(page),
       change: (event) => this.#apply(event),
@@ -251,7 +255,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
       },
     };
     const prefix = objects.prefix();
-    return follow({ feed, prefix, follower, clock, log, random, signal: this.#closing.signal });
+    return follow({ feed, prefix, follower, clock, log, random, retryMaxMs, signal: this.#closing.signal });
   }
 
   /** Whoever waits looks elsewhere, and whoever watches asks again. */

@@ -24,13 +24,17 @@ export interface FollowOptions {
   readonly log: Logger;
   /** For the jitter of retries. */
   readonly random?: RandomSource | undefined;
+  /** The longest pause between two tries; 10 s when absent. */
+  readonly retryMaxMs?: number | undefined;
   readonly signal: AbortSignal;
 }
 
+const RETRY_MAX_MS = 10_000;
+
 /** A list, then every change after it, whatever breaks in between. Resolves when `signal` aborts. */
 export async function follow(options: FollowOptions): Promise<void> {
-  const { clock, log, prefix, random = systemRandom, signal } = options;
-  const backoff = new Backoff({ initialMs: 50, maxMs: 10_000, jitter: 0.5 }, random);
+  const { clock, log, prefix, random = systemRandom, retryMaxMs = RETRY_MAX_MS, signal } = options;
+  const backoff = new Backoff({ initialMs: 50, maxMs: retryMaxMs, jitter: 0.5 }, random);
   while (!signal.aborted) {
     try {
       await followOnce(options, () => backoff.reset());

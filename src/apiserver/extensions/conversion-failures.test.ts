@@ -1,0 +1,275 @@
+/** Conversion webhooks that are down, slow, broken or lie. */
+import t from "tap";
+import { caBundle, testWebhook } from "../../admission/webhooks/fixture.ts";
+import type { FakeClock } from "../../std/fake-clock.ts";
+import { lines, type TestServer, testServer } from "../fixture.ts";
+import {
+  type ConversionServer,
+  conversionServer,
+  convertedReview,
+  convertedRoute,
+  honest,
+  type Respond,
+  ROUTES,
+  route,
+  routes,
+  type Version,
+} from "./conversion-fixture.ts";
+import { CRDS, define, until } from "./fixture.ts";
+
+const CRD = `${CRDS}/routes.stable.example.com`;
+const FROM_V1 = "conversion webhook for stable.example.com/v1, Kind=Route ";
+
+function at(version: Version, rest = ""): string {
+  return `${ROUTES}/${version}/namespaces/default/routes${rest}`;
+}
+
+/** A server with one route that is stored as v1, and its webhook. */
+async function withRoute(
+  storage: Version = "v1",
+): Promise<{ readonly f: TestServer; readonly server: ConversionServer }> {
+  const server = await conversionServer();
+  const f = await testServer();
+  await define(f, routes(server.hook, storage));
+  await f.ask(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
+  return { f, server };
+}
+
+/** What one object becomes, in place of what it should. */
+function making(change: (made: { metadata: Record<string, unknown> } & Record<string, unknown>) => unknown): Respond {
+  return (asked) => {
+    const { objects, desiredAPIVersion } = asked.review.request;
+    const made = objects.map((one: Parameters<typeof convertedRoute>[0]) => convertedRoute(one, desiredAPIVersion));
+    return convertedReview(asked, made.map(change));
+  };
+}
+
+function answering(response: object, more: object = {}): Respond {
+  return ({ review }) => ({
+    ...review,
+    request: undefined,
+    ...more,
+    response: { uid: review.request.uid, ...response },
+  });
+}
+
+const success = { result: { status: "Success" } };
+const invalid = `${FROM_V1}returned invalid object`;
+
+const lies: readonly (readonly [what: string, answer: Respond, message: string | RegExp])[] = [
+  ["no objects", answering(success), `${FROM_V1}returned 0 objects, expected 1`],
+  ["a failure", answering({ result: { status: "Failure", message: "not today" } }), `${FROM_V1}failed: not today`],
+  ["no word", answering({ result: { status: "" } }), `${FROM_V1}failed: response.result.status was '', not 'Success'`],
+  [
+    "nothing",
+    () => ({}),
+    /failed: expected webhook response of apiextensions.k8s.io\/v1, Kind=ConversionReview, got \/, Kind=$/,
+  ],
+  ["no response", ({ review }) => ({ ...review, request: undefined }), `${FROM_V1}failed: no response provided`],
+  [
+    "another version",
+    answering(success, { apiVersion: "apiextensions.k8s.io/v1beta1" }),
+    /Kind=ConversionReview, got apiextensions.k8s.io\/v1beta1, Kind=ConversionReview$/,
+  ],
+  ["another's answer", answering({ ...success, uid: "x" }), /failed: expected response.uid="[0-9a-f-]{36}", got "x"$/],
+  ["no object", making(() => null), `${invalid} at index 0: Object 'Kind' is missing in 'null'`],
+  [
+    "the same version",
+    making((made) => ({ ...made, apiVersion: "stable.example.com/v1" })),
+    `${invalid} at index 0: invalid groupVersion (expected stable.example.com/v2, received stable.example.com/v1)`,
+  ],
+  [
+    "another kind",
+    making((made) => ({ ...made, kind: "Way" })),
+    `${invalid} at index 0: invalid kind (expected Route, received Way)`,
+  ],
+  [
+    "another name",
+    making((made) => ({ ...made, metadata: { ...made.metadata, name: "two" } })),
+    `${invalid}: must have the same name: one != two`,
+  ],
+  [
+    "another namespace",
+    making((made) => ({ ...made, metadata: { ...made.metadata, namespace: "x" } })),
+    `${invalid}: must have the same namespace: default != x`,
+  ],
+  [
+    "another uid",
+    making((made) => ({ ...made, metadata: { ...made.metadata, uid: "" } })),
+    /returned invalid object: must have the same UID: [0-9a-f-]{36} != $/,
+  ],
+  [
+    "labels that are none",
+    making((made) => ({ ...made, metadata: { ...made.metadata, labels: { a: 1 } } })),
+    `${FROM_V1}returned invalid metadata: metadata.labels[a] must be a string, but is int64 in converted object`,
+  ],
+  [
+    "labels of the wrong form",
+    making((made) => ({ ...made, metadata: { ...made.metadata, labels: { a: "?" } } })),
+    /returned invalid metadata: metadata.labels: Invalid value: "\?": a valid label must be/,
+  ],
+  [
+    "a list of annotations",
+    making((made) => ({ ...made, metadata: { ...made.metadata, annotations: [] } })),
+    `${FROM_V1}returned invalid metadata: invalid metadata.annotations of type []interface {} in converted object`,
+  ],
+  ["text", () => [200, "<html>"], /failed: Post .*: couldn't get version\/kind; json parse error/],
+  [
+    "an error",
+    () => [500, "broken"],
+    /failed: an error on the server \("broken"\) has prevented the request from succeeding$/,
+  ],
+  ["too much", () => [200, " ".repeat(17 * 2 ** 20)], /failed: Post .*: its answer is longer than 16777216 bytes$/],
+];
+
+t.test("conversion webhooks that answer wrongly are refused in Kubernetes' words", async (t) => {
+  const { f, server } = await withRoute();
+  await using _hook = server.hook;
+  await using _server = f;
+  for (const [what, answer, message] of lies) {
+    server.answer = answer;
+    const { status, json } = await f.ask(`GET ${at("v2", "/one")}`);
+    t.match([status, json], [500, { status: "Failure", message }], what);
+    t.notOk("reason" in json, "nobody foresaw it");
+  }
+  server.answer = honest;
+  t.match((await f.ask(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" });
+});
+
+t.test("conversion webhooks change labels and annotations, and no other metadata", async (t) => {
+  const { f, server } = await withRoute();
+  await using _hook = server.hook;
+  await using _server = f;
+  server.answer = making((made) => ({
+    ...made,
+    metadata: { name: "one", namespace: "default", uid: made.metadata.uid, labels: { a: "b" }, finalizers: ["x.y/z"] },
+  }));
+  const { json } = await f.ask(`GET ${at("v2", "/one")}`);
+  t.same(json.metadata.labels, { a: "b" });
+  t.notOk("finalizers" in json.metadata);
+  t.match(json.metadata, { generation: 1, creationTimestamp: /Z$/, managedFields: [{ operation: "Update" }] });
+});
+
+t.test("conversion webhooks that are down stand in the way of other versions only", async (t) => {
+  const { f, server } = await withRoute();
+  await using _server = f;
+  await using hook = server.hook;
+  t.equal((await f.ask(`GET ${at("v2")}`)).status, 200);
+  const opened = await f.open(`GET ${at("v2")}?watch=true`);
+  const watch = lines(opened, 100);
+  server.answer = () => [503, ""];
+  t.equal((await f.ask(`POST ${at("v1")}`, { body: route("two", { hostPort: "b:2" }) })).status, 201);
+  t.match(await watch, [{ type: "ADDED", object: { metadata: { name: "one" } } }], "the watch ends");
+  t.match((await f.ask(`GET ${at("v1")}`)).json.items, [{}, {}]);
+  const message = `${FROM_V1}failed: the server is currently unable to handle the request`;
+  const tries: readonly (readonly [string, object?])[] = [
+    [`GET ${at("v2", "/one")}`],
+    [`GET ${at("v2")}`],
+    [`DELETE ${at("v2", "/one")}`],
+    [`PUT ${at("v2", "/one")}`, route("one", { host: "c", port: "1" })],
+  ];
+  for (const [line, body] of tries) t.match((await f.ask(line, { body })).json, { code: 500, message }, line);
+  const created = await f.ask(`POST ${at("v2")}`, { body: route("three", { host: "c", port: "3" }) });
+  t.match(created.json, { code: 500, message: message.replace("/v1,", "/v2,") });
+  const turned = await f.ask(`GET ${at("v2")}?watch=true`);
+  t.match(turned.json, { code: 429, reason: "TooManyRequests", message: "storage is (re)initializing" });
+  t.equal(turned.headers["retry-after"], "1");
+  t.equal((await f.ask("GET /readyz")).text, "ok");
+
+  server.answer = honest;
+  t.match((await f.ask(`GET ${at("v2")}`)).json.items, [{ spec: { host: "a" } }, { spec: { host: "b" } }]);
+  // From before all that is known: it ends by itself.
+  const turnedAway = async () => (await f.ask(`GET ${at("v2")}?watch=true&resourceVersion=1`)).status === 429;
+  await advanced(f.clock, async () => !(await turnedAway()));
+  const again = lines(await f.open(`GET ${at("v2")}?watch=true`), 3);
+  await f.ask(`DELETE ${at("v1", "/two")}`);
+  t.match(await again, [{ type: "ADDED" }, { type: "ADDED" }, { type: "DELETED", object: { spec: { host: "b" } } }]);
+  t.ok(hook.asked.length > 0);
+});
+
+/** Lets retries come until something is so. */
+async function advanced(clock: FakeClock, isSo: () => Promise<boolean>): Promise<void> {
+  for (let i = 0; i < 100; i++) {
+    if (await isSo()) return;
+    await clock.advance(1000);
+  }
+  throw new Error("it is never so");
+}
+
+t.test("conversion webhooks have to answer in time, and to be who they should be", async (t) => {
+  const { f, server } = await withRoute();
+  await using _server = f;
+  await using hook = server.hook;
+  server.answer = () => "hang";
+  const late = f.ask(`GET ${at("v2", "/one")}`);
+  for (let i = 0; i < 200 && hook.asked.length === 0; i++) await f.ask("GET /healthz");
+  server.answer = honest;
+  await f.clock.advance(30_000);
+  t.match((await late).json, { spec: { host: "a" } }, "the cache's list failed; the store was asked instead");
+
+  await using other = await testWebhook(honest);
+  const { json: definition } = await f.ask(`GET ${CRD}`);
+  const serve = async (clientConfig: object): Promise<string> => {
+    const { spec } = routes(hook, "v1", { clientConfig });
+    const body = { ...(await f.ask(`GET ${CRD}`)).json, spec: { ...definition.spec, conversion: spec.conversion } };
+    t.equal((await f.ask(`PUT ${CRD}`, { body })).status, 200);
+    const asked = hook.asked.length;
+    const { json } = await until(f, `GET ${at("v2", "/one")}`, ({ status }) => status === 500);
+    t.equal(hook.asked.length, asked, "nobody else is asked");
+    return json.message;
+  };
+  t.match(await serve({ url: other.url }), /x509: certificate signed by unknown authority$/);
+  const service = { namespace: "default", name: "hooks", path: "/convert" };
+  t.equal(
+    await serve({ service, caBundle }),
+    `${FROM_V1}failed: Post "https://hooks.default.svc:443/convert?timeout=30s": service "hooks" not found`,
+  );
+});
+
+t.test("conversion webhooks may speak the older review, which never said whose answer it is", async (t) => {
+  const server = await conversionServer();
+  await using hook = server.hook;
+  await using f = await testServer();
+  await define(f, routes(hook, "v1", { conversionReviewVersions: ["v3", "v1beta1", "v1"] }));
+  await f.ask(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
+  server.answer = (asked) => ({ response: { ...(honest(asked) as { response: object }).response, uid: "" } });
+  t.match((await f.ask(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" });
+  t.equal(hook.asked[0]?.review.apiVersion, "apiextensions.k8s.io/v1beta1");
+});
+
+t.test("conversion webhooks are counted", async (t) => {
+  const { f, server } = await withRoute();
+  await using _server = f;
+  await using _hook = server.hook;
+  server.answer = answering(success);
+  await f.ask(`GET ${at("v2", "/one")}`);
+  server.answer = honest;
+  await f.ask(`GET ${at("v2", "/one")}`);
+  const { text } = await f.ask("GET /metrics");
+  const partial = 'failure_type="conversion_webhook_partial_response_failure",result="failure"';
+  t.match(text, "# TYPE apiserver_conversion_webhook_request_total counter");
+  t.match(text, `apiserver_conversion_webhook_request_total{${partial}} `);
+  t.match(text, 'apiserver_conversion_webhook_request_total{failure_type="",result="success"} 1');
+  t.match(text, `apiserver_conversion_webhook_duration_seconds_count{${partial}} `);
+  const labels = 'crd_name="routes.stable.example.com",from_version="v1",succeeded="true",to_version="v2"';
+  t.match(text, `apiserver_crd_conversion_webhook_duration_seconds_count{${labels}} 1`);
+});
+
+t.test("a definition goes without its webhook, which may have gone first", async (t) => {
+  const { f, server } = await withRoute("v1");
+  await using _server = f;
+  const { json: one } = await f.ask(`GET ${at("v1", "/one")}`);
+  await f.ask(`PUT ${at("v1", "/one")}`, {
+    body: { ...one, metadata: { ...one.metadata, finalizers: ["example.com/wait"] } },
+  });
+  await f.ask(`POST ${at("v1")}`, { body: route("two", { hostPort: "b:2" }) });
+  const { json: definition } = await f.ask(`GET ${CRD}`);
+  const { spec } = routes(server.hook, "v2");
+  t.equal((await f.ask(`PUT ${CRD}`, { body: { ...definition, spec } })).status, 200);
+  await until(f, `GET ${at("v2", "/one")}`, ({ status }) => status === 200);
+  await server.hook[Symbol.asyncDispose]();
+  await f.ask(`DELETE ${CRD}`);
+  await until(f, `GET ${at("v2", "/two")}`, ({ status }) => status === 404);
+  t.match((await f.ask(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" }, "what waits stays");
+  t.match((await f.ask(`GET ${CRD}`)).json.metadata, { deletionTimestamp: /Z$/ });
+});
