@@ -1,9 +1,16 @@
-/** Keeps container logs from filling the disk: a log over its size is put aside and the runtime begins a new one. */
+/**
+ * Keeps container logs from filling the disk: a log over its size is put aside and the runtime begins a new one. Those
+ * that were put aside before are compressed; the last one is left to those who may still be reading it.
+ */
+import { createWriteStream } from "node:fs";
 import { lstat, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { createGzip } from "node:zlib";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { openLog } from "./plain-file.ts";
 import type { PodManager } from "./pod-manager.ts";
 
 export interface LogRotationOptions {
@@ -17,6 +24,9 @@ export interface LogRotationOptions {
   readonly periodMs: number;
   readonly signal: AbortSignal;
 }
+
+const COMPRESSED = ".gz";
+const UNFINISHED = ".tmp";
 
 /** Runs until the signal aborts. Never rejects. */
 export async function rotateLogs(options: LogRotationOptions): Promise<void> {
@@ -35,9 +45,10 @@ export async function rotateLogs(options: LogRotationOptions): Promise<void> {
 }
 
 async function rotate(options: LogRotationOptions, id: string, path: string): Promise<void> {
-  const { runtime, clock, maxBytes, maxFiles, signal } = options;
+  const { runtime, clock, maxBytes, signal } = options;
   const found = await lstat(path).catch(() => undefined);
   if (found === undefined || found.size <= maxBytes) return;
+  await tidy(options, path);
   // 0.log.20261121-033207: sorts by age.
   const stamp = new Date(clock.now()).toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
   const aside = `${path}.${stamp}`;
@@ -49,8 +60,29 @@ async function rotate(options: LogRotationOptions, id: string, path: string): Pr
     await rename(aside, path);
     throw error;
   }
-  const names = (await readdir(dirname(path))).filter((name) => name.startsWith(`${basename(path)}.`)).sort();
-  for (const name of names.slice(0, Math.max(0, names.length - (maxFiles - 1)))) {
-    await rm(join(dirname(path), name), { force: true });
+}
+
+/** Leaves room for one that will be put aside beside the current one, and compresses what stays. */
+async function tidy({ maxFiles, log }: LogRotationOptions, path: string): Promise<void> {
+  const directory = dirname(path);
+  const names = (await readdir(directory)).filter((name) => name.startsWith(`${basename(path)}.`)).sort();
+  const [unfinished, whole] = [true, false].map((is) => names.filter((name) => name.endsWith(UNFINISHED) === is));
+  const excess = whole!.slice(0, Math.max(0, whole!.length - (maxFiles - 2)));
+  for (const name of [...unfinished!, ...excess]) await rm(join(directory, name), { force: true });
+  for (const name of whole!.slice(excess.length)) {
+    if (name.endsWith(COMPRESSED)) continue;
+    // What cannot be compressed, as on a full disk, goes when it is too old.
+    await compress(join(directory, name)).catch((error: unknown) => {
+      log.warn("Cannot compress container log", { path: join(directory, name), error: String(error) });
+    });
   }
+}
+
+async function compress(path: string): Promise<void> {
+  await using file = await openLog(path);
+  const unfinished = `${path}${UNFINISHED}`;
+  const target = createWriteStream(unfinished, { flags: "wx", mode: 0o640 });
+  await pipeline(file.createReadStream({ autoClose: false }), createGzip(), target);
+  await rename(unfinished, `${path}${COMPRESSED}`);
+  await rm(path);
 }

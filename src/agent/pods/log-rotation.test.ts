@@ -1,0 +1,76 @@
+import { linkSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { gunzipSync } from "node:zlib";
+import t, { type Test } from "tap";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { FakeRuntime } from "../runtime/fake.ts";
+import { rotateLogs } from "./log-rotation.ts";
+import type { PodManager } from "./pod-manager.ts";
+
+/** A container that runs, whose log may have 100 bytes and 4 files. */
+function rotating(t: Test) {
+  const directory = join(t.testdir(), "pod", "c");
+  mkdirSync(directory, { recursive: true });
+  const path = join(directory, "0.log");
+  const clock = new FakeClock(Date.parse("2026-01-01T00:00:00Z"));
+  const { runtime, calls } = new FakeRuntime(clock);
+  const stop = new AbortController();
+  const container = { id: "c1", logPath: path, state: "running" };
+  const pods = { workers: [{ observation: { containers: [container] } }] } as unknown as PodManager;
+  const limits = { maxFiles: 4, maxBytes: 100, periodMs: 10_000 };
+  void rotateLogs({ runtime, clock, log: silentLogger, pods, ...limits, signal: stop.signal });
+  t.teardown(() => stop.abort());
+  const files = (): readonly string[] => readdirSync(directory).sort();
+  return {
+    directory,
+    path,
+    files,
+    async until(holds: () => boolean): Promise<void> {
+      for (let turn = 0; turn < 10_000 && !holds(); turn++) {
+        await setImmediate();
+        await clock.advance(turn % 100 === 99 ? 10_000 : 0);
+      }
+    },
+    reopened: () => calls.filter(({ method }) => method === "reopenContainerLog").length,
+  };
+}
+
+t.test(
+  "rotateLogs() puts full logs aside, compresses those before the last, and keeps as many as it may",
+  async (t) => {
+    const { directory, path, files, until, reopened } = rotating(t);
+    for (let run = 1; run <= 4; run++) {
+      writeFileSync(path, String(run).repeat(101));
+      await until(() => reopened() === run);
+    }
+    const kept = files();
+    t.equal(kept.length, 3, "and the current one, which the runtime would open again");
+    const [oldest = "", second = "", last = ""] = kept;
+    t.match(kept, [/^0\.log\.20260101-\d{6}\.gz$/, /\.gz$/, /^0\.log\.20260101-\d{6}$/]);
+    t.equal(gunzipSync(readFileSync(join(directory, oldest))).toString(), "2".repeat(101));
+    t.equal(gunzipSync(readFileSync(join(directory, second))).toString(), "3".repeat(101));
+    t.equal(readFileSync(join(directory, last), "utf8"), "4".repeat(101));
+  },
+);
+
+t.test("rotateLogs() removes what it did not finish, and compresses no file from elsewhere", async (t) => {
+  const { directory, path, files, until, reopened } = rotating(t);
+  writeFileSync(join(directory, "0.log.20250101-000000.tmp"), "half");
+  writeFileSync(join(directory, "other"), "secret");
+  linkSync(join(directory, "other"), join(directory, "1.log"));
+  writeFileSync(path, "x".repeat(101));
+  await until(() => reopened() === 1);
+  t.match(files(), [/^0\.log\.2026\d{4}-\d{6}$/, "1.log", "other"]);
+
+  symlinkSync(join(directory, "other"), join(directory, "0.log.20250202-000000"));
+  writeFileSync(path, "y".repeat(101));
+  await until(() => reopened() === 2);
+  const [link = "", first = "", last = ""] = files();
+  t.match(
+    [link, first, last],
+    ["0.log.20250202-000000", /\.gz$/, /^0\.log\.2026/],
+    "the link is left until it is too old",
+  );
+});
