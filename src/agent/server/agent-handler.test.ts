@@ -18,6 +18,7 @@ t.test("agentHandler() answers logs of the current and the previous run, and ref
   await using at = await podHarness();
   at.fake.programs.set("c", (attempt) => (attempt === 0 ? { exitAfterMs: 100, exitCode: 1 } : {}));
   at.manager.put(testPod("web"));
+  at.manager.put(testPod("pulled", { containers: [{ name: "c", image: "none:1" }] }));
   at.manager.put(testPod("late", { containers: [{ name: "c", image: "none:1", imagePullPolicy: "Never" }] }));
   await at.run(3);
   for (const [index, run] of (at.manager.worker("uid-web")?.observation.containers ?? []).entries()) {
@@ -40,9 +41,11 @@ t.test("agentHandler() answers logs of the current and the previous run, and ref
   t.equal(await ask("/healthz"), "200 ok");
   t.equal(await ask("/containerLogs/default/web/c"), "200 run 0\n");
   t.equal(await ask("/containerLogs/default/web/c", "previous=true"), "200 run 1\n");
-  t.match(await ask("/containerLogs/default/web/other"), /^404 .*container other not found in pod web_default/);
-  t.match(await ask("/containerLogs/default/none/c"), /^404 /);
+  t.match(await ask("/containerLogs/default/web/other"), /^404 .*container \\"other\\" not found in pod \\"web\\"/);
+  t.match(await ask("/containerLogs/default/none/c"), /^404 .*pod \\"none\\" does not exist/);
   t.match(await ask("/containerLogs/default/late/c"), /^400 .*is waiting to start: ErrImageNeverPull/);
+  const pull = /^400 .*is waiting to start: (image can't be pulled|trying and failing to pull image)"/;
+  t.match(await ask("/containerLogs/default/pulled/c"), pull);
   t.match(await ask("/containerLogs/default/web/c", "tailLines=x"), /^400 /);
   t.equal(await ask("/nonsense"), "404 404 page not found\n");
   t.match(await ask("/pods/"), /^200 .*"name":"web"/);

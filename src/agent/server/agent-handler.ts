@@ -112,7 +112,7 @@ async function containerLogs(
   const { namespace = "", pod = "", container = "" } = params;
   const query = new URLSearchParams(request.query);
   const worker = options.pods.find(namespace, pod);
-  if (worker === undefined) throw new HttpError(404, "NotFound", `pod ${pod}_${namespace} not found`);
+  if (worker === undefined) throw new HttpError(404, "NotFound", `pod "${pod}" does not exist`);
   const previous = flag(query, "previous");
   const found = findRun(worker, container, previous);
   const source = {
@@ -126,21 +126,26 @@ async function containerLogs(
 
 function findRun(worker: PodWorker, name: string, previous: boolean): ObservedContainer {
   if (!allContainers(worker.pod).some(({ spec }) => spec.name === name)) {
-    const where = `${worker.pod.metadata?.name}_${worker.pod.metadata?.namespace}`;
-    throw new HttpError(404, "NotFound", `container ${name} not found in pod ${where}`);
+    throw new HttpError(404, "NotFound", `container "${name}" not found in pod "${worker.pod.metadata?.name}"`);
   }
   const runs = worker.observation.containers.filter((each) => each.name === name && each.state !== "created");
   const found = previous ? (worker.previousRun(name) ?? runs[1]) : runs[0];
   if (found !== undefined) return found;
-  const waiting = worker.waitingReason(name);
+  const reason = worker.waitingReason(name);
   throw new HttpError(
     400,
     "BadRequest",
     previous
       ? `previous terminated container "${name}" in pod "${worker.pod.metadata?.name}" not found`
-      : `container "${name}" in pod "${worker.pod.metadata?.name}" is waiting to start: ${waiting}`,
+      : `container "${name}" in pod "${worker.pod.metadata?.name}" is waiting to start: ${pullTexts[reason] ?? reason}`,
   );
 }
+
+/** What Kubernetes says in place of these reasons. */
+const pullTexts: Readonly<Record<string, string>> = {
+  ErrImagePull: "image can't be pulled",
+  ImagePullBackOff: "trying and failing to pull image",
+};
 
 function logOptions(query: URLSearchParams, clock: Clock): LogOptions {
   const sinceSeconds = count(query, "sinceSeconds");
