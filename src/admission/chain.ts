@@ -1,8 +1,10 @@
 /** The plugins in their order: all change an object, then all check it. */
 import type { ApiObject, Kind } from "../api/kind.ts";
 import type { UserInfo } from "../auth/user.ts";
-import type { Soon } from "../std/soon.ts";
-import { type AdmissionMetrics, type Measure, type StepType, unmeasured } from "./metrics.ts";
+import type { Clock } from "../std/clock.ts";
+import { andThen, type Soon } from "../std/soon.ts";
+import { askAll, Laps, noted } from "./laps.ts";
+import { type AdmissionMetrics, type Note, type StepType, unnoted } from "./metrics.ts";
 import type { AdmissionPlugin, AdmissionRequest, ObjectKind, Operation, Place, Reinvocation } from "./plugin.ts";
 
 /** What is the same for all that one request does. */
@@ -26,20 +28,22 @@ export interface About {
 interface Chosen {
   readonly mutators: readonly Step<"mutate">[];
   readonly validators: readonly Step<"validate">[];
-  readonly mutating: Measure;
-  readonly validating: Measure;
+  readonly mutating: Note;
+  readonly validating: Note;
 }
 
 interface Step<M extends "mutate" | "validate"> {
   readonly plugin: AdmissionPlugin & Required<Pick<AdmissionPlugin, M>>;
-  readonly measure: Measure;
+  readonly note: Note;
 }
 
 export class AdmissionChain {
   readonly #plugins: readonly AdmissionPlugin[];
   readonly #guards: readonly AdmissionPlugin[];
   readonly #metrics: AdmissionMetrics | undefined;
-  readonly #chosen = new WeakMap<Kind, Map<string, Chosen>>();
+  readonly #clock: Pick<Clock, "monotonic">;
+  /** By kind, group and operation, then by subresource: a key of all would be made for each request. */
+  readonly #chosen = new WeakMap<Kind, Map<string, Map<Operation, Map<string, Chosen>>>>();
 
   /** Asks the guards, then the plugins, in the order given. Guards are no plugins to those who look at metrics. */
   constructor(
@@ -49,6 +53,7 @@ export class AdmissionChain {
   ) {
     this.#plugins = plugins;
     this.#metrics = metrics;
+    this.#clock = metrics?.clock ?? { monotonic: () => 0 };
     this.#guards = guards;
   }
 
@@ -72,10 +77,14 @@ export class AdmissionChain {
     const { mutators, mutating } = this.#at(about, operation);
     if (mutators.length === 0) return object;
     const request = new Request(about, operation, object, previous);
-    return mutating(() => {
-      const once = mutateAll(mutators, request, 0);
-      if (once === undefined && !request.reinvocation.isWanted) return request.object;
-      return again(once, mutators, request);
+    const ask = ({ plugin }: Step<"mutate">): Soon<void> =>
+      andThen(plugin.mutate(request), (next) => request.take(next));
+    return noted(mutating, new Laps(this.#clock), (laps) => {
+      const once = askAll(mutators, 0, laps, ask);
+      return andThen(once, () => {
+        if (!request.reinvocation.begin()) return request.object;
+        return andThen(askAll(mutators, 0, laps, ask), () => request.object);
+      });
     });
   }
 
@@ -84,70 +93,41 @@ export class AdmissionChain {
     const { validators, validating } = this.#at(about, operation);
     if (validators.length === 0) return;
     const request = new Request(about, operation, object, previous);
-    return validating(() => validateAll(validators, request, 0));
+    const ask = ({ plugin }: Step<"validate">): Soon<void> => plugin.validate(request);
+    return noted(validating, new Laps(this.#clock), (laps) => askAll(validators, 0, laps, ask));
   }
 
   #at(about: About, operation: Operation): Chosen {
     const { kind, group, subresource } = about;
-    let places = this.#chosen.get(kind);
-    if (places === undefined) {
-      places = new Map();
-      this.#chosen.set(kind, places);
-    }
-    const key = `${operation} ${group} ${subresource}`;
-    let chosen = places.get(key);
-    if (chosen === undefined) {
-      const { objectKind } = about;
-      chosen = this.#choose({ operation, kind, group, subresource, objectKind });
-      places.set(key, chosen);
-    }
-    return chosen;
+    const groups = this.#chosen.get(kind) ?? remembered(this.#chosen, kind, new Map());
+    const operations = groups.get(group) ?? remembered(groups, group, new Map());
+    const places = operations.get(operation) ?? remembered(operations, operation, new Map());
+    const chosen = places.get(subresource);
+    if (chosen !== undefined) return chosen;
+    const { objectKind } = about;
+    return remembered(places, subresource, this.#choose({ operation, kind, group, subresource, objectKind }));
   }
 
   #choose(place: Place): Chosen {
     const asked = [...this.#guards, ...this.#plugins].filter((plugin) => plugin.handles(place));
     const { operation } = place;
     const metrics = this.#metrics;
-    const measure = (plugin: AdmissionPlugin, type: StepType): Measure => {
-      if (this.#guards.includes(plugin)) return unmeasured;
-      return metrics?.plugin(plugin.name, type, operation) ?? unmeasured;
+    const noteOf = (plugin: AdmissionPlugin, type: StepType): Note => {
+      if (this.#guards.includes(plugin)) return unnoted;
+      return metrics?.plugin(plugin.name, type, operation) ?? unnoted;
     };
     return {
-      mutators: asked.filter(isMutator).map((plugin) => ({ plugin, measure: measure(plugin, "admit") })),
-      validators: asked.filter(isValidator).map((plugin) => ({ plugin, measure: measure(plugin, "validate") })),
-      mutating: metrics?.step("admit", operation) ?? unmeasured,
-      validating: metrics?.step("validate", operation) ?? unmeasured,
+      mutators: asked.filter(isMutator).map((plugin) => ({ plugin, note: noteOf(plugin, "admit") })),
+      validators: asked.filter(isValidator).map((plugin) => ({ plugin, note: noteOf(plugin, "validate") })),
+      mutating: metrics?.step("admit", operation) ?? unnoted,
+      validating: metrics?.step("validate", operation) ?? unnoted,
     };
   }
 }
 
-/** Most plugins answer at once: those from `first` on are asked without a promise, up to one that has to wait. */
-function mutateAll(mutators: Chosen["mutators"], request: Request, first: number): Soon<void> {
-  for (let i = first; i < mutators.length; i++) {
-    const { plugin, measure } = mutators[i]!;
-    const next = measure(() => plugin.mutate(request));
-    if (next instanceof Promise) {
-      return next.then((late) => {
-        request.take(late);
-        return mutateAll(mutators, request, i + 1);
-      });
-    }
-    request.take(next);
-  }
-}
-
-async function again(once: Soon<void>, mutators: Chosen["mutators"], request: Request): Promise<ApiObject | undefined> {
-  await once;
-  if (request.reinvocation.begin()) await mutateAll(mutators, request, 0);
-  return request.object;
-}
-
-function validateAll(validators: Chosen["validators"], request: Request, first: number): Soon<void> {
-  for (let i = first; i < validators.length; i++) {
-    const { plugin, measure } = validators[i]!;
-    const done = measure(() => plugin.validate(request));
-    if (done instanceof Promise) return done.then(() => validateAll(validators, request, i + 1));
-  }
+function remembered<K, V>(map: { set(key: K, value: V): unknown }, key: K, value: V): V {
+  map.set(key, value);
+  return value;
 }
 
 function isMutator(plugin: AdmissionPlugin): plugin is Step<"mutate">["plugin"] {

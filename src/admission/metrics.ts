@@ -3,10 +3,13 @@ import type { Clock } from "../std/clock.ts";
 import type { Histogram, HistogramFamily, MetricRegistry } from "../std/metrics.ts";
 import type { Operation } from "./plugin.ts";
 
-/** Runs the work and notes how long it took. */
-export type Measure = <T>(work: () => T | Promise<T>) => Promise<T> | T;
+/** Where it is noted how long something took, in milliseconds, and whether it refused. */
+export interface Note {
+  passed(milliseconds: number): void;
+  refused(milliseconds: number): void;
+}
 
-export const unmeasured: Measure = (work) => work();
+export const unnoted: Note = { passed() {}, refused() {} };
 
 export type StepType = "admit" | "validate";
 
@@ -42,43 +45,28 @@ export class AdmissionMetrics {
     );
   }
 
+  /** By which all that is noted here is measured. */
+  get clock(): Clock {
+    return this.#clock;
+  }
+
   /** All that have a say: in changing objects, or in checking them. */
-  step(type: StepType, operation: Operation): Measure {
-    return this.#measured((rejected) => this.#steps.with(type, operation, rejected));
+  step(type: StepType, operation: Operation): Note {
+    return noteIn((rejected) => this.#steps.with(type, operation, rejected));
   }
 
-  plugin(name: string, type: StepType, operation: Operation): Measure {
-    return this.#measured((rejected) => this.#plugins.with(name, type, operation, rejected));
+  plugin(name: string, type: StepType, operation: Operation): Note {
+    return noteIn((rejected) => this.#plugins.with(name, type, operation, rejected));
   }
+}
 
-  /** Series are looked up anew only where something was refused, which is rare. */
-  #measured(seriesOf: (rejected: "true" | "false") => Histogram): Measure {
-    const clock = this.#clock;
-    const passed = seriesOf("false");
-    const note = (series: Histogram, began: number): void => series.observe((clock.monotonic() - began) / 1000);
-    const later = async <T>(result: Promise<T>, began: number): Promise<T> => {
-      try {
-        const value = await result;
-        note(passed, began);
-        return value;
-      } catch (error) {
-        note(seriesOf("true"), began);
-        throw error;
-      }
-    };
-    return (work) => {
-      const began = clock.monotonic();
-      try {
-        const result = work();
-        if (result instanceof Promise) return later(result, began);
-        note(passed, began);
-        return result;
-      } catch (error) {
-        note(seriesOf("true"), began);
-        throw error;
-      }
-    };
-  }
+/** Series are looked up anew only where something was refused, which is rare. */
+function noteIn(seriesOf: (rejected: "true" | "false") => Histogram): Note {
+  const passed = seriesOf("false");
+  return {
+    passed: (milliseconds) => passed.observe(milliseconds / 1000),
+    refused: (milliseconds) => seriesOf("true").observe(milliseconds / 1000),
+  };
 }
 
 /** Calls of webhooks. `type` is `admit` for those that change objects, `validating` for those that check them. */
