@@ -137,3 +137,46 @@ t.test("the server passes redirections on instead of following them, and nothing
     t.notMatch(passed, /\.\.\/|%2e%2e|\.\.%2f|%00/i, path);
   }
 });
+
+t.test("the server passes on whole requests, so that none swallows the next on a connection to a pod", async (t) => {
+  const host = wideAddress();
+  if (host === undefined) {
+    t.comment("Skipped: this machine has no address but its loopback");
+    return;
+  }
+  const seen: string[] = [];
+  const backend = createServer((request, response) => {
+    // Answers without waiting for a body, as many do.
+    response.end("ok");
+    let body = "";
+    request.setEncoding("latin1").on("data", (piece: string) => (body += piece));
+    request.on("end", () => seen.push(`${request.method} ${request.url} ${body}`.trim()));
+  });
+  await new Promise<void>((resolve) => backend.listen(0, host, resolve));
+  t.teardown(() => backend.close());
+  const { port } = backend.address() as AddressInfo;
+  await using server = await testServer();
+  await make(server, PODS, pod("web"), { podIP: host, podIPs: [{ ip: host }] });
+  const proxy = `${PODS}/web:${port}/proxy`;
+  const hidden = "DELETE /hidden HTTP/1.1\r\nHost: x\r\n\r\n";
+  for (const method of ["GET", "DELETE", "POST", "OPTIONS"]) {
+    for (const [sent, length] of [
+      [hidden, String(hidden.length)],
+      ["", "0"],
+      ["", undefined],
+      [hidden, undefined],
+    ] as const) {
+      const headers = length === undefined ? {} : { "content-length": length };
+      const answer = await server.ask(`${method} ${proxy}/front`, { headers, ...(sent === "" ? {} : { body: sent }) });
+      t.equal(answer.status, 200, `${method} ${length}`);
+      t.equal((await server.ask(`GET ${proxy}/next`)).status, 200, `what follows ${method} ${length}`);
+      t.equal(
+        seen.some((each) => each.startsWith("DELETE /hidden")),
+        false,
+        "nothing came that nobody sent",
+      );
+      t.equal(seen.at(-1), "GET /next");
+      t.equal(seen.splice(0).length, 2);
+    }
+  }
+});

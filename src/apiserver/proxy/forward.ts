@@ -34,19 +34,24 @@ export class Forwarding implements AsyncDisposable {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const { method } = request;
     const path = request.query === "" ? to.path : `${to.path}?${request.query}`;
-    const options = { method, host: to.host, port: to.port, path, headers: forwardedHeaders(request), signal };
+    const whole = !hasBody(request);
+    const headers = forwardedHeaders(request);
+    // Node frames bodies of its own accord for some methods only; of others they would be read as another request.
+    if (!whole && headers["content-length"] === undefined) headers["transfer-encoding"] = "chunked";
+    const options = { method, host: to.host, port: to.port, path, headers, signal };
     const asking = to.secure
       ? httpsRequest({ ...options, agent: to.agent ?? this.#https })
       : httpRequest({ ...options, agent: this.#http });
     asking.on("error", reject);
     asking.on("response", resolve);
-    if (hasBody(request)) {
+    if (whole) asking.end();
+    else {
       const body = Readable.from(request.body);
       // Whichever end breaks, the other is told.
       body.on("error", (error) => asking.destroy(error));
       asking.on("close", () => body.destroy());
       body.pipe(asking);
-    } else asking.end();
+    }
     let answer: IncomingMessage;
     try {
       answer = await promise;
@@ -64,9 +69,10 @@ export class Forwarding implements AsyncDisposable {
   }
 }
 
+/** Whatever the method: where a length is announced, a body left out would swallow the next request. */
 function hasBody({ method, headers }: HttpRequest): boolean {
-  if (method === "GET" || method === "HEAD") return false;
-  return headers["content-length"] !== "0";
+  const length = headers["content-length"];
+  return length === undefined ? method !== "GET" && method !== "HEAD" : length !== "0";
 }
 
 /** Without what concerns this server, with what tells the other how it was reached. */
