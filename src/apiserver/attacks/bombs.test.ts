@@ -163,7 +163,7 @@ function field(number: number, content: Uint8Array): Buffer {
 t.test("no body in bytes claims more than it brings, or lies in itself without end", async (t) => {
   await using server = await testServer({ cbor: true });
   const inside = (number: number, levels: number): Buffer => {
-    let content = Buffer.alloc(0);
+    let content: Buffer = Buffer.alloc(0);
     for (let level = 0; level < levels; level++) content = field(number, content);
     return content;
   };

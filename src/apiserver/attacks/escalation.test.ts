@@ -126,6 +126,39 @@ t.test("whoever may write roles writes nothing into them that they do not have",
   }
 });
 
+t.test("leave to bind or to escalate one role is leave for no other", async (t) => {
+  await using server = await cluster();
+  const named = (verb: string, resource: string) => ({
+    verbs: [verb],
+    apiGroups: [GROUP],
+    resources: [resource],
+    resourceNames: ["till"],
+  });
+  const write = { apiGroups: [GROUP], verbs: ["create", "update", "get"] };
+  const resources = ["roles", "rolebindings", "clusterroles", "clusterrolebindings"];
+  await allow(server, "eve", { ...write, resources }, named("bind", "clusterroles"), named("escalate", "roles"));
+  const secrets = { ...PODS, resources: ["secrets"] };
+  await make(server, `${RBAC}/clusterroles`, { metadata: { name: "till" }, rules: [secrets] });
+  await make(server, `${SHOP}/roles`, { metadata: { name: "till" }, rules: [secrets] });
+  const binding = (name: string, roleRef: object) => ({ metadata: { name }, subjects: [user("bob")], roleRef });
+  const role = (name: string) => ({ metadata: { name }, rules: [EVERYTHING] });
+  const cases: readonly (readonly [number, string, object])[] = [
+    [201, `POST ${SHOP}/rolebindings`, binding("a", to("till"))],
+    [403, `POST ${SHOP}/rolebindings`, binding("b", to("till", "Role"))],
+    [403, `POST ${SHOP}/rolebindings`, binding("till", to("cluster-admin"))],
+    [403, `POST ${RBAC}/clusterrolebindings`, binding("till", to("cluster-admin"))],
+    [200, `PUT ${SHOP}/roles/till`, role("till")],
+    [403, `POST ${SHOP}/roles`, role("more")],
+    [403, `POST ${SHOP}/roles`, { ...role("more"), metadata: { generateName: "till" } }],
+    [403, `PUT ${SHOP}/roles/more`, role("more")],
+    [403, `PUT ${RBAC}/clusterroles/till`, role("till")],
+    [403, `PUT /apis/rbac.authorization.svc.io/v1/clusterroles/till`, role("till")],
+  ];
+  for (const [status, line, body] of cases) {
+    t.equal((await server.ask(line, { body, user: "eve" })).status, status, `${line} ${JSON.stringify(body)}`);
+  }
+});
+
 t.test("no role is gathered for whoever may not everything, nor rules put where roles are gathered from", async (t) => {
   await using server = await cluster();
   const roles = { apiGroups: [GROUP], resources: ["clusterroles"], verbs: ["create", "update", "patch", "get"] };
@@ -315,6 +348,71 @@ t.test("a node reads and writes nothing that is another node's", async (t) => {
   for (let turn = 0; turn < 1000 && (await ask(`GET ${core}/secrets/mine`)).status === 200; turn++)
     await setImmediate();
   t.equal((await ask(`GET ${core}/secrets/mine`)).status, 403, "nor what was its own, once its pod has gone");
+});
+
+t.test("a node gains nothing by pods, labels, tokens or certificates of its own making", async (t) => {
+  await using server = await twoNodes();
+  const ask = asNode(server);
+  const core = "/api/v1/namespaces/shop";
+  for (let turn = 0; turn < 1000 && (await ask(`GET ${core}/secrets/mine`)).status !== 200; turn++)
+    await setImmediate();
+  const { uid } = (await server.ask("GET /api/v1/nodes/n1")).json.metadata as { uid: string };
+  const theirs = (await server.ask(`GET ${core}/pods/theirs`)).json.metadata.uid as string;
+  const owner = { apiVersion: "v1", kind: "Node", name: "n1", uid, controller: true };
+  const mirror = (spec: object, more: object = {}) => ({
+    metadata: {
+      ...{ name: "new", annotations: { "kubernetes.io/config.mirror": "x" }, ownerReferences: [owner], ...more },
+    },
+    spec: { nodeName: "n1", containers: [{ name: "c", image: "i" }], ...spec },
+  });
+  const volumes = [{ name: "s", secret: { secretName: "theirs" } }];
+  const env = [{ name: "E", valueFrom: { secretKeyRef: { name: "theirs", key: "mark" } } }];
+  const labels = { "node-restriction.kubernetes.io/trusted": "true" };
+  const merge = "application/merge-patch+json";
+  const csr = async (commonName: string, organizations: readonly string[], usages: readonly string[]) => {
+    const { request } = await makeSigningRequest({ commonName, organizations });
+    const signer = usages.includes("server auth") ? "kubelet-serving" : "kube-apiserver-client-kubelet";
+    const spec = { request: Buffer.from(request).toString("base64"), signerName: `kubernetes.io/${signer}`, usages };
+    return { metadata: { name: "new" }, spec };
+  };
+  const serving = ["digital signature", "server auth"];
+  const client = ["digital signature", "client auth"];
+  const toPod = (name: string, more: object = {}) => ({
+    spec: { boundObjectRef: { kind: "Pod", apiVersion: "v1", name, ...more } },
+  });
+  const refused: readonly (readonly [string, unknown, string?])[] = [
+    [`POST ${core}/pods`, mirror({ volumes })],
+    [`POST ${core}/pods`, mirror({ containers: [{ name: "c", image: "i", env }] })],
+    [`POST ${core}/pods`, mirror({ imagePullSecrets: [{ name: "theirs" }] })],
+    [`POST ${core}/pods`, mirror({ serviceAccountName: "theirs" })],
+    [`POST ${core}/pods`, mirror({ nodeName: "n2" })],
+    [`POST ${core}/pods`, mirror({}, { annotations: {} })],
+    [`POST ${core}/pods`, mirror({}, { ownerReferences: [] })],
+    [`PATCH ${core}/pods/mine`, { spec: { volumes } }, merge],
+    [`PATCH ${core}/pods/mine`, { metadata: { labels: { app: "theirs" } } }, merge],
+    [`PATCH ${core}/pods/mine/status`, { metadata: { labels: { app: "theirs" } } }, merge],
+    [`PATCH ${core}/pods/mine/ephemeralcontainers`, { spec: { ephemeralContainers: [{ name: "e" }] } }, merge],
+    [`PATCH ${core}/pods/mine/resize`, { spec: { containers: [] } }, merge],
+    [`POST ${core}/pods/theirs/eviction`, { metadata: { name: "theirs" } }],
+    [`DELETE ${core}/pods/theirs`, undefined],
+    ["POST /api/v1/nodes", { metadata: { name: "n3" } }],
+    ["PATCH /api/v1/nodes/n1", { metadata: { labels } }, merge],
+    ["PATCH /api/v1/nodes/n1/status", { metadata: { labels } }, merge],
+    ["PATCH /api/v1/nodes/n1", { spec: { taints: [{ key: "a", effect: "NoSchedule" }] } }, merge],
+    [`POST ${core}/serviceaccounts/mine/token`, { spec: {} }],
+    [`POST ${core}/serviceaccounts/mine/token`, toPod("mine")],
+    [`POST ${core}/serviceaccounts/mine/token`, toPod("theirs", { uid: theirs })],
+    [`POST ${core}/serviceaccounts/theirs/token`, toPod("mine")],
+    [`POST ${CSRS}`, await csr("system:node:n2", ["system:nodes"], client)],
+    [`POST ${CSRS}`, await csr("system:node:n2", ["system:nodes"], serving)],
+    [`POST ${CSRS}`, await csr("admin", ["system:masters"], client)],
+  ];
+  for (const [line, body, type] of refused) {
+    const { status, text } = await ask(line, body, type);
+    t.ok([403, 404, 409, 422].includes(status), `${status} ${line} ${JSON.stringify(body)} ${text}`);
+  }
+  t.equal((await ask(`GET ${core}/secrets/theirs`)).status, 403, "the other's is not its own now");
+  t.equal((await ask(`POST ${core}/pods`, mirror({}))).status, 201, "what mirrors its own files it may write");
 });
 
 t.test("nobody is a node by half of a node's name", async (t) => {

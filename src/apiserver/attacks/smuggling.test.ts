@@ -66,6 +66,9 @@ const none = "0\r\n\r\n";
 const refused: Readonly<Record<string, string>> = {
   "CL.TE: a length, and chunks that end before": post(`${length(none + HIDDEN)}\r\n${chunked}`, none + HIDDEN),
   "TE.CL: chunks, and a length that ends before": post(`${chunked}\r\nContent-Length: 4`, `5c\r\n${HIDDEN}\r\n${none}`),
+  "the same length twice": post("Content-Length: 0\r\nContent-Length: 0", HIDDEN),
+  "a length behind another name": post("Content-Length: 0\r\nContent-Length\0: 5", HIDDEN),
+  "a length of letters": post("Content-Length: zero", HIDDEN),
   "lengths that differ": post(`Content-Length: 0\r\n${length(HIDDEN)}`, HIDDEN),
   "a list of lengths": post("Content-Length: 0, 10", HIDDEN),
   "a length with a sign": post("Content-Length: +0", HIDDEN),
@@ -99,6 +102,7 @@ const refused: Readonly<Record<string, string>> = {
   "no host": `POST /front HTTP/1.1\r\nContent-Length: 0\r\n\r\n${HIDDEN}`,
   "a version there is not": `POST /front HTTP/1.2\r\nHost: x\r\nContent-Length: 0\r\n\r\n${HIDDEN}`,
   "chunks in HTTP/1.0": `POST /front HTTP/1.0\r\nHost: x\r\n${chunked}\r\n${length(none)}\r\n\r\n${none}${HIDDEN}`,
+  "another protocol's preface": `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${HIDDEN}`,
   "a blank in the target": `POST /front HTTP/1.1\x0b HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n${HIDDEN}`,
   "a method of no letters": `@@@ /front HTTP/1.1\r\nHost: x\r\n\r\n${HIDDEN}`,
 };
@@ -155,6 +159,15 @@ const without = (name: string): Fields => get.filter(([each]) => each !== name);
 
 /** By what they try, over HTTP/2. */
 const twisted: Readonly<Record<string, Fields>> = {
+  "a tunnel": [
+    [":method", "CONNECT"],
+    [":authority", "localhost:22"],
+  ],
+  "a tunnel with a path": [[":method", "CONNECT"], ...without(":method")],
+  "another protocol": [[":method", "CONNECT"], ...without(":method"), [":protocol", "websocket"]],
+  "two hosts": [...get, [":authority", "elsewhere.example"]],
+  "a path that is a URL": [...without(":path"), [":path", "https://elsewhere.example/hidden"]],
+  "a path that is no path": [...without(":path"), [":path", "front"]],
   "two paths": [...get, [":path", "/hidden"]],
   "two methods": [...get, [":method", "DELETE"]],
   "no path": without(":path"),
