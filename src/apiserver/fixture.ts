@@ -7,8 +7,9 @@ import { silentLogger } from "../std/log.ts";
 import { seededRandom } from "../std/random.ts";
 import { createMemoryStore } from "../storage/memory.ts";
 import type { Revision } from "../storage/store.ts";
+import type { ApiServerDeps } from "./assembly/foundation.ts";
 import { type ApiServerConfig, defaultConfig } from "./config.ts";
-import { type ApiServerDeps, assemble } from "./server.ts";
+import { assemble } from "./server.ts";
 
 export interface Asked {
   readonly body?: unknown;

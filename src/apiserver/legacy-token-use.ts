@@ -12,7 +12,7 @@ import { systemScope, unlessOvertaken } from "./own-objects/ensure.ts";
 const WRITING_MAX = 32;
 
 export function legacyTokenUse(
-  registries: () => Registries,
+  registries: Registries,
   log: Logger,
   signal: AbortSignal,
 ): (secret: ApiObject, day: string) => void {
@@ -22,7 +22,7 @@ export function legacyTokenUse(
     if (writing.has(uid) || writing.size >= WRITING_MAX || signal.aborted) return;
     writing.add(uid);
     const used: Secret = { ...secret, metadata: { ...secret.metadata, labels: { ...labels, [LAST_USED_LABEL]: day } } };
-    void unlessOvertaken(update(registries().of(secretKind), systemScope(namespace, signal), name, used))
+    void unlessOvertaken(update(registries.of(secretKind), systemScope(namespace, signal), name, used))
       .catch((error: unknown) => log.error("Cannot note that a token is used", error, { namespace, secret: name }))
       .finally(() => writing.delete(uid));
   };

@@ -1,0 +1,68 @@
+/** Who asks, who may, and what may be written: what stands between a request and the registries. */
+import type { AdmissionChain } from "../../admission/chain.ts";
+import { createNodeGraph, type NodeGraph } from "../../auth/authz/node-graph.ts";
+import type { Authorizer } from "../../auth/user.ts";
+import { openAdmission } from "../admission.ts";
+import { openAuthorizers } from "../authorizers.ts";
+import { storedBoundObjects } from "../bound-objects.ts";
+import { type Identities, identitiesOf } from "../identities.ts";
+import { legacyTokenUse } from "../legacy-token-use.ts";
+import { authorizationDecisions, measuredAuthenticator, measuredAuthorizer } from "../observe/auth-metrics.ts";
+import { authenticationObserver } from "../observe/authentication-metrics.ts";
+import { authorizerEvents } from "../observe/authorizer-metrics.ts";
+import { measuredNodeGraph } from "../observe/node-graph-metrics.ts";
+import { type StoredPolicy, storedPolicy } from "../stored-policy.ts";
+import type { Foundation } from "./foundation.ts";
+
+export interface Access {
+  readonly identities: Identities;
+  readonly authorizer: Authorizer;
+  readonly policy: StoredPolicy;
+  /** To be told of what nodes may see; undefined where nobody asks it. */
+  readonly graph: NodeGraph | undefined;
+  readonly admission: AdmissionChain;
+}
+
+export async function openAccess(foundation: Foundation): Promise<Access> {
+  const { config, registries, clock, random, stopping, stack } = foundation;
+  const { registry: metrics } = foundation.metrics;
+  const identities = stack.use(await openIdentities(foundation));
+  const policy = storedPolicy(registries);
+  const graph = createNodeGraph();
+  const authorizers = stack.use(
+    await openAuthorizers(config, {
+      graph,
+      rules: policy,
+      nodeSelectors: config.authorization.nodeSelectors,
+      decided: authorizationDecisions(metrics),
+      clock,
+      random,
+      log: foundation.log.child("authorization"),
+      observe: authorizerEvents(metrics, clock),
+    }),
+  );
+  const authorizer = measuredAuthorizer(authorizers.authorizer, metrics, clock);
+  const log = foundation.log.child("admission");
+  return {
+    identities,
+    authorizer,
+    policy,
+    graph: authorizers.uses("Node") ? measuredNodeGraph(graph, metrics, clock) : undefined,
+    admission: await openAdmission(config, { registries, authorizer, clock, random, log, metrics, stopping }),
+  };
+}
+
+async function openIdentities(foundation: Foundation): Promise<Identities> {
+  const { config, clock, random, registries, stopping } = foundation;
+  const { registry: metrics } = foundation.metrics;
+  const log = foundation.log.child("authentication");
+  const identities = await identitiesOf(config.authentication, {
+    clock,
+    random,
+    log,
+    observe: authenticationObserver(metrics, clock),
+    used: legacyTokenUse(registries, log, stopping),
+    find: storedBoundObjects(registries, stopping),
+  });
+  return { ...identities, authenticate: measuredAuthenticator(identities.authenticate, metrics, clock) };
+}

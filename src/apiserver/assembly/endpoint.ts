@@ -1,0 +1,111 @@
+/** What answers behind the stages. */
+import { nodeKind } from "../../api/core/node-kind.ts";
+import { podKind } from "../../api/core/pod-kind.ts";
+import { podDisruptionBudgetKind } from "../../api/policy/pod-disruption-budget-kind.ts";
+import { includesController } from "../../controllers/controllers.ts";
+import type { TokenSettings } from "../../registry/token-request.ts";
+import { AgentConnections } from "../agents.ts";
+import { type ComponentChecks, componentStatuses } from "../component-statuses.ts";
+import type { ApiServerConfig } from "../config.ts";
+import type { Respond } from "../context.ts";
+import { escalationCheck } from "../escalation.ts";
+import type { Identities } from "../identities.ts";
+import { issuerDiscovery } from "../issuer-discovery.ts";
+import type { Diagnostics } from "../observe/diagnostics.ts";
+import { operatorPages } from "../observe/pages.ts";
+import { podLog } from "../pod-log.ts";
+import { connectHandlers } from "../proxy/connect.ts";
+import { Forwarding } from "../proxy/forward.ts";
+import type { Readiness } from "../readiness.ts";
+import { bindPod, evictPod } from "../resources/subresources.ts";
+import { tokenHandler } from "../resources/token.ts";
+import { reviews } from "../reviews.ts";
+import { type RoutingOptions, routing } from "../routing.ts";
+import { attributesOf, demand } from "../stages/authorization.ts";
+import type { Access } from "./access.ts";
+import type { Foundation } from "./foundation.ts";
+
+export interface EndpointOptions {
+  /** What clients are told. */
+  readonly address: () => string;
+  readonly diagnostics: Diagnostics;
+}
+
+export async function openEndpoint(
+  foundation: Foundation,
+  access: Access,
+  { address, diagnostics }: EndpointOptions,
+): Promise<Respond> {
+  const { config, clock, random, registries, custom, readiness, metrics, stopping } = foundation;
+  const { identities, authorizer, admission } = access;
+  const { scheme } = registries;
+  return routing({
+    scheme,
+    registries,
+    custom,
+    settings: {
+      clock,
+      random,
+      minWatchMs: config.limits.minRequestTimeoutMs,
+      watchList: config.watchList,
+      scheme,
+      cbor: config.cbor,
+      stopping,
+      admission,
+      mayCreate: (context) => demand(authorizer, { ...attributesOf(context), verb: "create" }),
+      confirm: escalationCheck(authorizer, registries),
+    },
+    readiness,
+    pages: operatorPages(config, { metrics, diagnostics, clock }),
+    aliases: config.groupAliases,
+    gitVersion: config.gitVersion,
+    emulatedVersion: config.apis.emulatedVersion,
+    address,
+    issuerDiscovery: issuerDiscovery({
+      issuer: identities.serviceAccounts.issuerName,
+      jwksUri: config.authentication.serviceAccounts.jwksUri,
+      keys: identities.serviceAccounts.keys,
+      address,
+    }),
+    extra: await openSpecial(foundation, access),
+  });
+}
+
+/** What is more than a verb on a kind. */
+async function openSpecial(
+  foundation: Foundation,
+  { identities, authorizer }: Access,
+): Promise<RoutingOptions["extra"]> {
+  const { config, clock, log, random, registries, readiness, stack } = foundation;
+  const agents = stack.use(await AgentConnections.open(config.agents, { clock, log: log.child("agents") }));
+  const forwarding = stack.use(new Forwarding());
+  return {
+    bindPod: bindPod(registries.of(podKind)),
+    evictPod: evictPod(registries.of(podDisruptionBudgetKind)),
+    requestToken: tokenHandler(registries, tokenSettings(config, identities), config.groupAliases),
+    connect: connectHandlers({ registries, agents, forwarding, random }),
+    podLog: podLog(registries.of(nodeKind), agents),
+    componentStatuses: componentStatuses(componentChecks(readiness, config.embeddedControllers)),
+    reviews: reviews({
+      reviewToken: identities.reviewToken,
+      authorizer,
+      selectors: config.authorization.selectors,
+      clock,
+    }),
+  };
+}
+
+function tokenSettings({ authentication }: ApiServerConfig, { serviceAccounts }: Identities): TokenSettings {
+  const { maxTokenMs, extendTokens } = authentication.serviceAccounts;
+  const { issuer, audiences, maxSeconds: most } = serviceAccounts;
+  const maxSeconds = maxTokenMs === 0 ? (most ?? 0) : Math.floor(maxTokenMs / 1000);
+  return { issuer, audiences, maxSeconds, extend: extendTokens, extendedSecondsMax: most };
+}
+
+/** Parts that run elsewhere are not known of. */
+function componentChecks(readiness: Readiness, controllers: readonly string[]): ComponentChecks {
+  const running = async (): Promise<void> => {};
+  const embedded = controllers.length === 0 ? {} : { "controller-manager": running };
+  const scheduling = includesController(controllers, "scheduler") ? { scheduler: running } : {};
+  return { "etcd-0": () => readiness.storeAnswers(), ...embedded, ...scheduling };
+}

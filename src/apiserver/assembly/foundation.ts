@@ -1,0 +1,91 @@
+/** What the server stands on: the kinds it serves, the store, and the registries over it. */
+import { schemeOf } from "../../api/builtin.ts";
+import { includesController } from "../../controllers/controllers.ts";
+import { withoutPrivileges } from "../../registry/privileges.ts";
+import { Registries } from "../../registry/registries.ts";
+import { uncachedKinds } from "../../registry/uncached.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import { type RandomSource, systemRandom } from "../../std/random.ts";
+import { openStore } from "../../storage/open.ts";
+import type { Store } from "../../storage/store.ts";
+import type { ApiServerConfig } from "../config.ts";
+import { conversionDeps } from "../extensions/conversion-deps.ts";
+import { CustomResources } from "../extensions/custom-resources.ts";
+import { ServerMetrics } from "../observe/server-metrics.ts";
+import { Readiness } from "../readiness.ts";
+import { type ServedApis, servedApis } from "../served-apis.ts";
+
+export interface ApiServerDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random?: RandomSource | undefined;
+  /** Instead of the one that the configuration names; closed by the server all the same. */
+  readonly store?: Store | undefined;
+  /** Changes `-v` of the log while the server runs. */
+  readonly setVerbosity?: ((level: number) => void) | undefined;
+}
+
+/** How long it lasts, and who ends what is opened meanwhile: the last first. */
+export interface Life {
+  readonly stopping: AbortSignal;
+  readonly stack: AsyncDisposableStack;
+}
+
+export interface Foundation extends Life {
+  readonly config: ApiServerConfig;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random: RandomSource;
+  readonly apis: ServedApis;
+  readonly metrics: ServerMetrics;
+  readonly registries: Registries;
+  readonly custom: CustomResources;
+  readonly readiness: Readiness;
+}
+
+export async function layFoundation(config: ApiServerConfig, deps: ApiServerDeps, life: Life): Promise<Foundation> {
+  const { clock, log, random = systemRandom } = deps;
+  const { stack, stopping } = life;
+  const { storage } = config;
+  const apis = servedApis(config.apis);
+  for (const warning of apis.warnings) log.warn(warning);
+  const metrics = stack.use(await ServerMetrics.create(config, clock, log.child("metrics")));
+  const opened = stack.use(deps.store ?? (await openStore({ ...storage, clock, log: log.child("store") })));
+  const store = metrics.measured(opened);
+  const registries = stack.use(openRegistries(config, { apis, store, clock, log, random }));
+  metrics.serve(registries);
+  const reach = { registries, clock, random, metrics: metrics.registry, stopping };
+  const conversion = conversionDeps(config, reach);
+  const custom = stack.use(new CustomResources({ registries, conversion, log: log.child("extensions") }));
+  const readiness = new Readiness(store, registries, log.child("health"), {
+    clock,
+    ...storage,
+    hooks: { fairness: config.limits.inFlight.shared },
+    livezGraceMs: config.livezGraceMs,
+    observe: metrics.observeHealth,
+  });
+  return { ...life, config, clock, log, random, apis, metrics, registries, custom, readiness };
+}
+
+interface RegistriesDeps extends Pick<Foundation, "apis" | "clock" | "log" | "random"> {
+  readonly store: Store;
+}
+
+function openRegistries(config: ApiServerConfig, { apis, store, clock, log, random }: RegistriesDeps): Registries {
+  const { storage, observe } = config;
+  return new Registries(schemeOf(apis.kinds), {
+    store,
+    prefix: storage.prefix,
+    mediaType: storage.mediaType,
+    clock,
+    random,
+    log: log.child("registry"),
+    uncached: uncachedKinds(storage.uncached),
+    eventTtlSeconds: Math.ceil(storage.eventTtlMs / 1000),
+    deleteCollectionWorkers: config.deleteCollectionWorkers,
+    garbageCollector: config.garbageCollector || includesController(config.embeddedControllers, "garbage-collector"),
+    bindingLabels: observe.features.some(({ name, enabled }) => enabled && name === "PodTopologyLabelsAdmission"),
+    policy: config.admission.allowPrivileged ? undefined : withoutPrivileges,
+  });
+}

@@ -1,0 +1,126 @@
+/** What the server does by itself once its port is open: first what it is not ready without, then the rest. */
+import { eventKind } from "../../api/core/event-kind.ts";
+import { includesController } from "../../controllers/controllers.ts";
+import type { Handler } from "../../http/message.ts";
+import { EventBudget } from "../../registry/event-budget.ts";
+import { hostAddress } from "../../std/host-addresses.ts";
+import { withTimeout } from "../../std/with-timeout.ts";
+import { bootstrap } from "../bootstrap.ts";
+import type { ApiServerConfig } from "../config.ts";
+import { startEmbedded } from "../embedded.ts";
+import { serveDefinitions } from "../extensions/definition-controller.ts";
+import { flagFile } from "../flag-file.ts";
+import { isEverywhere } from "../front-door.ts";
+import { registerLocalApis } from "../local-api-services.ts";
+import { feedNodeGraph } from "../node-graph-feed.ts";
+import { allowNodesToJoin } from "../own-objects/node-joining.ts";
+import type { OwnEndpointsOptions } from "../own-objects/own-endpoints.ts";
+import { startOwnObjects } from "../own-objects/own-objects.ts";
+import { servedAuthority } from "../served-authority.ts";
+import { SECURE_PORT, startServices } from "../services.ts";
+import type { Access } from "./access.ts";
+import type { Foundation } from "./foundation.ts";
+
+export interface WorkOptions {
+  /** What clients are told. */
+  readonly address: () => string;
+  /** How parts of this process ask. */
+  readonly handler: Handler;
+  readonly stop: () => void;
+}
+
+/** Resolves when the server is ready. Rejects with one sentence for an operator. */
+export async function startWork(foundation: Foundation, access: Access, options: WorkOptions): Promise<void> {
+  const { config, clock, stack } = foundation;
+  const ending: Promise<unknown>[] = [];
+  stack.defer(async () => {
+    options.stop();
+    await Promise.all(ending);
+  });
+  const failure = `Cannot use the store ${config.storage.url}: it does not answer`;
+  const started = takeUpStore(foundation, access, ending);
+  await withTimeout(clock, config.storage.initializationTimeoutMs, started, failure);
+  const { registries, log, stopping } = foundation;
+  const events = registries.of(eventKind).objects;
+  stack.use(new EventBudget({ feed: registries.feed, objects: events, clock, log: log.child("events") }));
+  if (access.graph !== undefined) ending.push(feedNodeGraph(registries, access.graph, clock, log, stopping));
+  await startControllers(foundation, access, options);
+}
+
+/** What every answer rests on: policy, the kinds of definitions, services, the server's own objects. */
+async function takeUpStore(foundation: Foundation, access: Access, ending: Promise<unknown>[]): Promise<void> {
+  const { config, clock, log, registries, custom, readiness, metrics, stopping } = foundation;
+  const { authorities } = access.identities;
+  await bootstrap(registries, stopping);
+  await access.policy.ready();
+  readiness.done("bootstrap");
+  const definitions = serveDefinitions({
+    registries,
+    custom,
+    aliases: config.groupAliases,
+    clock,
+    log: log.child("extensions"),
+    signal: stopping,
+  });
+  ending.push(definitions.ended);
+  await definitions.ready();
+  readiness.done("definitions");
+  const settings = { ...config.services, securePort: config.securePort };
+  const service = await startServices(settings, { registries, log: log.child("services"), signal: stopping });
+  ending.push(service.repaired);
+  const own = await startOwnObjects({
+    registries,
+    service,
+    endpoints: await ownEndpoints(config),
+    authorities,
+    clock,
+    log: log.child("own-objects"),
+    signal: stopping,
+  });
+  ending.push(own.ended);
+  readiness.done("services");
+  await registerLocalApis(registries, config.groupAliases, stopping);
+  readiness.done("apis");
+  metrics.started(registries);
+}
+
+async function startControllers(foundation: Foundation, { identities }: Access, options: WorkOptions): Promise<void> {
+  const { config, clock, log, random, apis, registries, metrics, stopping, stack } = foundation;
+  const clusterCa = config.clusterCa ?? (await servedAuthority(config.serving, identities.authorities.clients()));
+  if (includesController(config.embeddedControllers, "csrapproving")) {
+    const { certificateAuthorityFile: file } = config.agents;
+    const agentCa = file === undefined ? undefined : await flagFile("--svclet-certificate-authority", file);
+    const info =
+      clusterCa === undefined ? undefined : { server: `https://${options.address()}`, ca: clusterCa, agentCa };
+    await allowNodesToJoin(registries, info, stopping);
+  }
+  const embedded = await startEmbedded(config.embeddedControllers, {
+    handler: options.handler,
+    loopbackToken: identities.loopbackToken,
+    clock,
+    random,
+    log,
+    clusterCa,
+    signing: config.signing,
+    signLegacy: identities.serviceAccounts.signLegacy,
+    kinds: apis.kinds,
+    queueMetrics: metrics.queues,
+  });
+  stack.use(embedded);
+}
+
+/** Loopback means another host to everybody else. */
+async function ownEndpoints({
+  bindAddress,
+  securePort,
+  services,
+}: ApiServerConfig): Promise<OwnEndpointsOptions | undefined> {
+  const { endpointReconciler: type, advertiseAddress } = services;
+  const isBound = !isEverywhere(bindAddress) && !isLoopback(bindAddress);
+  const address = advertiseAddress ?? (isBound ? bindAddress : await hostAddress());
+  return isLoopback(address) ? undefined : { type, address, port: securePort === 0 ? SECURE_PORT : securePort };
+}
+
+function isLoopback(address: string): boolean {
+  return address === "::1" || address.startsWith("127.");
+}
