@@ -1,8 +1,17 @@
 import t from "tap";
-import { FakeClock } from "../../std/fake-clock.ts";
-import { createMemoryStore } from "../../storage/memory.ts";
 import { lines, testServer } from "../fixture.ts";
-import { CRDS, CRONTABS, crontab, crontabSchema, crontabs, define, until, v1, v1beta1 } from "./fixture.ts";
+import {
+  CRDS,
+  CRONTABS,
+  crontab,
+  crontabSchema,
+  crontabs,
+  define,
+  lastingStore,
+  until,
+  v1,
+  v1beta1,
+} from "./fixture.ts";
 
 const CRD = `${CRDS}/crontabs.stable.example.com`;
 const API_SERVICE = "/apis/apiregistration.k8s.io/v1/apiservices/v1.stable.example.com";
@@ -154,15 +163,7 @@ t.test("serveDefinitions() says whose names are taken, and accepts them once the
 });
 
 t.test("serveDefinitions() serves what was defined before the server came", async (t) => {
-  const store = createMemoryStore({ clock: new FakeClock() });
-  // The first server does not take it along when it goes.
-  const lasting = new Proxy(store, {
-    get(of, name) {
-      if (name === Symbol.asyncDispose) return async () => {};
-      const member: unknown = Reflect.get(of, name);
-      return typeof member === "function" ? member.bind(of) : member;
-    },
-  });
+  const lasting = lastingStore();
   {
     await using f = await testServer({}, { store: lasting });
     await define(f, crontabs(v1, v1beta1));

@@ -1,5 +1,8 @@
 /** For tests: a definition with two versions, and a server that serves it. */
 import { systemClock } from "../../std/clock.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { createMemoryStore } from "../../storage/memory.ts";
+import type { Store } from "../../storage/store.ts";
 import type { Answer, TestServer } from "../fixture.ts";
 
 export const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -85,6 +88,17 @@ export async function until(
     if (attempt === 200) throw new Error(`${line} is still answered ${answer.status} ${answer.text}`);
     await systemClock.sleep(5);
   }
+}
+
+/** A server does not take it along when it goes. */
+export function lastingStore(): Store {
+  return new Proxy<Store>(createMemoryStore({ clock: new FakeClock() }), {
+    get(of, name) {
+      if (name === Symbol.asyncDispose) return async () => {};
+      const member: unknown = Reflect.get(of, name);
+      return typeof member === "function" ? member.bind(of) : member;
+    },
+  });
 }
 
 /** Creates the definition and waits until it is served. */

@@ -1,0 +1,129 @@
+/** Conversion webhooks among the other parts of a server: restarts, stores without cache, services, controllers. */
+import t from "tap";
+import { caBundle, testWebhook } from "../../admission/webhooks/fixture.ts";
+import { customKind } from "../../api/apiextensions/custom-kind.ts";
+import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition.ts";
+import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition-kind.ts";
+import { configMapKind } from "../../api/core/config-map-kind.ts";
+import { namespaceKind } from "../../api/core/namespace-kind.ts";
+import type { ApiObject } from "../../api/kind.ts";
+import { defaultConfig } from "../config.ts";
+import { cluster, until } from "../embedded-cluster.ts";
+import { lines, testServer } from "../fixture.ts";
+import { conversionServer, honest, ROUTES, route, routes, type Version } from "./conversion-fixture.ts";
+import { define, isEstablished, lastingStore } from "./fixture.ts";
+
+const MERGE = { "content-type": "application/merge-patch+json" };
+const isGone = (object: ApiObject | undefined): boolean => object === undefined;
+
+function at(version: Version, rest = ""): string {
+  return `${ROUTES}/${version}/namespaces/default/routes${rest}`;
+}
+
+t.test("conversion webhooks are asked again after a restart", async (t) => {
+  const { hook } = await conversionServer();
+  await using _ = hook;
+  const lasting = lastingStore();
+  {
+    await using f = await testServer({}, { store: lasting });
+    await define(f, routes(hook));
+    await f.ask(`POST ${at("v2")}`, { body: route("one", { host: "a", port: "1" }) });
+  }
+  await using f = await testServer({}, { store: lasting });
+  t.match((await f.ask(`GET ${at("v2", "/one")}`)).json.spec, { host: "a", port: "1" });
+  t.match((await f.ask(`GET ${at("v1", "/one")}`)).json.spec, { hostPort: "a:1" });
+});
+
+t.test("conversion webhooks convert where the store is read without a cache, or in YAML", async (t) => {
+  const { hook } = await conversionServer();
+  await using _ = hook;
+  const storage = { ...defaultConfig.storage, uncached: "all", mediaType: "application/yaml" } as const;
+  await using f = await testServer({ storage });
+  await define(f, routes(hook));
+  const watch = lines(await f.open(`GET ${at("v2")}?watch=true`), 3);
+  await f.ask(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
+  await f.ask(`PATCH ${at("v2", "/one")}`, { body: { spec: { port: "2" } }, headers: MERGE });
+  t.match((await f.ask(`GET ${at("v1")}`)).json.items, [{ spec: { hostPort: "a:2" } }]);
+  t.match((await f.ask(`GET ${at("v2")}`)).json.items, [{ spec: { host: "a", port: "2" } }]);
+  await f.ask(`DELETE ${at("v1", "/one")}`);
+  const spec = { host: "a", port: "2" };
+  t.match(await watch, [
+    { type: "ADDED", object: { spec: { host: "a", port: "1" } } },
+    { type: "MODIFIED", object: { spec } },
+    { type: "DELETED", object: { spec } },
+  ]);
+});
+
+t.test("conversion webhooks that are services are reached where the services are", async (t) => {
+  await using hook = await testWebhook(honest, ["hooks.default.svc"]);
+  await using f = await testServer();
+  await f.ask("POST /api/v1/namespaces/default/services", {
+    body: { metadata: { name: "hooks" }, spec: { type: "ExternalName", externalName: "127.0.0.1" } },
+  });
+  const service = { namespace: "default", name: "hooks", path: "/convert", port: hook.port };
+  await define(f, routes(hook, "v1", { clientConfig: { service, caBundle } }));
+  await f.ask(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
+  t.match((await f.ask(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" });
+  t.equal(hook.asked[0]?.path, "/convert?timeout=30s");
+  t.equal(hook.asked[0]?.headers.host, `hooks.default.svc:${hook.port}`);
+});
+
+t.test("admission webhooks see custom resources in the version of their rules", async (t) => {
+  const { hook } = await conversionServer();
+  await using _ = hook;
+  await using guard = await testWebhook(({ review }) => {
+    const { uid, object } = review.request;
+    const patch = Buffer.from(JSON.stringify([{ op: "replace", path: "/spec/host", value: `${object.spec.host}x` }]));
+    const response = { uid, allowed: true, patchType: "JSONPatch", patch: patch.toString("base64") };
+    return { ...review, request: undefined, response };
+  });
+  await using f = await testServer();
+  await define(f, routes(hook));
+  const rules = [
+    { apiGroups: ["stable.example.com"], apiVersions: ["v2"], operations: ["CREATE"], resources: ["routes"] },
+  ];
+  const more = { sideEffects: "None", admissionReviewVersions: ["v1"], clientConfig: { url: guard.url, caBundle } };
+  const body = { metadata: { name: "guard" }, webhooks: [{ name: "a.example.com", rules, ...more }] };
+  await f.ask("POST /apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", { body });
+  const { json } = await f.ask(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
+  t.match(json.spec, { hostPort: "ax:1" });
+  t.match(guard.asked[0]?.review.request, {
+    kind: { version: "v2" },
+    requestKind: { version: "v1" },
+    object: { apiVersion: "stable.example.com/v2", spec: { host: "a", port: "1" } },
+  });
+});
+
+t.test("garbage and namespaces are collected through conversion webhooks", async (t) => {
+  const { hook } = await conversionServer();
+  t.teardown(async () => await hook[Symbol.asyncDispose]());
+  const client = await cluster(t, { embeddedControllers: ["garbage-collector", "namespace"] });
+  const serve = async (storage: Version): Promise<CustomResourceDefinition> => {
+    const wanted = routes(hook, storage) as unknown as CustomResourceDefinition;
+    const name = "routes.stable.example.com";
+    const known = await client.get(customResourceDefinitionKind, { name }).catch(() => undefined);
+    if (known === undefined) await client.create(customResourceDefinitionKind, wanted);
+    else await client.update(customResourceDefinitionKind, { ...known, spec: wanted.spec });
+    const isServed = (one: CustomResourceDefinition | undefined): boolean =>
+      isEstablished(one) && one?.status?.storedVersions?.includes(storage) === true;
+    await until(client, customResourceDefinitionKind, name, undefined, isServed);
+    return wanted;
+  };
+  const first = customKind(await serve("v1"), "v1");
+  await client.create(namespaceKind, { metadata: { name: "shop" } });
+  const owner = await client.create(configMapKind, { metadata: { name: "owner", namespace: "shop" } });
+  const reference = { apiVersion: "v1", kind: "ConfigMap", name: "owner", uid: owner.metadata?.uid ?? "" };
+  const make = async (name: string, ownerReferences: readonly (typeof reference)[]): Promise<void> => {
+    const { metadata, spec } = route(name, { hostPort: "a:1" });
+    const object = { metadata: { ...metadata, namespace: "shop", ownerReferences }, spec };
+    await client.create(first, object as ApiObject);
+  };
+  await make("owned", [reference]);
+  await make("free", []);
+  const later = customKind(await serve("v2"), "v2");
+  await client.delete(configMapKind, { name: "owner", namespace: "shop" });
+  t.ok(isGone(await until(client, later, "owned", "shop", isGone)), "what it owned lay in the store as v1");
+  await client.delete(namespaceKind, { name: "shop" });
+  t.ok(isGone(await until(client, namespaceKind, "shop", undefined, isGone)));
+  t.same((await client.list(later, { namespace: "shop" })).items, []);
+});
