@@ -211,6 +211,38 @@ t.test("the server takes no name that is a path", async (t) => {
   }
 });
 
+t.test("the server asks agents for logs of a pod's own containers, and never for another path", async (t) => {
+  await using server = await walled();
+  const pods = "/api/v1/namespaces/open/pods";
+  const spec = { nodeName: "n1", containers: [{ name: "c", image: "i" }] };
+  await server.ask(`POST ${pods}`, { body: { metadata: { name: "web" }, spec } });
+  const names = [
+    "..",
+    "../../vault/gold/c",
+    "c/../../x",
+    "/",
+    "c?x=",
+    "c#",
+    "c%00",
+    "C",
+    "c ",
+    "__proto__",
+    "\u002e\u002e",
+  ];
+  for (const name of names) {
+    const { status } = await server.ask(`GET ${pods}/web/log?container=${encodeURIComponent(name)}`, { user: "eve" });
+    t.equal(status, 400, name);
+  }
+  for (const path of ["web%2f..%2fx/log", "..%2fweb/log", "web/log/../../x", "web%00/log"]) {
+    const { status } = await server.ask(`GET ${pods}/${path}`, { user: "eve" });
+    t.ok(status === 403 || status === 404, `${status} ${path}`);
+  }
+  for (const query of ["tailLines=1e9", "tailLines=%2Fetc", "sinceTime=%0d%0aX:y", "limitBytes=-1"]) {
+    const { status } = await server.ask(`GET ${pods}/web/log?${query}`, { user: "eve" });
+    t.ok(status === 400 || status === 422, `${status} ${query}`);
+  }
+});
+
 t.test("the server reads a selector for one name as the request for that one, and for no other", async (t) => {
   await using server = await walled();
   const ruby = { metadata: { name: "ruby" }, data: { mark: "cnVieQ==" } };

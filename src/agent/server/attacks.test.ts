@@ -1,0 +1,153 @@
+/** Requests to the agent that mean no good: what is served is what was asked about, and logs are containers' logs. */
+import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import t from "tap";
+import { makeRequest } from "../../http/request.ts";
+import { text as refusalText } from "../../http/respond.ts";
+import { parseTarget } from "../../http/target.ts";
+import { silentLogger } from "../../std/log.ts";
+import { defaultAgentConfig } from "../agent-config.ts";
+import { podHarness, testPod } from "../pods/pod-harness.ts";
+import { type AgentHandlerOptions, agentHandler } from "./agent-handler.ts";
+import { agentAuthentication } from "./authentication.ts";
+import { subresourcesOf } from "./authorization.ts";
+
+const MARK = "the golden line";
+const user = { name: "eve", uid: "", groups: [], extra: {} };
+
+/** A pod `web` whose log has the mark, and what lies around it. */
+async function agent(options: Partial<AgentHandlerOptions>) {
+  const at = await podHarness();
+  at.manager.put(testPod("web"));
+  await at.run(1);
+  const [run] = at.manager.worker("uid-web")?.observation.containers ?? [];
+  const logPath = run?.logPath ?? "";
+  await mkdir(dirname(logPath), { recursive: true });
+  await writeFile(logPath, `2026-01-01T00:00:00.000000000Z stdout F ${MARK}\n`);
+  const handler = agentHandler({
+    ...{ pods: at.manager, clock: at.clock, problems: () => [], configz: { mark: MARK }, debugging: true },
+    authenticate: async () => user,
+    ...options,
+  });
+  const ask = async (target: string, more: { method?: string; headers?: Record<string, string> } = {}) => {
+    const parsed = parseTarget(target);
+    if (parsed === undefined) return { status: 400, text: "" };
+    const { status, body } = await handler(makeRequest({ ...parsed, ...more }));
+    let text = "";
+    for await (const piece of body instanceof Uint8Array ? [body] : body) text += Buffer.from(piece).toString();
+    return { status, text };
+  };
+  return { logPath, ask, [Symbol.asyncDispose]: () => at[Symbol.asyncDispose]() };
+}
+
+const PLACES = ["pods", "runningpods", "configz", "containerLogs/default/web/c"];
+const ALLOWED = ["stats", "metrics", "logs", "checkpoint", "statusz"];
+const UPS = [
+  "..",
+  "%2e%2e",
+  ".%2e",
+  "..%2f",
+  "%2e%2e%2f..",
+  "..;",
+  "..%5c",
+  "\\..",
+  ".",
+  "",
+  "%00",
+  "%c0%ae%c0%ae",
+  "x/..",
+];
+
+function* spellings(): Generator<string> {
+  for (const place of PLACES) {
+    yield* [`/${place}`, `/${place}/`, `//${place}`, `/./${place}`, `/%2f${place}`, `/${place}%00`, `/${place};`];
+    yield* [`/%${place.charCodeAt(0).toString(16)}${place.slice(1)}`, `/${place.toUpperCase()}`, `http://x/${place}`];
+    for (const allowed of ALLOWED) {
+      for (const up of UPS)
+        yield* [`/${allowed}/${up}/${place}`, `/${allowed}${up}/${place}`, `/${place}/${up}/${allowed}`];
+      yield* [
+        `/${allowed}%2f..%2f${place}`,
+        `/${allowed}?/../${place}`,
+        `/${place}?x=/${allowed}`,
+        `/${place}#/${allowed}`,
+      ];
+    }
+  }
+}
+
+t.test("agentHandler() serves nothing but what was asked about, however the path is spelt", async (t) => {
+  const asked: string[] = [];
+  const lesser = new Set(["stats", "metrics", "log", "checkpoint"]);
+  await using at = await agent({
+    authorize: async (_, { path }) => {
+      asked.push(path);
+      return subresourcesOf(path, true).some((each) => lesser.has(each)) ? undefined : refusalText(403, "Forbidden\n");
+    },
+  });
+  let refused = 0;
+  for (const spelling of new Set(spellings())) {
+    const { status, text } = await at.ask(spelling);
+    t.ok([400, 403, 404].includes(status), `${status} ${spelling}`);
+    t.notMatch(text, /golden|"kind":"PodList"/, spelling);
+    if (status === 403) refused++;
+  }
+  t.ok(refused >= PLACES.length * 3, `${refused} of them are understood`);
+  await using open = await agent({});
+  t.match((await open.ask("/containerLogs/default/web/c")).text, MARK, "whoever may gets it");
+});
+
+t.test("agentHandler() finds logs of containers alone, and no file by a name that is a path", async (t) => {
+  await using at = await agent({});
+  const logs = dirname(at.logPath);
+  await writeFile(join(logs, "secret.log"), `2026-01-01T00:00:00.000000000Z stdout F ${MARK}\n`);
+  const names = ["..", "../..", "c/../c", "secret", "c/secret.log", ".", "", "c\0", "C", "c ", "*", "__proto__", "c%"];
+  for (const name of names) {
+    const encoded = encodeURIComponent(name);
+    for (const path of [`default/web/${encoded}`, `default/${encoded}/c`, `${encoded}/web/c`, `default/web/${name}`]) {
+      const { status, text } = await at.ask(`/containerLogs/${path}`);
+      t.ok([400, 404].includes(status), `${status} ${path}`);
+      t.notMatch(text, MARK, path);
+    }
+  }
+  for (const query of [
+    "tailLines=-2",
+    "limitBytes=1e9",
+    "sinceSeconds=0x1",
+    "tailLines=9999999999999999",
+    "sinceTime=x",
+  ]) {
+    t.equal((await at.ask(`/containerLogs/default/web/c?${query}`)).status, 400, query);
+  }
+  for (const method of ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"]) {
+    t.equal((await at.ask("/containerLogs/default/web/c", { method })).status, 405, method);
+  }
+});
+
+t.test("agentHandler() reads no file of the host through a link in place of a log", async (t) => {
+  await using at = await agent({});
+  const host = t.testdir({ shadow: `2026-01-01T00:00:00.000000000Z stdout F ${MARK}\n` });
+  await rm(at.logPath);
+  await symlink(join(host, "shadow"), at.logPath);
+  const said = await at
+    .ask("/containerLogs/default/web/c")
+    .catch((error: unknown) => ({ status: 0, text: String(error) }));
+  t.notMatch(said.text, MARK);
+});
+
+t.test("agentHandler() believes no header that says who asks, and no token that nobody vouches for", async (t) => {
+  const server = { ...defaultAgentConfig("n1").server, clientCaFile: "", anonymousAuth: false };
+  await using at = await podHarness();
+  using authentication = await agentAuthentication({ server, client: undefined, clock: at.clock, log: silentLogger });
+  await using one = await agent({ authenticate: authentication.authenticate });
+  const spoofed: readonly Record<string, string>[] = [
+    {},
+    { "x-remote-user": "root", "x-remote-group": "system:masters" },
+    { "impersonate-user": "root", "impersonate-group": "system:masters" },
+    { authorization: "Bearer nonsense" },
+    { authorization: "Basic cm9vdDpyb290" },
+    { "x-forwarded-client-cert": 'Subject="CN=system:masters"' },
+  ];
+  for (const headers of spoofed) {
+    for (const place of PLACES) t.equal((await one.ask(`/${place}`, { headers })).status, 401, JSON.stringify(headers));
+  }
+});
