@@ -1,20 +1,31 @@
-/** The server put together. The stages a request passes stand in `assembly/stages.ts`, in their order. */
+/** The server put together. The stages a request passes stand in `handlerOf`, in their order. */
 import { isIPv6 } from "node:net";
 import type { UserInfo } from "../auth/user.ts";
-import type { Handler } from "../http/message.ts";
+import type { Filter, Handler } from "../http/message.ts";
+import { compression } from "../http/respond.ts";
 import { hostAddress } from "../std/host-addresses.ts";
 import { systemRandom } from "../std/random.ts";
-import { openAccess } from "./assembly/access.ts";
+import { type Access, openAccess } from "./assembly/access.ts";
 import { openEndpoint } from "./assembly/endpoint.ts";
-import { type ApiServerDeps, layFoundation } from "./assembly/foundation.ts";
-import { handlerOf } from "./assembly/stages.ts";
+import { type ApiServerDeps, type Foundation, layFoundation } from "./assembly/foundation.ts";
 import { startWork } from "./assembly/work.ts";
 import type { ApiServerConfig } from "./config.ts";
+import { chain, type Respond } from "./context.ts";
 import { type BehindDoor, type FrontDoor, isEverywhere, openFrontDoor } from "./front-door.ts";
 import { countingClients } from "./observe/client-metrics.ts";
 import { Diagnostics } from "./observe/diagnostics.ts";
+import { measuring } from "./observe/request-metrics.ts";
 import type { ServerMetrics } from "./observe/server-metrics.ts";
 import type { Readiness } from "./readiness.ts";
+import { authentication } from "./stages/authentication.ts";
+import { authorization } from "./stages/authorization.ts";
+import { crossOrigin } from "./stages/cors.ts";
+import { deadline } from "./stages/deadline.ts";
+import { failures } from "./stages/failures.ts";
+import { impersonation } from "./stages/impersonation.ts";
+import { maxInFlight } from "./stages/max-in-flight.ts";
+import { receive } from "./stages/receive.ts";
+import { strictTransportSecurity } from "./stages/transport-security.ts";
 
 /** The server without its port. */
 export interface ApiServer extends AsyncDisposable {
@@ -107,4 +118,27 @@ export async function assemble(
   const parts = stack.move();
   const server = { handler, loopbackToken, [Symbol.asyncDispose]: () => parts.disposeAsync() };
   return { server, readiness, metrics, endWatches: stop };
+}
+
+/** A request's way through the server, from the connection inwards. */
+function handlerOf(foundation: Foundation, { identities, authorizer }: Access, endpoint: Respond): Handler {
+  const { config, clock, log, random, metrics } = foundation;
+  const stagesInOrder = chain(
+    [
+      measuring(metrics.requests, clock),
+      failures(log.child("http")),
+      deadline(clock, config.limits.requestTimeoutMs, metrics.requests.terminated),
+      authentication(identities.authenticate, clock, log.child("authentication")),
+      impersonation(authorizer),
+      maxInFlight(config.limits.inFlight, metrics.requests.terminated),
+      authorization(authorizer, config.authorization.selectors),
+    ],
+    endpoint,
+  );
+  const filters: readonly Filter[] = [
+    compression(),
+    strictTransportSecurity(config.serving.strictTransportSecurity),
+    crossOrigin(config.serving.corsOrigins),
+  ];
+  return filters.reduceRight<Handler>((next, filter) => filter(next), receive(stagesInOrder, random));
 }
