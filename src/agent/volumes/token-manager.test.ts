@@ -9,16 +9,26 @@ const pod: Pod = {
   spec: { containers: [{ name: "c" }], serviceAccountName: "seller" },
 };
 const HOUR_MS = 3_600_000;
+const YEAR_MS = 365 * 24 * HOUR_MS;
+
+/** The node's clock, which somebody may set; the server's always goes right. */
+class SetClock extends FakeClock {
+  offsetMs = 0;
+
+  override now(): number {
+    return super.now() + this.offsetMs;
+  }
+}
 
 function managed(answer?: (request: TokenRequest) => TokenRequest) {
-  const clock = new FakeClock(1_000_000);
+  const clock = new SetClock(Date.UTC(2026, 0, 1));
   const asked: { readonly namespace: string; readonly account: string; readonly request: TokenRequest }[] = [];
   const source = {
     async requestToken(namespace: string, account: string, request: TokenRequest): Promise<TokenRequest> {
       asked.push({ namespace, account, request });
       if (answer !== undefined) return answer(request);
       const lifeMs = (request.spec.expirationSeconds ?? 0) * 1000;
-      const expirationTimestamp = new Date(clock.now() + lifeMs).toISOString();
+      const expirationTimestamp = new Date(clock.now() - clock.offsetMs + lifeMs).toISOString();
       return { ...request, status: { token: `token-${asked.length}`, expirationTimestamp } };
     },
   };
@@ -48,7 +58,7 @@ t.test("TokenManager.token() renews at four fifths of a token's life", async (t)
   const { tokens, clock } = managed();
   const wanted = { path: "token", expirationSeconds: 600 };
   t.equal(await tokens.token(pod, wanted), "token-1");
-  t.equal(tokens.renewAtMs("uid-1"), clock.now() + 480_000);
+  t.equal(tokens.renewInMs("uid-1"), 480_000);
   await clock.advance(479_999);
   t.equal(await tokens.token(pod, wanted), "token-1");
   await clock.advance(1);
@@ -56,9 +66,9 @@ t.test("TokenManager.token() renews at four fifths of a token's life", async (t)
 });
 
 t.test("TokenManager.token() renews daily, however long the token would live", async (t) => {
-  const { tokens, clock } = managed();
+  const { tokens } = managed();
   await tokens.token(pod, { path: "token", expirationSeconds: 7 * 24 * 3600 });
-  t.equal(tokens.renewAtMs("uid-1"), clock.now() + 24 * HOUR_MS);
+  t.equal(tokens.renewInMs("uid-1"), 24 * HOUR_MS);
 });
 
 t.test("TokenManager.token() keeps a token that is still good while no other can be had", async (t) => {
@@ -70,9 +80,41 @@ t.test("TokenManager.token() keeps a token that is still good while no other can
   };
   await clock.advance(599_999);
   t.equal(await tokens.token(pod, wanted), "token-1");
-  t.equal(tokens.renewAtMs("uid-1"), clock.now() + 10_000, "the server is not asked again and again");
+  t.equal(tokens.renewInMs("uid-1"), 10_000, "the server is not asked again and again");
   await clock.advance(1);
   await t.rejects(tokens.token(pod, wanted), { message: "failed to fetch token: away" });
+});
+
+for (const [how, offsetMs] of [
+  ["back to 1970", -56 * YEAR_MS],
+  ["a year ahead", YEAR_MS],
+] as const) {
+  t.test(`TokenManager.token() renews in time when the node's clock is set ${how}`, async (t) => {
+    const { tokens, clock, asked } = managed();
+    const wanted = { path: "token", expirationSeconds: 600 };
+    await tokens.token(pod, wanted);
+    clock.offsetMs = offsetMs;
+    let late = 0;
+    let longest = 0;
+    for (let seconds = 1; seconds <= 1800; seconds++) {
+      const before = asked.length;
+      await clock.advance(1000);
+      await tokens.token(pod, wanted);
+      late = asked.length === before ? late + 1 : 0;
+      longest = Math.max(longest, late);
+    }
+    t.ok(longest < 480, `before the token has expired: ${longest} s`);
+    t.ok(asked.length <= 32, `once a minute at most: ${asked.length} times in half an hour`);
+  });
+}
+
+t.test("TokenManager.token() asks soon for another in place of one that was kept too long", async (t) => {
+  const { tokens, clock } = managed((request) => {
+    const expirationTimestamp = new Date(clock.now() - HOUR_MS).toISOString();
+    return { ...request, status: { token: "kept", expirationTimestamp } };
+  });
+  t.equal(await tokens.token(pod, { path: "token" }), "kept");
+  t.equal(tokens.renewInMs("uid-1"), 60_000);
 });
 
 t.test("TokenManager.token() refuses an answer without a token", async (t) => {
@@ -84,6 +126,6 @@ t.test("TokenManager.forget() lets go of a pod's tokens", async (t) => {
   const { tokens } = managed();
   await tokens.token(pod, { path: "token" });
   tokens.forget("uid-1");
-  t.equal(tokens.renewAtMs("uid-1"), Number.POSITIVE_INFINITY);
+  t.equal(tokens.renewInMs("uid-1"), Number.POSITIVE_INFINITY);
   t.equal(await tokens.token(pod, { path: "token" }), "token-2");
 });

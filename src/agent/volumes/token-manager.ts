@@ -23,9 +23,18 @@ export interface Grant {
   readonly expirationTimestamp: string;
 }
 
+/**
+ * Times by the monotonic clock, which nobody sets, and by the time of day, which goes on while the machine sleeps;
+ * infinity where the time of day cannot be right.
+ */
+interface Moment {
+  readonly monotonic: number;
+  readonly now: number;
+}
+
 interface Known extends Grant {
-  readonly renewAtMs: number;
-  readonly expiresAtMs: number;
+  readonly renewal: Moment;
+  readonly expiry: Moment;
 }
 
 /** What Kubernetes asks for where the pod does not say; also the server's sign that the token may be extended. */
@@ -33,6 +42,10 @@ const DEFAULT_SECONDS = 3607;
 const RENEW_AFTER = 0.8;
 /** After a renewal that failed. */
 const RETRY_MS = 10_000;
+/** After a token that seems to have expired: it was kept while the server was away, or the node's clock is wrong. */
+const DOUBT_MS = 60_000;
+/** Clocks of server and node may differ by this much. */
+const SKEW_MS = 60_000;
 /** However long a token lives, it is renewed daily. */
 const AGE_MAX_MS = 24 * 3_600_000;
 
@@ -57,25 +70,35 @@ export class TokenManager {
     this.#known.set(podUid(pod), own);
     const key = JSON.stringify([wanted.audience ?? "", wanted.expirationSeconds ?? DEFAULT_SECONDS]);
     const known = own.get(key);
-    if (known !== undefined && clock.now() < Math.min(known.renewAtMs, known.expiresAtMs)) return known;
+    if (known !== undefined && !this.#isPast(known.renewal) && !this.#isPast(known.expiry)) return known;
     try {
       const renewed = await this.#request(pod, wanted);
       own.set(key, renewed);
       return renewed;
     } catch (error) {
-      if (known !== undefined) own.set(key, { ...known, renewAtMs: clock.now() + RETRY_MS });
+      const renewal = { monotonic: clock.monotonic() + RETRY_MS, now: clock.now() + RETRY_MS };
+      if (known !== undefined) own.set(key, { ...known, renewal });
       // Whatever is wrong with the server may pass before the token does.
-      if (known !== undefined && clock.now() < known.expiresAtMs) return known;
+      if (known !== undefined && !this.#isPast(known.expiry)) return known;
       throw new Error(`failed to fetch token: ${error instanceof Error ? error.message : String(error)}`, {
         cause: error,
       });
     }
   }
 
-  /** When some token of the pod is to be renewed; infinity when it has none. */
-  renewAtMs(uid: string): number {
-    const own = this.#known.get(uid);
-    return own === undefined ? Number.POSITIVE_INFINITY : Math.min(...[...own.values()].map((each) => each.renewAtMs));
+  /** How long until some token of the pod is to be renewed; infinity when it has none. */
+  renewInMs(uid: string): number {
+    const { clock } = this.#options;
+    const left = [...(this.#known.get(uid)?.values() ?? [])].flatMap(({ renewal }) => [
+      renewal.monotonic - clock.monotonic(),
+      renewal.now - clock.now(),
+    ]);
+    return Math.min(Number.POSITIVE_INFINITY, ...left);
+  }
+
+  #isPast({ monotonic, now }: Moment): boolean {
+    const { clock } = this.#options;
+    return clock.monotonic() >= monotonic || clock.now() >= now;
   }
 
   forget(uid: string): void {
@@ -84,18 +107,38 @@ export class TokenManager {
 
   async #request(pod: Pod, wanted: TokenWish): Promise<Known> {
     const { source, clock } = this.#options;
-    const askedAtMs = clock.now();
+    const asked: Moment = { monotonic: clock.monotonic(), now: clock.now() };
+    const seconds = wanted.expirationSeconds ?? DEFAULT_SECONDS;
     const answer = await source.requestToken(podNamespace(pod), pod.spec?.serviceAccountName ?? "default", {
       spec: {
         audiences: wanted.audience ? [wanted.audience] : [],
-        expirationSeconds: wanted.expirationSeconds ?? DEFAULT_SECONDS,
+        expirationSeconds: seconds,
         boundObjectRef: { apiVersion: "v1", kind: "Pod", name: podName(pod), uid: podUid(pod) },
       },
     });
     const { token = "", expirationTimestamp = "" } = answer.status ?? {};
     const expiresAtMs = Date.parse(expirationTimestamp);
     if (token === "" || Number.isNaN(expiresAtMs)) throw new Error("the answer holds no token");
-    const lifeMs = Math.min((expiresAtMs - askedAtMs) * RENEW_AFTER, AGE_MAX_MS);
-    return { token, expirationTimestamp, renewAtMs: askedAtMs + lifeMs, expiresAtMs };
+    const leftMs = expiresAtMs - asked.now;
+    const lifeMs = (secondsOf(token) ?? seconds) * 1000;
+    // A clock by which the token has expired, or lives longer than tokens do, says nothing.
+    const isPlausible = leftMs > 0 && leftMs <= lifeMs + SKEW_MS;
+    const goodMs = isPlausible ? leftMs : lifeMs;
+    const renewMs = leftMs > 0 ? Math.min(goodMs * RENEW_AFTER, AGE_MAX_MS) : DOUBT_MS;
+    const after = (ms: number): Moment => ({
+      monotonic: asked.monotonic + ms,
+      now: isPlausible ? asked.now + ms : Number.POSITIVE_INFINITY,
+    });
+    return { token, expirationTimestamp, renewal: after(renewMs), expiry: after(goodMs) };
+  }
+}
+
+/** For how long a token was issued, as it says itself; undefined for one that is no JWT. */
+function secondsOf(token: string): number | undefined {
+  try {
+    const { iat, exp } = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
+    return typeof iat === "number" && typeof exp === "number" ? exp - iat : undefined;
+  } catch {
+    return undefined;
   }
 }

@@ -126,8 +126,7 @@ export class VolumeManager {
 
   /** How long the pod's volumes stay as good as they are if nobody changes anything; infinity: for ever. */
   goodForMs(pod: Pod): number {
-    const { tokens, clock } = this.#options;
-    return Math.max(GOOD_FOR_MIN_MS, tokens.renewAtMs(podUid(pod)) - clock.now());
+    return Math.max(GOOD_FOR_MIN_MS, this.#options.tokens.renewInMs(podUid(pod)));
   }
 
   /** Where the volume is on the host. */
