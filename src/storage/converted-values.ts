@@ -32,6 +32,7 @@ export class ConvertedValues<T extends ApiObject> {
   readonly #converter: Converter;
   readonly #codec: Codec<T>;
   readonly #mediaType: StorageMediaType;
+  readonly #written = new RecentWrites();
 
   constructor(kind: Kind<T>, converter: Converter, codec: Codec<T>, mediaType: StorageMediaType) {
     this.#kind = kind;
@@ -47,11 +48,17 @@ export class ConvertedValues<T extends ApiObject> {
     const versions = items.map(({ value }) => versionIn(value));
     const asItIs = (version: string | undefined): boolean =>
       version === undefined || (version === wanted && version === storage && this.#isJson);
-    const others = versions.flatMap((version, place) => (asItIs(version) ? [] : [place]));
-    if (others.length === 0) return items;
+    const shown = [...items];
+    const others = versions.flatMap((version, place) => {
+      if (asItIs(version)) return [];
+      const value = this.#written.take(items[place]!.value);
+      if (value === undefined) return [place];
+      shown[place] = { ...items[place]!, value };
+      return [];
+    });
+    if (others.length === 0) return shown;
     const sources = others.map((place) => this.#source(parseValue(items[place]!.value) as JsonObject));
     const converted = await this.#converter.convert(sources, wanted);
-    const shown = [...items];
     for (const [i, place] of others.entries()) {
       const bytes = this.#encoded(converted[i]!);
       const value = versions[place] === storage ? bytes : Buffer.concat([bytes, OUTDATED]);
@@ -71,7 +78,9 @@ export class ConvertedValues<T extends ApiObject> {
     const written = target.encode(objectOf(stored, object!));
     if (own) return { stored: written, shown: bytes };
     const [back] = await this.#converter.convert([this.#source(object!)], this.#kind.version);
-    return { stored: written, shown: this.#encoded(back!) };
+    const shown = this.#encoded(back!);
+    this.#written.add(written, shown);
+    return { stored: written, shown };
   }
 
   /** Custom resources have no protobuf form. */
@@ -91,6 +100,45 @@ export class ConvertedValues<T extends ApiObject> {
   #encoded(value: JsonObject): Uint8Array {
     return this.#codec.encode(objectOf(this.#kind, value));
   }
+}
+
+/** Of what all recent writes that nobody has read yet may hold. */
+const RECENT_BYTES_MAX = 2 ** 20;
+
+/** What has just been written comes back as a change soon, and is known already: a third of all calls for writes. */
+class RecentWrites {
+  /** What is shown, by what is stored; the oldest first. */
+  readonly #shown = new Map<string, Uint8Array>();
+  #bytes = 0;
+
+  add(stored: Uint8Array, shown: Uint8Array): void {
+    const key = keyOf(stored);
+    this.take(stored);
+    this.#shown.set(key, ownMemory(shown));
+    this.#bytes += key.length + shown.length;
+    for (const [oldest, value] of this.#shown) {
+      if (this.#bytes <= RECENT_BYTES_MAX) return;
+      this.#remove(oldest, value);
+    }
+  }
+
+  /** It is needed but once. */
+  take(stored: Uint8Array): Uint8Array | undefined {
+    if (this.#shown.size === 0) return undefined;
+    const key = keyOf(stored);
+    const shown = this.#shown.get(key);
+    if (shown !== undefined) this.#remove(key, shown);
+    return shown;
+  }
+
+  #remove(key: string, shown: Uint8Array): void {
+    this.#shown.delete(key);
+    this.#bytes -= key.length + shown.length;
+  }
+}
+
+function keyOf(stored: Uint8Array): string {
+  return Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength).toString("latin1");
 }
 
 /** Without what it says that it is, and what the kind does not know. */

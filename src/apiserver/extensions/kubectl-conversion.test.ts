@@ -54,7 +54,7 @@ const cases: readonly Said[] = [
 const down: readonly Said[] = [
   [
     "get routes.v1.stable.example.com",
-    /Error from server: conversion webhook for stable\.example\.com\/v2, Kind=Route failed: the server is currently unable/,
+    /Error from server: conversion webhook for stable\.example\.com\/v2, Kind=Route failed: the server is/,
     { until: true },
   ],
   ["get routes.v2.stable.example.com -o name", /away\n.*web/],
