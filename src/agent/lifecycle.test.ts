@@ -4,6 +4,8 @@ import { fakeNodeRuntime } from "./fake-node.ts";
 import { lifecycleSuite } from "./lifecycle-suite.ts";
 import { missing, startPrivateContainerd } from "./private-containerd.ts";
 
+t.setTimeout(300_000);
+
 t.test("startAgent() leads pods from start to end on a scripted runtime", (t) =>
   lifecycleSuite(t, fakeNodeRuntime, { jobs: 4, short: false }),
 );
