@@ -115,6 +115,7 @@ export class PodWorker {
     this.#pod = pod;
     this.#removed = false;
     if (!deepEqual(pod.spec, before.spec)) this.#tryAgain();
+    if (this.#hasSeen && pod.spec?.activeDeadlineSeconds !== before.spec?.activeDeadlineSeconds) this.#watchDeadline();
     this.#noteDeletion(before);
     if (!asksTheSame) this.#rest.rouse();
     // The status is what this worker wrote itself, but for the conditions of readiness gates.
@@ -289,6 +290,7 @@ export class PodWorker {
   }
 
   #watchDeadline(): void {
+    this.#deadline?.cancel();
     if (this.#termination !== undefined) return;
     const { clock, events } = this.#options.services;
     this.#deadline = deadlineTimer(this.#pod, this.#memory.startTime, clock, () => {
