@@ -29,7 +29,10 @@ export interface RunningAgent {
 /** Statuses and events that wait get this long when the agent stops. */
 const FLUSH_MS = 2_000;
 
-/** Rejects with an operator's message when the machine or the configuration does not allow a start. */
+/**
+ * Rejects with an operator's message when the machine or the configuration does not allow a start, and when it is to
+ * stop before it has started.
+ */
 export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<RunningAgent> {
   await checkMachine(config, deps.log);
   await setOomScore(config.runtime.oomScoreAdj, deps.log);
@@ -37,6 +40,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   await using stack = new AsyncDisposableStack();
   const stop = new AbortController();
   stack.defer(() => stop.abort(new Error("the agent stops")));
+  using _asked = whileStarting(deps.stopping, stop);
   await mkdir(podsDir(config), { recursive: true, mode: 0o750 });
   await mkdir(config.podLogsDir, { recursive: true, mode: 0o755 });
   const at = await openFoundation(config, deps, { signal: stop.signal, stack });
@@ -73,6 +77,13 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
       return closing;
     },
   };
+}
+
+function whileStarting(stopping: AbortSignal | undefined, stop: AbortController): Disposable {
+  const pass = (): void => stop.abort(stopping?.reason);
+  stopping?.addEventListener("abort", pass);
+  if (stopping?.aborted) pass();
+  return { [Symbol.dispose]: () => stopping?.removeEventListener("abort", pass) };
 }
 
 interface Parts {

@@ -5,6 +5,7 @@
 
 import { X509Certificate } from "node:crypto";
 import { access, readFile } from "node:fs/promises";
+import { StatusError } from "../api/status.ts";
 import { NODE_USER_PREFIX, NODES } from "../auth/user.ts";
 import { createClient } from "../client/api-client.ts";
 import type { Client } from "../client/client.ts";
@@ -117,7 +118,10 @@ async function bootstrap(
     } catch (error) {
       signal.throwIfAborted();
       if ((error as Error).name === "KubeconfigError") throw error;
-      log.error("Cannot get a client certificate yet; trying again", error);
+      if (error instanceof StatusError && error.status.code === 401) {
+        const why = "the API server does not know its token, or the token has run out";
+        log.error("Cannot ask for a client certificate with the bootstrap file; trying again", why, { file });
+      } else log.error("Cannot get a client certificate yet; trying again", error);
     }
     await clock.sleep(backoff.next(), signal);
   }

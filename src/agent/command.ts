@@ -40,8 +40,8 @@ export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<
     const told = agentOptions(effective);
     await using lock = await takeLock(effective.flags, asked, stop.signal, log);
     if (lock === undefined) return 0;
-    const options = join === "" ? told : await joined(told, { server: join, token, caHash });
-    const agent = await startAgent(options, { clock: systemClock, log, ...deps });
+    const options = join === "" ? told : await joined(told, { server: join, token, caHash }, stop.signal);
+    const agent = await startAgent(options, { clock: systemClock, log, stopping: stop.signal, ...deps });
     await notifier.ready();
     try {
       const ranOnce = options.sources.runOnce ? agent.ranOnce() : new Promise<never>(() => {});
@@ -52,6 +52,10 @@ export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<
     }
     return 0;
   } catch (error) {
+    if (stop.signal.aborted) {
+      log.info("Stopping node agent", { reason: (stop.signal.reason as Error).message });
+      return 0;
+    }
     log.error("Cannot run node agent", error);
     return 1;
   } finally {

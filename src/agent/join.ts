@@ -6,8 +6,8 @@ import { createHash, X509Certificate } from "node:crypto";
 import { access } from "node:fs/promises";
 import { type RequestOptions, request } from "node:https";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { writeFileDurably } from "../auth/key-pair.ts";
+import { readAll } from "../client/answer.ts";
 import { writeKubeconfig } from "../client/kubeconfig.ts";
 import { parseYaml } from "../schema/yaml.ts";
 import type { AgentConfig } from "./agent-config.ts";
@@ -22,15 +22,21 @@ export interface Invitation {
 
 const CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
 const ANSWER_MS = 30_000;
+/** Of a server that nobody believes yet. */
+const ANSWER_BYTES_MAX = 1024 * 1024;
 
-/** What the agent is told, with what it takes to join; a node that has joined goes on with what it has. */
-export async function joined(config: AgentConfig, invitation: Invitation): Promise<AgentConfig> {
+/**
+ * What the agent is told, with what it takes to join; a node that has joined goes on with what it has. Rejects with one
+ * sentence for the operator.
+ */
+export async function joined(config: AgentConfig, invitation: Invitation, signal: AbortSignal): Promise<AgentConfig> {
   const file = (name: string): string => join(config.rootDir, name);
   const svcconfig = config.svcconfig ?? file("svcconfig");
   const [bootstrap, authority] = [file("bootstrap.svcconfig"), file("api-server-ca.crt")];
   const known = await Promise.all([svcconfig, authority].map(exists));
   if (known.includes(false)) {
-    const { ca, callers } = await clusterOf(invitation);
+    const { ca, callers } = await clusterOf(invitation, signal);
+    await checkToken(invitation, ca, signal);
     await writeFileDurably(authority, callers, 0o644);
     const { server, token } = invitation;
     await writeKubeconfig(bootstrap, { server, ca, token, cluster: "cluster", user: "bootstrap" });
@@ -50,16 +56,16 @@ interface Cluster {
   readonly callers: string;
 }
 
-async function clusterOf({ server, caHash }: Invitation): Promise<Cluster> {
+async function clusterOf({ server, caHash }: Invitation, signal: AbortSignal): Promise<Cluster> {
   // Nothing secret is sent, and nothing believed, before the authority has the right hash.
-  const claimed = await clusterInfo(server, { rejectUnauthorized: false });
+  const claimed = await clusterInfo(server, { rejectUnauthorized: false, signal });
   const ca = authorityOf(claimed, server).find((pem) => hashOf(pem) === caHash.toLowerCase());
   if (ca === undefined) {
     throw new Error(
       `Cannot join ${server}: none of its authorities has the hash ${caHash}; ask who gave you the token`,
     );
   }
-  const data = await clusterInfo(server, { ca });
+  const data = await clusterInfo(server, { ca, signal });
   return { ca, callers: data["agent-ca.crt"] ?? ca };
 }
 
@@ -80,23 +86,47 @@ export function hashOf(pem: string): string {
   return `sha256:${createHash("sha256").update(key).digest("hex")}`;
 }
 
+/** Everybody who is somebody may ask who they are. */
+async function checkToken({ server, token }: Invitation, ca: string, signal: AbortSignal): Promise<void> {
+  const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const { status } = await ask(server, path, { method: "POST", headers, ca, signal }, "{}");
+  if (status !== 401) return;
+  throw new Error(
+    `Cannot join ${server}: it does not know the token, or the token has run out; make another with svc token create`,
+  );
+}
+
 async function clusterInfo(server: string, trust: RequestOptions): Promise<Readonly<Record<string, string>>> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const url = new URL(CLUSTER_INFO, server);
-  const asking = request(url, { ...trust, agent: false, signal: AbortSignal.timeout(ANSWER_MS) }, (answer) => {
-    text(answer).then((body) => {
-      if (answer.statusCode === 200) resolve(body);
-      else reject(new Error(`${url.href} answered ${answer.statusCode}`));
-    }, reject);
-  });
-  asking.on("error", reject);
-  asking.end();
+  const { status, body } = await ask(server, CLUSTER_INFO, trust);
   try {
-    const { data } = JSON.parse(await promise) as { readonly data?: Readonly<Record<string, string>> };
+    if (status !== 200) throw new Error(`${CLUSTER_INFO} answered ${status}`);
+    const { data } = JSON.parse(body) as { readonly data?: Readonly<Record<string, string>> };
     return data ?? {};
   } catch (cause) {
     throw new Error(`Cannot join ${server}: ${(cause as Error).message}`, { cause });
   }
+}
+
+interface Answer {
+  readonly status: number | undefined;
+  readonly body: string;
+}
+
+async function ask(server: string, path: string, options: RequestOptions, body?: string): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const signal = AbortSignal.any([AbortSignal.timeout(ANSWER_MS), ...(options.signal ? [options.signal] : [])]);
+  const asking = request(new URL(path, server), { ...options, agent: false, signal }, (answer) => {
+    readAll(answer, ANSWER_BYTES_MAX).then(
+      (bytes) => resolve({ status: answer.statusCode, body: bytes.toString() }),
+      reject,
+    );
+  });
+  asking.on("error", reject);
+  asking.end(body);
+  return await promise.catch((cause: Error) => {
+    throw new Error(`Cannot join ${server}: ${cause.message}`, { cause });
+  });
 }
 
 async function exists(path: string): Promise<boolean> {

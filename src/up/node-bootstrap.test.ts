@@ -3,6 +3,7 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
+import { startAgent } from "../agent/agent.ts";
 import { defaultAgentConfig } from "../agent/agent-config.ts";
 import { openConnection } from "../agent/bootstrap.ts";
 import { keepServingCertificate, ServingNames } from "../agent/certificates/serving-certificate.ts";
@@ -114,12 +115,15 @@ t.test("createToken() and joined() let two machines join with one command each",
   const stop = new AbortController();
   for (const name of ["m1", "m2"]) {
     const told = { ...defaultAgentConfig(name), rootDir: file(name), certDir: file(`${name}-pki`) };
-    const config = await joined(told, invited);
+    const config = await joined(told, invited, stop.signal);
     t.match(config, { server: { anonymousAuth: false }, certificates: { rotateClient: true, rotateServing: true } });
     const { svcconfig = "" } = config;
     await using connection = await openConnection({ ...config, svcconfig }, systemClock, silentLogger, stop.signal);
     await createClient({ transport: connection.transport }).create(nodeKind, { metadata: { name } });
-    t.ok(await joined(told, { ...invited, server: "https://127.0.0.1:1" }), "the second start asks nobody");
+    t.ok(
+      await joined(told, { ...invited, server: "https://127.0.0.1:1" }, stop.signal),
+      "the second start asks nobody",
+    );
   }
   await writeKubeconfig(file("admin"), { server, ca: ca.cert, cluster: "c", user: "admin", token });
   const flags = { svcconfig: file("admin"), server: "https://far.example:6443", ttl: 3_600_000, help: false };
@@ -141,5 +145,41 @@ t.test("createToken() and joined() let two machines join with one command each",
   );
   const other = { ...invited, caHash: `sha256:${"0".repeat(64)}` };
   const told = { ...defaultAgentConfig("m3"), rootDir: file("m3") };
-  await t.rejects(joined(told, other), { message: /none of its authorities has the hash/ });
+  await t.rejects(joined(told, other, stop.signal), { message: /none of its authorities has the hash/ });
+  for (const unknown of [
+    "abcdef.0123456789abcdef",
+    invited.token.replace(/.$/, (last) => (last === "0" ? "1" : "0")),
+  ]) {
+    await t.rejects(joined(told, { ...invited, token: unknown }, stop.signal), {
+      message:
+        /^Cannot join .*: it does not know the token, or the token has run out; make another with svc token create$/,
+    });
+  }
+  const nowhere = { ...invited, server: "https://127.0.0.1:1" };
+  await t.rejects(joined(told, nowhere, stop.signal), {
+    message: /^Cannot join https:\/\/127\.0\.0\.1:1: .*ECONNREFUSED/,
+  });
+});
+
+t.test("startAgent() stops while it still waits for a certificate", async (t) => {
+  await writeKubeconfig(file("unknown"), { server, ca: ca.cert, cluster: "c", user: "u", token: "nobody-knows-me" });
+  const config = defaultAgentConfig("n9");
+  const asked = Promise.withResolvers<string>();
+  const log = { ...silentLogger, child: () => log, error: (text: string) => asked.resolve(text) };
+  const stop = new AbortController();
+  const starting = startAgent(
+    {
+      ...config,
+      rootDir: file("n9"),
+      podLogsDir: file("n9-logs"),
+      certDir: file("n9-pki"),
+      svcconfig: file("n9-svcconfig"),
+      certificates: { bootstrapSvcconfig: file("unknown"), rotateClient: true, rotateServing: true },
+      runtime: { ...config.runtime, failSwapOn: false, failCgroupV1: false },
+    },
+    { clock: systemClock, log: log as never, stopping: stop.signal },
+  );
+  t.match(await asked.promise, "Cannot ask for a client certificate with the bootstrap file; trying again");
+  stop.abort(new Error("SIGTERM"));
+  await t.rejects(starting, { message: "SIGTERM" });
 });

@@ -22,6 +22,8 @@ import { type MakeNodeApi, Standalone } from "../standalone/standalone.ts";
 export interface AgentDeps {
   readonly clock: Clock;
   readonly log: Logger;
+  /** Aborts when the agent is to stop though it has not started yet; afterwards it is closed. */
+  readonly stopping?: AbortSignal;
   /** To the API server; made from `svcconfig` when absent. */
   readonly transport?: Transport;
   /** In place of the one at the configured endpoints; not closed by the agent. */
