@@ -6,7 +6,7 @@ import { createLogger } from "../std/log.ts";
 import { createNotifier } from "../std/sd-notify.ts";
 import { GIT_VERSION } from "../std/version.ts";
 import { apiserverProgram } from "./flags.ts";
-import { apiServerOptions } from "./options.ts";
+import { apiServerOptions, letsEverybody } from "./options.ts";
 
 /** Exit code of a program that a second signal ended. */
 const INTERRUPTED = 130;
@@ -22,6 +22,14 @@ export async function run(argv: readonly string[]): Promise<number> {
   const { flags, gates, given, version } = invocation;
   using log = createLogger(logOptions(flags));
   for (const warning of invocation.warnings) log.warn(warning);
+  if (letsEverybody(flags)) {
+    log.warn(
+      "AlwaysAllow lets everybody do everything who proves who they are; choose --authorization-mode=Node,RBAC",
+      {
+        anonymous: "refused",
+      },
+    );
+  }
   await using notifier = createNotifier({ env: process.env, clock: systemClock, log });
   const first = Promise.withResolvers<string>();
   const second = Promise.withResolvers<number>();

@@ -44,8 +44,20 @@ const files = t.testdir({
   "user.crt": user.cert,
   "user.key": user.key,
   tokens: 'sesame,ali,1,"thieves"\n',
+  everybody: ["system:authenticated", "system:unauthenticated"].map(everythingFor).join(""),
 });
 const file = (name: string): string => join(files, name);
+
+function everythingFor(group: string): string {
+  const spec = { group, namespace: "*", resource: "*", apiGroup: "*", nonResourcePath: "*" };
+  return `${JSON.stringify({ apiVersion: "abac.authorization.kubernetes.io/v1beta1", kind: "Policy", spec })}\n`;
+}
+
+/** With `AlwaysAllow`, nobody in particular could ask anything. Only for tests that say nothing of authorization. */
+function openToAll(settings: Settings): Settings {
+  if (Object.keys(settings).some((name) => name.startsWith("authorization-"))) return {};
+  return { "authorization-mode": "ABAC", "authorization-policy-file": file("everybody") };
+}
 
 /** What every server of these tests is told, unless the test says otherwise. */
 const base: Settings = {
@@ -92,7 +104,12 @@ interface TestServer extends AsyncDisposable {
 
 async function serve(settings: Settings = {}, change: Partial<Store> = {}): Promise<TestServer> {
   const clock = new FakeClock(Date.now());
-  const { flags, gates, version, given } = invoked({ "secure-port": await freePort(), ...base, ...settings });
+  const { flags, gates, version, given } = invoked({
+    "secure-port": await freePort(),
+    ...base,
+    ...openToAll(settings),
+    ...settings,
+  });
   const config = apiServerOptions(flags, gates, version, given);
   const writes: { key: string; value: Uint8Array; options: WriteOptions | undefined }[] = [];
   const deps = { clock, log: silentLogger };

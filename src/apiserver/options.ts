@@ -51,7 +51,7 @@ export function apiServerOptions(
       clientCaFile: set(flags["client-ca-file"]),
       certificateUids: gates.has("AllowParsingUserUIDFromCertAuth"),
       tokenFile: set(flags["token-auth-file"]),
-      anonymous: flags["anonymous-auth"],
+      anonymous: flags["anonymous-auth"] && !letsEverybody(flags),
       requestHeader: requestHeader(flags, gates),
       bootstrapTokens: flags["enable-bootstrap-token-auth"],
       structured: structuredAuthentication(flags, gates, given),
@@ -186,6 +186,11 @@ function requestHeader(flags: Flags, gates: FeatureGates): RequestHeaderConfig |
     uids: gates.has("RemoteRequestHeaderUID") ? flags["requestheader-uid-headers"] : [],
     extraPrefixes: flags["requestheader-extra-headers-prefix"],
   };
+}
+
+/** Who may do everything has to say at least who they are, as in Kubernetes. */
+export function letsEverybody(flags: Flags): boolean {
+  return flags["authorization-config"] === "" && flags["authorization-mode"].includes("AlwaysAllow");
 }
 
 function structuredAuthentication(
