@@ -97,7 +97,7 @@ async function live(at: Harness, containerd: PrivateContainerd, cri: CriClient):
     runtime,
     clock,
     log: at.services.log,
-    onChange: (uid, digest) => pods.listed(uid, digest),
+    onChange: (uid, digest, askedAt) => pods.listed(uid, digest, askedAt),
     signal: stop.signal,
   });
   const running = relister.run();

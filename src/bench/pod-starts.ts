@@ -1,7 +1,11 @@
 /** How soon pods run, so many at once, and the part of it that is the runtime's; what either costs the processor. */
 import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { containerConfig } from "../agent/pods/container-spec.ts";
+import { sandboxConfig } from "../agent/pods/sandbox-spec.ts";
 import type { PrivateContainerd } from "../agent/private-containerd.ts";
+import type { ContainerConfig } from "../agent/runtime/cri/container.ts";
+import type { PodSandboxConfig } from "../agent/runtime/cri/sandbox.ts";
 import { type CriClient, createCriClient } from "../agent/runtime/cri.ts";
 import type { AgentProcess } from "../e2e/agent-process.ts";
 import { until } from "../e2e/cluster.ts";
@@ -74,15 +78,21 @@ function connect({ containerd: { endpoint } }: Place): CriClient {
   return createCriClient({ endpoint, requestTimeoutMs: WAIT_MS_MAX, clock: systemClock });
 }
 
-export function pod(name: string): unknown {
-  const container = { name: "c", image: "localhost/bb:1", imagePullPolicy: "Never", command: ["sleep", "3600"] };
+/** A pod of one container, bound to the node. */
+export function pod(name: string) {
+  const container = {
+    name: "c",
+    image: "localhost/bb:1",
+    imagePullPolicy: "Never",
+    command: ["sleep", "3600"],
+  } as const;
   const spec = {
     nodeName: "n1",
     terminationGracePeriodSeconds: 0,
     automountServiceAccountToken: false,
     containers: [container],
-  };
-  return { apiVersion: "v1", kind: "Pod", metadata: { name }, spec };
+  } as const;
+  return { apiVersion: "v1", kind: "Pod", metadata: { name }, spec } as const;
 }
 
 /** Times, and what they cost whom. */
@@ -167,32 +177,50 @@ async function phases(connection: Connection): Promise<Phases> {
   };
 }
 
-async function startDirectly({ runtime }: CriClient, { containerd, node }: Place, name: string): Promise<string> {
-  const directory = join(containerd.directory, "direct", name);
-  // What every pod has mounted.
-  const files = { "/etc/hosts": join(directory, "hosts"), "/dev/termination-log": join(directory, "termination-log") };
-  mkdirSync(directory, { recursive: true });
-  for (const path of Object.values(files)) writeFileSync(path, "");
-  const config = {
-    metadata: { name, uid: name, namespace: "direct", attempt: 0 },
-    hostname: name,
-    logDirectory: directory,
-    linux: {
-      cgroupParent: `${node.cgroup}/direct`,
-      securityContext: { namespaceOptions: { network: "POD", pid: "CONTAINER", ipc: "POD" } },
-    },
-  } as const;
+async function startDirectly({ runtime }: CriClient, place: Place, name: string): Promise<string> {
+  const { config, container } = configs(place, name);
   const { podSandboxId = "" } = await runtime.runPodSandbox({ config });
   const { containerId = "" } = await runtime.createContainer({
     podSandboxId,
     sandboxConfig: config,
-    config: {
-      metadata: { name: "c", attempt: 0 },
-      image: { image: containerd.image },
-      logPath: "c.log",
-      mounts: Object.entries(files).map(([containerPath, hostPath]) => ({ containerPath, hostPath })),
-    },
+    config: container,
   });
   await runtime.startContainer({ containerId });
   return podSandboxId;
+}
+
+/** As the agent would have them, but for the labels: pods that it knows nothing of are none of its business. */
+function configs({ containerd, node }: Place, name: string): { config: PodSandboxConfig; container: ContainerConfig } {
+  const directory = join(containerd.directory, "direct", name);
+  const directories = { rootDir: directory, podLogsDir: directory };
+  const files = ["/etc/hosts", "/dev/termination-log"].map((containerPath) => {
+    const hostPath = join(directory, basename(containerPath));
+    return { containerPath, hostPath };
+  });
+  const settings = { cgroupDriver: "cgroupfs", cgroupRoot: node.cgroup, cgroupsPerQos: true } as const;
+  const wanted = { ...pod(name), metadata: { name, namespace: "default", uid: name } };
+  const sandbox = sandboxConfig({
+    pod: wanted,
+    attempt: 0,
+    dns: { servers: [], searches: [], options: [] },
+    clusterDomain: "cluster.local",
+    directories,
+    cgroups: settings,
+  });
+  const container = containerConfig({
+    pod: wanted,
+    container: wanted.spec.containers[0],
+    restartCount: 0,
+    imageRef: containerd.image,
+    image: undefined,
+    environment: new Map(),
+    mounts: files,
+    cpu: { cpuCfsQuota: true, cpuCfsQuotaPeriodMs: 100 },
+    memoryCapacityBytes: 2 ** 30,
+    seccompDefault: false,
+    rootDir: directory,
+  });
+  mkdirSync(join(sandbox.logDirectory ?? directory, dirname(container.logPath ?? "")), { recursive: true });
+  for (const { hostPath } of files) writeFileSync(hostPath, "");
+  return { config: { ...sandbox, labels: {} }, container: { ...container, labels: {} } };
 }

@@ -62,6 +62,7 @@ export function openPods(at: Foundation, reporting: Reporting, node: NodeParts):
   const once = new RunOnce();
   const pods = new PodManager({
     services,
+    isUnknown: (uid) => relister.isUnknown(uid),
     onStatus(pod, state) {
       if (config.sources.runOnce) once.note(pod, state);
       const uid = podUid(pod);
@@ -70,7 +71,7 @@ export function openPods(at: Foundation, reporting: Reporting, node: NodeParts):
     onGone: (pod) => reporting.podIsGone(pod),
   });
   const { runtime } = at.cri;
-  const onChange = (uid: string, digest: string): void => pods.listed(uid, digest);
+  const onChange = (uid: string, ...told: [digest: string, askedAt: number]): boolean => pods.listed(uid, ...told);
   const relister = new Relister({ runtime, clock, log: log.child("relist"), onChange, signal });
   const api = client && status && mirrors && checkpoint && { client, status, mirrors, checkpoint };
   const sources = new PodSources({ config, clock, random, log, pods, relister, objects, statics, api, signal });

@@ -44,17 +44,21 @@ export async function startContainer(
   const { spec, role } = start;
   const say = (reason: string, message: string): void =>
     services.events.container(pod.pod, { role, name: spec.name }, "Normal", reason, message);
-  await prune(pod, spec.name);
+  const hasPruned = await prune(pod, spec.name);
   const config = await step("CreateContainerConfigError", signal, () => makeConfig(pod, start, sandbox, image));
   const { config: sandboxConfig } = await makeSandboxConfig(pod, sandbox.attempt);
   services.expectChange();
-  const created = await step("CreateContainerError", signal, () =>
-    services.runtime.createContainer({ podSandboxId: sandbox.id, config, sandboxConfig }, signal),
-  );
-  pod.memory.resources.has(spec);
-  say("Created", `Created container: ${spec.name}`);
-  const containerId = created.containerId ?? "";
-  await step("RunContainerError", signal, () => services.runtime.startContainer({ containerId }, signal));
+  let containerId = "";
+  await pod.make(async () => {
+    const created = await step("CreateContainerError", signal, () =>
+      services.runtime.createContainer({ podSandboxId: sandbox.id, config, sandboxConfig }, signal),
+    );
+    pod.memory.resources.has(spec);
+    say("Created", `Created container: ${spec.name}`);
+    containerId = created.containerId ?? "";
+    await step("RunContainerError", signal, () => services.runtime.startContainer({ containerId }, signal));
+    return hasPruned ? undefined : { sandboxId: sandbox.id, containerId };
+  });
   services.expectChange();
   say("Started", `Started container ${spec.name}`);
   if (spec.lifecycle?.postStart !== undefined) await postStart(pod, start, sandbox, containerId);
@@ -130,8 +134,11 @@ function targetOf(pod: PodContext, { spec, role }: PlannedStart): string | undef
   return target.id;
 }
 
-/** Keeps the newest ended runs of a container, for its last state and its previous log, and removes older ones. */
-async function prune(pod: PodContext, name: string): Promise<void> {
+/**
+ * Keeps the newest ended runs of a container, for its last state and its previous log, and removes older ones. Resolves
+ * with whether something was removed.
+ */
+async function prune(pod: PodContext, name: string): Promise<boolean> {
   const { services, signal } = pod;
   const runs = pod.observation.containers.filter((each) => each.name === name);
   const { deadRunsMax, deadRunMinAgeMs } = services.settings;
@@ -148,8 +155,11 @@ async function prune(pod: PodContext, name: string): Promise<void> {
   }
   for (const sandbox of pod.observation.sandboxes) {
     const inUse = pod.observation.containers.some((each) => each.sandboxId === sandbox.id && !removed.has(each.id));
-    if (!sandbox.ready && !inUse) await services.runtime.removePodSandbox({ podSandboxId: sandbox.id }, signal);
+    if (sandbox.ready || inUse) continue;
+    await services.runtime.removePodSandbox({ podSandboxId: sandbox.id }, signal);
+    removed.add(sandbox.id);
   }
+  return removed.size > 0;
 }
 
 async function postStart(

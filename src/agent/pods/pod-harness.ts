@@ -15,6 +15,7 @@ import type { PodServices } from "./pod-context.ts";
 import type { PodEvents } from "./pod-events.ts";
 import { podUid } from "./pod-fields.ts";
 import { PodManager } from "./pod-manager.ts";
+import { StartTurns } from "./start-turns.ts";
 
 export interface SeenEvent {
   readonly pod: string;
@@ -137,6 +138,7 @@ export async function podHarness(): Promise<Harness> {
     cgroups: { apply: async () => undefined, remove: async () => undefined, removeAll: async () => undefined },
     runtimeHandler: async () => "",
     admission: { admit: async () => undefined, adopt: () => undefined, resize: async () => undefined },
+    startTurns: new StartTurns({ clock, least: 1, isBusy: () => false }),
     expectChange: () => undefined,
     finished: (pod) => void finished.push(pod.metadata?.name ?? ""),
   };

@@ -9,6 +9,8 @@ import { stopAll } from "./stop-all.ts";
 
 export interface PodManagerOptions {
   readonly services: PodServices;
+  /** The runtime is known to have nothing of the pod; nothing is known of any when absent. */
+  readonly isUnknown?: (uid: string) => boolean;
   readonly onStatus: (pod: Pod, status: PodStatus) => void;
   /** The pod and all that was its are gone from the node. */
   readonly onGone: (pod: Pod) => void;
@@ -86,9 +88,9 @@ export class PodManager {
     this.#workers.get(uid)?.remove();
   }
 
-  /** What a listing of the runtime shows of a pod, as in `digestOf`. */
-  listed(uid: string, digest: string): void {
-    this.#workers.get(uid)?.listed(digest);
+  /** What a listing of the runtime shows of a pod, as in `digestOf`; see `RelistOptions.onChange`. */
+  listed(uid: string, digest: string, askedAt: number): boolean {
+    return this.#workers.get(uid)?.listed(digest, askedAt) ?? true;
   }
 
   /** Tells the pod's worker that the runtime changed; a pod without one is an orphan once the sources are known. */
@@ -126,8 +128,9 @@ export class PodManager {
 
   #start(pod: Pod, orphan: boolean): void {
     const uid = podUid(pod);
-    const { services, onStatus, onGone } = this.#options;
-    const worker = new PodWorker({ services, pod, orphan, onStatus: orphan ? () => undefined : onStatus });
+    const { services, onStatus, onGone, isUnknown } = this.#options;
+    const isNew = isUnknown?.(uid) ?? false;
+    const worker = new PodWorker({ services, pod, orphan, isNew, onStatus: orphan ? () => undefined : onStatus });
     this.#workers.set(uid, worker);
     void worker.done.then(() => {
       if (this.#closed || this.#workers.get(uid) !== worker) return;

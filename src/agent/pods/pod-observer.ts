@@ -1,12 +1,14 @@
 /** Looks at what the runtime has of one pod. */
 import type { Pod } from "../../api/core/pod.ts";
-import { nothing, type Observation, observe } from "../runtime/observation.ts";
+import type { Clock } from "../../std/clock.ts";
+import { digestOf, type Made, nothing, type Observation, observe, observeMade } from "../runtime/observation.ts";
 import { isAway, type Runtime, RuntimeError } from "../runtime/runtime.ts";
 import { allContainers, podUid } from "./pod-fields.ts";
 import { withTerminationMessage } from "./termination-message.ts";
 
 export interface PodObserverOptions {
   readonly runtime: Runtime;
+  readonly clock: Clock;
   readonly pod: () => Pod;
   /** Called with each new observation, before the look ends. */
   readonly onSeen: (seen: Observation) => void;
@@ -16,12 +18,21 @@ export interface PodObserverOptions {
 }
 
 export class PodObserver {
+  /** Nothing was done since the last look: the next `refresh` makes none. */
+  isCurrent = false;
   readonly #options: PodObserverOptions;
   #observation: Observation = nothing;
+  /** Of the observation. */
+  #digest = digestOf(nothing);
+  /** The observation is not older, on the monotonic clock. */
+  #asOf = Number.NEGATIVE_INFINITY;
   /** Looks follow each other, so that an older answer never replaces a newer one. */
   #looks: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #isUnknown = false;
+  #isMaking = false;
+  /** What was made since the last look; undefined: more was done than that. */
+  #made: readonly Made[] | undefined = [];
 
   constructor(options: PodObserverOptions) {
     this.#options = options;
@@ -37,12 +48,48 @@ export class PodObserver {
     return this.#waiting;
   }
 
+  /** A look at all of it, or at what was made since the last one where nothing else was done. */
+  async refresh(): Promise<Observation> {
+    if (this.isCurrent) {
+      this.isCurrent = false;
+      return this.#observation;
+    }
+    const made = this.#made;
+    return await this.#lookAt(made?.length === 0 ? undefined : made);
+  }
+
+  /** Listings that see it half made are no news. Rejects as the work does. */
+  async make(work: () => Promise<Made | undefined>): Promise<void> {
+    const before = this.#made;
+    this.isCurrent = false;
+    this.#made = undefined;
+    this.#isMaking = true;
+    try {
+      const made = await work();
+      this.#made = before && made && [...before, made];
+    } finally {
+      this.#isMaking = false;
+      this.#asOf = this.#options.clock.monotonic();
+    }
+  }
+
+  /** What a listing, asked for at that time, says that is not known: undefined if it may be older than what is. */
+  isNews(digest: string, askedAt: number): boolean | undefined {
+    if (digest === this.#digest) return false;
+    return this.#isMaking || askedAt < this.#asOf ? undefined : true;
+  }
+
   /** Rejects when the runtime does not answer, or the signal aborts. */
   look(): Promise<Observation> {
+    return this.#lookAt(undefined);
+  }
+
+  #lookAt(made: readonly Made[] | undefined): Promise<Observation> {
     this.#waiting += 1;
     const look = this.#looks.then(async () => {
+      const began = this.#options.clock.monotonic();
       try {
-        this.#observation = await this.#see();
+        this.#observation = await this.#see(made);
         this.#isUnknown = false;
       } catch (error) {
         this.#noteUnknown(error);
@@ -50,6 +97,9 @@ export class PodObserver {
       } finally {
         this.#waiting -= 1;
       }
+      this.#digest = digestOf(this.#observation);
+      this.#asOf = began;
+      this.#made = [];
       this.#options.onSeen(this.#observation);
       return this.#observation;
     });
@@ -64,11 +114,14 @@ export class PodObserver {
     this.#options.onUnknown(error);
   }
 
-  async #see(): Promise<Observation> {
+  async #see(made: readonly Made[] | undefined): Promise<Observation> {
     const { runtime, signal } = this.#options;
     const pod = this.#options.pod();
     const known = this.#observation;
-    const { sandboxes, containers } = await observe(runtime, podUid(pod), known, signal);
+    const { sandboxes, containers } =
+      made === undefined
+        ? await observe(runtime, podUid(pod), known, signal)
+        : await observeMade(runtime, made, known, signal);
     const count = allContainers(pod).length;
     const read = containers.map(async (each) =>
       known.containers.includes(each) ? each : await withTerminationMessage(each, count),

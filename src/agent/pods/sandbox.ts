@@ -31,7 +31,10 @@ export async function createSandbox(pod: PodContext, plan: Plan): Promise<void> 
     const { config, warnings } = await makeSandboxConfig(pod, plan.sandboxAttempt);
     for (const { reason, message } of warnings) services.events.pod(pod.pod, "Warning", reason, message);
     const runtimeHandler = await services.runtimeHandler(pod.pod);
-    await services.runtime.runPodSandbox({ config, runtimeHandler }, signal);
+    await pod.make(async () => {
+      const { podSandboxId: sandboxId } = await services.runtime.runPodSandbox({ config, runtimeHandler }, signal);
+      return sandboxId === undefined || plan.staleSandboxes.length > 0 ? undefined : { sandboxId };
+    });
   } catch (error) {
     signal.throwIfAborted();
     await sayWhy(pod, error);

@@ -11,6 +11,8 @@ interface Watched extends AsyncDisposable {
   readonly fake: FakeRuntime;
   readonly relister: Relister;
   readonly told: string[];
+  /** Whether those who are told want to know. */
+  listens: boolean;
   listings(): number;
 }
 
@@ -27,20 +29,25 @@ function watched(): Watched {
       return fake.runtime.listContainers(request, signal);
     },
   };
-  const onChange = (uid: string, digest: string) => told.push(`${uid}: ${digest.replace(/^[^=]+/, "sandbox")}`);
+  const onChange = (uid: string, digest: string) => {
+    told.push(`${uid}: ${digest.replace(/^[^=]+/, "sandbox")}`);
+    return at.listens;
+  };
   const relister = new Relister({ runtime, clock, log: silentLogger, onChange, signal: stop.signal });
   const running = relister.run();
-  return {
+  const at: Watched = {
     clock,
     fake,
     relister,
     told,
+    listens: true,
     listings: () => listings,
     async [Symbol.asyncDispose]() {
       stop.abort(new Error("over"));
       await running;
     },
   };
+  return at;
 }
 
 t.test("Relister lists soon when a change is expected, however often that is said", async (t) => {
@@ -68,4 +75,21 @@ t.test("Relister tells of each pod that changed what the runtime has of it", asy
   await at.fake.runtime.removePodSandbox({ podSandboxId });
   await at.clock.advance(10_000);
   t.same(at.told, ["1: sandbox=ready", "1: sandbox=stopped", "1: "]);
+});
+
+t.test("Relister tells again, with the next listing, what was not to be heard at first", async (t) => {
+  await using at = watched();
+  t.equal(at.relister.isUnknown("1"), false, "before the first listing nobody knows");
+  await at.clock.advance(1_000);
+  t.equal(at.relister.isUnknown("1"), true);
+  at.listens = false;
+  const metadata = { name: "web", uid: "1", namespace: "default", attempt: 0 };
+  await at.fake.runtime.runPodSandbox({ config: { metadata, labels: { [labels.podUid]: "1" } } });
+  at.relister.poke();
+  await at.clock.advance(100);
+  at.listens = true;
+  t.same(at.told, ["1: sandbox=ready"]);
+  t.equal(at.relister.isUnknown("1"), false);
+  await at.clock.advance(10_000);
+  t.same(at.told, ["1: sandbox=ready", "1: sandbox=ready"]);
 });

@@ -11,8 +11,11 @@ export interface RelistOptions {
   readonly runtime: Runtime;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Called whenever something of a pod appeared, changed or went, with what is there now as in `digestOf`. */
-  readonly onChange: (uid: string, digest: string) => void;
+  /**
+   * Called whenever something of a pod appeared, changed or went, with what is there now as in `digestOf`, and since when
+   * the runtime was asked for it on the monotonic clock. False: not now; the next listing tells it again.
+   */
+  readonly onChange: (uid: string, digest: string, askedAt: number) => boolean;
   readonly signal: AbortSignal;
 }
 
@@ -37,6 +40,9 @@ export const relistThresholdMs = 180_000;
 export class Relister {
   readonly #options: RelistOptions;
   #pods: ReadonlyMap<string, RuntimePod> = new Map();
+  #hasListed = false;
+  /** Pods whose change nobody wanted to hear of yet. */
+  #unheard: ReadonlySet<string> = new Set();
   #delay = QUICK_MS;
   /** No two listings are closer together. */
   #paceMs = QUICK_MS;
@@ -52,6 +58,11 @@ export class Relister {
   /** Pods at the last listing, by uid. */
   get pods(): ReadonlyMap<string, RuntimePod> {
     return this.#pods;
+  }
+
+  /** At the last listing the runtime had nothing of the pod. */
+  isUnknown(uid: string): boolean {
+    return this.#hasListed && !this.#pods.has(uid);
   }
 
   /** True while listings succeed often enough. */
@@ -74,13 +85,13 @@ export class Relister {
     this.#paceMs = Math.max(QUICK_MS, Math.min((this.#lastSuccess - began) / SHARE, CALM_MS));
     const before = this.#pods;
     this.#pods = pods;
+    this.#hasListed = true;
     const changed = changedPods(before, pods);
     if (changed.length > 0) {
       this.#delay = QUICK_MS;
     }
-    for (const uid of changed) {
-      this.#options.onChange(uid, pods.get(uid)?.digest ?? "");
-    }
+    const told = [...new Set([...changed, ...this.#unheard])];
+    this.#unheard = new Set(told.filter((uid) => !this.#options.onChange(uid, pods.get(uid)?.digest ?? "", began)));
     return pods;
   }
 

@@ -177,6 +177,43 @@ export async function observe(
   };
 }
 
+/** What the runtime has made of a pod: a sandbox, or a container in one. */
+export interface Made {
+  readonly sandboxId: string;
+  readonly containerId?: string;
+}
+
+/** What was known, and what was made since; nothing else is asked for. */
+export async function observeMade(
+  runtime: Runtime,
+  made: readonly Made[],
+  known: Observation,
+  signal?: AbortSignal,
+): Promise<Observation> {
+  const sandboxes = made.filter(({ containerId }) => containerId === undefined);
+  const containers = made.filter(({ containerId }) => containerId !== undefined);
+  const [newSandboxes, newContainers] = await Promise.all([
+    Promise.all(
+      sandboxes.map(async ({ sandboxId }) => {
+        const answer = await absentAsUndefined(runtime.podSandboxStatus({ podSandboxId: sandboxId }, signal));
+        return answer?.status && observedSandbox(answer.status);
+      }),
+    ),
+    Promise.all(
+      containers.map(async ({ sandboxId, containerId = "" }) => {
+        const answer = await absentAsUndefined(runtime.containerStatus({ containerId }, signal));
+        return answer?.status && observedContainer(answer.status, sandboxId);
+      }),
+    ),
+  ]);
+  const ids = new Set([...newSandboxes, ...newContainers].map((each) => each?.id));
+  const isOld = ({ id }: { readonly id: string }): boolean => !ids.has(id);
+  return {
+    sandboxes: newestFirst([...newSandboxes, ...known.sandboxes.filter(isOld)], ({ attempt }) => attempt),
+    containers: newestFirst([...newContainers, ...known.containers.filter(isOld)], ({ restartCount }) => restartCount),
+  };
+}
+
 async function inspectSandbox(
   runtime: Runtime,
   item: PodSandbox,

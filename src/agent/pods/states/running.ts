@@ -31,6 +31,7 @@ export const running: PodState = {
     const [first] = plan.starts;
     if (first !== undefined) {
       if (plan.sandbox === undefined) {
+        await pod.takeTurn();
         await createSandbox(pod, plan);
         return { to: "running" };
       }

@@ -1,0 +1,106 @@
+import t from "tap";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { processorsAreBusy, StartTurns } from "./start-turns.ts";
+
+interface Machine extends Disposable {
+  readonly clock: FakeClock;
+  isBusy: boolean;
+  /** Names in the order in which their turn came, and how each ends. */
+  readonly begun: Map<string, Disposable>;
+  begin(name: string, priority?: number, signal?: AbortSignal): Promise<void>;
+  begunNames(): Promise<string>;
+}
+
+function machine(least = 2): Machine {
+  const clock = new FakeClock();
+  const begun = new Map<string, Disposable>();
+  const never = new AbortController();
+  const turns = new StartTurns({ clock, least, isBusy: () => at.isBusy });
+  const at: Machine = {
+    clock,
+    isBusy: true,
+    begun,
+    async begin(name, priority = 0, signal = never.signal) {
+      begun.set(name, await turns.begin(priority, signal));
+    },
+    async begunNames() {
+      await clock.advance(0);
+      return [...begun.keys()].join("");
+    },
+    [Symbol.dispose]: () => turns[Symbol.dispose](),
+  };
+  return at;
+}
+
+t.test("StartTurns lets pods of a busy machine begin as others come to run, in their order", async (t) => {
+  using at = machine();
+  for (const name of "abcd") void at.begin(name);
+  t.equal(await at.begunNames(), "ab");
+  at.begun.get("b")?.[Symbol.dispose]();
+  t.equal(await at.begunNames(), "abc");
+  at.begun.get("b")?.[Symbol.dispose]();
+  t.equal(await at.begunNames(), "abc", "a turn ends once");
+  at.begun.get("a")?.[Symbol.dispose]();
+  t.equal(await at.begunNames(), "abcd");
+});
+
+t.test("StartTurns lets those begin first that matter most", async (t) => {
+  using at = machine(1);
+  for (const [name, priority] of Object.entries({ a: 0, b: 0, c: 1000, d: 0 })) void at.begin(name, priority);
+  t.equal(await at.begunNames(), "a");
+  for (const name of "acb") {
+    at.begun.get(name)?.[Symbol.dispose]();
+    await at.begunNames();
+  }
+  t.equal(await at.begunNames(), "acbd");
+});
+
+t.test("StartTurns lets one after the other begin while the processors have nothing to do", async (t) => {
+  using at = machine();
+  at.isBusy = false;
+  for (const name of "abc") await at.begin(name);
+  t.equal(await at.begunNames(), "abc", "at once");
+  at.isBusy = true;
+  for (const name of "def") void at.begin(name);
+  await at.clock.advance(100);
+  t.equal(await at.begunNames(), "abc");
+  at.isBusy = false;
+  await at.clock.advance(40);
+  t.equal(await at.begunNames(), "abcde");
+  at.isBusy = true;
+  await at.clock.advance(100);
+  t.equal(await at.begunNames(), "abcde");
+});
+
+t.test("StartTurns does not wait for long for a pod that hangs", async (t) => {
+  using at = machine();
+  for (const name of "abcdef") void at.begin(name);
+  await at.clock.advance(499);
+  t.equal(await at.begunNames(), "ab");
+  await at.clock.advance(1);
+  t.equal(await at.begunNames(), "abcd");
+  await at.clock.advance(500);
+  t.equal(await at.begunNames(), "abcdef");
+});
+
+t.test("StartTurns forgets who no longer wants to start", async (t) => {
+  using at = machine(1);
+  const stop = new AbortController();
+  void at.begin("a");
+  const gone = at.begin("b", 0, stop.signal);
+  void at.begin("c");
+  stop.abort(new Error("deleted"));
+  await t.rejects(gone, { message: "deleted" });
+  await t.rejects(at.begin("d", 0, stop.signal), { message: "deleted" });
+  at.begun.get("a")?.[Symbol.dispose]();
+  t.equal(await at.begunNames(), "ac");
+  at.begun.get("c")?.[Symbol.dispose]();
+  await at.clock.advance(1_000);
+  t.equal(at.clock.pending, 0, "no timer is left when nobody waits");
+});
+
+t.test("processorsAreBusy() compares what wants to run with what can", (t) => {
+  t.equal(processorsAreBusy(0), true, "this test runs");
+  t.equal(processorsAreBusy(1_000_000), false);
+  t.end();
+});

@@ -1,0 +1,114 @@
+/**
+ * Whose turn it is to start. While the processors have more to do than they can, pods that have begun come first: all
+ * at once would run no sooner together, and each of them as late as the last.
+ */
+import { readFileSync } from "node:fs";
+import type { Clock, Timer } from "../../std/clock.ts";
+
+export interface StartTurnsOptions {
+  readonly clock: Clock;
+  /** So many may be at it however busy the machine is. */
+  readonly least: number;
+  /** Whether more would only get into each other's way. */
+  readonly isBusy: () => boolean;
+}
+
+interface Waiting {
+  readonly priority: number;
+  readonly begin: () => void;
+}
+
+/** How often an overloaded machine is looked at again while pods wait. */
+const LOOK_MS = 20;
+/**
+ * After this long a turn no longer keeps others waiting: whatever it waits for, it may wait for long; and where others
+ * keep the processors busy, they would otherwise get all the more of them.
+ */
+const TURN_MS_MAX = 500;
+
+export class StartTurns implements Disposable {
+  readonly #options: StartTurnsOptions;
+  /** Those that keep others waiting. */
+  readonly #turns = new Set<object>();
+  /** In the order in which they came; bounded by the pods of the node. */
+  readonly #waiting = new Set<Waiting>();
+  #timer: Timer | undefined;
+
+  constructor(options: StartTurnsOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves with the turn, which ends when it is disposed of; rejects with the signal's reason. */
+  async begin(priority: number, signal: AbortSignal): Promise<Disposable> {
+    signal.throwIfAborted();
+    if (this.#waiting.size === 0 && this.#hasRoom()) return this.#turn();
+    return await this.#wait(priority, signal);
+  }
+
+  #turn(): Disposable {
+    const turn = {};
+    const end = (): void => {
+      timer.cancel();
+      if (this.#turns.delete(turn)) this.#next();
+    };
+    this.#turns.add(turn);
+    const timer = this.#options.clock.timer(TURN_MS_MAX, end);
+    return { [Symbol.dispose]: end };
+  }
+
+  #hasRoom(): boolean {
+    return this.#turns.size < this.#options.least || !this.#options.isBusy();
+  }
+
+  #wait(priority: number, signal: AbortSignal): Promise<Disposable> {
+    return new Promise((resolve, reject) => {
+      const waiting: Waiting = {
+        priority,
+        begin: () => {
+          signal.removeEventListener("abort", give);
+          resolve(this.#turn());
+        },
+      };
+      const give = (): void => {
+        this.#waiting.delete(waiting);
+        reject(signal.reason);
+      };
+      signal.addEventListener("abort", give, { once: true });
+      this.#waiting.add(waiting);
+      this.#lookAgain();
+    });
+  }
+
+  /** One at a time: how busy the machine is with it shows a moment later. */
+  #next(): void {
+    const [first] = [...this.#waiting].sort((a, b) => b.priority - a.priority);
+    if (first === undefined) return;
+    if (this.#hasRoom()) {
+      this.#waiting.delete(first);
+      first.begin();
+    }
+    this.#lookAgain();
+  }
+
+  #lookAgain(): void {
+    if (this.#waiting.size === 0) return;
+    this.#timer ??= this.#options.clock.timer(LOOK_MS, () => {
+      this.#timer = undefined;
+      this.#next();
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer?.cancel();
+  }
+}
+
+/** More wants to run at this moment than there are processors. */
+export function processorsAreBusy(processors: number): boolean {
+  try {
+    const [, , , threads = ""] = readFileSync("/proc/loadavg", "latin1").split(" ");
+    return Number.parseInt(threads, 10) > processors;
+  } catch {
+    return false;
+  }
+}
