@@ -112,13 +112,16 @@ function lineOf(document: YamlDocument, path: string): number | undefined {
   return document.line(path) ?? lineOf(document, around);
 }
 
-/** Strictly. Throws one sentence that names every mistake with its file and line. */
+/**
+ * Strictly. Throws one sentence that names every mistake with its file and line. There are configurations that do not
+ * say what they are: these have no `identity`.
+ */
 export function decodeConfiguration<S extends ObjectSchema>(
   configuration: PluginConfiguration,
-  identity: ConfigurationIdentity,
+  identity: ConfigurationIdentity | undefined,
   schema: S,
 ): Infer<S> {
-  checkIdentity(configuration, identity);
+  if (identity !== undefined) checkIdentity(configuration, identity);
   const { value, unknown, errors } = decode(schema, configuration.value);
   const { at, duplicates } = configuration;
   const problems = [

@@ -10,6 +10,7 @@ import { denyServiceExternalIPs } from "./deny-service-external-ips.ts";
 import { eventRateLimit } from "./event-rate-limit.ts";
 import { extendedResourceToleration } from "./extended-resource-toleration.ts";
 import type { PluginRow } from "./factory.ts";
+import { imagePolicyWebhook } from "./image-policy/image-policy.ts";
 import { limitPodHardAntiAffinityTopology } from "./limit-pod-hard-anti-affinity-topology.ts";
 import { limitRanger } from "./limit-ranger.ts";
 import { namespaceAutoProvision, namespaceExists } from "./namespace-exists.ts";
@@ -40,7 +41,7 @@ export const plugins: readonly PluginRow[] = [
   { name: "NodeRestriction", byDefault: false, make: nodeRestriction },
   { name: "TaintNodesByCondition", byDefault: true, make: taintNodesByCondition },
   { name: "AlwaysPullImages", byDefault: false, make: alwaysPullImages },
-  { name: "ImagePolicyWebhook", byDefault: false },
+  { name: "ImagePolicyWebhook", byDefault: false, make: imagePolicyWebhook },
   { name: "PodSecurity", byDefault: true, make: podSecurity },
   { name: "PodNodeSelector", byDefault: false, make: podNodeSelector },
   { name: "Priority", byDefault: true, make: priority },

@@ -52,8 +52,8 @@ export function admissionEffects(serve: Serve) {
           json: { message: 'services "s" is forbidden: Use of external IPs is denied by admission control.' },
         },
       ]);
-      await t.rejects(create({ "enable-admission-plugins": "ImagePolicyWebhook" }, ""), {
-        message: "Cannot use --enable-admission-plugins=ImagePolicyWebhook: this build does not have it",
+      await t.rejects(create({ "enable-admission-plugins": "MutatingAdmissionPolicy" }, ""), {
+        message: "Cannot use --enable-admission-plugins=MutatingAdmissionPolicy: this build does not have it",
       });
     },
     "disable-admission-plugins": async (t) => {

@@ -8,6 +8,7 @@ import { jwtAuthenticator } from "../auth/authn/jwt/jwt-authenticator.ts";
 import { type TokenAuthenticator, unionTokens } from "../auth/authn/token.ts";
 import { cachedTokens, type TokenCacheObserver } from "../auth/authn/token-cache.ts";
 import { tokenWebhook } from "../auth/authn/token-webhook.ts";
+import { reviewClient } from "../auth/review-client.ts";
 import type { Authenticator } from "../auth/user.ts";
 import { renderFieldError } from "../schema/field-error.ts";
 import type { Clock } from "../std/clock.ts";
@@ -15,7 +16,6 @@ import type { RandomSource } from "../std/random.ts";
 import type { AuthenticationConfig, OidcConfig, TokenWebhookConfig } from "./config.ts";
 import { flagFile } from "./flag-file.ts";
 import type { FollowedFile } from "./followed-file.ts";
-import { reviewClient } from "./review-client.ts";
 
 export interface TokenIssuersDeps {
   readonly clock: Clock;

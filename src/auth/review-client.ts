@@ -1,11 +1,11 @@
 /** Webhooks that answer reviews: `TokenReview` and its like, sent to the server that a connection file names. */
 
-import { Passing } from "../auth/authn/token-webhook.ts";
 import { readAll } from "../client/answer.ts";
 import { loadKubeconfig } from "../client/kubeconfig.ts";
 import { networkTransport } from "../client/transport.ts";
 import { makeRequest } from "../http/request.ts";
 import type { Clock } from "../std/clock.ts";
+import { Passing } from "./authn/token-webhook.ts";
 
 export interface ReviewClient extends AsyncDisposable {
   /** The status that the webhook gives. Rejects with a `Passing` where asking again may help. */
