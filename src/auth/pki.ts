@@ -3,7 +3,7 @@
  * the cheapest of those that every Kubernetes client takes. Subjects follow Kubernetes: CN is the user, O the groups.
  */
 import "reflect-metadata";
-import { createPrivateKey, type KeyObject, webcrypto } from "node:crypto";
+import { createPrivateKey, createPublicKey, type KeyObject, webcrypto } from "node:crypto";
 import { isIP } from "node:net";
 import {
   AuthorityKeyIdentifierExtension,
@@ -31,6 +31,16 @@ export interface CertificateRequest {
   readonly alternativeNames?: readonly string[];
   readonly usages: readonly ("server" | "client")[];
   readonly days: number;
+  /** When it begins to be valid, in milliseconds since 1970; a little before now when absent. */
+  readonly from?: number;
+}
+
+export interface AuthorityRequest {
+  readonly commonName: string;
+  readonly days: number;
+  readonly from?: number;
+  /** PEM: of the authority that this one takes the place of. What it signed stays good. */
+  readonly key?: string;
 }
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
@@ -39,12 +49,19 @@ const MS_PER_DAY = 86_400_000;
 const BACKDATE_MS = 3_600_000;
 
 /** A self-signed authority. `now` is in milliseconds since 1970. */
-export async function makeCa(commonName: string, days: number, now: number): Promise<KeyPair> {
-  const keys = await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
+export function makeCa(commonName: string, days: number, now: number): Promise<KeyPair> {
+  return makeAuthority({ commonName, days }, now);
+}
+
+export async function makeAuthority(request: AuthorityRequest, now: number): Promise<KeyPair> {
+  const keys =
+    request.key === undefined
+      ? await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"])
+      : await keysOf(request.key);
   const certificate = await X509CertificateGenerator.createSelfSigned({
     serialNumber: serialNumber(),
-    name: subject(commonName, []),
-    ...validity(days, now),
+    name: subject(request.commonName, []),
+    ...validity(request, now),
     signingAlgorithm: algorithm,
     keys,
     extensions: [
@@ -53,7 +70,16 @@ export async function makeCa(commonName: string, days: number, now: number): Pro
       await SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
-  return { cert: `${certificate.toString("pem")}\n`, key: await exportKey(keys.privateKey) };
+  return { cert: `${certificate.toString("pem")}\n`, key: request.key ?? (await exportKey(keys.privateKey)) };
+}
+
+async function keysOf(pem: string): Promise<webcrypto.CryptoKeyPair> {
+  const key = createPrivateKey(pem);
+  const spki = createPublicKey(key).export({ type: "spki", format: "der" });
+  return {
+    privateKey: await importKey(key),
+    publicKey: await webcrypto.subtle.importKey("spki", spki, algorithm, true, ["verify"]),
+  };
 }
 
 /** A new key and a certificate for it, signed by `ca`. Never outlives the authority. */
@@ -75,7 +101,7 @@ export async function issueCertificate(ca: KeyPair, request: CertificateRequest,
     const typed = names.map((value) => ({ type: isIP(value) === 0 ? ("dns" as const) : ("ip" as const), value }));
     extensions.push(new SubjectAlternativeNameExtension(typed));
   }
-  const { notBefore, notAfter } = validity(request.days, now);
+  const { notBefore, notAfter } = validity(request, now);
   const certificate = await X509CertificateGenerator.create({
     serialNumber: serialNumber(),
     subject: subject(request.commonName, request.organizations ?? []),
@@ -90,8 +116,8 @@ export async function issueCertificate(ca: KeyPair, request: CertificateRequest,
   return { cert: `${certificate.toString("pem")}\n`, key: await exportKey(keys.privateKey) };
 }
 
-function validity(days: number, now: number): { readonly notBefore: Date; readonly notAfter: Date } {
-  return { notBefore: new Date(now - BACKDATE_MS), notAfter: new Date(now + days * MS_PER_DAY) };
+function validity({ days, from }: Pick<CertificateRequest, "days" | "from">, now: number) {
+  return { notBefore: new Date(from ?? now - BACKDATE_MS), notAfter: new Date(now + days * MS_PER_DAY) };
 }
 
 /** Names as data, never as text: a comma in a common name cannot start another attribute. */

@@ -3,10 +3,10 @@ import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { writeKeyPair } from "../auth/key-pair.ts";
-import { issueCertificate } from "../auth/pki.ts";
-import { ensurePki } from "./pki.ts";
+import { issueCertificate, makeCa } from "../auth/pki.ts";
+import { ensurePki, type Pki } from "./pki.ts";
 
-const NOW = Date.UTC(2026, 0, 1);
+const NOW = Date.UTC(2027, 0, 1);
 const DAY_MS = 86_400_000;
 
 function options(directory: string) {
@@ -43,6 +43,43 @@ t.test("ensurePki() keeps what is good and renews what nears its end or lacks a 
   t.same([...later.issued].sort(), ["admin", "agent-client", "apiserver"]);
   t.equal(later.ca, first.ca);
 });
+
+t.test("ensurePki() outlasts clocks that are not set, or years ahead, and keeps its authorities' keys", async (t) => {
+  const isValid = (pem: string, at: number) => {
+    const { validFromDate, validToDate } = new X509Certificate(pem);
+    return validFromDate.getTime() <= at && at < validToDate.getTime();
+  };
+  const all = (pki: Pki) => [pki.ca, pki.agentCa, pki.admin.cert, readFileSync(pki.apiServer.certFile, "utf8")];
+  for (const born of [0, NOW, NOW + 365 * DAY_MS]) {
+    const directory = join(t.testdir({}), `born-${born}`);
+    const first = await ensurePki({ ...options(directory), now: born });
+    const publicKey = (pki: Pki) => new X509Certificate(pki.ca).publicKey.export({ type: "spki", format: "pem" });
+    for (const at of [0, NOW, NOW + 365 * DAY_MS, NOW + 20 * 365 * DAY_MS, NOW]) {
+      const pki = await ensurePki({ ...options(directory), now: at });
+      t.equal(publicKey(pki), publicKey(first), "an authority is who it was");
+      t.ok(all(pki).every((pem) => isValid(pem, at)));
+      t.ok(new X509Certificate(pki.admin.cert).verify(new X509Certificate(first.ca).publicKey));
+    }
+    const now = await ensurePki({ ...options(directory), now: NOW });
+    t.ok(
+      all(now).every((pem) => isValid(pem, 0) && isValid(pem, NOW + 60 * DAY_MS)),
+      "nobody waits for a clock",
+    );
+  }
+});
+
+t.test(
+  "ensurePki() keeps the key of an authority that earlier versions made, though its time is to come",
+  async (t) => {
+    const directory = join(t.testdir({}), "pki");
+    const earlier = await makeCa("svc-ca", 3650, NOW);
+    await writeKeyPair({ certFile: join(directory, "ca.crt"), keyFile: join(directory, "ca.key") }, earlier);
+    const { ca } = await ensurePki({ ...options(directory), now: 1000 });
+    t.equal(readFileSync(join(directory, "ca.key"), "utf8"), earlier.key);
+    t.ok(new X509Certificate(ca).verify(new X509Certificate(earlier.cert).publicKey));
+    t.equal(new X509Certificate(ca).subject, new X509Certificate(earlier.cert).subject);
+  },
+);
 
 t.test("ensurePki() makes a leaf anew that is for somebody else, as earlier versions made it", async (t) => {
   const directory = join(t.testdir({}), "pki");

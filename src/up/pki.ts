@@ -1,6 +1,7 @@
 /**
  * The cluster's own keys, made on the first start and looked over on every start: what is missing, nears its end or
- * lacks a name of this host is made anew. Authorities stay, so that svcconfigs handed out go on working.
+ * lacks a name of this host is made anew. Authorities keep their keys whatever the clock says, so that svcconfigs handed
+ * out go on working; and all is valid from 1970 on, since some hosts start without a clock.
  *
  *     ca            signs every user and the API server; the API server's --client-ca-file
  *     agent-ca      signs the two ends of the connection from API server to agent, so that nobody else gets in there
@@ -46,6 +47,9 @@ const LEAF_DAYS = 365;
 /** A leaf is replaced when less than this is left: a host that starts once a quarter never meets its end. */
 const RENEW_DAYS = 120;
 const CA_RENEW_DAYS = LEAF_DAYS;
+const FROM_MS = 0;
+/** When this was written: a clock that says less is not set. */
+const WRITTEN_MS = Date.UTC(2026, 10, 1);
 
 export async function ensurePki(options: PkiOptions): Promise<Pki> {
   const { directory, serverNames } = options;
@@ -104,15 +108,22 @@ class Keys {
     this.#now = now;
   }
 
+  /** As late as it must be. */
+  get #present(): number {
+    return Math.max(this.#now, WRITTEN_MS);
+  }
+
   files(name: string): KeyPairFiles {
     return { certFile: join(this.#directory, `${name}.crt`), keyFile: join(this.#directory, `${name}.key`) };
   }
 
+  /** One that must go on is given more time under the same key: what it has signed, and who trusts it, stay. */
   async authority(name: string, commonName: string): Promise<KeyPair> {
     const kept = await readKeyPair(this.files(name));
     if (kept !== undefined && stillGood(kept, kept.cert, [], this.#now, CA_RENEW_DAYS)) return kept;
-    const { makeCa } = await import("../auth/pki.ts");
-    const made = await makeCa(commonName, CA_DAYS, this.#now);
+    const { makeAuthority } = await import("../auth/pki.ts");
+    const request = { commonName, days: CA_DAYS, from: FROM_MS, ...(kept === undefined ? {} : { key: kept.key }) };
+    const made = await makeAuthority(request, this.#present);
     await writeKeyPair(this.files(name), made);
     this.issued.push(name);
     return made;
@@ -124,7 +135,7 @@ class Keys {
     if (kept !== undefined && stillGood(kept, ca.cert, names, this.#now, RENEW_DAYS) && isFor(kept, request))
       return kept;
     const { issueCertificate } = await import("../auth/pki.ts");
-    const made = await issueCertificate(ca, { ...request, days: LEAF_DAYS }, this.#now);
+    const made = await issueCertificate(ca, { ...request, days: LEAF_DAYS, from: FROM_MS }, this.#present);
     await writeKeyPair(this.files(name), made);
     this.issued.push(name);
     return made;
