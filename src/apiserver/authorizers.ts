@@ -11,8 +11,8 @@ import { type AuthorizationSources, authorizerChain, authorizerFor, authorizerOf
 import { type WebhookObserver, webhookAuthorizer } from "../auth/authz/webhook.ts";
 import type { Authorizer } from "../auth/user.ts";
 import { errorOf, readAll } from "../client/answer.ts";
-import { loadKubeconfig } from "../client/kubeconfig.ts";
-import { networkTransport } from "../client/transport.ts";
+import { connectionTo } from "../client/connection.ts";
+import { loadConnection } from "../client/connection-file.ts";
 import { makeRequest } from "../http/request.ts";
 import { isPlainObject } from "../schema/plain.ts";
 import type { Clock } from "../std/clock.ts";
@@ -157,9 +157,9 @@ async function openWebhook(
   stack: AsyncDisposableStack,
 ): Promise<Authorizer> {
   const { clock } = deps;
-  const access = await loadKubeconfig(settings.file);
-  const { origin: server, pathname: path, search } = new URL(access.server);
-  const transport = stack.use(networkTransport({ ...access, server, clock, userAgent: "svc-apiserver" }));
+  const file = await loadConnection(settings.file);
+  const { pathname: path, search } = new URL(file.server);
+  const transport = stack.use(connectionTo(file, { clock, userAgent: "svc-apiserver" }));
   const apiVersion = `authorization.k8s.io/${settings.version}`;
   return webhookAuthorizer({
     ...deps,

@@ -1,8 +1,8 @@
 /** Webhooks that answer reviews: `TokenReview` and its like, sent to the server that a connection file names. */
 
 import { readAll } from "../client/answer.ts";
-import { loadKubeconfig } from "../client/kubeconfig.ts";
-import { networkTransport } from "../client/transport.ts";
+import { connectionTo } from "../client/connection.ts";
+import { loadConnection } from "../client/connection-file.ts";
 import { makeRequest } from "../http/request.ts";
 import type { Clock } from "../std/clock.ts";
 import { Passing } from "./authn/token-webhook.ts";
@@ -21,11 +21,11 @@ export async function reviewClient(
   { flag, path, apiVersion, kind }: Readonly<Record<"flag" | "path" | "apiVersion" | "kind", string>>,
   clock: Clock,
 ): Promise<ReviewClient> {
-  const access = await loadKubeconfig(path).catch((cause: unknown) => {
+  const file = await loadConnection(path).catch((cause: unknown) => {
     throw new Error(`Cannot use ${flag}="${path}": ${(cause as Error).message}`, { cause });
   });
-  const transport = networkTransport({ ...access, server: new URL(access.server).origin, clock });
-  const { pathname, search } = new URL(access.server);
+  const transport = connectionTo(file, { clock });
+  const { pathname, search } = new URL(file.server);
   return {
     async ask(spec) {
       const stop = new AbortController();

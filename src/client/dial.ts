@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { checkServerIdentity, connect, type TLSSocket } from "node:tls";
 import type { Clock } from "../std/clock.ts";
+import { tunnel } from "./tunnel.ts";
 
 export interface TlsIdentity {
   readonly ca?: string | Buffer | undefined;
@@ -8,11 +9,15 @@ export interface TlsIdentity {
   readonly key?: string | Buffer | undefined;
   /** The name the server's certificate must carry; the host's when absent. */
   readonly tlsServerName?: string | undefined;
+  /** Whoever answers is believed to be the server. */
+  readonly insecure?: boolean | undefined;
+  /** Connections go through it. */
+  readonly proxy?: URL | undefined;
 }
 
 const DIAL_TIMEOUT_MS = 30_000;
 
-/** Options of TLS for one server; the server's certificate is always verified. */
+/** Options of TLS for one server; its certificate is verified unless the identity says otherwise. */
 export function tlsOptions(url: URL, identity: TlsIdentity) {
   const host = hostOf(url);
   const name = identity.tlsServerName ?? host;
@@ -22,6 +27,7 @@ export function tlsOptions(url: URL, identity: TlsIdentity) {
     ...(identity.ca === undefined ? {} : { ca: identity.ca }),
     ...(identity.cert === undefined ? {} : { cert: identity.cert }),
     ...(identity.key === undefined ? {} : { key: identity.key }),
+    ...(identity.insecure === true ? { rejectUnauthorized: false } : {}),
     // Server name indication takes names only; an address is checked all the same.
     ...(isIP(name) === 0 ? { servername: name } : {}),
     // Only where it is needed: agents keep no connection whose certificate somebody checked in a way of their own.
@@ -33,10 +39,22 @@ function asNamed(name: string): typeof checkServerIdentity {
   return (_, certificate) => checkServerIdentity(name, certificate);
 }
 
-/** A TLS connection after its handshake; `alpnProtocol` says what it speaks. */
-export function dial(url: URL, identity: TlsIdentity, clock: Clock): Promise<TLSSocket> {
+/** A TLS connection after its handshake; `alpnProtocol` says what it speaks, of what was offered. */
+export async function dial(
+  url: URL,
+  identity: TlsIdentity,
+  clock: Clock,
+  protocols: readonly string[] = ["h2", "http/1.1"],
+): Promise<TLSSocket> {
+  const options = { ...tlsOptions(url, identity), ALPNProtocols: [...protocols] };
+  const { proxy } = identity;
+  if (proxy === undefined) return await shaken(url, connect(options), clock);
+  const through = await tunnel(proxy, `${url.hostname}:${portOf(url)}`, clock);
+  return await shaken(url, connect({ ...options, socket: through }), clock);
+}
+
+function shaken(url: URL, socket: TLSSocket, clock: Clock): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ ...tlsOptions(url, identity), ALPNProtocols: ["h2", "http/1.1"] });
     const timer = clock.timer(DIAL_TIMEOUT_MS, () => {
       socket.destroy(new Error(`Cannot connect to ${url.host}: no answer in ${DIAL_TIMEOUT_MS / 1000} s`));
     });

@@ -1,9 +1,10 @@
 /** Connection files: Kubernetes' kubeconfig, which `svcconfig` files are. */
 import { randomBytes } from "node:crypto";
-import { open, readFile, rename, unlink } from "node:fs/promises";
-import { dirname, isAbsolute, resolve } from "node:path";
-import { encodeYaml, parseYaml, type YamlDocument } from "../schema/yaml.ts";
+import { open, rename, unlink } from "node:fs/promises";
+import { dirname } from "node:path";
+import { encodeYaml } from "../schema/yaml.ts";
 import { makeDirectory } from "../std/make-directory.ts";
+import { type Entry, type KubeconfigReader, type Members, readKubeconfig } from "./kubeconfig-reader.ts";
 
 /** What a connection to a cluster needs, files read and references followed. */
 export interface ClusterAccess {
@@ -23,37 +24,23 @@ export interface ClusterAccess {
   readonly cluster: string;
 }
 
-export class KubeconfigError extends Error {
-  override readonly name = "KubeconfigError";
-  readonly path: string;
-  /** `users[0].user.client-key`; empty when the whole file is meant. */
-  readonly field: string;
-
-  constructor(
-    path: string,
-    field: string,
-    message: string,
-    options?: { readonly cause?: unknown; readonly line?: number | undefined },
-  ) {
-    const where = options?.line === undefined ? path : `${path}:${options.line}`;
-    super(`Cannot load ${where}: ${field === "" ? "" : `${field}: `}${message}`, options);
-    this.path = path;
-    this.field = field;
-  }
-}
-
-/** A larger file is no connection file. */
-const BYTES_MAX = 10 * 1024 * 1024;
-
 /** The current context, or the one named. Throws `KubeconfigError` with file, line and field. */
 export async function loadKubeconfig(path: string, context?: string): Promise<ClusterAccess> {
-  let text: string;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (cause) {
-    throw new KubeconfigError(path, "", (cause as Error).message, { cause });
+  const reader = await readKubeconfig(path);
+  const { cluster, user, names } = chosen(reader, context);
+  reader.refuse(cluster, CLUSTER_UNSUPPORTED);
+  if (cluster.members["insecure-skip-tls-verify"] === true) {
+    throw reader.error(
+      `${cluster.at}.insecure-skip-tls-verify`,
+      "servers are always verified; give certificate-authority-data, and tls-server-name if the name differs",
+    );
   }
-  return new Loader(path, parseFile(path, text)).load(context);
+  if (user !== undefined) reader.refuse(user, [...USER_UNSUPPORTED, "exec", ...BASIC]);
+  return {
+    ...(await clusterAccess(reader, cluster)),
+    ...(user === undefined ? {} : await userAccess(reader, user)),
+    ...names,
+  };
 }
 
 /** One entry of `users`, files read. */
@@ -67,205 +54,86 @@ export interface UserAccess {
 
 /** All users of a file that has no contexts: they are named by the servers that they are shown to. */
 export async function loadUsers(path: string): Promise<ReadonlyMap<string, UserAccess>> {
-  let text: string;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (cause) {
-    throw new KubeconfigError(path, "", (cause as Error).message, { cause });
+  const reader = await readKubeconfig(path);
+  const users = new Map<string, UserAccess>();
+  for (const [index, item] of reader.list(reader.root, "users").entries()) {
+    const at = `users[${index}]`;
+    const name = reader.needed({ members: reader.members(item, at), at }, "name");
+    const user = reader.named("users", "user", name, `${at}.name`);
+    reader.refuse(user, [...USER_UNSUPPORTED, "exec"]);
+    const [username, password] = BASIC.map((member) => reader.text(user, member));
+    users.set(name, { ...(await userAccess(reader, user)), username, password });
   }
-  return await new Loader(path, parseFile(path, text)).loadUsers();
+  return users;
 }
-
-function parseFile(path: string, text: string): YamlDocument {
-  if (text.length > BYTES_MAX) throw new KubeconfigError(path, "", `the file is larger than ${BYTES_MAX} bytes`);
-  let documents: readonly YamlDocument[];
-  try {
-    documents = parseYaml(text);
-  } catch (cause) {
-    throw new KubeconfigError(path, "", (cause as Error).message, { cause });
-  }
-  const [document, ...more] = documents;
-  if (document === undefined || document.value === null) throw new KubeconfigError(path, "", "the file is empty");
-  if (more.length > 0) throw new KubeconfigError(path, "", "the file holds more than one YAML document");
-  return document;
-}
-
-type Members = Readonly<Record<string, unknown>>;
 
 /** Ways to prove who one is that are not understood; silence would turn them into no proof at all. */
-const USER_UNSUPPORTED = ["exec", "auth-provider", "as", "as-groups", "as-uid", "as-user-extra"];
+export const USER_UNSUPPORTED = ["auth-provider", "as", "as-groups", "as-uid", "as-user-extra"];
 const BASIC = ["username", "password"];
 const CLUSTER_UNSUPPORTED = ["proxy-url"];
 
-class Loader {
-  readonly #path: string;
-  readonly #document: YamlDocument;
+/** A context, and what it leads to. */
+export interface Chosen {
+  readonly cluster: Entry;
+  readonly user: Entry | undefined;
+  readonly names: Pick<ClusterAccess, "namespace" | "context" | "user" | "cluster">;
+}
 
-  constructor(path: string, document: YamlDocument) {
-    this.#path = path;
-    this.#document = document;
-  }
+export function chosen(reader: KubeconfigReader, wanted?: string): Chosen {
+  const { root } = reader;
+  const { kind } = root.members;
+  if (kind !== undefined && kind !== "Config")
+    throw reader.error("kind", `expected Config, found ${JSON.stringify(kind)}`);
+  const name = wanted ?? reader.text(root, "current-context");
+  if (name === undefined) throw reader.error("current-context", "it is empty: no context was chosen");
+  const context = reader.named("contexts", "context", name, wanted === undefined ? "current-context" : "contexts");
+  const clusterName = reader.needed(context, "cluster");
+  const userName = reader.text(context, "user") ?? "";
+  const namespace = reader.text(context, "namespace") ?? "";
+  return {
+    cluster: reader.named("clusters", "cluster", clusterName, `${context.at}.cluster`),
+    user: userName === "" ? undefined : reader.named("users", "user", userName, `${context.at}.user`),
+    names: { namespace, context: name, user: userName, cluster: clusterName },
+  };
+}
 
-  async load(wanted: string | undefined): Promise<ClusterAccess> {
-    const root = this.#members(this.#document.value, "");
-    const kind = root.kind;
-    if (kind !== undefined && kind !== "Config")
-      throw this.#error("kind", `expected Config, found ${JSON.stringify(kind)}`);
-    const context = wanted ?? this.#text(root, "current-context", "");
-    if (context === undefined) throw this.#error("current-context", "it is empty: no context was chosen");
-    const found = this.#named(
-      root,
-      "contexts",
-      "context",
-      context,
-      wanted === undefined ? "current-context" : "contexts",
-    );
-    const clusterName = this.#needed(found.members, "cluster", found.at);
-    const userName = this.#text(found.members, "user", found.at) ?? "";
-    const cluster = this.#named(root, "clusters", "cluster", clusterName, `${found.at}.cluster`);
-    const user = userName === "" ? undefined : this.#named(root, "users", "user", userName, `${found.at}.user`);
-    if (user !== undefined) this.#refuse(user.members, user.at, BASIC);
-    return {
-      ...(await this.#clusterAccess(cluster.members, cluster.at)),
-      ...(user === undefined ? {} : await this.#userAccess(user.members, user.at)),
-      namespace: this.#text(found.members, "namespace", found.at) ?? "",
-      context,
-      user: userName,
-      cluster: clusterName,
-    };
+export async function clusterAccess(
+  reader: KubeconfigReader,
+  cluster: Entry,
+): Promise<Pick<ClusterAccess, "server" | "ca" | "tlsServerName">> {
+  const server = reader.needed(cluster, "server");
+  const url = URL.parse(server);
+  if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) {
+    throw reader.error(`${cluster.at}.server`, `expected https://host:port, found ${JSON.stringify(server)}`);
   }
+  const tlsServerName = reader.text(cluster, "tls-server-name");
+  const ca = await reader.pem(cluster, "certificate-authority");
+  return { server, ...(ca === undefined ? {} : { ca }), ...(tlsServerName === undefined ? {} : { tlsServerName }) };
+}
 
-  async loadUsers(): Promise<ReadonlyMap<string, UserAccess>> {
-    const root = this.#members(this.#document.value, "");
-    const entries = root.users ?? [];
-    if (!Array.isArray(entries)) throw this.#error("users", "expected a list");
-    const users = new Map<string, UserAccess>();
-    for (const [index, entry] of entries.entries()) {
-      const name = this.#needed(this.#members(entry, `users[${index}]`), "name", `users[${index}]`);
-      const { members, at } = this.#named(root, "users", "user", name, `users[${index}].name`);
-      const username = this.#text(members, "username", at);
-      const password = this.#text(members, "password", at);
-      users.set(name, { ...(await this.#userAccess(members, at)), username, password });
-    }
-    return users;
-  }
-
-  async #clusterAccess(members: Members, at: string) {
-    this.#refuse(members, at, CLUSTER_UNSUPPORTED);
-    if (members["insecure-skip-tls-verify"] === true) {
-      throw this.#error(
-        `${at}.insecure-skip-tls-verify`,
-        "servers are always verified; give certificate-authority-data, and tls-server-name if the name differs",
-      );
-    }
-    const server = this.#needed(members, "server", at);
-    const url = URL.parse(server);
-    if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) {
-      throw this.#error(`${at}.server`, `expected https://host:port, found ${JSON.stringify(server)}`);
-    }
-    const tlsServerName = this.#text(members, "tls-server-name", at);
-    const ca = await this.#pem(members, "certificate-authority", at);
-    return { server, ...(ca === undefined ? {} : { ca }), ...(tlsServerName === undefined ? {} : { tlsServerName }) };
-  }
-
-  async #userAccess(members: Members, at: string) {
-    this.#refuse(members, at, USER_UNSUPPORTED);
-    const cert = await this.#pem(members, "client-certificate", at);
-    const key = await this.#pem(members, "client-key", at);
-    if (cert !== undefined && key === undefined) throw this.#error(`${at}.client-key`, "the certificate has no key");
-    if (cert === undefined && key !== undefined)
-      throw this.#error(`${at}.client-certificate`, "the key has no certificate");
-    const file = this.#text(members, "tokenFile", at);
-    const tokenFile = file === undefined ? undefined : this.#resolved(file);
-    // As in Kubernetes, the file wins: it is the one that is kept fresh.
-    const token =
-      tokenFile === undefined
-        ? this.#text(members, "token", at)
-        : (await this.#file(tokenFile, `${at}.tokenFile`)).trim();
-    if (tokenFile !== undefined && token === "") throw this.#error(`${at}.tokenFile`, `${tokenFile} is empty`);
-    return {
-      ...(cert === undefined ? {} : { cert, key }),
-      ...(token === undefined ? {} : { token }),
-      ...(tokenFile === undefined ? {} : { tokenFile }),
-    };
-  }
-
-  /** PEM from `<name>-data` (base64) or from the file named by `<name>`. */
-  async #pem(members: Members, name: string, at: string): Promise<string | undefined> {
-    const data = this.#text(members, `${name}-data`, at);
-    const file = this.#text(members, name, at);
-    const field = `${at}.${data === undefined ? name : `${name}-data`}`;
-    let pem: string;
-    if (data !== undefined) {
-      if (!/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(data)) throw this.#error(field, "expected base64");
-      pem = Buffer.from(data, "base64").toString("utf8");
-    } else if (file !== undefined) pem = await this.#file(this.#resolved(file), field);
-    else return undefined;
-    if (!pem.includes("-----BEGIN ")) throw this.#error(field, "expected PEM text, which starts with -----BEGIN");
-    return pem;
-  }
-
-  async #file(path: string, field: string): Promise<string> {
-    try {
-      return await readFile(path, "utf8");
-    } catch (cause) {
-      throw this.#error(field, (cause as Error).message, cause);
-    }
-  }
-
-  #resolved(file: string): string {
-    return isAbsolute(file) ? file : resolve(dirname(this.#path), file);
-  }
-
-  /** The entry of a list of `{ name, [member] }`. */
-  #named(root: Members, list: string, member: string, name: string, from: string): { members: Members; at: string } {
-    const entries = root[list] ?? [];
-    if (!Array.isArray(entries)) throw this.#error(list, "expected a list");
-    for (const [index, entry] of entries.entries()) {
-      const members = this.#members(entry, `${list}[${index}]`);
-      if (members.name !== name) continue;
-      const at = `${list}[${index}].${member}`;
-      return { members: this.#members(members[member] ?? {}, at), at };
-    }
-    throw this.#error(from, `there is no entry named ${JSON.stringify(name)} in ${list}`);
-  }
-
-  #members(value: unknown, field: string): Members {
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Members;
-    throw this.#error(field, "expected a mapping");
-  }
-
-  /** Undefined when absent or empty. */
-  #text(members: Members, name: string, at: string): string | undefined {
-    const value = members[name];
-    if (value === undefined || value === null || value === "") return undefined;
-    if (typeof value !== "string") throw this.#error(at === "" ? name : `${at}.${name}`, "expected text");
-    return value;
-  }
-
-  #needed(members: Members, name: string, at: string): string {
-    const value = this.#text(members, name, at);
-    if (value === undefined) throw this.#error(`${at}.${name}`, "it is missing");
-    return value;
-  }
-
-  #refuse(members: Members, at: string, names: readonly string[]): void {
-    const name = names.find((candidate) => Object.hasOwn(members, candidate));
-    if (name !== undefined) throw this.#error(`${at}.${name}`, "it is not supported");
-  }
-
-  #error(field: string, message: string, cause?: unknown): KubeconfigError {
-    return new KubeconfigError(this.#path, field, message, { cause, line: this.#line(field) });
-  }
-
-  /** Of the field, or of what it is missing from. */
-  #line(field: string): number | undefined {
-    if (field === "") return undefined;
-    return (
-      this.#document.line(field) ??
-      this.#line(field.slice(0, Math.max(field.lastIndexOf("."), field.lastIndexOf("["), 0)))
-    );
-  }
+export async function userAccess(
+  reader: KubeconfigReader,
+  user: Entry,
+): Promise<Pick<ClusterAccess, "cert" | "key" | "token" | "tokenFile">> {
+  const cert = await reader.pem(user, "client-certificate");
+  const key = await reader.pem(user, "client-key");
+  if (cert !== undefined && key === undefined)
+    throw reader.error(`${user.at}.client-key`, "the certificate has no key");
+  if (cert === undefined && key !== undefined)
+    throw reader.error(`${user.at}.client-certificate`, "the key has no certificate");
+  const file = reader.text(user, "tokenFile");
+  const tokenFile = file === undefined ? undefined : reader.resolved(file);
+  // As in Kubernetes, the file wins: it is the one that is kept fresh.
+  const token =
+    tokenFile === undefined
+      ? reader.text(user, "token")
+      : (await reader.file(tokenFile, `${user.at}.tokenFile`)).trim();
+  if (tokenFile !== undefined && token === "") throw reader.error(`${user.at}.tokenFile`, `${tokenFile} is empty`);
+  return {
+    ...(cert === undefined ? {} : { cert, key }),
+    ...(token === undefined ? {} : { token }),
+    ...(tokenFile === undefined ? {} : { tokenFile }),
+  };
 }
 
 export interface KubeconfigContent {

@@ -6,6 +6,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { isIP } from "node:net";
 import { StatusError } from "../api/status.ts";
 import { goQuote } from "../schema/go-quote.ts";
+import { parseJson } from "../schema/json.ts";
 import type { Clock } from "../std/clock.ts";
 import { statusErrorOf } from "./answer.ts";
 import { hostOf, portOf, tlsOptions } from "./dial.ts";
@@ -76,7 +77,7 @@ export class WebhookClient implements Disposable {
   }
 
   /**
-   * Resolves with the JSON that the webhook answers, which is told how long it may take. Rejects with `Unreached`, or
+   * Resolves with the JSON that the webhook answers, which is told how long it may take, nested no deeper than requests. Rejects with `Unreached`, or
    * with a `StatusError` for an answer that is an error.
    */
   async post(target: WebhookTarget, body: string, timeoutMs: number, signal: AbortSignal): Promise<unknown> {
@@ -161,7 +162,7 @@ export class WebhookClient implements Disposable {
         });
         incoming.once("error", reject);
         incoming.once("end", () =>
-          resolve({ status: incoming.statusCode ?? 0, text: Buffer.concat(pieces).toString() }),
+          resolve({ status: incoming.statusCode ?? 0, body: Buffer.concat(pieces) }),
         );
       });
       request.end(bytes);
@@ -171,7 +172,7 @@ export class WebhookClient implements Disposable {
 
 interface Sent {
   readonly status: number;
-  readonly text: string;
+  readonly body: Buffer;
 }
 
 /** A request that an old connection took with it. */
@@ -196,17 +197,17 @@ function own(url: URL): HostPort {
   return { host: hostOf(url), port: portOf(url) };
 }
 
-function readAnswer({ status, text }: Sent): unknown {
+function readAnswer({ status, body }: Sent): unknown {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseJson(body).value;
   } catch (error) {
     if (status >= 200 && status <= 299) {
       throw new Error(`couldn't get version/kind; json parse error: ${(error as Error).message}`, { cause: error });
     }
   }
   if (status >= 200 && status <= 299) return value;
-  throw statusErrorOf(value) ?? answeredError(status, text);
+  throw statusErrorOf(value) ?? answeredError(status, body.toString());
 }
 
 const TEXT_MAX = 1024;

@@ -1,10 +1,10 @@
 /** Runs one credential provider plugin: a program that is asked on its input and answers on its output. */
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { decode } from "../../schema/decode.ts";
 import { duration, map, object, optional, pointer, required, string } from "../../schema/define.ts";
 import { isPlainObject } from "../../schema/plain.ts";
 import { parseDuration } from "../../schema/time.ts";
 import type { Clock } from "../../std/clock.ts";
+import { converse } from "../../std/converse.ts";
 import type { RegistryAuths } from "./docker-config.ts";
 
 const response = object("credentialprovider.svclet.svc.io/v1.CredentialProviderResponse", {
@@ -46,8 +46,6 @@ export interface PluginAnswer {
 
 const TIMEOUT_MS = 60_000;
 const OUTPUT_BYTES_MAX = 4 * 1024 * 1024;
-/** What a plugin complains about is told, but not at length. */
-const COMPLAINT_BYTES_MAX = 1024;
 
 /** Rejects with why there is no answer, never with what the plugin wrote to its output. The program ends either way. */
 export async function runPlugin(
@@ -56,66 +54,16 @@ export async function runPlugin(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<PluginAnswer> {
-  signal.throwIfAborted();
-  const late = new AbortController();
-  const timer = clock.timer(TIMEOUT_MS, () => late.abort(new Error(`no answer within ${TIMEOUT_MS / 1000} seconds`)));
+  const { path: command, args, env, apiVersion } = program;
+  const asked = `${JSON.stringify({ kind: "CredentialProviderRequest", apiVersion, ...request })}\n`;
   try {
-    // In a process group of its own, which ends as a whole.
-    const child = spawn(program.path, program.args, { env: { ...process.env, ...program.env }, detached: true });
-    const { apiVersion } = program;
-    const asked = `${JSON.stringify({ kind: "CredentialProviderRequest", apiVersion, ...request })}\n`;
-    const output = await converse(child, asked, AbortSignal.any([late.signal, signal]));
-    return answerOf(output, program.apiVersion);
-  } catch (error) {
-    const reason = late.signal.aborted ? late.signal.reason : error;
-    throw new Error(
-      `error execing credential provider plugin ${program.path} for image ${request.image}: ${(reason as Error).message}`,
-      { cause: error },
-    );
-  } finally {
-    timer.cancel();
-  }
-}
-
-/** What the child writes until it ends well. It does not outlive the signal. */
-async function converse(child: ChildProcessWithoutNullStreams, asked: string, signal: AbortSignal): Promise<string> {
-  const ended = Promise.withResolvers<number | NodeJS.Signals | null>();
-  const kill = (): void => {
-    if (child.pid !== undefined) killGroup(child.pid);
-  };
-  const output: Buffer[] = [];
-  let bytes = 0;
-  let complaint = "";
-  child.on("error", ended.reject).on("close", (code, killed) => ended.resolve(code ?? killed));
-  child.stdout.on("data", (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > OUTPUT_BYTES_MAX) return kill();
-    output.push(chunk);
-  });
-  child.stderr.on("data", (chunk: Buffer) => {
-    if (complaint.length < COMPLAINT_BYTES_MAX) complaint += chunk.toString("utf8").slice(0, COMPLAINT_BYTES_MAX);
-  });
-  // A program need not listen to the end to know its answer.
-  child.stdin.on("error", () => undefined);
-  child.stdin.end(asked);
-  signal.addEventListener("abort", kill, { once: true });
-  try {
-    const code = await ended.promise;
-    signal.throwIfAborted();
-    if (bytes > OUTPUT_BYTES_MAX) throw new Error(`it answered more than ${OUTPUT_BYTES_MAX} bytes`);
-    if (code === 0) return Buffer.concat(output).toString("utf8");
-    const how = typeof code === "number" ? `exit status ${code}` : `signal: ${code}`;
-    throw new Error(complaint === "" ? how : `${how}: ${complaint.trim()}`);
-  } finally {
-    signal.removeEventListener("abort", kill);
-  }
-}
-
-function killGroup(pid: number): void {
-  try {
-    process.kill(-pid, "SIGKILL");
-  } catch {
-    // It has ended by itself.
+    const limits = { timeoutMs: TIMEOUT_MS, bytesMax: OUTPUT_BYTES_MAX };
+    return answerOf(await converse({ command, args, env }, asked, limits, clock, signal), apiVersion);
+  } catch (cause) {
+    const why = (cause as Error).message;
+    throw new Error(`error execing credential provider plugin ${command} for image ${request.image}: ${why}`, {
+      cause,
+    });
   }
 }
 

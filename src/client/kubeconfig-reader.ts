@@ -1,0 +1,157 @@
+/** What connection files are read with: the one place that knows how their entries refer to each other. */
+import { readFile } from "node:fs/promises";
+import { dirname, isAbsolute, resolve } from "node:path";
+import { parseYaml, type YamlDocument } from "../schema/yaml.ts";
+
+export class KubeconfigError extends Error {
+  override readonly name = "KubeconfigError";
+  readonly path: string;
+  /** `users[0].user.client-key`; empty when the whole file is meant. */
+  readonly field: string;
+
+  constructor(
+    path: string,
+    field: string,
+    message: string,
+    options?: { readonly cause?: unknown; readonly line?: number | undefined },
+  ) {
+    const where = options?.line === undefined ? path : `${path}:${options.line}`;
+    super(`Cannot load ${where}: ${field === "" ? "" : `${field}: `}${message}`, options);
+    this.path = path;
+    this.field = field;
+  }
+}
+
+/** A larger file is no connection file. */
+const BYTES_MAX = 10 * 1024 * 1024;
+
+/** Throws `KubeconfigError` for what is none. */
+export async function readKubeconfig(path: string): Promise<KubeconfigReader> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (cause) {
+    throw new KubeconfigError(path, "", (cause as Error).message, { cause });
+  }
+  return new KubeconfigReader(path, parseFile(path, text));
+}
+
+function parseFile(path: string, text: string): YamlDocument {
+  if (text.length > BYTES_MAX) throw new KubeconfigError(path, "", `the file is larger than ${BYTES_MAX} bytes`);
+  let documents: readonly YamlDocument[];
+  try {
+    documents = parseYaml(text);
+  } catch (cause) {
+    throw new KubeconfigError(path, "", (cause as Error).message, { cause });
+  }
+  const [document, ...more] = documents;
+  if (document === undefined || document.value === null) throw new KubeconfigError(path, "", "the file is empty");
+  if (more.length > 0) throw new KubeconfigError(path, "", "the file holds more than one YAML document");
+  return document;
+}
+
+export type Members = Readonly<Record<string, unknown>>;
+
+/** A part of the file, and what it is called there: `users[0].user`. */
+export interface Entry {
+  readonly members: Members;
+  readonly at: string;
+}
+
+/** Whose members errors name with their line. */
+export class KubeconfigReader {
+  readonly #path: string;
+  readonly #document: YamlDocument;
+
+  constructor(path: string, document: YamlDocument) {
+    this.#path = path;
+    this.#document = document;
+  }
+
+  get root(): Entry {
+    return { members: this.members(this.#document.value, ""), at: "" };
+  }
+
+  /** PEM from `<name>-data` (base64) or from the file named by `<name>`. */
+  async pem(entry: Entry, name: string): Promise<string | undefined> {
+    const data = this.text(entry, `${name}-data`);
+    const file = this.text(entry, name);
+    const field = `${entry.at}.${data === undefined ? name : `${name}-data`}`;
+    let pem: string;
+    if (data !== undefined) {
+      if (!/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(data)) throw this.error(field, "expected base64");
+      pem = Buffer.from(data, "base64").toString("utf8");
+    } else if (file !== undefined) pem = await this.file(this.resolved(file), field);
+    else return undefined;
+    if (!pem.includes("-----BEGIN ")) throw this.error(field, "expected PEM text, which starts with -----BEGIN");
+    return pem;
+  }
+
+  async file(path: string, field: string): Promise<string> {
+    try {
+      return await readFile(path, "utf8");
+    } catch (cause) {
+      throw this.error(field, (cause as Error).message, cause);
+    }
+  }
+
+  /** Paths are relative to the file's own. */
+  resolved(file: string): string {
+    return isAbsolute(file) ? file : resolve(dirname(this.#path), file);
+  }
+
+  /** The items of a list; none where there is no list. */
+  list({ members, at }: Entry, name: string): readonly unknown[] {
+    const value = members[name] ?? [];
+    if (!Array.isArray(value)) throw this.error(at === "" ? name : `${at}.${name}`, "expected a list");
+    return value;
+  }
+
+  /** The entry of a list of `{ name, [member] }`; `from` is where it was named. */
+  named(list: string, member: string, name: string, from: string): Entry {
+    for (const [index, entry] of this.list(this.root, list).entries()) {
+      const members = this.members(entry, `${list}[${index}]`);
+      if (members.name !== name) continue;
+      const at = `${list}[${index}].${member}`;
+      return { members: this.members(members[member] ?? {}, at), at };
+    }
+    throw this.error(from, `there is no entry named ${JSON.stringify(name)} in ${list}`);
+  }
+
+  members(value: unknown, field: string): Members {
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Members;
+    throw this.error(field, "expected a mapping");
+  }
+
+  /** Undefined when absent or empty. */
+  text({ members, at }: Entry, name: string): string | undefined {
+    const value = members[name];
+    if (value === undefined || value === null || value === "") return undefined;
+    if (typeof value !== "string") throw this.error(at === "" ? name : `${at}.${name}`, "expected text");
+    return value;
+  }
+
+  needed(entry: Entry, name: string): string {
+    const value = this.text(entry, name);
+    if (value === undefined) throw this.error(`${entry.at}.${name}`, "it is missing");
+    return value;
+  }
+
+  refuse({ members, at }: Entry, names: readonly string[]): void {
+    const name = names.find((candidate) => Object.hasOwn(members, candidate));
+    if (name !== undefined) throw this.error(`${at}.${name}`, "it is not supported");
+  }
+
+  error(field: string, message: string, cause?: unknown): KubeconfigError {
+    return new KubeconfigError(this.#path, field, message, { cause, line: this.#line(field) });
+  }
+
+  /** Of the field, or of what it is missing from. */
+  #line(field: string): number | undefined {
+    if (field === "") return undefined;
+    return (
+      this.#document.line(field) ??
+      this.#line(field.slice(0, Math.max(field.lastIndexOf("."), field.lastIndexOf("["), 0)))
+    );
+  }
+}

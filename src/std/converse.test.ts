@@ -1,0 +1,33 @@
+import t from "tap";
+import { systemClock } from "./clock.ts";
+import { converse } from "./converse.ts";
+import { FakeClock } from "./fake-clock.ts";
+
+const limits = { timeoutMs: 1000, bytesMax: 100 };
+const never = new AbortController().signal;
+const shell = (script: string) => ({ command: "/bin/sh", args: ["-c", script], env: { NAME: "jo" } });
+
+t.test("converse() asks on the input and has the answer from the output", async (t) => {
+  t.equal(
+    await converse(shell('read x; echo "$x $NAME"; echo more >&2'), "hello\n", limits, systemClock, never),
+    "hello jo\n",
+  );
+  t.equal(await converse(shell("echo deaf"), "x".repeat(1_000_000), limits, systemClock, never), "deaf\n");
+});
+
+t.test("converse() tells why there is no answer", async (t) => {
+  const cases: readonly (readonly [string, RegExp])[] = [
+    ["echo secret; echo why >&2; exit 3", /^exit status 3: why$/],
+    ["kill -TERM $$", /^signal: SIGTERM$/],
+    ["yes", /^it answered more than 100 bytes$/],
+  ];
+  for (const [script, message] of cases) {
+    await t.rejects(converse(shell(script), "", limits, systemClock, never), { message }, script);
+  }
+  await t.rejects(converse({ command: "/nowhere", args: [], env: {} }, "", limits, systemClock, never), /ENOENT/);
+  const clock = new FakeClock();
+  const late = converse(shell("sleep 60"), "", limits, clock, never);
+  const refused = t.rejects(late, { message: "no answer within 1 seconds" });
+  await clock.advance(1000);
+  await refused;
+});
