@@ -3,6 +3,7 @@ import type { ContentType } from "../client/api-client.ts";
 import type { TlsOptions } from "../http/tls.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
 import type { Enforcement } from "./node/node-cgroups.ts";
+import { type RestartDelays, restartDelays } from "./pods/restart-backoff.ts";
 
 /** Everything the agent can be told, checked and with defaults applied; made from flags and file by `options.ts`. */
 export interface AgentConfig {
@@ -79,6 +80,8 @@ export interface RuntimeConfig {
   readonly failCgroupV1: boolean;
   /** Refuses a machine whose kernel is set otherwise than pods need. */
   readonly protectKernelDefaults: boolean;
+  /** Whether only the process that ran out of memory is killed; undefined: as the machine's cgroups have it. */
+  readonly singleProcessOomKill: boolean | undefined;
   /** The kernel's willingness to kill the agent itself, -1000 to 1000; undefined leaves it as it is. */
   readonly oomScoreAdj: number | undefined;
   /** Files that the agent may have open; undefined leaves that as it is. */
@@ -141,6 +144,8 @@ export interface PodsConfig {
   readonly logMaxBytes: number;
   /** How often the sizes of logs are looked at. */
   readonly logMonitorMs: number;
+  /** Logs that are put aside at the same time. */
+  readonly logWorkers: number;
   /** Names, or beginnings of names that end in `*`. */
   readonly allowedUnsafeSysctls: readonly string[];
   /** Whether pods that put more on disk than they may are ended. */
@@ -149,6 +154,7 @@ export interface PodsConfig {
   readonly deadRunsMax: number;
   /** Those that ended more recently are kept besides. */
   readonly deadRunMinAgeMs: number;
+  readonly restartDelays: RestartDelays;
   readonly eventQps: number;
   readonly eventBurst: number;
   /** Grace granted to pods when the agent is asked to stop them, in seconds at most. */
@@ -240,6 +246,7 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
       failSwapOn: true,
       failCgroupV1: true,
       protectKernelDefaults: false,
+      singleProcessOomKill: undefined,
       oomScoreAdj: undefined,
       maxOpenFiles: undefined,
     },
@@ -283,10 +290,12 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
       logMaxFiles: 5,
       logMaxBytes: 10 * 1024 * 1024,
       logMonitorMs: 10_000,
+      logWorkers: 1,
       allowedUnsafeSysctls: [],
       localStorageIsolation: true,
       deadRunsMax: 1,
       deadRunMinAgeMs: 0,
+      restartDelays,
       eventQps: 50,
       eventBurst: 100,
       shutdownGraceSeconds: 30,

@@ -8,6 +8,7 @@ import { setTimeout } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { writeKubeconfig } from "../client/kubeconfig.ts";
 import type { Flag } from "../flags/flag.ts";
+import { agentGates } from "../flags/gate-tables/agent.ts";
 import { logOptions } from "../flags/log-options.ts";
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../http/test-certificates.ts";
 import { FakeClock } from "../std/fake-clock.ts";
@@ -1120,23 +1121,61 @@ t.test("agentGates: user namespaces, stop signals and tokens for plugins are had
   t.match(of("UserNamespacesSupport"), { idsPerPod: 65_536 });
 });
 
+t.test("agentGates: image volumes, finer rights at the agent's server and other delays of restarts too", async (t) => {
+  const of = (text: string, ...gates: readonly string[]) => {
+    const file = fileWith(t, `authorization: {mode: AlwaysAllow}\n${text}`);
+    return agentOptions(
+      loadAgentConfig([`--config=${file}`, ...gates.map((gate) => `--feature-gates=${gate}=true`)], {}),
+    );
+  };
+  const max = "crashLoopBackOff: {maxContainerRestartPeriod: 7s}\n";
+  t.match(of(""), { volumes: { images: false }, server: { authorization: { fineGrained: false } } });
+  t.match(of("", "ImageVolume"), { volumes: { images: true } });
+  t.match(of("", "KubeletFineGrainedAuthz"), { server: { authorization: { fineGrained: true } } });
+  t.same(of("").pods.restartDelays, { initialMs: 10_000, maxMs: 300_000 });
+  t.same(of("", "ReduceDefaultCrashLoopBackOffDecay").pods.restartDelays, { initialMs: 1_000, maxMs: 60_000 });
+  t.same(of(max, "KubeletCrashLoopBackOffMax").pods.restartDelays, { initialMs: 7_000, maxMs: 7_000 });
+  const both = ["KubeletCrashLoopBackOffMax", "ReduceDefaultCrashLoopBackOffDecay"];
+  t.same(of("", ...both).pods.restartDelays, { initialMs: 1_000, maxMs: 300_000 });
+  t.throws(() => of(max), /crashLoopBackOff.maxContainerRestartPeriod: needs feature gate SvcletCrashLoopBackOffMax/);
+});
+
+t.test("agentGates: every gate that the agent asks for can be set", async (t) => {
+  const directory = new URL(".", import.meta.url).pathname;
+  const sources = readdirSync(directory, { recursive: true, encoding: "utf8" }).filter((each) => each.endsWith(".ts"));
+  const asked = sources.flatMap((each) => [
+    ...readFileSync(join(directory, each), "utf8").matchAll(/gates\.(?:enabled|has)\("(\w+)"\)/g),
+  ]);
+  t.ok(asked.length > 4);
+  for (const [, name = ""] of asked) t.equal(agentGates[name]?.effective, true, name);
+});
+
 t.test("configFields: fields without a flag have their effect too", async (t) => {
   const text = [
     "authorization: {mode: AlwaysAllow}",
+    "containerLogMaxWorkers: 4",
     "containerLogMonitorInterval: 3s",
+    "featureGates: {UserNamespacesSupport: true}",
     "maxParallelImagePulls: 3",
     "nodeLeaseDurationSeconds: 20",
     "nodeStatusReportFrequency: 1m",
     "podLogsDir: /var/log/edge",
+    "singleProcessOOMKill: false",
+    "userNamespaces: {idsPerPod: 131072}",
     "",
   ].join("\n");
   const options = agentOptions(loadAgentConfig([`--config=${fileWith(t, text)}`], {}));
   t.match(options, {
     podLogsDir: "/var/log/edge",
-    runtime: { serializeImagePulls: false, parallelImagePulls: 3 },
+    runtime: { serializeImagePulls: false, parallelImagePulls: 3, singleProcessOomKill: false },
     node: { leaseDurationSeconds: 20, statusReportMs: 60_000 },
-    pods: { logMonitorMs: 3000 },
+    pods: { logMonitorMs: 3000, logWorkers: 4, idsPerPod: 131_072 },
   });
+  t.match(
+    machineProblem(options, { swap: [], cgroupV1: true }),
+    /^singleProcessOOMKill is false, which needs cgroup v2/,
+  );
+  t.equal(machineProblem(options, { swap: [], cgroupV1: false }), undefined);
 });
 
 /** A start that must not wait longer than it takes to connect. */

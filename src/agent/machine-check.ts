@@ -40,6 +40,9 @@ export function machineProblem({ runtime }: AgentConfig, { swap, cgroupV1, kerne
   if (runtime.failCgroupV1 && cgroupV1) {
     return "the machine uses cgroup v1. Boot it with cgroup v2 or set --fail-cgroupv1=false";
   }
+  if (runtime.singleProcessOomKill === false && cgroupV1) {
+    return "singleProcessOOMKill is false, which needs cgroup v2, and the machine uses cgroup v1. Leave it out";
+  }
   if (runtime.protectKernelDefaults && kernel.length > 0) {
     return `${kernel.join("; ")}. Set them so, or set --protect-kernel-defaults=false`;
   }

@@ -5,10 +5,8 @@ import { parseDuration } from "../flags/types/duration.ts";
 import { openSslCiphers, tlsVersion } from "../http/tls-suites.ts";
 import { type AgentConfig, defaultAgentConfig } from "./agent-config.ts";
 import type { EffectiveConfig } from "./config/load.ts";
+import { type RestartDelays, restartDelays } from "./pods/restart-backoff.ts";
 import { checkAllowedSysctls } from "./pods/sysctls.ts";
-
-/** Ids that a pod with a user namespace of its own has; 0 to 65535 are those that programs expect. */
-const ID_RANGE = 65_536;
 
 /** Throws with an operator's message for values that make no sense. */
 export function agentOptions(effective: EffectiveConfig): AgentConfig {
@@ -63,6 +61,7 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       failSwapOn: flags["fail-swap-on"],
       failCgroupV1: flags["fail-cgroupv1"],
       protectKernelDefaults: flags["protect-kernel-defaults"],
+      singleProcessOomKill: config.singleProcessOOMKill,
       oomScoreAdj: flags["oom-score-adj"],
       maxOpenFiles: flags["max-open-files"],
     },
@@ -102,14 +101,16 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       logMaxFiles: flags["container-log-max-files"],
       logMaxBytes: flags["container-log-max-size"],
       logMonitorMs: milliseconds(config.containerLogMonitorInterval) ?? base.pods.logMonitorMs,
+      logWorkers: config.containerLogMaxWorkers ?? base.pods.logWorkers,
       allowedUnsafeSysctls: flags["allowed-unsafe-sysctls"],
       localStorageIsolation: flags["local-storage-capacity-isolation"],
       deadRunsMax: flags["maximum-dead-containers-per-container"],
       deadRunMinAgeMs: flags["minimum-container-ttl-duration"],
+      restartDelays: restartDelaysOf(effective),
       eventQps: flags["event-qps"] || base.pods.eventQps,
       eventBurst: flags["event-burst"] || base.pods.eventBurst,
       stopSignals: effective.gates.enabled("ContainerStopSignals"),
-      idsPerPod: effective.gates.enabled("UserNamespacesSupport") ? ID_RANGE : undefined,
+      idsPerPod: effective.gates.enabled("UserNamespacesSupport") ? idsPerPod(effective) : undefined,
     },
     volumes: {
       controllerAttach: flags["enable-controller-attach-detach"],
@@ -142,6 +143,21 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
     configz: config,
   };
 }
+
+/** Ids that a pod with a user namespace of its own has; 0 to 65535 are those that programs expect. */
+function idsPerPod({ config }: EffectiveConfig): number {
+  return Number(config.userNamespaces?.idsPerPod ?? 65_536);
+}
+
+function restartDelaysOf({ config, gates }: EffectiveConfig): RestartDelays {
+  const usual = gates.enabled("ReduceDefaultCrashLoopBackOffDecay") ? sooner : restartDelays;
+  if (!gates.enabled("SvcletCrashLoopBackOffMax")) return usual;
+  const maxMs = milliseconds(config.crashLoopBackOff?.maxContainerRestartPeriod) ?? restartDelays.maxMs;
+  return { initialMs: Math.min(usual.initialMs, maxMs), maxMs };
+}
+
+/** Kubernetes' delays where the gate wants them shorter. */
+const sooner: RestartDelays = { initialMs: 1_000, maxMs: 60_000 };
 
 function credentialProviders({ flags, gates }: EffectiveConfig): AgentConfig["runtime"]["credentialProviders"] {
   const config = flags["image-credential-provider-config"];

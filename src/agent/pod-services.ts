@@ -23,7 +23,6 @@ import { PodCgroups } from "./pods/cgroups.ts";
 import type { PodServices } from "./pods/pod-context.ts";
 import type { EventType, PodEvents } from "./pods/pod-events.ts";
 import { isStatic, podName, podNamespace, podUid } from "./pods/pod-fields.ts";
-import { processorsAreBusy, StartTurns } from "./pods/start-turns.ts";
 import { hostRange, UserNamespaces } from "./pods/user-namespaces.ts";
 import { ProbeManager } from "./probes/probe-manager.ts";
 import type { CriClient } from "./runtime/cri.ts";
@@ -35,8 +34,6 @@ import { TokenManager } from "./volumes/token-manager.ts";
 import { VolumeManager } from "./volumes/volume-manager.ts";
 
 const HOOK_TIMEOUT_MS = 120_000;
-/** Pods that start at the same time on a machine that is busy, if it has no more processors than that. */
-const STARTS_MIN = 2;
 
 /** Of the node and its connections. */
 export interface Basis {
@@ -47,6 +44,8 @@ export interface Basis {
   readonly ips: Pick<NodeIps, "known">;
   readonly capacity: NodeCapacity;
   readonly tree: CgroupTree;
+  /** See `ResourceSettings`. */
+  readonly oomGroup: boolean;
   /** Undefined: the tree is not systemd's. */
   readonly slices: SystemdSlices | undefined;
   readonly classes: RuntimeClasses;
@@ -94,7 +93,7 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
   return {
     settings: {
       directories,
-      cpu: { ...config.runtime, hugePageSizes },
+      cpu: { ...config.runtime, hugePageSizes, oomGroup: at.oomGroup },
       cgroups: config.runtime,
       seccompDefault: config.runtime.seccompDefault,
       stopSignals: config.pods.stopSignals,
@@ -102,6 +101,7 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
       clusterDns: config.pods.clusterDns,
       clusterDomain: config.pods.clusterDomain,
       syncMs: config.pods.syncMs,
+      restartDelays: config.pods.restartDelays,
       deadRunsMax: config.pods.deadRunsMax,
       deadRunMinAgeMs: config.pods.deadRunMinAgeMs,
       hookTimeoutMs: HOOK_TIMEOUT_MS,
@@ -162,13 +162,6 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
       allowedSysctls: config.pods.allowedUnsafeSysctls,
       appArmor: hasAppArmor(),
     }),
-    startTurns: at.stack.use(
-      new StartTurns({
-        clock,
-        least: Math.max(STARTS_MIN, at.machine.cpus),
-        isBusy: () => processorsAreBusy(at.machine.cpus),
-      }),
-    ),
     expectChange: links.expectChange,
     finished: links.finished,
   };

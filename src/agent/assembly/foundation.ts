@@ -54,6 +54,8 @@ export interface Foundation extends Life {
   readonly cri: Pick<CriClient, "runtime"> & Partial<Pick<CriClient, "events">>;
   readonly images: Pick<CriClient, "images">;
   readonly tree: CgroupTree;
+  /** See `ResourceSettings`. */
+  readonly oomGroup: boolean;
   readonly iptables: Iptables;
   /** Undefined: the tree is not systemd's. */
   readonly slices: SystemdSlices | undefined;
@@ -77,14 +79,16 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, life:
   const runtimes = deps.runtime === undefined ? connectRuntime(config, clock, stack) : both(deps.runtime);
   const tree = new CgroupTree(deps.cgroupHierarchy ?? "/sys/fs/cgroup");
   const isSystemd = config.runtime.cgroupDriver === "systemd";
-  const slices = isSystemd ? new SystemdSlices(await tree.isUnified(), deps.callSystemd) : undefined;
+  const isUnified = await tree.isUnified();
+  const slices = isSystemd ? new SystemdSlices(isUnified, deps.callSystemd) : undefined;
+  const oomGroup = isUnified && config.runtime.singleProcessOomKill !== true;
   const plugins = await openPlugins(config.runtime.credentialProviders);
   const client = await connect(config, deps, life);
   const directory = join(config.rootDir, "checkpoint");
   const checkpoint = client && stack.use(await Checkpoint.open({ directory, clock, log: log.child("checkpoint") }));
   const standalone = client === undefined ? await openStandalone(config, deps, stack) : undefined;
   const { iptables = systemIptables } = deps;
-  const host = { machine, ips, capacity, tree, slices, iptables, plugins };
+  const host = { machine, ips, capacity, tree, oomGroup, slices, iptables, plugins };
   return { ...life, ...host, ...runtimes, config, clock, log, client, checkpoint, standalone };
 }
 

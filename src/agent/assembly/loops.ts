@@ -43,9 +43,9 @@ export async function runLoops(
 }
 
 function rotate({ config, cri, clock, log, signal }: Foundation, { pods }: PodParts): Promise<void> {
-  const { logMaxFiles: maxFiles, logMaxBytes: maxBytes, logMonitorMs: periodMs } = config.pods;
+  const { logMaxFiles: maxFiles, logMaxBytes: maxBytes, logMonitorMs: periodMs, logWorkers: workers } = config.pods;
   const { runtime } = cri;
-  return rotateLogs({ runtime, clock, log: log.child("logs"), pods, maxFiles, maxBytes, periodMs, signal });
+  return rotateLogs({ runtime, clock, log: log.child("logs"), pods, maxFiles, maxBytes, workers, periodMs, signal });
 }
 
 function listen({ cri, clock, log, signal }: Foundation, { relister }: PodParts): Promise<void> | undefined {

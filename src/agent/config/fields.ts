@@ -16,11 +16,15 @@ export interface ConfigField {
 
 /** Fields without a flag that the agent acts on; others are accepted at their default only. */
 const effectiveFields: ReadonlySet<string> = new Set([
+  "containerLogMaxWorkers",
   "containerLogMonitorInterval",
+  "crashLoopBackOff.maxContainerRestartPeriod",
   "maxParallelImagePulls",
   "nodeLeaseDurationSeconds",
   "nodeStatusReportFrequency",
   "podLogsDir",
+  "singleProcessOOMKill",
+  "userNamespaces.idsPerPod",
 ]);
 
 export function isEffective({ steps, flag }: ConfigField): boolean {

@@ -65,3 +65,25 @@ t.test("ruleProblems() says where the field was set", async (t) => {
     /^a\.yaml:3: invalid configuration: .*cgroupsPerQOS/,
   ]);
 });
+
+t.test("ruleProblems() checks fields without a flag", async (t) => {
+  const of = (settings: object) => ruleProblems(defaults, originsOf(settings, () => ({ kind: "default" })) as never);
+  const restart = /^crashLoopBackOff.maxContainerRestartPeriod must lie between 1s and 300s$/;
+  const ids = /^userNamespaces.idsPerPod must be a multiple of 65536/;
+  const cases: readonly [object, RegExp | undefined][] = [
+    [{ containerLogMaxWorkers: 0 }, /^containerLogMaxWorkers must be a positive number$/],
+    [{ containerLogMaxWorkers: 3 }, undefined],
+    [{ crashLoopBackOff: { maxContainerRestartPeriod: "300s" } }, undefined],
+    [{ crashLoopBackOff: { maxContainerRestartPeriod: "301s" } }, restart],
+    [{ crashLoopBackOff: { maxContainerRestartPeriod: "999ms" } }, restart],
+    [{ crashLoopBackOff: { maxContainerRestartPeriod: "soon" } }, restart],
+    [{ userNamespaces: { idsPerPod: 131_072 } }, undefined],
+    [{ userNamespaces: { idsPerPod: 65_537 } }, ids],
+    [{ userNamespaces: { idsPerPod: 0 } }, ids],
+    [{ userNamespaces: { idsPerPod: 2 ** 32 } }, ids],
+  ];
+  for (const [settings, message] of cases) {
+    t.match(of(settings), message === undefined ? [] : [message], JSON.stringify(settings));
+    t.equal(of(settings).length, message === undefined ? 0 : 1, JSON.stringify(settings));
+  }
+});

@@ -1,9 +1,14 @@
 /** Rules between settings, whatever mix of files and flags they come from. */
 import type { ParsedFlags } from "../../flags/flag.ts";
+import { parseDuration } from "../../flags/types/duration.ts";
 import type { agentFlags } from "../flags.ts";
 import { type Branch, findOrigin, leavesOf, plainValue, type Steps, sourceText } from "./origin.ts";
 
 type AgentFlags = ParsedFlags<typeof agentFlags>;
+
+interface RestartSettings {
+  readonly maxContainerRestartPeriod?: string;
+}
 
 interface Rule {
   /** The field that is wrong when the rule is broken. */
@@ -12,7 +17,31 @@ interface Rule {
   readonly message: string;
 }
 
+const ID_RANGE = 65_536;
+
 const rules: readonly Rule[] = [
+  {
+    steps: ["containerLogMaxWorkers"],
+    broken: (_flags, field) => Number(field("containerLogMaxWorkers") ?? 1) < 1,
+    message: "containerLogMaxWorkers must be a positive number",
+  },
+  {
+    steps: ["crashLoopBackOff"],
+    broken: (_flags, field) => {
+      const { maxContainerRestartPeriod: period = "1s" } = (field("crashLoopBackOff") ?? {}) as RestartSettings;
+      const ms = parseDuration(period) ?? 0;
+      return ms < 1_000 || ms > 300_000;
+    },
+    message: "crashLoopBackOff.maxContainerRestartPeriod must lie between 1s and 300s",
+  },
+  {
+    steps: ["userNamespaces"],
+    broken: (_flags, field) => {
+      const ids = Number((field("userNamespaces") as { idsPerPod?: unknown } | undefined)?.idsPerPod ?? ID_RANGE);
+      return ids < ID_RANGE || ids % ID_RANGE !== 0 || ids > 2 ** 32 - ID_RANGE;
+    },
+    message: `userNamespaces.idsPerPod must be a multiple of ${ID_RANGE}, and less than 2^32`,
+  },
   {
     steps: ["maxParallelImagePulls"],
     broken: (_flags, field) => Number(field("maxParallelImagePulls") ?? 1) < 1,

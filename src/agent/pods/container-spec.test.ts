@@ -61,6 +61,10 @@ t.test("containerConfig() turns requests and limits into shares, quota, memory a
   t.equal(resources({ cpu: "200m", memory: "48Mi" })?.oomScoreAdj, -997n);
   t.equal(containerConfig(input({})).linux?.resources?.oomScoreAdj, 1000n);
   t.equal(resources({}, { memory: "512Mi" })?.oomScoreAdj, 500n);
+  t.equal(resources({})?.unified, undefined);
+  const { cpu } = input({});
+  const asGroup = containerConfig({ ...input({}), cpu: { ...cpu, oomGroup: true } }).linux?.resources;
+  t.same(asGroup?.unified, { "memory.oom.group": "1" }, "all of its processes end together");
 });
 
 t.test("containerConfig() lets the container's security context win over the pod's", async (t) => {

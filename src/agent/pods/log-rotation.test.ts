@@ -19,7 +19,7 @@ function rotating(t: Test) {
   const stop = new AbortController();
   const container = { id: "c1", logPath: path, state: "running" };
   const pods = { workers: [{ observation: { containers: [container] } }] } as unknown as PodManager;
-  const limits = { maxFiles: 4, maxBytes: 100, periodMs: 10_000 };
+  const limits = { maxFiles: 4, maxBytes: 100, workers: 2, periodMs: 10_000 };
   void rotateLogs({ runtime, clock, log: silentLogger, pods, ...limits, signal: stop.signal });
   t.teardown(() => stop.abort());
   const files = (): readonly string[] => readdirSync(directory).sort();

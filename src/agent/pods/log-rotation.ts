@@ -9,6 +9,7 @@ import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
+import type { ObservedContainer } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { openLog } from "./plain-file.ts";
 import type { PodManager } from "./pod-manager.ts";
@@ -21,6 +22,8 @@ export interface LogRotationOptions {
   /** Files per container, the current one among them; at least 2. */
   readonly maxFiles: number;
   readonly maxBytes: number;
+  /** Logs that are put aside at the same time. */
+  readonly workers: number;
   readonly periodMs: number;
   readonly signal: AbortSignal;
 }
@@ -30,17 +33,24 @@ const UNFINISHED = ".tmp";
 
 /** Runs until the signal aborts. Never rejects. */
 export async function rotateLogs(options: LogRotationOptions): Promise<void> {
-  const { clock, log, pods, periodMs, signal } = options;
+  const { clock, pods, workers, periodMs, signal } = options;
   while (!signal.aborted) {
     await clock.sleep(periodMs, signal).catch(() => undefined);
-    for (const worker of pods.workers) {
-      for (const { id, logPath, state } of worker.observation.containers) {
-        if (signal.aborted || state !== "running" || logPath === "") continue;
-        await rotate(options, id, logPath).catch((error: unknown) => {
-          if (!signal.aborted) log.warn("Cannot rotate container log", { path: logPath, error: String(error) });
-        });
-      }
-    }
+    const written = [...pods.workers].flatMap(({ observation }) =>
+      observation.containers.filter(({ state, logPath }) => state === "running" && logPath !== ""),
+    );
+    await Promise.all(Array.from({ length: Math.min(workers, written.length) }, () => rotateAll(options, written)));
+  }
+}
+
+/** Takes from the list until nothing is left. */
+async function rotateAll(options: LogRotationOptions, logs: ObservedContainer[]): Promise<void> {
+  const { log, signal } = options;
+  for (let next = logs.shift(); next !== undefined && !signal.aborted; next = logs.shift()) {
+    const { id, logPath } = next;
+    await rotate(options, id, logPath).catch((error: unknown) => {
+      if (!signal.aborted) log.warn("Cannot rotate container log", { path: logPath, error: String(error) });
+    });
   }
 }
 

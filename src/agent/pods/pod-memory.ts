@@ -4,12 +4,12 @@ import type { Clock } from "../../std/clock.ts";
 import { annotations, type Observation } from "../runtime/observation.ts";
 import type { PodMemory } from "./pod-context.ts";
 import { ResourceBook } from "./resource-book.ts";
-import { RestartBackoff } from "./restart-backoff.ts";
+import { RestartBackoff, type RestartDelays } from "./restart-backoff.ts";
 
-export function newMemory(pod: Pod, clock: Clock): PodMemory {
+export function newMemory(pod: Pod, clock: Clock, delays: RestartDelays | undefined): PodMemory {
   const started = pod.status?.startTime;
   return {
-    backoff: new RestartBackoff(clock),
+    backoff: new RestartBackoff(clock, delays),
     waiting: new Map(),
     noted: new Map(),
     retryAt: new Map(),

@@ -10,6 +10,8 @@ export interface ResourceSettings {
   readonly cpuCfsQuotaPeriodMs: number;
   /** Sizes of huge pages that the kernel has, as Kubernetes names them: `2Mi`. */
   readonly hugePageSizes?: readonly string[];
+  /** Whether a container ends as a whole when one of its processes runs out of memory; cgroup v2 can do that. */
+  readonly oomGroup?: boolean;
 }
 
 const SHARES_MIN = 2;
@@ -36,6 +38,7 @@ export function containerResources(
     ...(memory > 0 ? { memoryLimitInBytes: BigInt(memory), memorySwapLimitInBytes: BigInt(memory) } : {}),
     ...hugePages(container, settings.hugePageSizes ?? []),
     oomScoreAdj: BigInt(oomScoreAdj(pod, container, memoryCapacityBytes)),
+    ...(settings.oomGroup === true ? { unified: { "memory.oom.group": "1" } } : {}),
   };
 }
 

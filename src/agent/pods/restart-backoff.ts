@@ -1,5 +1,6 @@
 /**
- * How long a container that ended waits before it is started again: 10 s, doubled up to 5 min, forgotten after 10 min.
+ * How long a container that ended waits before it is started again: 10 s, doubled up to 5 min, forgotten after 10 min;
+ * operators may want it shorter.
  */
 import type { Clock } from "../../std/clock.ts";
 
@@ -8,8 +9,14 @@ interface Entry {
   readonly updatedAt: number;
 }
 
-export const restartInitialMs = 10_000;
-export const restartMaxMs = 300_000;
+export interface RestartDelays {
+  readonly initialMs: number;
+  readonly maxMs: number;
+}
+
+export const restartDelays: RestartDelays = { initialMs: 10_000, maxMs: 300_000 };
+/** A container that ran for so long since its last restart is taken for healthy. */
+const HEALTHY_MS = 600_000;
 /** While a container waits, it is mentioned again this often; Kubernetes looks again after 10 to 15 s. */
 export const remindMs = 13_000;
 
@@ -25,14 +32,16 @@ interface Wait {
  */
 export class RestartBackoff {
   readonly #clock: Pick<Clock, "now" | "monotonic">;
+  readonly #delays: RestartDelays;
   readonly #entries = new Map<string, Entry>();
   /** The wait after each container's last run. */
   readonly #waits = new Map<string, Wait>();
   /** When each container's waiting was last spoken of, on the monotonic clock. */
   readonly #told = new Map<string, { readonly run: string; readonly at: number }>();
 
-  constructor(clock: Pick<Clock, "now" | "monotonic">) {
+  constructor(clock: Pick<Clock, "now" | "monotonic">, delays: RestartDelays = restartDelays) {
     this.#clock = clock;
+    this.#delays = delays;
   }
 
   /**
@@ -72,22 +81,21 @@ export class RestartBackoff {
     return this.#entries.get(key)?.delayMs;
   }
 
-  /** Takes over what an earlier agent noted at `updatedAt`. */
+  /** Takes over what an earlier agent noted at `updatedAt`, which may have had other delays. */
   adopt(key: string, delayMs: number, updatedAt: number): void {
-    const isDelay = delayMs >= restartInitialMs && delayMs <= restartMaxMs;
-    if (isDelay && !this.#entries.has(key)) this.#entries.set(key, { delayMs, updatedAt });
+    if (!(delayMs > 0) || this.#entries.has(key)) return;
+    this.#entries.set(key, { delayMs: Math.min(delayMs, this.#delays.maxMs), updatedAt });
   }
 
   /** Notes a restart now of what finished at `finishedAt`. */
   restarted(key: string, finishedAt: number): void {
     const entry = this.#entries.get(key);
-    const delayMs =
-      entry === undefined || stale(entry, finishedAt) ? restartInitialMs : Math.min(entry.delayMs * 2, restartMaxMs);
+    const { initialMs, maxMs } = this.#delays;
+    const delayMs = entry === undefined || stale(entry, finishedAt) ? initialMs : Math.min(entry.delayMs * 2, maxMs);
     this.#entries.set(key, { delayMs, updatedAt: this.#clock.now() });
   }
 }
 
-/** It ran long enough since its last restart to be taken for healthy. */
 function stale(entry: Entry, finishedAt: number): boolean {
-  return finishedAt - entry.updatedAt > 2 * restartMaxMs;
+  return finishedAt - entry.updatedAt > HEALTHY_MS;
 }
