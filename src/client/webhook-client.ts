@@ -77,8 +77,8 @@ export class WebhookClient implements Disposable {
   }
 
   /**
-   * Resolves with the JSON that the webhook answers, which is told how long it may take, nested no deeper than requests. Rejects with `Unreached`, or
-   * with a `StatusError` for an answer that is an error.
+   * Resolves with the JSON that the webhook answers, which is told how long it may take. Rejects with `Unreached`, also
+   * for JSON that is deeper than requests may be, or with a `StatusError` for an answer that is an error.
    */
   async post(target: WebhookTarget, body: string, timeoutMs: number, signal: AbortSignal): Promise<unknown> {
     const late = new AbortController();
@@ -161,9 +161,7 @@ export class WebhookClient implements Disposable {
           if (length > answerBytesMax) request.destroy(new Error(`its answer is longer than ${answerBytesMax} bytes`));
         });
         incoming.once("error", reject);
-        incoming.once("end", () =>
-          resolve({ status: incoming.statusCode ?? 0, body: Buffer.concat(pieces) }),
-        );
+        incoming.once("end", () => resolve({ status: incoming.statusCode ?? 0, body: Buffer.concat(pieces) }));
       });
       request.end(bytes);
     });

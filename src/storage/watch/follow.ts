@@ -30,18 +30,25 @@ export interface FollowOptions {
 }
 
 const RETRY_MAX_MS = 10_000;
+/** A failure that lasts is told again after this time. */
+const TELL_AGAIN_MS = 60_000;
 
 /** A list, then every change after it, whatever breaks in between. Resolves when `signal` aborts. */
 export async function follow(options: FollowOptions): Promise<void> {
   const { clock, log, prefix, random = systemRandom, retryMaxMs = RETRY_MAX_MS, signal } = options;
   const backoff = new Backoff({ initialMs: 50, maxMs: retryMaxMs, jitter: 0.5 }, random);
+  let told = { why: "", at: 0 };
   while (!signal.aborted) {
     try {
       await followOnce(options, () => backoff.reset());
     } catch (error) {
       if (signal.aborted) return;
       options.follower.interrupted?.();
-      log.error("Cannot follow the store; trying again", error, { prefix });
+      const [why, at] = [String(error), clock.monotonic()];
+      if (why !== told.why || at - told.at >= TELL_AGAIN_MS) {
+        log.error("Cannot follow the store; trying again", error, { prefix });
+        told = { why, at };
+      }
       await clock.sleep(backoff.next(), signal).catch(() => {});
     }
   }

@@ -1,0 +1,109 @@
+import t from "tap";
+import type { Converter, JsonObject, Kind } from "../api/kind.ts";
+import { StatusError } from "../api/status.ts";
+import { FakeClock } from "../std/fake-clock.ts";
+import { createMemoryStore } from "./memory.ts";
+import { ObjectStore } from "./object-store.ts";
+import { prefixRange } from "./store.ts";
+import { makeWidget, type Widget, widgetKind } from "./widget.ts";
+
+/** Widgets whose color is written backwards in v2. */
+class Mirror implements Converter {
+  readonly asked: string[] = [];
+  readonly #storage: string;
+  fails = false;
+
+  constructor(storage: string) {
+    this.#storage = storage;
+  }
+
+  get stored(): Kind {
+    return this.kindOf(this.#storage);
+  }
+
+  kindOf(version: string): Kind {
+    return { ...widgetKind, version, converter: this } as Kind;
+  }
+
+  async convert(objects: readonly JsonObject[], version: string): Promise<readonly JsonObject[]> {
+    if (this.fails) throw new StatusError(500, "", "no answer");
+    this.asked.push(`${objects.map(({ apiVersion }) => apiVersion).join(" ")} to ${version}`);
+    return objects.map(({ apiVersion, color, ...object }) => {
+      const turned = String(apiVersion).endsWith(version) ? color : [...String(color)].reverse().join("");
+      return { ...object, apiVersion: `test.svc.io/${version}`, color: turned };
+    });
+  }
+}
+
+function setUp(storage = "v1", mediaType: "application/json" | "application/yaml" = "application/json") {
+  const store = createMemoryStore({ clock: new FakeClock() });
+  const mirror = new Mirror(storage);
+  const objectsOf = (version: string, converter = mirror) =>
+    new ObjectStore({
+      store,
+      kind: { ...widgetKind, version, converter } as Kind<Widget>,
+      prefix: "/registry",
+      mediaType,
+    });
+  const key = objectsOf("v1").key("default", "a");
+  const stored = async (): Promise<string> => String((await store.get(key))?.value);
+  return { store, mirror, objectsOf, key, stored };
+}
+
+t.test("ObjectStore shows what lies in the store in the version of its kind", async (t) => {
+  const { store, mirror, objectsOf, key, stored } = setUp();
+  const [one, two] = [objectsOf("v1"), objectsOf("v2")];
+  t.equal((await one.create(key, makeWidget("a", { color: "red" }))).color, "red");
+  t.same(mirror.asked, []);
+  t.equal((await two.get(key))?.color, "der");
+  t.match(await two.guaranteedUpdate(key, (widget) => ({ ...widget, color: "eulb" })), { color: "eulb" });
+  t.match(JSON.parse(await stored()), { apiVersion: "test.svc.io/v1", color: "blue" });
+  t.same(mirror.asked.slice(-2), ["test.svc.io/v2 to v1", "test.svc.io/v1 to v2"]);
+  const asked = mirror.asked.length;
+  const { items } = await store.list(prefixRange(two.prefix()));
+  t.match(
+    (await two.shown(items)).map((item) => two.decode(item)),
+    [{ color: "eulb" }],
+  );
+  t.equal(mirror.asked.length, asked, "what was just written is known");
+  t.match((await two.list(two.prefix())).items, [{ color: "eulb" }]);
+  t.equal(mirror.asked.length, asked + 1, "but only once");
+  t.equal((await two.asWritten(makeWidget("b", { color: "x" }))).color, "x");
+  mirror.fails = true;
+  await t.rejects(two.get(key), { message: "no answer" });
+  await t.rejects(two.create("/registry/widgets/default/b", makeWidget("b")), { message: "no answer" });
+  t.equal((await one.get(key))?.color, "blue");
+});
+
+t.test(
+  "ObjectStore moves what lies in another version with the next write, and writes no more than that",
+  async (t) => {
+    const { objectsOf, key, stored } = setUp();
+    await objectsOf("v1").create(key, makeWidget("a", { color: "red" }));
+    for (const version of ["v1", "v2"]) {
+      const objects = objectsOf(version, new Mirror(version === "v1" ? "v2" : "v1"));
+      const before = await objects.get(key);
+      const moved = await objects.guaranteedUpdate(key, (widget) => widget);
+      t.not(moved.metadata?.resourceVersion, before?.metadata?.resourceVersion);
+      t.match(await stored(), version === "v1" ? '"test.svc.io/v2"' : '"test.svc.io/v1"');
+      const again = await objects.guaranteedUpdate(key, (widget) => widget);
+      t.equal(again.metadata?.resourceVersion, moved.metadata?.resourceVersion);
+    }
+  },
+);
+
+t.test("ObjectStore converts what is stored as YAML", async (t) => {
+  const { objectsOf, key, stored } = setUp("v1", "application/yaml");
+  const [one, two] = [objectsOf("v1"), objectsOf("v2")];
+  const created = await one.create(key, makeWidget("a", { color: "red" }));
+  t.match(await stored(), /^apiVersion: test.svc.io\/v1$/m);
+  t.equal((await two.get(key))?.color, "der");
+  const same = await one.guaranteedUpdate(key, (widget) => widget);
+  t.equal(same.metadata?.resourceVersion, created.metadata?.resourceVersion);
+});
+
+t.test("ObjectStore names what is no object, converter or not", async (t) => {
+  const { store, objectsOf, key } = setUp();
+  await store.create(key, Buffer.from("{nothing"));
+  await t.rejects(objectsOf("v2").get(key), { code: "corrupt" });
+});

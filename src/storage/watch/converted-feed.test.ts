@@ -1,0 +1,113 @@
+import t, { type Test } from "tap";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { createMemoryStore } from "../memory.ts";
+import { type KeyValue, prefixRange, type WatchEvent } from "../store.ts";
+import { ConvertedFeed } from "./converted-feed.ts";
+import { StoreFeed } from "./feed.ts";
+
+const PREFIX = "/r/routes/";
+const bytes = Buffer.from("x");
+
+/** A feed whose conversions wait until they are let go on, each with the keys that it is about. */
+function setUp(t: Test) {
+  const clock = new FakeClock();
+  const store = createMemoryStore({ clock });
+  const base = new StoreFeed({ store, range: prefixRange("/r/"), clock, log: silentLogger });
+  const asked: { readonly keys: string; go(): void; fail(): void }[] = [];
+  const feed = new ConvertedFeed(base, async (items) => {
+    const { promise, resolve, reject } = Promise.withResolvers<readonly KeyValue[]>();
+    const keys = items.map(({ key }) => key.slice(PREFIX.length)).join(" ");
+    const converted = items.map((item) => ({ ...item, value: Buffer.from("converted") }));
+    asked.push({ keys, go: () => resolve(converted), fail: () => reject(new Error("no answer")) });
+    return await promise;
+  });
+  t.teardown(async () => await base[Symbol.asyncDispose]());
+  const seen: string[] = [];
+  const failures: string[] = [];
+  const subscriber = {
+    change: (event: WatchEvent): void => {
+      seen.push(event.type === "put" ? `${event.item.key.slice(PREFIX.length)} ${event.item.value}` : "gone");
+    },
+    broken: (error: unknown) => void failures.push((error as Error).message),
+  };
+  const list = async () => {
+    const page = feed.store.list(prefixRange(PREFIX));
+    await settled();
+    asked.shift()?.go();
+    return await page;
+  };
+  return { store, base, feed, subscriber, seen, failures, asked, list };
+}
+
+async function settled(): Promise<void> {
+  for (let i = 0; i < 20; i++) await Promise.resolve();
+}
+
+t.test("ConvertedFeed hands on changes converted, in their order, and together where they had to wait", async (t) => {
+  const { store, base, feed, subscriber, seen, asked, list } = setUp(t);
+  await store.create(`${PREFIX}old`, bytes);
+  await feed.subscribe(PREFIX, subscriber);
+  await store.create(`${PREFIX}early`, bytes);
+  await settled();
+  t.same(asked, [], "what the list shows is not asked about twice");
+  const { items, revision } = await list();
+  t.same(
+    items.map(({ key, value }) => `${key.slice(PREFIX.length)} ${value}`),
+    ["early converted", "old converted"],
+  );
+  const first = await store.create(`${PREFIX}a`, bytes);
+  await settled();
+  await store.create(`${PREFIX}b`, bytes);
+  await store.delete(`${PREFIX}a`, first);
+  await store.create("/r/others/x", bytes);
+  await settled();
+  t.same(seen, []);
+  t.same([feed.revision, base.revision], [revision, store.current()], "it has come no further than it has handed on");
+  asked.shift()?.go();
+  await settled();
+  t.same(seen, ["a converted"]);
+  t.equal(feed.revision, first);
+  t.same(
+    asked.map(({ keys }) => keys),
+    ["b"],
+  );
+  asked.shift()?.go();
+  await settled();
+  t.same(seen, ["a converted", "b converted", "gone"]);
+  t.equal(feed.revision, store.current());
+  feed.unsubscribe(PREFIX, subscriber);
+  await store.create(`${PREFIX}c`, bytes);
+  await settled();
+  t.same(asked, []);
+});
+
+t.test("ConvertedFeed breaks when a change cannot be converted", async (t) => {
+  const { store, feed, subscriber, seen, failures, asked, list } = setUp(t);
+  await feed.subscribe(PREFIX, subscriber);
+  await list();
+  await store.create(`${PREFIX}a`, bytes);
+  await settled();
+  asked.shift()?.fail();
+  await settled();
+  t.same([seen, failures], [[], ["no answer"]]);
+  await store.create(`${PREFIX}b`, bytes);
+  await settled();
+  t.same(asked, [], "who wants to know more subscribes again");
+  t.equal(feed.revision, store.current());
+});
+
+t.test("ConvertedFeed breaks when more comes than is converted", async (t) => {
+  const { store, feed, subscriber, failures, asked, list } = setUp(t);
+  await feed.subscribe(PREFIX, subscriber);
+  await list();
+  const large = Buffer.alloc(5 * 2 ** 20);
+  for (const name of ["a", "b", "c", "d", "e"]) {
+    await store.create(`${PREFIX}${name}`, large);
+    await settled();
+  }
+  t.same(failures, ["More is written than the conversion webhook converts"]);
+  asked.shift()?.go();
+  await settled();
+  t.equal(failures.length, 1);
+});
