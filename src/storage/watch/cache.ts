@@ -33,8 +33,8 @@ export interface ListCounts {
 export interface WatchCacheOptions<T extends ApiObject> {
   readonly feed: Feed;
   /**
-   * Whether the feed may fail for long while the store is well: then nobody waits for the cache, and its watchers do not
-   * sit before a stream in which nothing can come. They end, and their clients come back.
+   * Whether the feed may fail for long while the store is well: then nobody waits for the cache, and its watchers do
+   * not sit before a stream in which nothing can come. They end, and their clients come back.
    */
   readonly fallible?: boolean | undefined;
   readonly objects: ObjectStore<T>;
