@@ -8,13 +8,13 @@ import { type RunningAgent, startAgent } from "../agent/agent.ts";
 import { type AgentConfig, defaultAgentConfig } from "../agent/agent-config.ts";
 import { type ApiServerConfig, defaultConfig } from "../apiserver/config.ts";
 import { type RunningApiServer, startApiServer } from "../apiserver/server.ts";
-import { writeKubeconfig } from "../client/kubeconfig.ts";
 import { makeRequest } from "../http/request.ts";
 import { makeDirectory } from "../std/make-directory.ts";
 import { lockDataDir } from "./data-dir-lock.ts";
 import { newNode, prepareNodeIdentity } from "./node-identity.ts";
-import { localServer, serverNames, type UpOptions } from "./options.ts";
-import { ensurePki, type Pki } from "./pki.ts";
+import { localServer, type UpOptions } from "./options.ts";
+import { adminConfigFile, keepKeys, openKeys } from "./own-keys.ts";
+import type { Pki } from "./pki.ts";
 import { type PodRuntime, type RuntimeDeps, startRuntime } from "./runtime.ts";
 
 export interface ClusterDeps extends RuntimeDeps {
@@ -45,7 +45,10 @@ export async function startCluster(options: UpOptions, deps: ClusterDeps): Promi
   ]);
   const runtime = runtimeStart.status === "fulfilled" ? stack.use(runtimeStart.value) : undefined;
   const server = serverStart.status === "fulfilled" ? serverStart.value : undefined;
-  if (server !== undefined) stack.defer(() => server.api.close());
+  if (server !== undefined) {
+    stack.defer(() => server.api.close());
+    stack.use(keepKeys(options, deps));
+  }
   if (runtimeStart.status === "rejected") throw runtimeStart.reason;
   if (serverStart.status === "rejected") throw serverStart.reason;
   await prepareNode(options, server!, deps);
@@ -90,20 +93,7 @@ async function startServer(
   options: UpOptions,
   deps: ClusterDeps,
 ): Promise<{ readonly api: RunningApiServer; readonly pki: Pki }> {
-  const pki = await ensurePki({
-    directory: join(options.dataDir, "pki"),
-    serverNames: serverNames(options),
-    now: deps.clock.now(),
-  });
-  if (pki.tightened.length > 0) {
-    deps.log.warn("Others could read keys; now they cannot. If anybody did, make them anew: remove these files", {
-      files: pki.tightened,
-    });
-  }
-  if (pki.issued.length > 0) deps.log.info("Made keys and certificates", { for: pki.issued });
-  const server = localServer(options);
-  const common = { server, cluster: "svc", context: "svc", ca: pki.ca };
-  await writeKubeconfig(adminConfigFile(options), { ...common, user: "svc-admin", ...pki.admin });
+  const pki = await openKeys(options, deps);
   const api = await listening("--secure-port", startApiServer(serverConfig(options, pki, deps.version), deps));
   return { api, pki };
 }
@@ -128,10 +118,6 @@ async function prepareNode(
     now: clock.now(),
   });
   if (!isKnown) log.info("The node is new, or has another name than before", { node: nodeName });
-}
-
-function adminConfigFile({ dataDir }: UpOptions): string {
-  return join(dataDir, "admin.svcconfig");
 }
 
 function nodeConfigFile({ dataDir }: UpOptions): string {
