@@ -23,6 +23,7 @@ import { PodCgroups } from "./pods/cgroups.ts";
 import type { PodServices } from "./pods/pod-context.ts";
 import type { EventType, PodEvents } from "./pods/pod-events.ts";
 import { isStatic, podName, podNamespace, podUid } from "./pods/pod-fields.ts";
+import { processorsAreBusy, StartTurns } from "./pods/start-turns.ts";
 import { hostRange, UserNamespaces } from "./pods/user-namespaces.ts";
 import { ProbeManager } from "./probes/probe-manager.ts";
 import type { CriClient } from "./runtime/cri.ts";
@@ -34,6 +35,8 @@ import { TokenManager } from "./volumes/token-manager.ts";
 import { VolumeManager } from "./volumes/volume-manager.ts";
 
 const HOOK_TIMEOUT_MS = 120_000;
+/** Pods that start at the same time on a machine that is busy, if it has no more processors than that. */
+const STARTS_MIN = 2;
 
 /** Of the node and its connections. */
 export interface Basis {
@@ -162,6 +165,13 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
       allowedSysctls: config.pods.allowedUnsafeSysctls,
       appArmor: hasAppArmor(),
     }),
+    startTurns: at.stack.use(
+      new StartTurns({
+        clock,
+        least: Math.max(STARTS_MIN, at.machine.cpus),
+        isBusy: () => processorsAreBusy(at.machine.cpus),
+      }),
+    ),
     expectChange: links.expectChange,
     finished: links.finished,
   };

@@ -4,7 +4,7 @@ import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { ImageManager, PresentImage } from "../images/image-manager.ts";
 import type { ProbeManager } from "../probes/probe-manager.ts";
-import type { Observation, ObservedSandbox } from "../runtime/observation.ts";
+import type { Made, Observation, ObservedSandbox } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Mounter } from "../volumes/mounter.ts";
 import type { VolumeManager } from "../volumes/volume-manager.ts";
@@ -19,6 +19,7 @@ import type { PodEvents } from "./pod-events.ts";
 import type { ResourceBook } from "./resource-book.ts";
 import type { CgroupSettings, ResourceSettings } from "./resources.ts";
 import type { RestartBackoff, RestartDelays } from "./restart-backoff.ts";
+import type { StartTurns } from "./start-turns.ts";
 import type { UserNamespaces } from "./user-namespaces.ts";
 
 export interface PodSettings {
@@ -72,6 +73,7 @@ export interface PodServices {
   /** The runtime's name for what the pod's class asks for; empty for its default. Rejects in Kubernetes' words. */
   readonly runtimeHandler: (pod: Pod) => Promise<string>;
   readonly admission: Pick<AdmissionDesk, "admit" | "adopt" | "resize">;
+  readonly startTurns: Pick<StartTurns, "begin">;
   /** Says that the runtime is about to change, so that it is looked at soon. */
   readonly expectChange: () => void;
   /** Everything of a deleted pod has stopped and is released. */
@@ -127,8 +129,12 @@ export interface PodContext {
   readonly termination: Termination | undefined;
   /** The sources no longer have the pod. */
   readonly removed: boolean;
-  /** Looks at the runtime now. */
+  /** Looks at the runtime now, or at what was made since the last look where nothing else was done. */
   refresh(): Promise<Observation>;
+  /** Has the runtime make something, which is all that the next look is about; undefined: it is about everything. */
+  make(work: () => Promise<Made | undefined>): Promise<void>;
+  /** Until the machine has room for a pod to start; the turn lasts until the pod waits or pauses. */
+  takeTurn(): Promise<void>;
   /** Until something changed, but no longer than that many milliseconds. */
   wait(milliseconds: number): Promise<void>;
   /** That many milliseconds, whatever changes. */

@@ -6,7 +6,7 @@ import type { Pod, PodStatus } from "../../api/core/pod.ts";
 import { deepEqual } from "../../schema/equal.ts";
 import type { Timer } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
-import { digestOf, type Observation, type ObservedContainer } from "../runtime/observation.ts";
+import type { Observation, ObservedContainer } from "../runtime/observation.ts";
 import { deadlineExceeded, deadlineTimer } from "./deadline.ts";
 import type { PodContext, PodMemory, PodServices, PodState, Termination, Transition } from "./pod-context.ts";
 import { graceSeconds, isDeleted, isTerminal, podFullName, podUid } from "./pod-fields.ts";
@@ -21,6 +21,8 @@ export interface PodWorkerOptions {
   readonly pod: Pod;
   /** A pod that the runtime has and no source wants: it is only ended. */
   readonly orphan: boolean;
+  /** The runtime is known to have nothing of the pod. */
+  readonly isNew: boolean;
   /** Called with every new status, also when it equals the one before. */
   readonly onStatus: (pod: Pod, status: PodStatus) => void;
 }
@@ -45,8 +47,8 @@ export class PodWorker {
   readonly #observer: PodObserver;
   /** The runtime has been looked at. */
   #hasSeen = false;
-  /** Nothing was done since the runtime was looked at. */
-  #isCurrent = false;
+  /** To start, while the machine is busy. */
+  #turn: Disposable | undefined;
   #deadline: Timer | undefined;
   readonly #ended = Promise.withResolvers<void>();
 
@@ -60,6 +62,7 @@ export class PodWorker {
     this.#rest = new Rest(options.services.clock);
     this.#observer = new PodObserver({
       runtime: options.services.runtime,
+      clock: options.services.clock,
       pod: () => this.#pod,
       onSeen: (seen) => this.#seen(seen),
       onUnknown: ({ message }) =>
@@ -132,9 +135,11 @@ export class PodWorker {
     this.#rest.rouse();
   }
 
-  /** The runtime's listing has come to say this of the pod. */
-  listed(digest: string): void {
-    if (digest !== digestOf(this.#observer.observation)) this.changed();
+  /** The runtime's listing, asked for at that time, says this of the pod. False: it may be older than what is known. */
+  listed(digest: string, askedAt: number): boolean {
+    const isNews = this.#observer.isNews(digest, askedAt);
+    if (isNews === true) this.changed();
+    return isNews !== undefined;
   }
 
   /** Something of the pod changed in the runtime, or a probe came to a verdict. */
@@ -143,7 +148,7 @@ export class PodWorker {
     this.#observer
       .look()
       .then(() => {
-        this.#isCurrent = this.#rest.isLight;
+        this.#observer.isCurrent = this.#rest.isLight;
       })
       .catch((error: unknown) => {
         if (!this.#stop.signal.aborted) this.#log.v(2)?.info("Cannot look at pod", { error: String(error) });
@@ -206,7 +211,8 @@ export class PodWorker {
       const context = this.#context();
       try {
         if (!this.#hasSeen) {
-          await this.#observer.look();
+          if (!this.#options.isNew) await this.#observer.look();
+          this.#observer.isCurrent = true;
           this.#hasSeen = true;
           adoptDelays(this.#memory, this.#observer.observation);
           this.#watchDeadline();
@@ -220,11 +226,12 @@ export class PodWorker {
         if (this.#stop.signal.aborted) break;
         if (context.signal.aborted) continue;
         this.#log.error("Cannot sync pod", error, { state: this.#state.name });
-        await this.#rest.pause(retryMs, context.signal).catch(() => undefined);
+        await this.#pause(retryMs, context.signal).catch(() => undefined);
         retryMs = Math.min(retryMs * 2, RETRY_MAX_MS);
       }
     }
     this.#ended.resolve();
+    this.#endTurn();
     this.#deadline?.cancel();
     this.#options.services.probes.stop(podUid(this.#pod));
   }
@@ -234,6 +241,7 @@ export class PodWorker {
       this.#log.v(4)?.info("Pod changes state", { from: this.#state.name, to: transition.to });
     }
     this.#state = stateOf(transition);
+    if (isEnding(this.#state)) this.#endTurn();
     if (transition.to === "terminated") this.#ended.resolve();
   }
 
@@ -260,22 +268,33 @@ export class PodWorker {
       get removed() {
         return worker.#removed;
       },
-      refresh: () => this.#refresh(),
+      refresh: () => this.#observer.refresh(),
+      make: (work) => this.#observer.make(work),
+      takeTurn: () => this.#takeTurn(signal),
       wait: (milliseconds) => this.#wait(milliseconds, signal),
-      pause: (milliseconds) => this.#rest.pause(milliseconds, signal),
+      pause: (milliseconds) => this.#pause(milliseconds, signal),
     };
   }
 
-  /** What was seen while the worker waited is as good as what it would see now. */
-  async #refresh(): Promise<Observation> {
-    const isCurrent = this.#isCurrent;
-    this.#isCurrent = false;
-    return isCurrent ? this.#observer.observation : await this.#observer.look();
+  /** What is seen while the worker waits is as good as what it would see afterwards. */
+  async #wait(milliseconds: number, signal: AbortSignal): Promise<void> {
+    this.#endTurn();
+    this.#observer.isCurrent = false;
+    await this.#rest.wait(milliseconds, signal);
   }
 
-  async #wait(milliseconds: number, signal: AbortSignal): Promise<void> {
-    this.#isCurrent = false;
-    await this.#rest.wait(milliseconds, signal);
+  async #pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+    this.#endTurn();
+    await this.#rest.pause(milliseconds, signal);
+  }
+
+  async #takeTurn(signal: AbortSignal): Promise<void> {
+    this.#turn ??= await this.#options.services.startTurns.begin(this.#pod.spec?.priority ?? 0, signal);
+  }
+
+  #endTurn(): void {
+    this.#turn?.[Symbol.dispose]();
+    this.#turn = undefined;
   }
 
   #seen(observation: Observation): void {
