@@ -34,6 +34,29 @@ t.test("conversion webhooks are asked again after a restart", async (t) => {
   t.match((await f.ask(`GET ${at("v1", "/one")}`)).json.spec, { hostPort: "a:1" });
 });
 
+t.test("conversion webhooks know what they convert by the name that its definition has", async (t) => {
+  const { hook } = await conversionServer();
+  await using _ = hook;
+  await using f = await testServer();
+  const definition = JSON.parse(JSON.stringify(routes(hook)).replaceAll("stable.example.com", "stable.k8s.io"));
+  definition.metadata.annotations = { "api-approved.kubernetes.io": "unapproved, a test" };
+  // What is stored need not be served.
+  definition.spec.versions[0].served = false;
+  await define(f, definition);
+  const path = (group: string): string => `/apis/${group}/v2/namespaces/default/routes`;
+  const body = { ...route("one", { host: "a", port: "1" }), apiVersion: "stable.svc.io/v2" };
+  t.equal((await f.ask(`POST ${path("stable.svc.io")}`, { body })).status, 201);
+  const { json } = await f.ask(`GET ${path("stable.k8s.io")}/one`);
+  t.match(json, { apiVersion: "stable.k8s.io/v2", spec: { host: "a" } });
+  t.equal((await f.ask(`GET ${path("stable.k8s.io").replace("v2", "v1")}`)).status, 404);
+  const asked = hook.asked.map(({ review: { request } }) => [request.objects[0].apiVersion, request.desiredAPIVersion]);
+  const [v1, v2] = ["stable.k8s.io/v1", "stable.k8s.io/v2"];
+  t.same(asked, [
+    [v2, v1],
+    [v1, v2],
+  ]);
+});
+
 t.test("conversion webhooks convert where the store is read without a cache, or in YAML", async (t) => {
   const { hook } = await conversionServer();
   await using _ = hook;
