@@ -1,6 +1,6 @@
 /** From a present image to a running container. */
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { PresentImage } from "../images/image-manager.ts";
 import type { ContainerConfig } from "../runtime/cri/container.ts";
@@ -12,6 +12,7 @@ import { containerDir, logPath, podLogDir } from "./directories.ts";
 import { makeEnvironment } from "./environment.ts";
 import { runHook } from "./hooks.ts";
 import { killContainer } from "./kill-container.ts";
+import { removeLogs } from "./log-rotation.ts";
 import { backoffKey, latest, type PlannedStart } from "./plan.ts";
 import type { PodContext } from "./pod-context.ts";
 import { ephemeralContainers, graceSeconds, isStatic, podUid } from "./pod-fields.ts";
@@ -151,7 +152,7 @@ async function prune(pod: PodContext, name: string): Promise<boolean> {
     if (kept.includes(run) || run.state === "running") continue;
     await services.runtime.removeContainer({ containerId: run.id }, signal);
     removed.add(run.id);
-    if (run.logPath !== "") await rm(run.logPath, { force: true });
+    if (run.logPath !== "") await removeLogs(run.logPath);
   }
   for (const sandbox of pod.observation.sandboxes) {
     const inUse = pod.observation.containers.some((each) => each.sandboxId === sandbox.id && !removed.has(each.id));

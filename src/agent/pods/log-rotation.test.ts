@@ -6,7 +6,7 @@ import t, { type Test } from "tap";
 import { FakeClock } from "../../std/fake-clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { FakeRuntime } from "../runtime/fake.ts";
-import { rotateLogs } from "./log-rotation.ts";
+import { removeLogs, rotateLogs } from "./log-rotation.ts";
 import type { PodManager } from "./pod-manager.ts";
 
 /** A container that runs, whose log may have 100 bytes and 4 files. */
@@ -73,4 +73,16 @@ t.test("rotateLogs() removes what it did not finish, and compresses no file from
     ["0.log.20250202-000000", /\.gz$/, /^0\.log\.2026/],
     "the link is left until it is too old",
   );
+});
+
+t.test("removeLogs() takes all of a run's files and leaves those of other runs", async (t) => {
+  const directory = t.testdir({
+    "1.log": "",
+    "1.log.20260101-000000": "",
+    "1.log.20250101-000000.gz": "",
+    "11.log": "",
+  });
+  await removeLogs(join(directory, "1.log"));
+  t.same(readdirSync(directory), ["11.log"]);
+  await removeLogs(join(directory, "gone", "1.log"));
 });

@@ -72,10 +72,21 @@ async function rotate(options: LogRotationOptions, id: string, path: string): Pr
   }
 }
 
+/** All that a run has written. */
+export async function removeLogs(path: string): Promise<void> {
+  for (const name of [basename(path), ...(await putAside(path))]) await rm(join(dirname(path), name), { force: true });
+}
+
+/** The names of those that were put aside, oldest first. */
+async function putAside(path: string): Promise<readonly string[]> {
+  const names = await readdir(dirname(path)).catch(() => []);
+  return names.filter((name) => name.startsWith(`${basename(path)}.`)).sort();
+}
+
 /** Leaves room for one that will be put aside beside the current one, and compresses what stays. */
 async function tidy({ maxFiles, log }: LogRotationOptions, path: string): Promise<void> {
   const directory = dirname(path);
-  const names = (await readdir(directory)).filter((name) => name.startsWith(`${basename(path)}.`)).sort();
+  const names = await putAside(path);
   const [unfinished, whole] = [true, false].map((is) => names.filter((name) => name.endsWith(UNFINISHED) === is));
   const excess = whole!.slice(0, Math.max(0, whole!.length - (maxFiles - 2)));
   for (const name of [...unfinished!, ...excess]) await rm(join(directory, name), { force: true });
