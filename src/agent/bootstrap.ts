@@ -1,16 +1,18 @@
 /**
  * The agent's way to the API server. With `--bootstrap-svcconfig` a node that nobody knows asks for a certificate with
- * the credentials of that file, and writes itself a connection file; what it has is renewed while it runs.
+ * the credentials of that file, and writes itself a connection file; what it has is renewed while it runs, and asked for
+ * as at the beginning where the server knows it no more.
  */
 
 import { X509Certificate } from "node:crypto";
 import { access, readFile } from "node:fs/promises";
 import { StatusError } from "../api/status.ts";
+import type { KeyPair } from "../auth/key-pair.ts";
 import { NODE_USER_PREFIX, NODES } from "../auth/user.ts";
 import { createClient } from "../client/api-client.ts";
-import type { Client } from "../client/client.ts";
+import type { Client, Transport } from "../client/client.ts";
 import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../client/kubeconfig.ts";
-import { type NetworkTransport, networkTransport } from "../client/transport.ts";
+import { networkTransport } from "../client/transport.ts";
 import { Backoff } from "../std/backoff.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
@@ -18,12 +20,13 @@ import { systemRandom } from "../std/random.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import { askCertificate } from "./certificates/ask-certificate.ts";
 import { CertificateFiles } from "./certificates/certificate-files.ts";
+import { Refusals } from "./certificates/refusals.ts";
 import { rotate } from "./certificates/rotation.ts";
 
 type Config = Pick<AgentConfig, "nodeName" | "certDir" | "svcconfig" | "certificates">;
 
 export interface Connection extends AsyncDisposable {
-  readonly transport: NetworkTransport;
+  readonly transport: Transport;
 }
 
 const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet";
@@ -47,18 +50,22 @@ export async function openConnection(
   }
   const known = await loadKubeconfig(svcconfig);
   const transport = networkTransport({ ...known, token: tokenOf(known), clock });
+  const refusals = new Refusals(clock);
   const stop = new AbortController();
   const rotating = certificates.rotateClient
     ? rotate(
         {
           certificate:
             known.cert === undefined || known.key === undefined ? undefined : { cert: known.cert, key: known.key },
-          ask: (until) => askClient(config, createClient({ transport }), until),
+          ask: (until) => askAgain(config, transport, clock, until),
           async use(pair) {
             await files.write(pair, clock.now());
             if (known.cert !== undefined) await writeConnection(config, known, files);
             transport.setClientCertificate(pair.cert, pair.key);
+            refusals.renewed();
           },
+          fits: () => !refusals.any,
+          changed: (until) => refusals.changed(until),
           what: "client certificate",
           clock,
           random: systemRandom,
@@ -68,7 +75,7 @@ export async function openConnection(
       )
     : undefined;
   return {
-    transport,
+    transport: refusals.of(transport),
     async [Symbol.asyncDispose]() {
       stop.abort(new Error("the agent stops"));
       await rotating;
@@ -107,24 +114,48 @@ async function bootstrap(
   // Asked each time: a clock that was wrong makes certificates look too old, until it is set.
   while (!(await isUsable(config, files, clock))) {
     try {
-      // Read each time: a token that has run out may be replaced.
-      const known = await loadKubeconfig(file);
-      await using transport = networkTransport({ ...known, token: tokenOf(known), clock });
-      log.info("Asking for a client certificate", { server: known.server, node: config.nodeName });
-      const pair = await askClient(config, createClient({ transport }), signal);
+      log.info("Asking for a client certificate", { bootstrap: file, node: config.nodeName });
+      const { pair, known } = await askAsStranger(config, file, clock, signal);
       await files.write(pair, clock.now());
       await writeConnection(config, known, files);
       return;
     } catch (error) {
       signal.throwIfAborted();
       if ((error as Error).name === "KubeconfigError") throw error;
-      if (error instanceof StatusError && error.status.code === 401) {
+      if (isUnknown(error)) {
         const why = "the API server does not know its token, or the token has run out";
         log.error("Cannot ask for a client certificate with the bootstrap file; trying again", why, { file });
       } else log.error("Cannot get a client certificate yet; trying again", error);
     }
     await clock.sleep(backoff.next(), signal);
   }
+}
+
+/** With the certificate that there is; where the server does not know that any more, as at the beginning. */
+async function askAgain(config: Config, transport: Transport, clock: Clock, signal: AbortSignal): Promise<KeyPair> {
+  const { bootstrapSvcconfig: file } = config.certificates;
+  try {
+    return await askClient(config, createClient({ transport }), signal);
+  } catch (error) {
+    if (file === undefined || !isUnknown(error)) throw error;
+    return (await askAsStranger(config, file, clock, signal)).pair;
+  }
+}
+
+/** The file is read each time: a token that has run out may be replaced. */
+async function askAsStranger(
+  config: Config,
+  file: string,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<{ readonly pair: KeyPair; readonly known: ClusterAccess }> {
+  const known = await loadKubeconfig(file);
+  await using transport = networkTransport({ ...known, token: tokenOf(known), clock });
+  return { pair: await askClient(config, createClient({ transport }), signal), known };
+}
+
+function isUnknown(error: unknown): boolean {
+  return error instanceof StatusError && error.status.code === 401;
 }
 
 async function askClient({ nodeName }: Config, client: Client, signal: AbortSignal) {

@@ -6,6 +6,7 @@ import t from "tap";
 import { startAgent } from "../agent/agent.ts";
 import { defaultAgentConfig } from "../agent/agent-config.ts";
 import { openConnection } from "../agent/bootstrap.ts";
+import { CertificateFiles } from "../agent/certificates/certificate-files.ts";
 import { keepServingCertificate, ServingNames } from "../agent/certificates/serving-certificate.ts";
 import { hashOf, joined } from "../agent/join.ts";
 import { nodeKind } from "../api/core/node-kind.ts";
@@ -93,6 +94,33 @@ t.test("openConnection() makes a node of a token, keeps what it got, and is the 
   t.equal((await loadKubeconfig(file("svcconfig"))).cert, cert, "nothing was asked for the second time");
 });
 
+t.test("openConnection() makes a node known again that the server has forgotten, in the running process", async (t) => {
+  const other = await makeCa("other", 10, Date.now());
+  const subject = { commonName: "system:node:n7", organizations: ["system:nodes"], usages: ["client"] } as const;
+  const files = new CertificateFiles(file("pki7"), "client");
+  await files.write(await issueCertificate(other, { ...subject, days: 5 }, Date.now()), Date.now());
+  const access = { server, ca: ca.cert, cluster: "c", user: "u" };
+  await writeKubeconfig(file("svcconfig7"), { ...access, certFile: files.current, keyFile: files.current });
+  await writeKubeconfig(file("bootstrap7"), { ...access, token: "join-me" });
+  const config = {
+    ...defaultAgentConfig("n7"),
+    certDir: file("pki7"),
+    svcconfig: file("svcconfig7"),
+    certificates: { bootstrapSvcconfig: file("bootstrap7"), rotateClient: true, rotateServing: true },
+  };
+  const stop = new AbortController();
+  await using connection = await openConnection(config, systemClock, silentLogger, stop.signal);
+  const client = createClient({ transport: connection.transport });
+  const create = async () => await client.create(nodeKind, { metadata: { name: "n7" } }).catch(({ status }) => status);
+  t.match(await create(), { code: 401 });
+  let made = await create();
+  for (let tries = 0; tries < 500 && made.code === 401; tries++) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    made = await create();
+  }
+  t.match(made, { kind: "Node", metadata: { name: "n7" } });
+});
+
 t.test("openConnection() names what is wrong with a bootstrap file", async (t) => {
   writeFileSync(file("bad"), "kind: Nonsense");
   const config = {
@@ -141,7 +169,7 @@ t.test("createToken() and joined() let two machines join with one command each",
   await t.rejects(invitation({ ...flags, svcconfig: file("none") }), { message: /Cannot load .*none/ });
   t.same(
     (await admin.list(nodeKind)).items.map(({ metadata }) => metadata?.name),
-    ["m1", "m2", "n1"],
+    ["m1", "m2", "n1", "n7"],
   );
   const other = { ...invited, caHash: `sha256:${"0".repeat(64)}` };
   const told = { ...defaultAgentConfig("m3"), rootDir: file("m3") };

@@ -112,6 +112,12 @@ t.test("rotate() lives with clocks that are wrong and set", async (t) => {
   ahead.setClock(0);
   await ahead.pass(8.5 * DAY);
   t.ok(ahead.asked() >= 3 && ahead.asked() <= 4);
+  const back = await rotation(t, await certificate(10, START + 365 * DAY), 365 * DAY);
+  await back.pass(HOUR);
+  t.equal(back.asked(), 0);
+  back.setClock(0);
+  await back.pass(DAY);
+  t.equal(back.asked(), 1, "what a clock made that was ahead is of no use when it is set back");
   const born = await rotation(t, undefined, -START);
   await born.pass(7 * DAY);
   t.equal(born.asked(), 1);

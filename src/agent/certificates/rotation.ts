@@ -73,11 +73,14 @@ async function pause({ clock, changed }: RotationOptions, signal: AbortSignal): 
 
 /**
  * How long a certificate is to be used. A clock may be wrong: not set at boot, or a year ahead. One that says of a
- * fresh certificate that it is old, or not valid yet, is not believed; then the time counts that has passed since.
+ * fresh certificate that it is old, or not valid yet, is not believed; then the time counts that has passed since. One
+ * that is set back to before a certificate's time was wrong when that was made.
  */
 class Term {
   readonly certificate: X509Certificate;
   readonly #clock: Clock;
+  /** Undefined: it was not valid yet from the beginning. */
+  readonly #begin: number | undefined;
   readonly #at: number;
   /** Of the monotonic clock; undefined while the other one is believed. */
   readonly #since: number | undefined;
@@ -88,12 +91,15 @@ class Term {
     const begin = this.certificate.validFromDate.getTime();
     const life = this.certificate.validToDate.getTime() - begin;
     const share = life * (SOONEST + SPREAD * random.fraction());
+    this.#begin = clock.now() < begin ? undefined : begin;
     this.#at = begin + share;
     const isWrong = isFresh && (clock.now() >= this.#at || clock.now() < begin);
     this.#since = isWrong ? clock.monotonic() + share : undefined;
   }
 
   get isOver(): boolean {
-    return this.#since === undefined ? this.#clock.now() >= this.#at : this.#clock.monotonic() >= this.#since;
+    if (this.#since !== undefined) return this.#clock.monotonic() >= this.#since;
+    const now = this.#clock.now();
+    return now >= this.#at || (this.#begin !== undefined && now < this.#begin);
   }
 }
