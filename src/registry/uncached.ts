@@ -1,5 +1,5 @@
 /**
- * Reads of kinds that have no watch cache (`--watch-cache=false`, `--watch-cache-sizes`), or none at the moment, because
+ * Reads of kinds that have no watch cache (`--watch-cache=false`, `--watch-cache-sizes`), or none at the moment because
  * a webhook fails that converts what would be in it: the store answers.
  */
 import type { ApiObject, Kind } from "../api/kind.ts";
