@@ -8,7 +8,7 @@ import { type RequestOptions, request } from "node:https";
 import { join } from "node:path";
 import { writeFileDurably } from "../auth/key-pair.ts";
 import { readAll } from "../client/answer.ts";
-import { writeKubeconfig } from "../client/kubeconfig.ts";
+import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../client/kubeconfig.ts";
 import { parseYaml } from "../schema/yaml.ts";
 import type { AgentConfig } from "./agent-config.ts";
 
@@ -38,15 +38,25 @@ export async function joined(config: AgentConfig, invitation: Invitation, signal
     const { ca, callers } = await clusterOf(invitation, signal);
     await checkToken(invitation, ca, signal);
     await writeFileDurably(authority, callers, 0o644);
-    const { server, token } = invitation;
-    await writeKubeconfig(bootstrap, { server, ca, token, cluster: "cluster", user: "bootstrap" });
-  }
+    await writeBootstrap(bootstrap, invitation, ca);
+  } else await keepToken(bootstrap, invitation);
   return {
     ...config,
     svcconfig,
     certificates: { bootstrapSvcconfig: bootstrap, rotateClient: true, rotateServing: true },
     server: { ...config.server, clientCaFile: config.server.clientCaFile || authority, anonymousAuth: false },
   };
+}
+
+async function writeBootstrap(path: string, { server, token }: Invitation, ca: string): Promise<void> {
+  await writeKubeconfig(path, { server, ca, token, cluster: "cluster", user: "bootstrap" });
+}
+
+/** A node that was away for too long asks for a certificate as at the beginning, with the token that it is given now. */
+async function keepToken(path: string, invitation: Invitation): Promise<void> {
+  const { server, token, ca } = await loadKubeconfig(path).catch((): Partial<ClusterAccess> => ({}));
+  if (ca === undefined || hashOf(ca) !== invitation.caHash.toLowerCase()) return;
+  if (token !== invitation.token || server !== invitation.server) await writeBootstrap(path, invitation, ca);
 }
 
 interface Cluster {

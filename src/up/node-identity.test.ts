@@ -62,6 +62,8 @@ t.test("prepareNodeIdentity() takes over what earlier versions made for the node
     t.match(readFileSync(new CertificateFiles(at.certDir, "server").current, "utf8"), serving.cert.trim());
     t.same(readdirSync(at.pkiDirectory), [], "the keys lie in one place only");
   }
+  await prepareNodeIdentity({ ...at, now: NOW - 30 * 86_400_000 });
+  t.equal(await new CertificateFiles(at.certDir, "server").read(), undefined, "not shown before its time");
   await prepareNodeIdentity({ ...at, server: "https://127.0.0.1:7443" });
   t.match(await loadKubeconfig(at.svcconfig), { server: "https://127.0.0.1:7443" });
 });

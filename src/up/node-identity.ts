@@ -48,7 +48,8 @@ export async function prepareNodeIdentity(options: NodeIdentityOptions): Promise
   const serving = new CertificateFiles(options.certDir, "server");
   await takeOver(client, earlier(pkiDirectory, `node-${nodeName}`), options.now);
   await takeOver(serving, earlier(pkiDirectory, "agent-server"), options.now);
-  if (!isBy(await serving.read(), agentCa)) await rm(serving.current, { force: true });
+  const shown = await serving.read();
+  if (!isBy(shown, agentCa) || !isValid(shown, options.now)) await rm(serving.current, { force: true });
   const access = { server, ca, cluster: "svc", context: "svc" };
   await writeKubeconfig(bootstrapSvcconfig, { ...access, user: newNode.name, token });
   const kept = await client.read();
@@ -82,6 +83,12 @@ async function takeOver(files: CertificateFiles, from: KeyPairFiles, now: number
 
 function isBy(pair: KeyPair | undefined, authority: string): pair is KeyPair {
   return pair !== undefined && new X509Certificate(pair.cert).verify(new X509Certificate(authority).publicKey);
+}
+
+/** A clock that was wrong may have made it for another time. */
+function isValid({ cert }: KeyPair, now: number): boolean {
+  const { validFromDate, validToDate } = new X509Certificate(cert);
+  return validFromDate.getTime() <= now && now < validToDate.getTime();
 }
 
 function commonName({ cert }: KeyPair): string | undefined {
