@@ -1,11 +1,12 @@
 import { execFileSync } from "node:child_process";
-import { link, mkdir, rename, symlink, writeFile } from "node:fs/promises";
+import { link, mkdir, rename, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { systemClock } from "../../std/clock.ts";
 import { annotations, type ObservedContainer } from "../runtime/observation.ts";
 import { readLog } from "../server/log-reader.ts";
 import { openLog } from "./plain-file.ts";
+import { podHarness, testPod } from "./pod-harness.ts";
 import { withTerminationMessage } from "./termination-message.ts";
 
 const SECRET = "2026-01-01T00:00:00.000000000Z stdout F the host's secret\n";
@@ -101,4 +102,15 @@ t.test("withTerminationMessage() reads the agent's own file, whatever the pod ha
   t.equal(await said("own"), "last words");
   t.equal(await said("host", "own"), "last words");
   t.equal(await said("link"), "");
+});
+
+t.test("PodWorker gives a container a file for its last words that any of its users may write", async (t) => {
+  const before = process.umask(0o077);
+  t.teardown(() => void process.umask(before));
+  await using at = await podHarness();
+  at.manager.put(testPod("web"));
+  await at.run(1);
+  const [run] = at.manager.worker("uid-web")?.observation.containers ?? [];
+  const file = run?.mounts.find(({ containerPath }) => containerPath === "/dev/termination-log")?.hostPath ?? "";
+  t.equal((await stat(file)).mode & 0o777, 0o666);
 });
