@@ -1,6 +1,6 @@
 /** volumeMounts → CRI mounts, with sub-paths pinned, and the hosts file the agent keeps for the pod. */
 import { existsSync } from "node:fs";
-import { lstat, mkdir, writeFile } from "node:fs/promises";
+import { chmod, lstat, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Container, VolumeMount } from "../../api/core/container.ts";
 import type { Volume } from "../../api/core/volume.ts";
@@ -131,6 +131,8 @@ async function writeHosts(pod: PodContext, podIps: readonly string[]): Promise<s
   const { settings, hostFile } = pod.services;
   const path = hostsFile(settings.directories, podUid(pod.pod));
   const host = pod.pod.spec?.hostNetwork === true ? await hostFile("hosts") : "";
-  await writeFile(path, hostsText(pod.pod, settings.clusterDomain, podIps, host), { mode: 0o644 });
+  await writeFile(path, hostsText(pod.pod, settings.clusterDomain, podIps, host));
+  // Every user of the containers reads it. At creation the process's umask takes bits away.
+  await chmod(path, 0o644);
   return path;
 }

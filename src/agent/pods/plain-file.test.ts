@@ -104,13 +104,17 @@ t.test("withTerminationMessage() reads the agent's own file, whatever the pod ha
   t.equal(await said("link"), "");
 });
 
-t.test("PodWorker gives a container a file for its last words that any of its users may write", async (t) => {
+t.test("PodWorker gives containers files that any of their users may read, and write where they are to", async (t) => {
   const before = process.umask(0o077);
   t.teardown(() => void process.umask(before));
   await using at = await podHarness();
   at.manager.put(testPod("web"));
   await at.run(1);
   const [run] = at.manager.worker("uid-web")?.observation.containers ?? [];
-  const file = run?.mounts.find(({ containerPath }) => containerPath === "/dev/termination-log")?.hostPath ?? "";
-  t.equal((await stat(file)).mode & 0o777, 0o666);
+  const modeOf = async (path: string): Promise<number> => {
+    const file = run?.mounts.find(({ containerPath }) => containerPath === path)?.hostPath ?? "";
+    return (await stat(file)).mode & 0o777;
+  };
+  t.equal(await modeOf("/dev/termination-log"), 0o666);
+  t.equal(await modeOf("/etc/hosts"), 0o644);
 });
