@@ -10,7 +10,8 @@ export const authenticationFlags = section("Authentication", {
   "anonymous-auth": flag(
     bool,
     true,
-    "Anonymous requests to the secure port. Username system:anonymous, group system:unauthenticated.",
+    "Anonymous requests to the secure port. Username system:anonymous, group system:unauthenticated. Refused all " +
+      "the same while --authorization-mode has AlwaysAllow.",
     { effective: true },
   ),
   "authentication-config": flag(
