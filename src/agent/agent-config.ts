@@ -155,6 +155,8 @@ export interface PodsConfig {
   /** Those that ended more recently are kept besides. */
   readonly deadRunMinAgeMs: number;
   readonly restartDelays: RestartDelays;
+  /** How the agent learns that ConfigMaps and Secrets changed: by watching, by asking at each look, or now and then. */
+  readonly changeDetection: "Watch" | "Get" | "Cache";
   readonly eventQps: number;
   readonly eventBurst: number;
   /** Grace granted to pods when the agent is asked to stop them, in seconds at most. */
@@ -296,6 +298,7 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
       deadRunsMax: 1,
       deadRunMinAgeMs: 0,
       restartDelays,
+      changeDetection: "Watch",
       eventQps: 50,
       eventBurst: 100,
       shutdownGraceSeconds: 30,

@@ -1153,6 +1153,7 @@ t.test("agentGates: every gate that the agent asks for can be set", async (t) =>
 t.test("configFields: fields without a flag have their effect too", async (t) => {
   const text = [
     "authorization: {mode: AlwaysAllow}",
+    "configMapAndSecretChangeDetectionStrategy: Get",
     "containerLogMaxWorkers: 4",
     "containerLogMonitorInterval: 3s",
     "featureGates: {UserNamespacesSupport: true}",
@@ -1169,7 +1170,7 @@ t.test("configFields: fields without a flag have their effect too", async (t) =>
     podLogsDir: "/var/log/edge",
     runtime: { serializeImagePulls: false, parallelImagePulls: 3, singleProcessOomKill: false },
     node: { leaseDurationSeconds: 20, statusReportMs: 60_000 },
-    pods: { logMonitorMs: 3000, logWorkers: 4, idsPerPod: 131_072 },
+    pods: { logMonitorMs: 3000, logWorkers: 4, idsPerPod: 131_072, changeDetection: "Get" },
   });
   t.match(
     machineProblem(options, { swap: [], cgroupV1: true }),

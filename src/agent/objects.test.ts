@@ -17,7 +17,7 @@ function podOf(uid: string, configMap: string): Pod {
   };
 }
 
-async function reading(prepare: (api: FakeApi) => void = () => undefined) {
+async function reading(prepare: (api: FakeApi) => void = () => undefined, goodForMs?: () => Promise<number>) {
   const api = new FakeApi();
   prepare(api);
   const clock = new FakeClock();
@@ -37,6 +37,7 @@ async function reading(prepare: (api: FakeApi) => void = () => undefined) {
     random: seededRandom(1),
     log: silentLogger,
     onChange: (uid) => void changed.push(uid),
+    goodForMs,
   });
   t.teardown(async () => await reader[Symbol.asyncDispose]());
   /** Watches work through streams, which take real turns. */
@@ -93,6 +94,37 @@ t.test("ObjectReader.configMap() asks nobody for what is watched, and knows it w
   t.same(await at.reader.text.configMap("default", "a"), { k: "v" }, "environments see text only");
   t.equal(at.requests, before);
   await t.rejects(at.reader.configMap("default", "other"), /away/);
+});
+
+t.test("ObjectReader.configMap() asks each time, or once in a while, where nothing is to be watched", async (t) => {
+  const put = (api: FakeApi, word: string): unknown =>
+    api.put(path("configmaps", "a"), { metadata: { name: "a", namespace: "default" }, data: { word } } as never);
+  const word = async ({ reader }: Awaited<ReturnType<typeof reading>>) =>
+    text(await reader.configMap("default", "a"))?.word;
+
+  const always = await reading(undefined, async () => 0);
+  put(always.api, "one");
+  always.reader.keep([podOf("p", "a")]);
+  t.equal(await word(always), "one");
+  put(always.api, "two");
+  t.equal(await word(always), "two");
+  t.same(always.changed, [], "nothing is watched");
+  always.leave();
+  t.equal(await word(always), "two", "as it was last seen");
+
+  const sometimes = await reading(undefined, async () => 60_000);
+  put(sometimes.api, "one");
+  sometimes.reader.keep([podOf("p", "a")]);
+  t.equal(await word(sometimes), "one");
+  put(sometimes.api, "two");
+  await sometimes.clock.advance(59_999);
+  sometimes.reader.keep([podOf("p", "a")]);
+  t.equal(await word(sometimes), "one");
+  await sometimes.clock.advance(1);
+  t.equal(await word(sometimes), "two");
+  put(sometimes.api, "three");
+  sometimes.reader.keep([podOf("p", "a"), podOf("new", "a")]);
+  t.equal(await word(sometimes), "three", "a pod that is new gets what is there");
 });
 
 t.test("ObjectReader.keep() forgets what no pod refers to any more", async (t) => {

@@ -1,6 +1,7 @@
 /**
  * What pods refer to in the API: ConfigMaps, Secrets, services, tokens. What a pod of this node refers to is watched,
- * so that changes are known at once and reading costs nothing; it is remembered for when the API server is away.
+ * so that changes are known at once and reading costs nothing, unless operators want it asked for; it is remembered for
+ * when the API server is away.
  */
 import type { TokenRequest } from "../api/authentication/token-request.ts";
 import { configMapKind } from "../api/core/config-map-kind.ts";
@@ -36,6 +37,8 @@ export interface ObjectReaderOptions {
   readonly log: Logger;
   /** Something that the pod refers to changed. */
   readonly onChange: (uid: string) => void;
+  /** For how many milliseconds ConfigMaps and Secrets that were read are good; undefined: they are watched. */
+  readonly goodForMs?: (() => Promise<number>) | undefined;
 }
 
 type Bytes = Readonly<Record<string, Uint8Array>>;
@@ -45,6 +48,12 @@ type ObjectKind = "configMap" | "secret";
 interface Data extends ApiObject {
   readonly data?: Readonly<Record<string, string>> | undefined;
   readonly binaryData?: Readonly<Record<string, string>> | undefined;
+}
+
+interface Known {
+  readonly object: Data;
+  /** On the monotonic clock. */
+  readonly readAt: number;
 }
 
 interface Watched {
@@ -60,8 +69,10 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
   readonly #options: ObjectReaderOptions;
   /** By kind, namespace and name: as many as the pods of the node refer to. */
   readonly #watched = new Map<string, Watched>();
-  /** What was read of these before their watch told of them. */
-  readonly #known = new Map<string, Data>();
+  /** What was read of these. */
+  readonly #known = new Map<string, Known>();
+  /** Of these, the pods that refer to them. */
+  #users: ReadonlyMap<string, ReadonlySet<string>> = new Map();
   readonly #services: Informer<Service> | undefined;
   /** Watches that are being closed. */
   readonly #closing = new Set<Promise<void>>();
@@ -136,8 +147,15 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
       this.#known.delete(key);
       void this.#close(informer);
     }
-    for (const key of this.#known.keys()) if (!users.has(key)) this.#known.delete(key);
-    for (const [key, uids] of users) this.#watch(key, uids);
+    for (const [key, known] of this.#known) {
+      const uids = users.get(key);
+      const isNews = uids?.isSubsetOf(this.#users.get(key) ?? new Set()) === false;
+      if (uids === undefined) this.#known.delete(key);
+      // A pod that is new gets what is there now.
+      else if (isNews) this.#known.set(key, { ...known, readAt: Number.NEGATIVE_INFINITY });
+    }
+    this.#users = users;
+    if (this.#options.goodForMs === undefined) for (const [key, uids] of users) this.#watch(key, uids);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -173,14 +191,17 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
 
   async #read(kind: ObjectKind, namespace: string, name: string): Promise<Data | undefined> {
     const key = `${kind}/${namespace}/${name}`;
-    const { client } = this.#options;
+    const { client, clock, goodForMs } = this.#options;
     const informer = this.#watched.get(key)?.informer;
     if (informer?.isSynced === true) return informer.get(name, namespace);
     if (client === undefined) throw new Error(`cannot read ${key}: the agent has no API server`);
+    const before = this.#known.get(key);
+    const ageMs = clock.monotonic() - (before?.readAt ?? Number.NEGATIVE_INFINITY);
+    if (goodForMs !== undefined && ageMs < (await goodForMs())) return before?.object;
     try {
-      const found = await client.get(kinds[kind], { namespace, name });
-      this.#known.set(key, found);
-      return found;
+      const object = await client.get(kinds[kind], { namespace, name });
+      this.#known.set(key, { object, readAt: clock.monotonic() });
+      return object;
     } catch (error) {
       if (error instanceof StatusError && error.status.code === 404) {
         this.#known.delete(key);
@@ -188,7 +209,7 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
       }
       const known = this.#known.get(key);
       if (known === undefined || error instanceof StatusError) throw error;
-      return known;
+      return known.object;
     }
   }
 

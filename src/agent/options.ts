@@ -107,6 +107,7 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       deadRunsMax: flags["maximum-dead-containers-per-container"],
       deadRunMinAgeMs: flags["minimum-container-ttl-duration"],
       restartDelays: restartDelaysOf(effective),
+      changeDetection: config.configMapAndSecretChangeDetectionStrategy ?? base.pods.changeDetection,
       eventQps: flags["event-qps"] || base.pods.eventQps,
       eventBurst: flags["event-burst"] || base.pods.eventBurst,
       stopSignals: effective.gates.enabled("ContainerStopSignals"),

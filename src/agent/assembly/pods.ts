@@ -35,7 +35,14 @@ export function openPods(at: Foundation, reporting: Reporting, node: NodeParts):
   const random = systemRandom;
   const changed = (uid: string): void => pods.changed(uid);
   const reader = at.stack.use(
-    new ObjectReader({ client, clock, random, log: log.child("objects"), onChange: changed }),
+    new ObjectReader({
+      client,
+      clock,
+      random,
+      log: log.child("objects"),
+      onChange: changed,
+      goodForMs: goodForMs(config.pods.changeDetection, node),
+    }),
   );
   const statics = openStatics(at, reporting, () => pods);
   const objects = new NodeObjects({ reader, statics, checkpoint });
@@ -79,6 +86,24 @@ export function openPods(at: Foundation, reporting: Reporting, node: NodeParts):
     runtimeName = (await runtime.version({}, signal)).runtimeName ?? runtimeName;
   };
   return { pods, services, volumes, relister, statics, sources, once, noteRuntime };
+}
+
+/** Large clusters say on their nodes how old what pods refer to may be. */
+const TTL = "node.alpha.kubernetes.io/ttl";
+const TTL_SECONDS = 60;
+
+/** Undefined: what pods refer to is watched. */
+function goodForMs(
+  how: Foundation["config"]["pods"]["changeDetection"],
+  { own }: NodeParts,
+): (() => Promise<number>) | undefined {
+  if (how === "Watch") return undefined;
+  if (how === "Get") return async () => 0;
+  return async () => {
+    const { metadata } = await own.read();
+    const seconds = Number(metadata?.annotations?.[TTL] ?? TTL_SECONDS);
+    return 1000 * (Number.isInteger(seconds) ? seconds : TTL_SECONDS);
+  };
 }
 
 function openStatics(at: Foundation, { mirrors, tellOfNode }: Reporting, pods: () => PodManager): StaticPods {

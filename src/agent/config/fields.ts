@@ -16,6 +16,7 @@ export interface ConfigField {
 
 /** Fields without a flag that the agent acts on; others are accepted at their default only. */
 const effectiveFields: ReadonlySet<string> = new Set([
+  "configMapAndSecretChangeDetectionStrategy",
   "containerLogMaxWorkers",
   "containerLogMonitorInterval",
   "crashLoopBackOff.maxContainerRestartPeriod",
