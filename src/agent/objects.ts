@@ -149,10 +149,11 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
     }
     for (const [key, known] of this.#known) {
       const uids = users.get(key);
-      const isNews = uids?.isSubsetOf(this.#users.get(key) ?? new Set()) === false;
+      const before = this.#users.get(key);
       if (uids === undefined) this.#known.delete(key);
       // A pod that is new gets what is there now.
-      else if (isNews) this.#known.set(key, { ...known, readAt: Number.NEGATIVE_INFINITY });
+      else if ([...uids].some((uid) => before?.has(uid) !== true))
+        this.#known.set(key, { ...known, readAt: Number.NEGATIVE_INFINITY });
     }
     this.#users = users;
     if (this.#options.goodForMs === undefined) for (const [key, uids] of users) this.#watch(key, uids);
