@@ -87,7 +87,11 @@ export async function identitiesOf(config: AuthenticationConfig, deps: Identitie
   }
   const issuerName = issuers[0] ?? DEFAULT_ISSUER;
   const keys = owned.use(
-    await serviceAccountKeys(config.serviceAccounts, issuerName, deps.clock, deps.observe?.signer),
+    await serviceAccountKeys(config.serviceAccounts, issuerName, {
+      clock: deps.clock,
+      observe: deps.observe?.signer,
+      follow,
+    }),
   );
   const { clock, random, observe, used, find } = deps;
   const strangers = await tokenIssuers(config, {
@@ -102,7 +106,12 @@ export async function identitiesOf(config: AuthenticationConfig, deps: Identitie
     await find({ kind: "Secret", namespace, name });
   const tokens = unionTokens([
     known.authenticate,
-    accountTokens({ issuers, audiences, keys: keys.verifying, lookup, find, clock, count: observe?.used, used }),
+    accountTokens({
+      ...{ issuers, audiences, lookup, find, clock, used },
+      keys: keys.verifying,
+      keysVersion: keys.version,
+      count: observe?.used,
+    }),
     ...(config.bootstrapTokens ? [bootstrapTokens({ find: findSecret, audiences, clock })] : []),
     ...strangers.authenticators,
   ]);

@@ -1,11 +1,13 @@
 /** For tests: what the flags about service accounts' tokens change in a server. */
 import { createPrivateKey, generateKeyPairSync } from "node:crypto";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Test } from "tap";
 import { fakeSigner } from "../auth/service-account/fake-signer.ts";
 import { signJws } from "../auth/service-account/jws.ts";
 
 interface Server extends AsyncDisposable {
+  until(what: string, holds: () => boolean | Promise<boolean>): Promise<void>;
   ask(
     line: string,
     body?: unknown,
@@ -94,6 +96,13 @@ export function serviceAccountEffects(serve: Serve) {
       const token = await tokenFrom(server, "a");
       t.equal(partsOf(token).header.alg, "ES256");
       t.ok(await isKnown(server, token));
+      // The key of before is in none of the files any more.
+      await writeFile(file("sa.pub"), former.publicKey);
+      await writeFile(file("sa.key"), former.privateKey);
+      await server.until("the key of before verifies nothing", async () => !(await isKnown(server, token)));
+      const newer = await tokenFrom(server, "b");
+      t.equal(partsOf(newer).header.alg, "RS256", "the files are read again");
+      t.ok(await isKnown(server, newer));
       const broken = { ...signing, "service-account-signing-key-file": file("sa.pub") };
       await t.rejects(serve(broken), /sa\.pub: it holds no private RSA or ECDSA key/);
     },

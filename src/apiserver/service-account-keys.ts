@@ -13,12 +13,14 @@ import {
 } from "../auth/service-account/keys.ts";
 import type { Clock } from "../std/clock.ts";
 import type { ServiceAccountTokensConfig } from "./config.ts";
-import { flagFile } from "./flag-file.ts";
+import type { FollowedFile } from "./followed-file.ts";
 
 export interface ServiceAccountKeys extends Disposable {
   readonly issuer: TokenIssuer;
   /** The signing key first. A key that a token names may have to be looked for. */
   verifying(named?: string): Promise<readonly VerificationKey[]>;
+  /** Another number whenever keys have come or gone: what they have verified is to be verified again. */
+  version(): number;
   /** Those that others are told of. */
   published(): Promise<readonly VerificationKey[]>;
   /** Signs tokens without an end; undefined where somebody else signs. */
@@ -27,19 +29,24 @@ export interface ServiceAccountKeys extends Disposable {
   readonly maxSeconds: number | undefined;
 }
 
+export interface ServiceAccountKeysDeps {
+  readonly clock: Clock;
+  readonly observe: SignerObserver | undefined;
+  readonly follow: (file: FollowedFile) => Promise<void>;
+}
+
 /**
- * Files are read now, and who signs elsewhere is asked now; a key of the server's own is made when it is first needed.
- * Throws, naming the flag.
+ * Files are read now and whenever they change, and who signs elsewhere is asked now; a key of the server's own is made
+ * when it is first needed. Throws, naming the flag.
  */
 export async function serviceAccountKeys(
   config: ServiceAccountTokensConfig,
   issuerName: string,
-  clock: Clock,
-  observe?: SignerObserver,
+  { clock, observe, follow }: ServiceAccountKeysDeps,
 ): Promise<ServiceAccountKeys> {
   const { signingEndpoint } = config;
   return signingEndpoint === undefined
-    ? await keysOfFiles(config, issuerName)
+    ? await keysOfFiles(config, issuerName, follow)
     : await keysElsewhere(signingEndpoint, config, issuerName, clock, observe);
 }
 
@@ -65,16 +72,33 @@ async function keysElsewhere(
   return { ...signer, signLegacy: undefined };
 }
 
-async function keysOfFiles(config: ServiceAccountTokensConfig, issuerName: string): Promise<ServiceAccountKeys> {
+async function keysOfFiles(
+  config: ServiceAccountTokensConfig,
+  issuerName: string,
+  follow: ServiceAccountKeysDeps["follow"],
+): Promise<ServiceAccountKeys> {
   const { keyFiles, fallbackKeyFile, signingKeyFile, ownKeyFile } = config;
-  const files = await Promise.all(
-    keyFiles.map(async (path) => readVerificationKeys(path, await flagFile("--service-account-key-file", path))),
-  );
-  const fallback = fallbackKeyFile === undefined ? [] : await suitableKeys(fallbackKeyFile);
-  const named =
-    signingKeyFile === undefined
-      ? undefined
-      : readSigningKey(signingKeyFile, await flagFile("--service-account-signing-key-file", signingKeyFile));
+  let version = 0;
+  const held = new Map<string, readonly VerificationKey[]>();
+  const hold = (flag: string, path: string, read: (path: string, pem: string) => readonly VerificationKey[]) =>
+    follow({
+      flag,
+      path,
+      apply(pem) {
+        held.set(path, read(path, pem));
+        version++;
+      },
+    });
+  for (const path of new Set(keyFiles)) await hold("--service-account-key-file", path, readVerificationKeys);
+  if (fallbackKeyFile !== undefined) await hold("--tls-private-key-file", fallbackKeyFile, suitableKeys);
+  let named: SigningKey | undefined;
+  if (signingKeyFile !== undefined) {
+    const apply = (pem: string): void => {
+      named = readSigningKey(signingKeyFile, pem);
+      version++;
+    };
+    await follow({ flag: "--service-account-signing-key-file", path: signingKeyFile, apply });
+  }
   let own: Promise<SigningKey> | undefined;
   const signing = async (): Promise<SigningKey> => {
     if (named !== undefined) return named;
@@ -85,19 +109,23 @@ async function keysOfFiles(config: ServiceAccountTokensConfig, issuerName: strin
     });
     return await own;
   };
-  const others = [...files.flat(), ...fallback];
   const verifying = async (): Promise<readonly VerificationKey[]> => {
     const first = await signing();
-    return [first, ...others.filter(({ keyId }) => keyId !== first.keyId)];
+    return [first, ...[...held.values()].flat().filter(({ keyId }) => keyId !== first.keyId)];
   };
-  const issuer = tokenIssuer(issuerName, signing);
-  const signLegacy = async (claims: LegacyIssued): Promise<string> => signJws(legacyPayloadOf(claims), await signing());
-  return { issuer, verifying, published: verifying, signLegacy, maxSeconds: undefined, [Symbol.dispose]() {} };
+  return {
+    issuer: tokenIssuer(issuerName, signing),
+    verifying,
+    published: verifying,
+    version: () => version,
+    signLegacy: async (claims) => signJws(legacyPayloadOf(claims), await signing()),
+    maxSeconds: undefined,
+    [Symbol.dispose]() {},
+  };
 }
 
 /** None when the file's keys are of another sort. */
-async function suitableKeys(path: string): Promise<readonly VerificationKey[]> {
-  const pem = await flagFile("--tls-private-key-file", path);
+function suitableKeys(path: string, pem: string): readonly VerificationKey[] {
   try {
     return readVerificationKeys(path, pem);
   } catch {

@@ -90,6 +90,39 @@ t.test("accountTokens() knows the account and what the token is bound to", async
   });
 });
 
+t.test("accountTokens() verifies anew what keys have verified that have gone since", async (t) => {
+  const other = readSigningKey("other", pem("prime256v1"));
+  let keys = [key, other];
+  let keysVersion = 1;
+  let asked = 0;
+  const authenticate = accountTokens({
+    ...{ issuers: [ISSUER], audiences: [ISSUER], lookup: true, clock: new FakeClock(Date.now()) },
+    find: () => ({ metadata: { uid: "1" } }),
+    keysVersion: () => keysVersion,
+    keys: async () => {
+      asked++;
+      return keys;
+    },
+  });
+  const now = Math.floor(Date.now() / 1000);
+  const bare = { issuer: ISSUER, id: "t", audiences: [ISSUER], now, expires: now + 3600, namespace: "shop" };
+  const token = await issuer.issue({ ...bare, account: { name: "till", uid: "1" } });
+  const ask = async () => await authenticate(new BearerToken(token), [ISSUER]);
+  t.ok(await ask());
+  t.ok(await ask());
+  t.equal(asked, 1, "known");
+  keysVersion = 2;
+  t.ok(await ask());
+  t.equal(asked, 2, "verified anew");
+  keys = [other];
+  keysVersion = 3;
+  await t.rejects(ask(), { message: "invalid signature" });
+  await t.rejects(ask(), { message: "invalid signature" });
+  keys = [key];
+  keysVersion = 4;
+  t.ok(await ask());
+});
+
 t.test("accountTokens() refuses a token whose time is not now, give or take a minute", async (t) => {
   const { clock, tokens, claims } = world();
   const token = await issuer.issue(claims());

@@ -37,6 +37,8 @@ export interface AccountTokenOptions {
   readonly audiences: readonly string[];
   /** Asked when the first token comes; told what key a token names, where that may bring another one to light. */
   readonly keys: (named?: string) => Promise<readonly VerificationKey[]>;
+  /** Another number whenever keys have come or gone; a key that has gone has verified nothing. */
+  readonly keysVersion?: (() => number) | undefined;
   /** Whether tokens that lie in secrets must be there still. */
   readonly lookup: boolean;
   readonly find: FindBound;
@@ -52,6 +54,8 @@ export type TokenUse = "valid" | "stale" | "legacy" | "auto-legacy" | "invalid-a
 interface Verified {
   readonly claims: BoundClaims | LegacyClaims;
   readonly user: UserInfo;
+  /** Of the keys that have verified it. */
+  readonly keysVersion: number;
   /** What must still be there. */
   readonly bound: readonly BoundReference[];
   /** What was asked last, mostly the same list, and the answer while nothing else is wrong. */
@@ -68,11 +72,14 @@ const EXTRA = "authentication.kubernetes.io/";
 const AUDIT = "authentication.k8s.io/";
 
 export function accountTokens(options: AccountTokenOptions): TokenAuthenticator {
+  const { keysVersion = () => 0 } = options;
   const verified = new Map<string, Verified>();
   /** Tokens of others: that they are follows from their text. */
   const strangers = new Set<string>();
   const meet = async (token: BearerToken, asked: readonly string[]): Promise<Identified | undefined> => {
-    const known = await verify(token, options);
+    const version = keysVersion();
+    verified.delete(token.digest);
+    const known = await verify(token, version, options);
     if (known === undefined) {
       if (strangers.size >= VERIFIED_MAX) strangers.clear();
       strangers.add(token.digest);
@@ -87,7 +94,7 @@ export function accountTokens(options: AccountTokenOptions): TokenAuthenticator 
   };
   return (token, asked) => {
     const known = verified.get(token.digest);
-    if (known !== undefined) return judge(known, token, asked, options);
+    if (known !== undefined && known.keysVersion === keysVersion()) return judge(known, token, asked, options);
     return strangers.has(token.digest) ? undefined : meet(token, asked);
   };
 }
@@ -143,7 +150,11 @@ function noteAge(
 }
 
 /** Undefined for what no issuer of ours can have made. */
-async function verify({ text }: BearerToken, { issuers, keys }: AccountTokenOptions): Promise<Verified | undefined> {
+async function verify(
+  { text }: BearerToken,
+  keysVersion: number,
+  { issuers, keys }: AccountTokenOptions,
+): Promise<Verified | undefined> {
   const jws = parseJws(text, ACCOUNT_ALGORITHMS);
   const { iss } = jws?.payload ?? {};
   if (jws === undefined || typeof iss !== "string") return undefined;
@@ -151,7 +162,7 @@ async function verify({ text }: BearerToken, { issuers, keys }: AccountTokenOpti
   if (!isSigned(jws, await keys(jws.keyId))) throw new Refusal("invalid signature");
   const claims = readClaims(jws.payload);
   if (claims === undefined) throw new Refusal("the claims of the token have another form");
-  return { claims, user: userOf(claims), bound: boundTo(claims) };
+  return { claims, user: userOf(claims), keysVersion, bound: boundTo(claims) };
 }
 
 function isSigned(jws: Jws, candidates: readonly VerificationKey[]): boolean {

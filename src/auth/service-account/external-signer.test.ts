@@ -1,5 +1,6 @@
 import t from "tap";
 import { systemClock } from "../../std/clock.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
 import { openExternalSigner, type SignerObserver } from "./external-signer.ts";
 import { type Answers, fakeSigner, signerKey as key, signed } from "./fake-signer.ts";
 import { isSignedBy, parseJws } from "./jws.ts";
@@ -44,6 +45,20 @@ t.test("openExternalSigner() tells what came of each call", async (t) => {
   t.same(dates, [1_700_000_000]);
   await t.rejects(openExternalSigner("/tmp/nowhere/nobody", ISSUER, systemClock, observe));
   t.equal(calls.at(-1), "/v1alpha1.ExternalJWTSigner/Metadata Unavailable");
+});
+
+t.test("openExternalSigner() looks for keys when it is time, and tells that they are others", async (t) => {
+  const clock = new FakeClock();
+  let keyId = "k1";
+  const FetchKeys = () => ({ keys: [{ keyId, key }], refreshHintSeconds: 60 });
+  using opened = await openExternalSigner(await fakeSigner(t, { FetchKeys }), ISSUER, clock);
+  const version = opened.version();
+  keyId = "k2";
+  t.equal(opened.version(), version, "too early to ask");
+  await clock.advance(60_000);
+  opened.version();
+  t.match(await opened.verifying("k2"), [{ keyId: "k2" }]);
+  t.not(opened.version(), version);
 });
 
 t.test("openExternalSigner() refuses a signer that makes no sense", async (t) => {

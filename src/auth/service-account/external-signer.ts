@@ -50,6 +50,8 @@ export interface ExternalSigner extends Disposable {
   readonly maxSeconds: number;
   /** All keys that tokens may be signed with. `named` is looked for anew where it is not known. */
   verifying(named?: string): Promise<readonly VerificationKey[]>;
+  /** Another number whenever keys have come or gone. Looks for them, unheard, when it is time to. */
+  version(): number;
   /** Those that others are told of. */
   published(): Promise<readonly VerificationKey[]>;
 }
@@ -98,6 +100,7 @@ export async function openExternalSigner(
         },
       },
       verifying: (named) => keys.all(named),
+      version: () => keys.version(),
       published: () => keys.published(),
       [Symbol.dispose]: () => client.close(),
     };
@@ -130,6 +133,12 @@ function caller(client: grpc.Client, clock: Clock, observe: SignerObserver | und
     });
 }
 
+function isSame(some: readonly VerificationKey[], others: readonly VerificationKey[]): boolean {
+  const isKey = (one: VerificationKey, other: VerificationKey | undefined): boolean =>
+    one.keyId === other?.keyId && one.publicKey.equals(other.publicKey);
+  return some.length === others.length && some.every((one, place) => isKey(one, others[place]));
+}
+
 /** As Go's libraries spell codes: `OK`, `DeadlineExceeded`, and with one l `Canceled`. */
 function codeName(code: grpc.status): string {
   if (code === grpc.status.OK) return "OK";
@@ -144,6 +153,7 @@ class SignerKeys {
   readonly #observe: SignerObserver | undefined;
   #keys: readonly VerificationKey[] = [];
   #hidden: ReadonlySet<string> = new Set();
+  #version = 0;
   /** On the monotonic clock. */
   #fetched = Number.NEGATIVE_INFINITY;
   #goodForMs = 0;
@@ -160,11 +170,19 @@ class SignerKeys {
     const isStrange = named !== undefined && !this.#keys.some(({ keyId }) => keyId === named);
     // Keys known before are still good when the signer is away.
     if (age >= this.#goodForMs || (isStrange && age >= LOOK_AGAIN_MS)) await this.refresh().catch(() => {});
+    // It may be among those that are just being told.
+    else if (isStrange) await this.#fetching?.catch(() => {});
     return this.#keys;
   }
 
   async published(): Promise<readonly VerificationKey[]> {
     return (await this.all()).filter(({ keyId }) => !this.isHidden(keyId));
+  }
+
+  version(): number {
+    const age = this.#clock.monotonic() - this.#fetched;
+    if (age >= this.#goodForMs) void this.refresh().catch(() => {});
+    return this.#version;
   }
 
   isHidden(keyId: string): boolean {
@@ -183,7 +201,9 @@ class SignerKeys {
     const { keys = [], refreshHintSeconds = 0, dataTimestamp = {} } = await this.#call("FetchKeys", {});
     if (refreshHintSeconds <= 0) throw new Error("it does not say when to ask for its keys again");
     if (keys.length === 0) throw new Error("it has no keys");
-    this.#keys = keys.map(({ keyId = "", key = new Uint8Array() }) => keyOf(keyId, key));
+    const found = keys.map(({ keyId = "", key = new Uint8Array() }) => keyOf(keyId, key));
+    if (!isSame(found, this.#keys)) this.#version++;
+    this.#keys = found;
     this.#hidden = new Set(
       keys.filter((each) => each.excludeFromOidcDiscovery === true).map(({ keyId = "" }) => keyId),
     );
