@@ -64,6 +64,14 @@ function issuerEffects(serve: Serve) {
     "oidc-ca-file": async (t) => {
       t.equal(await asking(t, { "oidc-ca-file": "" }), 401, "the host knows no such authority");
       await t.rejects(asking(t, { "oidc-ca-file": "/nowhere" }), /--oidc-ca-file="\/nowhere": there is no such file/);
+      await using issuer = await testIssuer(() => systemClock.now());
+      await using stranger = await testIssuer(() => systemClock.now());
+      const file = join(t.testdir({ "ca.crt": stranger.ca }), "ca.crt");
+      const settings = { "oidc-issuer-url": issuer.url, "oidc-client-id": "client", "oidc-ca-file": file };
+      await using server = await serve(settings);
+      t.equal(await whoIs(server, issuer.token()), 401);
+      writeFileSync(file, issuer.ca);
+      await server.until("the file was read anew", async () => (await whoIs(server, issuer.token())) !== 401);
     },
     "oidc-username-claim": async (t) => {
       const settings = { "oidc-username-claim": "email" };

@@ -14,7 +14,6 @@ import { renderFieldError } from "../schema/field-error.ts";
 import type { Clock } from "../std/clock.ts";
 import type { RandomSource } from "../std/random.ts";
 import type { AuthenticationConfig, OidcConfig, TokenWebhookConfig } from "./config.ts";
-import { flagFile } from "./flag-file.ts";
 import type { FollowedFile } from "./followed-file.ts";
 
 export interface TokenIssuersDeps {
@@ -53,7 +52,11 @@ export async function tokenIssuers(config: AuthenticationConfig, deps: TokenIssu
   const believe = (issuers: readonly CompiledIssuer[]): void => {
     issued = issuers.length === 0 ? unionTokens([]) : jwtTokens(issuers, deps);
   };
-  if (oidc !== undefined) believe([await issuerOfFlags(oidc, config.serviceAccounts.issuers)]);
+  if (oidc !== undefined) {
+    const apply = (ca?: string): void => believe([issuerOfFlags(oidc, config.serviceAccounts.issuers, ca)]);
+    if (oidc.caFile === undefined) apply();
+    else await deps.follow({ flag: "--oidc-ca-file", path: oidc.caFile, apply });
+  }
   if (structured !== undefined) {
     const { file: path, anonymousRefused } = structured;
     const ownIssuers = config.serviceAccounts.issuers;
@@ -108,9 +111,8 @@ function jwtTokens(issuers: readonly CompiledIssuer[], deps: TokenIssuersDeps): 
 }
 
 /** The flags say what a file with one issuer would say. */
-async function issuerOfFlags(oidc: OidcConfig, ownIssuers: readonly string[]): Promise<CompiledIssuer> {
+function issuerOfFlags(oidc: OidcConfig, ownIssuers: readonly string[], ca: string | undefined): CompiledIssuer {
   const { issuerUrl, usernameClaim, groupsClaim } = oidc;
-  const ca = oidc.caFile === undefined ? undefined : await flagFile("--oidc-ca-file", oidc.caFile);
   const required = Object.entries(oidc.requiredClaims).sort(([a], [b]) => (a < b ? -1 : 1));
   const algorithms = JWT_ALGORITHMS.filter((each) => oidc.signingAlgorithms.includes(each));
   const { issuer, errors } = compileIssuer(
