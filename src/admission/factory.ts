@@ -1,5 +1,6 @@
 /** What plugins are made of, and what is known of each before it is made. */
 import type { Scheme } from "../api/scheme.ts";
+import type { KeyPair } from "../auth/key-pair.ts";
 import type { Authorizer } from "../auth/user.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
@@ -23,6 +24,8 @@ export interface PluginDeps {
   readonly tolerationSeconds: { readonly notReady: number; readonly unreachable: number };
   /** Whether services are reached at one of their endpoints rather than at the cluster's address. */
   readonly serviceEndpoints: boolean;
+  /** How the server proves who it is to those whom a plugin asks; what the operator's file says goes first. */
+  readonly identity: () => KeyPair | undefined;
   /** What the operator's file says of this plugin; undefined when it says nothing. */
   readonly configuration: PluginConfiguration | undefined;
   /** Aborts when the server stops: whatever a plugin runs beside requests ends. */

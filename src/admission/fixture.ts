@@ -63,6 +63,7 @@ export function pluginDeps(present: Present = [], more: Partial<PluginDeps> = {}
     isOn: () => true,
     tolerationSeconds: { notReady: 300, unreachable: 300 },
     serviceEndpoints: false,
+    identity: () => undefined,
     configuration: undefined,
     stopping: new AbortController().signal,
     ...more,

@@ -2,6 +2,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Test } from "tap";
+import { caBundle, reviewed, testWebhook } from "../admission/webhooks/fixture.ts";
+import { issueCertificate, makeCa } from "../auth/pki.ts";
+import { systemClock } from "../std/clock.ts";
 
 interface Server extends AsyncDisposable {
   // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into
@@ -21,12 +24,12 @@ const event = (name: string): object => ({
 });
 
 /** It is asked about config maps, and given a second. */
-const webhookOf = (to: object): object => ({
+const webhookOf = (clientConfig: object): object => ({
   metadata: { name: "w" },
   webhooks: [
     {
       name: "w.example.com",
-      clientConfig: { service: to },
+      clientConfig,
       rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["configmaps"] }],
       sideEffects: "None",
       admissionReviewVersions: ["v1"],
@@ -34,6 +37,17 @@ const webhookOf = (to: object): object => ({
     },
   ],
 });
+
+/** The flags that name it, in a directory that is there. */
+async function clientCertificate(directory: string, commonName: string) {
+  const now = systemClock.now();
+  const issued = { commonName, usages: ["client"], days: 1 } as const;
+  const { cert, key } = await issueCertificate(await makeCa("clients", 1, now), issued, now);
+  const [certFile, keyFile] = [join(directory, `${commonName}.crt`), join(directory, `${commonName}.key`)];
+  writeFileSync(certFile, cert);
+  writeFileSync(keyFile, key);
+  return { "proxy-client-cert-file": certFile, "proxy-client-key-file": keyFile };
+}
 
 export function admissionEffects(serve: Serve) {
   const create = async (settings: Readonly<Record<string, string>>, path: string, ...bodies: readonly unknown[]) => {
@@ -72,7 +86,7 @@ export function admissionEffects(serve: Serve) {
         });
         await server.ask(
           "POST /apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
-          webhookOf({ namespace: "default", name: "s", port: 80 }),
+          webhookOf({ service: { namespace: "default", name: "s", port: 80 } }),
         );
         return (await server.ask("POST /api/v1/namespaces/default/configmaps", { metadata: { name: "m" } })).json
           .message;
@@ -80,6 +94,25 @@ export function admissionEffects(serve: Serve) {
       const nowhere = /no endpoints available for service "s"/;
       t.notMatch(await guarded({}), nowhere);
       t.match(await guarded({ "enable-aggregator-routing": "true" }), nowhere);
+    },
+    "proxy-client-cert-file": async (t) => {
+      await using hook = await testWebhook((asked) => reviewed(asked, {}));
+      const callerOf = async (settings: Readonly<Record<string, string>>) => {
+        await using server = await serve(settings);
+        const webhooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+        await server.ask(`POST ${webhooks}`, webhookOf({ url: hook.url, caBundle }));
+        await server.ask("POST /api/v1/namespaces/default/configmaps", { metadata: { name: "m" } });
+        return hook.asked.at(-1)?.client;
+      };
+      t.equal(await callerOf({}), "");
+      t.equal(await callerOf(await clientCertificate(t.testdir(), "front")), "front");
+    },
+    "proxy-client-key-file": async (t) => {
+      const directory = t.testdir();
+      const [one, other] = [await clientCertificate(directory, "front"), await clientCertificate(directory, "other")];
+      await t.rejects(serve({ ...one, "proxy-client-key-file": other["proxy-client-key-file"] }), {
+        message: /^Cannot use --proxy-client-cert-file=".*front.crt": .* its key is not the one in .*other.key$/,
+      });
     },
     "admission-control-config-file": async (t) => {
       const file = join(t.testdir(), "admission.yaml");

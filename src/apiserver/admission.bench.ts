@@ -37,7 +37,8 @@ await create(registries.of(namespaceKind), systemScope("", stopping.signal), { m
 const account = { metadata: { name: "default", namespace: "default" } };
 await create(registries.of(serviceAccountKind), systemScope("default", stopping.signal), account);
 const metrics = new MetricRegistry();
-const deps = { registries, authorizer: alwaysAllow, clock, random, log, metrics, stopping: stopping.signal };
+const identity = () => undefined;
+const deps = { registries, authorizer: alwaysAllow, clock, random, log, metrics, identity, stopping: stopping.signal };
 const admission = { ...defaultConfig.admission, disabled: [] };
 const chain = await openAdmission({ ...defaultConfig, admission }, deps);
 

@@ -2,6 +2,7 @@
 import { AdmissionChain } from "../admission/chain.ts";
 import { configuredPlugins } from "../admission/configured.ts";
 import { AdmissionMetrics } from "../admission/metrics.ts";
+import type { KeyPair } from "../auth/key-pair.ts";
 import type { Authorizer } from "../auth/user.ts";
 import { effectsOn, lookupIn } from "../registry/lookup.ts";
 import type { Registries } from "../registry/registries.ts";
@@ -19,6 +20,8 @@ export interface AdmissionDeps {
   readonly log: Logger;
   readonly metrics: MetricRegistry;
   readonly stopping: AbortSignal;
+  /** How the server proves to webhooks who it is. */
+  readonly identity: () => KeyPair | undefined;
 }
 
 /** The half of `--authorization-mode=Node` that sees objects. */

@@ -2,6 +2,7 @@
 
 import type { AdmissionSettings } from "../admission/configured.ts";
 import type { RequestHeaderNames } from "../auth/authn/request-header.ts";
+import type { KeyPairFiles } from "../auth/key-pair.ts";
 import type { SigningAuthorities } from "../controllers/signing-authorities.ts";
 import { apiserverGates } from "../flags/gate-tables/apiserver.ts";
 import { FeatureGates } from "../flags/gates.ts";
@@ -28,6 +29,8 @@ export interface ApiServerConfig {
   readonly services: ServicesConfig;
   readonly storage: StorageConfig;
   readonly agents: AgentConnectionConfig;
+  /** PEM files by which webhooks know who calls them; without them they see nobody in particular. */
+  readonly outboundCertificate: KeyPairFiles | undefined;
   readonly limits: LimitsConfig;
   readonly shutdown: ShutdownConfig;
   /** How long after the start `/livez` takes what is not finished for finished. */
@@ -234,7 +237,7 @@ export interface StorageConfig {
 /** How the server reaches node agents, for `pods/log`. */
 export interface AgentConnectionConfig {
   /** PEM files; without them the agent sees an anonymous server. */
-  readonly clientCertificate: { readonly certFile: string; readonly keyFile: string } | undefined;
+  readonly clientCertificate: KeyPairFiles | undefined;
   /** PEM bundle; without it agents' serving certificates are not verified, as in Kubernetes. */
   readonly certificateAuthorityFile: string | undefined;
   readonly timeoutMs: number;
@@ -356,6 +359,7 @@ export const defaultConfig: ApiServerConfig = {
     healthTimeoutMs: 2000,
     readyTimeoutMs: 2000,
   },
+  outboundCertificate: undefined,
   agents: {
     clientCertificate: undefined,
     certificateAuthorityFile: undefined,

@@ -92,6 +92,7 @@ export function apiServerOptions(
       healthTimeoutMs: flags["kvstore-healthcheck-timeout"],
       readyTimeoutMs: flags["kvstore-readycheck-timeout"],
     },
+    outboundCertificate: pair(flags["proxy-client-cert-file"], flags["proxy-client-key-file"]),
     agents: {
       clientCertificate: pair(flags["svclet-client-certificate"], flags["svclet-client-key"]),
       certificateAuthorityFile: set(flags["svclet-certificate-authority"]),

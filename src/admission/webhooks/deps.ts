@@ -15,11 +15,12 @@ export type WebhookDeps = CallDeps & OutcomeDeps & Pick<PluginDeps, "lookup" | "
 
 /** Rejects with one sentence for the operator. */
 export async function webhookDeps(deps: PluginDeps, plugin: string): Promise<WebhookDeps> {
-  const { lookup, scheme, authorizer, clock, random, log, stopping, serviceEndpoints: toEndpoints } = deps;
+  const { lookup, scheme, authorizer, clock, random, log, stopping, identity, serviceEndpoints: toEndpoints } = deps;
+  const named = await webhookCredentials(deps.configuration, plugin);
   const client = new WebhookClient({
     clock,
     findService: serviceAddress({ lookup, random, toEndpoints }),
-    credentialsFor: await webhookCredentials(deps.configuration, plugin),
+    credentialsFor: (hostPort) => named?.(hostPort) ?? identity(),
     userAgent: "kube-apiserver-admission",
     answerBytesMax: ANSWER_BYTES_MAX,
   });

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import type { TLSSocket } from "node:tls";
 import { issueCertificate, makeCa } from "../../auth/pki.ts";
 import { systemClock } from "../../std/clock.ts";
 
@@ -15,6 +16,8 @@ export const caBundle = Buffer.from(ca.cert).toString("base64");
 export interface Asked {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
+  /** The common name in the certificate of who asks; empty where there is none. */
+  readonly client: string;
   // biome-ignore lint/suspicious/noExplicitAny: reviews of every kind are looked into
   readonly review: any;
 }
@@ -48,6 +51,7 @@ export async function testWebhook(
     const one = {
       path: incoming.url ?? "",
       headers: incoming.headers,
+      client: String((incoming.socket as TLSSocket).getPeerCertificate().subject?.CN ?? ""),
       review: JSON.parse(Buffer.concat(pieces).toString()),
     };
     asked.push(one);
@@ -56,7 +60,7 @@ export async function testWebhook(
     const [status, text] = Array.isArray(answered) ? answered : [200, JSON.stringify(answered)];
     outgoing.writeHead(status, { "content-type": "application/json" }).end(text);
   };
-  const server = createServer({ cert, key }, (incoming, outgoing) => {
+  const server = createServer({ cert, key, requestCert: true, rejectUnauthorized: false }, (incoming, outgoing) => {
     respond(incoming, outgoing).catch((error: Error) => outgoing.destroy(error));
   });
   server.on("secureConnection", () => connections++);

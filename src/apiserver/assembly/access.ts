@@ -24,7 +24,7 @@ export interface Access {
 }
 
 export async function openAccess(foundation: Foundation): Promise<Access> {
-  const { config, registries, clock, random, stopping, stack } = foundation;
+  const { config, registries, clock, random, stopping, stack, outbound } = foundation;
   const { registry: metrics } = foundation.metrics;
   const identities = stack.use(await openIdentities(foundation));
   const policy = storedPolicy(registries);
@@ -43,12 +43,13 @@ export async function openAccess(foundation: Foundation): Promise<Access> {
   );
   const authorizer = measuredAuthorizer(authorizers.authorizer, metrics, clock);
   const log = foundation.log.child("admission");
+  const identity = () => outbound.pair;
   return {
     identities,
     authorizer,
     policy,
     graph: authorizers.uses("Node") ? measuredNodeGraph(graph, metrics, clock) : undefined,
-    admission: await openAdmission(config, { registries, authorizer, clock, random, log, metrics, stopping }),
+    admission: await openAdmission(config, { registries, authorizer, clock, random, log, metrics, stopping, identity }),
   };
 }
 

@@ -13,6 +13,7 @@ import type { ApiServerConfig } from "../config.ts";
 import { conversionDeps } from "../extensions/conversion-deps.ts";
 import { CustomResources } from "../extensions/custom-resources.ts";
 import { ServerMetrics } from "../observe/server-metrics.ts";
+import { OutboundIdentity } from "../outbound-identity.ts";
 import { Readiness } from "../readiness.ts";
 import { type ServedApis, servedApis } from "../served-apis.ts";
 
@@ -41,6 +42,7 @@ export interface Foundation extends Life {
   readonly metrics: ServerMetrics;
   readonly registries: Registries;
   readonly custom: CustomResources;
+  readonly outbound: OutboundIdentity;
   readonly readiness: Readiness;
 }
 
@@ -55,7 +57,10 @@ export async function layFoundation(config: ApiServerConfig, deps: ApiServerDeps
   const store = metrics.measured(opened);
   const registries = stack.use(openRegistries(config, { apis, store, clock, log, random }));
   metrics.serve(registries);
-  const reach = { registries, clock, random, metrics: metrics.registry, stopping };
+  const outbound = stack.use(
+    await OutboundIdentity.open(config.outboundCertificate, { clock, log: log.child("webhooks") }),
+  );
+  const reach = { registries, clock, random, metrics: metrics.registry, stopping, identity: () => outbound.pair };
   const conversion = conversionDeps(config, reach);
   const custom = stack.use(new CustomResources({ registries, conversion, log: log.child("extensions") }));
   const readiness = new Readiness(store, registries, log.child("health"), {
@@ -65,7 +70,7 @@ export async function layFoundation(config: ApiServerConfig, deps: ApiServerDeps
     livezGraceMs: config.livezGraceMs,
     observe: metrics.observeHealth,
   });
-  return { ...life, config, clock, log, random, apis, metrics, registries, custom, readiness };
+  return { ...life, config, clock, log, random, apis, metrics, registries, custom, outbound, readiness };
 }
 
 interface RegistriesDeps extends Pick<Foundation, "apis" | "clock" | "log" | "random"> {

@@ -1,4 +1,5 @@
 /** Conversion webhooks among the other parts of a server: restarts, stores without cache, services, controllers. */
+import { join } from "node:path";
 import t from "tap";
 import { caBundle, testWebhook } from "../../admission/webhooks/fixture.ts";
 import { customKind } from "../../api/apiextensions/custom-kind.ts";
@@ -7,6 +8,8 @@ import { customResourceDefinitionKind } from "../../api/apiextensions/custom-res
 import { configMapKind } from "../../api/core/config-map-kind.ts";
 import { namespaceKind } from "../../api/core/namespace-kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
+import { issueCertificate, makeCa } from "../../auth/pki.ts";
+import { systemClock } from "../../std/clock.ts";
 import { defaultConfig } from "../config.ts";
 import { cluster, until } from "../embedded-cluster.ts";
 import { lines, testServer } from "../fixture.ts";
@@ -77,9 +80,14 @@ t.test("conversion webhooks convert where the store is read without a cache, or 
   ]);
 });
 
-t.test("conversion webhooks that are services are reached where the services are", async (t) => {
+t.test("conversion webhooks that are services are reached where these are, and hear who calls", async (t) => {
   await using hook = await testWebhook(honest, ["hooks.default.svc"]);
-  await using f = await testServer();
+  const now = systemClock.now();
+  const issued = { commonName: "front", usages: ["client"], days: 1 } as const;
+  const { cert, key } = await issueCertificate(await makeCa("clients", 1, now), issued, now);
+  const directory = t.testdir({ "front.crt": cert, "front.key": key });
+  const outboundCertificate = { certFile: join(directory, "front.crt"), keyFile: join(directory, "front.key") };
+  await using f = await testServer({ outboundCertificate });
   await f.ask("POST /api/v1/namespaces/default/services", {
     body: { metadata: { name: "hooks" }, spec: { type: "ExternalName", externalName: "127.0.0.1" } },
   });
@@ -89,6 +97,7 @@ t.test("conversion webhooks that are services are reached where the services are
   t.match((await f.ask(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" });
   t.equal(hook.asked[0]?.path, "/convert?timeout=30s");
   t.equal(hook.asked[0]?.headers.host, `hooks.default.svc:${hook.port}`);
+  t.equal(hook.asked[0]?.client, "front");
 });
 
 t.test("admission webhooks see custom resources in the version of their rules", async (t) => {

@@ -1,5 +1,6 @@
-/** How conversion webhooks are reached: as admission webhooks are, by nobody in particular. */
+/** How conversion webhooks are reached: as admission webhooks are. */
 import { serviceAddress } from "../../admission/webhooks/service-address.ts";
+import type { KeyPair } from "../../auth/key-pair.ts";
 import { WebhookClient } from "../../client/webhook-client.ts";
 import { lookupIn } from "../../registry/lookup.ts";
 import type { Registries } from "../../registry/registries.ts";
@@ -19,16 +20,19 @@ export interface ReachDeps {
   readonly random: RandomSource;
   readonly metrics: MetricRegistry;
   readonly stopping: AbortSignal;
+  /** How the server proves to webhooks who it is. */
+  readonly identity: () => KeyPair | undefined;
 }
 
 export function conversionDeps(
   { admission }: Pick<ApiServerConfig, "admission">,
-  { registries, clock, random, metrics, stopping }: ReachDeps,
+  { registries, clock, random, metrics, stopping, identity }: ReachDeps,
 ): ConversionDeps {
   const lookup = lookupIn(registries);
   const client = new WebhookClient({
     clock,
     findService: serviceAddress({ lookup, random, toEndpoints: admission.serviceEndpoints }),
+    credentialsFor: identity,
     userAgent: "kube-apiserver",
     answerBytesMax: ANSWER_BYTES_MAX,
   });

@@ -88,9 +88,12 @@ export const authenticationFlags = section("Authentication", {
     file,
     "",
     "Client certificate that proves who calls when requests are proxied or webhooks called.",
-    { requires: ["proxy-client-key-file"] },
+    { requires: ["proxy-client-key-file"], effective: true },
   ),
-  "proxy-client-key-file": flag(file, "", "Key of that client certificate.", { requires: ["proxy-client-cert-file"] }),
+  "proxy-client-key-file": flag(file, "", "Key of that client certificate.", {
+    requires: ["proxy-client-cert-file"],
+    effective: true,
+  }),
   "oidc-issuer-url": flag(httpsUrl, "", "Issuer URL, HTTPS only; verifies JWTs.", {
     requires: ["oidc-client-id"],
     effective: true,
