@@ -8,7 +8,7 @@ interface Pending {
 
 /** A clock that stands still until a test moves it; timers run in the order of their times, deterministically. */
 export class FakeClock implements Clock {
-  readonly #epoch: number;
+  #epoch: number;
   #elapsed = 0;
   #order = 0;
   readonly #pending = new Set<Pending>();
@@ -24,6 +24,11 @@ export class FakeClock implements Clock {
 
   monotonic(): number {
     return this.#elapsed;
+  }
+
+  /** Somebody sets the clock; the monotonic one goes on. */
+  set(now: number): void {
+    this.#epoch = now - this.#elapsed;
   }
 
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {

@@ -51,7 +51,9 @@ export interface ProvidedCredentials {
 
 interface Cached {
   readonly auths: RegistryAuths;
+  /** By the time of day, which goes on while the machine sleeps, and on the monotonic clock, which nobody sets. */
   readonly until: number;
+  readonly untilTick: number;
 }
 
 /** Whom the plugin is asked for. */
@@ -155,12 +157,16 @@ class Plugin {
   }
 
   #cached(repository: string, asker: string): RegistryAuths | undefined {
-    const now = this.#options.clock.now();
     for (const type of ["Image", "Registry", "Global"] as const) {
       const found = this.#cache.get(cacheKey(type, repository, asker));
-      if (found !== undefined && found.until > now) return found.auths;
+      if (found !== undefined && !this.#isOver(found)) return found.auths;
     }
     return undefined;
+  }
+
+  #isOver({ until, untilTick }: Cached): boolean {
+    const { clock } = this.#options;
+    return clock.now() >= until || clock.monotonic() >= untilTick;
   }
 
   async #ask(pod: Pod, repository: string, asker: Asker): Promise<RegistryAuths> {
@@ -186,11 +192,11 @@ class Plugin {
     const usual = Number((parseDuration(this.#provider.defaultCacheDuration ?? "0s") ?? 0n) / 1_000_000n);
     const lifeMs = answer.cacheMs ?? usual;
     if (lifeMs <= 0) return;
-    const now = clock.now();
-    for (const [key, { until }] of this.#cache) if (until <= now) this.#cache.delete(key);
+    for (const [key, cached] of this.#cache) if (this.#isOver(cached)) this.#cache.delete(key);
     const [oldest] = this.#cache.keys();
     if (this.#cache.size >= CACHED_MAX && oldest !== undefined) this.#cache.delete(oldest);
-    this.#cache.set(cacheKey(answer.cacheKeyType, repository, asker), { auths: answer.auths, until: now + lifeMs });
+    const cached = { auths: answer.auths, until: clock.now() + lifeMs, untilTick: clock.monotonic() + lifeMs };
+    this.#cache.set(cacheKey(answer.cacheKeyType, repository, asker), cached);
   }
 
   /** Undefined: the plugin is not asked for this pod, because its account lacks what the plugin needs. */

@@ -9,26 +9,19 @@ const pod: Pod = {
   spec: { containers: [{ name: "c" }], serviceAccountName: "seller" },
 };
 const HOUR_MS = 3_600_000;
+const START = Date.UTC(2026, 0, 1);
 const YEAR_MS = 365 * 24 * HOUR_MS;
 
-/** The node's clock, which somebody may set; the server's always goes right. */
-class SetClock extends FakeClock {
-  offsetMs = 0;
-
-  override now(): number {
-    return super.now() + this.offsetMs;
-  }
-}
-
 function managed(answer?: (request: TokenRequest) => TokenRequest) {
-  const clock = new SetClock(Date.UTC(2026, 0, 1));
+  const clock = new FakeClock(START);
   const asked: { readonly namespace: string; readonly account: string; readonly request: TokenRequest }[] = [];
+  /** The server's clock goes right. */
   const source = {
     async requestToken(namespace: string, account: string, request: TokenRequest): Promise<TokenRequest> {
       asked.push({ namespace, account, request });
       if (answer !== undefined) return answer(request);
       const lifeMs = (request.spec.expirationSeconds ?? 0) * 1000;
-      const expirationTimestamp = new Date(clock.now() - clock.offsetMs + lifeMs).toISOString();
+      const expirationTimestamp = new Date(START + clock.monotonic() + lifeMs).toISOString();
       return { ...request, status: { token: `token-${asked.length}`, expirationTimestamp } };
     },
   };
@@ -93,7 +86,7 @@ for (const [how, offsetMs] of [
     const { tokens, clock, asked } = managed();
     const wanted = { path: "token", expirationSeconds: 600 };
     await tokens.token(pod, wanted);
-    clock.offsetMs = offsetMs;
+    clock.set(clock.now() + offsetMs);
     let late = 0;
     let longest = 0;
     for (let seconds = 1; seconds <= 1800; seconds++) {
