@@ -146,6 +146,11 @@ t.test("time and chance come from std", (t) => {
   t.end();
 });
 
+t.test("files of tests have directories of their own", (t) => {
+  for (const { path, text } of sources) t.notMatch(text, /^(?:const|let) .*\bt\.testdir\(/m, path);
+  t.end();
+});
+
 t.test("every subject is reached by a test of its room", (t) => {
   const byPath = new Map(sources.map((source) => [source.path, source]));
   const reached = new Set<string>();

@@ -12,6 +12,7 @@ import { agentGates } from "../flags/gate-tables/agent.ts";
 import { logOptions } from "../flags/log-options.ts";
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../http/test-certificates.ts";
 import { FakeClock } from "../std/fake-clock.ts";
+import { fileDirectory } from "../std/file-directory.ts";
 import { createLogger, silentLogger } from "../std/log.ts";
 import { startAgent } from "./agent.ts";
 import { agentCommandLine } from "./config/command-line.ts";
@@ -31,7 +32,7 @@ interface Effect {
 
 const { ca, server } = await makeServerCertificate();
 const user = await makeCertificate({ subject: [{ CN: ["u"] }], issuer: ca, usages: [CLIENT_AUTH] });
-const files = t.testdir({
+const files = fileDirectory(t, {
   "ca.crt": ca.cert,
   "server.crt": server.cert,
   "server.key": server.key,
@@ -133,8 +134,8 @@ const onRuntime =
     t.match(call.config, expected);
   };
 
-async function turnOf(agent: TestAgent): Promise<void> {
-  await agent.clock.advance(0);
+async function turnOf(agent: TestAgent, milliseconds: number): Promise<void> {
+  await agent.clock.advance(milliseconds);
   await setTimeout(2);
 }
 
@@ -147,11 +148,11 @@ async function pulls(agent: TestAgent, expected: number): Promise<number> {
     agent.pod(name, { containers: [{ name, image: `${name}:1`, imagePullPolicy: "Always" }] });
   }
   const begun = () => agent.fake.calls.filter(({ method }) => method === "pullImage").length;
-  // Files of the node are read in between, which takes real time, while the clock that the limits go by stands still.
+  // Files of the node are read in between, which takes real time; the clock that the limits go by hardly moves.
   const isThere = () => agent.fake.sandboxes.size === 3 && begun() >= expected;
-  for (let turn = 0; !isThere() && turn < 1000; turn++) await turnOf(agent);
+  for (let turn = 0; !isThere() && turn < 1000; turn++) await turnOf(agent, 1);
   // For a pull too many.
-  for (let turn = 0; turn < 20; turn++) await turnOf(agent);
+  for (let turn = 0; turn < 20; turn++) await turnOf(agent, 0);
   const count = begun();
   release();
   return count;

@@ -11,6 +11,7 @@ import type { UserInfo } from "../auth/user.ts";
 import { createClient } from "../client/api-client.ts";
 import type { Client } from "../client/client.ts";
 import { systemClock } from "../std/clock.ts";
+import { fileDirectory } from "../std/file-directory.ts";
 import { silentLogger } from "../std/log.ts";
 import { defaultConfig } from "./config.ts";
 import { until } from "./embedded-cluster.ts";
@@ -27,7 +28,7 @@ const node = (name: string): UserInfo => ({
   extra: {},
 });
 
-const directory = t.testdir();
+const directory = fileDirectory(t);
 const files = { certFile: join(directory, "ca.crt"), keyFile: join(directory, "ca.key") };
 const ca = await makeCa("test-ca", 10, Date.now());
 await writeKeyPair(files, ca);

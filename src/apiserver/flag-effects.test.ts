@@ -19,6 +19,7 @@ import { text } from "../http/respond.ts";
 import { listen } from "../http/server.ts";
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../http/test-certificates.ts";
 import { FakeClock } from "../std/fake-clock.ts";
+import { fileDirectory } from "../std/file-directory.ts";
 import { createLogger, silentLogger } from "../std/log.ts";
 import { createMemoryStore } from "../storage/memory.ts";
 import type { Range, Store, WriteOptions } from "../storage/store.ts";
@@ -37,7 +38,7 @@ type Effect = (t: Test) => Promise<void>;
 
 const { ca, server: pair } = await makeServerCertificate();
 const user = await makeCertificate({ subject: [{ CN: ["jo"] }], issuer: ca, usages: [CLIENT_AUTH] });
-const files = t.testdir({
+const files = fileDirectory(t, {
   "ca.crt": ca.cert,
   "server.crt": pair.cert,
   "server.key": pair.key,

@@ -20,10 +20,11 @@ import { createClient } from "../client/api-client.ts";
 import { loadKubeconfig, writeKubeconfig } from "../client/kubeconfig.ts";
 import { networkTransport } from "../client/transport.ts";
 import { systemClock } from "../std/clock.ts";
+import { fileDirectory } from "../std/file-directory.ts";
 import { silentLogger } from "../std/log.ts";
 import { createToken, invitation } from "./token-command.ts";
 
-const directory = t.testdir();
+const directory = fileDirectory(t);
 const file = (name: string): string => join(directory, name);
 const pair = (name: string) => ({ certFile: file(`${name}.crt`), keyFile: file(`${name}.key`) });
 const ca = await makeCa("ca", 10, Date.now());

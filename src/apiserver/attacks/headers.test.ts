@@ -6,6 +6,7 @@ import { join } from "node:path";
 import t from "tap";
 import { CLIENT_AUTH, makeCertificate, SERVER_AUTH, type TestCertificate } from "../../http/test-certificates.ts";
 import { systemClock } from "../../std/clock.ts";
+import { fileDirectory } from "../../std/file-directory.ts";
 import { silentLogger } from "../../std/log.ts";
 import { defaultConfig } from "../config.ts";
 import { startApiServer } from "../server.ts";
@@ -18,7 +19,7 @@ type Sent = readonly string[];
 type Pair = Pick<TestCertificate, "cert" | "key"> | undefined;
 type Who = (sent: Sent, pair?: Pair) => Promise<string>;
 
-const directory = t.testdir({ tokens: "sesame,ann,1\n" });
+const directory = fileDirectory(t, { tokens: "sesame,ann,1\n" });
 const clients = await makeCertificate({ subject: [{ CN: ["clients"] }], authority: {} });
 const proxies = await makeCertificate({ subject: [{ CN: ["proxies"] }], authority: {} });
 const stranger = await makeCertificate({ subject: [{ CN: ["proxies"] }], authority: {} });

@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import t from "tap";
+import { fileDirectory } from "../../std/file-directory.ts";
 import { parseAuthorizationConfiguration } from "./authorization-configuration.ts";
 
-const directory = t.testdir({ hook: "x" });
+const directory = fileDirectory(t, { hook: "x" });
 const HEAD = "apiVersion: apiserver.svc.io/v1beta1\nkind: AuthorizationConfiguration\n";
 const HOOK = `authorizers:
 - type: Webhook

@@ -1,0 +1,39 @@
+import t from "tap";
+import { FakeClock } from "./fake-clock.ts";
+import { tidyMemory } from "./tidy-memory.ts";
+
+t.test("tidyMemory() collects twice each time that a busy process has become calm", async (t) => {
+  const clock = new FakeClock();
+  let cpu = 0;
+  let collections = 0;
+  const collect = (): void => {
+    collections++;
+    cpu += 300;
+  };
+  using _tidying = tidyMemory({ clock, collect, cpuMs: () => cpu });
+  cpu += 2_000;
+  await clock.advance(10_000);
+  t.equal(collections, 0, "it works");
+  await clock.advance(10_000);
+  t.equal(collections, 1);
+  await clock.advance(60_000);
+  t.equal(collections, 2, "the collection itself is no work");
+  cpu += 150;
+  await clock.advance(60_000);
+  t.equal(collections, 2, "nor is what a calm process does");
+  cpu += 250;
+  await clock.advance(60_000);
+  t.equal(collections, 4);
+});
+
+t.test("tidyMemory() leaves no timer behind, nor does it need one where it cannot collect", (t) => {
+  const clock = new FakeClock();
+  tidyMemory({ clock, collect: () => undefined, cpuMs: () => 0 })[Symbol.dispose]();
+  t.equal(clock.pending, 0);
+  const { gc } = globalThis;
+  delete (globalThis as { gc?: unknown }).gc;
+  t.teardown(() => Object.assign(globalThis, { gc }));
+  using _nothing = tidyMemory({ clock });
+  t.equal(clock.pending, 0);
+  t.end();
+});
