@@ -27,7 +27,14 @@ else {
     const path = join(t.testdir(), "lock");
     await t.rejects(acquireLock(join(path, "below"), never), { code: "ENOENT" });
     await using _ = await acquireLock(path, never);
-    const message = `unable to acquire file lock on ${JSON.stringify(path)}`;
+    const message = `unable to acquire file lock on ${JSON.stringify(path)}: The operation was aborted`;
     await t.rejects(acquireLock(path, AbortSignal.timeout(100)), { message });
+    const before = process.env.PATH;
+    process.env.PATH = "";
+    await t.rejects(
+      acquireLock(join(t.testdirName, "other"), never),
+      /: the program flock of util-linux is not there$/,
+    );
+    process.env.PATH = before;
   });
 }

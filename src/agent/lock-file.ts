@@ -18,7 +18,8 @@ export async function acquireLock(path: string, signal: AbortSignal): Promise<Lo
     await lock(file, signal);
   } catch (error) {
     await file.close();
-    throw new Error(`unable to acquire file lock on ${JSON.stringify(path)}`, { cause: error });
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`unable to acquire file lock on ${JSON.stringify(path)}: ${why}`, { cause: error });
   }
   return {
     wanted: (clock, until) => someoneWaits(file, clock, until),
@@ -34,7 +35,9 @@ function lock(file: FileHandle, signal: AbortSignal): Promise<void> {
     said += text.toString();
   });
   return new Promise((resolve, reject) => {
-    child.once("error", reject).once("close", (code) => {
+    const missing = new Error("the program flock of util-linux is not there");
+    const fail = (error: NodeJS.ErrnoException): void => reject(error.code === "ENOENT" ? missing : error);
+    child.once("error", fail).once("close", (code) => {
       if (code === 0) resolve();
       else reject(new Error(`flock ended with ${code}: ${said.trim()}`));
     });
