@@ -14,6 +14,8 @@ export interface Chore {
   readonly kept?: readonly string[] | undefined;
   /** The same, for what is to be looked at whenever it changes. */
   readonly watched?: readonly string[] | undefined;
+  /** Tells of what else may change what is to be there. */
+  readonly follow?: ((changed: () => void) => void) | undefined;
   run(): Promise<void>;
 }
 
@@ -53,6 +55,7 @@ async function repeat(chore: Chore, options: KeepOptions): Promise<void> {
   const changes = new Changes();
   for (const key of chore.kept ?? []) void changes.lookOut(key, "deletions", options);
   for (const key of chore.watched ?? []) void changes.lookOut(key, "all", options);
+  chore.follow?.(() => changes.note());
   for (;;) {
     const turn = new AbortController();
     const over = AbortSignal.any([signal, turn.signal]);
@@ -68,6 +71,11 @@ async function repeat(chore: Chore, options: KeepOptions): Promise<void> {
 class Changes {
   readonly #wakeup = new Wakeup();
   #any = false;
+
+  note(): void {
+    this.#any = true;
+    this.#wakeup.notify();
+  }
 
   async next(signal: AbortSignal): Promise<void> {
     if (!this.#any) await this.#wakeup.wait(signal);
@@ -91,8 +99,7 @@ class Changes {
         change: (event) => {
           const isOther = key !== prefix && (event.type === "put" ? event.item.key : event.key) !== key;
           if (isOther || (which === "deletions" && event.type !== "delete")) return;
-          this.#any = true;
-          this.#wakeup.notify();
+          this.note();
         },
       },
     });

@@ -74,6 +74,7 @@ export async function startOwnObjects(options: OwnObjectsOptions): Promise<OwnOb
       name: "what extension servers know of clients",
       everyMs: OFTEN_MS,
       kept: AUTHENTICATION_NAMESPACES.map((each) => keyOf(configMapKind, AUTHENTICATION, each)),
+      follow: (changed) => authorities.follow(changed),
       run: () => publishAuthentication(registries, authorities, clock, signal),
     },
     {
