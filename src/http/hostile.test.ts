@@ -80,7 +80,7 @@ async function growth(work: () => Promise<void>): Promise<number> {
 }
 
 t.test("listen() ends connections that never finish their handshake, their preface or their headers", async (t) => {
-  const listener = await serve(t, { handshakeTimeoutMs: 100, headerTimeoutMs: 200, idleTimeoutMs: 200 });
+  const listener = await serve(t, { handshakeTimeoutMs: 1500, headerTimeoutMs: 1500, idleTimeoutMs: 1500 });
   const sockets: Socket[] = [];
   for (let count = 0; count < 50; count++) {
     const socket = connectTcp(listener.port, "127.0.0.1");
