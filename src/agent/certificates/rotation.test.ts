@@ -18,7 +18,7 @@ const certificate = (days: number, now: number): Promise<KeyPair> =>
   issueCertificate(ca, { commonName: "n", usages: ["client"], days }, now);
 
 /** Runs a rotation whose authority has the right time, whatever the node's clock says. */
-async function rotation(t: Pick<Test, "teardown">, first: KeyPair | undefined, aheadMs = 0, away = false) {
+async function rotation(t: Pick<Test, "teardown">, first: KeyPair | undefined, aheadMs = 0, away = false, days = 10) {
   const right = new FakeClock(START);
   let ahead = aheadMs;
   const clock: Clock = {
@@ -39,7 +39,7 @@ async function rotation(t: Pick<Test, "teardown">, first: KeyPair | undefined, a
         asked++;
         if (failing) throw new Error("away");
         busy = true;
-        return await certificate(10, right.now());
+        return await certificate(days, right.now());
       },
       async use(pair) {
         got.push(pair);
@@ -86,6 +86,17 @@ t.test("rotate() asks for a certificate when 80 % of the last one's life are ove
   t.equal(node.got.length, 1);
   await node.pass(8.5 * DAY);
   t.equal(node.got.length, 2);
+});
+
+t.test("rotate() asks in time for certificates that last for a minute, and are dated back", async (t) => {
+  const minute = 60_000 / DAY;
+  const node = await rotation(t, undefined, 0, false, minute);
+  await node.pass(40_000, 1000);
+  t.equal(node.asked(), 1);
+  await node.pass(18_000, 1000);
+  t.equal(node.asked(), 2, "before the minute is over");
+  await node.pass(100_000, 1000);
+  t.ok(node.asked() <= 5, `asked ${node.asked()} times`);
 });
 
 t.test("rotate() asks at once where there is none, and again with growing pauses while nobody answers", async (t) => {

@@ -28,6 +28,7 @@ export interface RotationOptions {
 
 /** The clock may be set at any time, so it is looked at this often. */
 const LOOK_MS = 60_000;
+const SOON_MS = 1_000;
 const SOONEST = 0.7;
 const SPREAD = 0.2;
 /** A request that nobody answers is made anew after this long. */
@@ -41,7 +42,7 @@ export async function rotate(options: RotationOptions, signal: AbortSignal): Pro
   let term = options.certificate === undefined ? undefined : new Term(options.certificate, clock, random, false);
   while (!signal.aborted) {
     if (term !== undefined && !term.isOver && fits(term.certificate)) {
-      await pause(options, signal);
+      await pause(options, Math.min(LOOK_MS, Math.max(term.leftMs, SOON_MS)), signal);
       continue;
     }
     const patience = new AbortController();
@@ -63,10 +64,10 @@ export async function rotate(options: RotationOptions, signal: AbortSignal): Pro
   }
 }
 
-async function pause({ clock, changed }: RotationOptions, signal: AbortSignal): Promise<void> {
+async function pause({ clock, changed }: RotationOptions, ms: number, signal: AbortSignal): Promise<void> {
   const over = new AbortController();
   const until = AbortSignal.any([signal, over.signal]);
-  const slept = clock.sleep(LOOK_MS, until).catch(() => {});
+  const slept = clock.sleep(ms, until).catch(() => {});
   await (changed === undefined ? slept : Promise.race([slept, changed(until)]));
   over.abort();
 }
@@ -88,18 +89,23 @@ class Term {
   constructor({ cert }: KeyPair, clock: Clock, random: RandomSource, isFresh: boolean) {
     this.certificate = new X509Certificate(cert);
     this.#clock = clock;
-    const begin = this.certificate.validFromDate.getTime();
-    const life = this.certificate.validToDate.getTime() - begin;
-    const share = life * (SOONEST + SPREAD * random.fraction());
-    this.#begin = clock.now() < begin ? undefined : begin;
-    this.#at = begin + share;
-    const isWrong = isFresh && (clock.now() >= this.#at || clock.now() < begin);
+    const [begin, end] = [this.certificate.validFromDate.getTime(), this.certificate.validToDate.getTime()];
+    const now = clock.now();
+    const isWrong = isFresh && (now < begin || now >= end);
+    // Authorities date certificates back: of one that lasts for minutes, most of the time would be over.
+    const from = isFresh && !isWrong ? now : begin;
+    const share = (end - from) * (SOONEST + SPREAD * random.fraction());
+    this.#begin = now < begin ? undefined : begin;
+    this.#at = from + share;
     this.#since = isWrong ? clock.monotonic() + share : undefined;
   }
 
   get isOver(): boolean {
-    if (this.#since !== undefined) return this.#clock.monotonic() >= this.#since;
-    const now = this.#clock.now();
-    return now >= this.#at || (this.#begin !== undefined && now < this.#begin);
+    const isTooEarly = this.#since === undefined && this.#begin !== undefined && this.#clock.now() < this.#begin;
+    return isTooEarly || this.leftMs <= 0;
+  }
+
+  get leftMs(): number {
+    return this.#since === undefined ? this.#at - this.#clock.now() : this.#since - this.#clock.monotonic();
   }
 }
