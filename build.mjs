@@ -6,12 +6,13 @@
  *   --arch x64                  of the binaries only this one
  *   --main FILE --out DIR       another entry, another place; for the tests of this file
  *
- * Either form is src/main.ts and, apart from it, the programs that it imports when they are asked for: to read and
- * compile all of them would double what `svc version` takes. In dist/svc they lie in a comment at the end; in the
- * executables they are an asset, with the code that V8 compiled for them beside it.
+ * Either form is src/main.ts and, apart from it, what is imported while it runs, in parts: of each part, one import or
+ * several need all modules. A part is read and compiled when it is first needed, so that no process holds the text of
+ * what it does not do. In dist/svc the parts lie in a comment at the end; in the executables they are assets, with the
+ * code that V8 compiled for them beside them.
  *
- * dist/svc starts as a shell script that looks for a Node new enough and gives it the flag that halves its memory,
- * which is too late once Node runs. It has Node compile the part that is needed instead of the file, whose text Node
+ * dist/svc starts as a shell script that looks for a Node new enough and gives it the flags that save memory, which is
+ * too late once Node runs. It has Node compile the part that is needed instead of the file, whose text Node
  * would keep for as long as it runs. Node can also run the file itself.
  *
  * CommonJS, because there only the modules that a run reaches are evaluated, Node's own included.
@@ -36,12 +37,17 @@ import * as esbuild from "esbuild";
 
 const root = dirname(fileURLToPath(import.meta.url));
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-const nodeFlags = ["--max-semi-space-size=4"];
+// Half as much for young objects as by default, and leave to give memory back (src/std/tidy-memory.ts).
+const nodeFlags = ["--max-semi-space-size=4", "--expose-gc"];
 const oldestNode = { major: 22, minor: 19 };
 
-/** Where the programs begin, and what stands in them for the end of a comment. */
+/**
+ * Where the programs begin, and what stands in them for the end of a comment. Behind them are their places, by name, and
+ * in the last line where that begins, in so many digits.
+ */
 const programsMark = "\n/*PROGRAMS\n";
 const commentEnd = "*\u0001/";
+const placesDigits = 12;
 
 const { values: options } = parseArgs({
   options: {
@@ -55,54 +61,94 @@ async function buildBundle() {
   const file = join(options.out, "svc");
   // The directory's own package.json keeps Node from reading the file by the rules of the one above.
   writeFileSync(join(options.out, "package.json"), '{ "type": "commonjs" }\n');
-  const { main, programs } = await bundleApart(["x64", "arm64"], programsFromComment);
+  const { main, parts } = await bundleApart(["x64", "arm64"], partsFromComment);
+  const head = `${header(main.length)}${main}${programsMark}`;
   const temporary = `${file}.new`;
-  writeFileSync(temporary, `${header(main.length)}${main}${programsMark}${programs.replaceAll("*/", commentEnd)}*/\n`, {
-    mode: 0o755,
-  });
+  writeFileSync(temporary, `${head}${partsAfter(head.length, parts)}*/\n`, { mode: 0o755 });
   renameSync(temporary, file);
   rmSync(join(options.out, "svclet"), { force: true });
   symlinkSync("svc", join(options.out, "svclet"));
   report(file);
 }
 
-/** JavaScript that reads the programs from the file itself, and keeps nothing else of it. */
-const programsFromComment = `
-function readPrograms() {
-  const file = require("node:fs").readFileSync(__filename);
-  const mark = ${JSON.stringify(programsMark.slice(0, -1))} + "\\n";
-  const code = file.latin1Slice(file.lastIndexOf(mark) + mark.length, file.lastIndexOf("*/"));
-  return { code: code.replaceAll(${JSON.stringify(commentEnd)}, "*" + "/") };
+/** Parts as they stand in the comment, and where each is: all is ASCII, a letter is a byte. */
+function partsAfter(start, parts) {
+  const places = {};
+  let text = "";
+  for (const [name, code] of parts) {
+    const part = `//${name}\n${code.replaceAll("*/", commentEnd)}\n`;
+    places[name] = [start + text.length, part.length];
+    text += part;
+  }
+  const end = String(start + text.length).padStart(placesDigits);
+  return `${text}${JSON.stringify(places)}\n${end}`;
+}
+
+/**
+ * JavaScript that reads parts from the file itself, which stays open: another version may take its place meanwhile. One
+ * that is written over it is noticed by the parts' names, which tell what they hold.
+ */
+const partsFromComment = `
+let file, places;
+function readPart(name) {
+  const fs = require("node:fs");
+  const read = (start, length) => {
+    const bytes = Buffer.alloc(length);
+    fs.readSync(file, bytes, 0, length, start);
+    return bytes.latin1Slice();
+  };
+  if (file === undefined) {
+    file = fs.openSync(__filename);
+    const { size } = fs.fstatSync(file);
+    const end = size - 3 - ${placesDigits};
+    const start = Number(read(end, ${placesDigits}));
+    places = JSON.parse(read(start, end - start));
+  }
+  const text = read(...places[name]);
+  if (!text.startsWith("//" + name)) throw new Error(__filename + " was written over while it ran: start it again");
+  return { code: text.slice(name.length + 3).replaceAll(${JSON.stringify(commentEnd)}, "*" + "/") };
 }
 `;
 
-/** JavaScript that reads the programs from the executable's assets. */
-const programsFromAssets = `
-function readPrograms() {
-  const { getAssetKeys, getRawAsset } = require("node:sea");
-  const asset = (name) => Buffer.from(getRawAsset(name));
+/** JavaScript that reads parts from the executable's assets: few, because Node looks at each of them when it starts. */
+const partsFromAssets = `
+let assets;
+function readPart(name) {
+  const { getAsset, getRawAsset } = require("node:sea");
+  // Each answer counts as memory of its own.
+  assets ??= {
+    places: JSON.parse(getAsset("places", "latin1")),
+    parts: getRawAsset("parts"),
+    caches: getRawAsset("caches"),
+  };
+  const { code, cache } = assets.places[name];
   return {
-    code: asset("programs.js").latin1Slice(),
-    cachedData: getAssetKeys().includes("programs.cache") ? asset("programs.cache") : undefined,
+    code: Buffer.from(assets.parts, ...code).latin1Slice(),
+    cachedData: cache && Buffer.from(assets.caches, ...cache),
   };
 }
 `;
 
-const programLoader = `
-let programs;
-function loadProgram(path) {
-  if (programs === undefined) {
-    const { code, cachedData } = readPrograms();
-    const { Script } = require("node:vm");
-    const script = new Script(code, { filename: __filename + "#programs", cachedData });
-    programs = {};
-    script.runInThisContext()(programs, require, module, __filename, __dirname);
-  }
-  return programs[path]();
+const partLoader = `
+const parts = new Map();
+function loadPart(name) {
+  const known = parts.get(name);
+  if (known !== undefined) return known.exports;
+  const { Script } = require("node:vm");
+  const { code, cachedData } = readPart(name);
+  const script = new Script(code, { filename: __filename + "#" + name, cachedData });
+  const part = { exports: {} };
+  parts.set(name, part);
+  const find = (id) => (id.startsWith("./") ? loadPart(id.slice(2)) : require(id));
+  script.runInThisContext()(find, part, part.exports, __filename, __dirname, importMetaUrl, readBytes);
+  return part.exports;
+}
+function readBytes(name) {
+  return Buffer.from(readPart(name).code, "base64");
 }
 `;
 
-/** src/main.ts with `reader` in it, and apart from it the programs that it imports. */
+/** src/main.ts with `reader` in it, and apart from it the parts that it loads, by their names. */
 async function bundleApart(architectures, reader) {
   const paths = [];
   const apart = {
@@ -110,58 +156,109 @@ async function bundleApart(architectures, reader) {
     setup(build) {
       build.onResolve({ filter: /^\./ }, ({ kind, path, resolveDir }) => {
         if (kind !== "dynamic-import") return undefined;
-        const file = `./${relative(root, join(resolveDir, path))}`;
+        const file = relative(root, join(resolveDir, path));
         if (!paths.includes(file)) paths.push(file);
         return { path: file, namespace: "program" };
       });
       build.onLoad({ filter: /./, namespace: "program" }, ({ path }) => ({
-        contents: `module.exports = loadProgram(${JSON.stringify(path)});`,
+        contents: `module.exports = loadPart(programs[${JSON.stringify(path)}]);`,
         loader: "js",
       }));
     },
   };
-  const main = await bundle({ entryPoints: [options.main], plugins: [apart] });
+  const main = textOf(await bundle({ entryPoints: [options.main], plugins: [apart], banner }));
   // The order in which esbuild asks is not always the same.
   paths.sort();
-  const programs = await bundle({
-    stdin: {
-      contents: paths
-        .map((path) => `exports[${JSON.stringify(path)}] = () => require(${JSON.stringify(path)});`)
-        .join("\n"),
-      resolveDir: root,
-      sourcefile: "programs.js",
-    },
-    plugins: [embedAddon(architectures)],
-  });
-  const parameters = "exports, require, module, __filename, __dirname";
-  return { main: main + reader + programLoader, programs: `(function (${parameters}) {\n${programs}\n})` };
+  const { parts, programs } = await bundleParts(paths, architectures);
+  const known = `\nconst programs = ${JSON.stringify(programs)};\n`;
+  return { main: main + known + reader + partLoader, parts };
 }
 
-/** A bundle's text. Bytes beyond ASCII would make Node keep all of it twice as wide. */
-async function bundle(input) {
-  const result = await esbuild.build({
+/** What is imported while the program runs, and all that it needs: parts by name, and the part of each path. */
+async function bundleParts(paths, architectures) {
+  const parts = new Map();
+  const { outputFiles, metafile } = await bundle({
+    entryPoints: paths,
+    format: "esm",
+    splitting: true,
+    outdir: ".",
+    entryNames: "[name]-[hash]",
+    metafile: true,
+    plugins: [addonsApart(architectures, parts)],
+  });
+  const programs = {};
+  for (const { path, text } of outputFiles) {
+    const name = relative(root, path);
+    const { entryPoint, imports } = metafile.outputs[name];
+    const needed = imports.filter(({ kind, external }) => kind === "import-statement" && external !== true);
+    // Of these esbuild exports all as the default only; Node's imports have their names as well.
+    const isCommonJs = metafile.inputs[entryPoint]?.format === "cjs";
+    const end = isCommonJs ? "module.exports = module.exports.default;\n" : "";
+    parts.set(name, await asFunction(ascii(text), needed.length, end));
+    if (entryPoint !== undefined && paths.includes(entryPoint)) programs[entryPoint] = name;
+  }
+  return { parts, programs };
+}
+
+const partParameters = ["require", "module", "exports", "__filename", "__dirname", "importMetaUrl", "readBytes"];
+
+/**
+ * A module of esbuild's as the expression of a function. Its `count` imports of other parts come first, and none of these
+ * needs a part that needs it: what they export is there, and is read once rather than whenever it is used.
+ */
+async function asFunction(text, count, end) {
+  const needs = /^import\s*(?:\{([^}]*)\}\s*from\s*)?("\.\/[^"]+");?\s*/;
+  let rest = text;
+  let head = "";
+  for (let left = count; left > 0; left--) {
+    const [statement, names, path] = needs.exec(rest) ?? [];
+    if (statement === undefined) throw new Error(`${left} imports are not where they should be: ${rest.slice(0, 80)}`);
+    const required = `require(${path})`;
+    head += names === undefined ? `${required};\n` : `const {${names.replaceAll(/\sas\s/g, ":")}} = ${required};\n`;
+    rest = rest.slice(statement.length);
+  }
+  const { code } = await esbuild.transform(head + rest, {
+    ...form,
+    format: "cjs",
+    supported: { "dynamic-import": false },
+  });
+  return `(function (${partParameters.join(", ")}) {\n${ascii(code)}${end}})`;
+}
+
+const banner = { js: 'const importMetaUrl=require("node:url").pathToFileURL(__filename).href;' };
+
+/** How the text looks, whatever it is made of. */
+const form = {
+  platform: "node",
+  target: `node${oldestNode.major}.${oldestNode.minor}`,
+  minifySyntax: true,
+  minifyWhitespace: true,
+  // Short lines, so that a stack trace points somewhere.
+  lineLimit: 160,
+  legalComments: "inline",
+  charset: "ascii",
+  logLevel: "warning",
+};
+
+function bundle(input) {
+  return esbuild.build({
+    ...form,
     absWorkingDir: root,
     bundle: true,
     write: false,
-    platform: "node",
     format: "cjs",
-    target: `node${oldestNode.major}.${oldestNode.minor}`,
-    minifySyntax: true,
-    minifyWhitespace: true,
-    // Short lines, so that a stack trace points somewhere.
-    lineLimit: 160,
-    legalComments: "inline",
-    charset: "ascii",
-    logLevel: "warning",
     define: {
       "import.meta.url": "importMetaUrl",
       "import.meta.dirname": "__dirname",
       SVC_VERSION: JSON.stringify(manifest.version),
     },
-    banner: { js: 'const importMetaUrl=require("node:url").pathToFileURL(__filename).href;' },
     ...input,
   });
-  return ascii(result.outputFiles[0].text);
+}
+
+/** Bytes beyond ASCII would make Node keep all of it twice as wide. */
+function textOf({ outputFiles: [file] }) {
+  return ascii(file.text);
 }
 
 /** esbuild leaves letters beyond ASCII in regular expressions and comments. An escape means the same wherever they are. */
@@ -170,37 +267,34 @@ function ascii(text) {
 }
 
 /**
- * classic-level looks for its addon among the files of its package. In the bundle the addon's bytes are in the file,
- * and src/storage/level/native.ts, which knows where they may be written, loads them.
+ * classic-level looks for its addon among the files of its package. Here the addon's bytes are a part, and
+ * src/storage/level/native.ts, which knows where they may be written, loads them.
  */
-function embedAddon(architectures) {
+function addonsApart(architectures, parts) {
   const files = {
     x64: "linux-x64/classic-level.node",
     arm64: "linux-arm64/classic-level.armv8.node",
   };
   return {
-    name: "embed-addon",
+    name: "addons-apart",
     setup(build) {
       build.onLoad({ filter: /[/\\]classic-level[/\\]binding\.js$/ }, ({ path }) => {
-        const cases = architectures.map(
-          (architecture) =>
-            `case ${JSON.stringify(architecture)}: return require(${JSON.stringify(`./prebuilds/${files[architecture]}`)});`,
-        );
+        const names = {};
+        for (const architecture of architectures) {
+          const bytes = readFileSync(join(dirname(path), "prebuilds", files[architecture]));
+          names[architecture] = `addon-${architecture}`;
+          parts.set(names[architecture], bytes.toString("base64"));
+        }
         return {
           resolveDir: dirname(path),
           loader: "js",
           contents: `
             const { loadAddon } = require(${JSON.stringify(join(root, "src/storage/level/native.ts"))});
-            function bytes() {
-              switch (process.arch) {
-                ${cases.join("\n")}
-                default: throw new Error("The embedded store has no native code for " + process.arch);
-              }
-            }
-            module.exports = loadAddon(bytes());`,
+            const name = ${JSON.stringify(names)}[process.arch];
+            if (name === undefined) throw new Error("The embedded store has no native code for " + process.arch);
+            module.exports = loadAddon(readBytes(name));`,
         };
       });
-      build.onLoad({ filter: /\.node$/ }, ({ path }) => ({ contents: readFileSync(path), loader: "binary" }));
     },
   };
 }
@@ -268,11 +362,11 @@ async function buildBinary(architecture, node) {
     const output = join(options.out, `svc-linux-${architecture}`);
     const made = join(work, "svc");
     const executable = strip(node, join(work, "node"), architecture);
-    const { main: code, programs } = await bundleApart([architecture], programsFromAssets);
+    const { main: code, parts } = await bundleApart([architecture], partsFromAssets);
     writeFileSync(main, code);
-    const assets = { "programs.js": join(work, "programs.js") };
-    writeFileSync(assets["programs.js"], programs);
-    if (native) assets["programs.cache"] = compile(executable, assets["programs.js"]);
+    // Compiled code is for the Node and the processor that made it.
+    const caches = native ? compile(executable, work, parts) : new Map();
+    const assets = writeAssets(work, parts, caches);
     const config = join(work, "config.json");
     writeFileSync(
       config,
@@ -281,14 +375,13 @@ async function buildBinary(architecture, node) {
         output: made,
         executable,
         disableExperimentalSEAWarning: true,
-        // Compiled code is for the Node and the processor that made it.
         useCodeCache: native,
         assets,
         execArgv: nodeFlags,
         execArgvExtension: "none",
       }),
     );
-    execFileSync(process.execPath, ["--build-sea", config], { stdio: ["ignore", "ignore", "inherit"] });
+    execFileSync(process.execPath, [...nodeFlags, "--build-sea", config], { stdio: ["ignore", "ignore", "inherit"] });
     chmodSync(made, 0o755);
     renameSync(made, output);
     report(output);
@@ -297,16 +390,52 @@ async function buildBinary(architecture, node) {
   }
 }
 
-/** What V8 makes of a script, for the Node that compiled it; the file's path. */
-function compile(node, script) {
-  const cache = `${script}.cache`;
+/** Parts and what V8 made of them, each one after the other in a file, and where each is. */
+function writeAssets(work, parts, caches) {
+  const pieces = { parts: [], caches: [] };
+  const ends = { parts: 0, caches: 0 };
+  const place = (asset, bytes) => {
+    const start = ends[asset];
+    pieces[asset].push(bytes);
+    ends[asset] += bytes.length;
+    return [start, bytes.length];
+  };
+  const places = {};
+  for (const [name, text] of parts) {
+    const cache = caches.get(name);
+    places[name] = {
+      code: place("parts", Buffer.from(text, "latin1")),
+      ...(cache === undefined ? {} : { cache: place("caches", cache) }),
+    };
+  }
+  const contents = {
+    places: JSON.stringify(places),
+    parts: Buffer.concat(pieces.parts),
+    caches: Buffer.concat(pieces.caches),
+  };
+  const assets = {};
+  for (const [name, content] of Object.entries(contents)) {
+    assets[name] = join(work, name);
+    writeFileSync(assets[name], content);
+  }
+  return assets;
+}
+
+/** What V8 makes of each script, for the Node that compiles it, by name. */
+function compile(node, work, parts) {
   const compiler = `
     const { readFileSync, writeFileSync } = require("node:fs");
     const { Script } = require("node:vm");
-    const script = new Script(readFileSync(process.argv[1], "latin1"));
-    writeFileSync(process.argv[2], script.createCachedData());`;
-  execFileSync(node, [...nodeFlags, "-e", compiler, script, cache], { stdio: ["ignore", "inherit", "inherit"] });
-  return cache;
+    for (const path of process.argv.slice(1)) {
+      const script = new Script(readFileSync(path, "latin1"));
+      writeFileSync(path + ".cache", script.createCachedData());
+    }`;
+  // Other parts are bytes.
+  const scripts = [...parts.keys()].filter((name) => name.endsWith(".js"));
+  for (const name of scripts) writeFileSync(join(work, name), parts.get(name));
+  const paths = scripts.map((name) => join(work, name));
+  execFileSync(node, [...nodeFlags, "-e", compiler, ...paths], { stdio: ["ignore", "inherit", "inherit"] });
+  return new Map(scripts.map((name) => [name, readFileSync(join(work, `${name}.cache`))]));
 }
 
 /** The pinned Node of an architecture; the packages of others than this machine's are fetched from npm. */

@@ -4,6 +4,7 @@ import { invoke } from "../flags/program.ts";
 import { systemClock } from "../std/clock.ts";
 import { createLogger } from "../std/log.ts";
 import { createNotifier } from "../std/sd-notify.ts";
+import { tidyMemory } from "../std/tidy-memory.ts";
 import { GIT_VERSION } from "../std/version.ts";
 import { apiserverProgram } from "./flags.ts";
 import { apiServerOptions, letsEverybody } from "./options.ts";
@@ -30,6 +31,7 @@ export async function run(argv: readonly string[]): Promise<number> {
       },
     );
   }
+  using _memory = tidyMemory({ clock: systemClock });
   await using notifier = createNotifier({ env: process.env, clock: systemClock, log });
   const first = Promise.withResolvers<string>();
   const second = Promise.withResolvers<number>();

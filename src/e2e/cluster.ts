@@ -24,7 +24,7 @@ const OUTPUT_BYTES_MAX = 64 * 2 ** 20;
 
 /** The ways to start svc, by what they are called; the executable is there after `make binary`. */
 export const programs = {
-  sources: ["node", "--max-semi-space-size=4", join(root, "src/main.ts")],
+  sources: ["node", "--max-semi-space-size=4", "--expose-gc", join(root, "src/main.ts")],
   bundle: [join(root, "dist/svc")],
   binary: [join(root, `dist/svc-linux-${process.arch}`)],
 } as const satisfies Record<string, readonly string[]>;

@@ -7,6 +7,7 @@ import { systemClock } from "../std/clock.ts";
 import { createLogger, type Logger } from "../std/log.ts";
 import { systemRandom } from "../std/random.ts";
 import { createNotifier } from "../std/sd-notify.ts";
+import { tidyMemory } from "../std/tidy-memory.ts";
 import { GIT_VERSION } from "../std/version.ts";
 import type { ClusterDeps } from "./cluster.ts";
 import { upProgram } from "./flags.ts";
@@ -50,6 +51,7 @@ async function runCluster(options: UpOptions, deps: ClusterDeps): Promise<number
   const { clock, log } = deps;
   const controllers = expandControllerNames(options.controllers);
   const began = clock.monotonic();
+  using _memory = tidyMemory({ clock });
   await using notifier = createNotifier({ env: process.env, clock, log });
   const signals = new Signals(log);
   try {
