@@ -1,7 +1,7 @@
 /**
  * The agent's way to the API server. With `--bootstrap-svcconfig` a node that nobody knows asks for a certificate with
- * the credentials of that file, and writes itself a connection file; what it has is renewed while it runs, and asked for
- * as at the beginning where the server knows it no more.
+ * the credentials of that file, and writes itself a connection file; what it has is renewed while it runs, and asked
+ * for as at the beginning where the server knows it no more.
  */
 
 import { X509Certificate } from "node:crypto";

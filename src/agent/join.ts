@@ -52,7 +52,7 @@ async function writeBootstrap(path: string, { server, token }: Invitation, ca: s
   await writeKubeconfig(path, { server, ca, token, cluster: "cluster", user: "bootstrap" });
 }
 
-/** A node that was away for too long asks for a certificate as at the beginning, with the token that it is given now. */
+/** A node that was away for too long asks for a certificate as at the beginning, with the token it is given now. */
 async function keepToken(path: string, invitation: Invitation): Promise<void> {
   const { server, token, ca } = await loadKubeconfig(path).catch((): Partial<ClusterAccess> => ({}));
   if (ca === undefined || hashOf(ca) !== invitation.caHash.toLowerCase()) return;

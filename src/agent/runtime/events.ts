@@ -12,8 +12,8 @@ export interface RelistOptions {
   readonly clock: Clock;
   readonly log: Logger;
   /**
-   * Called whenever something of a pod appeared, changed or went, with what is there now as in `digestOf`, and since when
-   * the runtime was asked for it on the monotonic clock. False: not now; the next listing tells it again.
+   * Called whenever something of a pod appeared, changed or went, with what is there now as in `digestOf`, and since
+   * when the runtime was asked for it on the monotonic clock. False: not now; the next listing tells it again.
    */
   readonly onChange: (uid: string, digest: string, askedAt: number) => boolean;
   readonly signal: AbortSignal;
