@@ -9,6 +9,7 @@ import type { ServiceAccount } from "../api/core/service-account.ts";
 import { serviceAccountKind } from "../api/core/service-account-kind.ts";
 import type { Volume } from "../api/core/volume.ts";
 import { podReferences } from "../auth/authz/node-graph.ts";
+import { deepFreeze } from "../schema/freeze.ts";
 import type { Clock } from "../std/clock.ts";
 import { type RandomSource, suffix } from "../std/random.ts";
 import { andThen, type Soon } from "../std/soon.ts";
@@ -135,14 +136,20 @@ function withToken(spec: PodSpec, random: RandomSource): PodSpec {
   } as PodSpec;
 }
 
-function tokenVolume(name: string): Volume {
-  const namespace = { path: "namespace", fieldRef: { apiVersion: "v1", fieldPath: "metadata.namespace" } };
-  const sources = [
+const namespaceFile = { path: "namespace", fieldRef: { apiVersion: "v1", fieldPath: "metadata.namespace" } };
+
+/** The same for all pods, which share it. */
+const projected = deepFreeze({
+  sources: [
     { serviceAccountToken: { expirationSeconds: TOKEN_SECONDS, path: "token" } },
     { configMap: { name: "kube-root-ca.crt", items: [{ key: "ca.crt", path: "ca.crt" }] } },
-    { downwardAPI: { items: [namespace] } },
-  ];
-  return { name, projected: { sources, defaultMode: 0o644 } } as Volume;
+    { downwardAPI: { items: [namespaceFile] } },
+  ],
+  defaultMode: 0o644,
+});
+
+function tokenVolume(name: string): Volume {
+  return { name, projected } as Volume;
 }
 
 function withPullSecrets(spec: PodSpec, { imagePullSecrets = [] }: ServiceAccount): PodSpec {
