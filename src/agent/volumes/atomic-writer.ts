@@ -42,6 +42,7 @@ export async function writeAtomically(
   now: number,
   finish: () => Promise<void> = async () => undefined,
 ): Promise<{ readonly changed: boolean }> {
+  refuseClash(payload);
   const previous = await readlink(join(target, "..data")).catch(() => undefined);
   if (previous !== undefined && (await same(join(target, previous), payload))) {
     return { changed: false };
@@ -103,6 +104,15 @@ async function same(directory: string, payload: ReadonlyMap<string, FileContent>
     if (((await stat(file)).mode & mode & 0o777) !== (mode & 0o777)) return false;
   }
   return true;
+}
+
+/** Throws where one file would have to be a directory for another. */
+function refuseClash(payload: ReadonlyMap<string, FileContent>): void {
+  for (const path of payload.keys()) {
+    for (let above = dirname(path); above !== "."; above = dirname(above)) {
+      if (payload.has(above)) throw new Error(`"${path}" cannot be made: "${above}" is a file`);
+    }
+  }
 }
 
 /** Throws when a path would leave the volume or hide the writer's own names. */

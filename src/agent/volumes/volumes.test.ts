@@ -74,6 +74,15 @@ t.test("writeAtomically() lets readers see new files only once they are finished
   t.equal((await readdir(target)).length, 3, "so is what a killed agent left");
 });
 
+t.test("writeAtomically() refuses files that lie below files, in the same words each time", async (t) => {
+  const target = await fresh("clash");
+  const message = '"a/b/c" cannot be made: "a" is a file';
+  for (const payload of [files({ a: "1", "a/b/c": "2" }), files({ "a/b/c": "2", a: "1" })]) {
+    await t.rejects(writeAtomically(target, payload, 0), { message });
+  }
+  t.same(await readdir(target), []);
+});
+
 t.test("validatePath() refuses to leave the volume", async (t) => {
   for (const path of ["", "/a", "../a", "a/../../b", "..data", "..x/y"]) t.throws(() => validatePath(path), path);
   for (const path of ["a", "a/b", "a..b", "a/..b"]) t.doesNotThrow(() => validatePath(path), path);
