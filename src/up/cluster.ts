@@ -9,6 +9,7 @@ import { type AgentConfig, defaultAgentConfig } from "../agent/agent-config.ts";
 import { type ApiServerConfig, defaultConfig } from "../apiserver/config.ts";
 import { type RunningApiServer, startApiServer } from "../apiserver/server.ts";
 import { makeRequest } from "../http/request.ts";
+import { aborted } from "../std/aborted.ts";
 import { makeDirectory } from "../std/make-directory.ts";
 import { lockDataDir } from "./data-dir-lock.ts";
 import { newNode, prepareNodeIdentity } from "./node-identity.ts";
@@ -31,8 +32,15 @@ export interface RunningCluster {
   close(): Promise<void>;
 }
 
-/** Resolves when the node is ready for pods. Rejects with an operator's message; then nothing is left running. */
-export async function startCluster(options: UpOptions, deps: ClusterDeps): Promise<RunningCluster> {
+/**
+ * Resolves when the node is ready for pods, which may never be. Rejects with an operator's message, or with the
+ * signal's reason when it aborts first; then nothing is left running.
+ */
+export async function startCluster(
+  options: UpOptions,
+  deps: ClusterDeps,
+  signal: AbortSignal,
+): Promise<RunningCluster> {
   const { dataDir, runDir } = options;
   await makeDirectory(dataDir, 0o711);
   await makeDirectory(runDir, 0o711);
@@ -54,7 +62,7 @@ export async function startCluster(options: UpOptions, deps: ClusterDeps): Promi
   await prepareNode(options, server!, deps);
   const agent = await listening("--agent-port", startAgent(agentConfig(options, server!.pki, runtime!.endpoint), deps));
   stack.defer(() => agent.close());
-  await agent.ready();
+  await unlessAborted(agent.ready(), signal);
   const owned = stack.move();
   let closing: Promise<void> | undefined;
   return {
@@ -66,6 +74,16 @@ export async function startCluster(options: UpOptions, deps: ClusterDeps): Promi
       return closing;
     },
   };
+}
+
+async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  const stop = new AbortController();
+  try {
+    await Promise.race([work, aborted(AbortSignal.any([signal, stop.signal]))]);
+    signal.throwIfAborted();
+  } finally {
+    stop.abort();
+  }
 }
 
 async function stop(

@@ -3,6 +3,7 @@ import { hostname, networkInterfaces } from "node:os";
 import { expandControllerNames } from "../controllers/controllers.ts";
 import { logOptions } from "../flags/log-options.ts";
 import { invoke } from "../flags/program.ts";
+import { aborted } from "../std/aborted.ts";
 import { systemClock } from "../std/clock.ts";
 import { createLogger, type Logger } from "../std/log.ts";
 import { systemRandom } from "../std/random.ts";
@@ -57,8 +58,12 @@ async function runCluster(options: UpOptions, deps: ClusterDeps): Promise<number
   try {
     // Help and the unit are printed without loading the server and the agent.
     const { startCluster } = await import("./cluster.ts");
-    const starting = startCluster(options, deps);
-    const cluster = await Promise.race([starting, signals.second]);
+    const starting = startCluster(options, deps, signals.given);
+    const cluster = await Promise.race([starting, signals.second]).catch((error: unknown) => {
+      if (error === signals.given.reason) return "stopped" as const;
+      throw error;
+    });
+    if (cluster === "stopped") return 0;
     if (cluster === undefined) return INTERRUPTED;
     notifier.watchdog(() => cluster.healthy());
     await notifier.ready("The node is ready");
@@ -95,14 +100,14 @@ function bracketed(address: string): string {
 
 /** The first SIGINT or SIGTERM asks for a clean stop, the second for an end at once. */
 class Signals implements Disposable {
-  readonly #first = Promise.withResolvers<void>();
+  readonly #first = new AbortController();
   readonly #second = Promise.withResolvers<undefined>();
   readonly #log: Logger;
   #count = 0;
   readonly #onSignal = (signal: NodeJS.Signals): void => {
     this.#count++;
     this.#log.info(this.#count === 1 ? "Stopping; the same again ends at once" : "Ending at once", { signal });
-    this.#first.resolve();
+    this.#first.abort();
     if (this.#count > 1) this.#second.resolve(undefined);
   };
 
@@ -111,8 +116,13 @@ class Signals implements Disposable {
     process.on("SIGINT", this.#onSignal).on("SIGTERM", this.#onSignal);
   }
 
+  /** Aborts with the first. */
+  get given(): AbortSignal {
+    return this.#first.signal;
+  }
+
   get first(): Promise<void> {
-    return this.#first.promise;
+    return aborted(this.#first.signal);
   }
 
   get second(): Promise<undefined> {

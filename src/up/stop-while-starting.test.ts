@@ -1,0 +1,46 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import t from "tap";
+
+const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url));
+const skip = process.platform === "linux" && process.getuid?.() === 0 ? false : "only root runs nodes, on Linux";
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { readonly port: number };
+  server.close();
+  return port;
+}
+
+t.test("svc up ends at the first signal, too, while it waits for a runtime that is not there", { skip }, async (t) => {
+  const directory = t.testdir();
+  const flags = {
+    "data-dir": join(directory, "data"),
+    "container-runtime-endpoint": `unix://${join(directory, "nobody.sock")}`,
+    "secure-port": await freePort(),
+    "agent-port": await freePort(),
+    "bind-address": "127.0.0.1",
+    "node-name": "waiting",
+  };
+  const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+  const program = spawn(process.execPath, [MAIN, "up", ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  t.teardown(() => program.kill("SIGKILL"));
+  let output = "";
+  const registered = new Promise<void>((resolve) => {
+    for (const stream of [program.stdout, program.stderr]) {
+      stream.on("data", (piece: Buffer) => {
+        output += piece.toString();
+        if (output.includes("Registered node")) resolve();
+      });
+    }
+  });
+  const ended = once(program, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
+  await Promise.race([registered, ended]);
+  t.match(output, /Registered node/);
+  program.kill("SIGTERM");
+  t.same(await ended, [0, null], output);
+});
