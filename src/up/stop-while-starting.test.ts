@@ -1,5 +1,7 @@
 import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
+import { rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -18,8 +20,12 @@ async function freePort(): Promise<number> {
 
 t.test("svc up ends at the first signal, too, while it waits for a runtime that is not there", { skip }, async (t) => {
   const directory = t.testdir();
+  const dataDir = join(directory, "data");
+  // Where it has its sockets.
+  const suffix = createHash("sha256").update(dataDir).digest("hex").slice(0, 8);
+  t.teardown(() => rm(`/run/svc-${suffix}`, { recursive: true, force: true }));
   const flags = {
-    "data-dir": join(directory, "data"),
+    "data-dir": dataDir,
     "container-runtime-endpoint": `unix://${join(directory, "nobody.sock")}`,
     "secure-port": await freePort(),
     "agent-port": await freePort(),
