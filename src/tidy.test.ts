@@ -69,6 +69,7 @@ const provedAbove: readonly (readonly [RegExp, string])[] = [
   [/^controllers\/node-lifecycle\//, "apiserver/embedded-nodes.test.ts"],
   [/^flags\/(?:completion|program|reference)\.ts$/, "up/programs.test.ts"],
   [/^api\/core\/(?:pod-)?amounts\.ts$/, "admission/limit-ranger.test.ts"],
+  [/^auth\/review-client\.ts$/, "apiserver/flag-effects.test.ts"],
   [/^(?:client\/webhook-client|admission\/webhooks\/fixture)\.ts$/, "apiserver/webhooks.test.ts"],
 ];
 

@@ -1,4 +1,4 @@
-/** The cluster's keys and the administrator's file: made or looked over at the start, and then for as long as it runs. */
+/** The cluster's keys and the administrator's file: made or looked over at the start, then for as long as it runs. */
 import { join } from "node:path";
 import { writeKubeconfig } from "../client/kubeconfig.ts";
 import type { Clock } from "../std/clock.ts";

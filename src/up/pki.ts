@@ -1,7 +1,7 @@
 /**
  * The cluster's own keys, made on the first start and looked over on every start: what is missing, nears its end or
- * lacks a name of this host is made anew. Authorities keep their keys whatever the clock says, so that svcconfigs handed
- * out go on working; and all is valid from 1970 on, since some hosts start without a clock.
+ * lacks a name of this host is made anew. Authorities keep their keys whatever the clock says, so that svcconfigs that
+ * were handed out go on working; and all is valid from 1970 on, since some hosts start without a clock.
  *
  *     ca            signs every user and the API server; the API server's --client-ca-file
  *     agent-ca      signs the two ends of the connection from API server to agent, so that nobody else gets in there
