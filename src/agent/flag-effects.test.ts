@@ -1139,6 +1139,9 @@ t.test("agentGates: image volumes, finer rights at the agent's server and other 
   const both = ["KubeletCrashLoopBackOffMax", "ReduceDefaultCrashLoopBackOffDecay"];
   t.same(of("", ...both).pods.restartDelays, { initialMs: 1_000, maxMs: 300_000 });
   t.throws(() => of(max), /crashLoopBackOff.maxContainerRestartPeriod: needs feature gate SvcletCrashLoopBackOffMax/);
+  const closed = ["--rotate-server-certificates", "--feature-gates=RotateKubeletServerCertificate=false"];
+  t.throws(() => loadAgentConfig(closed, {}), /serverTLSBootstrap: needs feature gate RotateSvcletServerCertificate/);
+  t.equal(agentOptions(loadAgentConfig(closed.slice(1), {})).certificates.rotateServing, false);
 });
 
 t.test("agentGates: every gate that the agent asks for can be set", async (t) => {

@@ -128,7 +128,7 @@ export const agentGates: GateTable = {
   ResilientWatchCacheInitialization: { stage: "BETA", default: true },
   ResourceHealthStatus: { stage: "ALPHA", default: false },
   RetryGenerateName: { stage: "GA", default: true, locked: true },
-  RotateSvcletServerCertificate: { stage: "BETA", default: true },
+  RotateSvcletServerCertificate: { stage: "BETA", default: true, effective: true },
   RuntimeClassInImageCriAPI: { stage: "ALPHA", default: false },
   RuntimeClassInImageCriApi: { stage: "ALPHA", default: false },
   SELinuxChangePolicy: { stage: "ALPHA", default: false },
