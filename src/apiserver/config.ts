@@ -162,6 +162,8 @@ export interface AuthorizationConfig {
   readonly selectors: boolean;
   /** The gate `AuthorizeNodeWithSelectors`: nodes must select what is theirs. */
   readonly nodeSelectors: boolean;
+  /** The gate `SvcletServiceAccountTokenForCredentialProviders`: nodes may read the accounts of their pods. */
+  readonly nodeAccounts: boolean;
 }
 
 /** Who has a say in what is written, and what they go by. */
@@ -330,6 +332,7 @@ export const defaultConfig: ApiServerConfig = {
     },
     selectors: true,
     nodeSelectors: true,
+    nodeAccounts: false,
   },
   admission: {
     enabled: [],

@@ -51,3 +51,13 @@ t.test("apiServerOptions() hands each flag to who acts on it", async (t) => {
 t.test("apiServerOptions() refuses stores that are not to be had", async (t) => {
   t.throws(() => options("--kvstore-servers=http://127.0.0.1:2379"), /level:\/\/\/path or memory:\/\//);
 });
+
+t.test("apiServerOptions() tells the node authorizer what its gates say", async (t) => {
+  const of = (settings: Readonly<Record<string, boolean>>) => {
+    const gates = new FeatureGates(apiserverGates, settings);
+    return apiServerOptions(parseFlags(apiserverFlags, []), gates, "v1.33.0").authorization;
+  };
+  t.match(of({}), { selectors: true, nodeSelectors: true, nodeAccounts: false });
+  t.match(of({ AuthorizeNodeWithSelectors: false }), { nodeSelectors: false });
+  t.match(of({ KubeletServiceAccountTokenForCredentialProviders: true }), { nodeAccounts: true });
+});

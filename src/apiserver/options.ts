@@ -162,6 +162,7 @@ function authorization(flags: Flags, gates: FeatureGates): AuthorizationConfig {
     },
     selectors: gates.has("AuthorizeWithSelectors"),
     nodeSelectors: gates.has("AuthorizeNodeWithSelectors"),
+    nodeAccounts: gates.has("SvcletServiceAccountTokenForCredentialProviders"),
   };
 }
 

@@ -34,6 +34,7 @@ export async function openAccess(foundation: Foundation): Promise<Access> {
       graph,
       rules: policy,
       nodeSelectors: config.authorization.nodeSelectors,
+      nodeAccounts: config.authorization.nodeAccounts,
       decided: authorizationDecisions(metrics),
       clock,
       random,

@@ -14,6 +14,8 @@ export interface AuthorizationSources {
   readonly graph?: NodeGraph | undefined;
   /** For Node: lists of nodes and pods must select the node's own; true when absent. */
   readonly nodeSelectors?: boolean | undefined;
+  /** For Node: nodes may read the service accounts of their pods; false when absent. */
+  readonly nodeAccounts?: boolean | undefined;
   /** What is made from files: ABAC and webhooks, by the name of the mode. */
   readonly made?: ReadonlyMap<string, Authorizer> | undefined;
   /** Hears of each request that a mode allows or denies. */
@@ -31,7 +33,8 @@ export interface AuthorizerName {
 const makers: Readonly<Record<string, (sources: AuthorizationSources) => Authorizer>> = {
   AlwaysAllow: () => alwaysAllow,
   AlwaysDeny: () => alwaysDeny,
-  Node: ({ graph, nodeSelectors }) => nodeAuthorizer(graph ?? createNodeGraph(), nodeSelectors),
+  Node: ({ graph, nodeSelectors, nodeAccounts }) =>
+    nodeAuthorizer(graph ?? createNodeGraph(), { selectors: nodeSelectors, accounts: nodeAccounts }),
   RBAC: ({ rules }) => rbacAuthorizer(rules ?? new Grants(bootstrapPolicy)),
 };
 

@@ -1,7 +1,7 @@
 import t from "tap";
 import type { Pod } from "../../api/core/pod.ts";
 import type { Attributes } from "../user.ts";
-import { nodeAuthorizer } from "./node.ts";
+import { type NodeAuthorizerOptions, nodeAuthorizer } from "./node.ts";
 import { createNodeGraph } from "./node-graph.ts";
 
 const mine: Pod = {
@@ -137,6 +137,28 @@ t.test("nodeAuthorizer() refuses everything else, in Kubernetes' words", async (
     t.strictSame(await authorizer.authorize(attributes), { decision: "no-opinion", reason }, label);
   }
 });
+
+t.test(
+  "nodeAuthorizer() lets nodes read the accounts of their pods, and all nodes and pods, where told to",
+  async (t) => {
+    const graph = createNodeGraph();
+    graph.putPod(mine);
+    const decision = async (options: NodeAuthorizerOptions, attributes: Attributes) =>
+      (await nodeAuthorizer(graph, options).authorize(attributes)).decision;
+    const account = ask("n1", "get", "serviceaccounts/sa");
+    t.equal(await decision({ accounts: true }, account), "allow");
+    t.equal(await decision({ accounts: true }, ask("n2", "get", "serviceaccounts/sa")), "no-opinion");
+    t.equal(await decision({ accounts: true }, ask("n1", "list", "serviceaccounts")), "no-opinion");
+    t.equal(await decision({}, account), "no-opinion");
+    for (const attributes of [
+      ask("n1", "list", "nodes", cluster),
+      ask("n1", "list", "pods"),
+      ask("n1", "get", "pods/theirs"),
+    ]) {
+      t.equal(await decision({ selectors: false }, attributes), "allow", attributes.resource);
+    }
+  },
+);
 
 t.test("createNodeGraph() follows pods as they change and go", async (t) => {
   const graph = createNodeGraph();

@@ -13,19 +13,30 @@ import { ruleAllows } from "./rbac.ts";
 
 const LEASE_NAMESPACE = "kube-node-lease";
 
+export interface NodeAuthorizerOptions {
+  /** The gate `AuthorizeNodeWithSelectors`: true when absent. */
+  readonly selectors?: boolean | undefined;
+  /** The gate `SvcletServiceAccountTokenForCredentialProviders`: nodes read the accounts of their pods. */
+  readonly accounts?: boolean | undefined;
+}
+
 /**
  * `--authorization-mode=Node`: a node (user `system:node:NAME` in group `system:nodes`) may do what the role
  * `system:node` says, but only with its own lease and what the pods bound to it refer to. With `selectors` it reads
  * its own Node object and pods only: what it lists and watches of these must be selected by its name.
  */
-export function nodeAuthorizer(graph: NodeGraph, selectors = true): Authorizer {
+export function nodeAuthorizer(
+  graph: NodeGraph,
+  { selectors = true, accounts = false }: NodeAuthorizerOptions = {},
+): Authorizer {
+  const rules = accounts ? [...NODE_RULES, ...ACCOUNT_RULES] : NODE_RULES;
   return {
     authorize: async (attributes) => {
       const node = nodeOf(attributes.user);
       if (node === undefined) return abstain("");
       if (node === "") return abstain(`unknown node for user ${JSON.stringify(attributes.user.name)}`);
       const limited = attributes.isResourceRequest ? limits[resourceOf(attributes)] : undefined;
-      const refusal = limited?.({ node, attributes, graph, selectors });
+      const refusal = limited?.({ node, attributes, graph, selectors, accounts });
       if (refusal !== undefined) return abstain(refusal);
       return rules.some((rule) => ruleAllows(rule, attributes)) ? { decision: "allow", reason: "" } : abstain("");
     },
@@ -36,13 +47,15 @@ export function nodeAuthorizer(graph: NodeGraph, selectors = true): Authorizer {
   };
 }
 
-const rules = bootstrapRules("system:node");
+const NODE_RULES = bootstrapRules("system:node");
+const ACCOUNT_RULES = [{ verbs: ["get"], apiGroups: [""], resources: ["serviceaccounts"] }];
 
 interface Question {
   readonly node: string;
   readonly attributes: Attributes;
   readonly graph: NodeGraph;
   readonly selectors: boolean;
+  readonly accounts: boolean;
 }
 
 /** Why not, in Kubernetes' words; undefined when the role's rules may decide. Empty when there is no more to say. */
@@ -110,7 +123,9 @@ function resourceSlice(question: Question): string | undefined {
 
 function serviceAccount(question: Question): string | undefined {
   const { verb, subresource, name } = question.attributes;
-  if (verb === "get" && subresource === "") return "not allowed to get service accounts";
+  if (verb === "get" && subresource === "") {
+    return question.accounts ? readReferred(question) : "not allowed to get service accounts";
+  }
   if (verb !== "create" || name === "") return "can only create tokens for individual service accounts";
   return subresource === "token" ? referred(question) : "can only create token subresource of serviceaccount";
 }

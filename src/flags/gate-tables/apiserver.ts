@@ -173,7 +173,7 @@ export const apiserverGates: GateTable = {
   SvcletPodResourcesGet: { stage: "ALPHA", default: false },
   SvcletRegistrationGetOnExistsOnly: { stage: "DEPRECATED", default: false },
   SvcletSeparateDiskGC: { stage: "BETA", default: true },
-  SvcletServiceAccountTokenForCredentialProviders: { stage: "ALPHA", default: false },
+  SvcletServiceAccountTokenForCredentialProviders: { stage: "ALPHA", default: false, effective: true },
   SvcletTracing: { stage: "BETA", default: true },
   SystemdWatchdog: { stage: "BETA", default: true },
   TopologyAwareHints: { stage: "GA", default: true, locked: true },
