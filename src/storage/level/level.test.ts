@@ -336,3 +336,19 @@ t.test(
     );
   },
 );
+
+t.test("openLevelStore() keeps a store from others' eyes, unless its directory has other uses", async (t) => {
+  const warned: string[] = [];
+  const log = { ...silentLogger, warn: (text: string) => void warned.push(text) };
+  const modeOf = (path: string): number => statSync(path).mode & 0o777;
+  const [own, shared] = [newPath(), newPath()];
+  for (const path of [own, shared]) mkdirSync(path, { mode: 0o755 });
+  writeFileSync(join(shared, "notes.txt"), "");
+  await (await open(own, { log }))[Symbol.asyncDispose]();
+  t.equal(modeOf(own), 0o700);
+  await (await open(shared, { log }))[Symbol.asyncDispose]();
+  t.equal(modeOf(shared), 0o755);
+  t.match(warned, [/^Others could read the store; now they cannot/, /^Others can read the store/]);
+  await (await open(own, { log }))[Symbol.asyncDispose]();
+  t.equal(warned.length, 2);
+});

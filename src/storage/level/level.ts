@@ -24,6 +24,7 @@ import { Database } from "./database.ts";
 import { ttlKey } from "./keys.ts";
 import { type Layout, readLayout, readTtls, type Ttl } from "./layout.ts";
 import { listAt, readAt, readEvents } from "./mvcc.ts";
+import { keepPrivate } from "./privacy.ts";
 import { type Committed, Writer } from "./writer.ts";
 
 export interface LevelStoreOptions {
@@ -43,6 +44,7 @@ export interface LevelStoreOptions {
 export async function openLevelStore(options: LevelStoreOptions): Promise<Store> {
   const database = await Database.open(options.path);
   try {
+    await keepPrivate(options.path, options.log);
     const layout = await readLayout(database, options.path);
     return new LevelStore(options, database, layout, await readTtls(database));
   } catch (error) {
