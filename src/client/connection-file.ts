@@ -5,15 +5,17 @@
 import { type ClusterAccess, chosen, clusterAccess, USER_UNSUPPORTED, userAccess } from "./kubeconfig.ts";
 import { type Entry, type KubeconfigReader, readKubeconfig } from "./kubeconfig-reader.ts";
 
-export interface ConnectionFile extends Pick<ClusterAccess, "server" | "ca" | "tlsServerName" | "cert" | "key"> {
+export interface ConnectionFile extends UserFile, Pick<ClusterAccess, "server" | "ca" | "tlsServerName"> {
   /** Whoever answers is believed to be the server. */
   readonly insecure: boolean;
   /** `http://user:password@host:port` or `https://…` */
   readonly proxy?: URL | undefined;
+}
+
+/** Who somebody is, and how that is proved. */
+export interface UserFile extends Pick<ClusterAccess, "cert" | "key" | "token" | "tokenFile"> {
   /** Where `cert` and `key` came from, where it was files: they may be renewed. */
   readonly pairFiles?: { readonly cert: string; readonly key: string } | undefined;
-  readonly token?: string | undefined;
-  readonly tokenFile?: string | undefined;
   readonly basic?: { readonly username: string; readonly password: string } | undefined;
   readonly exec?: ExecUser | undefined;
 }
@@ -46,15 +48,29 @@ export async function loadConnection(path: string): Promise<ConnectionFile> {
     throw reader.error(`${cluster.at}.insecure-skip-tls-verify`, why);
   }
   const proxy = proxyOf(reader, cluster);
-  if (user === undefined) return { ...access, insecure, proxy };
+  return { ...access, insecure, proxy, ...(user === undefined ? {} : await userFileOf(reader, user, cluster)) };
+}
+
+/** All users of a file that has no contexts: they are named by the servers that they are shown to. */
+export async function loadUsers(path: string): Promise<ReadonlyMap<string, UserFile>> {
+  const reader = await readKubeconfig(path);
+  const users = new Map<string, UserFile>();
+  for (const [index, item] of reader.list(reader.root, "users").entries()) {
+    const at = `users[${index}]`;
+    const name = reader.needed({ members: reader.members(item, at), at }, "name");
+    users.set(name, await userFileOf(reader, reader.named("users", "user", name, `${at}.name`)));
+  }
+  return users;
+}
+
+async function userFileOf(reader: KubeconfigReader, user: Entry, cluster?: Entry): Promise<UserFile> {
   reader.refuse(user, USER_UNSUPPORTED);
   const known = await userAccess(reader, user);
   const basic = basicOf(reader, user);
   if (basic !== undefined && known.token !== undefined) {
     throw reader.error(user.at, "more than one authentication method found: only one of token and username is allowed");
   }
-  const exec = execOf(reader, user, cluster);
-  return { ...access, ...known, insecure, proxy, basic, exec, pairFiles: pairFilesOf(reader, user) };
+  return { ...known, basic, exec: execOf(reader, user, cluster), pairFiles: pairFilesOf(reader, user) };
 }
 
 function proxyOf(reader: KubeconfigReader, cluster: Entry): URL | undefined {
@@ -79,7 +95,7 @@ function pairFilesOf(reader: KubeconfigReader, user: Entry): ConnectionFile["pai
     : { cert: reader.resolved(cert), key: reader.resolved(key) };
 }
 
-function execOf(reader: KubeconfigReader, { members, at }: Entry, cluster: Entry): ExecUser | undefined {
+function execOf(reader: KubeconfigReader, { members, at }: Entry, cluster?: Entry): ExecUser | undefined {
   if (members.exec === undefined || members.exec === null) return undefined;
   const exec = { members: reader.members(members.exec, `${at}.exec`), at: `${at}.exec` };
   const command = reader.needed(exec, "command");
@@ -108,7 +124,7 @@ function execOf(reader: KubeconfigReader, { members, at }: Entry, cluster: Entry
     env: Object.fromEntries(env),
     apiVersion,
     installHint: reader.text(exec, "installHint") ?? "",
-    ...(isTold ? { cluster: toldOf(cluster) } : {}),
+    ...(isTold && cluster !== undefined ? { cluster: toldOf(cluster) } : {}),
   };
 }
 

@@ -43,30 +43,6 @@ export async function loadKubeconfig(path: string, context?: string): Promise<Cl
   };
 }
 
-/** One entry of `users`, files read. */
-export interface UserAccess {
-  readonly cert?: string | undefined;
-  readonly key?: string | undefined;
-  readonly token?: string | undefined;
-  readonly username?: string | undefined;
-  readonly password?: string | undefined;
-}
-
-/** All users of a file that has no contexts: they are named by the servers that they are shown to. */
-export async function loadUsers(path: string): Promise<ReadonlyMap<string, UserAccess>> {
-  const reader = await readKubeconfig(path);
-  const users = new Map<string, UserAccess>();
-  for (const [index, item] of reader.list(reader.root, "users").entries()) {
-    const at = `users[${index}]`;
-    const name = reader.needed({ members: reader.members(item, at), at }, "name");
-    const user = reader.named("users", "user", name, `${at}.name`);
-    reader.refuse(user, [...USER_UNSUPPORTED, "exec"]);
-    const [username, password] = BASIC.map((member) => reader.text(user, member));
-    users.set(name, { ...(await userAccess(reader, user)), username, password });
-  }
-  return users;
-}
-
 /** Ways to prove who one is that are not understood; silence would turn them into no proof at all. */
 export const USER_UNSUPPORTED = ["auth-provider", "as", "as-groups", "as-uid", "as-user-extra"];
 const BASIC = ["username", "password"];

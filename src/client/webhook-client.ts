@@ -10,6 +10,7 @@ import { parseJson } from "../schema/json.ts";
 import type { Clock } from "../std/clock.ts";
 import { statusErrorOf } from "./answer.ts";
 import { hostOf, portOf, tlsOptions } from "./dial.ts";
+import { type Credentials, FreshCredentials } from "./fresh-credentials.ts";
 
 /** As objects name it: one of `url` and `service`. */
 export interface WebhookTarget {
@@ -34,12 +35,8 @@ export interface HostPort {
 /** Where a service is reached now. Rejects where nowhere. */
 export type FindService = (service: WebhookService, port: number, signal: AbortSignal) => Promise<HostPort>;
 
-/** How this server proves to a webhook who it is. */
-export interface WebhookCredentials {
-  readonly cert?: string | undefined;
-  readonly key?: string | undefined;
-  readonly authorization?: string | undefined;
-}
+/** How this server proves to a webhook who it is: what is known, or what is found out each time. */
+export type WebhookCredentials = Credentials | FreshCredentials;
 
 export interface WebhookClientOptions {
   readonly clock: Clock;
@@ -127,7 +124,9 @@ export class WebhookClient implements Disposable {
 
   async #send(url: URL, at: HostPort, target: WebhookTarget, body: string, signal: AbortSignal): Promise<Sent> {
     const { userAgent, answerBytesMax, credentialsFor } = this.#options;
-    const { authorization, ...identity } = credentialsFor?.(`${hostOf(url)}:${portOf(url)}`) ?? {};
+    const credentials = credentialsFor?.(`${hostOf(url)}:${portOf(url)}`);
+    const { authorization, ...identity } =
+      credentials instanceof FreshCredentials ? await credentials.now() : (credentials ?? {});
     const ca = target.caBundle ? Buffer.from(target.caBundle, "base64") : undefined;
     const bytes = Buffer.from(body);
     const request = httpsRequest({
@@ -147,7 +146,7 @@ export class WebhookClient implements Disposable {
       agent: this.#agent,
       signal,
     });
-    return await new Promise<Sent>((resolve, reject) => {
+    const sent = await new Promise<Sent>((resolve, reject) => {
       request.once("error", (error: NodeJS.ErrnoException) => {
         const isStale = request.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
         reject(isStale ? new Stale("the connection was closed", { cause: error }) : error);
@@ -165,6 +164,8 @@ export class WebhookClient implements Disposable {
       });
       request.end(bytes);
     });
+    if (sent.status === 401 && credentials instanceof FreshCredentials) credentials.refused();
+    return sent;
   }
 }
 

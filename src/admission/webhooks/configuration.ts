@@ -1,8 +1,10 @@
 /** `WebhookAdmissionConfiguration`: how this server proves to webhooks who it is. */
 import { isAbsolute } from "node:path";
-import { loadUsers, type UserAccess } from "../../client/kubeconfig.ts";
+import { loadUsers } from "../../client/connection-file.ts";
+import { FreshCredentials } from "../../client/fresh-credentials.ts";
 import type { WebhookCredentials } from "../../client/webhook-client.ts";
 import { object, optional, string } from "../../schema/define.ts";
+import type { Clock } from "../../std/clock.ts";
 import { type ConfigurationIdentity, decodeConfiguration } from "../control-file.ts";
 import type { PluginConfiguration } from "../factory.ts";
 
@@ -17,13 +19,16 @@ const schema = object("apiserver.config.k8s.io/v1.WebhookAdmissionConfiguration"
   kubeConfigFile: optional(0, string),
 });
 
-export type CredentialsFor = (hostPort: string) => WebhookCredentials | undefined;
+export interface NamedCredentials extends Disposable {
+  for(hostPort: string): WebhookCredentials | undefined;
+}
 
 /** Rejects with one sentence for the operator. */
 export async function webhookCredentials(
   configuration: PluginConfiguration | undefined,
   plugin: string,
-): Promise<CredentialsFor | undefined> {
+  clock: Clock,
+): Promise<NamedCredentials | undefined> {
   if (configuration === undefined) return undefined;
   const { kubeConfigFile = "" } = decodeConfiguration(configuration, IDENTITY, schema);
   if (kubeConfigFile === "") return undefined;
@@ -34,14 +39,17 @@ export async function webhookCredentials(
   const users = await loadUsers(kubeConfigFile).catch((cause: unknown) => {
     throw new Error(`Cannot use ${at} for ${plugin}: ${(cause as Error).message}`, { cause });
   });
-  return (hostPort) => {
-    const user = userFor(hostPort, users);
-    return user && credentialsOf(user);
+  const credentials = new Map([...users].map(([name, user]) => [name, new FreshCredentials(user, clock)] as const));
+  return {
+    for: (hostPort) => userFor(hostPort, credentials),
+    [Symbol.dispose]() {
+      for (const each of credentials.values()) each[Symbol.dispose]();
+    },
   };
 }
 
 /** By its name, or else by a star in place of its first labels; with the port, and for 443 without it. */
-function userFor(hostPort: string, users: ReadonlyMap<string, UserAccess>): UserAccess | undefined {
+function userFor<U>(hostPort: string, users: ReadonlyMap<string, U>): U | undefined {
   const names = hostPort.endsWith(":443") ? [hostPort, hostPort.slice(0, -":443".length)] : [hostPort];
   for (const name of names) {
     const labels = name.split(".");
@@ -50,10 +58,4 @@ function userFor(hostPort: string, users: ReadonlyMap<string, UserAccess>): User
     if (found !== undefined) return users.get(found);
   }
   return users.get("*");
-}
-
-function credentialsOf({ cert, key, token, username, password }: UserAccess): WebhookCredentials {
-  const basic = username === undefined ? undefined : Buffer.from(`${username}:${password ?? ""}`).toString("base64");
-  const authorization = token === undefined ? (basic === undefined ? undefined : `Basic ${basic}`) : `Bearer ${token}`;
-  return { cert, key, authorization };
 }

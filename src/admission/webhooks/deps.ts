@@ -16,15 +16,19 @@ export type WebhookDeps = CallDeps & OutcomeDeps & Pick<PluginDeps, "lookup" | "
 /** Rejects with one sentence for the operator. */
 export async function webhookDeps(deps: PluginDeps, plugin: string): Promise<WebhookDeps> {
   const { lookup, scheme, authorizer, clock, random, log, stopping, identity, serviceEndpoints: toEndpoints } = deps;
-  const named = await webhookCredentials(deps.configuration, plugin);
+  const named = await webhookCredentials(deps.configuration, plugin, clock);
   const client = new WebhookClient({
     clock,
     findService: serviceAddress({ lookup, random, toEndpoints }),
-    credentialsFor: (hostPort) => named?.(hostPort) ?? identity(),
+    credentialsFor: (hostPort) => named?.for(hostPort) ?? identity(),
     userAgent: "kube-apiserver-admission",
     answerBytesMax: ANSWER_BYTES_MAX,
   });
-  stopping.addEventListener("abort", () => client[Symbol.dispose](), { once: true });
+  const close = (): void => {
+    client[Symbol.dispose]();
+    named?.[Symbol.dispose]();
+  };
+  stopping.addEventListener("abort", close, { once: true });
   const deadlocks = new Deadlocks(deps);
   return {
     ...{ lookup, scheme, authorizer, clock, random, log, client },

@@ -1,0 +1,54 @@
+import { chmod, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import t from "tap";
+import { FreshCredentials } from "../../client/fresh-credentials.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import type { PluginConfiguration } from "../factory.ts";
+import { webhookCredentials } from "./configuration.ts";
+
+function configuration(kubeConfigFile: string): PluginConfiguration {
+  const value = { apiVersion: "apiserver.config.k8s.io/v1", kind: "WebhookAdmissionConfiguration", kubeConfigFile };
+  return { value, at: (path) => `f:${path}`, duplicates: [] };
+}
+
+const EXEC = "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: ./login}";
+const ANSWER = { kind: "ExecCredential", apiVersion: "client.authentication.k8s.io/v1", status: { token: "made" } };
+
+t.test("webhookCredentials() finds a server's user by name and port, or by a star", async (t) => {
+  const at = t.testdir({
+    token: "first",
+    login: `#!/bin/sh\necho '${JSON.stringify(ANSWER)}'\n`,
+    users: `users:
+- {name: "guard.default.svc", user: {token: own}}
+- {name: "guard.default.svc:8443", user: {username: jo, password: x}}
+- {name: "*.default.svc", user: {tokenFile: token}}
+- {name: "*", user: {${EXEC}}}
+`,
+  });
+  await chmod(join(at, "login"), 0o755);
+  const clock = new FakeClock();
+  using credentials = (await webhookCredentials(configuration(join(at, "users")), "Mutating", clock))!;
+  const shown = async (hostPort: string): Promise<string | undefined> => {
+    const found = credentials.for(hostPort);
+    return found instanceof FreshCredentials ? (await found.now()).authorization : found?.authorization;
+  };
+  t.equal(await shown("guard.default.svc:443"), "Bearer own");
+  t.equal(await shown("guard.default.svc:8443"), `Basic ${Buffer.from("jo:x").toString("base64")}`);
+  t.equal(await shown("other.default.svc:443"), "Bearer first");
+  t.equal(await shown("hooks.example.com:443"), "Bearer made");
+  await writeFile(join(at, "token"), "second");
+  await clock.advance(60_000);
+  t.equal(await shown("other.default.svc:443"), "Bearer second", "tokens are rotated");
+});
+
+t.test("webhookCredentials() says in one sentence what is wrong with the file", async (t) => {
+  const clock = new FakeClock();
+  t.equal(await webhookCredentials(undefined, "Mutating", clock), undefined);
+  t.equal(await webhookCredentials(configuration(""), "Mutating", clock), undefined);
+  for (const [path, message] of [
+    ["users", /^Cannot use f:kubeConfigFile: kubeConfigFile "users" must be an absolute path$/],
+    ["/nowhere", /^Cannot use f:kubeConfigFile for Mutating: Cannot load \/nowhere: ENOENT/],
+  ] as const) {
+    await t.rejects(webhookCredentials(configuration(path), "Mutating", clock), { message });
+  }
+});
