@@ -10,6 +10,7 @@ import { writeFileDurably } from "../auth/key-pair.ts";
 import { readAll } from "../client/answer.ts";
 import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../client/kubeconfig.ts";
 import { parseYaml } from "../schema/yaml.ts";
+import { sameSecret } from "../std/same-secret.ts";
 import type { AgentConfig } from "./agent-config.ts";
 
 export interface Invitation {
@@ -56,7 +57,8 @@ async function writeBootstrap(path: string, { server, token }: Invitation, ca: s
 async function keepToken(path: string, invitation: Invitation): Promise<void> {
   const { server, token, ca } = await loadKubeconfig(path).catch((): Partial<ClusterAccess> => ({}));
   if (ca === undefined || hashOf(ca) !== invitation.caHash.toLowerCase()) return;
-  if (token !== invitation.token || server !== invitation.server) await writeBootstrap(path, invitation, ca);
+  if (!sameSecret(token ?? "", invitation.token) || server !== invitation.server)
+    await writeBootstrap(path, invitation, ca);
 }
 
 interface Cluster {
