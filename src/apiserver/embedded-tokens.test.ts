@@ -34,8 +34,11 @@ t.test("a secret that asks for an account's token is given one, and goes with th
     sub: "system:serviceaccount:shop:till",
     "kubernetes.io/serviceaccount/secret.name": "t",
   });
+  const type = "svc.io/service-account-token";
+  await client.create(secretKind, { metadata: { name: "own", namespace: "shop", annotations }, type });
+  await until(client, secretKind, "own", "shop", (found) => found?.data?.token !== undefined);
   await client.delete(serviceAccountKind, { name: "till", namespace: "shop" });
-  await until(client, secretKind, "t", "shop", (found) => found === undefined);
+  for (const name of ["t", "own"]) await until(client, secretKind, name, "shop", (found) => found === undefined);
 });
 
 t.test("an account lists no secret with a token that is deleted", async (t) => {

@@ -23,11 +23,10 @@ import {
 import type { Client, ListQuery } from "../../client/client.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";
 import type { ControllerDeps } from "../controller.ts";
-import { accountOf, isFor } from "./token-secrets.ts";
+import { accountOf, isFor, TOKEN_TYPES } from "./token-secrets.ts";
 
 /** Kubernetes' default. */
 const UNUSED_MS = 365 * DAY_MS;
-const TYPES = ["kubernetes.io/service-account-token", "svc.io/service-account-token"];
 /** Objects asked for at a time. */
 const PAGE = 500;
 
@@ -54,7 +53,7 @@ async function sweep(deps: ControllerDeps): Promise<void> {
   // Of the first day only a part was tracked.
   if (since === undefined || now < since + DAY_MS + UNUSED_MS) return;
   const used = new UsedSecrets(observer, signal);
-  for (const type of TYPES) {
+  for (const type of TOKEN_TYPES) {
     for await (const secret of objectsOf(observer, metadataOnly(secretKind), `type=${type}`, signal)) {
       const fate = fateOf(secret, now);
       if (fate === "keep" || !(await isAutomatic(secret, observer, signal))) continue;

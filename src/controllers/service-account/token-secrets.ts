@@ -12,7 +12,8 @@ import { aborted } from "../../std/aborted.ts";
 import { WorkQueue } from "../../std/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 
-const TYPE = "kubernetes.io/service-account-token";
+/** In both spellings. */
+export const TOKEN_TYPES = ["kubernetes.io/service-account-token", "svc.io/service-account-token"] as const;
 const ACCOUNT_NAME = "kubernetes.io/service-account.name";
 const ACCOUNT_UID = "kubernetes.io/service-account.uid";
 
@@ -24,10 +25,13 @@ export async function runTokenSecrets(deps: ControllerDeps): Promise<void> {
     return;
   }
   const shared = { client: observer, clock, random, log };
-  const query = { fieldSelector: `type=${TYPE}` };
-  await using secrets = startInformer({ ...shared, kind: secretKind, query }, signal);
+  await using owned = new AsyncDisposableStack();
+  const secrets = TOKEN_TYPES.map((type) => {
+    const query = { fieldSelector: `type=${type}` };
+    return owned.use(startInformer({ ...shared, kind: secretKind, query }, signal));
+  });
   await using accounts = startInformer({ ...shared, kind: serviceAccountKind }, signal);
-  await Promise.all([secrets.synced, accounts.synced]).catch(() => {});
+  await Promise.all([...secrets, accounts].map(({ synced }) => synced)).catch(() => {});
   await using queue = new WorkQueue({
     clock,
     random,
@@ -40,7 +44,7 @@ export async function runTokenSecrets(deps: ControllerDeps): Promise<void> {
 
   async function settle(key: string, stopping: AbortSignal): Promise<void> {
     const [namespace = "", name = ""] = key.split("/");
-    const secret = secrets.get(name, namespace);
+    const secret = secrets.map((each) => each.get(name, namespace)).find((each) => each !== undefined);
     if (secret?.metadata === undefined) return await unlist(name, namespace, stopping);
     if (secret.metadata.deletionTimestamp !== undefined) return;
     const account = accounts.get(accountOf(secret), namespace);
@@ -96,9 +100,9 @@ export async function runTokenSecrets(deps: ControllerDeps): Promise<void> {
   }
 
   const changed = ({ metadata }: Secret): void => queue.add(`${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`);
-  secrets.subscribe({ put: changed, delete: changed });
+  for (const each of secrets) each.subscribe({ put: changed, delete: changed });
   const ofAccount = ({ metadata }: ServiceAccount): void => {
-    for (const secret of secrets.list()) {
+    for (const secret of secrets.flatMap((each) => [...each.list()])) {
       if (secret.metadata?.namespace === metadata?.namespace && accountOf(secret) === metadata?.name) changed(secret);
     }
   };
