@@ -94,3 +94,15 @@ t.test("rbacAuthorizer() over the bootstrap policy lets everybody discover and t
     'RBAC: allowed by ClusterRoleBinding "system:discovery" of ClusterRole "system:discovery" to Group "system:authenticated"',
   );
 });
+
+t.test("rbacAuthorizer().rulesFor() tells all rules, and which roles are missing", async (t) => {
+  const subjects = [{ kind: "User", name: nobody.name, apiGroup: "rbac.authorization.k8s.io" }];
+  const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "gone" };
+  const clusterRoleBindings = [{ metadata: { name: "b" }, subjects, roleRef }];
+  const rbac = rbacAuthorizer(new Grants({ clusterRoles: [], roles: [], roleBindings: [], clusterRoleBindings }));
+  t.same(rbac.rulesFor?.(nobody, "default"), {
+    rules: [],
+    incomplete: false,
+    error: 'clusterrole.rbac.authorization.k8s.io "gone" not found',
+  });
+});
