@@ -85,10 +85,12 @@ export class Prober {
     const first = this.#firstAt(periodMs);
     let anchor = first.anchor;
     let again = kind === "readiness";
-    await this.#sleepUntil(first.at);
+    let due = first.at;
+    await this.#sleepUntil(due);
     let run: Run = { success: undefined, count: 0 };
     while (!signal.aborted) {
-      const at = clock.monotonic();
+      // Timers may go off a little early: the tick that they were set for is over all the same.
+      const at = Math.max(clock.monotonic(), due);
       let next = tickAfter(at, anchor, periodMs);
       if (mayProbe()) {
         run = counted(run, await this.#ask(signal));
@@ -100,8 +102,12 @@ export class Prober {
         }
         again = false;
       }
+      due = next;
       // A clock that ticked meanwhile is answered at once.
-      if (await this.#sleepUntil(next)) anchor = clock.monotonic();
+      if (await this.#sleepUntil(due)) {
+        anchor = clock.monotonic();
+        due = anchor;
+      }
     }
   }
 
@@ -199,9 +205,9 @@ function counted(run: Run, { result }: Outcome): Run {
   return { success, count: run.success === success ? run.count + 1 : 1 };
 }
 
-/** The first multiple of the period since `anchor` that is later than `at`. */
+/** The first multiple of the period since `anchor` that is later than `at`, whatever fractions come to. */
 function tickAfter(at: number, anchor: number, periodMs: number): number {
-  return anchor + (Math.floor((at - anchor) / periodMs) + 1) * periodMs;
+  return anchor + (Math.floor((at - anchor + 0.5) / periodMs) + 1) * periodMs;
 }
 
 /** What an earlier agent found out about this very container, and told the server. */

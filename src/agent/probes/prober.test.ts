@@ -1,0 +1,65 @@
+import t from "tap";
+import type { Timer } from "../../std/clock.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { observedContainer } from "../runtime/observation.ts";
+import { type ProbeKind, Prober } from "./prober.ts";
+
+/** Timers of the machine go off up to a millisecond early, by the clock that measures intervals. */
+class EarlyClock extends FakeClock {
+  override monotonic(): number {
+    return super.monotonic() + 0.123_456_789;
+  }
+
+  override timer(milliseconds: number, callback: () => void): Timer {
+    return super.timer(milliseconds - 0.7, callback);
+  }
+}
+
+for (const [kind, times] of [
+  ["liveness", 10],
+  // At once, and then in its period.
+  ["readiness", 10],
+] as const satisfies readonly (readonly [ProbeKind, number])[]) {
+  t.test(`Prober asks once in each period, however early timers go off: ${kind}`, async (t) => {
+    const clock = new EarlyClock();
+    const container = observedContainer({ id: "c1", startedAt: BigInt(clock.now()) * 1_000_000n }, "s1");
+    const at: number[] = [];
+    const runtime = {
+      execSync: async () => {
+        at.push(Math.round(clock.monotonic()));
+        return { exitCode: 0 };
+      },
+    };
+    const spec = { name: "c" };
+    const probe = { exec: { command: ["true"] }, periodSeconds: 1 };
+    using stack = new DisposableStack();
+    const prober = new Prober(
+      {
+        pod: { metadata: { name: "p", namespace: "default", uid: "u" }, spec: { containers: [spec] } },
+        spec,
+        role: "containers",
+        kind,
+        probe,
+        container,
+        observation: { sandboxes: [], containers: [container] },
+        began: clock.monotonic(),
+      },
+      {
+        runtime: runtime as never,
+        clock,
+        events: { pod: () => undefined, container: () => undefined },
+        userAgent: "test",
+        mayProbe: () => true,
+        onResult: () => undefined,
+      },
+    );
+    stack.defer(() => prober.stop());
+    await clock.advance(10_400);
+    t.equal(at.length, times, at.join(" "));
+    const gaps = at.slice(1).map((each, i) => each - at[i]!);
+    t.ok(
+      gaps.every((gap) => gap > 990),
+      gaps.join(" "),
+    );
+  });
+}
