@@ -11,9 +11,10 @@
  * what it does not do. In dist/svc the parts lie in a comment at the end; in the executables they are assets, with the
  * code that V8 compiled for them beside them.
  *
- * dist/svc starts as a shell script that looks for a Node new enough and gives it the flags that save memory, which is
- * too late once Node runs. It has Node compile the part that is needed instead of the file, whose text Node
- * would keep for as long as it runs. Node can also run the file itself.
+ * dist/svc starts as a shell script that looks for a Node new enough and gives it what saves memory and is too late once
+ * Node runs: flags, and one heap of the C library for all threads instead of one for each. It has Node compile the part
+ * that is needed instead of the file, whose text Node would keep for as long as it runs. Node can also run the file
+ * itself.
  *
  * CommonJS, because there only the modules that a run reaches are evaluated, Node's own included.
  */
@@ -318,6 +319,8 @@ function headerAround(start, size) {
   const compiled = 'require("vm").compileFunction(code.latin1Slice(),parameters,{filename:file})';
   const node = [
     `${loader};fs.readSync(fd,code,0,code.length,${at(start)});fs.closeSync(fd)`,
+    // It was for this process alone.
+    "delete process.env.MALLOC_ARENA_MAX",
     'process.argv[1]=file;process.title=[path.basename(file),...process.argv.slice(2)].join(" ")',
     `${run};${compiled}(require,module,exports,file,path.dirname(file))`,
   ].join(";");
@@ -333,7 +336,7 @@ for node in "$SVC_NODE" "$here/node" "$here/../node_modules/.bin/node" "$(comman
   major=\${version#v}; minor=\${major#*.}; major=\${major%%.*}; minor=\${minor%%.*}
   case $major$minor in *[!0-9]*|"") continue;; esac
   if [ "$major" -gt ${oldestNode.major} ] || { [ "$major" -eq ${oldestNode.major} ] && [ "$minor" -ge ${oldestNode.minor} ]; }; then
-    exec "$node" ${nodeFlags.join(" ")} -e '${node}' -- "$0" "$@"
+    MALLOC_ARENA_MAX=\${MALLOC_ARENA_MAX:-1} exec "$node" ${nodeFlags.join(" ")} -e '${node}' -- "$0" "$@"
   fi
   found="$found $node is $version;"
 done

@@ -2,6 +2,7 @@
 
 import type { Container } from "../../api/core/container.ts";
 import type { ContainerState, ContainerStateTerminated, ContainerStatus } from "../../api/core/container-status.ts";
+import type { PodStatus } from "../../api/core/pod.ts";
 import type { ResourceRequirements } from "../../api/core/resources.ts";
 import { timeOf } from "../../schema/time.ts";
 import type { Observation, ObservedContainer } from "../runtime/observation.ts";
@@ -47,6 +48,18 @@ function runsOf(observation: Observation, name: string): readonly ObservedContai
 /** Id of the run that a container's status is about; empty when there is none. */
 export function currentRun(observation: Observation, name: string): string {
   return runsOf(observation, name)[0]?.id ?? "";
+}
+
+/** The run that the status calls the last one: that of a container waiting for its restart is the one that ended. */
+export function previousRun(
+  shown: PodStatus | undefined,
+  observation: Observation,
+  name: string,
+): ObservedContainer | undefined {
+  const { initContainerStatuses: inits = [], containerStatuses: apps = [] } = shown ?? {};
+  const status = [...inits, ...apps].find((each) => each.name === name);
+  const id = status?.lastState?.terminated?.containerID?.replace(/^.*:\/\//, "");
+  return observation.containers.find((each) => each.name === name && each.id === id);
 }
 
 export function containerStatus(view: ContainerView): ContainerStatus {

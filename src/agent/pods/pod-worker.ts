@@ -7,9 +7,11 @@ import { deepEqual } from "../../schema/equal.ts";
 import type { Timer } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { Observation, ObservedContainer } from "../runtime/observation.ts";
+import { previousRun } from "./container-status.ts";
 import { deadlineExceeded, deadlineTimer } from "./deadline.ts";
+import { Ending } from "./ending.ts";
 import type { PodContext, PodMemory, PodServices, PodState, Termination, Transition } from "./pod-context.ts";
-import { graceSeconds, isDeleted, isTerminal, podFullName, podUid } from "./pod-fields.ts";
+import { podFullName, podUid } from "./pod-fields.ts";
 import { adoptDelays, newMemory } from "./pod-memory.ts";
 import { PodObserver } from "./pod-observer.ts";
 import { Rest } from "./rest.ts";
@@ -39,7 +41,7 @@ export class PodWorker {
   readonly #stop = new AbortController();
   #pod: Pod;
   #removed: boolean;
-  #termination: Termination | undefined;
+  readonly #ending = new Ending();
   #state: PodState = stateOf({ to: "admitting" });
   /** Of the state at work; replaced when it is interrupted. */
   #interrupt = new AbortController();
@@ -47,8 +49,6 @@ export class PodWorker {
   readonly #observer: PodObserver;
   /** The runtime has been looked at. */
   #hasSeen = false;
-  /** To start, while the machine is busy. */
-  #turn: Disposable | undefined;
   #deadline: Timer | undefined;
   readonly #ended = Promise.withResolvers<void>();
 
@@ -57,20 +57,20 @@ export class PodWorker {
     this.#pod = options.pod;
     this.#removed = options.orphan;
     this.#log = options.services.log.child("pod-worker", { pod: podFullName(options.pod) });
-    const { clock, settings } = options.services;
+    const { runtime, clock, settings, events } = options.services;
     this.#memory = newMemory(options.pod, clock, settings.restartDelays);
-    this.#rest = new Rest(options.services.clock);
+    this.#rest = new Rest(clock);
     this.#observer = new PodObserver({
-      runtime: options.services.runtime,
-      clock: options.services.clock,
+      runtime,
+      clock,
       pod: () => this.#pod,
       onSeen: (seen) => this.#seen(seen),
       onUnknown: ({ message }) =>
-        options.services.events.pod(this.#pod, "Warning", "FailedSync", `error determining status: ${message}`),
+        events.pod(this.#pod, "Warning", "FailedSync", `error determining status: ${message}`),
       signal: this.#stop.signal,
     });
-    if (options.orphan) this.#termination = { graceSeconds: undefined, failure: undefined };
-    this.#noteDeletion(undefined);
+    if (options.orphan) this.#ending.ask({ graceSeconds: undefined, failure: undefined });
+    this.#ending.note(this.#pod, undefined);
     this.done = this.#run();
   }
 
@@ -98,12 +98,9 @@ export class PodWorker {
     return this.#memory.waiting.get(name)?.reason ?? fallback;
   }
 
-  /** The run that the status calls the last one: that of a container waiting for its restart is the one that ended. */
+  /** See `previousRun`. */
   previousRun(name: string): ObservedContainer | undefined {
-    const { initContainerStatuses: inits = [], containerStatuses: apps = [] } = this.#memory.status ?? {};
-    const status = [...inits, ...apps].find((each) => each.name === name);
-    const id = status?.lastState?.terminated?.containerID?.replace(/^.*:\/\//, "");
-    return this.#observer.observation.containers.find((each) => each.name === name && each.id === id);
+    return previousRun(this.#memory.status, this.observation, name);
   }
 
   /** Nothing goes on but waiting: for time to pass, or for a change. */
@@ -120,7 +117,7 @@ export class PodWorker {
     this.#removed = false;
     if (!deepEqual(pod.spec, before.spec)) this.#tryAgain();
     if (this.#hasSeen && pod.spec?.activeDeadlineSeconds !== before.spec?.activeDeadlineSeconds) this.#watchDeadline();
-    this.#noteDeletion(before);
+    if (this.#ending.note(pod, before)) this.#end();
     if (!asksTheSame) this.#rest.rouse();
     // The status is what this worker wrote itself, but for the conditions of readiness gates.
     else if (this.#hasSeen && pod.spec?.readinessGates !== undefined) this.#publish();
@@ -130,9 +127,7 @@ export class PodWorker {
   remove(): void {
     this.#removed = true;
     // Whoever forced the object out of the API said how long its containers get; nobody waits for them any more.
-    const termination = this.#termination ?? { graceSeconds: undefined, failure: undefined };
-    this.#terminate(termination);
-    this.#rest.rouse();
+    this.terminate(this.#ending.termination ?? { graceSeconds: undefined, failure: undefined });
   }
 
   /** The runtime's listing, asked for at that time, says this of the pod. False: it may be older than what is known. */
@@ -158,7 +153,7 @@ export class PodWorker {
 
   /** Ends the pod for a reason of the node's: eviction, shutdown, a deadline. */
   terminate(termination: Termination): void {
-    this.#terminate(termination);
+    if (this.#ending.ask(termination)) this.#end();
     this.#rest.rouse();
   }
 
@@ -175,30 +170,15 @@ export class PodWorker {
     await this.done;
   }
 
-  #noteDeletion(before: Pod | undefined): void {
-    const pod = this.#pod;
-    if (isTerminal(pod) && this.#termination === undefined) {
-      this.#terminate({ graceSeconds: undefined, failure: undefined });
-    }
-    if (!isDeleted(pod)) return;
-    const grace = graceSeconds(pod);
-    const sooner = before === undefined || !isDeleted(before) || grace < graceSeconds(before);
-    if (sooner) this.#terminate({ graceSeconds: grace, failure: this.#termination?.failure });
-  }
-
   /** What failed may work now. */
   #tryAgain(): void {
     this.#memory.retryAt.clear();
     for (const name of this.#memory.noted.keys()) showNoted({ memory: this.#memory }, name);
   }
 
-  #terminate(termination: Termination): void {
-    const current = this.#termination;
-    const same = current !== undefined && current.graceSeconds === termination.graceSeconds;
-    const failure = current?.failure ?? termination.failure;
-    this.#termination = { ...termination, failure, disruption: current?.disruption ?? termination.disruption };
-    if (same || this.#state.name === "terminated") return;
-    this.#interrupt.abort(new Error("the pod is to end"));
+  /** From whatever it is doing. */
+  #end(): void {
+    if (this.#state.name !== "terminated") this.#interrupt.abort(new Error("the pod is to end"));
   }
 
   async #run(): Promise<void> {
@@ -206,7 +186,7 @@ export class PodWorker {
     await Promise.resolve();
     let retryMs = RETRY_MIN_MS;
     while (!this.#stop.signal.aborted) {
-      if (this.#termination !== undefined && !isEnding(this.#state)) this.#enter({ to: "terminating" });
+      if (this.#ending.termination !== undefined && !isEnding(this.#state)) this.#enter({ to: "terminating" });
       if (this.#interrupt.signal.aborted) this.#interrupt = new AbortController();
       const context = this.#context();
       try {
@@ -226,12 +206,12 @@ export class PodWorker {
         if (this.#stop.signal.aborted) break;
         if (context.signal.aborted) continue;
         this.#log.error("Cannot sync pod", error, { state: this.#state.name });
-        await this.#pause(retryMs, context.signal).catch(() => undefined);
+        await this.#rest.pause(retryMs, context.signal).catch(() => undefined);
         retryMs = Math.min(retryMs * 2, RETRY_MAX_MS);
       }
     }
     this.#ended.resolve();
-    this.#endTurn();
+    this.#rest.endTurn();
     this.#deadline?.cancel();
     this.#options.services.probes.stop(podUid(this.#pod));
   }
@@ -241,7 +221,7 @@ export class PodWorker {
       this.#log.v(4)?.info("Pod changes state", { from: this.#state.name, to: transition.to });
     }
     this.#state = stateOf(transition);
-    if (isEnding(this.#state)) this.#endTurn();
+    if (isEnding(this.#state)) this.#rest.endTurn();
     if (transition.to === "terminated") this.#ended.resolve();
   }
 
@@ -263,38 +243,23 @@ export class PodWorker {
         return worker.#observer.observation;
       },
       get termination() {
-        return worker.#termination;
+        return worker.#ending.termination;
       },
       get removed() {
         return worker.#removed;
       },
       refresh: () => this.#observer.refresh(),
       make: (work) => this.#observer.make(work),
-      takeTurn: () => this.#takeTurn(signal),
+      takeTurn: () => this.#rest.takeTurn(this.#options.services.startTurns, this.#pod.spec?.priority ?? 0, signal),
       wait: (milliseconds) => this.#wait(milliseconds, signal),
-      pause: (milliseconds) => this.#pause(milliseconds, signal),
+      pause: (milliseconds) => this.#rest.pause(milliseconds, signal),
     };
   }
 
   /** What is seen while the worker waits is as good as what it would see afterwards. */
   async #wait(milliseconds: number, signal: AbortSignal): Promise<void> {
-    this.#endTurn();
     this.#observer.isCurrent = false;
     await this.#rest.wait(milliseconds, signal);
-  }
-
-  async #pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-    this.#endTurn();
-    await this.#rest.pause(milliseconds, signal);
-  }
-
-  async #takeTurn(signal: AbortSignal): Promise<void> {
-    this.#turn ??= await this.#options.services.startTurns.begin(this.#pod.spec?.priority ?? 0, signal);
-  }
-
-  #endTurn(): void {
-    this.#turn?.[Symbol.dispose]();
-    this.#turn = undefined;
   }
 
   #seen(observation: Observation): void {
@@ -311,10 +276,10 @@ export class PodWorker {
 
   #watchDeadline(): void {
     this.#deadline?.cancel();
-    if (this.#termination !== undefined) return;
+    if (this.#ending.termination !== undefined) return;
     const { clock, events } = this.#options.services;
     this.#deadline = deadlineTimer(this.#pod, this.#memory.startTime, clock, () => {
-      if (this.#termination !== undefined) return;
+      if (this.#ending.termination !== undefined) return;
       events.pod(this.#pod, "Normal", deadlineExceeded.reason, deadlineExceeded.message);
       this.terminate({ graceSeconds: undefined, failure: deadlineExceeded });
     });

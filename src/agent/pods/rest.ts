@@ -1,5 +1,9 @@
-/** What a worker does between two pieces of work: it rests until time has passed, or somebody rouses it. */
+/**
+ * What a worker does between two pieces of work: it rests until time has passed, or somebody rouses it. Who rests does not
+ * keep others from starting.
+ */
 import type { Clock } from "../../std/clock.ts";
+import type { StartTurns } from "./start-turns.ts";
 
 /** Made once: an error for each time that somebody is roused would cost more than the rousing. */
 const ROUSED = new Error("roused");
@@ -9,6 +13,8 @@ export class Rest {
   #isRoused = false;
   #wake: (() => void) | undefined;
   #isResting = false;
+  /** To start, while the machine is busy. */
+  #turn: Disposable | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -30,9 +36,20 @@ export class Rest {
     this.#wake?.();
   }
 
+  /** Until it is its turn to start, which lasts until the next rest. Rejects when the signal aborts. */
+  async takeTurn(turns: Pick<StartTurns, "begin">, priority: number, signal: AbortSignal): Promise<void> {
+    this.#turn ??= await turns.begin(priority, signal);
+  }
+
+  endTurn(): void {
+    this.#turn?.[Symbol.dispose]();
+    this.#turn = undefined;
+  }
+
   /** Until somebody rouses, but no longer than that many milliseconds. Rejects when the signal aborts. */
   async wait(milliseconds: number, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
+    this.endTurn();
     if (!this.#isRoused) {
       const cut = new AbortController();
       this.#wake = () => cut.abort(ROUSED);
@@ -45,6 +62,7 @@ export class Rest {
 
   /** That many milliseconds, whoever rouses. Rejects when the signal aborts. */
   async pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+    this.endTurn();
     this.#isResting = true;
     await this.#clock.sleep(milliseconds, signal).finally(() => {
       this.#isResting = false;

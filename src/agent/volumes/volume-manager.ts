@@ -224,15 +224,11 @@ export class VolumeManager {
     work: (volume: Volume) => Promise<void>,
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    const failed: FailedVolume[] = [];
-    for (const volume of volumes) {
-      try {
-        await work(volume);
-      } catch (error) {
-        signal?.throwIfAborted();
-        failed.push(failureOf(volume.name, error));
-      }
-    }
+    const all = await Promise.allSettled(volumes.map(work));
+    signal?.throwIfAborted();
+    const failed = all.flatMap((each, place) =>
+      each.status === "rejected" ? [failureOf(volumes[place]?.name ?? "", each.reason)] : [],
+    );
     if (failed.length > 0) throw new MountError(failed);
   }
 

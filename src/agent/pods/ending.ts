@@ -1,0 +1,32 @@
+/** Whether a pod is to end, and how: the first who asks for it says why, and who leaves it less time is heard as well. */
+import type { Pod } from "../../api/core/pod.ts";
+import type { Termination } from "./pod-context.ts";
+import { graceSeconds, isDeleted, isTerminal } from "./pod-fields.ts";
+
+export class Ending {
+  #termination: Termination | undefined;
+
+  /** Undefined: the pod goes on. */
+  get termination(): Termination | undefined {
+    return this.#termination;
+  }
+
+  /** True: what is being done has to stop for it. */
+  ask(termination: Termination): boolean {
+    const current = this.#termination;
+    const isSame = current !== undefined && current.graceSeconds === termination.graceSeconds;
+    const failure = current?.failure ?? termination.failure;
+    this.#termination = { ...termination, failure, disruption: current?.disruption ?? termination.disruption };
+    return !isSame;
+  }
+
+  /** What the object says of it, and what it said before. True: as above. */
+  note(pod: Pod, before: Pod | undefined): boolean {
+    const isOver =
+      isTerminal(pod) && this.#termination === undefined && this.ask({ graceSeconds: undefined, failure: undefined });
+    if (!isDeleted(pod)) return isOver;
+    const grace = graceSeconds(pod);
+    const isSooner = before === undefined || !isDeleted(before) || grace < graceSeconds(before);
+    return (isSooner && this.ask({ graceSeconds: grace, failure: this.#termination?.failure })) || isOver;
+  }
+}
