@@ -99,6 +99,24 @@ t.test(
   },
 );
 
+t.test(
+  "embedded controllers give nobody certificates for names of others, though a node says they are its own",
+  async (t) => {
+    const told = async (name: string, ...addresses: readonly string[]) => {
+      const found = await admin.get(nodeKind, { name });
+      const status = { ...found.status, addresses: addresses.map((address) => ({ type: "Hostname", address })) };
+      await admin.updateStatus(nodeKind, { ...found, status });
+    };
+    await admin.create(nodeKind, { metadata: { name: "thief" } });
+    await told("thief", "n2.example", "kubernetes.default.svc", "thief.example");
+    const names = (...dnsNames: readonly string[]) =>
+      ask(node("thief"), NODE_SERVING, subjectOf("thief", { dnsNames }), SERVING);
+    const refused = [await names("n2.example"), await names("kubernetes.default.svc", "thief.example")];
+    await certificateOf(await names("thief.example"));
+    for (const name of refused) t.notOk((await admin.get(kind, { name })).status?.conditions?.length, name);
+  },
+);
+
 t.test("embedded controllers leave alone what a node may not have", async (t) => {
   const refused = [
     await ask(node("n2"), NODE_SERVING, subjectOf("n2", { ips: ["192.0.2.99"] }), SERVING),

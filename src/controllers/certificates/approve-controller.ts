@@ -6,6 +6,7 @@ import { isIP } from "node:net";
 import { subjectAccessReviewKind } from "../../api/authorization/access-review-kinds.ts";
 import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request.ts";
 import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request-kind.ts";
+import type { Node } from "../../api/core/node.ts";
 import { nodeKind } from "../../api/core/node-kind.ts";
 import { type RequestedCertificate, readRequest } from "../../auth/certificate-signing.ts";
 import { NODE_USER_PREFIX } from "../../auth/user.ts";
@@ -74,12 +75,37 @@ async function mayBeTrusted(
   if (nodeServingProblem(requested, spec.usages ?? []) !== undefined) return undefined;
   if (spec.username !== requested.commonName) return undefined;
   const name = requested.commonName.slice(NODE_USER_PREFIX.length);
-  // Those who watch for controllers may list, and not get.
-  const { items } = await observer.list(nodeKind, { fieldSelector: `metadata.name=${name}` }, signal);
-  const known = new Set((items[0]?.status?.addresses ?? []).map(({ address }) => plain(address)));
-  const strange = [...requested.dnsNames, ...requested.ips].filter((asked) => !known.has(plain(asked)));
+  const asked = [...requested.dnsNames, ...requested.ips].map(plain);
+  const reserved = asked.filter((address) => API_NAME.test(address));
+  if (reserved.length > 0) throw new Error(`${reserved.join(", ")} is a name of the API server, not of node ${name}`);
+  const { items } = await observer.list(nodeKind, {}, signal);
+  const own = items.find(({ metadata }) => metadata?.name === name);
+  const known = addressesOf(own);
+  const strange = asked.filter((address) => !known.has(address));
   if (strange.length > 0) throw new Error(`node ${name} does not have the address ${strange.join(", ")}`);
+  // A node tells its addresses itself: what another one had before stays that one's.
+  for (const other of items) {
+    if (other === own || !isOlder(other, own)) continue;
+    const taken = asked.filter((address) => addressesOf(other).has(address));
+    if (taken.length > 0) throw new Error(`node ${other.metadata?.name} had the address ${taken.join(", ")} first`);
+  }
   return "Auto approving kubelet serving certificate for addresses of its node.";
+}
+
+/** Under these pods look for the API server. */
+const API_NAME = /^(?:kubernetes|svc)(?:\.default(?:\.svc(?:\..*)?)?)?$/;
+
+function addressesOf(node: Node | undefined): ReadonlySet<string> {
+  return new Set((node?.status?.addresses ?? []).map(({ address }) => plain(address)));
+}
+
+/** Of two that were made in the same second the names decide. */
+function isOlder(one: Node, than: Node | undefined): boolean {
+  return ageOf(one) < ageOf(than);
+}
+
+function ageOf(node: Node | undefined): string {
+  return `${node?.metadata?.creationTimestamp ?? ""} ${node?.metadata?.name ?? ""}`;
 }
 
 /** One spelling of an address or a name. */
