@@ -36,7 +36,7 @@ const definition = (plural: string, spec: object) => ({
 });
 
 /** That a backtracking matcher would try for longer than the sun shines. */
-const PATTERNS = ["^(a+)+$", "^(a|aa)+$", "^(a|a?)+$", "^(.*a){25}$", "^([a-zA-Z]+)*$", "(x+x+)+y"];
+const PATTERNS = [".".repeat(20_000), "^(a+)+$", "^(a|aa)+$", "^(a|a?)+$", "^(.*a){25}$", "^([a-zA-Z]+)*$", "(x+x+)+y"];
 
 t.test("a custom resource's patterns match in a time that grows with the text alone", async (t) => {
   await using server = await testServer();
@@ -65,6 +65,7 @@ t.test("no definition is taken whose patterns or rules are too much", async (t) 
   const list = { type: "array", items: { type: "array", items: { type: "string" } } };
   const bad: Readonly<Record<string, object>> = {
     "a pattern that repeats without end": { ...text, pattern: "((a{1000}){1000}){1000}" },
+    "a pattern that is small and becomes large": { ...text, pattern: ".{1000}".repeat(500) },
     "a pattern of look-behinds": { ...text, pattern: "(?<=a)b" },
     "a pattern that refers back": { ...text, pattern: "(a)\\1" },
     "a rule that goes through lists of lists": rule("self.all(a, self.all(b, self.all(c, a == b || b == c)))", list),
@@ -106,6 +107,13 @@ t.test("no body becomes more than it is", async (t) => {
   for (const [what, body] of Object.entries(bodies)) {
     const { status } = await soon(server, what, `POST ${MAPS}`, { body, headers: yaml });
     t.ok([400, 413, 422].includes(status), `${what}: ${status}`);
+  }
+  const amounts = ["1e999999999", `1${"0".repeat(500_000)}x`, `0.${"0".repeat(500_000)}1`, `1e${"9".repeat(1000)}`];
+  for (const memory of amounts) {
+    const spec = { containers: [{ name: "c", image: "i", resources: { limits: { memory } } }] };
+    const body = { metadata: { name: "amount" }, spec };
+    const { status } = await soon(server, "an amount", "POST /api/v1/namespaces/default/pods", { body });
+    t.equal(status, 400, `an amount of ${memory.slice(0, 20)}`);
   }
   const patches = [{ op: "add", path: "/data", value: { k: "x".repeat(1000) } }];
   for (let copy = 0; copy < 40; copy++) patches.push({ op: "copy", from: "/data", path: `/data/c${copy}` } as never);

@@ -1,10 +1,13 @@
 /** Regular expressions with the semantics of RE2: time linear in the text, whatever the pattern. */
-import { RE2JS } from "re2js";
+import type { RE2JS } from "re2js";
+import { compileExpression, workOf } from "../../schema/pattern.ts";
 import { functionOf, type Library, method, overload } from "../functions.ts";
 import { boolType, intType, listType, stringType } from "../types.ts";
 import { ArrayList, fail } from "../value.ts";
 
 const PATTERNS_MAX = 512;
+/** What all searches in one text may take, as if each went through the rest of it: times what one may. */
+const SEARCHES_MAX = 10;
 const patterns = new Map<string, RE2JS>();
 
 /** Compiled once; the oldest is forgotten first. Fails when it is no pattern. */
@@ -12,7 +15,7 @@ export function pattern(text: string): RE2JS {
   let compiled = patterns.get(text);
   if (compiled !== undefined) return compiled;
   try {
-    compiled = RE2JS.compile(text);
+    compiled = compileExpression(text);
   } catch (error) {
     return fail(`error parsing regexp: ${(error as Error).message.replace(/^error parsing regexp: /, "")}`);
   }
@@ -21,19 +24,36 @@ export function pattern(text: string): RE2JS {
   return compiled;
 }
 
+/** Fails where the text is too long for the pattern. */
+function matcherOf(text: string, regex: string): ReturnType<RE2JS["matcher"]> {
+  const compiled = pattern(regex);
+  return workOf(compiled, text.length) > 1 ? tooLong() : compiled.matcher(text);
+}
+
+function tooLong(): never {
+  return fail("the text is too long for the regular expression");
+}
+
 function matches(text: string, regex: string): boolean {
-  return pattern(regex).matcher(text).find();
+  return matcherOf(text, regex).find();
 }
 
 function find(text: string, regex: string): string {
-  const matcher = pattern(regex).matcher(text);
+  const matcher = matcherOf(text, regex);
   return matcher.find() ? (matcher.group() ?? "") : "";
 }
 
 function findAll(text: string, regex: string, limit = -1n): ArrayList {
   const found: string[] = [];
-  const matcher = pattern(regex).matcher(text);
-  while ((limit < 0n || found.length < limit) && matcher.find()) found.push(matcher.group() ?? "");
+  const compiled = pattern(regex);
+  const matcher = matcherOf(text, regex);
+  // Each may look as far as the end before it is content with less; few do.
+  let work = 0;
+  for (let at = 0; (limit < 0n || found.length < limit) && matcher.find(); at = matcher.end()) {
+    work += workOf(compiled, text.length - at);
+    if (work > SEARCHES_MAX) return tooLong();
+    found.push(matcher.group() ?? "");
+  }
   return new ArrayList(found);
 }
 
