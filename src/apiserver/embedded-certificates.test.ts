@@ -109,11 +109,16 @@ t.test(
     };
     await admin.create(nodeKind, { metadata: { name: "thief" } });
     await told("thief", "n2.example", "kubernetes.default.svc", "thief.example");
+    const owner = await admin.get(nodeKind, { name: "n2" });
+    const heard = (status: "True" | "Unknown") => ({ ...owner.status, conditions: [{ type: "Ready", status }] });
+    const known = await admin.updateStatus(nodeKind, { ...owner, status: heard("True") });
     const names = (...dnsNames: readonly string[]) =>
       ask(node("thief"), NODE_SERVING, subjectOf("thief", { dnsNames }), SERVING);
     const refused = [await names("n2.example"), await names("kubernetes.default.svc", "thief.example")];
     await certificateOf(await names("thief.example"));
     for (const name of refused) t.notOk((await admin.get(kind, { name })).status?.conditions?.length, name);
+    await admin.updateStatus(nodeKind, { ...known, status: heard("Unknown") });
+    t.match((await certificateOf(refused[0]!)).subjectAltName, /DNS:n2\.example/, "of one that is gone it may be had");
   },
 );
 

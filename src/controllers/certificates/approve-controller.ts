@@ -83,9 +83,9 @@ async function mayBeTrusted(
   const known = addressesOf(own);
   const strange = asked.filter((address) => !known.has(address));
   if (strange.length > 0) throw new Error(`node ${name} does not have the address ${strange.join(", ")}`);
-  // A node tells its addresses itself: what another one had before stays that one's.
+  // A node tells its addresses itself: what another one had before stays that one's, as long as it is heard of.
   for (const other of items) {
-    if (other === own || !isOlder(other, own)) continue;
+    if (other === own || !isHeardOf(other) || !isOlder(other, own)) continue;
     const taken = asked.filter((address) => addressesOf(other).has(address));
     if (taken.length > 0) throw new Error(`node ${other.metadata?.name} had the address ${taken.join(", ")} first`);
   }
@@ -93,10 +93,14 @@ async function mayBeTrusted(
 }
 
 /** Under these pods look for the API server. */
-const API_NAME = /^(?:kubernetes|svc)(?:\.default(?:\.svc(?:\..*)?)?)?$/;
+const API_NAME = /^(?:kubernetes|svc)\.default(?:\.svc(?:\..*)?)?$/;
 
 function addressesOf(node: Node | undefined): ReadonlySet<string> {
   return new Set((node?.status?.addresses ?? []).map(({ address }) => plain(address)));
+}
+
+function isHeardOf({ status }: Node): boolean {
+  return (status?.conditions ?? []).some((each) => each.type === "Ready" && each.status !== "Unknown");
 }
 
 /** Of two that were made in the same second the names decide. */
