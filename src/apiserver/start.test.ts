@@ -116,6 +116,8 @@ t.test("startApiServer() leaves nothing open when it cannot start", async (t) =>
   const dir = await directory(t);
   const kinds = ["FSEventWrap", "PipeServerWrap", "TCPServerWrap", "TCPSocketWrap", "TLSWrap", "Timeout"];
   const open = () => process.getActiveResourcesInfo().filter((name) => kinds.includes(name));
+  // Other files of tests run in the same process.
+  const before = open().length;
   const ranges = { ...defaultConfig.services, clusterIpRanges: ["10.0.0.0/32"] };
   const storage = { ...defaultConfig.storage, url: `level://${join(dir, "store")}` };
   for (const config of [
@@ -128,8 +130,8 @@ t.test("startApiServer() leaves nothing open when it cannot start", async (t) =>
     await t.rejects(startApiServer({ ...defaultConfig, ...serving(dir), ...config }, deps), JSON.stringify(config));
   }
   // What is closed goes in a later turn.
-  for (let turns = 0; turns < 1000 && open().length > 0; turns++) await setImmediate();
-  t.same(open(), []);
+  for (let turns = 0; turns < 1000 && open().length > before; turns++) await setImmediate();
+  t.ok(open().length <= before, open().join());
   // The store can be opened by somebody else.
   await (await openLevelStore({ path: join(dir, "store"), ...deps, compactionIntervalMs: 0 }))[Symbol.asyncDispose]();
 });
