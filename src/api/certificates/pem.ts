@@ -5,7 +5,8 @@ export interface PemBlock {
   readonly bytes: Buffer;
 }
 
-const BLOCK = /-----BEGIN ([^\n]*?)-----[ \t\r]*\n([\s\S]*?)-----END \1-----/g;
+// No block begins within another: one that never ends would otherwise be sought to the end of the text, time and again.
+const BLOCK = /-----BEGIN ((?:(?!-----)[^\n])*)-----[ \t\r]*\n((?:(?!-----BEGIN )[\s\S])*?)-----END \1-----/g;
 const HEADER = /^[^\n:]+:[^\n]*\n/;
 
 /** Blocks in their order; text around them is no concern of anybody. */

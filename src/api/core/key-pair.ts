@@ -1,7 +1,8 @@
 /** Whether a certificate and a key, both in PEM, belong together; what is wrong is said as Go's TLS library does. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 
-const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----[\s\S]+?-----END \1-----/g;
+// No block begins within another: one that never ends would otherwise be sought to the end of the text, time and again.
+const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----(?:(?!-----BEGIN )[\s\S])+?-----END \1-----/g;
 
 /** Undefined when all is well. */
 export function keyPairProblem(certificates: string, key: string): string | undefined {

@@ -247,3 +247,42 @@ t.test("no expression of a webhook costs requests more than its budget", async (
   const { status } = await soon(server, "loops", `POST ${MAPS}`, small("c"));
   t.ok(status >= 400, `loops that fail: ${status}`);
 });
+
+t.test("no certificate, key or name is read time and again for what it does not end with", async (t) => {
+  await using server = await testServer();
+  const CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+  const pumps = [
+    "-----BEGIN X-----\n",
+    "-----BEGIN ",
+    "-----END X-----\n",
+    "-",
+    "0",
+    " ",
+    "/",
+    "*",
+    ".",
+    "[",
+    "a",
+    ":",
+    "'",
+  ];
+  for (const pump of pumps) {
+    const what = JSON.stringify(pump);
+    const text = `${pump.repeat(Math.ceil(400_000 / pump.length))}\u0001`;
+    const data = Buffer.from(`-----BEGIN X-----\n${text}`).toString("base64");
+    const secret = {
+      type: "kubernetes.io/tls",
+      data: { "tls.crt": data, "tls.key": "" },
+      metadata: { generateName: "x" },
+    };
+    await soon(server, `a certificate of ${what}`, "POST /api/v1/namespaces/default/secrets", { body: secret });
+    const request = { signerName: "shop.example/x", usages: ["client auth"], request: data };
+    const asked = { body: { metadata: { name: "x" }, spec: request } };
+    t.equal((await soon(server, `a request of ${what}`, `POST ${CSRS}`, asked)).status, 422, what);
+    const container = { name: "c", image: text, env: [{ name: "E", valueFrom: { fieldRef: { fieldPath: text } } }] };
+    const spec = { containers: [container], volumes: [{ name: "v", hostPath: { path: text } }], hostname: text };
+    const pod = { body: { metadata: { name: "x", labels: { l: text }, creationTimestamp: text }, spec } };
+    const { status } = await soon(server, `a pod of ${what}`, "POST /api/v1/namespaces/default/pods", pod);
+    t.ok(status === 400 || status === 422, `a pod of ${what}: ${status}`);
+  }
+});
