@@ -3,6 +3,7 @@ import type { Pod } from "../../api/core/pod.ts";
 import type { Clock } from "../../std/clock.ts";
 import { digestOf, type Made, nothing, type Observation, observe, observeMade } from "../runtime/observation.ts";
 import { isAway, type Runtime, RuntimeError } from "../runtime/runtime.ts";
+import { mayHaveRunOut, sureOfReason } from "./oom-reason.ts";
 import { allContainers, podUid } from "./pod-fields.ts";
 import { withTerminationMessage } from "./termination-message.ts";
 
@@ -115,7 +116,7 @@ export class PodObserver {
   }
 
   async #see(made: readonly Made[] | undefined): Promise<Observation> {
-    const { runtime, signal } = this.#options;
+    const { runtime, clock, signal } = this.#options;
     const pod = this.#options.pod();
     const known = this.#observation;
     const { sandboxes, containers } =
@@ -123,9 +124,11 @@ export class PodObserver {
         ? await observe(runtime, podUid(pod), known, signal)
         : await observeMade(runtime, made, known, signal);
     const count = allContainers(pod).length;
-    const read = containers.map(async (each) =>
-      known.containers.includes(each) ? each : await withTerminationMessage(each, count),
-    );
+    const read = containers.map(async (each) => {
+      if (known.containers.includes(each)) return each;
+      const isSure = !mayHaveRunOut(pod, each);
+      return await withTerminationMessage(isSure ? each : await sureOfReason(each, runtime, clock, signal), count);
+    });
     return { sandboxes, containers: await Promise.all(read) };
   }
 }

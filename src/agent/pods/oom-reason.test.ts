@@ -1,0 +1,59 @@
+import t from "tap";
+import { FakeClock } from "../../std/fake-clock.ts";
+import type { FakeRuntime } from "../runtime/fake.ts";
+import type { ObservedContainer } from "../runtime/observation.ts";
+import { RuntimeError } from "../runtime/runtime.ts";
+import { mayHaveRunOut, sureOfReason } from "./oom-reason.ts";
+import { podHarness, testPod } from "./pod-harness.ts";
+
+const limited = { name: "c", image: "busybox:1", resources: { limits: { memory: "20Mi" } } };
+
+t.test("sureOfReason() waits for a runtime that hears of memory later than of the end", async (t) => {
+  await using at = await podHarness();
+  at.manager.put(testPod("p", { restartPolicy: "Never", containers: [limited] }));
+  await at.run(1);
+  const [container] = at.fake.named("c");
+  at.fake.exit(container!.id, 137);
+  void at.clock.sleep(100).then(() => {
+    container!.status = { ...container!.status, reason: "OOMKilled" };
+  });
+  await at.run(2);
+  t.match(at.status("p"), {
+    phase: "Failed",
+    containerStatuses: [{ state: { terminated: { exitCode: 137, reason: "OOMKilled" } } }],
+  });
+});
+
+t.test("mayHaveRunOut() lets no other container wait", async (t) => {
+  const pod = testPod("p", { containers: [limited] });
+  const exited = { name: "c", state: "exited", reason: "Error" } as ObservedContainer;
+  const deleted = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
+  t.ok(mayHaveRunOut(pod, exited));
+  t.notOk(mayHaveRunOut(pod, { ...exited, state: "running" }));
+  t.notOk(mayHaveRunOut(pod, { ...exited, reason: "OOMKilled" }), "that is known");
+  t.notOk(mayHaveRunOut(testPod("p"), exited), "there is no limit");
+  t.notOk(mayHaveRunOut(deleted, exited), "nobody asks why");
+});
+
+t.test("sureOfReason() asks once more about what has just ended, whatever clocks say", async (t) => {
+  const clock = new FakeClock();
+  const asked: string[] = [];
+  const runtime = {
+    async containerStatus({ containerId = "" }: { readonly containerId?: string }) {
+      asked.push(containerId);
+      if (containerId === "gone") throw new RuntimeError("NOT_FOUND", "no such container");
+      return { status: { id: containerId, state: "CONTAINER_EXITED", reason: "OOMKilled" } };
+    },
+  } as unknown as FakeRuntime["runtime"];
+  const of = async (id: string, finishedAt: number): Promise<string> => {
+    const container = { id, state: "exited", reason: "Error", finishedAt } as ObservedContainer;
+    const sure = sureOfReason(container, runtime, clock, new AbortController().signal);
+    await clock.advance(250);
+    return (await sure).reason;
+  };
+  t.equal(await of("new", clock.now()), "OOMKilled");
+  t.equal(await of("gone", clock.now()), "Error", "as it was seen");
+  t.equal(await of("old", clock.now() - 250), "Error");
+  t.equal(await of("future", clock.now() + 1), "Error");
+  t.same(asked, ["new", "gone"]);
+});
