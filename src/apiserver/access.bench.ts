@@ -4,12 +4,13 @@
  * everything, and one with every method, Node and RBAC, among 1,000 roles and bindings. Ways take turns, so that what
  * else the machine does meets all alike; of each the best round counts.
  */
+
+import { anew, benchCredentials } from "../bench/credentials.ts";
 import type { Peer } from "../http/message.ts";
 import { makeRequest } from "../http/request.ts";
 import { systemClock as clock } from "../std/clock.ts";
 import { silentLogger as log } from "../std/log.ts";
 import { createMemoryStore } from "../storage/memory.ts";
-import { anew, benchCredentials } from "./bench-credentials.ts";
 import { type ApiServerConfig, defaultConfig } from "./config.ts";
 import { readAnswer } from "./fixture.ts";
 import { type ApiServer, assemble } from "./server.ts";

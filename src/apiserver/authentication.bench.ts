@@ -1,10 +1,10 @@
 /** Run by `make bench`: one JSON line for each way to prove who one is, with what it costs for somebody seen before. */
 import type { ApiObject } from "../api/kind.ts";
 import type { Authenticator, Credentials } from "../auth/user.ts";
+import { anew, benchCredentials } from "../bench/credentials.ts";
 import { systemClock } from "../std/clock.ts";
 import { silentLogger } from "../std/log.ts";
 import { systemRandom } from "../std/random.ts";
-import { anew, benchCredentials } from "./bench-credentials.ts";
 import { identitiesOf } from "./identities.ts";
 
 const CALLS = 100_000;
