@@ -21,10 +21,10 @@ interface Waiting {
 /** How often an overloaded machine is looked at again while pods wait. */
 const LOOK_MS = 20;
 /**
- * After this long a turn no longer keeps others waiting: whatever it waits for, it may wait for long; and where others
- * keep the processors busy, they would otherwise get all the more of them.
+ * After this long, about what a start takes where nothing else goes on, a turn no longer keeps others waiting: what it
+ * waits for may take long, and of processors that others keep busy few would get less than many.
  */
-const TURN_MS_MAX = 500;
+const TURN_MS_MAX = 250;
 
 export class StartTurns implements Disposable {
   readonly #options: StartTurnsOptions;
