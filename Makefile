@@ -67,15 +67,15 @@ e2e: packages build $(native_binary) $(example) ## whole clusters only: svc up, 
 
 .PHONY: kubectl
 kubectl: packages ## every kubectl there is types all of its cases; `make test` has the oldest and the newest do so
-	@for cases in src/apiserver/kubectl*.test.ts src/apiserver/*/kubectl*.test.ts; do \
+	@for cases in src/apiserver/kubectl/*.test.ts; do \
 		SVC_KUBECTL=all tap run --reporter=silent --timeout=1800 $$cases || exit 1; done
 
 .PHONY: bench
 bench: packages build $(example) ## figures of this machine: objects, requests, watches, memory, start, pods (ARGS="--only requests")
 	@if [ -z "$(ARGS)" ]; then node --expose-gc src/api/pod.bench.ts && node src/api/schemas.bench.ts && \
 	  node --expose-gc src/cel/cel.bench.ts && node src/registry/apply.bench.ts && \
-	  node src/apiserver/observe/metrics.bench.ts && node src/apiserver/authentication.bench.ts && node src/apiserver/access.bench.ts && \
-	  node src/apiserver/admission.bench.ts && \
+	  node src/apiserver/observe/metrics.bench.ts && node src/apiserver/access/authentication.bench.ts && node src/apiserver/access/access.bench.ts && \
+	  node src/apiserver/access/admission.bench.ts && \
 	  node src/auth/authz/rbac.bench.ts; fi
 	@node src/bench/bench.ts $(ARGS)
 

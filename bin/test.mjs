@@ -15,7 +15,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const entries = join(root, "dist", "tests");
 
 /** Files that get a process of their own: they take long, each by itself. */
-const isAlone = (file) => /^(kubectl|client-node)/.test(basename(file));
+const isAlone = (file) => /\/(?:kubectl\/|client-node)/.test(file);
 
 const suites = {
   unit: () => run("unit", unitEntries(), ["--jobs=2", "--timeout=300"]),

@@ -58,18 +58,18 @@ const provedWhole = [
 
 /** What only shows its worth in a room above, and the test there that shows it. */
 const provedAbove: readonly (readonly [RegExp, string])[] = [
-  [/^controllers\/(?:controllers|namespace\/)/, "apiserver/embedded.test.ts"],
-  [/^(?:controllers\/certificates\/|auth\/certificate-signing\.ts)/, "apiserver/embedded-certificates.test.ts"],
+  [/^controllers\/(?:controllers|namespace\/)/, "apiserver/embedded/embedded.test.ts"],
+  [/^(?:controllers\/certificates\/|auth\/certificate-signing\.ts)/, "apiserver/embedded/certificates.test.ts"],
   [/^agent\/join\.ts$/, "up/node-bootstrap.test.ts"],
-  [/^controllers\/garbage-collector\//, "apiserver/embedded-garbage-collector.test.ts"],
-  [/^controllers\/resource-quota\//, "apiserver/embedded-quota.test.ts"],
-  [/^controllers\/service-account\//, "apiserver/embedded-accounts.test.ts"],
-  [/^controllers\/bootstrap-token\//, "apiserver/embedded-tokens.test.ts"],
-  [/^controllers\/ttl-after-finished\//, "apiserver/embedded-jobs.test.ts"],
-  [/^controllers\/node-lifecycle\//, "apiserver/embedded-nodes.test.ts"],
+  [/^controllers\/garbage-collector\//, "apiserver/embedded/garbage-collector.test.ts"],
+  [/^controllers\/resource-quota\//, "apiserver/embedded/quota.test.ts"],
+  [/^controllers\/service-account\//, "apiserver/embedded/accounts.test.ts"],
+  [/^controllers\/bootstrap-token\//, "apiserver/embedded/tokens.test.ts"],
+  [/^controllers\/ttl-after-finished\//, "apiserver/embedded/jobs.test.ts"],
+  [/^controllers\/node-lifecycle\//, "apiserver/embedded/nodes.test.ts"],
   [/^flags\/(?:completion|program|reference)\.ts$/, "up/programs.test.ts"],
   [/^api\/core\/(?:pod-)?amounts\.ts$/, "admission/limit-ranger.test.ts"],
-  [/^auth\/review-client\.ts$/, "apiserver/flag-effects.test.ts"],
+  [/^auth\/review-client\.ts$/, "apiserver/flag-effects/flag-effects.test.ts"],
   [/^(?:client\/webhook-client|admission\/webhooks\/fixture)\.ts$/, "apiserver/webhooks.test.ts"],
 ];
 

@@ -8,11 +8,11 @@ import { apiserverGates } from "../flags/gate-tables/apiserver.ts";
 import { FeatureGates } from "../flags/gates.ts";
 import type { TlsOptions } from "../http/tls.ts";
 import type { StorageMediaType } from "../storage/codec.ts";
+import type { ApisConfig } from "./apis/served-apis.ts";
 import type { FeatureState } from "./observe/build-metrics.ts";
 import type { MetricsConfig } from "./observe/metric-policy.ts";
 import type { EndpointReconciler } from "./own-objects/own-endpoints.ts";
-import type { ApisConfig } from "./served-apis.ts";
-import type { ShutdownConfig } from "./shutdown.ts";
+import type { ShutdownConfig } from "./serving/shutdown.ts";
 import type { InFlightLimits } from "./stages/max-in-flight.ts";
 
 export interface ApiServerConfig {

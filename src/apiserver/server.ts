@@ -11,12 +11,12 @@ import { type ApiServerDeps, type Foundation, layFoundation } from "./assembly/f
 import { startWork } from "./assembly/work.ts";
 import type { ApiServerConfig } from "./config.ts";
 import { chain, type Respond } from "./context.ts";
-import { type BehindDoor, type FrontDoor, isEverywhere, openFrontDoor } from "./front-door.ts";
+import type { Readiness } from "./health/readiness.ts";
 import { countingClients } from "./observe/client-metrics.ts";
 import { Diagnostics } from "./observe/diagnostics.ts";
 import { measuring } from "./observe/request-metrics.ts";
 import type { ServerMetrics } from "./observe/server-metrics.ts";
-import type { Readiness } from "./readiness.ts";
+import { type BehindDoor, type FrontDoor, isEverywhere, openFrontDoor } from "./serving/front-door.ts";
 import { authentication } from "./stages/authentication.ts";
 import { authorization } from "./stages/authorization.ts";
 import { crossOrigin } from "./stages/cors.ts";

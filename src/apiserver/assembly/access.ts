@@ -2,16 +2,16 @@
 import type { AdmissionChain } from "../../admission/chain.ts";
 import { createNodeGraph, type NodeGraph } from "../../auth/authz/node-graph.ts";
 import type { Authorizer } from "../../auth/user.ts";
-import { openAdmission } from "../admission.ts";
-import { openAuthorizers } from "../authorizers.ts";
-import { storedBoundObjects } from "../bound-objects.ts";
-import { type Identities, identitiesOf } from "../identities.ts";
-import { legacyTokenUse } from "../legacy-token-use.ts";
+import { openAdmission } from "../access/admission.ts";
+import { openAuthorizers } from "../access/authorizers.ts";
+import { storedBoundObjects } from "../access/bound-objects.ts";
+import { type Identities, identitiesOf } from "../access/identities.ts";
+import { legacyTokenUse } from "../access/legacy-token-use.ts";
+import { type StoredPolicy, storedPolicy } from "../access/stored-policy.ts";
 import { authorizationDecisions, measuredAuthenticator, measuredAuthorizer } from "../observe/auth-metrics.ts";
 import { authenticationObserver } from "../observe/authentication-metrics.ts";
 import { authorizerEvents } from "../observe/authorizer-metrics.ts";
 import { measuredNodeGraph } from "../observe/node-graph-metrics.ts";
-import { type StoredPolicy, storedPolicy } from "../stored-policy.ts";
 import type { Foundation } from "./foundation.ts";
 
 export interface Access {

@@ -9,13 +9,13 @@ import type { Logger } from "../../std/log.ts";
 import { type RandomSource, systemRandom } from "../../std/random.ts";
 import { openStore } from "../../storage/open.ts";
 import type { Store } from "../../storage/store.ts";
+import { OutboundIdentity } from "../access/outbound-identity.ts";
+import { type ServedApis, servedApis } from "../apis/served-apis.ts";
 import type { ApiServerConfig } from "../config.ts";
 import { conversionDeps } from "../extensions/conversion-deps.ts";
 import { CustomResources } from "../extensions/custom-resources.ts";
+import { Readiness } from "../health/readiness.ts";
 import { ServerMetrics } from "../observe/server-metrics.ts";
-import { OutboundIdentity } from "../outbound-identity.ts";
-import { Readiness } from "../readiness.ts";
-import { type ServedApis, servedApis } from "../served-apis.ts";
 
 export interface ApiServerDeps {
   readonly clock: Clock;

@@ -11,7 +11,7 @@ import type { ApiObject } from "../../api/kind.ts";
 import { issueCertificate, makeCa } from "../../auth/pki.ts";
 import { systemClock } from "../../std/clock.ts";
 import { defaultConfig } from "../config.ts";
-import { cluster, until } from "../embedded-cluster.ts";
+import { cluster, until } from "../embedded/embedded-cluster.ts";
 import { lines, testServer } from "../fixture.ts";
 import { conversionServer, honest, ROUTES, route, routes, type Version } from "./conversion-fixture.ts";
 import { define, isEstablished, lastingStore } from "./fixture.ts";

@@ -3,7 +3,7 @@ import type { ConfigMap } from "../../api/core/config-map.ts";
 import { configMapKind } from "../../api/core/config-map-kind.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Clock } from "../../std/clock.ts";
-import type { Authorities } from "../identities.ts";
+import type { Authorities } from "../access/identities.ts";
 import { ensure, systemScope } from "./ensure.ts";
 
 export const AUTHENTICATION = "extension-apiserver-authentication";

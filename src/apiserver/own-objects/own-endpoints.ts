@@ -13,8 +13,8 @@ import type { Registries } from "../../registry/registries.ts";
 import { deepEqual } from "../../schema/equal.ts";
 import { parseIp } from "../../std/ip.ts";
 import { ObjectStore } from "../../storage/object-store.ts";
-import { isOwnService, OWN_SERVICES } from "../services.ts";
 import { ensure, systemScope, unlessOvertaken } from "./ensure.ts";
+import { isOwnService, OWN_SERVICES } from "./services.ts";
 
 export type EndpointReconciler = "lease" | "master-count" | "none";
 

@@ -12,11 +12,10 @@ import type { Registries } from "../../registry/registries.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { withTimeout } from "../../std/with-timeout.ts";
-import { bootstrapObjects, SYSTEM_NAMESPACES } from "../bootstrap.ts";
-import type { Authorities } from "../identities.ts";
-import type { OwnService } from "../services.ts";
+import type { Authorities } from "../access/identities.ts";
 import { keepApiServiceStatus } from "./api-service-status.ts";
 import { AUTHENTICATION, AUTHENTICATION_NAMESPACES, publishAuthentication } from "./authentication-config-map.ts";
+import { bootstrapObjects, SYSTEM_NAMESPACES } from "./bootstrap.ts";
 import { keepFlowControl } from "./flow-control.ts";
 import { keepFlowSchemaStatus } from "./flow-schema-status.ts";
 import { IdentityLease } from "./identity-lease.ts";
@@ -24,6 +23,7 @@ import { attempt, type Chore, keep } from "./keeper.ts";
 import { trackLegacyTokens } from "./legacy-token-tracking.ts";
 import { OwnEndpoints, type OwnEndpointsOptions } from "./own-endpoints.ts";
 import { keepServiceBlocks } from "./service-blocks.ts";
+import type { OwnService } from "./services.ts";
 
 export interface OwnObjectsOptions {
   readonly registries: Registries;

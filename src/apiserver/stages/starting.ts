@@ -1,7 +1,7 @@
 import type { Filter, Handler } from "../../http/message.ts";
 import { statusJson } from "../../http/respond.ts";
 import type { Logger } from "../../std/log.ts";
-import { answerHealth, type HealthEndpoint } from "../health.ts";
+import { answerHealth, type HealthEndpoint } from "../health/health.ts";
 
 /**
  * While the server starts, health is all that it answers: nobody may take what has not been read yet for gone. There

@@ -1,0 +1,54 @@
+/** The plugins that have a say in this server's writes, given what they need. */
+import { AdmissionChain } from "../../admission/chain.ts";
+import { configuredPlugins } from "../../admission/configured.ts";
+import { AdmissionMetrics } from "../../admission/metrics.ts";
+import type { KeyPair } from "../../auth/key-pair.ts";
+import type { Authorizer } from "../../auth/user.ts";
+import { effectsOn, lookupIn } from "../../registry/lookup.ts";
+import type { Registries } from "../../registry/registries.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import type { MetricRegistry } from "../../std/metrics.ts";
+import type { RandomSource } from "../../std/random.ts";
+import type { ApiServerConfig } from "../config.ts";
+
+export interface AdmissionDeps {
+  readonly registries: Registries;
+  readonly authorizer: Authorizer;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+  readonly metrics: MetricRegistry;
+  readonly stopping: AbortSignal;
+  /** How the server proves to webhooks who it is. */
+  readonly identity: () => KeyPair | undefined;
+}
+
+/** The half of `--authorization-mode=Node` that sees objects. */
+const NODE_RESTRICTION = "NodeRestriction";
+
+/** Rejects with one sentence for an operator. */
+export async function openAdmission(
+  { admission, authorizationModes, observe }: Pick<ApiServerConfig, "admission" | "authorizationModes" | "observe">,
+  { registries, ...deps }: AdmissionDeps,
+): Promise<AdmissionChain> {
+  const gates = new Set(observe.features.filter(({ enabled }) => enabled).map(({ name }) => name));
+  const { plugins, missing } = await configuredPlugins(admission, {
+    ...deps,
+    lookup: lookupIn(registries),
+    effects: effectsOn(registries),
+    scheme: registries.scheme,
+    isOn: (gate) => gates.has(gate),
+    tolerationSeconds: admission.tolerationSeconds,
+    serviceEndpoints: admission.serviceEndpoints,
+  });
+  if (missing.length > 0)
+    deps.log.warn("Admission plugins that this build does not have", { names: missing.join(", ") });
+  if (authorizationModes.includes("Node") && !plugins.some(({ name }) => name === NODE_RESTRICTION)) {
+    deps.log.warn("Nodes may write what is other nodes': nobody looks at what they write", {
+      help: `--enable-admission-plugins=${NODE_RESTRICTION}`,
+    });
+  }
+  deps.log.info("Admission plugins, in their order", { names: plugins.map(({ name }) => name).join(", ") });
+  return new AdmissionChain(plugins, new AdmissionMetrics(deps.metrics, deps.clock));
+}

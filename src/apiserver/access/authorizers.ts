@@ -1,0 +1,199 @@
+/** Who is asked whether requests are allowed: from flags, or from a file that is read again when it changes. */
+import type { SubjectAccessReviewStatus } from "../../api/authorization/access-review.ts";
+import { abacAuthorizer } from "../../auth/authz/abac.ts";
+import { parseAbacFile } from "../../auth/authz/abac-policy.ts";
+import {
+  type AuthorizerSettings,
+  parseAuthorizationConfiguration,
+  type WebhookSettings,
+} from "../../auth/authz/authorization-configuration.ts";
+import { type AuthorizationSources, authorizerChain, authorizerFor, authorizerOf } from "../../auth/authz/modes.ts";
+import { type WebhookObserver, webhookAuthorizer } from "../../auth/authz/webhook.ts";
+import type { Authorizer } from "../../auth/user.ts";
+import { errorOf, readAll } from "../../client/answer.ts";
+import { connectionTo } from "../../client/connection.ts";
+import { loadConnection } from "../../client/connection-file.ts";
+import { makeRequest } from "../../http/request.ts";
+import { isPlainObject } from "../../schema/plain.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import type { RandomSource } from "../../std/random.ts";
+import { watchFiles } from "../../std/watch-files.ts";
+import type { ApiServerConfig } from "../config.ts";
+import { flagFile } from "../flag-file.ts";
+
+export interface AuthorizersDeps extends Omit<AuthorizationSources, "made"> {
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+  readonly observe?: (WebhookObserver & ReloadObserver) | undefined;
+}
+
+export interface ReloadObserver {
+  /** A changed file of `--authorization-config` was taken over, or not. */
+  reloaded?(succeeded: boolean): void;
+}
+
+export interface Authorizers extends AsyncDisposable {
+  readonly authorizer: Authorizer;
+  /** Whether the chain may hold the mode, now or after its file has changed. */
+  uses(mode: string): boolean;
+}
+
+type Config = Pick<ApiServerConfig, "authorizationModes" | "authorization">;
+
+/** Throws with one sentence for flags and files that make no sense. */
+export async function openAuthorizers(config: Config, deps: AuthorizersDeps): Promise<Authorizers> {
+  const { configFile } = config.authorization;
+  return configFile === undefined ? await fromFlags(config, deps) : await fromFile(configFile, config, deps);
+}
+
+async function fromFlags({ authorizationModes: modes, authorization }: Config, deps: AuthorizersDeps) {
+  const { policyFile, webhook } = authorization;
+  const made = new Map<string, Authorizer>();
+  await using stack = new AsyncDisposableStack();
+  needsFile(modes, "ABAC", "authorization-policy-file", policyFile);
+  needsFile(modes, "Webhook", "authorization-webhook-config-file", webhook.file);
+  if (policyFile !== undefined) made.set("ABAC", await abac(policyFile, deps.log));
+  if (webhook.file !== undefined) {
+    const settings = { ...webhook, file: webhook.file, failurePolicy: "NoOpinion", matchConditions: [] } as const;
+    made.set("Webhook", await openWebhook("default", settings, deps, stack));
+  }
+  const authorizer = authorizerFor(modes, { ...deps, made });
+  const owned = stack.move();
+  return {
+    authorizer,
+    uses: (mode: string) => modes.includes(mode),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+function needsFile(modes: readonly string[], mode: string, flag: string, file: string | undefined): void {
+  const has = modes.includes(mode);
+  if (has && file === undefined) {
+    throw new Error(`Cannot use --authorization-mode=${modes.join(",")}: mode ${mode} needs --${flag}`);
+  }
+  if (!has && file !== undefined) throw new Error(`Cannot use --${flag} without --authorization-mode=…,${mode}`);
+}
+
+async function abac(path: string, log: Logger): Promise<Authorizer> {
+  const { policies, warnings } = parseAbacFile(path, await flagFile("--authorization-policy-file", path));
+  for (const warning of warnings) log.warn(warning);
+  return abacAuthorizer(policies);
+}
+
+/** A file that makes no sense any more changes nothing; its problem is told once. */
+async function fromFile(path: string, config: Config, deps: AuthorizersDeps): Promise<Authorizers> {
+  const read = (): Promise<string> => flagFile("--authorization-config", path);
+  let text = await read();
+  let chain = await openChain(path, text, config, deps);
+  let looking: Promise<void> | undefined;
+  const look = async (): Promise<void> => {
+    let found: string | undefined;
+    try {
+      found = await read();
+      if (found === text) return;
+      text = found;
+      const next = await openChain(path, text, config, deps);
+      const before = chain;
+      chain = next;
+      deps.observe?.reloaded?.(true);
+      deps.log.info("Authorizers were read again", { file: path });
+      await before[Symbol.asyncDispose]();
+    } catch (error) {
+      deps.observe?.reloaded?.(false);
+      deps.log.error("The file of authorizers cannot be used; those of before go on", error);
+    }
+  };
+  const watching = watchFiles([path], deps.clock, () => {
+    looking = (looking ?? Promise.resolve()).then(look);
+  });
+  return {
+    authorizer: {
+      authorize: (attributes) => chain.authorizer.authorize(attributes),
+      rulesFor: (user, namespace) => chain.authorizer.rulesFor!(user, namespace),
+    },
+    uses: () => true,
+    async [Symbol.asyncDispose]() {
+      watching[Symbol.dispose]();
+      await looking;
+      await chain[Symbol.asyncDispose]();
+    },
+  };
+}
+
+interface Chain extends AsyncDisposable {
+  readonly authorizer: Authorizer;
+}
+
+async function openChain(path: string, text: string, config: Config, deps: AuthorizersDeps): Promise<Chain> {
+  const settings = parseAuthorizationConfiguration(path, text);
+  await using stack = new AsyncDisposableStack();
+  const authorizers = new Map<string, Authorizer>();
+  for (const each of settings) authorizers.set(each.name, await authorizerNamed(each, config, deps, stack));
+  const authorizer = authorizerChain(settings, (_type, name) => authorizers.get(name)!, deps.decided);
+  const owned = stack.move();
+  return { authorizer, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+async function authorizerNamed(
+  { type, name, webhook }: AuthorizerSettings,
+  { authorization }: Config,
+  deps: AuthorizersDeps,
+  stack: AsyncDisposableStack,
+): Promise<Authorizer> {
+  if (webhook !== undefined) return await openWebhook(name, webhook, deps, stack);
+  if (type !== "ABAC") return authorizerOf(type, deps);
+  const { policyFile } = authorization;
+  if (policyFile === undefined)
+    throw new Error(`Cannot use authorizer ${name}: ABAC needs --authorization-policy-file`);
+  return await abac(policyFile, deps.log);
+}
+
+async function openWebhook(
+  name: string,
+  settings: WebhookSettings,
+  deps: AuthorizersDeps,
+  stack: AsyncDisposableStack,
+): Promise<Authorizer> {
+  const { clock } = deps;
+  const file = await loadConnection(settings.file);
+  const { pathname: path, search } = new URL(file.server);
+  const transport = stack.use(connectionTo(file, { clock, userAgent: "svc-apiserver" }));
+  const apiVersion = `authorization.k8s.io/${settings.version}`;
+  return webhookAuthorizer({
+    ...deps,
+    ...settings,
+    name,
+    async ask(spec) {
+      const { groups, ...rest } = spec;
+      const who = settings.version === "v1" ? spec : { ...rest, ...(groups === undefined ? {} : { group: groups }) };
+      const review = { kind: "SubjectAccessReview", apiVersion, metadata: {}, spec: who };
+      const headers = { "content-type": "application/json", accept: "application/json" };
+      const signal = AbortSignal.timeout(settings.timeoutMs);
+      const asking = { method: "POST", path, query: search.slice(1), headers, body: JSON.stringify(review), signal };
+      const answer = await transport(makeRequest(asking));
+      if (answer.status < 200 || answer.status > 299) throw await errorOf(answer);
+      return statusOf((await readAll(answer.body, ANSWER_BYTES_MAX)).toString());
+    },
+  });
+}
+
+/** A longer answer is none. */
+const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
+
+function statusOf(text: string): SubjectAccessReviewStatus {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(text);
+  } catch (cause) {
+    throw new Error("the webhook's answer is no SubjectAccessReview: it is no JSON", { cause });
+  }
+  const status = isPlainObject(answer) ? (answer as Readonly<Record<string, unknown>>).status : undefined;
+  if (!isPlainObject(status)) throw new Error("the webhook's answer is no SubjectAccessReview: it has no status");
+  const { allowed = false, denied = false, reason = "" } = status as Readonly<Record<string, unknown>>;
+  if (typeof allowed !== "boolean" || typeof denied !== "boolean" || typeof reason !== "string") {
+    throw new Error("the webhook's answer is no SubjectAccessReview: allowed and denied must be true or false");
+  }
+  return { allowed, denied, reason };
+}

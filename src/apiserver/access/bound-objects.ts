@@ -1,0 +1,20 @@
+import { nodeKind } from "../../api/core/node-kind.ts";
+import { podKind } from "../../api/core/pod-kind.ts";
+import { secretKind } from "../../api/core/secret-kind.ts";
+import { serviceAccountKind } from "../../api/core/service-account-kind.ts";
+import type { Kind } from "../../api/kind.ts";
+import type { FindBound } from "../../auth/service-account/authenticator.ts";
+import type { Registries } from "../../registry/registries.ts";
+
+const KINDS = { ServiceAccount: serviceAccountKind, Pod: podKind, Secret: secretKind, Node: nodeKind };
+
+/** What tokens are bound to, from the caches; the newest state is waited for only when the cache knows another. */
+export function storedBoundObjects(registries: Registries, signal: AbortSignal): FindBound {
+  return ({ kind, namespace, name, uid }) => {
+    const registry = registries.of(KINDS[kind] as unknown as Kind);
+    const key = registry.objects.key(registry.kind.namespaced ? namespace : undefined, name);
+    const cached = registry.cache.get(key)?.object;
+    if (cached !== undefined && (uid === undefined || cached.metadata?.uid === uid)) return cached;
+    return registry.fresh({ signal }).then((cache) => cache.get(key)?.object);
+  };
+}

@@ -1,0 +1,152 @@
+/**
+ * Nobody may give what they do not have: who writes a role must be allowed all that it allows, or may `escalate`; who
+ * binds one likewise, or may `bind`.
+ */
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import type { ClusterRole } from "../../api/rbac/cluster-role.ts";
+import { clusterRoleBindingKind } from "../../api/rbac/cluster-role-binding-kind.ts";
+import { clusterRoleKind } from "../../api/rbac/cluster-role-kind.ts";
+import type { RoleBinding } from "../../api/rbac/role-binding.ts";
+import { roleBindingKind } from "../../api/rbac/role-binding-kind.ts";
+import { roleKind } from "../../api/rbac/role-kind.ts";
+import type { PolicyRule } from "../../api/rbac/rules.ts";
+import { forbidden } from "../../api/status.ts";
+import { combinations, compacted, uncovered } from "../../auth/authz/covers.ts";
+import type { Authorizer, UserInfo, UserRules } from "../../auth/user.ts";
+import { get } from "../../registry/get.ts";
+import type { Registries } from "../../registry/registries.ts";
+import type { Confirm, Scope } from "../../registry/registry.ts";
+import { deepEqual } from "../../schema/equal.ts";
+import { goQuote } from "../../schema/go-quote.ts";
+
+/** As the request names the object: empty for POST, which names it in its body only. */
+type Check = (named: string) => Confirm;
+
+/** What has the last word on writes of the kind; undefined for kinds that grant nothing. */
+export function escalationCheck(
+  authorizer: Authorizer,
+  registries: Registries,
+): (kind: Kind, named: string) => Confirm | undefined {
+  const binding = (plural: string): Check => {
+    const check = bindingCheck(authorizer, registries, plural);
+    return () => check;
+  };
+  const checks = new Map<unknown, Check>([
+    [clusterRoleKind, roleCheck(authorizer, clusterRoleKind.plural)],
+    [roleKind, roleCheck(authorizer, roleKind.plural)],
+    [clusterRoleBindingKind, binding(clusterRoleBindingKind.plural)],
+    [roleBindingKind, binding(roleBindingKind.plural)],
+  ]);
+  return (kind, named) => checks.get(kind)?.(named);
+}
+
+const EVERYTHING: readonly PolicyRule[] = [
+  { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
+  { verbs: ["*"], nonResourceURLs: ["*"] },
+];
+
+function roleCheck(authorizer: Authorizer, resource: string): Check {
+  return (named) => async (scope, next, previous) => {
+    if (isForCollector(next, previous)) return;
+    // Whoever may escalate certain roles only makes none with them: that has no name yet when it is asked for.
+    if (await may(authorizer, scope, "escalate", resource, named)) return;
+    const { rules = [], aggregationRule } = next as ClusterRole;
+    const name = next.metadata?.name ?? "";
+    refuseMore(authorizer, scope, { resource, name }, rules);
+    const gathers =
+      aggregationRule !== undefined || (previous as ClusterRole | undefined)?.aggregationRule !== undefined;
+    if (gathers && uncovered(ownedBy(authorizer, scope).rules, EVERYTHING).length > 0) {
+      throw forbidden(
+        { group: scope.group, resource, name },
+        "must have cluster-admin privileges to use an aggregationRule",
+      );
+    }
+  };
+}
+
+function bindingCheck(authorizer: Authorizer, registries: Registries, resource: string): Confirm {
+  return async (scope, next, previous) => {
+    if (isForCollector(next, previous)) return;
+    const { roleRef } = next as RoleBinding;
+    const isLocal = roleRef.kind === "Role";
+    const kind = isLocal ? roleKind : clusterRoleKind;
+    if (await may(authorizer, scope, "bind", kind.plural, roleRef.name)) return;
+    const at = { ...scope, namespace: isLocal ? scope.namespace : "" };
+    const { object } = isLocal
+      ? await get(registries.of(roleKind), at, roleRef.name)
+      : await get(registries.of(clusterRoleKind), at, roleRef.name);
+    refuseMore(authorizer, scope, { resource, name: next.metadata?.name ?? "" }, object.rules ?? []);
+  };
+}
+
+/**
+ * Whether nothing changes but what the garbage collector needs. All else is checked, labels included: by these roles
+ * are gathered into others.
+ */
+function isForCollector(next: ApiObject, previous: ApiObject | undefined): boolean {
+  return previous !== undefined && deepEqual(withoutOwners(next), withoutOwners(previous));
+}
+
+function withoutOwners({ kind: _, apiVersion: _version, metadata = {}, ...rest }: ApiObject): unknown {
+  const { ownerReferences: _owners, finalizers: _finalizers, managedFields: _managed, ...kept } = metadata;
+  return { ...rest, metadata: kept };
+}
+
+async function may(
+  authorizer: Authorizer,
+  { user, namespace, group }: Scope,
+  verb: string,
+  resource: string,
+  name: string,
+): Promise<boolean> {
+  const at = { user, verb, namespace, apiGroup: group, apiVersion: "*", resource, subresource: "", name, path: "" };
+  return (await authorizer.authorize({ ...at, isResourceRequest: true })).decision === "allow";
+}
+
+function ownedBy(authorizer: Authorizer, { user, namespace }: Scope): UserRules {
+  return authorizer.rulesFor?.(user, namespace) ?? { rules: [], incomplete: true };
+}
+
+/** Each is compared with each rule that the user has: a role of a few lines can name billions. */
+const COMBINATIONS_MAX = 20_000;
+
+function refuseMore(
+  authorizer: Authorizer,
+  scope: Scope,
+  { resource, name }: { readonly resource: string; readonly name: string },
+  rules: readonly PolicyRule[],
+): void {
+  const refuse = (why: string): Error => forbidden({ group: scope.group, resource, name }, why);
+  if (combinations(rules) > COMBINATIONS_MAX) {
+    const most = `more than ${COMBINATIONS_MAX} combinations of verbs, groups, resources and names`;
+    throw refuse(`${most} are not compared with what ${described(scope.user)} may: write several roles`);
+  }
+  const { rules: owned, error } = ownedBy(authorizer, scope);
+  const more = compacted(uncovered(owned, rules));
+  if (more.length === 0) return;
+  const what = [...new Set(more.map(ruleText))].sort().join("\n");
+  const unknown = error === undefined ? "" : `; resolution errors: [${error}]`;
+  throw refuse(
+    `${described(scope.user)} is attempting to grant RBAC permissions not currently held:\n${what}${unknown}`,
+  );
+}
+
+function described({ name, groups }: UserInfo): string {
+  return `user ${goQuote(name)} (groups=${listText(groups)})`;
+}
+
+function ruleText(rule: PolicyRule): string {
+  const members = [
+    ["APIGroups", rule.apiGroups],
+    ["Resources", rule.resources],
+    ["NonResourceURLs", rule.nonResourceURLs],
+    ["ResourceNames", rule.resourceNames],
+    ["Verbs", rule.verbs],
+  ] as const;
+  const known = members.filter(([, values]) => (values ?? []).length > 0);
+  return `{${known.map(([member, values]) => `${member}:${listText(values ?? [])}`).join(", ")}}`;
+}
+
+function listText(values: readonly string[]): string {
+  return `[${values.map(goQuote).join(" ")}]`;
+}

@@ -1,0 +1,30 @@
+import { join } from "node:path";
+import t from "tap";
+import { systemClock } from "../../std/clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { systemRandom } from "../../std/random.ts";
+import { defaultConfig } from "../config.ts";
+import { identitiesOf } from "./identities.ts";
+
+const none = { ...defaultConfig.authentication, anonymous: false };
+const deps = { clock: systemClock, random: systemRandom, log: silentLogger, find: async () => undefined };
+
+t.test("identitiesOf() names the flag and the file that cannot be read", async (t) => {
+  const missing = join(t.testdir({}), "missing");
+  await t.rejects(identitiesOf({ ...none, clientCaFile: missing }, deps), {
+    message: `Cannot read --client-ca-file="${missing}": there is no such file`,
+  });
+  await t.rejects(identitiesOf({ ...none, tokenFile: missing }, deps), {
+    message: `Cannot read --token-auth-file="${missing}": there is no such file`,
+  });
+});
+
+t.test("identitiesOf() knows the tokens of its file and of this process", async (t) => {
+  const directory = t.testdir({ tokens: "secret,ann,1,shop\n" });
+  await using identities = await identitiesOf({ ...none, tokenFile: join(directory, "tokens") }, deps);
+  const { authenticate, loopbackToken } = identities;
+  const by = (token: string) => authenticate({ certificates: [], authorization: `Bearer ${token}` });
+  t.match(await by("secret"), { name: "ann", groups: ["shop", "system:authenticated"] });
+  const token = loopbackToken({ name: "system:kube-scheduler", uid: "", groups: [], extra: {} });
+  t.match(await by(token), { name: "system:kube-scheduler" });
+});

@@ -1,0 +1,52 @@
+/** What others need to verify tokens of service accounts by themselves: OpenID Connect's discovery, and the keys. */
+import { jsonWebKey, type VerificationKey } from "../../auth/service-account/keys.ts";
+import type { HttpResponse } from "../../http/message.ts";
+import { bytes } from "../../http/respond.ts";
+
+export interface IssuerDiscovery {
+  /** `/.well-known/openid-configuration` */
+  configuration(): Promise<HttpResponse>;
+  /** `/openid/v1/jwks` */
+  jwks(): Promise<HttpResponse>;
+}
+
+export interface IssuerDiscoveryOptions {
+  readonly issuer: string;
+  /** Where the keys are; here when undefined. */
+  readonly jwksUri: string | undefined;
+  readonly keys: () => Promise<readonly VerificationKey[]>;
+  /** Host and port that clients reach. */
+  readonly address: () => string;
+}
+
+export const CONFIGURATION_PATH = "/.well-known/openid-configuration";
+export const JWKS_PATH = "/openid/v1/jwks";
+
+/** Undefined where the issuer's name is not that of a place where somebody could look. */
+export function issuerDiscovery(options: IssuerDiscoveryOptions): IssuerDiscovery | undefined {
+  const { issuer, jwksUri, keys, address } = options;
+  if (!isDiscoverable(issuer)) return undefined;
+  return {
+    async configuration() {
+      const known = await keys();
+      return page("application/json", {
+        issuer,
+        jwks_uri: jwksUri ?? `https://${address()}${JWKS_PATH}`,
+        response_types_supported: ["id_token"],
+        subject_types_supported: ["public"],
+        id_token_signing_alg_values_supported: [...new Set(known.map(({ algorithm }) => algorithm))].sort(),
+      });
+    },
+    jwks: async () => page("application/jwk-set+json", { keys: (await keys()).map(jsonWebKey) }),
+  };
+}
+
+function isDiscoverable(issuer: string): boolean {
+  const url = URL.parse(issuer);
+  return url?.protocol === "https:" && url.search === "" && url.hash === "";
+}
+
+function page(mediaType: string, value: unknown): HttpResponse {
+  const answer = bytes(200, mediaType, Buffer.from(JSON.stringify(value)));
+  return { ...answer, headers: { ...answer.headers, "cache-control": "public, max-age=3600" } };
+}

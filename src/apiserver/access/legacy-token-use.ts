@@ -1,0 +1,29 @@
+/** Writes on secrets, once a day, that their tokens are in use: what is not used any more can be taken away. */
+import type { Secret } from "../../api/core/secret.ts";
+import { secretKind } from "../../api/core/secret-kind.ts";
+import type { ApiObject } from "../../api/kind.ts";
+import { LAST_USED_LABEL } from "../../auth/service-account/legacy-tokens.ts";
+import type { Registries } from "../../registry/registries.ts";
+import { update } from "../../registry/update.ts";
+import type { Logger } from "../../std/log.ts";
+import { systemScope, unlessOvertaken } from "../own-objects/ensure.ts";
+
+/** Secrets that are being written; further ones are told of with their next use. */
+const WRITING_MAX = 32;
+
+export function legacyTokenUse(
+  registries: Registries,
+  log: Logger,
+  signal: AbortSignal,
+): (secret: ApiObject, day: string) => void {
+  const writing = new Set<string>();
+  return (secret, day) => {
+    const { name = "", namespace = "", labels, uid = "" } = secret.metadata ?? {};
+    if (writing.has(uid) || writing.size >= WRITING_MAX || signal.aborted) return;
+    writing.add(uid);
+    const used: Secret = { ...secret, metadata: { ...secret.metadata, labels: { ...labels, [LAST_USED_LABEL]: day } } };
+    void unlessOvertaken(update(registries.of(secretKind), systemScope(namespace, signal), name, used))
+      .catch((error: unknown) => log.error("Cannot note that a token is used", error, { namespace, secret: name }))
+      .finally(() => writing.delete(uid));
+  };
+}

@@ -1,0 +1,70 @@
+/** Keeps the node authorizer's view of who refers to what as new as the objects. */
+import type { PersistentVolume } from "../../api/core/persistent-volume.ts";
+import { persistentVolumeKind } from "../../api/core/persistent-volume-kind.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import { podKind } from "../../api/core/pod-kind.ts";
+import type { ApiObject } from "../../api/kind.ts";
+import type { VolumeAttachment } from "../../api/storage/volume-attachment.ts";
+import { volumeAttachmentKind } from "../../api/storage/volume-attachment-kind.ts";
+import type { NodeGraph } from "../../auth/authz/node-graph.ts";
+import type { Registries } from "../../registry/registries.ts";
+import type { Registry } from "../../registry/registry.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+
+const RETRY_MS = 1000;
+
+interface Feed<T> {
+  put(object: T): void;
+  delete(object: T): void;
+}
+
+/** Runs until the signal aborts. */
+export async function feedNodeGraph(
+  registries: Registries,
+  graph: NodeGraph,
+  clock: Clock,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  const follow = <T extends ApiObject>(registry: Registry<T>, feed: Feed<T>): Promise<void> =>
+    followKind(registry, feed, clock, log, signal);
+  await Promise.all([
+    follow<Pod>(registries.of(podKind), {
+      put: (pod) => graph.putPod(pod),
+      delete: ({ metadata }) => graph.deletePod(metadata?.namespace ?? "", metadata?.name ?? ""),
+    }),
+    follow<PersistentVolume>(registries.of(persistentVolumeKind), {
+      put: (volume) => graph.putVolume(volume),
+      delete: ({ metadata }) => graph.deleteVolume(metadata?.name ?? ""),
+    }),
+    follow<VolumeAttachment>(registries.of(volumeAttachmentKind), {
+      put: ({ metadata, spec }) => graph.putOwned("volumeattachments", metadata?.name ?? "", spec?.nodeName ?? ""),
+      delete: ({ metadata }) => graph.deleteOwned("volumeattachments", metadata?.name ?? ""),
+    }),
+  ]);
+}
+
+async function followKind<T extends ApiObject>(
+  registry: Registry<T>,
+  feed: Feed<T>,
+  clock: Clock,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await registry.cache.ready();
+      const prefix = registry.objects.prefix();
+      for await (const event of registry.cache.watch({ prefix, signal })) {
+        if (event.type === "BOOKMARK") continue;
+        if (event.type === "DELETED") feed.delete(event.item.object);
+        else feed.put(event.item.object);
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      log.error(`Watching ${registry.kind.plural} for the node authorizer again`, error);
+      await clock.sleep(RETRY_MS, signal).catch(() => {});
+    }
+  }
+}

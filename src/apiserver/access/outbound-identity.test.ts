@@ -1,0 +1,46 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import t from "tap";
+import { issueCertificate, makeCa } from "../../auth/pki.ts";
+import { systemClock } from "../../std/clock.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { OutboundIdentity } from "./outbound-identity.ts";
+
+const ca = await makeCa("clients", 1, systemClock.now());
+
+async function made() {
+  return await issueCertificate(ca, { commonName: "front", usages: ["client"], days: 1 }, systemClock.now());
+}
+
+t.test("OutboundIdentity shows what its files hold now, as long as it can be used", async (t) => {
+  const directory = t.testdir();
+  const files = { certFile: join(directory, "front.crt"), keyFile: join(directory, "front.key") };
+  const put = ({ cert, key }: { readonly cert: string; readonly key: string }): void => {
+    writeFileSync(files.certFile, cert);
+    writeFileSync(files.keyFile, key);
+  };
+  const clock = new FakeClock();
+  const complaints: string[] = [];
+  const log = { ...silentLogger, error: (text: string) => void complaints.push(text) };
+  const deps = { clock, log };
+  await t.rejects(OutboundIdentity.open(files, deps), { message: /^Cannot use --proxy-client-cert-file=.* missing$/ });
+  const [one, two] = [await made(), await made()];
+  put(one);
+  using identity = await OutboundIdentity.open(files, deps);
+  t.match(identity.pair, one);
+  const until = async (isSo: () => boolean): Promise<void> => {
+    for (let turn = 0; turn < 500 && !isSo(); turn++) {
+      await new Promise((resolve) => setImmediate(resolve));
+      await clock.advance(60_000);
+    }
+  };
+  put({ cert: two.cert, key: one.key });
+  await until(() => complaints.length > 0);
+  t.match(identity.pair, one);
+  put(two);
+  await until(() => identity.pair?.cert === two.cert);
+  t.match(identity.pair, two);
+  t.same(complaints, ["Cannot use a client certificate, and goes on with what it was"], "said once");
+  t.equal((await OutboundIdentity.open(undefined, deps)).pair, undefined);
+});

@@ -1,0 +1,64 @@
+/** How the server proves to programs of the cluster's users who calls them: `--proxy-client-cert-file` and its key. */
+import { createSecureContext } from "node:tls";
+import { type KeyPair, type KeyPairFiles, readKeyPair } from "../../auth/key-pair.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import { watchFiles } from "../../std/watch-files.ts";
+
+interface Deps {
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export class OutboundIdentity implements Disposable {
+  readonly #watching: Disposable | undefined;
+  #pair: KeyPair | undefined;
+
+  private constructor(files: KeyPairFiles | undefined, pair: KeyPair | undefined, { clock, log }: Deps) {
+    this.#pair = pair;
+    if (files === undefined) return;
+    let complaint = "";
+    const look = async (): Promise<void> => {
+      try {
+        const next = await readPair(files);
+        if (next.cert !== this.#pair?.cert) log.info("Read anew how to prove who calls", { file: files.certFile });
+        this.#pair = next;
+        complaint = "";
+      } catch (error) {
+        const said = String(error);
+        if (said !== complaint) log.error("Cannot use a client certificate, and goes on with what it was", error);
+        complaint = said;
+      }
+    };
+    let looking = Promise.resolve();
+    this.#watching = watchFiles([files.certFile, files.keyFile], clock, () => {
+      looking = looking.then(look);
+    });
+  }
+
+  /** Rejects, naming flag and file, when a file cannot be used; later that is logged once and changes nothing. */
+  static async open(files: KeyPairFiles | undefined, deps: Deps): Promise<OutboundIdentity> {
+    return new OutboundIdentity(files, files && (await readPair(files)), deps);
+  }
+
+  /** What is shown to whoever asks from now on; undefined where nothing is. */
+  get pair(): KeyPair | undefined {
+    return this.#pair;
+  }
+
+  [Symbol.dispose](): void {
+    this.#watching?.[Symbol.dispose]();
+  }
+}
+
+async function readPair(files: KeyPairFiles): Promise<KeyPair> {
+  const flag = `--proxy-client-cert-file="${files.certFile}"`;
+  try {
+    const pair = await readKeyPair(files);
+    if (pair === undefined) throw new Error("it or its key is missing");
+    createSecureContext(pair);
+    return pair;
+  } catch (cause) {
+    throw new Error(`Cannot use ${flag}: ${(cause as Error).message}`, { cause });
+  }
+}

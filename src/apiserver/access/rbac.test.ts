@@ -1,0 +1,157 @@
+import t from "tap";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { createMemoryStore } from "../../storage/memory.ts";
+import { type TestServer, testServer } from "../fixture.ts";
+
+const RBAC = "/apis/rbac.authorization.k8s.io/v1";
+const SHOP = `${RBAC}/namespaces/shop`;
+
+async function server(): Promise<TestServer> {
+  const started = await testServer({ authorizationModes: ["Node", "RBAC"] });
+  await started.ask("POST /api/v1/namespaces", { body: { metadata: { name: "shop" } } });
+  return started;
+}
+
+const reader = { rules: [{ verbs: ["get", "list"], apiGroups: [""], resources: ["pods"] }] };
+const to = (kind: string, name: string) => ({ apiGroup: "rbac.authorization.k8s.io", kind, name });
+const user = (name: string) => ({ apiGroup: "rbac.authorization.k8s.io", kind: "User", name });
+
+t.test("roles and bindings that are stored decide, from the next request on", async (t) => {
+  await using api = await server();
+  const pods = async () => (await api.ask("GET /api/v1/namespaces/shop/pods", { user: "eve" })).status;
+  t.equal(await pods(), 403);
+  await api.ask(`POST ${SHOP}/roles`, { body: { metadata: { name: "reader" }, ...reader } });
+  const binding = { metadata: { name: "eve" }, subjects: [user("eve")], roleRef: to("Role", "reader") };
+  t.equal((await api.ask(`POST ${SHOP}/rolebindings`, { body: binding })).status, 201);
+  t.equal(await pods(), 200);
+  t.equal((await api.ask("GET /api/v1/namespaces/default/pods", { user: "eve" })).status, 403);
+  await api.ask(`DELETE ${SHOP}/rolebindings/eve`);
+  t.equal(await pods(), 403);
+});
+
+t.test("the bootstrap policy is there at the start, and mended at the next", async (t) => {
+  const store = createMemoryStore({ clock: new FakeClock() });
+  // Survives the first server, which closes what it is given.
+  store[Symbol.asyncDispose] = async () => {};
+  const start = () => testServer({ authorizationModes: ["RBAC"] }, { store });
+  const viewer = `${RBAC}/clusterroles/system:public-info-viewer`;
+  {
+    await using first = await start();
+    t.ok((await first.ask(`GET ${RBAC}/clusterroles`)).json.items.length >= 67);
+    const patch = { "content-type": "application/merge-patch+json" };
+    await first.ask(`PATCH ${viewer}`, { body: { rules: [] }, headers: patch });
+    const kept = { metadata: { annotations: { "rbac.authorization.kubernetes.io/autoupdate": "false" } }, rules: [] };
+    await first.ask(`PATCH ${RBAC}/clusterroles/system:discovery`, { body: kept, headers: patch });
+    await first.ask(`DELETE ${RBAC}/clusterrolebindings/system:basic-user`);
+  }
+  await using second = await start();
+  t.match((await second.ask(`GET ${viewer}`)).json.rules, [{ nonResourceURLs: /healthz/ }]);
+  t.notOk((await second.ask(`GET ${RBAC}/clusterroles/system:discovery`)).json.rules?.length, "left alone");
+  t.equal((await second.ask(`GET ${RBAC}/clusterrolebindings/system:basic-user`)).status, 200);
+});
+
+t.test("nobody gives what they do not have", async (t) => {
+  await using api = await server();
+  const manager = { rules: [{ verbs: ["*"], apiGroups: ["rbac.authorization.svc.io"], resources: ["*"] }] };
+  manager.rules[0]!.verbs = ["create", "get", "update", "patch"];
+  await api.ask(`POST ${SHOP}/roles`, { body: { metadata: { name: "manager" }, ...manager } });
+  const bound = { metadata: { name: "eve" }, subjects: [user("eve")], roleRef: to("Role", "manager") };
+  await api.ask(`POST ${SHOP}/rolebindings`, { body: bound });
+  const refused = await api.ask(`POST ${SHOP}/roles`, { body: { metadata: { name: "x" }, ...reader }, user: "eve" });
+  t.equal(refused.status, 403);
+  t.match(refused.json.message, /user "eve" .* is attempting to grant RBAC permissions not currently held:/);
+  t.match(refused.json.message, '{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}');
+  const more = { rules: [{ verbs: ["watch", "get"], apiGroups: [""], resources: ["secrets"], resourceNames: ["a"] }] };
+  const answer = await api.ask(`POST ${SHOP}/roles`, { body: { metadata: { name: "x" }, ...more }, user: "eve" });
+  const what = '{APIGroups:[""], Resources:["secrets"], ResourceNames:["a"], Verbs:["watch" "get"]}';
+  t.match(answer.json.message, `(groups=["system:authenticated"]) is attempting to grant RBAC permissions`);
+  t.match(answer.json.message, what);
+  const admin = { metadata: { name: "x" }, subjects: [user("eve")], roleRef: to("ClusterRole", "cluster-admin") };
+  t.equal((await api.ask(`POST ${SHOP}/rolebindings`, { body: admin, user: "eve" })).status, 403);
+  const missing = { ...admin, roleRef: to("Role", "none") };
+  t.equal((await api.ask(`POST ${SHOP}/rolebindings`, { body: missing, user: "eve" })).status, 404);
+  const merge = { "content-type": "application/merge-patch+json" };
+  const widened = await api.ask(`PATCH ${SHOP}/roles/manager`, { body: reader, user: "eve", headers: merge });
+  t.equal(widened.status, 403);
+  const labelled = { metadata: { labels: { a: "b" } } };
+  t.equal((await api.ask(`PATCH ${SHOP}/roles/manager`, { body: labelled, user: "eve", headers: merge })).status, 200);
+  const same = { metadata: { name: "same" }, ...manager };
+  t.equal((await api.ask(`POST ${SHOP}/roles`, { body: same, user: "eve" })).status, 201);
+});
+
+t.test("escalationCheck() does not multiply what a few lines say", async (t) => {
+  await using api = await server();
+  const rules = [{ verbs: ["create", "update"], apiGroups: ["rbac.authorization.k8s.io"], resources: ["roles"] }];
+  await api.ask(`POST ${SHOP}/roles`, { body: { metadata: { name: "manager" }, rules } });
+  const bound = { metadata: { name: "eve" }, subjects: [user("eve")], roleRef: to("Role", "manager") };
+  await api.ask(`POST ${SHOP}/rolebindings`, { body: bound });
+  const many = (stem: string): readonly string[] => Array.from({ length: 2000 }, (_, i) => `${stem}${i}`);
+  const bomb = { verbs: many("v"), apiGroups: many("g"), resources: many("r"), resourceNames: many("n") };
+  const body = { metadata: { name: "x" }, rules: [bomb] };
+  const { status, json } = await api.ask(`POST ${SHOP}/roles`, { body, user: "eve" });
+  t.equal(status, 403);
+  t.match(json.message, /more than 20000 combinations of verbs, groups, resources and names/);
+  t.equal((await api.ask(`POST ${SHOP}/roles`, { body })).status, 201, "who may escalate is not compared");
+});
+
+t.test("escalationCheck() goes by the name in the request, and looks at labels too", async (t) => {
+  await using api = await server();
+  const roles = { apiGroups: ["rbac.authorization.svc.io"], resources: ["clusterroles"] };
+  const rules = [
+    { ...roles, verbs: ["create", "get", "update", "patch"] },
+    { ...roles, verbs: ["escalate"], resourceNames: ["mine"] },
+  ];
+  await api.ask(`POST ${RBAC}/clusterroles`, { body: { metadata: { name: "manager" }, rules } });
+  const binding = { metadata: { name: "eve" }, subjects: [user("eve")], roleRef: to("ClusterRole", "manager") };
+  await api.ask(`POST ${RBAC}/clusterrolebindings`, { body: binding });
+  const mine = {
+    apiVersion: `rbac.authorization.k8s.io/v1`,
+    kind: "ClusterRole",
+    metadata: { name: "mine" },
+    ...reader,
+  };
+  const change = async (method: string, name: string, body: object, type = "application/merge-patch+json") => {
+    const line = `${method} ${RBAC}/clusterroles${name}`;
+    return (await api.ask(line, { body, user: "eve", headers: method === "PATCH" ? { "content-type": type } : {} }))
+      .status;
+  };
+  t.equal(await change("POST", "", mine), 403, "POST names nothing");
+  t.equal(await change("PATCH", "/mine?fieldManager=e", mine, "application/apply-patch+yaml"), 201, "and apply does");
+  t.equal(await change("PATCH", "/mine", { rules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }] }), 200);
+  const labels = { labels: { "rbac.authorization.k8s.io/aggregate-to-view": "true" } };
+  t.equal(await change("PATCH", "/cluster-admin", { metadata: labels }), 403, "or it would be gathered into view");
+  t.equal(await change("PATCH", "/cluster-admin", { metadata: { finalizers: ["example.com/f"] } }), 200);
+  t.equal(await change("PATCH", "/edit", { metadata: { labels: { a: "b" } } }), 403);
+});
+
+t.test("a request goes on as somebody else where its sender may impersonate them", async (t) => {
+  await using api = await server();
+  const who = async (headers: Readonly<Record<string, string>>, user = "admin") => {
+    const path = "POST /apis/authentication.k8s.io/v1/selfsubjectreviews";
+    const { status, json } = await api.ask(path, { body: {}, headers, user });
+    return status === 201 ? json.status.userInfo : json;
+  };
+  t.same(await who({ "impersonate-user": "eve" }), { username: "eve", groups: ["system:authenticated"] });
+  t.same(await who({ "impersonate-user": "eve", "impersonate-group": "a, b", "impersonate-extra-x%2Fy": "1" }), {
+    username: "eve",
+    groups: ["a", "b", "system:authenticated"],
+    extra: { "x/y": ["1"] },
+  });
+  t.same((await who({ "impersonate-user": "system:serviceaccount:shop:till" })).groups, [
+    "system:serviceaccounts",
+    "system:serviceaccounts:shop",
+    "system:authenticated",
+  ]);
+  t.match(await who({ "impersonate-user": "admin" }, "eve"), {
+    code: 403,
+    message:
+      'users "admin" is forbidden: User "eve" cannot impersonate resource "users" in API group "" at the cluster scope',
+  });
+  const nobody = await api.ask("POST /apis/authentication.k8s.io/v1/selfsubjectreviews", {
+    body: {},
+    headers: { "impersonate-group": "system:masters" },
+  });
+  t.equal(nobody.status, 500);
+  t.match(nobody.text, /requested \[\{Group {2}system:masters {4}\}\] without impersonating a user/);
+  t.equal((await api.ask("GET /api/v1/pods", { headers: { "impersonate-user": "eve" } })).status, 403);
+});

@@ -1,0 +1,75 @@
+/** Selectors as an access review spells them out, turned into the text that a list request would carry. */
+import type { FieldSelectorAttributes, LabelSelectorAttributes } from "../../api/authorization/access-review.ts";
+import { parseLabelSelector } from "../../api/meta/selector.ts";
+import { StatusError } from "../../api/status.ts";
+
+export interface Selected {
+  readonly text?: string;
+  /** What was left out, and so makes the answer stricter than it need be. */
+  readonly problem?: string;
+}
+
+const IGNORED = "ignored due to parse error";
+const PARTLY = "partially ignored due to parse error";
+
+type Requirements = NonNullable<FieldSelectorAttributes["requirements"]>;
+
+export function selectedFields(selector: FieldSelectorAttributes | undefined): Selected {
+  if (selector?.rawSelector) {
+    const terms = selector.rawSelector.split(",");
+    return terms.every((term) => /[^=!]=/.test(term)) ? { text: selector.rawSelector } : { problem: IGNORED };
+  }
+  return joined(selector?.requirements, ({ key, operator, values = [] }) => {
+    if (values.length !== 1 || (operator !== "In" && operator !== "NotIn")) return undefined;
+    return `${key}${operator === "In" ? "=" : "!="}${values[0]!.replace(/[\\,=]/g, "\\$&")}`;
+  });
+}
+
+export function selectedLabels(selector: LabelSelectorAttributes | undefined): Selected {
+  if (selector?.rawSelector) {
+    return isLabelSelector(selector.rawSelector) ? { text: selector.rawSelector } : { problem: IGNORED };
+  }
+  return joined(selector?.requirements, ({ key, operator, values = [] }) => {
+    const text = labelTerm(key, operator, values);
+    return text !== undefined && isLabelSelector(text) ? text : undefined;
+  });
+}
+
+function labelTerm(key: string, operator: string, values: readonly string[]): string | undefined {
+  switch (operator) {
+    case "In":
+      return `${key} in (${values.join(",")})`;
+    case "NotIn":
+      return `${key} notin (${values.join(",")})`;
+    case "Exists":
+      return key;
+    case "DoesNotExist":
+      return `!${key}`;
+    default:
+      return undefined;
+  }
+}
+
+function isLabelSelector(text: string): boolean {
+  try {
+    parseLabelSelector(text);
+    return true;
+  } catch (error) {
+    if (error instanceof StatusError) return false;
+    throw error;
+  }
+}
+
+/** `termOf` answers undefined for a requirement that cannot be said as text. */
+function joined(
+  requirements: Requirements = [],
+  termOf: (requirement: Requirements[number]) => string | undefined,
+): Selected {
+  const terms = requirements.map(termOf);
+  const known = terms.filter((term) => term !== undefined);
+  const lost = terms.length > known.length;
+  return {
+    ...(known.length === 0 ? {} : { text: known.join(",") }),
+    ...(lost ? { problem: known.length === 0 ? IGNORED : PARTLY } : {}),
+  };
+}

@@ -1,0 +1,165 @@
+/** The answers to `SubjectAccessReview` and its like, from the server's own authenticators and authorizers. */
+import type { SelfSubjectReview } from "../../api/authentication/self-subject-review.ts";
+import type { TokenReview, TokenReviewStatus } from "../../api/authentication/token-review.ts";
+import type {
+  SelfSubjectAccessReview,
+  SubjectAccessReview,
+  SubjectAccessReviewSpec,
+  SubjectAccessReviewStatus,
+} from "../../api/authorization/access-review.ts";
+import type { SelfSubjectRulesReview } from "../../api/authorization/self-subject-rules-review.ts";
+import type { ApiObject } from "../../api/kind.ts";
+import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
+import { badRequest } from "../../api/status.ts";
+import type { Attributes, Authorizer, UserInfo } from "../../auth/user.ts";
+import { timeOf } from "../../schema/time.ts";
+import type { Clock } from "../../std/clock.ts";
+import { type RequestContext, userOf } from "../context.ts";
+import type { AnswerReview } from "../resources/review.ts";
+import type { ReviewToken } from "./identities.ts";
+import { selectedFields, selectedLabels } from "./review-selectors.ts";
+
+export interface ReviewDeps {
+  readonly reviewToken: ReviewToken;
+  readonly authorizer: Authorizer;
+  /** Whether questions may say what a request would select. */
+  readonly selectors: boolean;
+  readonly clock: Clock;
+}
+
+/** By kind. */
+export function reviews({
+  reviewToken,
+  authorizer,
+  selectors,
+  clock,
+}: ReviewDeps): Readonly<Record<string, AnswerReview>> {
+  const ask = (user: UserInfo, asked: Asked) => review(authorizer, user, selectors ? asked : unselected(asked));
+  const access: AnswerReview = async (_context, object) => {
+    const { spec } = object as SubjectAccessReview;
+    return answered(object, await ask(subjectOf(spec), spec));
+  };
+  return {
+    SubjectAccessReview: access,
+    LocalSubjectAccessReview: access,
+    async SelfSubjectAccessReview(context, object) {
+      const { spec } = object as SelfSubjectAccessReview;
+      return answered(object, await ask(userOf(context), spec));
+    },
+    async SelfSubjectRulesReview(context, object) {
+      const { namespace = "" } = (object as SelfSubjectRulesReview).spec ?? {};
+      if (namespace === "") throw badRequest("no namespace on request");
+      // The question is not repeated, as in Kubernetes.
+      return {
+        metadata: {},
+        spec: {},
+        status: rulesOf(authorizer, userOf(context), namespace, spellingOf(context)),
+      } as ApiObject;
+    },
+    async SelfSubjectReview(context) {
+      const metadata = { creationTimestamp: timeOf(clock.now()) };
+      return { metadata, status: { userInfo: infoOf(userOf(context)) } } satisfies SelfSubjectReview;
+    },
+    async TokenReview(_context, object) {
+      const { token = "", audiences = [] } = (object as TokenReview).spec ?? {};
+      if (token === "") throw badRequest("token is required for TokenReview in authentication");
+      return answered(object, await identify(reviewToken, token, audiences));
+    },
+  };
+}
+
+function answered<T extends ApiObject, S>(object: T, status: S): T & { readonly status: S } {
+  return { ...object, status };
+}
+
+type Asked = Pick<SubjectAccessReviewSpec, "resourceAttributes" | "nonResourceAttributes">;
+
+/** As from a server that has never heard of selectors. */
+function unselected(asked: Asked): Asked {
+  if (asked.resourceAttributes === undefined) return asked;
+  const { fieldSelector: _field, labelSelector: _label, ...resourceAttributes } = asked.resourceAttributes;
+  return { ...asked, resourceAttributes };
+}
+
+async function review(authorizer: Authorizer, user: UserInfo, asked: Asked): Promise<SubjectAccessReviewStatus> {
+  const { attributes, problems } = attributesOf(user, asked);
+  const { decision, reason, error } = await authorizer.authorize(attributes);
+  const evaluation = [...(error === undefined ? [] : [error]), ...problems].join("; ");
+  return {
+    allowed: decision === "allow",
+    ...(decision === "deny" ? { denied: true } : {}),
+    ...(reason === "" ? {} : { reason }),
+    ...(evaluation === "" ? {} : { evaluationError: evaluation }),
+  };
+}
+
+function attributesOf(user: UserInfo, asked: Asked): { attributes: Attributes; problems: readonly string[] } {
+  const { resourceAttributes: resource, nonResourceAttributes: path } = asked;
+  const fields = selectedFields(resource?.fieldSelector);
+  const labels = selectedLabels(resource?.labelSelector);
+  const attributes: Attributes = {
+    user,
+    verb: (resource ?? path)?.verb ?? "",
+    isResourceRequest: resource !== undefined,
+    namespace: resource?.namespace ?? "",
+    apiGroup: resource?.group ?? "",
+    apiVersion: resource?.version ?? "",
+    resource: resource?.resource ?? "",
+    subresource: resource?.subresource ?? "",
+    name: resource?.name ?? "",
+    path: path?.path ?? "",
+    ...(fields.text === undefined ? {} : { fieldSelector: fields.text }),
+    ...(labels.text === undefined ? {} : { labelSelector: labels.text }),
+  };
+  const problemOf = (name: string, problem: string | undefined): readonly string[] =>
+    problem === undefined ? [] : [`spec.resourceAttributes.${name} ${problem}`];
+  return {
+    attributes,
+    problems: [...problemOf("fieldSelector", fields.problem), ...problemOf("labelSelector", labels.problem)],
+  };
+}
+
+function subjectOf({ user = "", groups = [], extra = {}, uid = "" }: SubjectAccessReviewSpec): UserInfo {
+  return { name: user, uid, groups, extra };
+}
+
+function infoOf({ name, uid, groups, extra }: UserInfo) {
+  return {
+    username: name,
+    ...(uid === "" ? {} : { uid }),
+    ...(groups.length === 0 ? {} : { groups }),
+    ...(Object.keys(extra).length === 0 ? {} : { extra }),
+  };
+}
+
+type Spelling = (group: string) => string;
+
+/** Groups are named as the question names its own. */
+function spellingOf({ info }: RequestContext): Spelling {
+  return info.group === kubernetesGroup(info.group) ? kubernetesGroup : svcGroup;
+}
+
+function rulesOf(authorizer: Authorizer, user: UserInfo, namespace: string, spelling: Spelling) {
+  const { rules, incomplete, error } = authorizer.rulesFor?.(user, namespace) ?? { rules: [], incomplete: true };
+  const forPaths = rules.filter((rule) => (rule.nonResourceURLs ?? []).length > 0);
+  const forResources = rules.filter((rule) => (rule.nonResourceURLs ?? []).length === 0);
+  return {
+    resourceRules: forResources.map(({ nonResourceURLs: _, ...rule }) => ({
+      ...rule,
+      ...(rule.apiGroups === undefined ? {} : { apiGroups: rule.apiGroups.map(spelling) }),
+    })),
+    nonResourceRules: forPaths.map(({ verbs, nonResourceURLs }) => ({ verbs, nonResourceURLs })),
+    incomplete,
+    ...(error === undefined ? {} : { evaluationError: error }),
+  };
+}
+
+async function identify(
+  reviewToken: ReviewToken,
+  token: string,
+  audiences: readonly string[],
+): Promise<TokenReviewStatus> {
+  const found = await reviewToken(token, audiences);
+  if ("error" in found) return { error: found.error };
+  return { authenticated: true, user: infoOf(found.user), audiences: found.audiences };
+}

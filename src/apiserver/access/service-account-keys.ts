@@ -1,0 +1,134 @@
+/** The keys of service accounts' tokens as the configuration names them. */
+
+import { type LegacyIssued, legacyPayloadOf } from "../../auth/service-account/claims.ts";
+import type { SignerObserver } from "../../auth/service-account/external-signer.ts";
+import { type TokenIssuer, tokenIssuer } from "../../auth/service-account/issuer.ts";
+import { signJws } from "../../auth/service-account/jws.ts";
+import {
+  ownSigningKey,
+  readSigningKey,
+  readVerificationKeys,
+  type SigningKey,
+  type VerificationKey,
+} from "../../auth/service-account/keys.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { ServiceAccountTokensConfig } from "../config.ts";
+import type { FollowedFile } from "./followed-file.ts";
+
+export interface ServiceAccountKeys extends Disposable {
+  readonly issuer: TokenIssuer;
+  /** The signing key first. A key that a token names may have to be looked for. */
+  verifying(named?: string): Promise<readonly VerificationKey[]>;
+  /** Another number whenever keys have come or gone: what they have verified is to be verified again. */
+  version(): number;
+  /** Those that others are told of. */
+  published(): Promise<readonly VerificationKey[]>;
+  /** Signs tokens without an end; undefined where somebody else signs. */
+  readonly signLegacy: ((claims: LegacyIssued) => Promise<string>) | undefined;
+  /** Tokens of who signs last no longer; undefined: as long as is asked for. */
+  readonly maxSeconds: number | undefined;
+}
+
+export interface ServiceAccountKeysDeps {
+  readonly clock: Clock;
+  readonly observe: SignerObserver | undefined;
+  readonly follow: (file: FollowedFile) => Promise<void>;
+}
+
+/**
+ * Files are read now and whenever they change, and who signs elsewhere is asked now; a key of the server's own is made
+ * when it is first needed. Throws, naming the flag.
+ */
+export async function serviceAccountKeys(
+  config: ServiceAccountTokensConfig,
+  issuerName: string,
+  { clock, observe, follow }: ServiceAccountKeysDeps,
+): Promise<ServiceAccountKeys> {
+  const { signingEndpoint } = config;
+  return signingEndpoint === undefined
+    ? await keysOfFiles(config, issuerName, follow)
+    : await keysElsewhere(signingEndpoint, config, issuerName, clock, observe);
+}
+
+async function keysElsewhere(
+  endpoint: string,
+  { maxTokenMs }: ServiceAccountTokensConfig,
+  issuerName: string,
+  clock: Clock,
+  observe: SignerObserver | undefined,
+): Promise<ServiceAccountKeys> {
+  // Loaded by those who need it.
+  const { openExternalSigner } = await import("../../auth/service-account/external-signer.ts");
+  const signer = await openExternalSigner(endpoint, issuerName, clock, observe).catch((cause: unknown) => {
+    throw new Error(`Cannot use --service-account-signing-endpoint="${endpoint}": ${(cause as Error).message}`, {
+      cause,
+    });
+  });
+  if (maxTokenMs > signer.maxSeconds * 1000) {
+    signer[Symbol.dispose]();
+    const longest = `the external signer lets tokens last for ${signer.maxSeconds} seconds`;
+    throw new Error(`Cannot use --service-account-max-token-expiration of ${maxTokenMs / 1000} seconds: ${longest}`);
+  }
+  return { ...signer, signLegacy: undefined };
+}
+
+async function keysOfFiles(
+  config: ServiceAccountTokensConfig,
+  issuerName: string,
+  follow: ServiceAccountKeysDeps["follow"],
+): Promise<ServiceAccountKeys> {
+  const { keyFiles, fallbackKeyFile, signingKeyFile, ownKeyFile } = config;
+  let version = 0;
+  const held = new Map<string, readonly VerificationKey[]>();
+  const hold = (flag: string, path: string, read: (path: string, pem: string) => readonly VerificationKey[]) =>
+    follow({
+      flag,
+      path,
+      apply(pem) {
+        held.set(path, read(path, pem));
+        version++;
+      },
+    });
+  for (const path of new Set(keyFiles)) await hold("--service-account-key-file", path, readVerificationKeys);
+  if (fallbackKeyFile !== undefined) await hold("--tls-private-key-file", fallbackKeyFile, suitableKeys);
+  let named: SigningKey | undefined;
+  if (signingKeyFile !== undefined) {
+    const apply = (pem: string): void => {
+      named = readSigningKey(signingKeyFile, pem);
+      version++;
+    };
+    await follow({ flag: "--service-account-signing-key-file", path: signingKeyFile, apply });
+  }
+  let own: Promise<SigningKey> | undefined;
+  const signing = async (): Promise<SigningKey> => {
+    if (named !== undefined) return named;
+    // What went wrong may have been mended before the next call.
+    own ??= ownSigningKey(ownKeyFile).catch((error: unknown) => {
+      own = undefined;
+      throw error;
+    });
+    return await own;
+  };
+  const verifying = async (): Promise<readonly VerificationKey[]> => {
+    const first = await signing();
+    return [first, ...[...held.values()].flat().filter(({ keyId }) => keyId !== first.keyId)];
+  };
+  return {
+    issuer: tokenIssuer(issuerName, signing),
+    verifying,
+    published: verifying,
+    version: () => version,
+    signLegacy: async (claims) => signJws(legacyPayloadOf(claims), await signing()),
+    maxSeconds: undefined,
+    [Symbol.dispose]() {},
+  };
+}
+
+/** None when the file's keys are of another sort. */
+function suitableKeys(path: string, pem: string): readonly VerificationKey[] {
+  try {
+    return readVerificationKeys(path, pem);
+  } catch {
+    return [];
+  }
+}

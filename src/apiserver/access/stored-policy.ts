@@ -1,0 +1,44 @@
+/** The RBAC objects in the store as a source of rules: derived again when one of them has changed. */
+
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import { clusterRoleBindingKind } from "../../api/rbac/cluster-role-binding-kind.ts";
+import { clusterRoleKind } from "../../api/rbac/cluster-role-kind.ts";
+import { roleBindingKind } from "../../api/rbac/role-binding-kind.ts";
+import { roleKind } from "../../api/rbac/role-kind.ts";
+import { Grants } from "../../auth/authz/grants.ts";
+import type { RuleSource } from "../../auth/authz/rbac.ts";
+import type { Registries } from "../../registry/registries.ts";
+
+export interface StoredPolicy extends RuleSource {
+  /** Resolves when the objects are there to be looked at. */
+  ready(): Promise<void>;
+}
+
+export function storedPolicy(registries: Registries): StoredPolicy {
+  const kinds = [clusterRoleKind, clusterRoleBindingKind, roleKind, roleBindingKind] as const;
+  const caches = (): readonly { readonly changes: number; ready(): Promise<void> }[] =>
+    kinds.map((kind) => registries.of(kind as Kind).cache);
+  let grants: Grants | undefined;
+  let seen = -1;
+  return {
+    grantsFor(user, namespace) {
+      const changes = caches().reduce((sum, cache) => sum + cache.changes, 0);
+      if (grants === undefined || changes !== seen) {
+        grants = new Grants({
+          clusterRoles: objectsOf(registries, clusterRoleKind),
+          clusterRoleBindings: objectsOf(registries, clusterRoleBindingKind),
+          roles: objectsOf(registries, roleKind),
+          roleBindings: objectsOf(registries, roleBindingKind),
+        });
+        seen = changes;
+      }
+      return grants.grantsFor(user, namespace);
+    },
+    ready: async () => void (await Promise.all(caches().map((cache) => cache.ready()))),
+  };
+}
+
+function objectsOf<T extends ApiObject>(registries: Registries, kind: Kind<T>): readonly T[] {
+  const registry = registries.of(kind);
+  return registry.cache.list(registry.objects.prefix()).items.map(({ object }) => object);
+}

@@ -1,0 +1,152 @@
+/** Tokens that others have made: of OpenID Connect issuers, as flags or a file name them, and those a webhook knows. */
+import type { TokenReviewStatus } from "../../api/authentication/token-review.ts";
+import { anonymousAuthenticator } from "../../auth/authn/anonymous.ts";
+import { fetcher } from "../../auth/authn/fetcher.ts";
+import { parseAuthenticationConfiguration } from "../../auth/authn/jwt/authentication-configuration.ts";
+import { type CompiledIssuer, compileIssuer, JWT_ALGORITHMS } from "../../auth/authn/jwt/compile-issuer.ts";
+import { jwtAuthenticator } from "../../auth/authn/jwt/jwt-authenticator.ts";
+import { type TokenAuthenticator, unionTokens } from "../../auth/authn/token.ts";
+import { cachedTokens, type TokenCacheObserver } from "../../auth/authn/token-cache.ts";
+import { tokenWebhook } from "../../auth/authn/token-webhook.ts";
+import { reviewClient } from "../../auth/review-client.ts";
+import type { Authenticator } from "../../auth/user.ts";
+import { renderFieldError } from "../../schema/field-error.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { RandomSource } from "../../std/random.ts";
+import type { AuthenticationConfig, OidcConfig, TokenWebhookConfig } from "../config.ts";
+import type { FollowedFile } from "./followed-file.ts";
+
+export interface TokenIssuersDeps {
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  /** Whom this server is. */
+  readonly audiences: readonly string[];
+  readonly observe?: TokenIssuersObserver | undefined;
+  follow(file: FollowedFile): Promise<void>;
+  own(resource: AsyncDisposable): void;
+}
+
+export interface TokenIssuersObserver {
+  readonly cache: TokenCacheObserver;
+  /** A token of an issuer was verified. */
+  verified(issuerUrl: string, result: "success" | "failure", milliseconds: number): void;
+  /** The configuration was read, at the start and again. */
+  configured(worked: boolean, content: string, again: boolean): void;
+}
+
+export interface TokenIssuers {
+  readonly authenticators: readonly TokenAuthenticator[];
+  /** Lets in those without a name, as far as they are let in now; undefined: nobody. */
+  readonly anonymous: Authenticator | undefined;
+}
+
+/** As long as Kubernetes: a token that an issuer takes back is good for no longer. */
+const CACHE_MS = 10_000;
+const FETCH_TIMEOUT_MS = 30_000;
+
+/** Throws, naming flag and file, for what cannot be used. */
+export async function tokenIssuers(config: AuthenticationConfig, deps: TokenIssuersDeps): Promise<TokenIssuers> {
+  const { structured, oidc, webhook } = config;
+  let anonymous = config.anonymous ? anonymousAuthenticator() : undefined;
+  let issued: TokenAuthenticator = unionTokens([]);
+  const believe = (issuers: readonly CompiledIssuer[]): void => {
+    issued = issuers.length === 0 ? unionTokens([]) : jwtTokens(issuers, deps);
+  };
+  if (oidc !== undefined) {
+    const apply = (ca?: string): void => believe([issuerOfFlags(oidc, config.serviceAccounts.issuers, ca)]);
+    if (oidc.caFile === undefined) apply();
+    else await deps.follow({ flag: "--oidc-ca-file", path: oidc.caFile, apply });
+  }
+  if (structured !== undefined) {
+    const { file: path, anonymousRefused } = structured;
+    const ownIssuers = config.serviceAccounts.issuers;
+    let again = false;
+    const apply = (text: string): void => {
+      try {
+        const found = parseAuthenticationConfiguration(path, text, { ownIssuers, anonymousRefused });
+        believe(found.issuers);
+        const { enabled, paths } = found.anonymous ?? { enabled: config.anonymous, paths: undefined };
+        anonymous = enabled ? anonymousAuthenticator({ paths }) : undefined;
+        deps.observe?.configured(true, text, again);
+      } catch (error) {
+        deps.observe?.configured(false, text, again);
+        throw error;
+      } finally {
+        again = true;
+      }
+    };
+    await deps.follow({ flag: "--authentication-config", path, apply });
+  }
+  return {
+    authenticators: [
+      // The file may be read anew.
+      ...(oidc === undefined && structured === undefined
+        ? []
+        : [((token, asked) => issued(token, asked)) satisfies TokenAuthenticator]),
+      ...(webhook === undefined ? [] : [await webhookTokens(webhook, deps)]),
+    ],
+    anonymous: structured === undefined ? anonymous : async (credentials) => await anonymous?.(credentials),
+  };
+}
+
+function jwtTokens(issuers: readonly CompiledIssuer[], deps: TokenIssuersDeps): TokenAuthenticator {
+  const { clock, random, audiences, observe } = deps;
+  const authenticators = issuers.map((issuer) => {
+    return jwtAuthenticator({
+      ...fetcher({ ca: issuer.certificateAuthority, timeoutMs: FETCH_TIMEOUT_MS, clock }),
+      issuer,
+      audiences,
+      clock,
+      random,
+      observe: observe === undefined ? undefined : (...seen) => observe.verified(issuer.url, ...seen),
+    });
+  });
+  return cachedTokens(unionTokens(authenticators), {
+    audiences,
+    clock,
+    knownMs: CACHE_MS,
+    unknownMs: 0,
+    observe: observe?.cache,
+  });
+}
+
+/** The flags say what a file with one issuer would say. */
+function issuerOfFlags(oidc: OidcConfig, ownIssuers: readonly string[], ca: string | undefined): CompiledIssuer {
+  const { issuerUrl, usernameClaim, groupsClaim } = oidc;
+  const required = Object.entries(oidc.requiredClaims).sort(([a], [b]) => (a < b ? -1 : 1));
+  const algorithms = JWT_ALGORITHMS.filter((each) => oidc.signingAlgorithms.includes(each));
+  const { issuer, errors } = compileIssuer(
+    {
+      issuer: { url: issuerUrl, audiences: [oidc.clientId], ...(ca === undefined ? {} : { certificateAuthority: ca }) },
+      claimValidationRules: required.map(([claim, requiredValue]) => ({ claim, requiredValue })),
+      claimMappings: {
+        username: { claim: usernameClaim, prefix: usernamePrefix(oidc) },
+        ...(groupsClaim === "" ? {} : { groups: { claim: groupsClaim, prefix: oidc.groupsPrefix } }),
+      },
+    },
+    "oidc",
+    ownIssuers,
+    algorithms,
+  );
+  if (issuer !== undefined) return issuer;
+  const wrong = errors.map((error) => `${error.field.replace(/^oidc\./, "")}: ${renderFieldError(error)}`);
+  throw new Error(`Cannot use --oidc-issuer-url="${issuerUrl}": ${wrong.join("; ")}`);
+}
+
+/** Claims of issuers are unique with the issuer only, except for what is unique in the world. */
+function usernamePrefix({ issuerUrl, usernameClaim, usernamePrefix: prefix }: OidcConfig): string {
+  if (prefix === "-") return "";
+  return prefix === "" && usernameClaim !== "email" ? `${issuerUrl}#` : prefix;
+}
+
+async function webhookTokens(webhook: TokenWebhookConfig, deps: TokenIssuersDeps): Promise<TokenAuthenticator> {
+  const { clock, random, audiences, observe, own } = deps;
+  const flag = "--authentication-token-webhook-config-file";
+  const apiVersion = `authentication.k8s.io/${webhook.version}`;
+  const client = await reviewClient({ flag, path: webhook.file, apiVersion, kind: "TokenReview" }, clock);
+  own(client);
+  const ask = async (spec: object): Promise<TokenReviewStatus> => (await client.ask(spec)) as TokenReviewStatus;
+  const tokens = tokenWebhook({ ask, audiences, clock, random });
+  const { cacheMs } = webhook;
+  return cachedTokens(tokens, { audiences, clock, knownMs: cacheMs, unknownMs: cacheMs, observe: observe?.cache });
+}

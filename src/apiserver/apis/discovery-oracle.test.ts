@@ -1,0 +1,174 @@
+/**
+ * Discovery of a server with all its groups, compared with that of a Kubernetes 1.33 server that serves every built-in
+ * version (`shared/oracles/api-discovery`): version by version, in both spellings, in the older and the newer form.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import t from "tap";
+import { decodeEnvelope } from "../../schema/envelope.ts";
+import { defaultConfig } from "../config.ts";
+import { type TestServer, testServer } from "../fixture.ts";
+
+const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../../shared", import.meta.url));
+const folder = `${shared}/oracles/api-discovery/`;
+const AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+interface Named {
+  readonly name: string;
+}
+interface Group extends Named {
+  readonly versions: readonly { readonly groupVersion: string; readonly version: string }[];
+}
+interface Resource extends Named {
+  readonly storageVersionHash?: string;
+  readonly verbs: readonly string[];
+}
+interface AggregatedGroup {
+  readonly metadata: { readonly name?: string };
+  readonly versions: readonly { readonly version: string; readonly resources: readonly unknown[] }[];
+}
+
+/** Every version that there is, as the recorded server had them. */
+const EVERYTHING = { apis: { ...defaultConfig.apis, runtimeConfig: { "api/all": "true" } } };
+
+/** Streams through nodes: where they are not served, they are not told of. */
+const STREAMED: ReadonlySet<string> = new Set([
+  "nodes/proxy",
+  "pods/attach",
+  "pods/exec",
+  "pods/portforward",
+  "pods/proxy",
+  "services/proxy",
+]);
+
+function isServed(name: string, found: readonly Named[]): boolean {
+  return !STREAMED.has(name) || found.some((resource) => resource.name === name);
+}
+
+/** The page of the recording, as the spelling has it. */
+function recorded(name: string, suffix: string): unknown {
+  return JSON.parse(readFileSync(`${folder}${name}.json`, "utf8").replaceAll(".k8s.io", suffix));
+}
+
+/** The hash is of the group's name: our own spelling has one of its own. */
+function svcHashes(): ReadonlyMap<string, string> {
+  const { kinds } = JSON.parse(readFileSync(`${shared}/facts/kinds.json`, "utf8")) as {
+    readonly kinds: readonly { readonly storageVersionHash?: string; readonly svcStorageVersionHash?: string }[];
+  };
+  return new Map(
+    Object.values(kinds).map(({ storageVersionHash = "", svcStorageVersionHash }) => [
+      storageVersionHash,
+      svcStorageVersionHash ?? storageVersionHash,
+    ]),
+  );
+}
+
+/** Verbs come in no order that anybody promised. */
+function compared<R extends { readonly verbs: readonly string[] }>(resource: R): R {
+  return { ...resource, verbs: [...resource.verbs].sort() };
+}
+
+function withoutShortNames(resource: unknown): unknown {
+  const { shortNames: _short, categories: _categories, ...rest } = resource as Readonly<Record<string, unknown>>;
+  return rest;
+}
+
+async function served(server: TestServer, suffix: string): Promise<readonly Group[]> {
+  const { groups } = (await server.ask("GET /apis")).json as { readonly groups: readonly Group[] };
+  return groups.filter(({ name }) => !name.includes(".") || name.endsWith(suffix));
+}
+
+for (const suffix of [".k8s.io", ".svc.io"]) {
+  t.test(`discovery of *${suffix} is that of Kubernetes`, async (t) => {
+    if (!existsSync(folder)) {
+      t.comment("shared/ is not present: the comparison with Kubernetes' discovery is left out");
+      return;
+    }
+    await using server = await testServer(EVERYTHING);
+    const groups = await served(server, suffix);
+    const theirs = (recorded("apis", suffix) as { readonly groups: readonly Group[] }).groups;
+    const names = groups.map(({ name }) => name);
+    const common = theirs.filter(({ name }) => names.includes(name));
+    t.same(
+      names,
+      common.map(({ name }) => name),
+      "groups and their order",
+    );
+    for (const group of common) {
+      const mine = groups.find(({ name }) => name === group.name);
+      const versions = group.versions.filter(({ version }) => mine?.versions.some((one) => one.version === version));
+      t.same(mine?.versions, versions, `${group.name}: versions and their order`);
+    }
+    const hashes = suffix === ".svc.io" ? svcHashes() : undefined;
+    const paths = ["/api/v1", ...groups.flatMap(({ versions }) => versions.map((one) => `/apis/${one.groupVersion}`))];
+    for (const path of paths) {
+      const page = path.slice(1).replaceAll("/", "__").replaceAll(".svc.io", ".k8s.io");
+      // The core has but one spelling, and in it the groups of others have the one that clients know.
+      const { resources } = recorded(page, path === "/api/v1" ? ".k8s.io" : suffix) as {
+        readonly resources: readonly Resource[];
+      };
+      const found = ((await server.ask(`GET ${path}`)).json as { readonly resources: readonly Resource[] }).resources;
+      const wanted = resources
+        .filter(({ name }) => isServed(name, found))
+        .map(({ storageVersionHash: hash, ...rest }) =>
+          compared({ ...rest, ...(hash === undefined ? {} : { storageVersionHash: hashes?.get(hash) ?? hash }) }),
+        );
+      t.same(found.map(compared), wanted, path);
+    }
+  });
+}
+
+t.test(
+  "aggregated discovery is that of Kubernetes, short names and categories told in its spelling alone",
+  async (t) => {
+    if (!existsSync(folder)) {
+      t.comment("shared/ is not present: the comparison with Kubernetes' discovery is left out");
+      return;
+    }
+    await using server = await testServer(EVERYTHING);
+    const { items: theirs } = recorded("aggregated_v2", ".k8s.io") as { readonly items: readonly AggregatedGroup[] };
+    const headers = { accept: AGGREGATED };
+    const { items } = (await server.ask("GET /apis", { headers })).json as { readonly items: AggregatedGroup[] };
+    for (const { metadata, versions } of items) {
+      // The recording is of the named groups.
+      const { name } = metadata;
+      if (name === undefined) continue;
+      const isOurs = name.endsWith(".svc.io");
+      const group = theirs.find((one) => one.metadata.name === name.replace(/\.svc\.io$/, ".k8s.io"));
+      for (const version of versions) {
+        const wanted = group?.versions.find((one) => one.version === version.version);
+        const resources = isOurs ? wanted?.resources.map(withoutShortNames) : wanted?.resources;
+        t.same(version, { ...wanted, resources }, `${name} ${version.version}`);
+      }
+    }
+  },
+);
+
+t.test("discovery in protobuf says what it says in JSON", async (t) => {
+  await using server = await testServer();
+  const mediaType = "application/vnd.kubernetes.protobuf";
+  for (const path of ["/api", "/apis", "/apis/apps", "/api/v1"]) {
+    const { headers, bytes } = await server.ask(`GET ${path}`, { headers: { accept: mediaType } });
+    t.equal(headers["content-type"], mediaType, path);
+    const { kind } = (await server.ask(`GET ${path}`)).json as { readonly kind: string };
+    t.match(decodeEnvelope(bytes), { magic: "k8s", apiVersion: "v1", kind }, path);
+  }
+  // By hand, field by field: `policy/v1`, then its one resource with its verbs as a message of their own.
+  const { bytes } = await server.ask("GET /apis/policy/v1", { headers: { accept: mediaType } });
+  const raw = Buffer.from(decodeEnvelope(bytes).raw);
+  t.equal(raw.subarray(0, 11).toString("latin1"), "\n\x09policy/v1");
+  t.ok(raw.includes('"\x43\n\x06create\n\x06delete\n\x10deletecollection\n\x03get\n\x04list\n\x05patch'));
+  const accept = `${mediaType};${AGGREGATED.slice("application/json;".length)}`;
+  for (const path of ["/api", "/apis"]) {
+    const answer = await server.ask(`GET ${path}`, { headers: { accept } });
+    t.equal(answer.headers["content-type"], accept, path);
+    t.match(decodeEnvelope(answer.bytes), { apiVersion: "apidiscovery.k8s.io/v2", kind: "APIGroupDiscoveryList" });
+    const json = await server.ask(`GET ${path}`, { headers: { accept: AGGREGATED } });
+    t.equal(answer.headers.etag, json.headers.etag, "one tag for all forms");
+    t.equal(
+      (await server.ask(`GET ${path}`, { headers: { accept, "if-none-match": `${json.headers.etag}` } })).status,
+      304,
+    );
+  }
+  t.equal((await server.ask("GET /api/v1", { headers: { accept } })).status, 406);
+});

@@ -1,0 +1,58 @@
+import t from "tap";
+import type { APIService } from "../../api/apiregistration/api-service.ts";
+import { apiServiceKind } from "../../api/apiregistration/api-service-kind.ts";
+import { create } from "../../registry/create.ts";
+import { fixture, refusal } from "../../registry/fixture.ts";
+import { get } from "../../registry/get.ts";
+import { registerLocalApis } from "./local-api-services.ts";
+
+const { signal } = new AbortController();
+const MANAGED = "kube-aggregator.kubernetes.io/automanaged";
+
+function api(name: string, changes: Partial<APIService["spec"]> = {}, labels: Record<string, string> = {}): APIService {
+  const [version = "", ...group] = name.split(".");
+  const spec = { group: group.join("."), version, groupPriorityMinimum: 10, versionPriority: 10, ...changes };
+  return { metadata: { name, labels }, spec };
+}
+
+t.test("registerLocalApis() makes an API service for each version of a group, in each of its spellings", async (t) => {
+  await using f = fixture();
+  const registry = f.registries.of(apiServiceKind);
+  await registerLocalApis(f.registries, true, signal);
+  const core = (await get(registry, f.scope(""), "v1.")).object;
+  t.match(core, {
+    metadata: { labels: { [MANAGED]: "onstart" } },
+    spec: { version: "v1", groupPriorityMinimum: 18_000, versionPriority: 1 },
+    status: { conditions: [{ type: "Available", status: "True", reason: "Local" }] },
+  });
+  for (const name of ["v1.apps", "v1.networking.k8s.io", "v1.networking.svc.io", "v2.autoscaling"]) {
+    t.equal((await get(registry, f.scope(""), name)).object.metadata?.name, name);
+  }
+});
+
+t.test("registerLocalApis() corrects and takes away what is its own, and nothing else", async (t) => {
+  await using f = fixture();
+  const registry = f.registries.of(apiServiceKind);
+  const service = { name: "there", namespace: "default", port: 443 };
+  const own = { [MANAGED]: "onstart" };
+  await create(registry, f.scope(""), api("v1.apps", {}, own));
+  await create(registry, f.scope(""), api("v9.apps", {}, own));
+  await create(registry, f.scope(""), api("v1.policy", { service }));
+  await create(registry, f.scope(""), api("v1.metrics.example", { service }));
+  await registerLocalApis(f.registries, false, signal);
+  t.equal((await get(registry, f.scope(""), "v1.apps")).object.spec?.groupPriorityMinimum, 17_800);
+  t.equal((await refusal(get(registry, f.scope(""), "v9.apps"))).code, 404);
+  t.equal((await refusal(get(registry, f.scope(""), "v1.networking.k8s.io"))).code, 404);
+  for (const name of ["v1.policy", "v1.metrics.example"]) {
+    t.match((await get(registry, f.scope(""), name)).object.spec?.service, service);
+  }
+});
+
+t.test("registerLocalApis() writes nothing when all is as it should be", async (t) => {
+  await using f = fixture();
+  await registerLocalApis(f.registries, true, signal);
+  const { store } = f.registries.deps;
+  const before = store.current();
+  await registerLocalApis(f.registries, true, signal);
+  t.equal(store.current(), before);
+});

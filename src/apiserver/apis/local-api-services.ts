@@ -1,0 +1,102 @@
+/** The API services of what this server serves itself: made, corrected and taken away at start, clients' after that. */
+import type { APIService } from "../../api/apiregistration/api-service.ts";
+import { apiServiceKind } from "../../api/apiregistration/api-service-kind.ts";
+import { kubernetesGroup, type Scheme } from "../../api/scheme.ts";
+import { StatusError } from "../../api/status.ts";
+import { MASTERS } from "../../auth/user.ts";
+import { create } from "../../registry/create.ts";
+import { remove } from "../../registry/delete.ts";
+import type { Registries } from "../../registry/registries.ts";
+import type { Scope } from "../../registry/registry.ts";
+import { update } from "../../registry/update.ts";
+import { spellings } from "../resources/routes.ts";
+
+/** Without this label of Kubernetes' own an API service is not the server's to change. */
+export const MANAGED = "kube-aggregator.kubernetes.io/automanaged";
+const AT_START = "onstart";
+
+/** As Kubernetes ranks its groups, and the versions in each: clients that know neither ask for the highest. */
+const priorities: Readonly<
+  Record<string, { readonly group: number; readonly versions: Readonly<Record<string, number>> }>
+> = {
+  "": { group: 18_000, versions: { v1: 1 } },
+  apps: { group: 17_800, versions: { v1: 15 } },
+  "events.k8s.io": { group: 17_750, versions: { v1: 15, v1beta1: 5 } },
+  "authentication.k8s.io": { group: 17_700, versions: { v1: 15, v1beta1: 9, v1alpha1: 1 } },
+  "authorization.k8s.io": { group: 17_600, versions: { v1: 15 } },
+  autoscaling: { group: 17_500, versions: { v2: 30, v1: 15 } },
+  batch: { group: 17_400, versions: { v1: 15 } },
+  "certificates.k8s.io": { group: 17_300, versions: { v1: 15, v1beta1: 9, v1alpha1: 1 } },
+  "networking.k8s.io": { group: 17_200, versions: { v1: 15, v1beta1: 9 } },
+  policy: { group: 17_100, versions: { v1: 15 } },
+  "rbac.authorization.k8s.io": { group: 17_000, versions: { v1: 15 } },
+  "storage.k8s.io": { group: 16_800, versions: { v1: 15, v1beta1: 9, v1alpha1: 1 } },
+  "admissionregistration.k8s.io": { group: 16_700, versions: { v1: 15, v1beta1: 12, v1alpha1: 9 } },
+  "apiextensions.k8s.io": { group: 16_700, versions: { v1: 15 } },
+  "scheduling.k8s.io": { group: 16_600, versions: { v1: 15 } },
+  "coordination.k8s.io": { group: 16_500, versions: { v1: 15, v1beta1: 13, v1alpha2: 12 } },
+  "node.k8s.io": { group: 16_300, versions: { v1: 15 } },
+  "discovery.k8s.io": { group: 16_200, versions: { v1: 15 } },
+  "resource.k8s.io": { group: 16_200, versions: { v1beta2: 15, v1beta1: 9, v1alpha3: 1 } },
+  "flowcontrol.apiserver.k8s.io": { group: 16_100, versions: { v1: 21 } },
+  "internal.apiserver.k8s.io": { group: 16_000, versions: { v1alpha1: 9 } },
+  "storagemigration.k8s.io": { group: 15_800, versions: { v1alpha1: 9 } },
+};
+
+/** Whether Kubernetes 1.33 has the group, in any spelling, and the version of it, be it built in here or not. */
+export function isKubernetesApi(group: string, version?: string): boolean {
+  const rank = priorities[kubernetesGroup(group)];
+  return rank !== undefined && (version === undefined || rank.versions[version] !== undefined);
+}
+
+/** Throws when the store does not answer. */
+export async function registerLocalApis(registries: Registries, aliases: boolean, signal: AbortSignal): Promise<void> {
+  const registry = registries.of(apiServiceKind);
+  const user = { name: "system:apiserver", uid: "", groups: [MASTERS], extra: {} };
+  const scope: Scope = { namespace: "", group: registry.kind.group, user, signal };
+  const { items } = await registry.objects.list(registry.prefix(scope));
+  const found = new Map(items.map((item) => [item.metadata?.name ?? "", item]));
+  const served = localApis(registries.scheme, aliases);
+  const put = async (wanted: APIService): Promise<void> => {
+    const name = wanted.metadata?.name ?? "";
+    const existing = found.get(name);
+    if (existing === undefined) await unlessOvertaken(create(registry, scope, wanted));
+    else if (isManaged(existing)) {
+      await unlessOvertaken(update(registry, scope, name, { ...existing, spec: wanted.spec }));
+    }
+  };
+  const unserved = items.filter((item) => isManaged(item) && !served.has(item.metadata?.name ?? ""));
+  await Promise.all([
+    ...[...served.values()].map(put),
+    ...unserved.map(({ metadata }) => unlessOvertaken(remove(registry, scope, metadata?.name ?? ""))),
+  ]);
+}
+
+function isManaged({ metadata }: APIService): boolean {
+  return metadata?.labels?.[MANAGED] === AT_START;
+}
+
+function localApis(scheme: Scheme, aliases: boolean): ReadonlyMap<string, APIService> {
+  const apis = new Map<string, APIService>();
+  for (const kind of scheme.kinds()) {
+    const rank = priorities[kubernetesGroup(kind.group)];
+    const versionPriority = rank?.versions[kind.version];
+    if (rank === undefined || versionPriority === undefined) continue;
+    for (const group of spellings(kind.group, aliases)) {
+      const name = `${kind.version}.${group}`;
+      const spec = { group, version: kind.version, groupPriorityMinimum: rank.group, versionPriority };
+      apis.set(name, { metadata: { name, labels: { [MANAGED]: AT_START } }, spec });
+    }
+  }
+  return apis;
+}
+
+/** Another server over the same store does the same. */
+export async function unlessOvertaken(write: Promise<unknown>): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    const { reason } = error instanceof StatusError ? error.status : {};
+    if (reason !== "AlreadyExists" && reason !== "Conflict" && reason !== "NotFound") throw error;
+  }
+}

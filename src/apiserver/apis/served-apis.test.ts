@@ -1,0 +1,125 @@
+import t from "tap";
+import type { Kind } from "../../api/kind.ts";
+import { defaultConfig } from "../config.ts";
+import { testServer } from "../fixture.ts";
+import { type ApisConfig, servedApis } from "./served-apis.ts";
+
+const config = (runtimeConfig: ApisConfig["runtimeConfig"], more: Partial<ApisConfig> = {}): ApisConfig => ({
+  ...defaultConfig.apis,
+  runtimeConfig,
+  ...more,
+});
+const names = (kinds: readonly Kind[]): readonly string[] =>
+  kinds.map(({ group, version, plural }) => `${group}/${version}/${plural}`);
+const served = (runtimeConfig: ApisConfig["runtimeConfig"], more?: Partial<ApisConfig>): readonly string[] =>
+  names(servedApis(config(runtimeConfig, more)).kinds);
+
+const CIDRS = "networking.svc.io/v1/servicecidrs";
+const BETA_CIDRS = "networking.svc.io/v1beta1/servicecidrs";
+
+t.test("servedApis() serves stable versions unless told otherwise", async (t) => {
+  const usual = served({});
+  t.ok(usual.includes("apps/v1/deployments"));
+  t.notOk(usual.some((name) => /beta|alpha/.test(name)));
+  t.ok(served({ "api/beta": "true" }).includes(BETA_CIDRS));
+  t.ok(served({ "api/all": "true" }).includes(BETA_CIDRS));
+  t.same(
+    served({ "api/all": "false", "apps/v1": "true" })
+      .map((name) => name.split("/")[0])
+      .filter((group, at, all) => all.indexOf(group) === at),
+    ["apps"],
+  );
+  t.throws(() => served({ "api/ga": "false" }), /leaves no API to be served/);
+  t.same(
+    served({ "api/ga": "false", v1: "true" }).filter((name) => !name.startsWith("/v1/")),
+    [],
+  );
+});
+
+t.test("servedApis() lets what is said of less win over what is said of more", async (t) => {
+  const some = served({ "apps/v1/deployments": "false", "apps/v1": "true", "api/ga": "true" });
+  t.notOk(some.includes("apps/v1/deployments"));
+  t.ok(some.includes("apps/v1/daemonsets"));
+  t.ok(served({ "batch/v1": "false", "batch/v1/jobs": "true" }).includes("batch/v1/jobs"), "brings its version");
+  for (const group of ["networking.k8s.io", "networking.svc.io"]) {
+    t.notOk(served({ [`${group}/v1/ingresses`]: "false" }).includes("networking.svc.io/v1/ingresses"), group);
+  }
+});
+
+t.test("servedApis() refuses what nobody can serve", async (t) => {
+  const cases: readonly [string, string, RegExp][] = [
+    ["bakery.io/v1", "true", /--runtime-config=bakery.io\/v1=true: there is no API group "bakery.io"/],
+    ["apps/v7", "false", /group "apps" has no version v7/],
+    ["resource.k8s.io/v1beta1", "true", /this build does not have that version/],
+    ["apps/v1/breads", "false", /apps\/v1 has no resource breads/],
+  ];
+  for (const [key, value, message] of cases) t.throws(() => served({ [key]: value }), message);
+  t.doesNotThrow(() => served({ "resource.k8s.io/v1beta1": "false" }), "it is off");
+  t.match(servedApis(config({ "api/legacy": "true" })).warnings, [/deprecated/]);
+});
+
+t.test("servedApis() knows what an earlier release did not have", async (t) => {
+  const old = { emulatedVersion: "1.32" };
+  t.notOk(served({}, old).includes(CIDRS));
+  t.ok(served({ "networking.k8s.io/v1beta1": "true" }, old).includes(BETA_CIDRS));
+  t.notOk(served({ "networking.k8s.io/v1beta1": "true" }, old).includes(CIDRS));
+  const forward = { ...old, forwardCompatible: true };
+  t.ok(served({ "networking.k8s.io/v1beta1": "true" }, forward).includes(CIDRS));
+  t.notOk(served({}, forward).includes(CIDRS), "no beta version brings it along");
+  t.throws(() => served({ [CIDRS]: "true" }, old), /it came with 1.33/);
+  t.ok(served({ [CIDRS]: "true" }, { ...old, runtimeConfigForwardCompatible: true }).includes(CIDRS));
+  t.doesNotThrow(() => served({ "networking.k8s.io/v1": "true" }, old), "most of it was there");
+});
+
+t.test("what is not served is nowhere to be found, and the server works all the same", async (t) => {
+  const apis = config({ "batch/v1": "false", "networking.k8s.io/v1/servicecidrs": "false" });
+  await using server = await testServer({ apis });
+  const found = async (path: string) => (await server.ask(`GET ${path}`)).text;
+  t.notMatch(await found("/apis"), /"batch"/);
+  t.notMatch(await found("/openapi/v3"), /batch/);
+  t.notMatch(await found("/openapi/v2"), /io.k8s.api.batch.v1.Job"/);
+  t.notMatch(await found("/apis/networking.svc.io/v1"), /servicecidrs/);
+  t.notMatch(await found("/apis/apiregistration.k8s.io/v1/apiservices"), /v1\.batch/);
+  t.equal((await server.ask("GET /apis/networking.k8s.io/v1/servicecidrs")).status, 404);
+  const spec = { ports: [{ port: 80 }] };
+  const service = await server.ask("POST /api/v1/namespaces/default/services", {
+    body: { metadata: { name: "web" }, spec },
+  });
+  t.match(service.json.spec.clusterIP, /^10\.0\.0\./, "addresses are kept in what is not served");
+});
+
+t.test("a beta version shows the same objects under its own name", async (t) => {
+  await using server = await testServer({ apis: config({ "api/beta": "true" }) });
+  const path = "/apis/networking.k8s.io/v1beta1/servicecidrs";
+  const body = { apiVersion: "networking.k8s.io/v1beta1", kind: "ServiceCIDR", metadata: { name: "more" } };
+  const made = await server.ask(`POST ${path}`, { body: { ...body, spec: { cidrs: ["10.9.0.0/24"] } } });
+  t.match(made, { status: 201, json: body });
+  t.match((await server.ask("GET /apis/networking.svc.io/v1/servicecidrs/more")).json, {
+    apiVersion: "networking.svc.io/v1",
+    spec: { cidrs: ["10.9.0.0/24"] },
+  });
+  const document = (await server.ask("GET /openapi/v3/apis/networking.k8s.io/v1beta1")).text;
+  t.match(document, /io\.k8s\.api\.networking\.v1beta1\.ServiceCIDRSpec":\{"description":/);
+  t.notMatch(document, /io\.k8s\.api\.networking\.v1\./);
+  const policies = "/apis/admissionregistration.k8s.io/v1beta1/validatingadmissionpolicies";
+  const { headers } = await server.ask(`GET ${policies}`);
+  t.match(headers.warning, /ValidatingAdmissionPolicy is deprecated in v1\.31\+, unavailable in v1\.34\+/);
+});
+
+t.test("embedded controllers leave alone what is not served", async (t) => {
+  const apis = config({ "batch/v1": "false", "autoscaling/v2": "false" });
+  await using server = await testServer({ apis, embeddedControllers: ["namespace", "garbage-collector"] });
+  await server.ask("POST /api/v1/namespaces", { body: { metadata: { name: "brief" } } });
+  const scaleTargetRef = { kind: "Deployment", name: "web", apiVersion: "apps/v1" };
+  const body = { metadata: { name: "web" }, spec: { maxReplicas: 3, scaleTargetRef } };
+  const path = "/apis/autoscaling/v1/namespaces/brief/horizontalpodautoscalers";
+  t.equal((await server.ask(`POST ${path}`, { body })).status, 201);
+  await server.ask("DELETE /api/v1/namespaces/brief");
+  let status = 0;
+  for (let tries = 0; status !== 404 && tries < 500; tries++) {
+    await server.clock.advance(100);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    status = (await server.ask("GET /api/v1/namespaces/brief")).status;
+  }
+  t.equal(status, 404, "emptied of what is served, in the version in which it is");
+});

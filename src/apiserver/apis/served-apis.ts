@@ -1,0 +1,150 @@
+/**
+ * Which of the built-in kinds are served: what `--runtime-config` switches, for a server that may speak as an older
+ * release. The server itself goes on using kinds that it does not serve.
+ */
+import { betaKinds } from "../../api/beta-kinds.ts";
+import { builtinKinds } from "../../api/builtin.ts";
+import type { Kind } from "../../api/kind.ts";
+import { svcGroup } from "../../api/scheme.ts";
+import { isKubernetesApi } from "./local-api-services.ts";
+
+export interface ApisConfig {
+  /** `api/beta` → `true`, `apps/v1` → `false`, … */
+  readonly runtimeConfig: Readonly<Record<string, string>>;
+  /** The release the server speaks as: `1.33`. */
+  readonly emulatedVersion: string;
+  /** Whether later versions of an API come with the beta version that is served. */
+  readonly forwardCompatible: boolean;
+  /** Whether `runtimeConfig` may name what came later. */
+  readonly runtimeConfigForwardCompatible: boolean;
+}
+
+export interface ServedApis {
+  readonly kinds: readonly Kind[];
+  /** What the operator should know. */
+  readonly warnings: readonly string[];
+}
+
+/** In the order in which they apply: the later ones win. */
+const STAGES: readonly (readonly [key: string, version: RegExp])[] = [
+  ["api/all", /^/],
+  ["api/ga", /^v\d+$/],
+  ["api/beta", /^v\d+beta\d+$/],
+  ["api/alpha", /^v\d+alpha\d+$/],
+];
+const LEGACY = "api/legacy";
+
+/** Throws with one sentence, naming the entry, for a `--runtime-config` that cannot be honoured. */
+export function servedApis(config: ApisConfig): ServedApis {
+  const all = [...builtinKinds, ...betaKinds];
+  const entries = entriesOf(config.runtimeConfig, all);
+  const served = new Set<Kind>(builtinKinds);
+  const set = (kinds: readonly Kind[], on: boolean): void => {
+    for (const kind of kinds)
+      if (on) served.add(kind);
+      else served.delete(kind);
+  };
+  for (const [key, version] of STAGES) {
+    const value = config.runtimeConfig[key];
+    if (value !== undefined)
+      set(
+        all.filter((kind) => version.test(kind.version)),
+        value === "true",
+      );
+  }
+  for (const entry of entries) if (entry.resource === undefined || entry.on) set(versionOf(entry, all), entry.on);
+  for (const entry of entries) if (entry.resource !== undefined) set(resourceOf(entry, all), entry.on);
+  checkEmulation(config, entries, all);
+  const asked = new Set(entries.filter(({ on }) => on).flatMap((entry) => resourceOf(entry, all)));
+  const isThere = (kind: Kind): boolean => {
+    if (!isLater(kind, config.emulatedVersion)) return true;
+    if (config.runtimeConfigForwardCompatible && asked.has(kind)) return true;
+    return config.forwardCompatible && betaKinds.some((beta) => served.has(beta) && isSameResource(beta, kind));
+  };
+  const kinds = all.filter((kind) => served.has(kind) && isThere(kind));
+  if (kinds.length === 0) throw new Error("Cannot use --runtime-config: it leaves no API to be served");
+  return { kinds, warnings: warningsOf(config) };
+}
+
+interface Entry {
+  readonly text: string;
+  readonly group: string;
+  readonly version: string;
+  /** Undefined: the whole version. */
+  readonly resource: string | undefined;
+  readonly on: boolean;
+}
+
+function entriesOf(runtimeConfig: ApisConfig["runtimeConfig"], all: readonly Kind[]): readonly Entry[] {
+  const stages = new Set([LEGACY, ...STAGES.map(([key]) => key)]);
+  return Object.entries(runtimeConfig)
+    .filter(([key]) => !stages.has(key))
+    .map(([key, value]) => entryOf(key, value === "true", all));
+}
+
+function entryOf(key: string, on: boolean, all: readonly Kind[]): Entry {
+  const text = `${key}=${on}`;
+  const parts = key.split("/");
+  // The core group has no name: `v1`, `v1/pods`.
+  const core = /^v\d/.test(parts[0] ?? "");
+  const [group = "", version = "", resource] = core ? ["", ...parts] : parts;
+  const entry: Entry = { text, group: svcGroup(group), version, resource, on };
+  const refused = (why: string) => new Error(`Cannot use --runtime-config=${text}: ${why}`);
+  if (!isKubernetesApi(group) && !all.some((kind) => kind.group === entry.group)) {
+    throw refused(`there is no API group ${JSON.stringify(group)}`);
+  }
+  const kinds = versionOf(entry, all);
+  if (kinds.length === 0) {
+    if (!isKubernetesApi(group, version)) throw refused(`group ${JSON.stringify(group)} has no version ${version}`);
+    if (on) throw refused("this build does not have that version");
+  } else if (resource !== undefined && resourceOf(entry, all).length === 0) {
+    throw refused(`${key.slice(0, -resource.length - 1)} has no resource ${resource}`);
+  }
+  return entry;
+}
+
+function versionOf({ group, version }: Entry, all: readonly Kind[]): readonly Kind[] {
+  return all.filter((kind) => kind.group === group && kind.version === version);
+}
+
+function resourceOf(entry: Entry, all: readonly Kind[]): readonly Kind[] {
+  return versionOf(entry, all).filter((kind) => kind.plural === entry.resource);
+}
+
+function isSameResource(a: Kind, b: Kind): boolean {
+  return a.group === b.group && a.plural === b.plural;
+}
+
+/** A version that came with a later release cannot be asked for by mistake. */
+function checkEmulation(config: ApisConfig, entries: readonly Entry[], all: readonly Kind[]): void {
+  if (config.runtimeConfigForwardCompatible) return;
+  for (const entry of entries) {
+    if (!entry.on) continue;
+    const named = entry.resource === undefined ? versionOf(entry, all) : resourceOf(entry, all);
+    const later = named.filter((kind) => isLater(kind, config.emulatedVersion));
+    if (later.length === 0 || later.length < named.length) continue;
+    throw new Error(
+      `Cannot use --runtime-config=${entry.text} with --emulated-version=${config.emulatedVersion}: it came with ` +
+        `${later[0]?.since}; --runtime-config-emulation-forward-compatible=true allows it`,
+    );
+  }
+}
+
+function isLater({ since }: Kind, emulatedVersion: string): boolean {
+  return since !== undefined && minorOf(since) > minorOf(emulatedVersion);
+}
+
+function minorOf(version: string): number {
+  return Number(version.split(".")[1]);
+}
+
+function warningsOf({ runtimeConfig }: ApisConfig): readonly string[] {
+  return [
+    ...(runtimeConfig[LEGACY] === undefined
+      ? []
+      : ["--runtime-config: api/legacy is deprecated and switches nothing any more"]),
+    ...(runtimeConfig["api/alpha"] === "true"
+      ? ["--runtime-config: api/alpha=true adds nothing, this build has no API in alpha"]
+      : []),
+  ];
+}

@@ -1,0 +1,56 @@
+import t from "tap";
+import { configMapKind } from "../../api/core/config-map-kind.ts";
+import { namespaceKind } from "../../api/core/namespace-kind.ts";
+import { serviceAccountKind } from "../../api/core/service-account-kind.ts";
+import { systemClock } from "../../std/clock.ts";
+import { defaultConfig } from "../config.ts";
+import { cluster, until } from "./embedded-cluster.ts";
+
+const CA = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
+const MAP = "kube-root-ca.crt";
+
+t.test("every namespace has a default account, again when somebody takes it away", async (t) => {
+  const client = await cluster(t, { embeddedControllers: ["serviceaccount"] });
+  await until(client, serviceAccountKind, "default", "kube-system", (found) => found !== undefined);
+  await client.create(namespaceKind, { metadata: { name: "shop" } });
+  const first = await until(client, serviceAccountKind, "default", "shop", (found) => found !== undefined);
+  await client.delete(serviceAccountKind, { name: "default", namespace: "shop" });
+  const uid = first?.metadata?.uid;
+  await until(client, serviceAccountKind, "default", "shop", (o) => o !== undefined && o.metadata?.uid !== uid);
+  t.same(
+    (await client.list(configMapKind, { namespace: "default" })).items,
+    [],
+    "this controller does no more than its own work",
+  );
+});
+
+t.test("every namespace has the cluster's authority, as it is", async (t) => {
+  const client = await cluster(t, { embeddedControllers: ["root-ca-certificate-publisher"], clusterCa: CA });
+  const told = await until(client, configMapKind, MAP, "default", (found) => found !== undefined);
+  t.same(told?.data, { "ca.crt": CA });
+  t.match(told?.metadata?.annotations, { "kubernetes.io/description": /CA bundle/ });
+  await client.update(configMapKind, { ...told, data: { "ca.crt": "another" } });
+  await until(client, configMapKind, MAP, "default", (found) => found?.data?.["ca.crt"] === CA);
+  await client.delete(configMapKind, { name: MAP, namespace: "default" });
+  await until(client, configMapKind, MAP, "default", (found) => found !== undefined);
+});
+
+t.test("a namespace that goes is not given anything new, and goes", async (t) => {
+  const client = await cluster(t, { clusterCa: CA });
+  await client.create(namespaceKind, { metadata: { name: "shop" } });
+  await until(client, serviceAccountKind, "default", "shop", (found) => found !== undefined);
+  await until(client, configMapKind, MAP, "shop", (found) => found !== undefined);
+  await client.delete(namespaceKind, { name: "shop" });
+  await until(client, namespaceKind, "shop", undefined, (found) => found === undefined);
+  t.same((await client.list(serviceAccountKind, { namespace: "shop" })).items, []);
+  t.same((await client.list(configMapKind, { namespace: "shop" })).items, []);
+});
+
+t.test("no authority is published that nobody named, and no account made that nobody asked for", async (t) => {
+  const serving = { ...defaultConfig.serving, certDir: t.testdir() };
+  const client = await cluster(t, { embeddedControllers: ["root-ca-certificate-publisher"], serving });
+  await client.create(namespaceKind, { metadata: { name: "shop" } });
+  await systemClock.sleep(100);
+  t.same((await client.list(configMapKind, { namespace: "default" })).items, []);
+  t.same((await client.list(serviceAccountKind)).items, []);
+});

@@ -1,0 +1,151 @@
+import { X509Certificate } from "node:crypto";
+import { join } from "node:path";
+import t from "tap";
+import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request.ts";
+import { certificateSigningRequestKind as kind } from "../../api/certificates/certificate-signing-request-kind.ts";
+import { nodeKind } from "../../api/core/node-kind.ts";
+import { makeRequest, type RequestSubject } from "../../auth/certificate-signing.ts";
+import { writeKeyPair } from "../../auth/key-pair.ts";
+import { makeCa } from "../../auth/pki.ts";
+import type { UserInfo } from "../../auth/user.ts";
+import { createClient } from "../../client/api-client.ts";
+import type { Client } from "../../client/client.ts";
+import { systemClock } from "../../std/clock.ts";
+import { fileDirectory } from "../../std/file-directory.ts";
+import { silentLogger } from "../../std/log.ts";
+import { defaultConfig } from "../config.ts";
+import { JOINING_GROUP } from "../own-objects/node-joining.ts";
+import { assemble } from "../server.ts";
+import { until } from "./embedded-cluster.ts";
+
+const NODE_CLIENT = "kubernetes.io/kube-apiserver-client-kubelet";
+const NODE_SERVING = "kubernetes.io/kubelet-serving";
+const joiner = { name: "system:bootstrap:abcdef", uid: "", groups: [JOINING_GROUP], extra: {} };
+const node = (name: string): UserInfo => ({
+  name: `system:node:${name}`,
+  uid: "",
+  groups: ["system:nodes", "system:authenticated"],
+  extra: {},
+});
+
+const directory = fileDirectory(t);
+const files = { certFile: join(directory, "ca.crt"), keyFile: join(directory, "ca.key") };
+const ca = await makeCa("test-ca", 10, Date.now());
+await writeKeyPair(files, ca);
+
+const { server } = await assemble(
+  {
+    ...defaultConfig,
+    authorizationModes: ["Node", "RBAC"],
+    embeddedControllers: ["csrapproving", "csrsigning", "csrcleaner"],
+    signing: { clients: files, nodeServing: files, lifetimeMs: 86_400_000 },
+    clusterCa: ca.cert,
+  },
+  { clock: systemClock, log: silentLogger },
+  () => "192.0.2.1:6443",
+);
+t.teardown(() => server[Symbol.asyncDispose]());
+const as = (user: UserInfo): Client =>
+  createClient({ transport: server.handler, headers: { authorization: `Bearer ${server.loopbackToken(user)}` } });
+const admin = as({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
+
+async function ask(user: UserInfo, signerName: string, subject: RequestSubject, usages: readonly string[]) {
+  const { request } = await makeRequest(subject);
+  const spec = { request: Buffer.from(request).toString("base64"), signerName, usages } as const;
+  const made = await as(user).create(kind, { metadata: { generateName: "r-" }, spec } as CertificateSigningRequest);
+  return made.metadata?.name ?? "";
+}
+
+const subjectOf = (name: string, more: Partial<RequestSubject> = {}): RequestSubject => ({
+  commonName: `system:node:${name}`,
+  organizations: ["system:nodes"],
+  ...more,
+});
+const CLIENT = ["digital signature", "client auth"];
+const SERVING = ["digital signature", "server auth"];
+
+async function certificateOf(name: string): Promise<X509Certificate> {
+  const done = await until(admin, kind, name, undefined, (request) => Boolean(request?.status?.certificate));
+  return new X509Certificate(Buffer.from(done?.status?.certificate ?? "", "base64"));
+}
+
+t.test("embedded controllers give a client certificate to whoever may join, and renew it for the node", async (t) => {
+  for (const user of [joiner, node("n1")]) {
+    const certificate = await certificateOf(await ask(user, NODE_CLIENT, subjectOf("n1"), CLIENT));
+    t.equal(certificate.subject, "O=system:nodes\nCN=system:node:n1");
+    t.ok(certificate.verify(new X509Certificate(ca.cert).publicKey));
+    t.same(certificate.keyUsage, ["1.3.6.1.5.5.7.3.2"]);
+    const left = certificate.validToDate.getTime() - Date.now();
+    t.ok(left > 86_000_000 && left <= 86_400_000, "a day");
+  }
+});
+
+t.test(
+  "embedded controllers give serving certificates for addresses that the node has, once it has them",
+  async (t) => {
+    await admin.create(nodeKind, { metadata: { name: "n2" } });
+    const wanted = subjectOf("n2", { dnsNames: ["n2.example"], ips: ["192.0.2.7", "2001:db8::7"] });
+    const name = await ask(node("n2"), NODE_SERVING, wanted, SERVING);
+    const made = await admin.get(nodeKind, { name: "n2" });
+    const addresses = [
+      { type: "Hostname", address: "N2.example" },
+      { type: "InternalIP", address: "192.0.2.7" },
+      { type: "InternalIP", address: "2001:db8:0::7" },
+    ];
+    await admin.updateStatus(nodeKind, { ...made, status: { ...made.status, addresses } });
+    const certificate = await certificateOf(name);
+    t.match(certificate.subjectAltName, /DNS:n2\.example/);
+    t.equal(certificate.checkIP("192.0.2.7"), "192.0.2.7");
+  },
+);
+
+t.test(
+  "embedded controllers give nobody certificates for names of others, though a node says they are its own",
+  async (t) => {
+    const told = async (name: string, ...addresses: readonly string[]) => {
+      const found = await admin.get(nodeKind, { name });
+      const status = { ...found.status, addresses: addresses.map((address) => ({ type: "Hostname", address })) };
+      await admin.updateStatus(nodeKind, { ...found, status });
+    };
+    await admin.create(nodeKind, { metadata: { name: "thief" } });
+    await told("thief", "n2.example", "kubernetes.default.svc", "thief.example");
+    const owner = await admin.get(nodeKind, { name: "n2" });
+    const heard = (status: "True" | "Unknown") => ({ ...owner.status, conditions: [{ type: "Ready", status }] });
+    const known = await admin.updateStatus(nodeKind, { ...owner, status: heard("True") });
+    const names = (...dnsNames: readonly string[]) =>
+      ask(node("thief"), NODE_SERVING, subjectOf("thief", { dnsNames }), SERVING);
+    const refused = [await names("n2.example"), await names("kubernetes.default.svc", "thief.example")];
+    await certificateOf(await names("thief.example"));
+    for (const name of refused) t.notOk((await admin.get(kind, { name })).status?.conditions?.length, name);
+    await admin.updateStatus(nodeKind, { ...known, status: heard("Unknown") });
+    t.match((await certificateOf(refused[0]!)).subjectAltName, /DNS:n2\.example/, "of one that is gone it may be had");
+  },
+);
+
+t.test("embedded controllers leave alone what a node may not have", async (t) => {
+  const refused = [
+    await ask(node("n2"), NODE_SERVING, subjectOf("n2", { ips: ["192.0.2.99"] }), SERVING),
+    await ask(node("n3"), NODE_SERVING, subjectOf("n2", { ips: ["192.0.2.7"] }), SERVING),
+    await ask(node("n3"), NODE_CLIENT, subjectOf("n2"), CLIENT),
+    await ask(joiner, NODE_CLIENT, { commonName: "admin", organizations: ["system:masters"] }, CLIENT),
+    await ask(joiner, NODE_CLIENT, subjectOf("n4", { dnsNames: ["n4"] }), CLIENT),
+    await ask(joiner, NODE_CLIENT, subjectOf("n4"), [...CLIENT, "server auth"]),
+  ];
+  // Requests are worked on in their order: what was asked last is decided last.
+  await certificateOf(await ask(joiner, NODE_CLIENT, subjectOf("n5"), CLIENT));
+  for (const name of refused) t.notOk((await admin.get(kind, { name })).status?.conditions?.length, name);
+  await t.rejects(ask({ ...joiner, groups: [] }, NODE_CLIENT, subjectOf("n6"), CLIENT), {
+    name: "StatusError",
+    message: /cannot create/,
+  });
+});
+
+t.test("embedded controllers mark as failed what somebody approved and the signer does not sign", async (t) => {
+  const name = await ask(joiner, NODE_CLIENT, subjectOf("n4", { dnsNames: ["n4"] }), CLIENT);
+  const request = await admin.get(kind, { name });
+  const conditions = [{ type: "Approved", status: "True", reason: "ByHand" }];
+  await admin.updateSubresource(kind, { ...request, status: { conditions } }, "approval");
+  const done = await until(admin, kind, name, undefined, (each) => (each?.status?.conditions ?? []).length > 1);
+  const failed = done?.status?.conditions?.find(({ type }) => type === "Failed");
+  t.match(failed, { reason: "SignerValidationFailure", message: "DNS subjectAltNames are not allowed" });
+});

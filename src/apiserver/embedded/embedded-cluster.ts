@@ -1,0 +1,46 @@
+/** Whole servers in memory with their controllers, for tests. */
+import type { Test } from "tap";
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import { createClient } from "../../client/api-client.ts";
+import type { Client } from "../../client/client.ts";
+import { type Clock, systemClock } from "../../std/clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { type ApiServerConfig, defaultConfig } from "../config.ts";
+import { assemble } from "../server.ts";
+
+/** With every controller when none are named, under the authorization that `svc up` uses; the client may everything. */
+export async function cluster(
+  t: Pick<Test, "teardown">,
+  config: Partial<ApiServerConfig> = {},
+  clock: Clock = systemClock,
+): Promise<Client> {
+  const whole = { ...defaultConfig, authorizationModes: ["Node", "RBAC"], embeddedControllers: ["*"], ...config };
+  const { server } = await assemble(whole, { clock, log: silentLogger }, () => "");
+  t.teardown(() => server[Symbol.asyncDispose]());
+  const token = server.loopbackToken({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
+  return createClient({ transport: server.handler, headers: { authorization: `Bearer ${token}` } });
+}
+
+/** Watches the object from now on until it is as wanted; `undefined` is asked when it is gone. */
+export async function until<T extends ApiObject>(
+  client: Client,
+  kind: Kind<T>,
+  name: string,
+  namespace: string | undefined,
+  wanted: (object: T | undefined) => boolean,
+): Promise<T | undefined> {
+  const stop = new AbortController();
+  const query = { namespace, fieldSelector: `metadata.name=${name}` };
+  const { items, resourceVersion } = await client.list(kind, query);
+  if (wanted(items[0])) return items[0];
+  try {
+    for await (const event of client.watch(kind, { ...query, resourceVersion }, stop.signal)) {
+      if (event.type === "BOOKMARK") continue;
+      const object = event.type === "DELETED" ? undefined : event.object;
+      if (wanted(object)) return object;
+    }
+  } finally {
+    stop.abort();
+  }
+  throw new Error(`The watch of ${kind.plural}/${name} ended`);
+}

@@ -1,0 +1,53 @@
+/** Controllers that run inside this process, for clusters that have nobody else to run them. */
+import type { Kind } from "../../api/kind.ts";
+import type { LegacyIssued } from "../../auth/service-account/claims.ts";
+import type { UserInfo } from "../../auth/user.ts";
+import { createClient } from "../../client/api-client.ts";
+import type { Client } from "../../client/client.ts";
+import type { SigningAuthorities } from "../../controllers/signing-authorities.ts";
+import type { Handler } from "../../http/message.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import type { QueueMetrics } from "../../std/queue-metrics.ts";
+import type { RandomSource } from "../../std/random.ts";
+
+export interface EmbeddedDeps {
+  readonly handler: Handler;
+  readonly loopbackToken: (user: UserInfo) => string;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Logger;
+  /** PEM of the authority that clients are to trust. */
+  readonly clusterCa: string | undefined;
+  /** Undefined where nobody's key signs certificates. */
+  readonly signing: SigningAuthorities | undefined;
+  /** Signs tokens without an end; undefined where somebody else signs tokens. */
+  readonly signLegacy: ((claims: LegacyIssued) => Promise<string>) | undefined;
+  /** The built-in kinds that are served. */
+  readonly kinds: readonly Kind[];
+  readonly queueMetrics: (name: string) => QueueMetrics;
+}
+
+/** Throws, naming it, for a controller there is not. Disposing stops them all. */
+export async function startEmbedded(names: readonly string[], deps: EmbeddedDeps): Promise<AsyncDisposable> {
+  if (names.length === 0) return { [Symbol.asyncDispose]: async () => {} };
+  const { startControllers } = await import("../../controllers/controllers.ts");
+  const { handler, loopbackToken, clock, random, log, clusterCa, signing, signLegacy, kinds, queueMetrics } = deps;
+  const clientFor = (user: UserInfo): Client => {
+    const headers = { authorization: `Bearer ${loopbackToken(user)}` };
+    return createClient({ transport: handler, headers, userAgent: user.name });
+  };
+  const running = startControllers(names, {
+    clientFor,
+    clusterCa,
+    signing,
+    signLegacy,
+    clock,
+    random,
+    log: log.child("controllers"),
+    kinds,
+    queueMetrics,
+  });
+  running.ended.catch((error: unknown) => log.error("An embedded controller stopped", error));
+  return running;
+}

@@ -1,0 +1,64 @@
+import t from "tap";
+import type { Job } from "../../api/batch/job.ts";
+import { jobKind } from "../../api/batch/job-kind.ts";
+import { StatusError } from "../../api/status.ts";
+import type { Client } from "../../client/client.ts";
+import { timeOf } from "../../schema/time.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { cluster } from "./embedded-cluster.ts";
+
+const namespace = "default";
+
+async function finishedJob(client: Client, clock: FakeClock, name: string, ttl: number | undefined): Promise<Job> {
+  const template = { spec: { restartPolicy: "Never", containers: [{ name: "a", image: "web:1" }] } } as const;
+  const spec = { template, ...(ttl === undefined ? {} : { ttlSecondsAfterFinished: ttl }) };
+  const created = await client.create(jobKind, { metadata: { name, namespace }, spec } as Job);
+  const lastTransitionTime = timeOf(clock.now());
+  const conditions = (["SuccessCriteriaMet", "Complete"] as const).map((type) => ({
+    type,
+    status: "True" as const,
+    lastTransitionTime,
+  }));
+  const times = { startTime: lastTransitionTime, completionTime: lastTransitionTime };
+  return await client.updateStatus(jobKind, { ...created, status: { ...times, succeeded: 1, conditions } });
+}
+
+async function stateOf(client: Client, name: string): Promise<"there" | "leaving" | "gone"> {
+  try {
+    const { metadata } = await client.get(jobKind, { name, namespace });
+    return metadata?.deletionTimestamp === undefined ? "there" : "leaving";
+  } catch (error) {
+    if (error instanceof StatusError && error.status.code === 404) return "gone";
+    throw error;
+  }
+}
+
+t.test("finished jobs go when their time is over", async (t) => {
+  const clock = new FakeClock();
+  const client = await cluster(t, { embeddedControllers: ["ttl-after-finished", "garbage-collector"] }, clock);
+  await clock.advance(100);
+  await finishedJob(client, clock, "soon", 10);
+  await finishedJob(client, clock, "later", 3600);
+  await finishedJob(client, clock, "never", undefined);
+  const putOff = await finishedJob(client, clock, "put-off", 10);
+  await client.update(jobKind, { ...putOff, spec: { ...putOff.spec!, ttlSecondsAfterFinished: 100 } });
+  await clock.advance(9_000);
+  t.equal(await stateOf(client, "soon"), "there");
+  await clock.advance(2_000);
+  t.equal(await stateOf(client, "soon"), "gone");
+  t.equal(await stateOf(client, "put-off"), "there");
+  await clock.advance(100_000);
+  t.equal(await stateOf(client, "put-off"), "gone");
+  t.equal(await stateOf(client, "later"), "there");
+  await clock.advance(3_600_000);
+  t.equal(await stateOf(client, "later"), "gone");
+  t.equal(await stateOf(client, "never"), "there");
+});
+
+t.test("finished jobs stay where nobody clears them away", async (t) => {
+  const clock = new FakeClock();
+  const client = await cluster(t, { embeddedControllers: ["namespace"] }, clock);
+  await finishedJob(client, clock, "soon", 10);
+  await clock.advance(60_000);
+  t.equal(await stateOf(client, "soon"), "there");
+});

@@ -1,0 +1,192 @@
+/** All controllers twice over one server, as beside a controller manager that does the same; and what they ask for. */
+import t, { type Test } from "tap";
+import { builtinScheme } from "../../api/builtin.ts";
+import type { ConfigMap } from "../../api/core/config-map.ts";
+import { configMapKind } from "../../api/core/config-map-kind.ts";
+import { namespaceKind } from "../../api/core/namespace-kind.ts";
+import { podKind } from "../../api/core/pod-kind.ts";
+import { serviceAccountKind } from "../../api/core/service-account-kind.ts";
+import type { ApiObject } from "../../api/kind.ts";
+import type { ClusterRole } from "../../api/rbac/cluster-role.ts";
+import { clusterRoleKind } from "../../api/rbac/cluster-role-kind.ts";
+import { createClient } from "../../client/api-client.ts";
+import type { Client } from "../../client/client.ts";
+import { startControllers } from "../../controllers/controllers.ts";
+import type { Handler, HttpResponse } from "../../http/message.ts";
+import { type Clock, systemClock } from "../../std/clock.ts";
+import { FakeClock } from "../../std/fake-clock.ts";
+import { type Logger, silentLogger } from "../../std/log.ts";
+import { systemRandom } from "../../std/random.ts";
+import { defaultConfig } from "../config.ts";
+import { assemble } from "../server.ts";
+import { until } from "./embedded-cluster.ts";
+
+const CA = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
+const namespace = "default";
+const isGone = (object: ApiObject | undefined): boolean => object === undefined;
+
+interface Observed {
+  readonly client: Client;
+  /** `GET /api/v1/pods`, as controllers asked. */
+  readonly asked: string[];
+  readonly errors: string[];
+  /** Every watch of theirs ends now; until `heal`, all that they ask is answered so. */
+  break(answer: HttpResponse): void;
+  heal(): void;
+}
+
+async function observed(t: Test, instances: number, clock: Clock = systemClock): Promise<Observed> {
+  const config = {
+    ...defaultConfig,
+    authorizationModes: ["Node", "RBAC"],
+    embeddedControllers: [],
+    garbageCollector: true,
+  };
+  const { server } = await assemble(config, { clock, log: silentLogger }, () => "");
+  const asked: string[] = [];
+  const errors: string[] = [];
+  const log: Logger = {
+    ...silentLogger,
+    error: (message, error) => void errors.push(`${message}: ${String(error)}`),
+    child: () => log,
+  };
+  let broken: HttpResponse | undefined;
+  let cut = new AbortController();
+  const transport: Handler = async (request) => {
+    asked.push(`${request.method} ${request.path}?${request.query}`);
+    if (broken !== undefined) return broken;
+    const signal = AbortSignal.any([request.signal, cut.signal]);
+    return await server.handler({ ...request, signal });
+  };
+  const clientFor: Parameters<typeof startControllers>[1]["clientFor"] = (user) =>
+    createClient({ transport, headers: { authorization: `Bearer ${server.loopbackToken(user)}` } });
+  const deps = { clientFor, clock, random: systemRandom, log, clusterCa: CA, kinds: builtinScheme().kinds() };
+  const running = Array.from({ length: instances }, () => startControllers(["*"], deps));
+  t.teardown(async () => {
+    for (const one of running) await one[Symbol.asyncDispose]();
+    await server[Symbol.asyncDispose]();
+  });
+  const token = server.loopbackToken({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
+  const client = createClient({ transport: server.handler, headers: { authorization: `Bearer ${token}` } });
+  const brk = (answer: HttpResponse): void => {
+    broken = answer;
+    cut.abort(new DOMException("cut", "AbortError"));
+    cut = new AbortController();
+  };
+  const heal = (): void => {
+    broken = undefined;
+  };
+  return { client, asked, errors, break: brk, heal };
+}
+
+async function map(client: Client, name: string, metadata: ConfigMap["metadata"] = {}): Promise<ConfigMap> {
+  return await client.create(configMapKind, { metadata: { name, namespace, ...metadata } });
+}
+
+function ownedBy({ metadata }: ConfigMap): NonNullable<ConfigMap["metadata"]> {
+  const { name = "", uid = "" } = metadata ?? {};
+  return { ownerReferences: [{ apiVersion: "v1", kind: "ConfigMap", name, uid, blockOwnerDeletion: true }] };
+}
+
+t.test("two of each controller do their work once, without a quarrel", async (t) => {
+  const { client, errors } = await observed(t, 2);
+  await client.create(namespaceKind, { metadata: { name: "large" } });
+  await until(client, serviceAccountKind, "default", "large", (found) => found !== undefined);
+  for (let start = 0; start < 1_200; start += 100) {
+    const names = Array.from({ length: 100 }, (_, i) => `map-${start + i}`);
+    await Promise.all(names.map((name) => map(client, name, { namespace: "large" })));
+  }
+  await client.delete(namespaceKind, { name: "large" });
+  await until(client, namespaceKind, "large", undefined, isGone);
+  t.same((await client.list(configMapKind, { namespace: "large" })).items, [], "more than a page of them went");
+  for (const propagationPolicy of ["Background", "Foreground", "Orphan"] as const) {
+    const owner = await map(client, "owner");
+    for (let i = 0; i < 20; i++) await map(client, `child-${i}`, ownedBy(owner));
+    await client.delete(configMapKind, { name: "owner", namespace }, { propagationPolicy });
+    await until(client, configMapKind, "owner", namespace, isGone);
+    for (let i = 0; i < 20; i++) {
+      const name = `child-${i}`;
+      if (propagationPolicy !== "Orphan") await until(client, configMapKind, name, namespace, isGone);
+      else t.same((await client.get(configMapKind, { name, namespace })).metadata?.ownerReferences ?? [], []);
+    }
+  }
+  const rules = [{ verbs: ["get"], apiGroups: ["example.com"], resources: ["widgets"] }];
+  const labels = { "rbac.authorization.k8s.io/aggregate-to-view": "true" };
+  await client.create(clusterRoleKind, { metadata: { name: "widgets", labels }, rules });
+  const hasWidgets = (role: ClusterRole | undefined): boolean => JSON.stringify(role?.rules).includes("widgets");
+  const settled = await until(client, clusterRoleKind, "admin", undefined, hasWidgets);
+  await systemClock.sleep(300);
+  const { metadata } = await client.get(clusterRoleKind, { name: "admin" });
+  t.equal(metadata?.resourceVersion, settled?.metadata?.resourceVersion, "nobody writes it again");
+  t.same(errors, []);
+});
+
+t.test("controllers ask for nothing while nothing happens", async (t) => {
+  const clock = new FakeClock();
+  const { client, asked, errors } = await observed(t, 1, clock);
+  await client.create(namespaceKind, { metadata: { name: "held" } });
+  await map(client, "child", { namespace: "held", finalizers: ["example.com/hold"] });
+  for (let second = 0; second < 5; second++) await clock.advance(1_000);
+  asked.length = 0;
+  await clock.advance(60_000);
+  t.same(asked, [], "no namespace goes");
+  await client.delete(namespaceKind, { name: "held" });
+  await clock.advance(60_000);
+  asked.length = 0;
+  await clock.advance(60_000);
+  const rounds = asked.filter((request) => request.includes("/namespaces/held/pods")).length;
+  t.ok(rounds > 0 && rounds <= 5, `${rounds} looks in a minute at a namespace that somebody holds`);
+  t.same(errors, []);
+});
+
+t.test("controllers go on after whatever befalls their watches", async (t) => {
+  const clock = new FakeClock();
+  const answers = {
+    expired: { code: 410, reason: "Expired" },
+    unauthorized: { code: 401, reason: "Unauthorized" },
+    away: { code: 503, reason: "ServiceUnavailable" },
+  };
+  const fixture = await observed(t, 1, clock);
+  const { client } = fixture;
+  for (let second = 0; second < 5; second++) await clock.advance(1_000);
+  for (const [name, { code, reason }] of Object.entries(answers)) {
+    const body = Buffer.from(JSON.stringify({ apiVersion: "v1", kind: "Status", status: "Failure", code, reason }));
+    fixture.break({ status: code, headers: { "content-type": "application/json" }, body });
+    const owner = await map(client, `owner-of-${name}`);
+    await map(client, `child-of-${name}`, ownedBy(owner));
+    await client.create(namespaceKind, { metadata: { name } });
+    await clock.advance(40_000);
+    await client.delete(configMapKind, { name: `owner-of-${name}`, namespace }, { propagationPolicy: "Background" });
+    fixture.heal();
+    for (let second = 0; second < 120; second += 5) await clock.advance(5_000);
+    const children = await client.list(configMapKind, { namespace, fieldSelector: `metadata.name=child-of-${name}` });
+    t.same(children.items, [], `${name}: what was left behind goes`);
+    const accounts = await client.list(serviceAccountKind, { namespace: name });
+    t.match(accounts.items, [{ metadata: { name: "default" } }], `${name}: the new namespace has its account`);
+  }
+});
+
+t.test("pods go before all else that a namespace holds", async (t) => {
+  const { client } = await observed(t, 2);
+  await client.create(namespaceKind, { metadata: { name: "shop" } });
+  await until(client, serviceAccountKind, "default", "shop", (found) => found !== undefined);
+  const spec = { containers: [{ name: "a", image: "web:1" }] };
+  await client.create(podKind, {
+    metadata: { name: "web", namespace: "shop", finalizers: ["example.com/hold"] },
+    spec,
+  });
+  await map(client, "settings", { namespace: "shop" });
+  await client.delete(namespaceKind, { name: "shop" });
+  const left = await until(client, namespaceKind, "shop", undefined, (found) => {
+    return (found?.status?.conditions ?? []).some(
+      ({ type, status }) => type.endsWith("Remaining") && status === "True",
+    );
+  });
+  t.match(
+    left?.status?.conditions?.map(({ message }) => message).filter((message) => message?.startsWith("Some")),
+    [/pods\. has 1 resource instances$/, /example\.com\/hold in 1 resource instances$/],
+  );
+  t.ok(await client.get(configMapKind, { name: "settings", namespace: "shop" }), "what the pod uses is still there");
+  await client.patch(podKind, { name: "web", namespace: "shop" }, "merge", { metadata: { finalizers: [] } });
+  await until(client, namespaceKind, "shop", undefined, isGone);
+});

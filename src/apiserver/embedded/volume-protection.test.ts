@@ -1,0 +1,58 @@
+import t from "tap";
+import { persistentVolumeClaimKind } from "../../api/core/persistent-volume-claim-kind.ts";
+import { persistentVolumeKind } from "../../api/core/persistent-volume-kind.ts";
+import { podKind } from "../../api/core/pod-kind.ts";
+import { createClient } from "../../client/api-client.ts";
+import type { Client } from "../../client/client.ts";
+import { systemClock } from "../../std/clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { defaultConfig } from "../config.ts";
+import { assemble } from "../server.ts";
+
+/** Resolves when `look` finds nothing any more. */
+async function gone(look: () => Promise<unknown>): Promise<void> {
+  for (let tries = 0; tries < 100; tries++) {
+    try {
+      await look();
+    } catch {
+      return;
+    }
+    await systemClock.sleep(50);
+  }
+  throw new Error("It is still there");
+}
+
+t.test("claims and volumes go when they are deleted and nobody uses them, not before", async (t) => {
+  const config = {
+    ...defaultConfig,
+    authorizationModes: ["Node", "RBAC"],
+    embeddedControllers: ["pv-protection", "pvc-protection"],
+  };
+  const { server } = await assemble(config, { clock: systemClock, log: silentLogger }, () => "");
+  t.teardown(() => server[Symbol.asyncDispose]());
+  const token = server.loopbackToken({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
+  const headers = { authorization: `Bearer ${token}` };
+  const client: Client = createClient({ transport: server.handler, headers });
+
+  const accessModes = ["ReadWriteOnce"] as const;
+  const claim = { name: "c", namespace: "default" };
+  const resources = { requests: { storage: "1Gi" } };
+  await client.create(persistentVolumeClaimKind, { metadata: claim, spec: { accessModes, resources } });
+  const volumes = [{ name: "v", persistentVolumeClaim: { claimName: "c" } }];
+  const pod = { name: "p", namespace: "default" };
+  await client.create(podKind, {
+    metadata: pod,
+    spec: { nodeName: "n", containers: [{ name: "c", image: "i" }], volumes },
+  });
+  const { metadata } = await client.get(persistentVolumeClaimKind, claim);
+  t.same(metadata?.finalizers, ["kubernetes.io/pvc-protection"]);
+  await client.delete(persistentVolumeClaimKind, claim);
+  t.ok((await client.get(persistentVolumeClaimKind, claim)).metadata?.deletionTimestamp, "a pod uses it");
+  await client.delete(podKind, pod, { gracePeriodSeconds: 0 });
+  await gone(() => client.get(persistentVolumeClaimKind, claim));
+
+  const spec = { accessModes, capacity: { storage: "1Gi" }, hostPath: { path: "/data" } };
+  await client.create(persistentVolumeKind, { metadata: { name: "v" }, spec });
+  await client.delete(persistentVolumeKind, { name: "v" });
+  await gone(() => client.get(persistentVolumeKind, { name: "v" }));
+});

@@ -1,0 +1,52 @@
+/** `kubectl get componentstatuses`: how the parts of the control plane are that this process knows of. */
+import type { ComponentCondition, ComponentStatus } from "../../api/core/component-status.ts";
+import { componentStatusKind } from "../../api/core/component-status-kind.ts";
+import { notFound } from "../../api/status.ts";
+import type { Revision } from "../../storage/store.ts";
+import { encodeObject } from "../resources/identity.ts";
+import { listResponse, objectResponse } from "../resources/respond.ts";
+import { answeringOf, type ResourceHandler } from "../resources/target.ts";
+
+export interface ComponentStatuses {
+  readonly get: ResourceHandler;
+  readonly list: ResourceHandler;
+}
+
+/** By the names that Kubernetes has for them. Rejecting means unhealthy. */
+export type ComponentChecks = Readonly<Record<string, () => Promise<void>>>;
+
+export function componentStatuses(checks: ComponentChecks): ComponentStatuses {
+  const names = Object.keys(checks).sort();
+  return {
+    get: async (target, context, params) => {
+      const answering = answeringOf(target, context, "object");
+      const name = params.name ?? "";
+      const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
+      if (check === undefined) throw notFound({ group: "", resource: componentStatusKind.singular, name });
+      return objectResponse(200, componentStatusKind, rowOf(await statusOf(name, check)), answering);
+    },
+    list: async (target, context) => {
+      const answering = answeringOf(target, context, "list");
+      const objects = await Promise.all(names.map((name) => statusOf(name, checks[name]!)));
+      const revision = 0 as Revision;
+      const items = objects.map((object) => ({ key: "", revision, labels: undefined, ...rowOf(object) }));
+      return listResponse(componentStatusKind, { items, revision }, answering);
+    },
+  };
+}
+
+async function statusOf(name: string, check: () => Promise<void>): Promise<ComponentStatus> {
+  const condition: ComponentCondition = await check().then(
+    () => ({ type: "Healthy", status: "True", message: "ok" }),
+    (error: unknown) => ({
+      type: "Healthy",
+      status: "False",
+      error: error instanceof Error ? error.message : String(error),
+    }),
+  );
+  return { metadata: { name }, conditions: [condition] };
+}
+
+function rowOf(object: ComponentStatus) {
+  return { object, bytes: encodeObject(componentStatusKind, object) };
+}

@@ -1,0 +1,79 @@
+import t from "tap";
+import { fixture } from "../../registry/fixture.ts";
+import { silentLogger } from "../../std/log.ts";
+import { testServer } from "../fixture.ts";
+import { answerHealth } from "./health.ts";
+import { Readiness } from "./readiness.ts";
+import { startHooks } from "./start-hooks.ts";
+
+const text = async (path: string, server: Awaited<ReturnType<typeof testServer>>) => {
+  const answer = await server.ask(`GET ${path}`);
+  return [answer.status, answer.text];
+};
+
+t.test("health endpoints answer all checks together or one alone", async (t) => {
+  await using server = await testServer();
+  t.same(await text("/healthz", server), [200, "ok"]);
+  const [, all = ""] = (await text("/livez?verbose", server)) as [number, string];
+  t.match(all, /^\[\+\]ping ok\n\[\+\]log ok\n\[\+\]etcd ok\n(\[\+\]\S+ ok\n)+livez check passed\n$/);
+  t.match(all, "[+]poststarthook/rbac/bootstrap-roles ok\n");
+  const [, some = ""] = (await text("/livez?verbose&exclude=etcd&exclude=x&exclude=b", server)) as [number, string];
+  t.match(some, "[+]etcd excluded: ok\n");
+  t.match(some, '\nwarn: some health checks cannot be excluded: no matches for "b","x"\nlivez check passed\n');
+  t.notMatch((await text("/livez?verbose&exclude=kvstore", server))[1], /warn/, "the store's other name");
+  t.same(await text("/readyz/ping", server), [200, "ok"]);
+  t.same(await text("/livez/kvstore", server), [200, "ok"]);
+  t.same(await text("/readyz/none", server), [404, "404 page not found\n"]);
+  t.same(await text("/healthz/", server), [404, "404 page not found\n"]);
+  t.equal((await server.ask("POST /healthz")).status, 200);
+  t.equal((await server.ask("HEAD /healthz")).status, 200);
+});
+
+t.test("checks of what is done at the start succeed once it is done", async (t) => {
+  await using parts = fixture();
+  const { registries, store, clock } = parts;
+  const hooks = { fairness: true };
+  const options = { clock, healthTimeoutMs: 1, readyTimeoutMs: 1, hooks, livezGraceMs: 0 };
+  const readiness = new Readiness(store, registries, silentLogger, options);
+  const [healthz] = readiness.endpoints();
+  const ask = async (name: string) => (await answerHealth(healthz!, name, new URLSearchParams(), silentLogger)).status;
+  t.equal(await ask("autoregister-completion"), 500);
+  readiness.done("apis");
+  t.equal(await ask("autoregister-completion"), 200);
+  t.equal(await ask("poststarthook/rbac/bootstrap-roles"), 500, "another step");
+});
+
+t.test("startHooks() names the filter that is at work", async (t) => {
+  const names = (fairness: boolean) => startHooks({ fairness }).map(({ name }) => name);
+  t.ok(names(true).includes("poststarthook/priority-and-fairness-filter"));
+  t.ok(names(false).includes("poststarthook/max-in-flight-filter"));
+  t.notOk(names(false).some((name) => name.includes("fairness")));
+});
+
+t.test("a server that stops is alive and not ready", async (t) => {
+  await using server = await testServer();
+  server.parts.readiness.stopping();
+  const [status, body] = await text("/readyz", server);
+  t.equal(status, 500);
+  t.match(body, /\[-\]shutdown failed: reason withheld\nreadyz check failed\n$/);
+  t.same(await text("/livez", server), [200, "ok"]);
+  t.equal(await server.parts.readiness.alive(), true);
+});
+
+t.test("answerHealth() keeps the reason for itself", async (t) => {
+  const failing = { name: "disk", check: () => Promise.reject(new Error("secret path")) };
+  const endpoint = { name: "livez", checks: [failing] };
+  const all = await answerHealth(endpoint, "", new URLSearchParams(), silentLogger);
+  t.equal(all.status, 500);
+  t.equal(String(all.body), "[-]disk failed: reason withheld\nlivez check failed\n");
+  const one = await answerHealth(endpoint, "disk", new URLSearchParams(), silentLogger);
+  t.equal(String(one.body), "internal server error: reason withheld\n");
+});
+
+t.test("a store that is gone makes the server unhealthy", async (t) => {
+  await using server = await testServer();
+  await server.ask("GET /healthz");
+  await server.parts.server[Symbol.asyncDispose]();
+  t.equal((await server.ask("GET /livez")).status, 500);
+  t.equal(await server.parts.readiness.alive(), false);
+});

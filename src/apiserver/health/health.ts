@@ -1,0 +1,83 @@
+/** `/healthz`, `/livez` and `/readyz`: named checks, each answered alone or all together. */
+import type { HttpResponse } from "../../http/message.ts";
+import { text } from "../../http/respond.ts";
+import type { Logger } from "../../std/log.ts";
+
+export interface HealthCheck {
+  readonly name: string;
+  /** Another name by which it may be asked for. */
+  readonly alias?: string;
+  /** Throws, or rejects, when something is wrong. */
+  check(): void | Promise<void>;
+}
+
+export interface HealthEndpoint {
+  /** `readyz` */
+  readonly name: string;
+  readonly checks: readonly HealthCheck[];
+  /** Hears what came of a check. */
+  readonly observe?: (check: string, ok: boolean) => void;
+}
+
+const NOSNIFF = { "x-content-type-options": "nosniff" };
+
+/** `check` is empty for all. The reason of a failure is for the log, not for whoever asks. */
+export async function answerHealth(
+  endpoint: HealthEndpoint,
+  check: string,
+  query: URLSearchParams,
+  log: Logger,
+): Promise<HttpResponse> {
+  if (check !== "") return await answerOne(endpoint, check, log);
+  const excluded = new Set(query.getAll("exclude").filter((name) => name !== ""));
+  const lines: string[] = [];
+  const failed: string[] = [];
+  for (const check of endpoint.checks) {
+    const { name, alias } = check;
+    const leftOut = [name, alias ?? name].filter((one) => excluded.delete(one));
+    if (leftOut.length > 0) {
+      lines.push(`[+]${name} excluded: ok`);
+      continue;
+    }
+    const error = await failureOf(endpoint, check);
+    lines.push(error === undefined ? `[+]${name} ok` : `[-]${name} failed: reason withheld`);
+    if (error === undefined) continue;
+    failed.push(name);
+    log.warn("Health check failed", { endpoint: endpoint.name, check: name, reason: error.message });
+  }
+  if (excluded.size > 0) {
+    const names = [...excluded]
+      .sort()
+      .map((name) => JSON.stringify(name))
+      .join(",");
+    lines.push(`warn: some health checks cannot be excluded: no matches for ${names}`);
+  }
+  if (failed.length > 0) return text(500, `${[...lines, `${endpoint.name} check failed`].join("\n")}\n`, NOSNIFF);
+  if (!query.has("verbose")) return text(200, "ok", NOSNIFF);
+  return text(200, `${[...lines, `${endpoint.name} check passed`].join("\n")}\n`, NOSNIFF);
+}
+
+async function answerOne(endpoint: HealthEndpoint, name: string, log: Logger): Promise<HttpResponse> {
+  const found = endpoint.checks.find((check) => check.name === name || check.alias === name);
+  if (found === undefined) return pageNotFound();
+  const error = await failureOf(endpoint, found);
+  if (error === undefined) return text(200, "ok", NOSNIFF);
+  log.warn("Health check failed", { endpoint: endpoint.name, check: name, reason: error.message });
+  return text(500, "internal server error: reason withheld\n", NOSNIFF);
+}
+
+async function failureOf(endpoint: HealthEndpoint, check: HealthCheck): Promise<Error | undefined> {
+  try {
+    await check.check();
+    endpoint.observe?.(check.name, true);
+    return undefined;
+  } catch (error) {
+    endpoint.observe?.(check.name, false);
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+/** As Go's file server says it: for paths outside the API. */
+export function pageNotFound(): HttpResponse {
+  return text(404, "404 page not found\n", NOSNIFF);
+}

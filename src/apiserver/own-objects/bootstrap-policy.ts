@@ -1,0 +1,108 @@
+/**
+ * Sees at every start that Kubernetes' roles and bindings are there and grant at least what they should. What somebody
+ * added to them stays; one whose annotation `autoupdate` is `false` is left alone.
+ */
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import type { ClusterRole } from "../../api/rbac/cluster-role.ts";
+import { clusterRoleBindingKind } from "../../api/rbac/cluster-role-binding-kind.ts";
+import { clusterRoleKind } from "../../api/rbac/cluster-role-kind.ts";
+import type { RoleBinding } from "../../api/rbac/role-binding.ts";
+import { roleBindingKind } from "../../api/rbac/role-binding-kind.ts";
+import { roleKind } from "../../api/rbac/role-kind.ts";
+import { StatusError } from "../../api/status.ts";
+import { bootstrapPolicy } from "../../auth/authz/bootstrap/policy.ts";
+import { uncovered } from "../../auth/authz/covers.ts";
+import { MASTERS } from "../../auth/user.ts";
+import { create } from "../../registry/create.ts";
+import { remove } from "../../registry/delete.ts";
+import type { Registries } from "../../registry/registries.ts";
+import type { Scope } from "../../registry/registry.ts";
+import { update } from "../../registry/update.ts";
+import { deepEqual } from "../../schema/equal.ts";
+
+const AUTOUPDATE = "rbac.authorization.kubernetes.io/autoupdate";
+
+/** Writes nothing when all is as it should be. As many writes at once as there are objects: they share one sync. */
+export async function bootstrapRbac(registries: Registries, signal: AbortSignal): Promise<void> {
+  const { clusterRoles, clusterRoleBindings, roles, roleBindings } = bootstrapPolicy;
+  const reconcile = async <T extends ApiObject>(
+    kind: Kind<T>,
+    objects: readonly T[],
+    merge: (found: T, wanted: T) => T,
+  ): Promise<void> => {
+    await Promise.all(objects.map((object) => reconcileOne(registries, kind, object, merge, signal)));
+  };
+  await Promise.all([
+    reconcile(clusterRoleKind, clusterRoles, mergedRole),
+    reconcile(roleKind, roles, mergedRole),
+    reconcile(clusterRoleBindingKind, clusterRoleBindings, mergedBinding),
+    reconcile(roleBindingKind, roleBindings, mergedBinding),
+  ]);
+}
+
+async function reconcileOne<T extends ApiObject>(
+  registries: Registries,
+  kind: Kind<T>,
+  wanted: T,
+  merge: (found: T, wanted: T) => T,
+  signal: AbortSignal,
+): Promise<void> {
+  const registry = registries.of(kind);
+  const { name = "", namespace = "" } = wanted.metadata ?? {};
+  const user = { name: "system:apiserver", uid: "", groups: [MASTERS], extra: {} };
+  const scope: Scope = { namespace, group: kind.group, user, signal };
+  const found = (await registry.fresh(scope)).get(registry.key(scope, name))?.object;
+  try {
+    if (found === undefined) {
+      await create(registry, scope, wanted);
+    } else if (found.metadata?.annotations?.[AUTOUPDATE] !== "false") {
+      const next = withMetadata(merge(found, wanted), found, wanted);
+      if (deepEqual(next, found)) return;
+      if (isElsewhere(found, wanted)) {
+        // What a binding refers to cannot be changed.
+        await remove(registry, scope, name, {});
+        await create(registry, scope, wanted);
+      } else {
+        await update(registry, scope, name, next);
+      }
+    }
+  } catch (error) {
+    // Another server over the same store was faster, and does the same.
+    if (!(error instanceof StatusError) || (error.status.code !== 409 && error.status.code !== 404)) throw error;
+  }
+}
+
+function withMetadata<T extends ApiObject>(object: T, found: T, wanted: T): T {
+  const labels = { ...wanted.metadata?.labels, ...found.metadata?.labels };
+  const annotations = { ...wanted.metadata?.annotations, ...found.metadata?.annotations };
+  return { ...object, metadata: { ...found.metadata, labels, annotations } };
+}
+
+/** Rules of a role that gathers others' are not its own. */
+function mergedRole<T extends ClusterRole>(found: T, wanted: T): T {
+  if (wanted.aggregationRule !== undefined) {
+    const selectors = found.aggregationRule?.clusterRoleSelectors ?? [];
+    const missing = (wanted.aggregationRule.clusterRoleSelectors ?? []).filter((one) => !isIn(one, selectors));
+    return { ...found, aggregationRule: { clusterRoleSelectors: [...selectors, ...missing] } };
+  }
+  const rules = found.rules ?? [];
+  const missing = (wanted.rules ?? []).filter((rule) => uncovered(rules, [rule]).length > 0);
+  return { ...found, rules: [...rules, ...missing] };
+}
+
+type Binding = Pick<RoleBinding, "subjects" | "roleRef" | "metadata">;
+
+function mergedBinding<T extends Binding>(found: T, wanted: T): T {
+  const subjects = found.subjects ?? [];
+  const missing = (wanted.subjects ?? []).filter((subject) => !isIn(subject, subjects));
+  const all = [...subjects, ...missing];
+  return { ...found, ...(all.length === 0 ? {} : { subjects: all }), roleRef: wanted.roleRef };
+}
+
+function isElsewhere(found: ApiObject & Partial<Binding>, wanted: ApiObject & Partial<Binding>): boolean {
+  return !deepEqual(found.roleRef, wanted.roleRef);
+}
+
+function isIn<T>(one: T, list: readonly T[]): boolean {
+  return list.some((other) => deepEqual(other, one));
+}

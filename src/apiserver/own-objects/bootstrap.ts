@@ -1,0 +1,34 @@
+/** What must exist before the first client comes. */
+import { namespaceKind } from "../../api/core/namespace-kind.ts";
+import type { PriorityClass } from "../../api/scheduling/priority-class.ts";
+import { priorityClassKind } from "../../api/scheduling/priority-class-kind.ts";
+import { systemPriorityClasses } from "../../api/scheduling/system-priority-classes.ts";
+import type { Registries } from "../../registry/registries.ts";
+import { bootstrapRbac } from "./bootstrap-policy.ts";
+import { ensure, systemScope } from "./ensure.ts";
+
+/** Kubernetes' names for its own tools, and the project's. */
+export const SYSTEM_NAMESPACES = ["default", "kube-node-lease", "kube-public", "kube-system", "svc-system"] as const;
+
+export async function bootstrap(registries: Registries, signal: AbortSignal): Promise<void> {
+  await bootstrapObjects(registries, signal);
+  await bootstrapRbac(registries, signal);
+}
+
+/** Namespaces, and the priority classes of what a cluster cannot do without. */
+export async function bootstrapObjects(registries: Registries, signal: AbortSignal): Promise<void> {
+  const scope = systemScope("", signal);
+  const namespaces = registries.of(namespaceKind);
+  await Promise.all(SYSTEM_NAMESPACES.map((name) => ensure(namespaces, scope, { metadata: { name } })));
+  const classes = registries.of(priorityClassKind);
+  const group = { ...scope, group: priorityClassKind.group };
+  await Promise.all(
+    systemPriorityClasses.map((wanted) => ensure(classes, group, wanted, (found) => restored(found, wanted))),
+  );
+}
+
+function restored(found: PriorityClass, wanted: PriorityClass): PriorityClass | undefined {
+  const { globalDefault = false, description } = found;
+  if (!globalDefault && description === wanted.description) return undefined;
+  return { ...wanted, metadata: found.metadata };
+}

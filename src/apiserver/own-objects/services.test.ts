@@ -1,0 +1,80 @@
+import t from "tap";
+import { serviceKind } from "../../api/core/service-kind.ts";
+import { ipAddressKind } from "../../api/networking/ip-address-kind.ts";
+import { serviceCIDRKind } from "../../api/networking/service-cidr-kind.ts";
+import { create } from "../../registry/create.ts";
+import { type Fixture, fixture } from "../../registry/fixture.ts";
+import { get } from "../../registry/get.ts";
+import { ServiceAddresses } from "../../registry/service-allocation/addresses.ts";
+import { silentLogger } from "../../std/log.ts";
+import { startServices } from "./services.ts";
+
+const config = {
+  clusterIpRanges: ["10.0.0.0/24"],
+  nodePorts: { first: 30_000, last: 30_100 },
+  ownNodePort: 0,
+  securePort: 6443,
+};
+const signal = new AbortController().signal;
+
+async function start(f: Fixture, changes: Partial<typeof config> = {}): Promise<void> {
+  const deps = { registries: f.registries, log: silentLogger, signal };
+  await (await startServices({ ...config, ...changes }, deps)).repaired;
+}
+
+t.test(
+  "startServices() makes the block that the flags name, and the server's own service with its first address",
+  async (t) => {
+    await using f = fixture();
+    await start(f);
+    const { object: block } = await get(f.registries.of(serviceCIDRKind), f.scope(""), "kubernetes");
+    t.match(block, { spec: { cidrs: ["10.0.0.0/24"] }, status: { conditions: [{ type: "Ready", status: "True" }] } });
+    const { object: own } = await get(f.registries.of(serviceKind), f.scope(), "kubernetes");
+    t.match(own.spec, { clusterIP: "10.0.0.1", ports: [{ name: "https", port: 443, targetPort: 6443 }] });
+    const { object: address } = await get(f.registries.of(ipAddressKind), f.scope(""), "10.0.0.1");
+    t.match(address.spec?.parentRef, { resource: "services", namespace: "default", name: "kubernetes" });
+  },
+);
+
+t.test("startServices() follows the flags when it is called again", async (t) => {
+  await using f = fixture();
+  await start(f);
+  await start(f, { ownNodePort: 30_050, securePort: 7443, clusterIpRanges: ["10.0.0.0/24", "fd00::/112"] });
+  const { object: own } = await get(f.registries.of(serviceKind), f.scope(), "kubernetes");
+  t.match(own.spec, { type: "NodePort", clusterIP: "10.0.0.1", ports: [{ nodePort: 30_050, targetPort: 7443 }] });
+  const { object: block } = await get(f.registries.of(serviceCIDRKind), f.scope(""), "kubernetes");
+  t.same(block.spec?.cidrs, ["10.0.0.0/24", "fd00::/112"]);
+  await start(f, { ownNodePort: 0 });
+  const { object: back } = await get(f.registries.of(serviceKind), f.scope(), "kubernetes");
+  t.equal(back.spec?.type, "ClusterIP");
+  t.equal(back.spec?.ports?.[0]?.nodePort, undefined);
+});
+
+t.test("startServices() repairs what a crash between address and service left behind", async (t) => {
+  await using f = fixture();
+  await start(f);
+  const [services, objects] = [f.registries.of(serviceKind), f.registries.of(ipAddressKind)];
+  const addresses = new ServiceAddresses(objects, f.registries.of(serviceCIDRKind), f.registries.deps.random);
+  await addresses.one(f.scope(), { namespace: "default", name: "never-written" }, "10.0.0.9", false);
+  const web = { metadata: { name: "web" }, spec: { clusterIP: "10.0.0.10", ports: [{ port: 80 }] } };
+  await create(services, f.scope(), web);
+  await addresses.release(f.scope(), { namespace: "default", name: "web" }, "10.0.0.10");
+  await create(objects, f.scope(""), {
+    metadata: { name: "10.0.0.11" },
+    spec: { parentRef: { resource: "widgets", name: "somebody-elses" } },
+  });
+  await start(f);
+  const held = async (ip: string) =>
+    (await objects.objects.get(objects.objects.key(undefined, ip)))?.spec?.parentRef?.name;
+  t.equal(await held("10.0.0.9"), undefined, "free again");
+  t.equal(await held("10.0.0.10"), "web", "taken again");
+  t.equal(await held("10.0.0.11"), "somebody-elses", "none of its business");
+  t.equal(await held("10.0.0.1"), "kubernetes");
+});
+
+t.test("startServices() refuses ranges that have no address to give", async (t) => {
+  for (const range of ["10.0.0.0/32", "x"]) {
+    await using f = fixture();
+    await t.rejects(start(f, { clusterIpRanges: [range] }), /^Cannot use --service-cluster-ip-range=/, range);
+  }
+});

@@ -1,0 +1,189 @@
+/** Addresses and ports of services: where they come from, and the server's own service, which has the first. */
+import { endpointsKind } from "../../api/core/endpoints-kind.ts";
+import type { Service } from "../../api/core/service.ts";
+import { serviceKind } from "../../api/core/service-kind.ts";
+import type { ApiObject } from "../../api/kind.ts";
+import { ipAddressKind } from "../../api/networking/ip-address-kind.ts";
+import type { ServiceCIDR } from "../../api/networking/service-cidr.ts";
+import { serviceCIDRKind } from "../../api/networking/service-cidr-kind.ts";
+import { StatusError } from "../../api/status.ts";
+import { change } from "../../registry/change.ts";
+import { create } from "../../registry/create.ts";
+import type { Registries } from "../../registry/registries.ts";
+import type { Registry, Scope } from "../../registry/registry.ts";
+import { ServiceAddresses, usableOf } from "../../registry/service-allocation/addresses.ts";
+import { ServiceAllocator } from "../../registry/service-allocation/allocator.ts";
+import type { ClusterFamilies } from "../../registry/service-allocation/families.ts";
+import { NodePorts } from "../../registry/service-allocation/node-ports.ts";
+import { repairAddresses } from "../../registry/service-allocation/repair.ts";
+import { update } from "../../registry/update.ts";
+import { deepEqual } from "../../schema/equal.ts";
+import { type Cidr, formatCidr, formatIp, type IpFamily, parseCidr } from "../../std/ip.ts";
+import type { Logger } from "../../std/log.ts";
+import type { Revision } from "../../storage/store.ts";
+import type { ServicesConfig } from "../config.ts";
+import { systemScope } from "./ensure.ts";
+
+/** Kubernetes' name for the block that the flags name, and for the server's own service. */
+const OWN = "kubernetes";
+/** The namespace of the server's own services. */
+const OWN_NAMESPACE = "default";
+/** The project's name for the service, which leads to the same servers. */
+const SECOND = "svc";
+
+/** The server's own services; the first is what Kubernetes' clients know. */
+export const OWN_SERVICES: readonly string[] = [OWN, SECOND];
+
+/** Somebody may have had a service of the second name before: it stays theirs. */
+export function isOwnService({ metadata }: Service): boolean {
+  const { component, provider } = metadata?.labels ?? {};
+  return metadata?.name === OWN || (component === "apiserver" && provider === metadata?.name);
+}
+
+/** Where clients reach a server whose port is not decided yet. */
+export const SECURE_PORT = 6443;
+
+export interface OwnServicesConfig extends Pick<ServicesConfig, "clusterIpRanges" | "nodePorts" | "ownNodePort"> {
+  /** 0: not decided. */
+  readonly securePort: number;
+}
+
+export interface OwnService {
+  /** What a crash left behind has been repaired. Never rejects. */
+  readonly repaired: Promise<void>;
+  /** Of what is kept, in the store. */
+  readonly keys: readonly string[];
+  /** Makes the block and the service of the server's own again where they are lost. */
+  keep(): Promise<void>;
+  /** Frees addresses that no service has, and takes those that services have. */
+  repair(): Promise<void>;
+}
+
+export interface ServicesDeps {
+  readonly registries: Registries;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Resolves when services can be written; what a crash left behind is repaired in the background, which `repaired` waits
+ * for. Rejects with one sentence for an operator.
+ */
+export async function startServices(
+  config: OwnServicesConfig,
+  { registries, log, signal }: ServicesDeps,
+): Promise<OwnService> {
+  const blocks = blocksOf(config.clusterIpRanges);
+  const [services, cidrs, objects] = [
+    registries.of(serviceKind),
+    registries.of(serviceCIDRKind),
+    registries.of(ipAddressKind),
+  ];
+  const { random, store } = registries.deps;
+  const addresses = new ServiceAddresses(objects, cidrs, random);
+  const ports = new NodePorts(services, config.nodePorts, random);
+  const families = blocks.map(({ family }) => family) as readonly IpFamily[] as ClusterFamilies;
+  services.allocator = new ServiceAllocator({
+    families,
+    addresses,
+    ports,
+    endpoints: registries.of(endpointsKind),
+    log,
+  });
+  const scope = systemScope("", signal);
+  const until = store.current();
+  const keep = async (): Promise<void> => {
+    await ensureBlocks(cidrs, blocks.map(formatCidr), scope, log);
+    await ensureOwnService(services, OWN, config, firstAddress(blocks[0]), signal);
+    await ensureOwnService(services, SECOND, { ...config, ownNodePort: 0 }, undefined, signal);
+  };
+  const repair = async (revision: Revision): Promise<void> => {
+    const { freed, taken } = await repairAddresses(services, objects, addresses, scope, revision);
+    if (freed + taken > 0) log.info("Repaired the addresses of services", { freed, taken });
+  };
+  try {
+    await keep();
+  } catch (error) {
+    // Nothing in the server needs it, and an operator can only repair what is served.
+    if (!(error instanceof StatusError)) throw error;
+    log.error("Cannot keep the server's own service", error);
+  }
+  const repaired = repair(until).catch((error: unknown) => {
+    if (!signal.aborted) log.error("Cannot repair the addresses of services", error);
+  });
+  const keys = OWN_SERVICES.map((name) => services.objects.key(OWN_NAMESPACE, name));
+  return { repaired, keys: [...keys, cidrs.objects.key(undefined, OWN)], keep, repair: () => repair(store.current()) };
+}
+
+function blocksOf(ranges: readonly string[]): readonly Cidr[] {
+  return ranges.map((range) => {
+    const block = parseCidr(range);
+    if (block === undefined) throw new Error(`Cannot use --service-cluster-ip-range=${range}: it is no CIDR`);
+    const { first, last } = usableOf(block);
+    if (first > last) throw new Error(`Cannot use --service-cluster-ip-range=${range}: it has no address to give`);
+    return block;
+  });
+}
+
+function firstAddress(block: Cidr | undefined): string {
+  if (block === undefined) throw new Error("Cannot use --service-cluster-ip-range: it names no range");
+  return formatIp({ family: block.family, value: usableOf(block).first });
+}
+
+/** A block of the other family may join later; flags that say anything else are at odds with what services have. */
+async function ensureBlocks(
+  registry: Registry<ServiceCIDR>,
+  wanted: readonly string[],
+  scope: Scope,
+  log: Logger,
+): Promise<void> {
+  const found = await registry.objects.get(registry.objects.key(undefined, OWN));
+  const cidrs = found?.spec?.cidrs ?? [];
+  if (found === undefined) await createMissing(registry, scope, { metadata: { name: OWN }, spec: { cidrs: wanted } });
+  else if (cidrs.length === 1 && wanted.length === 2 && cidrs[0] === wanted[0]) {
+    await update(registry, scope, OWN, { ...found, spec: { cidrs: wanted } });
+  } else if (!deepEqual(cidrs, wanted)) {
+    const text = "Services have addresses of another range than --service-cluster-ip-range: new ones keep to it";
+    log.warn(text, { inUse: cidrs.join(","), wanted: wanted.join(",") });
+  }
+  if (found?.status?.conditions?.some(({ type }) => type === "Ready") === true) return;
+  const ready = {
+    type: "Ready",
+    status: "True",
+    reason: "",
+    message: "Kubernetes default Service CIDR is ready",
+    lastTransitionTime: registry.timestamp(),
+  };
+  await change(registry, scope, OWN, (previous) => ({ ...previous, status: { conditions: [ready] } }));
+}
+
+async function createMissing<T extends ApiObject>(registry: Registry<T>, scope: Scope, object: T): Promise<void> {
+  try {
+    await create(registry, scope, object);
+  } catch (error) {
+    // Another server over the same store was faster.
+    if (!(error instanceof StatusError) || error.status.reason !== "AlreadyExists") throw error;
+  }
+}
+
+async function ensureOwnService(
+  services: Registry<Service>,
+  name: string,
+  { ownNodePort, securePort }: OwnServicesConfig,
+  clusterIP: string | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const scope = systemScope(OWN_NAMESPACE, signal);
+  const targetPort = securePort === 0 ? SECURE_PORT : securePort;
+  const nodePort = ownNodePort === 0 ? {} : { nodePort: ownNodePort };
+  const ports = [{ name: "https", protocol: "TCP", port: 443, targetPort, ...nodePort }] as const;
+  const type = ownNodePort === 0 ? "ClusterIP" : "NodePort";
+  const found = await services.objects.get(services.objects.key(OWN_NAMESPACE, name));
+  if (found === undefined) {
+    const labels = { component: "apiserver", provider: name };
+    const spec = { type, clusterIP, ports, sessionAffinity: "None" } as const;
+    await createMissing(services, scope, { metadata: { name, namespace: OWN_NAMESPACE, labels }, spec });
+  } else if (isOwnService(found) && (found.spec?.type !== type || !deepEqual(found.spec.ports, ports))) {
+    await update(services, scope, name, { ...found, spec: { ...found.spec, type, ports } });
+  }
+}

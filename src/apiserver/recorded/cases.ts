@@ -1,0 +1,279 @@
+/**
+ * For tests: what a Kubernetes 1.33 server answered to requests (`shared/oracles/recorded-validation`), sent again to a
+ * server in memory, and compared.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { deepEqual } from "../../schema/equal.ts";
+import { type Answer, type TestServer, testServer } from "../fixture.ts";
+
+interface Cause {
+  readonly reason: string;
+  readonly field: string;
+}
+
+interface Change {
+  readonly path: string;
+  readonly from?: unknown;
+  readonly to?: unknown;
+}
+
+interface RecordedRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query?: string;
+  readonly contentType?: string;
+  readonly body?: unknown;
+}
+
+export interface RecordedCase extends RecordedRequest {
+  readonly id: string;
+  readonly kind: string;
+  readonly setup?: string;
+  readonly expect: {
+    readonly code: number;
+    readonly reason?: string;
+    readonly causes?: readonly Cause[];
+    readonly warnings?: readonly string[];
+    readonly object?: Readonly<Record<string, unknown>>;
+    readonly diff?: readonly Change[];
+  };
+}
+
+interface Setup {
+  readonly alone?: boolean;
+  readonly requests: readonly RecordedRequest[];
+  /** The object that its cases are about. */
+  readonly target: string;
+}
+
+/** What differs between an answer and the recorded one; empty when nothing does. */
+export interface Outcome {
+  readonly case: RecordedCase;
+  readonly differences: readonly string[];
+}
+
+const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../../shared", import.meta.url));
+const folder = `${shared}/oracles/recorded-validation/`;
+const FILES = ["defaulting.jsonl", "create-1.jsonl", "create-2.jsonl", "update-1.jsonl", "update-2.jsonl"];
+
+/** Undefined where the recordings are not present. */
+export function recordedCases(): readonly RecordedCase[] | undefined {
+  if (!existsSync(folder)) return undefined;
+  const lines = FILES.flatMap((file) => readFileSync(`${folder}${file}`, "utf8").split("\n"));
+  return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as RecordedCase);
+}
+
+/** Setups that influence others' objects get a server of their own. */
+export async function replay(cases: readonly RecordedCase[]): Promise<readonly Outcome[]> {
+  const setups = JSON.parse(readFileSync(`${folder}setups.json`, "utf8")) as Readonly<Record<string, Setup>>;
+  const together: RecordedCase[] = [];
+  const alone = new Map<string, RecordedCase[]>();
+  for (const one of cases) {
+    if (one.setup === undefined || setups[one.setup]?.alone !== true) together.push(one);
+    else alone.set(one.setup, [...(alone.get(one.setup) ?? []), one]);
+  }
+  const outcomes: Outcome[] = [];
+  for (const group of [together, ...alone.values()]) {
+    await using server = await testServer({ authorizationModes: ["Node", "RBAC"] });
+    const player = new Player(server, setups);
+    for (const one of group) outcomes.push(await player.play(one));
+  }
+  return outcomes;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+class Player {
+  readonly #server: TestServer;
+  readonly #setups: Readonly<Record<string, Setup>>;
+  /** The object of each setup that has been made, as it was then; a text says why it could not be. */
+  readonly #targets = new Map<string, Json | string>();
+
+  constructor(server: TestServer, setups: Readonly<Record<string, Setup>>) {
+    this.#server = server;
+    this.#setups = setups;
+  }
+
+  async play(one: RecordedCase): Promise<Outcome> {
+    const before = one.setup === undefined ? undefined : await this.#target(one.setup);
+    if (typeof before === "string") return { case: one, differences: [before] };
+    return { case: one, differences: differences(one, await this.#send(one, before), before) };
+  }
+
+  async #target(name: string): Promise<Json | string> {
+    let target = this.#targets.get(name);
+    if (target === undefined) {
+      target = await this.#setUp(this.#setups[name]!);
+      this.#targets.set(name, target);
+    }
+    return target;
+  }
+
+  async #setUp({ requests, target }: Setup): Promise<Json | string> {
+    for (const request of requests) {
+      const live = await this.#server.ask(`GET ${target}`);
+      const answer = await this.#send(request, live.status === 200 ? live.json : undefined);
+      if (answer.status >= 300)
+        return `setup: ${request.method} ${request.path}: ${answer.status} ${answer.text.trim()}`;
+    }
+    const made = await this.#server.ask(`GET ${target}`);
+    return made.status === 200 ? (made.json as Json) : `setup: GET ${target}: ${made.status}`;
+  }
+
+  async #send(
+    { method, path, query = "", contentType, body }: RecordedRequest,
+    live: Json | undefined,
+  ): Promise<Answer> {
+    const { uid = "", resourceVersion = "", creationTimestamp = "" } = (live?.metadata ?? {}) as Record<string, string>;
+    const text = (typeof body === "string" ? body : JSON.stringify(body))
+      ?.replaceAll("<rv>", resourceVersion)
+      .replaceAll("<uid>", uid)
+      .replaceAll("<time>", creationTimestamp);
+    return await this.#server.ask(`${method} ${path}${query === "" ? "" : `?${query}`}`, {
+      ...(text === undefined ? {} : { body: Buffer.from(text) }),
+      headers: { "user-agent": "recorder", ...(contentType === undefined ? {} : { "content-type": contentType }) },
+    });
+  }
+}
+
+/** Something else wrote their status while these kinds were recorded: the recording leaves it out. */
+const STATUS_LEFT_OUT: ReadonlySet<string> = new Set([
+  "APIService",
+  "CustomResourceDefinition",
+  "FlowSchema",
+  "Namespace",
+  "PriorityLevelConfiguration",
+  "ServiceCIDR",
+  "ValidatingAdmissionPolicy",
+]);
+
+function differences({ kind, expect }: RecordedCase, answer: Answer, before: Json | undefined): readonly string[] {
+  if (answer.status !== expect.code) {
+    const wanted = (expect.causes ?? []).map(({ reason, field }) => `${reason} ${field}`).join(", ");
+    const found = answer.status >= 400 ? `: ${answer.text.slice(0, 400)}` : "";
+    return [`code ${answer.status}, not ${expect.code}${wanted === "" ? "" : ` (${wanted})`}${found}`];
+  }
+  const found: string[] = [];
+  const sent = jsonOf(answer);
+  if (expect.reason !== undefined && sent?.reason !== expect.reason) {
+    found.push(`reason ${String(sent?.reason)}, not ${expect.reason}`);
+  }
+  if (expect.causes !== undefined) found.push(...causeDifferences(expect.causes, sent));
+  const warnings = warningsOf(answer);
+  if (expect.code < 300 && !deepEqual(warnings, expect.warnings ?? [])) {
+    found.push(`warnings ${JSON.stringify(warnings)}, not ${JSON.stringify(expect.warnings ?? [])}`);
+  }
+  if (expect.object !== undefined) {
+    found.push(...changes(withoutVolatile(expect.object), withoutVolatile(sent ?? {})));
+    // Most recorded objects are without the book.
+    const book = bookOf(expect.object);
+    if (book.managedFields !== undefined) found.push(...changes(book, bookOf(sent)));
+  }
+  if (expect.diff !== undefined && before !== undefined && sent !== undefined) {
+    const all = changesBetween(withoutVolatile(before), withoutVolatile(sent), "");
+    const made = STATUS_LEFT_OUT.has(kind) ? all.filter(({ path }) => !/^\/status(?:\/|$)/.test(path)) : all;
+    const wanted = expect.diff.map((change) => masked(change) as Change);
+    const left = wanted.filter((change) => !made.some((one) => sameChange(one, change)));
+    const surplus = made.filter((change) => !wanted.some((one) => sameChange(change, one)));
+    found.push(...left.map((change) => `lacks ${JSON.stringify(change)}`));
+    found.push(...surplus.map((change) => `has also ${JSON.stringify(change)}`));
+  }
+  return found;
+}
+
+/** Undefined for answers that are no JSON objects. */
+function jsonOf(answer: Answer): Json | undefined {
+  try {
+    return answer.json as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+function causeDifferences(expected: readonly Cause[], sent: Json | undefined): readonly string[] {
+  const { causes = [] } = (sent?.details ?? {}) as { readonly causes?: readonly Cause[] };
+  const textOf = ({ reason, field }: Cause): string => `${reason} ${field}`;
+  const wanted = new Set(expected.map(textOf));
+  const found = new Set(causes.map(textOf));
+  return [
+    ...[...wanted].filter((cause) => !found.has(cause)).map((cause) => `lacks cause ${cause}`),
+    ...[...found].filter((cause) => !wanted.has(cause)).map((cause) => `has also cause ${cause}`),
+  ];
+}
+
+function warningsOf(answer: Answer): readonly string[] {
+  const header = answer.headers.warning;
+  const lines = header === undefined ? [] : [header].flat();
+  return lines.flatMap((line) =>
+    [...String(line).matchAll(/299 - ("(?:[^"\\]|\\.)*")/g)].map(([, text]) => JSON.parse(text!)),
+  );
+}
+
+/** Who manages what, times masked. */
+function bookOf(object: Json | undefined): Json {
+  const { managedFields } = (object?.metadata ?? {}) as Json;
+  return { managedFields: masked(managedFields) };
+}
+
+/** Members that no two servers share are masked on both sides. */
+function withoutVolatile(object: Json): Json {
+  const { resourceVersion: _, managedFields: __, ...metadata } = (object.metadata ?? {}) as Json;
+  return masked({ ...object, metadata }) as Json;
+}
+
+const VOLATILE: readonly (readonly [RegExp, string])[] = [
+  [/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, "<uid>"],
+  [/^20(?!21)\d\d-\d\d-\d\dT[\d:.]+Z$/, "<time>"],
+];
+
+function masked(value: unknown): unknown {
+  if (typeof value === "string") return VOLATILE.find(([form]) => form.test(value))?.[1] ?? value;
+  if (Array.isArray(value)) return value.map(masked);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, masked(member)]));
+}
+
+/** A wildcard of the recording stands for any value. */
+const WILDCARD = /^<(?:clusterIP|nodePort|value|token|rv)>$/;
+
+function same(wanted: unknown, found: unknown): boolean {
+  if (typeof wanted === "string" && WILDCARD.test(wanted)) return found !== undefined;
+  if (typeof wanted === "string" && typeof found === "string" && wanted.includes("<random>")) {
+    return found.startsWith(wanted.slice(0, wanted.indexOf("<random>")));
+  }
+  if (Array.isArray(wanted) && Array.isArray(found)) {
+    return wanted.length === found.length && wanted.every((item, place) => same(item, found[place]));
+  }
+  return deepEqual(wanted, found);
+}
+
+function sameChange(found: Change, wanted: Change): boolean {
+  return found.path === wanted.path && same(wanted.from, found.from) && same(wanted.to, found.to);
+}
+
+function changes(wanted: Json, found: Json): readonly string[] {
+  return changesBetween(wanted, found, "")
+    .filter(({ from, to }) => !same(from, to))
+    .map(({ path, from, to }) => `${path} ${JSON.stringify(to)}, not ${JSON.stringify(from)}`);
+}
+
+/** As the recording lists them: members one by one; lists of one length item by item, others whole. */
+function changesBetween(from: unknown, to: unknown, path: string): readonly Change[] {
+  if (deepEqual(from, to)) return [];
+  if (Array.isArray(from) && Array.isArray(to) && from.length === to.length) {
+    return from.flatMap((item, place) => changesBetween(item, to[place], `${path}/${place}`));
+  }
+  if (isObject(from) && isObject(to)) {
+    const names = [...new Set([...Object.keys(from), ...Object.keys(to)])];
+    return names.flatMap((name) => {
+      const pointer = `${path}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+      return changesBetween(from[name], to[name], pointer);
+    });
+  }
+  return [{ path, ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }];
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,101 @@
+/** Where the server meets the network: its port, what only requests from outside pass, and how it closes. */
+import type { Listener } from "../../http/listener.ts";
+import type { Filter, Handler } from "../../http/message.ts";
+import { listen } from "../../http/server.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import type { RandomSource } from "../../std/random.ts";
+import type { Authorities } from "../access/identities.ts";
+import type { ApiServerConfig } from "../config.ts";
+import type { Readiness } from "../health/readiness.ts";
+import { goaway } from "../stages/goaway.ts";
+import { LongRunning } from "../stages/long-running.ts";
+import { starting } from "../stages/starting.ts";
+import { throttle } from "../stages/throttle.ts";
+import { TurnAway } from "../stages/turn-away.ts";
+import { servingCertificates } from "./serving-certificate.ts";
+import { shutDown } from "./shutdown.ts";
+
+export interface FrontDoorDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random: RandomSource;
+}
+
+export interface BehindDoor {
+  readonly handler: Handler;
+  readonly readiness: Readiness;
+  /** Named to clients that are asked for a certificate, who choose theirs by them. */
+  readonly authorities: Authorities;
+}
+
+export interface FrontDoor extends AsyncDisposable {
+  readonly address: { readonly host: string; readonly port: number };
+  /** Stops as SIGTERM would, disposing at once; resolves when no connection is left. */
+  close(): Promise<void>;
+}
+
+/** Rejects with one sentence for an operator. */
+export async function openFrontDoor(
+  config: ApiServerConfig,
+  deps: FrontDoorDeps,
+  behind: BehindDoor,
+): Promise<FrontDoor> {
+  const { clock, log, random } = deps;
+  const { bindAddress, serving, limits } = config;
+  const { readiness } = behind;
+  const certificates = await servingCertificates(serving, bindAddress, clock, log);
+  const longRunning = new LongRunning(clock);
+  const turnAway = new TurnAway();
+  const fromOutside: readonly Filter[] = [
+    ...(config.shutdown.sendRetryAfter ? [turnAway.filter] : []),
+    starting(() => readiness.hasStarted, readiness.endpoints(), log.child("health")),
+    goaway(serving.goawayChance, random),
+    throttle(serving.bytesPerSecond, clock),
+    longRunning.filter,
+  ];
+  const { authorities } = behind;
+  const tls = () => ({
+    requestCert: true,
+    ca: [authorities.clients(), authorities.proxies()?.ca].filter((ca) => ca !== undefined).join("\n") || undefined,
+    ...certificates.current,
+    minVersion: serving.minVersion,
+    ciphers: serving.ciphers,
+  });
+  const listener: Listener = await listen({
+    handler: fromOutside.reduceRight<Handler>((next, filter) => filter(next), behind.handler),
+    log: log.child("http"),
+    clock,
+    ...(isEverywhere(bindAddress) ? {} : { host: bindAddress }),
+    port: config.securePort,
+    tls: tls(),
+    limits: serving.streamsPerConnection > 0 ? { streamsPerConnection: serving.streamsPerConnection } : {},
+    http2: !serving.disableHttp2,
+    sharePort: serving.sharePort,
+  });
+  certificates.follow((next) => listener.reloadTls({ ...tls(), ...next }));
+  authorities.follow(() => listener.reloadTls(tls()));
+  return {
+    address: { host: listener.address, port: listener.port },
+    async close() {
+      await shutDown(config.shutdown, {
+        clock,
+        log,
+        listener,
+        longRunning,
+        turnAway,
+        notReady: () => readiness.stopping(),
+        requestTimeoutMs: limits.requestTimeoutMs,
+      });
+      certificates[Symbol.dispose]();
+    },
+    async [Symbol.asyncDispose]() {
+      certificates[Symbol.dispose]();
+      await listener.close();
+    },
+  };
+}
+
+export function isEverywhere(address: string): boolean {
+  return address === "" || address === "0.0.0.0" || address === "::";
+}

@@ -1,0 +1,136 @@
+/** The certificates the server shows: the operator's, or a self-signed one that is made once and kept. */
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { type KeyPair, type KeyPairFiles, readKeyPair, stillGood, writeKeyPair } from "../../auth/key-pair.ts";
+import type { NamedTlsPair, TlsCertificates } from "../../http/tls.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import { watchFiles } from "../../std/watch-files.ts";
+import type { ServingConfig } from "../config.ts";
+
+const DAYS = 365;
+/** A certificate is replaced at a start when it has less than this left. */
+const REMAINING_DAYS_MIN = 30;
+/** The service's names inside a cluster. */
+const SERVICE_NAMES = [
+  "kubernetes",
+  "kubernetes.default",
+  "kubernetes.default.svc",
+  "kubernetes.default.svc.cluster.local",
+  "svc",
+  "svc.default",
+  "svc.default.svc",
+  "svc.default.svc.cluster.local",
+];
+
+/** All pairs, read from their files; rejects with one sentence when one cannot be used. */
+export async function servingCertificates(
+  config: ServingConfig,
+  bindAddress: string,
+  clock: Clock,
+  log: Logger,
+): Promise<ServingCertificates> {
+  const files = config.certificate ?? (await selfSigned(config.certDir, bindAddress, clock, log));
+  const certificates = new ServingCertificates(files, config.named, clock, log);
+  await certificates.load();
+  return certificates;
+}
+
+class ServingCertificates implements Disposable {
+  readonly #files: KeyPairFiles;
+  readonly #named: ServingConfig["named"];
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  #current: TlsCertificates | undefined;
+  #watching: Disposable | undefined;
+  #looking = Promise.resolve();
+  /** What is wrong with the files, as it was last logged. */
+  #complaint = "";
+
+  constructor(files: KeyPairFiles, named: ServingConfig["named"], clock: Clock, log: Logger) {
+    this.#files = files;
+    this.#named = named;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  async load(): Promise<void> {
+    this.#current = await this.#read();
+  }
+
+  get current(): TlsCertificates {
+    if (this.#current === undefined) throw new Error("the certificates have not been read");
+    return this.#current;
+  }
+
+  /** From now on hands over what the files hold whenever that has changed and is usable; `apply` may throw. */
+  follow(apply: (certificates: TlsCertificates) => void): void {
+    const paths = [this.#files, ...this.#named].flatMap(({ certFile, keyFile }) => [certFile, keyFile]);
+    this.#watching = watchFiles(paths, this.#clock, () => {
+      this.#looking = this.#looking.then(() => this.#look(apply));
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#watching?.[Symbol.dispose]();
+  }
+
+  /** Bad files change nothing and are complained of once. */
+  async #look(apply: (certificates: TlsCertificates) => void): Promise<void> {
+    try {
+      const next = await this.#read();
+      if (JSON.stringify(next) !== JSON.stringify(this.#current)) {
+        apply(next);
+        this.#current = next;
+        this.#log.info("Reloaded the serving certificates", { file: this.#files.certFile });
+      }
+      this.#complaint = "";
+    } catch (error) {
+      const complaint = error instanceof Error ? error.message : String(error);
+      if (complaint === this.#complaint) return;
+      this.#complaint = complaint;
+      this.#log.error("Cannot reload the serving certificates, and goes on with those it has", error);
+    }
+  }
+
+  async #read(): Promise<TlsCertificates> {
+    const [first, ...named] = await Promise.all([this.#files, ...this.#named].map(readPair));
+    const pairs = named.map((pair, index): NamedTlsPair => ({ ...pair, names: this.#named[index]?.names ?? [] }));
+    return { ...first!, named: pairs };
+  }
+}
+
+async function readPair(files: KeyPairFiles): Promise<KeyPair> {
+  const pair = await readKeyPair(files);
+  if (pair === undefined) throw new Error(`Cannot serve: ${files.certFile} or ${files.keyFile} does not exist`);
+  return pair;
+}
+
+/** The files of a pair in `directory` that is good for this host; made when there is none, or none that will do. */
+async function selfSigned(directory: string, bindAddress: string, clock: Clock, log: Logger): Promise<KeyPairFiles> {
+  const files = { certFile: join(directory, "apiserver.crt"), keyFile: join(directory, "apiserver.key") };
+  const local = ["localhost", "127.0.0.1", "::1", hostname().toLowerCase()];
+  const names = [...new Set([...local, ...SERVICE_NAMES, ...addressOf(bindAddress)])];
+  const kept = await readKeyPair(files);
+  // The file holds the leaf and behind it the authority that signed it and nothing else.
+  const authority = kept?.cert.split(/(?<=-----END CERTIFICATE-----\n)/)[1];
+  if (kept !== undefined && authority !== undefined) {
+    if (stillGood(kept, authority, names, clock.now(), REMAINING_DAYS_MIN)) return files;
+  }
+  // Loaded by the one start that needs it.
+  const { issueCertificate, makeCa } = await import("../../auth/pki.ts");
+  const ca = await makeCa(`${hostname()}-ca@${Math.floor(clock.now() / 1000)}`, DAYS, clock.now());
+  const request = { commonName: hostname(), alternativeNames: names, usages: ["server" as const], days: DAYS };
+  const leaf = await issueCertificate(ca, request, clock.now());
+  try {
+    await writeKeyPair(files, { cert: leaf.cert + ca.cert, key: leaf.key });
+  } catch (cause) {
+    throw new Error(`Cannot keep a certificate in --cert-dir=${directory}`, { cause });
+  }
+  log.info("Generated self-signed cert", { file: files.certFile });
+  return files;
+}
+
+function addressOf(bindAddress: string): readonly string[] {
+  return bindAddress === "" || bindAddress === "0.0.0.0" || bindAddress === "::" ? [] : [bindAddress];
+}

@@ -1,0 +1,121 @@
+/** How a real process stops: signals, phases, and what clients see of them. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { type ClientHttp2Session, connect } from "node:http2";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import t, { type Test } from "tap";
+
+const MAIN = new URL("../../main.ts", import.meta.url).pathname;
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly port: number;
+  log(): string;
+  /** Resolves with the exit code. */
+  readonly exited: Promise<number | null>;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+async function start(t: Test, ...flags: readonly string[]): Promise<Running> {
+  const port = await freePort();
+  const directory = t.testdir();
+  writeFileSync(join(directory, "tokens"), "sesame,ali,1,system:masters\n");
+  const own = ["--bind-address=127.0.0.1", `--secure-port=${port}`, `--cert-dir=${directory}`];
+  const argv = ["apiserver", "--kvstore-servers=memory://", `--token-auth-file=${join(directory, "tokens")}`, ...own];
+  const child = spawn(process.execPath, [MAIN, ...argv, ...flags], { stdio: ["ignore", "ignore", "pipe"] });
+  t.teardown(() => child.kill("SIGKILL"));
+  let log = "";
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    log += text;
+  });
+  const exited = once(child, "exit").then(([code]) => code as number | null);
+  await until(
+    () => log.includes("Serving securely"),
+    () => log,
+  );
+  return { child, port, log: () => log, exited };
+}
+
+async function until(holds: () => boolean, log: () => string): Promise<void> {
+  for (let turn = 0; !holds(); turn++) {
+    if (turn > 2000) throw new Error(`Never came true; the server said:\n${log()}`);
+    await sleep(5);
+  }
+}
+
+function session(t: Test, { port }: Running): ClientHttp2Session {
+  const client = connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false });
+  client.on("error", () => {});
+  t.teardown(() => client.destroy());
+  return client;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly ended: Promise<unknown>;
+}
+
+/** Over a connection of its own where none is given, as a load balancer's probe comes. */
+async function get(t: Test, server: Running, path: string, client = session(t, server)): Promise<Answer> {
+  const stream = client.request({ ":path": path, authorization: "Bearer sesame" });
+  stream.on("error", () => {});
+  const [headers] = (await once(stream, "response")) as [Record<string, unknown>];
+  const ended = once(stream.resume(), "end");
+  return { status: Number(headers[":status"]), headers, ended };
+}
+
+t.test("svc apiserver serves on for its delay, not ready, then ends watches and exits with 0", async (t) => {
+  const server = await start(t, "--shutdown-delay-duration=700ms");
+  const watch = await get(t, server, "/api/v1/pods?watch=1");
+  t.equal((await get(t, server, "/readyz")).status, 200);
+  server.child.kill("SIGTERM");
+  await until(() => server.log().includes("not ready, and serving on"), server.log);
+  t.equal((await get(t, server, "/readyz")).status, 500, "/readyz fails at once");
+  for (const path of ["/livez", "/healthz", "/api/v1/pods"]) t.equal((await get(t, server, path)).status, 200, path);
+  let over = false;
+  void watch.ended.then(() => {
+    over = true;
+  });
+  t.equal(over, false, "watches go on");
+  await watch.ended;
+  t.equal(await server.exited, 0);
+  await t.rejects(get(t, server, "/livez"), "the port is closed");
+});
+
+t.test("svc apiserver sends new requests elsewhere while watches end one after the other", async (t) => {
+  const server = await start(
+    t,
+    "--shutdown-send-retry-after",
+    "--shutdown-watch-termination-grace-period=2s",
+    "--max-requests-inflight=10",
+  );
+  const watchers = session(t, server);
+  const watches = [];
+  for (let count = 0; count < 60; count++) watches.push(await get(t, server, "/api/v1/pods?watch=1", watchers));
+  server.child.kill("SIGTERM");
+  await until(() => server.log().includes("new requests are sent elsewhere"), server.log);
+  const refused = await get(t, server, "/api/v1/pods");
+  t.match(refused, { status: 429, headers: { "retry-after": "5" } });
+  t.equal((await get(t, server, "/livez")).status, 200);
+  await Promise.all(watches.map(({ ended }) => ended));
+  t.equal(await server.exited, 0);
+});
+
+t.test("svc apiserver ends at once at a second signal", async (t) => {
+  const server = await start(t, "--shutdown-delay-duration=1h");
+  server.child.kill("SIGTERM");
+  await until(() => server.log().includes("Shutting down"), server.log);
+  server.child.kill("SIGINT");
+  t.equal(await server.exited, 130);
+});
