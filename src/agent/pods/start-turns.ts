@@ -21,10 +21,10 @@ interface Waiting {
 /** How often an overloaded machine is looked at again while pods wait. */
 const LOOK_MS = 20;
 /**
- * After this long, about what a start takes where nothing else goes on, a turn no longer keeps others waiting: what it
+ * After this long, twice what a start takes where nothing else goes on, a turn no longer keeps others waiting: what it
  * waits for may take long, and of processors that others keep busy few would get less than many.
  */
-const TURN_MS_MAX = 250;
+const TURN_MS_MAX = 500;
 
 export class StartTurns implements Disposable {
   readonly #options: StartTurnsOptions;
