@@ -18,7 +18,7 @@ interface Waiting {
   readonly begin: () => void;
 }
 
-/** How often an overloaded machine is looked at again while pods wait. */
+/** How busy the machine is with one more shows after so long. */
 const LOOK_MS = 20;
 /**
  * After this long, twice what a start takes where nothing else goes on, a turn no longer keeps others waiting: what it
@@ -33,6 +33,8 @@ export class StartTurns implements Disposable {
   /** In the order in which they came; bounded by the pods of the node. */
   readonly #waiting = new Set<Waiting>();
   #timer: Timer | undefined;
+  /** When the last turn began, on the monotonic clock. */
+  #begunAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: StartTurnsOptions) {
     this.#options = options;
@@ -52,12 +54,15 @@ export class StartTurns implements Disposable {
       if (this.#turns.delete(turn)) this.#next();
     };
     this.#turns.add(turn);
+    this.#begunAt = this.#options.clock.monotonic();
     const timer = this.#options.clock.timer(TURN_MS_MAX, end);
     return { [Symbol.dispose]: end };
   }
 
   #hasRoom(): boolean {
-    return this.#turns.size < this.#options.least || !this.#options.isBusy();
+    const { clock, least, isBusy } = this.#options;
+    if (this.#turns.size < least) return true;
+    return clock.monotonic() - this.#begunAt >= LOOK_MS && !isBusy();
   }
 
   #wait(priority: number, signal: AbortSignal): Promise<Disposable> {
@@ -79,7 +84,6 @@ export class StartTurns implements Disposable {
     });
   }
 
-  /** One at a time: how busy the machine is with it shows a moment later. */
   #next(): void {
     const [first] = [...this.#waiting].sort((a, b) => b.priority - a.priority);
     if (first === undefined) return;
