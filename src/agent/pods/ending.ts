@@ -1,4 +1,4 @@
-/** Whether a pod is to end, and how: the first who asks for it says why, and who leaves it less time is heard as well. */
+/** Whether a pod is to end, and how: the first who asks says why, and who leaves it less time is heard as well. */
 import type { Pod } from "../../api/core/pod.ts";
 import type { Termination } from "./pod-context.ts";
 import { graceSeconds, isDeleted, isTerminal } from "./pod-fields.ts";

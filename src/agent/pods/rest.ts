@@ -1,6 +1,6 @@
 /**
- * What a worker does between two pieces of work: it rests until time has passed, or somebody rouses it. Who rests does not
- * keep others from starting.
+ * What a worker does between two pieces of work: it rests until time has passed, or somebody rouses it. Who rests does
+ * not keep others from starting.
  */
 import type { Clock } from "../../std/clock.ts";
 import type { StartTurns } from "./start-turns.ts";
