@@ -2,10 +2,11 @@
 import type { Case, EventJson, Snapshot } from "./cases.ts";
 import { holds, type Seen } from "./conditions.ts";
 
-/** The last change that was seen. */
+/** The last change that was seen, or line that was written. */
 export function lastChangeMs(one: Case): number {
   const all = [...one.snapshots, ...one.events] as unknown as { atMs: number; seenMs?: readonly number[] }[];
-  return Math.max(0, ...all.flatMap(({ atMs, seenMs = [] }) => [atMs, ...seenMs]));
+  const lines = Object.values(one.logs).flatMap((runs) => runs.flatMap((run) => run.lines.map(([at]) => at)));
+  return Math.max(0, ...all.flatMap(({ atMs, seenMs = [] }) => [atMs, ...seenMs]), ...lines);
 }
 
 /** When the condition held that the recording ended with. */
