@@ -89,9 +89,13 @@ function pathsOf({ configMap, secret, downwardAPI, serviceAccountToken, clusterT
   return [{ path, source: `ClusterTrustBundle "${name ?? signerName}"` }];
 }
 
+/** Each is compared with each; of more than these nobody is warned. */
+const COMPARED_MAX = 500;
+
 /** Each path that is another's, or lies within it. */
 function overlaps(paths: readonly FilePath[]): readonly string[] {
-  const bare = paths.map(({ path, source }) => ({ path: path.replace(/\/+$/, ""), source }));
+  if (paths.length > COMPARED_MAX) return [];
+  const bare = paths.map(({ path, source }) => ({ path: path.replace(/(?<!\/)\/+$/, ""), source }));
   return bare.flatMap((one, i) =>
     bare
       .slice(0, i)

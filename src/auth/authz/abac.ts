@@ -42,7 +42,7 @@ function coversResource({ namespace, resource, apiGroup }: AbacPolicy, attribute
 
 function coversPath({ nonResourcePath }: AbacPolicy, path: string): boolean {
   if (nonResourcePath === "*" || nonResourcePath === path) return true;
-  return nonResourcePath.endsWith("*") && path.startsWith(nonResourcePath.replace(/\*+$/, ""));
+  return nonResourcePath.endsWith("*") && path.startsWith(nonResourcePath.replace(/(?<!\*)\*+$/, ""));
 }
 
 function matches(pattern: string, value: string): boolean {

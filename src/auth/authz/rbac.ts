@@ -64,7 +64,7 @@ function nameMatches({ resourceNames = [] }: PolicyRule, { name }: Attributes): 
 
 function urlMatches(url: string, path: string): boolean {
   if (url === "*" || url === path) return true;
-  return url.endsWith("*") && path.startsWith(url.replace(/\*+$/, ""));
+  return url.endsWith("*") && path.startsWith(url.replace(/(?<!\*)\*+$/, ""));
 }
 
 function has(list: readonly string[], value: string): boolean {

@@ -62,7 +62,7 @@ function parseUint64(text: string): Uint {
   return /^\d{1,30}$/.test(text) ? toUint(BigInt(text)) : cannot("string", "uint");
 }
 
-const decimal = /^[+-]?(?:\d+(?:_?\d)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+const decimal = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 const notNumbers: Readonly<Record<string, number>> = {
   nan: Number.NaN,
   inf: Number.POSITIVE_INFINITY,

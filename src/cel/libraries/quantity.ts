@@ -37,7 +37,9 @@ function toQuantity(text: string): QuantityValue {
 function whatIsWrong(text: string): string {
   if (text === "") return "unable to parse quantity's suffix";
   const form = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-  return /^[+-]?[0-9.]+[eEinumkKMGTP]*[-+]?[0-9]*$/.test(text) ? "unable to parse quantity's suffix" : form;
+  return /^[+-]?[0-9.]+(?:[eEinumkKMGTP]+[-+]?[0-9]*|[-+][0-9]*)?$/.test(text)
+    ? "unable to parse quantity's suffix"
+    : form;
 }
 
 const two = [quantityType, quantityType];
