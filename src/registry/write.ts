@@ -7,8 +7,8 @@ import {
   validateObjectMetaUpdate,
 } from "../api/meta/object-meta-validation.ts";
 import { badRequest, conflict, invalid, StatusError } from "../api/status.ts";
+import { canonicalJson } from "../schema/canonical-json.ts";
 import { applyDefaults } from "../schema/default.ts";
-import { deepEqual } from "../schema/equal.ts";
 import { type FieldError, invalidBare, renderFieldError } from "../schema/field-error.ts";
 import { validateChange } from "../schema/ratchet.ts";
 import { validate } from "../schema/validate.ts";
@@ -29,7 +29,9 @@ export const AFTER_ADMISSION = " after mutating admission happens";
 /** The same owner named twice counts once, and the client is told. */
 export function ownersOnce<T extends ApiObject>(object: T, { warn }: WriteOptions, when = ""): T {
   const owners = metadataOf(object).ownerReferences ?? [];
-  const isRepeated = owners.map((owner, i) => owners.slice(0, i).some((other) => deepEqual(other, owner)));
+  if (owners.length < 2) return object;
+  const seen = new Set<string>();
+  const isRepeated = owners.map((owner) => seen.size === seen.add(canonicalJson(owner)).size);
   if (!isRepeated.includes(true)) return object;
   const once = owners.filter((_, i) => !isRepeated[i]);
   const twice = new Set(owners.filter((_, i) => isRepeated[i]).map(({ uid }) => uid));

@@ -123,9 +123,10 @@ function addressWarnings(spec: PodSpec, path: string): string[] {
 
 function pullSecretWarnings({ imagePullSecrets = [] }: PodSpec, path: string): string[] {
   const names = imagePullSecrets.map(({ name = "" }, i) => ({ name, at: child(index(path, i), "name") }));
+  const seen = new Set<string>();
   return [
     ...names
-      .filter(({ name }, i) => names.slice(0, i).some((other) => other.name === name))
+      .filter(({ name }) => seen.size === seen.add(name).size)
       .map(({ name, at }) => `${at}: duplicate name ${JSON.stringify(name)}`),
     ...names.filter(({ name }) => name === "").map(({ at }) => `${at}: invalid empty name ""`),
   ];

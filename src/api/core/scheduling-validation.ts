@@ -194,12 +194,13 @@ function validateSpread(
   path: string,
   rules: SchedulingRules,
 ): readonly FieldError[] {
+  const last = new Map(
+    constraints.map(({ topologyKey, whenUnsatisfiable }, i) => [`${whenUnsatisfiable} ${topologyKey}`, i]),
+  );
   return constraints.flatMap((constraint, i) => {
     const at = index(path, i);
     const { topologyKey, whenUnsatisfiable, labelSelector } = constraint;
-    const again = constraints
-      .slice(i + 1)
-      .some((later) => later.topologyKey === topologyKey && later.whenUnsatisfiable === whenUnsatisfiable);
+    const again = last.get(`${whenUnsatisfiable} ${topologyKey}`) !== i;
     const pair = child(at, "{topologyKey, whenUnsatisfiable}");
     return [
       ...validateConstraint(constraint, at),

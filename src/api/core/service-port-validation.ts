@@ -56,17 +56,18 @@ function validateProtocol(protocol: string, path: string): readonly FieldError[]
 
 /** What ports may not share: a number on the nodes, a number of the service; each is one's own per protocol. */
 function validateTogether({ ports = [], type }: ServiceSpec): readonly FieldError[] {
+  const taken = new Set<string>();
+  const isTaken = (what: string): boolean => taken.size === taken.add(what).size;
   return ports.flatMap(({ port, protocol, nodePort = 0 }, i) => {
-    const others = ports.slice(0, i).filter((other) => other.protocol === protocol);
     const path = index(PORTS, i);
     const at = child(path, "nodePort");
-    const onNode = others.some((other) => (other.nodePort ?? 0) === nodePort) && nodePort !== 0;
+    const onNode = nodePort !== 0 && isTaken(`node ${nodePort} ${protocol}`);
     return [
       ...(type === "ClusterIP" && nodePort !== 0
         ? [forbiddenField(at, "may not be used when `type` is 'ClusterIP'")]
         : []),
       ...(onNode ? [duplicateField(at, nodePort)] : []),
-      ...(others.some((other) => other.port === port) ? [duplicateField(path, { protocol, port })] : []),
+      ...(isTaken(`service ${port} ${protocol}`) ? [duplicateField(path, { protocol, port })] : []),
     ];
   });
 }
