@@ -286,3 +286,32 @@ t.test("no certificate, key or name is read time and again for what it does not 
     t.ok(status === 400 || status === 422, `a pod of ${what}: ${status}`);
   }
 });
+
+t.test("no long list is compared with itself, each item with each", async (t) => {
+  await using server = await testServer();
+  const many = <T>(item: (place: number) => T): readonly T[] =>
+    Array.from({ length: 20_000 }, (_, place) => item(place));
+  const core = "/api/v1/namespaces/default";
+  const owner = (place: number) => ({ apiVersion: "v1", kind: "K", name: `a${place}`, uid: `u${place}` });
+  const pod = (spec: object) => ({ spec: { containers: [{ name: "c", image: "i" }], ...spec } });
+  const port = (place: number) => ({ name: `p${place}`, port: place + 1 });
+  const items = many((place) => ({ key: `k${place}`, path: `p${place}` }));
+  const spread = (place: number) => ({ maxSkew: 1, topologyKey: `k${place}`, whenUnsatisfiable: "ScheduleAnyway" });
+  const bodies: readonly (readonly [string, string, object, object?])[] = [
+    ["owners", "configmaps", {}, { ownerReferences: many(owner) }],
+    ["finalizers", "configmaps", {}, { finalizers: many((place) => `a.b/c${place}`) }],
+    ["ports", "services", { spec: { ports: many(port) } }],
+    ["volumes", "pods", pod({ volumes: many((place) => ({ name: `v${place}`, emptyDir: {} })) })],
+    ["items", "pods", pod({ volumes: [{ name: "v", projected: { sources: [{ configMap: { name: "m", items } }] } }] })],
+    ["containers", "pods", pod({ containers: many((place) => ({ name: `c${place}`, image: "i" })) })],
+    ["constraints", "pods", pod({ topologySpreadConstraints: many(spread) })],
+    ["secrets", "pods", pod({ imagePullSecrets: many((place) => ({ name: `s${place}` })) })],
+    ["tolerations", "pods", pod({ tolerations: many((place) => ({ key: `k${place}`, operator: "Exists" })) })],
+  ];
+  for (const [what, plural, body, metadata = {}] of bodies) {
+    const { status } = await soon(server, what, `POST ${core}/${plural}`, {
+      body: { ...body, metadata: { name: what, ...metadata } },
+    });
+    t.equal(status, 201, what);
+  }
+});
