@@ -8,6 +8,7 @@ import { type RunningAgent, startAgent } from "../agent/agent.ts";
 import { type AgentConfig, defaultAgentConfig } from "../agent/agent-config.ts";
 import { type ApiServerConfig, defaultConfig } from "../apiserver/config.ts";
 import { type RunningApiServer, startApiServer } from "../apiserver/server.ts";
+import { listening } from "../http/port-taken.ts";
 import { makeRequest } from "../http/request.ts";
 import { aborted } from "../std/aborted.ts";
 import { makeDirectory } from "../std/make-directory.ts";
@@ -112,7 +113,7 @@ async function startServer(
   deps: ClusterDeps,
 ): Promise<{ readonly api: RunningApiServer; readonly pki: Pki }> {
   const pki = await openKeys(options, deps);
-  const api = await listening("--secure-port", startApiServer(serverConfig(options, pki, deps.version), deps));
+  const api = await startApiServer(serverConfig(options, pki, deps.version), deps);
   return { api, pki };
 }
 
@@ -223,17 +224,6 @@ export function agentConfig(options: UpOptions, pki: Pki, endpoint: string): Age
       authorization: { ...base.server.authorization, mode: "Webhook" },
     },
   };
-}
-
-/** A port that is taken is the commonest reason for a start to fail: the flag that chooses another is named. */
-async function listening<T>(flag: string, start: Promise<T>): Promise<T> {
-  try {
-    return await start;
-  } catch (cause) {
-    const { code, port } = cause as NodeJS.ErrnoException & { readonly port?: number };
-    if (code !== "EADDRINUSE") throw cause;
-    throw new Error(`Cannot listen on port ${port}: another program does; choose another port with ${flag}`);
-  }
 }
 
 async function isHealthy(api: RunningApiServer): Promise<boolean> {

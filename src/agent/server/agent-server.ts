@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type KeyPair, readKeyPair, writeKeyPair } from "../../auth/key-pair.ts";
 import type { Client } from "../../client/client.ts";
 import type { Listener } from "../../http/listener.ts";
+import { listening } from "../../http/port-taken.ts";
 import { listen } from "../../http/server.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
@@ -56,7 +57,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
       const { nodeName } = config;
       const authorize = agentAuthorization({ nodeName, settings: server.authorization, client, clock, log });
       const ca = authentication.clientCa();
-      main = await listen({
+      const opened = listen({
         handler: handler({ authenticate: authentication.authenticate, authorize }, server.debuggingHandlers),
         log,
         clock,
@@ -70,15 +71,18 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
           ...(ca === undefined ? {} : { ca }),
         },
       });
+      main = await listening("--port", opened);
       listeners.push(main);
       if (server.readOnlyPort > 0) {
         const open = handler({ authenticate: undefined }, false);
-        listeners.push(await listen({ handler: open, log, clock, host: server.address, port: server.readOnlyPort }));
+        const readable = listen({ handler: open, log, clock, host: server.address, port: server.readOnlyPort });
+        listeners.push(await listening("--read-only-port", readable));
       }
     }
     if (server.healthzPort > 0) {
       const host = server.healthzAddress;
-      listeners.push(await listen({ handler: healthHandler(problems), log, clock, host, port: server.healthzPort }));
+      const health = listen({ handler: healthHandler(problems), log, clock, host, port: server.healthzPort });
+      listeners.push(await listening("--healthz-port", health));
     }
   } catch (error) {
     await close();

@@ -1,6 +1,7 @@
 /** Where the server meets the network: its port, what only requests from outside pass, and how it closes. */
 import type { Listener } from "../../http/listener.ts";
 import type { Filter, Handler } from "../../http/message.ts";
+import { listening } from "../../http/port-taken.ts";
 import { listen } from "../../http/server.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Logger } from "../../std/log.ts";
@@ -62,7 +63,7 @@ export async function openFrontDoor(
     minVersion: serving.minVersion,
     ciphers: serving.ciphers,
   });
-  const listener: Listener = await listen({
+  const opened = listen({
     handler: fromOutside.reduceRight<Handler>((next, filter) => filter(next), behind.handler),
     log: log.child("http"),
     clock,
@@ -73,6 +74,7 @@ export async function openFrontDoor(
     http2: !serving.disableHttp2,
     sharePort: serving.sharePort,
   });
+  const listener: Listener = await listening("--secure-port", opened);
   certificates.follow((next) => listener.reloadTls({ ...tls(), ...next }));
   authorities.follow(() => listener.reloadTls(tls()));
   return {
