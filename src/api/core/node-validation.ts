@@ -1,5 +1,6 @@
 /** Rules for nodes: their taints, the ranges their pods' addresses come from, what they have to give. */
 
+import { canonicalJson } from "../../schema/canonical-json.ts";
 import { deepEqual } from "../../schema/equal.ts";
 import {
   duplicateField,
@@ -83,10 +84,9 @@ export function validateNodeUpdate(next: Node, previous: Node): readonly FieldEr
 
 function validateAddresses({ status }: Node): readonly FieldError[] {
   const addresses = status?.addresses ?? [];
+  const seen = new Set<string>();
   return addresses.flatMap((address, i) =>
-    addresses.slice(0, i).some((other) => deepEqual(other, address))
-      ? [duplicateField(index("status.addresses", i), address)]
-      : [],
+    seen.size === seen.add(canonicalJson(address)).size ? [duplicateField(index("status.addresses", i), address)] : [],
   );
 }
 

@@ -76,13 +76,17 @@ function validateHostPorts(spec: PodSpec, path: string, rules: PodSpecRules): re
 
 function validateGates(spec: PodSpec, path: string): readonly FieldError[] {
   const gates = (spec.schedulingGates ?? []).map(({ name }) => name);
+  const seen = new Set<string>();
   return [
     ...(spec.readinessGates ?? []).flatMap(({ conditionType }, i) =>
       validateName(child(index(child(path, "readinessGates"), i), "conditionType"), conditionType, qualifiedName),
     ),
     ...gates.flatMap((name, i) => {
       const at = index(child(path, "schedulingGates"), i);
-      return [...validateName(at, name, qualifiedName), ...(gates.indexOf(name) < i ? [duplicateField(at, name)] : [])];
+      return [
+        ...validateName(at, name, qualifiedName),
+        ...(seen.size === seen.add(name).size ? [duplicateField(at, name)] : []),
+      ];
     }),
   ];
 }

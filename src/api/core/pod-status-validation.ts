@@ -126,5 +126,6 @@ function isDualStack(ips: readonly string[]): boolean {
 }
 
 function duplicates(ips: readonly string[], path: string): readonly FieldError[] {
-  return ips.flatMap((ip, i) => (ips.indexOf(ip) < i ? [duplicateField(index(path, i), ip)] : []));
+  const seen = new Set<string>();
+  return ips.flatMap((ip, i) => (seen.size === seen.add(ip).size ? [duplicateField(index(path, i), ip)] : []));
 }

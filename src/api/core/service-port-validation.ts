@@ -25,8 +25,9 @@ export function validatePorts(spec: ServiceSpec): readonly FieldError[] {
     const detail = `may not expose port ${AGENT_PORT} externally since it is used by kubelet`;
     errors.push(invalidField(index(PORTS, i), port.port, detail));
   }
+  const names = new Set<string | undefined>();
   for (const [i, port] of ports.entries()) {
-    const repeated = ports.slice(0, i).some(({ name }) => name === port.name);
+    const repeated = names.size === names.add(port.name).size;
     errors.push(...validatePort(port, ports.length > 1, repeated, index(PORTS, i)));
   }
   return [...errors, ...validateTogether(spec)];
