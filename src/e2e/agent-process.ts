@@ -55,6 +55,8 @@ export class AgentProcess implements AsyncDisposable {
       cgroupRoot: this.cgroup,
       failCgroupV1: false,
       failSwapOn: false,
+      // The kernel stays as it was.
+      makeIPTablesUtilChains: false,
       // Where the API server looks for it: at the node's own address.
       address: "0.0.0.0",
       port: ports[0],

@@ -111,6 +111,8 @@ export class Machine implements AsyncDisposable {
       containerRuntimeEndpoint,
       failCgroupV1: false,
       failSwapOn: false,
+      // The kernel stays as it was.
+      makeIPTablesUtilChains: false,
       enableServer: false,
       healthzPort: 0,
       authorization: { mode: "AlwaysAllow" },
