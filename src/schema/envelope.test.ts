@@ -19,5 +19,6 @@ t.test("decodeEnvelope() refuses other bytes", async (t) => {
   t.throws(() => decodeEnvelope(Buffer.from("{}")), ProtobufError);
   t.throws(() => decodeEnvelope(Buffer.alloc(0)), ProtobufError);
   t.throws(() => decodeEnvelope(bytes.subarray(0, bytes.length - 6)), ProtobufError);
+  t.throws(() => decodeEnvelope(Buffer.from("k8s\0\0\0")), /illegal tag 0/);
   t.same(decodeEnvelope(bytes.subarray(0, 4)).kind, "", "an empty frame names nothing");
 });

@@ -50,7 +50,7 @@ export function decodeEnvelope(bytes: Uint8Array): Envelope {
     contentType: "",
   };
   while (reader.position < reader.end) {
-    const tag = reader.uint32();
+    const tag = reader.tag();
     if ((tag & 7) !== wireBytes) reader.skip(tag & 7, reader.end);
     else if (tag >>> 3 === 1) readType(reader, envelope);
     else if (tag >>> 3 === 2) envelope.raw = reader.view(reader.end);
@@ -64,7 +64,7 @@ export function decodeEnvelope(bytes: Uint8Array): Envelope {
 function readType(reader: Reader, into: { apiVersion: string; kind: string }): void {
   const stop = reader.delimited(reader.end);
   while (reader.position < stop) {
-    const tag = reader.uint32();
+    const tag = reader.tag();
     if (tag === ((1 << 3) | wireBytes)) into.apiVersion = reader.string(stop);
     else if (tag === ((2 << 3) | wireBytes)) into.kind = reader.string(stop);
     else reader.skip(tag & 7, stop);

@@ -291,9 +291,8 @@ function compileDecoder(schema: ObjectSchema): MessageDecoder {
     );
     zeros ??= zerosOf(schema);
     while (reader.position < end) {
-      const tag = reader.uint32();
+      const tag = reader.tag();
       const number = tag >>> 3;
-      if (number === 0) throw new ProtobufError(`illegal tag ${number} (wire type ${tag & 7})`);
       const decode = fields.get(number);
       if (decode === undefined) reader.skip(tag & 7, end);
       else decode(reader, tag & 7, end, target, depth);

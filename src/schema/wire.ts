@@ -184,6 +184,13 @@ export class Reader {
     this.end = bytes.length;
   }
 
+  /** The tag of a message's field. Throws where there is none of that number. */
+  tag(): number {
+    const tag = this.uint32();
+    if (tag >>> 3 === 0) throw new ProtobufError(`illegal tag 0 (wire type ${tag & 7})`);
+    return tag;
+  }
+
   /** A varint's low 32 bits; enough for tags and lengths. */
   uint32(): number {
     let value = 0;
