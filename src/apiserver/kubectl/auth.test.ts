@@ -55,10 +55,10 @@ const asked: readonly Said[] = [
   ["auth can-i get pods/web --as=eve", ...no],
   ["auth can-i get pods --subresource=log", ...yes],
   ["auth can-i get pods --subresource=log --as=eve", ...no],
-  ["auth can-i list nodes", says("yes", "Warning: resource 'nodes' is not namespace scoped", ""), { code: 0 }],
-  ["auth can-i fly pods", says("yes", "Warning: verb 'fly' is not a known verb", ""), { code: 0 }],
+  ["1.27: auth can-i list nodes", says("yes", "Warning: resource 'nodes' is not namespace scoped", ""), { code: 0 }],
+  ["1.27: auth can-i fly pods", says("yes", "Warning: verb 'fly' is not a known verb", ""), { code: 0 }],
   [
-    "auth can-i get unicorns",
+    "1.27: auth can-i get unicorns",
     says("yes", "Warning: the server doesn't have a resource type 'unicorns'", ""),
     { code: 0 },
   ],
@@ -67,14 +67,14 @@ const asked: readonly Said[] = [
   ["auth can-i create pods --quiet", /^$/, { code: 0 }],
   ["auth can-i create pods -q --as=eve", /^$/, { code: 1 }],
   [
-    "auth can-i",
+    "1.27: auth can-i",
     includes("error: you must specify two arguments: verb resource or verb resource/resourceName."),
     { code: 1 },
   ],
   ["auth can-i --list --as=eve", says(LIST_HEAD, ...OWN_REVIEWS, ...PAGES), { code: 0 }],
   ["auth can-i --list --no-headers --as=eve", says(...OWN_REVIEWS, ...PAGES), { code: 0 }],
   [
-    "auth can-i --list --as=system:node:n1 --as-group=system:nodes",
+    "1.27: auth can-i --list --as=system:node:n1 --as-group=system:nodes",
     includes("Warning: the list may be incomplete: node authorizer does not support user rule resolution"),
     { code: 0 },
   ],
@@ -179,8 +179,12 @@ const tokens: readonly Said[] = [
   ["create serviceaccount robot", says("serviceaccount/robot created")],
   [`run web --image=web:1 --overrides={"spec":{"serviceAccountName":"robot"}}`, says("pod/web created")],
   ["get pod web -o jsonpath={.metadata.uid}", /^(?<UID_OF_WEB>\S+)$/],
-  ["create token robot", /^(?<PLAIN>eyJ[\w-]+\.[\w-]+\.[\w-]+)$/, { code: 0 }],
-  ["get configmaps --token=PLAIN", new RegExp(`User "${ACCOUNT}" cannot list resource "configmaps"`), { code: 1 }],
+  ["1.27: create token robot", /^(?<PLAIN>eyJ[\w-]+\.[\w-]+\.[\w-]+)$/, { code: 0 }],
+  [
+    "1.27: get configmaps --token=PLAIN",
+    new RegExp(`User "${ACCOUNT}" cannot list resource "configmaps"`),
+    { code: 1 },
+  ],
   [
     "1.28: auth whoami --token=PLAIN",
     says(
@@ -189,22 +193,22 @@ const tokens: readonly Said[] = [
     ),
   ],
   [
-    "create token robot --duration=1m",
+    "1.27: create token robot --duration=1m",
     says(
       'error: failed to create token: TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: ' +
         "Invalid value: 60: may not specify a duration less than 10 minutes",
     ),
     { code: 1 },
   ],
-  ["create token robot --duration=20m -o jsonpath={.spec.expirationSeconds}", /^1200$/],
-  ["create token robot --audience=a --audience=b -o jsonpath={.spec.audiences}", /^\["a","b"\]$/],
-  ["create token robot --audience=elsewhere", /^(?<OTHERS>eyJ\S+)$/, { code: 0 }],
+  ["1.27: create token robot --duration=20m -o jsonpath={.spec.expirationSeconds}", /^1200$/],
+  ["1.27: create token robot --audience=a --audience=b -o jsonpath={.spec.audiences}", /^\["a","b"\]$/],
+  ["1.27: create token robot --audience=elsewhere", /^(?<OTHERS>eyJ\S+)$/, { code: 0 }],
   ["get pods --token=OTHERS", LOGGED_OUT, { code: 1 }],
-  [`create token robot ${TO_WEB}`, /^(?<BOUND>eyJ\S+)$/, { code: 0 }],
+  [`1.27: create token robot ${TO_WEB}`, /^(?<BOUND>eyJ\S+)$/, { code: 0 }],
   ["1.28: auth whoami --token=BOUND", includes(`${EXTRA}/pod-name [web]`, `${EXTRA}/pod-uid […]`), { code: 0 }],
-  [`create token robot ${TO_WEB} --bound-object-uid=UID_OF_WEB -o jsonpath={.spec.boundObjectRef.kind}`, /^Pod$/],
+  [`1.27: create token robot ${TO_WEB} --bound-object-uid=UID_OF_WEB -o jsonpath={.spec.boundObjectRef.kind}`, /^Pod$/],
   [
-    `create token robot ${TO_WEB} --bound-object-uid=other`,
+    `1.27: create token robot ${TO_WEB} --bound-object-uid=other`,
     says(
       'error: failed to create token: Operation cannot be fulfilled on Pod "web": the UID in the bound object ' +
         "reference (other) does not match the UID in record. The object might have been deleted and then recreated",
@@ -212,13 +216,13 @@ const tokens: readonly Said[] = [
     { code: 1 },
   ],
   [
-    "create token robot --bound-object-kind=Pod --bound-object-name=none",
+    "1.27: create token robot --bound-object-kind=Pod --bound-object-name=none",
     says('error: failed to create token: pods "none" not found'),
     { code: 1 },
   ],
-  ["create token none", says('error: failed to create token: serviceaccounts "none" not found'), { code: 1 }],
+  ["1.27: create token none", says('error: failed to create token: serviceaccounts "none" not found'), { code: 1 }],
   [
-    "create token robot --as=eve",
+    "1.27: create token robot --as=eve",
     says(
       'error: failed to create token: serviceaccounts "robot" is forbidden: User "eve" cannot create resource ' +
         '"serviceaccounts/token" in API group "" in the namespace "default"',
@@ -250,7 +254,7 @@ const certificates: readonly Said[] = [
     { code: 1 },
   ],
   [
-    "describe csr jo",
+    "1.27: describe csr jo",
     includes(
       ...["Requesting User: admin", "Signer: example.com/signer", "Requested Duration: 60m", "Status: Approved"],
       ...["Subject:", " Common Name: jo"],
@@ -376,7 +380,7 @@ const limits: readonly Said[] = [
   ["create configmap one -n small", /created/],
   ["create configmap two -n small", /created/],
   [
-    "create configmap three -n small",
+    "1.27: create configmap three -n small",
     says(
       'error: failed to create configmap: configmaps "three" is forbidden: exceeded quota: plain, requested: ' +
         "configmaps=1, used: configmaps=2, limited: configmaps=2",
