@@ -1,7 +1,6 @@
 /** Signs what was approved, for Kubernetes' own signers. */
 import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request.ts";
 import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request-kind.ts";
-import { readRequest, signRequest } from "../../auth/certificate-signing.ts";
 import { readKeyPair } from "../../auth/key-pair.ts";
 import { timeOf } from "../../schema/time.ts";
 import type { ControllerDeps } from "../controller.ts";
@@ -30,6 +29,8 @@ export async function runSignController(deps: ControllerDeps): Promise<void> {
       return;
     if (status?.certificate || !SIGNERS.has(spec.signerName)) return;
     const text = requestText(request);
+    // Requests are rare, and what reads them is large.
+    const { readRequest, signRequest } = await import("../../auth/certificate-signing.ts");
     const problem = signerProblem(spec, readRequest(text));
     const name = request.metadata?.name ?? "";
     if (problem !== undefined) {
