@@ -1,11 +1,10 @@
 /** Webhooks that answer reviews: `TokenReview` and its like, sent to the server that a connection file names. */
-
 import { readAll } from "../client/answer.ts";
 import { connectionTo } from "../client/connection.ts";
 import { loadConnection } from "../client/connection-file.ts";
 import { makeRequest } from "../http/request.ts";
 import type { Clock } from "../std/clock.ts";
-import { Passing } from "./authn/token-webhook.ts";
+import { Passing } from "./ask-patiently.ts";
 
 export interface ReviewClient extends AsyncDisposable {
   /** The status that the webhook gives. Rejects with a `Passing` where asking again may help. */

@@ -1,10 +1,9 @@
 /** Pods run the images that somebody else allows, who is asked over HTTPS with an `ImageReview`. */
 import type { Pod } from "../../api/core/pod.ts";
 import { podKind } from "../../api/core/pod-kind.ts";
-import { Passing } from "../../auth/authn/token-webhook.ts";
+import { askPatiently } from "../../auth/ask-patiently.ts";
 import { type ReviewClient, reviewClient } from "../../auth/review-client.ts";
 import { isPlainObject } from "../../schema/plain.ts";
-import { Backoff } from "../../std/backoff.ts";
 import type { Clock } from "../../std/clock.ts";
 import { ExpiringCache } from "../../std/expiring-cache.ts";
 import type { Logger } from "../../std/log.ts";
@@ -23,8 +22,6 @@ const AUDIT = "imagepolicywebhook.image-policy.k8s.io/";
 const FAILED_OPEN = "alpha.image-policy.k8s.io/failed-open";
 const EPHEMERAL = "ephemeralcontainers";
 const ANSWERS_MAX = 1024;
-const ATTEMPTS = 5;
-const RETRY = { maxMs: Number.POSITIVE_INFINITY, factor: 1.5, jitter: 0.2 };
 
 /** Rejects with one sentence for an operator. */
 export async function imagePolicyWebhook(
@@ -136,17 +133,10 @@ class Judge {
     }
   }
 
-  async #ask(spec: ImageReviewSpec, signal: AbortSignal): Promise<unknown> {
+  #ask(spec: ImageReviewSpec, signal: AbortSignal): Promise<unknown> {
     const { clock, random } = this.#deps;
-    const backoff = new Backoff({ ...RETRY, initialMs: this.#policy.retryMs }, random);
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#client.ask(spec);
-      } catch (error) {
-        if (attempt === ATTEMPTS || !(error instanceof Passing)) throw error;
-      }
-      await clock.sleep(backoff.next(), signal);
-    }
+    const patience = { initialMs: this.#policy.retryMs, maxMs: Number.POSITIVE_INFINITY };
+    return askPatiently(() => this.#client.ask(spec), { clock, random, ...patience, signal });
   }
 }
 

@@ -1,9 +1,10 @@
 import t from "tap";
 import { FakeClock } from "../../std/fake-clock.ts";
 import { systemRandom } from "../../std/random.ts";
+import { Passing } from "../ask-patiently.ts";
 import { BearerToken } from "./token.ts";
 import { cachedTokens } from "./token-cache.ts";
-import { Passing, tokenWebhook } from "./token-webhook.ts";
+import { tokenWebhook } from "./token-webhook.ts";
 
 const OWN = ["api"];
 const user = { username: "jo", groups: ["g"] };

@@ -1,8 +1,8 @@
 /** Tokens that somebody else knows: asked over HTTPS with a `TokenReview`. */
 import type { TokenReviewStatus } from "../../api/authentication/token-review.ts";
-import { Backoff } from "../../std/backoff.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { RandomSource } from "../../std/random.ts";
+import { askPatiently } from "../ask-patiently.ts";
 import { Refusal } from "./refusal.ts";
 import type { TokenAuthenticator } from "./token.ts";
 
@@ -12,11 +12,6 @@ export type AskToken = (spec: {
   readonly audiences: readonly string[];
 }) => Promise<TokenReviewStatus>;
 
-/** Nobody answered, or somebody who cannot now. */
-export class Passing extends Error {
-  override readonly name = "Passing";
-}
-
 export interface TokenWebhookOptions {
   readonly ask: AskToken;
   /** Whom this server is: what the webhook says that knows nothing of audiences is for these. */
@@ -24,10 +19,6 @@ export interface TokenWebhookOptions {
   readonly clock: Clock;
   readonly random: RandomSource;
 }
-
-/** As patient as Kubernetes: five questions, half a second apart and then further. */
-const ATTEMPTS = 5;
-const RETRY = { initialMs: 500, maxMs: 10_000, factor: 1.5, jitter: 0.2 };
 
 export function tokenWebhook(options: TokenWebhookOptions): TokenAuthenticator {
   return async ({ text: token }, asked) => {
@@ -46,16 +37,9 @@ export function tokenWebhook(options: TokenWebhookOptions): TokenAuthenticator {
 }
 
 async function answered(options: TokenWebhookOptions, spec: Parameters<AskToken>[0]): Promise<TokenReviewStatus> {
-  const { ask, clock, random } = options;
-  const backoff = new Backoff(RETRY, random);
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await ask(spec);
-    } catch (cause) {
-      if (attempt === ATTEMPTS || !(cause instanceof Passing)) {
-        throw new Refusal(`the webhook cannot be asked: ${(cause as Error).message}`, { cause });
-      }
-    }
-    await clock.sleep(backoff.next());
+  try {
+    return await askPatiently(() => options.ask(spec), options);
+  } catch (cause) {
+    throw new Refusal(`the webhook cannot be asked: ${(cause as Error).message}`, { cause });
   }
 }

@@ -1,11 +1,11 @@
 /** `--authorization-mode=Webhook`: somebody else is asked, over HTTPS, with a `SubjectAccessReview`. */
 import type { SubjectAccessReviewStatus } from "../../api/authorization/access-review.ts";
 import { StatusError } from "../../api/status.ts";
-import { Backoff } from "../../std/backoff.ts";
 import type { Clock } from "../../std/clock.ts";
 import { ExpiringCache } from "../../std/expiring-cache.ts";
 import type { Logger } from "../../std/log.ts";
 import type { RandomSource } from "../../std/random.ts";
+import { askPatiently } from "../ask-patiently.ts";
 import type { Attributes, Authorization, Authorizer } from "../user.ts";
 import { accessRequest } from "./access-request.ts";
 import { type AccessRequest, type MatchConditions, matchConditions } from "./match-conditions.ts";
@@ -43,9 +43,6 @@ export interface WebhookObserver {
 /** Answers remembered; and the parts of a question that its asker can make long are at most this, to be remembered. */
 const ANSWERS_MAX = 8192;
 const REMEMBERED_CHARS_MAX = 10_000;
-/** As patient as Kubernetes: five questions, half a second apart and then further. */
-const ATTEMPTS = 5;
-const RETRY = { initialMs: 500, maxMs: 10_000, factor: 1.5, jitter: 0.2 };
 
 export function webhookAuthorizer(options: WebhookOptions): Authorizer {
   const webhook = new Webhook(options);
@@ -124,10 +121,9 @@ class Webhook {
     return status;
   }
 
-  async #ask(spec: AccessRequest): Promise<SubjectAccessReviewStatus> {
+  #ask(spec: AccessRequest): Promise<SubjectAccessReviewStatus> {
     const { clock, random, ask } = this.#options;
-    const backoff = new Backoff(RETRY, random);
-    for (let attempt = 1; ; attempt++) {
+    const askOnce = async (): Promise<SubjectAccessReviewStatus> => {
       const began = clock.monotonic();
       try {
         const status = await ask(spec);
@@ -135,10 +131,10 @@ class Webhook {
         return status;
       } catch (error) {
         this.#asked(isTimeout(error) ? "timeout" : "error", began);
-        if (attempt === ATTEMPTS || !isPassing(error)) throw error;
+        throw error;
       }
-      await clock.sleep(backoff.next());
-    }
+    };
+    return askPatiently(askOnce, { clock, random, isPassing });
   }
 
   #asked(result: "success" | "timeout" | "error", began: number): void {
