@@ -53,7 +53,7 @@ export async function startPrivateContainerd(through: readonly string[] = []): P
   const clean = async (): Promise<void> => {
     await removeAll(ctr);
     await ended(child, "SIGTERM");
-    await run("ip", ["link", "del", bridge]).catch(() => undefined);
+    await removeNetworks(through, bridge);
     await unmountBelow(directory);
     await rm(directory, { recursive: true, force: true });
   };
@@ -93,6 +93,20 @@ export async function startPrivateContainerd(through: readonly string[] = []): P
     },
     [Symbol.asyncDispose]: clean,
   };
+}
+
+/** Pods' networks outlive their containers where nobody told the runtime to stop them. */
+async function removeNetworks(through: readonly string[], bridge: string): Promise<void> {
+  const ip = async (...words: readonly string[]): Promise<string> => {
+    const [program = "", ...rest] = [...through, "ip", ...words];
+    return await run(program, rest).then(
+      ({ stdout }) => stdout,
+      () => "",
+    );
+  };
+  const links = await ip("-o", "link", "show", "master", bridge);
+  for (const [, network = ""] of links.matchAll(/ link-netns (\S+)/g)) await ip("netns", "del", network);
+  await ip("link", "del", bridge);
 }
 
 async function writeConfig(directory: string, bridge: string): Promise<void> {
