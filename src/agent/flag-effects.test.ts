@@ -139,6 +139,9 @@ async function turnOf(agent: TestAgent, milliseconds: number): Promise<void> {
   await setTimeout(2);
 }
 
+/** The machine's packet filter stays as it is. */
+const iptables = async (): Promise<void> => {};
+
 /** How many pulls the runtime has been asked for at once by three pods, with all pulls held up. */
 async function pulls(agent: TestAgent, expected: number): Promise<number> {
   await agent.start();
@@ -315,7 +318,7 @@ const effects: Partial<Record<AgentFlagName, Effect>> = {
     set: { runonce: "true", "pod-manifest-path": staticPath },
     async shows(t, agent) {
       const { clock, fake } = agent;
-      const running = await startAgent(agent.config, { clock, log: silentLogger, runtime: fake });
+      const running = await startAgent(agent.config, { clock, log: silentLogger, iptables, runtime: fake });
       let ended = false;
       const ran = running.ranOnce().finally(() => {
         ended = true;
@@ -401,7 +404,12 @@ const effects: Partial<Record<AgentFlagName, Effect>> = {
         asked.resolve();
       });
       await listening(api, Number(port), hostname);
-      const running = await startAgent(agent.config, { clock: agent.clock, log: silentLogger, runtime: agent.fake });
+      const running = await startAgent(agent.config, {
+        clock: agent.clock,
+        log: silentLogger,
+        iptables,
+        runtime: agent.fake,
+      });
       running.ready().catch(() => {});
       await asked.promise;
       t.pass("the server that the file names was asked");
@@ -1193,7 +1201,7 @@ async function connected(t: Test, agent: TestAgent, endpoint: string): Promise<v
   const other = agent.config.runtime.endpoint;
   await listening(runtime, endpoint.slice("unix://".length));
   const { transport } = agent.api;
-  const running = await startAgent(agent.config, { clock: agent.clock, log: silentLogger, transport });
+  const running = await startAgent(agent.config, { clock: agent.clock, log: silentLogger, iptables, transport });
   running.ready().catch(() => {});
   await asked.promise;
   t.pass(`${endpoint} was asked${other === endpoint ? "" : ", though the runtime is elsewhere"}`);
