@@ -2,8 +2,9 @@
 import type { TokenReviewStatus } from "../../api/authentication/token-review.ts";
 import { anonymousAuthenticator } from "../../auth/authn/anonymous.ts";
 import { fetcher } from "../../auth/authn/fetcher.ts";
+import { JWT_ALGORITHMS } from "../../auth/authn/jwt/algorithms.ts";
 import { parseAuthenticationConfiguration } from "../../auth/authn/jwt/authentication-configuration.ts";
-import { type CompiledIssuer, compileIssuer, JWT_ALGORITHMS } from "../../auth/authn/jwt/compile-issuer.ts";
+import { type CompiledIssuer, compileIssuer } from "../../auth/authn/jwt/compile-issuer.ts";
 import { jwtAuthenticator } from "../../auth/authn/jwt/jwt-authenticator.ts";
 import { type TokenAuthenticator, unionTokens } from "../../auth/authn/token.ts";
 import { cachedTokens, type TokenCacheObserver } from "../../auth/authn/token-cache.ts";

@@ -1,10 +1,10 @@
+import { JWT_ALGORITHMS } from "../../auth/authn/jwt/algorithms.ts";
 import { flag, section } from "../../flags/flag.ts";
 import { duration } from "../../flags/types/duration.ts";
 import { strings } from "../../flags/types/list.ts";
 import { pairs } from "../../flags/types/map.ts";
 import { httpsUrl } from "../../flags/types/network.ts";
 import { bool, file, oneOf, text } from "../../flags/types/text.ts";
-import { signingAlgorithms } from "./values.ts";
 
 export const authenticationFlags = section("Authentication", {
   "anonymous-auth": flag(
@@ -123,7 +123,7 @@ export const authenticationFlags = section("Authentication", {
     { effective: true },
   ),
   "oidc-signing-algs": flag(
-    strings({ choices: signingAlgorithms }),
+    strings({ choices: JWT_ALGORITHMS }),
     ["RS256"],
     "Allowed JOSE algorithms: RS256, RS384, RS512, ES256, ES384, ES512, PS256, PS384, PS512.",
     { effective: true },

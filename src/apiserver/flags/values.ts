@@ -28,19 +28,6 @@ export const admissionPlugins: ValueType<readonly string[]> = {
   },
 };
 
-/** JOSE algorithms for OIDC tokens. */
-export const signingAlgorithms: readonly string[] = [
-  "RS256",
-  "RS384",
-  "RS512",
-  "ES256",
-  "ES384",
-  "ES512",
-  "PS256",
-  "PS384",
-  "PS512",
-];
-
 /** Node address types in the default order of preference. */
 export const addressTypes: readonly string[] = ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"];
 

@@ -8,6 +8,7 @@ import { renderErrors } from "../../../cel/source.ts";
 import { boolType, dynType, listType, mapType, objectType, stringType, type Type } from "../../../cel/types.ts";
 import { duplicateField, type FieldError, invalidField, requiredField } from "../../../schema/field-error.ts";
 import type { Algorithm } from "../../service-account/jws.ts";
+import { JWT_ALGORITHMS } from "./algorithms.ts";
 import type { JwtAuthenticator } from "./authentication-configuration.ts";
 
 /** A claim by its name, or what an expression makes of all of them. */
@@ -33,18 +34,6 @@ export interface CompiledIssuer {
   readonly extra: readonly { readonly key: string; readonly program: Program }[];
   readonly userRules: readonly Rule[];
 }
-
-export const JWT_ALGORITHMS = [
-  "RS256",
-  "RS384",
-  "RS512",
-  "ES256",
-  "ES384",
-  "ES512",
-  "PS256",
-  "PS384",
-  "PS512",
-] as const;
 
 const claimNames = environment({ variables: { claims: mapType(stringType, dynType) }, nameForms });
 const userNames = environment({
