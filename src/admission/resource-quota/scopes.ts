@@ -1,5 +1,6 @@
 /** Scopes of quotas: a quota counts the objects that lie within all of its own. */
 import type { ResourceQuota, ScopedResourceSelectorRequirement } from "../../api/core/resource-quota.ts";
+import { meets, type Requirement } from "../../api/meta/selector.ts";
 
 export type Scope = ScopedResourceSelectorRequirement;
 
@@ -11,18 +12,7 @@ export function scopesOf({ spec }: ResourceQuota): readonly Scope[] {
 
 /** For scopes that have values; undefined is an object without one. */
 export function meetsScope({ operator, values = [] }: Scope, value: string | undefined): boolean {
-  switch (operator) {
-    case "In":
-      return value !== undefined && values.includes(value);
-    case "NotIn":
-      return value === undefined || !values.includes(value);
-    case "Exists":
-      return value !== undefined;
-    case "DoesNotExist":
-      return value === undefined;
-    default:
-      return false;
-  }
+  return meets({ operator: operator as Requirement["operator"], values }, value);
 }
 
 /** As Kubernetes prints lists of them: `[{PriorityClass In [high low]}]`. */

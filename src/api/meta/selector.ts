@@ -171,7 +171,8 @@ function labelOf(labels: Labels, key: string): string | undefined {
   return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }
 
-function meets({ operator, values }: Requirement, value: string | undefined): boolean {
+/** Whether the value, undefined where there is none, is what the requirement asks for. */
+export function meets({ operator, values }: Omit<Requirement, "key">, value: string | undefined): boolean {
   switch (operator) {
     case "In":
       return value !== undefined && values.includes(value);
