@@ -2,13 +2,13 @@
 import type { APIService } from "../../api/apiregistration/api-service.ts";
 import { apiServiceKind } from "../../api/apiregistration/api-service-kind.ts";
 import { kubernetesGroup, type Scheme } from "../../api/scheme.ts";
-import { StatusError } from "../../api/status.ts";
 import { MASTERS } from "../../auth/user.ts";
 import { create } from "../../registry/create.ts";
 import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/registry.ts";
 import { update } from "../../registry/update.ts";
+import { unlessOvertaken } from "../own-objects/ensure.ts";
 import { spellings } from "../resources/routes.ts";
 
 /** Without this label of Kubernetes' own an API service is not the server's to change. */
@@ -89,14 +89,4 @@ function localApis(scheme: Scheme, aliases: boolean): ReadonlyMap<string, APISer
     }
   }
   return apis;
-}
-
-/** Another server over the same store does the same. */
-export async function unlessOvertaken(write: Promise<unknown>): Promise<void> {
-  try {
-    await write;
-  } catch (error) {
-    const { reason } = error instanceof StatusError ? error.status : {};
-    if (reason !== "AlreadyExists" && reason !== "Conflict" && reason !== "NotFound") throw error;
-  }
 }

@@ -6,7 +6,8 @@ import { create } from "../../registry/create.ts";
 import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/registry.ts";
-import { MANAGED, unlessOvertaken } from "../apis/local-api-services.ts";
+import { MANAGED } from "../apis/local-api-services.ts";
+import { unlessOvertaken } from "../own-objects/ensure.ts";
 import { spellings } from "../resources/routes.ts";
 
 const KEPT = "true";
