@@ -1,8 +1,7 @@
-import type { ResourceList } from "../api/core/resources.ts";
 import type { ContentType } from "../client/api-client.ts";
 import type { TlsOptions } from "../http/tls.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
-import type { Enforcement } from "./node/node-cgroups.ts";
+import type { NodeCgroupSettings } from "./node/node-cgroups.ts";
 import { type RestartDelays, restartDelays } from "./pods/restart-backoff.ts";
 
 /** Everything the agent can be told, checked and with defaults applied; made from flags and file by `options.ts`. */
@@ -45,7 +44,7 @@ export interface ApiConfig {
   readonly contentType: ContentType;
 }
 
-export interface RuntimeConfig {
+export interface RuntimeConfig extends NodeCgroupSettings {
   /** `unix:///run/containerd/containerd.sock` */
   readonly endpoint: string;
   readonly imageEndpoint: string;
@@ -58,17 +57,6 @@ export interface RuntimeConfig {
   readonly parallelImagePulls: number | undefined;
   /** Undefined: there are none. */
   readonly credentialProviders: CredentialProvidersConfig | undefined;
-  readonly cgroupDriver: "cgroupfs" | "systemd";
-  readonly cgroupRoot: string;
-  readonly cgroupsPerQos: boolean;
-  /** Which limits of pods together, and of what is reserved, are enforced. */
-  readonly enforce: readonly Enforcement[];
-  readonly systemReserved: ResourceList;
-  readonly svcReserved: ResourceList;
-  readonly systemReservedCgroup: string;
-  readonly svcReservedCgroup: string;
-  readonly agentCgroup: string;
-  readonly systemCgroup: string;
   /** `{ memory: "50%" }` */
   readonly qosReserved: Readonly<Record<string, string>>;
   /** Processes that a pod may have; without limit when not positive. */

@@ -16,6 +16,7 @@ import { type CgroupSettings, cpuShares, podCgroup } from "../pods/resources.ts"
 export type Enforcement = "none" | "pods" | "system-reserved" | "svc-reserved";
 
 export interface NodeCgroupSettings extends CgroupSettings {
+  /** Which limits of pods together, and of what is reserved, are enforced. */
   readonly enforce: readonly Enforcement[];
   readonly systemReserved: ResourceList;
   readonly svcReserved: ResourceList;
