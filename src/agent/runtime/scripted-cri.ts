@@ -3,8 +3,8 @@
  * by the runtime behind it, a fake one or a real one; so the same faults are tried on both.
  */
 import * as grpc from "@grpc/grpc-js";
-import { decodeProtobuf, encodeProtobuf } from "../../schema/protobuf.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
+import { unaryMethod } from "../../schema/unary-method.ts";
 import type { Clock } from "../../std/clock.ts";
 import { imageService, runtimeService } from "./cri/services.ts";
 import { type ImageService, type Runtime, RuntimeError } from "./runtime.ts";
@@ -103,20 +103,12 @@ export class ScriptedCri implements AsyncDisposable {
     methods: Readonly<Record<string, { readonly request: ObjectSchema; readonly response: ObjectSchema }>>,
     backend: object,
   ): [grpc.ServiceDefinition, Record<string, Unary>] {
-    const definition: Record<string, grpc.MethodDefinition<unknown, unknown>> = {};
+    const definition: Record<string, grpc.MethodDefinition<object, object>> = {};
     const handlers: Record<string, Unary> = {};
     for (const [method, { request, response }] of Object.entries(methods)) {
       const work = (backend as Readonly<Record<string, Work | undefined>>)[camelCase(method)];
       if (work === undefined) continue;
-      definition[method] = {
-        path: `/${name}/${method}`,
-        requestStream: false,
-        responseStream: false,
-        requestSerialize: (value) => Buffer.from(encodeProtobuf(request, value)),
-        requestDeserialize: (bytes) => decodeProtobuf(request, bytes),
-        responseSerialize: (value) => Buffer.from(encodeProtobuf(response, value)),
-        responseDeserialize: (bytes) => decodeProtobuf(response, bytes),
-      };
+      definition[method] = unaryMethod(`/${name}/${method}`, request, response);
       handlers[method] = this.#handler(method as CriMethod, work);
     }
     return [definition, handlers];

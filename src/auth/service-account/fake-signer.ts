@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import type { Test } from "tap";
-import { decodeProtobuf, encodeProtobuf } from "../../schema/protobuf.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
+import { unaryMethod } from "../../schema/unary-method.ts";
 import { SIGNER_SERVICE, signerMethods } from "./external-signer.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
@@ -47,15 +47,11 @@ export async function fakeSigner(t: Test, answers: Partial<Answers>): Promise<st
       readonly request: ObjectSchema;
       readonly response: ObjectSchema;
     };
-    const definition: grpc.MethodDefinition<object, object> = {
-      path: `${SIGNER_SERVICE}${name}`,
-      requestStream: false,
-      responseStream: false,
-      requestSerialize: (value) => Buffer.from(encodeProtobuf(request, value)),
-      requestDeserialize: (bytes) => decodeProtobuf(request, bytes) as object,
-      responseSerialize: (value) => Buffer.from(encodeProtobuf(response, value)),
-      responseDeserialize: (bytes) => decodeProtobuf(response, bytes) as object,
-    };
+    const definition: grpc.MethodDefinition<object, object> = unaryMethod(
+      `${SIGNER_SERVICE}${name}`,
+      request,
+      response,
+    );
     return [name, definition] as const;
   });
   const handlers = rows.map(([name]) => {

@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
-import { decodeProtobuf, encodeProtobuf } from "../../../schema/protobuf.ts";
+import { unaryMethod } from "../../../schema/unary-method.ts";
 import { registration } from "../../plugins/messages.ts";
 import type { Method } from "../../plugins/unix-channel.ts";
 import type { Mounter } from "../mounter.ts";
@@ -42,18 +42,10 @@ export async function startFakeDriver(options: FakeDriverOptions): Promise<FakeD
   const server = new grpc.Server();
   const { name, socket, mounter, topology } = options;
   const serve = (methods: Readonly<Record<string, Method>>, answers: Readonly<Record<string, Answer>>): void => {
-    const definitions: Record<string, grpc.MethodDefinition<unknown, unknown>> = {};
+    const definitions: Record<string, grpc.MethodDefinition<object, object>> = {};
     const handlers: Record<string, grpc.handleUnaryCall<unknown, unknown>> = {};
     for (const [method, { path, request, response }] of Object.entries(methods)) {
-      definitions[method] = {
-        path,
-        requestStream: false,
-        responseStream: false,
-        requestSerialize: (value) => Buffer.from(encodeProtobuf(request, value)),
-        requestDeserialize: (bytes) => decodeProtobuf(request, bytes),
-        responseSerialize: (value) => Buffer.from(encodeProtobuf(response, value)),
-        responseDeserialize: (bytes) => decodeProtobuf(response, bytes),
-      };
+      definitions[method] = unaryMethod(path, request, response);
       handlers[method] = ({ request: asked }, done) => {
         calls.push({ method, request: asked });
         const failure = failing.get(method);

@@ -1,0 +1,30 @@
+/** A gRPC method with one message each way, as servers are told of it. */
+import { decodeProtobuf, encodeProtobuf } from "./protobuf.ts";
+import type { Infer, ObjectSchema } from "./schema.ts";
+
+export interface UnaryMethod<Q, A> {
+  /** `/csi.v1.Node/NodeGetInfo` */
+  readonly path: string;
+  readonly requestStream: false;
+  readonly responseStream: false;
+  readonly requestSerialize: (request: Q) => Buffer;
+  readonly requestDeserialize: (bytes: Buffer) => Q;
+  readonly responseSerialize: (response: A) => Buffer;
+  readonly responseDeserialize: (bytes: Buffer) => A;
+}
+
+export function unaryMethod<Q extends ObjectSchema, A extends ObjectSchema>(
+  path: string,
+  request: Q,
+  response: A,
+): UnaryMethod<Infer<Q>, Infer<A>> {
+  return {
+    path,
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: (value) => Buffer.from(encodeProtobuf(request, value)),
+    requestDeserialize: (bytes) => decodeProtobuf(request, bytes) as Infer<Q>,
+    responseSerialize: (value) => Buffer.from(encodeProtobuf(response, value)),
+    responseDeserialize: (bytes) => decodeProtobuf(response, bytes) as Infer<A>,
+  };
+}
