@@ -7,7 +7,6 @@ import type { Pod, PodSpec, PodStatus } from "../api/core/pod.ts";
 import { systemClock } from "../std/clock.ts";
 import { silentLogger } from "../std/log.ts";
 import { startAgent } from "./agent.ts";
-import { defaultAgentConfig } from "./agent-config.ts";
 import { CgroupTree } from "./cgroups/cgroup-tree.ts";
 import { FakeApi } from "./fake-api.ts";
 import { ImageManager } from "./images/image-manager.ts";
@@ -16,7 +15,7 @@ import type { PodServices } from "./pods/pod-context.ts";
 import { type Harness, podHarness } from "./pods/pod-harness.ts";
 import { PodManager } from "./pods/pod-manager.ts";
 import { UserNamespaces } from "./pods/user-namespaces.ts";
-import { missing, type PrivateContainerd, startPrivateContainerd } from "./private-containerd.ts";
+import { agentConfigOn, missing, type PrivateContainerd, startPrivateContainerd } from "./private-containerd.ts";
 import { ProbeManager } from "./probes/probe-manager.ts";
 import { runtimeConformance } from "./runtime/conformance.ts";
 import { type CriClient, createCriClient } from "./runtime/cri.ts";
@@ -295,24 +294,8 @@ if (lacking.length > 0) {
   await t.test("startAgent() registers its node, runs an assigned pod, serves its log and removes it", async (t) => {
     const directory = join(containerd.directory, "agent");
     const api = new FakeApi();
-    const base = defaultAgentConfig("n1");
-    const agent = await startAgent(
-      {
-        ...base,
-        rootDir: join(directory, "root"),
-        podLogsDir: join(directory, "logs"),
-        certDir: join(directory, "pki"),
-        runtime: {
-          ...base.runtime,
-          endpoint: containerd.endpoint,
-          imageEndpoint: containerd.endpoint,
-          failSwapOn: false,
-          failCgroupV1: false,
-        },
-        server: { ...base.server, address: "127.0.0.1", port: 0, readOnlyPort: 0, healthzPort: 0 },
-      },
-      { clock: systemClock, log: silentLogger, transport: api.transport },
-    );
+    const config = agentConfigOn(containerd, directory);
+    const agent = await startAgent(config, { clock: systemClock, log: silentLogger, transport: api.transport });
     const until = async (what: string, holds: () => boolean): Promise<void> => {
       for (let tries = 0; tries < 400 && !holds(); tries++) await systemClock.sleep(50);
       t.ok(holds(), what);

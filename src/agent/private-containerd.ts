@@ -8,6 +8,7 @@ import { copyFile, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { type AgentConfig, defaultAgentConfig } from "./agent-config.ts";
 
 const run = promisify(execFile);
 
@@ -22,6 +23,19 @@ export interface PrivateContainerd extends AsyncDisposable {
   kill(): Promise<void>;
   /** Starts it again after `kill`, and waits until it answers. */
   start(): Promise<void>;
+}
+
+/** Of an agent `n1` on it, with all that is its own below `directory`. */
+export function agentConfigOn({ endpoint }: PrivateContainerd, directory: string): AgentConfig {
+  const base = defaultAgentConfig("n1");
+  return {
+    ...base,
+    rootDir: join(directory, "root"),
+    podLogsDir: join(directory, "logs"),
+    certDir: join(directory, "pki"),
+    runtime: { ...base.runtime, endpoint, imageEndpoint: endpoint, failSwapOn: false, failCgroupV1: false },
+    server: { ...base.server, address: "127.0.0.1", port: 0, readOnlyPort: 0, healthzPort: 0 },
+  };
 }
 
 /** What is missing to run one; empty when nothing is. */

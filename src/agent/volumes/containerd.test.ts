@@ -8,9 +8,8 @@ import type { Pod } from "../../api/core/pod.ts";
 import { systemClock } from "../../std/clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { startAgent } from "../agent.ts";
-import { defaultAgentConfig } from "../agent-config.ts";
 import { FakeApi } from "../fake-api.ts";
-import { missing, startPrivateContainerd } from "../private-containerd.ts";
+import { agentConfigOn, missing, startPrivateContainerd } from "../private-containerd.ts";
 import { startFakeDriver } from "./csi/fake-driver.ts";
 import { systemMounter } from "./mounter.ts";
 
@@ -40,9 +39,8 @@ if (lacking.length > 0) {
   await using containerd = await startPrivateContainerd();
   await t.test("startAgent() gives containers what CSI, Flex and local volumes hold, and takes it back", async (t) => {
     const directory = join(containerd.directory, "agent");
-    const rootDir = join(directory, "root");
     const api = new FakeApi();
-    const base = defaultAgentConfig("n1");
+    const base = agentConfigOn(containerd, directory);
     const storage = join(directory, "storage");
     for (const handle of ["vol-1", "flex"]) await mkdir(join(storage, handle), { recursive: true });
     await writeFile(join(storage, "vol-1", "hello"), "from csi\n");
@@ -65,7 +63,7 @@ unmount) umount "$2" && echo '{"status":"Success"}' ;;
 esac
 `;
     await writeFile(join(flexDir, "dir"), script, { mode: 0o755 });
-    const registry = join(rootDir, "plugins_registry");
+    const registry = join(base.rootDir, "plugins_registry");
     await mkdir(registry, { recursive: true });
     await using driver = await startFakeDriver({
       name: NAME,
@@ -93,24 +91,8 @@ esac
     claim("files", { csi: { driver: NAME, volumeHandle: "vol-1", fsType: "ext4" } });
     claim("raw", { csi: { driver: NAME, volumeHandle: "vol-2" }, volumeMode: "Block" });
     claim("disk", { local: { path: blank } });
-    const agent = await startAgent(
-      {
-        ...base,
-        rootDir,
-        podLogsDir: join(directory, "logs"),
-        certDir: join(directory, "pki"),
-        volumes: { ...base.volumes, pluginDir: join(directory, "flex") },
-        runtime: {
-          ...base.runtime,
-          endpoint: containerd.endpoint,
-          imageEndpoint: containerd.endpoint,
-          failSwapOn: false,
-          failCgroupV1: false,
-        },
-        server: { ...base.server, address: "127.0.0.1", port: 0, readOnlyPort: 0, healthzPort: 0 },
-      },
-      { clock: systemClock, log: silentLogger, transport: api.transport },
-    );
+    const config = { ...base, volumes: { ...base.volumes, pluginDir: join(directory, "flex") } };
+    const agent = await startAgent(config, { clock: systemClock, log: silentLogger, transport: api.transport });
     const until = async (what: string, holds: () => boolean): Promise<void> => {
       for (let tries = 0; tries < 600 && !holds(); tries++) await systemClock.sleep(50);
       t.ok(holds(), what);
