@@ -10,7 +10,7 @@ import { decode } from "../schema/decode.ts";
 import { isPlainObject } from "../schema/plain.ts";
 import { change, type Next } from "./change.ts";
 import { withConversions } from "./conversions.ts";
-import { createApplied } from "./create.ts";
+import { createFromApply } from "./create.ts";
 import { afterUpdate, changeOf, formOf, managerOf, withEntries, withOldTimes } from "./field-tracking.ts";
 import { KUBECTL, lastAppliedFields, withLastApplied } from "./last-applied.ts";
 import { identityOf, type Manager, readManagers, versionOf, writeManagers } from "./managed-fields.ts";
@@ -63,7 +63,7 @@ export async function apply<T extends ApiObject>(
     const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
     throw conflict(registry.subject(scope, name), why);
   }
-  return { object: await createApplied(registry, scope, object, options), created: true };
+  return { object: await createFromApply(registry, scope, object, options), created: true };
 }
 
 /** The object that the configuration makes of `previous`, its book brought up to date. */

@@ -31,7 +31,7 @@ export async function create<T extends ApiObject>(
 }
 
 /** The same for an object that an apply made: its book is kept already. */
-export async function createApplied<T extends ApiObject>(
+export async function createFromApply<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   applied: T,
@@ -47,7 +47,7 @@ async function createAny<T extends ApiObject>(
   sent: T,
   options: CreateOptions,
 ): Promise<T> {
-  const admitted = await admittedObject(registry, scope, sent, options);
+  const admitted = await runMutatingAdmission(registry, scope, sent, options);
   const holding = { allocator: registry.allocator, scope, dryRun: options.dryRun === true };
   for (let attempt = 1; ; attempt++) {
     try {
@@ -57,14 +57,14 @@ async function createAny<T extends ApiObject>(
       });
     } catch (error) {
       if (!(error instanceof StatusError) || error.status.reason !== "AlreadyExists") throw error;
-      if (metadataOf(admitted).name) throw await whyTaken(registry, scope, error);
+      if (metadataOf(admitted).name) throw await explainAlreadyExists(registry, scope, error);
       if (attempt === GENERATE_ATTEMPTS) throw noNameLeft(error);
     }
   }
 }
 
 /** Clients may watch from the version of what they have made: the cache has to be there before it. */
-async function remembered<T extends ApiObject>(registry: Registry<T>, object: T): Promise<void> {
+async function waitForCache<T extends ApiObject>(registry: Registry<T>, object: T): Promise<void> {
   // What is soon forgotten, such as events, is written far more often than read.
   if (registry.uncached || registry.ttlSeconds(object) !== undefined) return;
   const { cache } = registry;
@@ -72,7 +72,7 @@ async function remembered<T extends ApiObject>(registry: Registry<T>, object: T)
 }
 
 /** Whoever waits for an object to be gone is told that it is on its way. */
-async function whyTaken<T extends ApiObject>(
+async function explainAlreadyExists<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   error: StatusError,
@@ -91,13 +91,13 @@ function noNameLeft({ status }: StatusError): StatusError {
 }
 
 /** What the plugins make of what was sent. The server chooses a name only afterwards. */
-async function admittedObject<T extends ApiObject>(
+async function runMutatingAdmission<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   sent: T,
   options: CreateOptions,
 ): Promise<T> {
-  const own = inNamespace(registry, scope, withMetadata(sent, sentMetadata(sent)));
+  const own = inNamespace(registry, scope, withMetadata(sent, clearSystemMetadata(sent)));
   const complete = ownersOnce(defaulted(registry, own), options);
   const filled = await booked(registry, scope, complete, undefined, options);
   const admitted = ownersOnce(await mutated(filled, undefined, options), options, AFTER_ADMISSION);
@@ -125,7 +125,7 @@ async function prepared<T extends ApiObject>(
 }
 
 /** What only the server says is forgotten before anybody is asked who said it. */
-function sentMetadata(sent: ApiObject): ObjectMeta {
+function clearSystemMetadata(sent: ApiObject): ObjectMeta {
   const { uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, selfLink, ...metadata } =
     metadataOf(sent);
   return metadata;
@@ -162,6 +162,6 @@ async function store<T extends ApiObject>(
     if ((await registry.peek(scope, key)) !== undefined) throw alreadyExists(subject);
     return await registry.objects.asWritten(object);
   }
-  await remembered(registry, object);
+  await waitForCache(registry, object);
   return await registry.objects.create(key, object, { subject, ttlSeconds: registry.ttlSeconds(object) });
 }
