@@ -9,7 +9,7 @@ import { ingressKind } from "../api/networking/ingress-kind.ts";
 import { storageClassKind } from "../api/storage/storage-class-kind.ts";
 import { defaultIngressClass, defaultStorageClass } from "./default-class.ts";
 import { denyServiceExternalIPs } from "./deny-service-external-ips.ts";
-import { ask, pluginDeps, refused } from "./fixture.ts";
+import { ask, pluginDeps, refused } from "../testing/admission/admission-fixture.ts";
 import { persistentVolumeClaimResize, storageObjectInUseProtection } from "./persistent-volumes.ts";
 
 const claim = (spec: object = {}, more: object = {}): PersistentVolumeClaim =>

@@ -1,5 +1,5 @@
 import t from "tap";
-import { FakeClock } from "../std/fake-clock.ts";
+import { FakeClock } from "../testing/std/fake-clock.ts";
 import { askAll, Laps, noted } from "./laps.ts";
 import type { Note } from "./metrics.ts";
 

@@ -5,7 +5,7 @@ import type { PersistentVolumeClaim } from "../api/core/persistent-volume-claim.
 import { persistentVolumeClaimKind } from "../api/core/persistent-volume-claim-kind.ts";
 import type { Pod } from "../api/core/pod.ts";
 import { podKind } from "../api/core/pod-kind.ts";
-import { ask, lookupOf, type Present, refused } from "./fixture.ts";
+import { ask, lookupOf, type Present, refused } from "../testing/admission/admission-fixture.ts";
 import { limitRanger } from "./limit-ranger.ts";
 
 type Amounts = Readonly<Record<string, string>>;

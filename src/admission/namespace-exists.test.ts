@@ -4,7 +4,7 @@ import type { Namespace } from "../api/core/namespace.ts";
 import { namespaceKind } from "../api/core/namespace-kind.ts";
 import { nodeKind } from "../api/core/node-kind.ts";
 import { alreadyExists } from "../api/status.ts";
-import { ask, pluginDeps, refused } from "./fixture.ts";
+import { ask, pluginDeps, refused } from "../testing/admission/admission-fixture.ts";
 import { namespaceAutoProvision, namespaceExists } from "./namespace-exists.ts";
 import type { Effects } from "./plugin.ts";
 

@@ -3,7 +3,7 @@ import { localSubjectAccessReviewKind } from "../api/authorization/access-review
 import { configMapKind } from "../api/core/config-map-kind.ts";
 import { namespaceKind } from "../api/core/namespace-kind.ts";
 import { nodeKind } from "../api/core/node-kind.ts";
-import { ask, lookupOf, refused } from "./fixture.ts";
+import { ask, lookupOf, refused } from "../testing/admission/admission-fixture.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 
 const plugin = namespaceLifecycle({

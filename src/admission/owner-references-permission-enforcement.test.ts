@@ -2,7 +2,7 @@ import t from "tap";
 import { configMapKind } from "../api/core/config-map-kind.ts";
 import { podKind } from "../api/core/pod-kind.ts";
 import type { OwnerReference } from "../api/meta/object-meta.ts";
-import { ask, authorizerOf, pluginDeps, refused } from "./fixture.ts";
+import { ask, authorizerOf, pluginDeps, refused } from "../testing/admission/admission-fixture.ts";
 import { ownerReferencesPermissionEnforcement } from "./owner-references-permission-enforcement.ts";
 
 const owner = (more: Partial<OwnerReference> = {}): OwnerReference => ({

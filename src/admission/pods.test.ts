@@ -7,7 +7,7 @@ import { podKind } from "../api/core/pod-kind.ts";
 import { runtimeClassKind } from "../api/node/runtime-class-kind.ts";
 import { priorityClassKind } from "../api/scheduling/priority-class-kind.ts";
 import { defaultTolerationSeconds } from "./default-toleration-seconds.ts";
-import { ask, lookupOf, refused } from "./fixture.ts";
+import { ask, lookupOf, refused } from "../testing/admission/admission-fixture.ts";
 import { priority } from "./priority.ts";
 import { runtimeClass } from "./runtime-class.ts";
 import { taintNodesByCondition } from "./taint-nodes-by-condition.ts";

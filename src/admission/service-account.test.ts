@@ -3,7 +3,7 @@ import type { Pod } from "../api/core/pod.ts";
 import { podKind } from "../api/core/pod-kind.ts";
 import type { ServiceAccount } from "../api/core/service-account.ts";
 import { serviceAccountKind } from "../api/core/service-account-kind.ts";
-import { ask, type Present, pluginDeps, refused } from "./fixture.ts";
+import { ask, type Present, pluginDeps, refused } from "../testing/admission/admission-fixture.ts";
 import { serviceAccount } from "./service-account.ts";
 
 const MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount";

@@ -8,7 +8,7 @@ import type { Kind } from "../api/kind.ts";
 import { certificateSubjectRestriction } from "./certificate-subject-restriction.ts";
 import { certificateApproval, certificateSigning } from "./certificates.ts";
 import { clusterTrustBundleAttest } from "./cluster-trust-bundle-attest.ts";
-import { ask, authorizerOf, refused } from "./fixture.ts";
+import { ask, authorizerOf, refused } from "../testing/admission/admission-fixture.ts";
 
 const asked: string[] = [];
 const authorizer = authorizerOf((verb, resource, name) => {

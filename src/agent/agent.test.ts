@@ -1,5 +1,5 @@
 import { test } from "tap";
-import { testAgent } from "./flag-harness.ts";
+import { testAgent } from "../testing/agent/flag-harness.ts";
 
 test("startAgent: the status of a pod that runs and does not change is written no more", async (t) => {
   await using agent = await testAgent("flag", {});

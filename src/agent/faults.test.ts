@@ -1,5 +1,5 @@
 import t from "tap";
-import { runCases, stepCases, storyCases } from "./faults.ts";
+import { runCases, stepCases, storyCases } from "../testing/agent/faults.ts";
 
 /** `SVC_FAULTS=all node src/agent/faults.test.ts` tries every mishap at every step. */
 const isWhole = process.env.SVC_FAULTS === "all";

@@ -1,8 +1,8 @@
 import t from "tap";
-import { containerdNodeRuntime } from "./containerd-node.ts";
-import { fakeNodeRuntime } from "./fake-node.ts";
-import { lifecycleSuite } from "./lifecycle-suite.ts";
-import { missing, startPrivateContainerd } from "./private-containerd.ts";
+import { containerdNodeRuntime } from "../testing/agent/containerd-node.ts";
+import { fakeNodeRuntime } from "../testing/agent/fake-node.ts";
+import { lifecycleSuite } from "../testing/agent/lifecycle-suite.ts";
+import { missing, startPrivateContainerd } from "../testing/agent/private-containerd.ts";
 
 t.setTimeout(300_000);
 

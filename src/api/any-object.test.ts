@@ -1,7 +1,7 @@
 /** No kind breaks on an object of the right types, however senseless: rules answer with errors, they do not throw. */
 import fc from "fast-check";
 import t from "tap";
-import { arbitraryOf } from "../schema/arbitrary.ts";
+import { arbitraryOf } from "../testing/schema/arbitrary.ts";
 import { decode } from "../schema/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { deepFreeze } from "../schema/freeze.ts";

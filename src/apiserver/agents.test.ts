@@ -11,8 +11,8 @@ import {
   makeCertificate,
   makeServerCertificate,
   type TestCertificate,
-} from "../http/test-certificates.ts";
-import { FakeClock } from "../std/fake-clock.ts";
+} from "../testing/http/test-certificates.ts";
+import { FakeClock } from "../testing/std/fake-clock.ts";
 import { silentLogger } from "../std/log.ts";
 import { AgentConnections } from "./agents.ts";
 import { defaultConfig } from "./config.ts";

@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import t from "tap";
 import { makeRequest } from "../http/request.ts";
-import { readAnswer, testServer } from "./fixture.ts";
+import { readAnswer, testServer } from "../testing/apiserver/server-fixture.ts";
 
 const SHARED = process.env.SVC_SHARED ?? new URL("../../../shared", import.meta.url).pathname;
 const folder = `${SHARED}/oracles/dynamic-client-http`;

@@ -10,7 +10,7 @@ import { listen } from "../http/server.ts";
 import { systemClock } from "../std/clock.ts";
 import { silentLogger } from "../std/log.ts";
 import { defaultConfig } from "./config.ts";
-import { testServer } from "./fixture.ts";
+import { testServer } from "../testing/apiserver/server-fixture.ts";
 
 const LOG = "/api/v1/namespaces/default/pods/web/log";
 

@@ -3,7 +3,7 @@ import { podKind } from "../api/core/pod-kind.ts";
 import { decodeEnvelope, encodeEnvelope } from "../schema/envelope.ts";
 import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf.ts";
 import { defaultConfig } from "./config.ts";
-import { lines, testServer } from "./fixture.ts";
+import { lines, testServer } from "../testing/apiserver/server-fixture.ts";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
 const PODS = "/api/v1/namespaces/default/pods";

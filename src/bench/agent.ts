@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { get } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
-import { missing, startPrivateContainerd } from "../agent/private-containerd.ts";
+import { missing, startPrivateContainerd } from "../testing/agent/private-containerd.ts";
 import { loadKubeconfig } from "../client/kubeconfig.ts";
 import { AgentProcess } from "../e2e/agent-process.ts";
 import { until } from "../e2e/cluster.ts";

@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ApiServerConfig, defaultConfig } from "../apiserver/config.ts";
-import { testIssuer } from "../auth/authn/jwt/test-issuer.ts";
-import { CLIENT_AUTH, makeCertificate } from "../http/test-certificates.ts";
+import { testIssuer } from "../testing/auth/test-issuer.ts";
+import { CLIENT_AUTH, makeCertificate } from "../testing/http/test-certificates.ts";
 
 export interface BenchCredentials extends AsyncDisposable {
   readonly settings: ApiServerConfig["authentication"];

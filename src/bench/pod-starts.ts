@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { containerConfig } from "../agent/pods/container-spec.ts";
 import { sandboxConfig } from "../agent/pods/sandbox-spec.ts";
-import type { PrivateContainerd } from "../agent/private-containerd.ts";
+import type { PrivateContainerd } from "../testing/agent/private-containerd.ts";
 import type { ContainerConfig } from "../agent/runtime/cri/container.ts";
 import type { PodSandboxConfig } from "../agent/runtime/cri/sandbox.ts";
 import { type CriClient, createCriClient } from "../agent/runtime/cri.ts";

@@ -7,7 +7,7 @@ import { cpuMicroseconds, heapBytes } from "../std/measure.ts";
 import { compile } from "./cel.ts";
 import { typeOf } from "./declare.ts";
 import { environment } from "./environment.ts";
-import { nameForms } from "./name-forms-harness.ts";
+import { nameForms } from "../testing/cel/name-formats.ts";
 import { nativeOf } from "./native.ts";
 import { dynType } from "./types.ts";
 

@@ -9,9 +9,9 @@ import t from "tap";
 import { compile, type Outcome } from "./cel.ts";
 import { EntryMap } from "./entry-map.ts";
 import { environment } from "./environment.ts";
-import { nameForms } from "./name-forms-harness.ts";
+import { nameForms } from "../testing/cel/name-formats.ts";
 import { Uint } from "./order.ts";
-import { parseTextproto, type TextMessage, type TextValue } from "./textproto.ts";
+import { parseTextproto, type TextMessage, type TextValue } from "../testing/cel/textproto.ts";
 import { Duration, Timestamp } from "./time-value.ts";
 import {
   boolType,

@@ -3,7 +3,7 @@ import t from "tap";
 import { compile } from "./cel.ts";
 import { EntryMap } from "./entry-map.ts";
 import { environment } from "./environment.ts";
-import { nameForms } from "./name-forms-harness.ts";
+import { nameForms } from "../testing/cel/name-formats.ts";
 import { Timestamp } from "./time-value.ts";
 import { bytesType, dynType, intType, listType, mapType, stringType, timestampType } from "./types.ts";
 import { ArrayList, fail, type Value } from "./value.ts";

@@ -4,7 +4,7 @@ import t from "tap";
 import type { Expr } from "./ast.ts";
 import { compile } from "./cel.ts";
 import { environment } from "./environment.ts";
-import { nameForms } from "./name-forms-harness.ts";
+import { nameForms } from "../testing/cel/name-formats.ts";
 import { dynamicOf } from "./native.ts";
 import { compareStrings } from "./order.ts";
 import { parse } from "./parser.ts";

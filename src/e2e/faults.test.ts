@@ -3,7 +3,7 @@ import { join } from "node:path";
 import t from "tap";
 import { cgroupsOf } from "../agent/pods/cgroups.ts";
 import { createCriClient } from "../agent/runtime/cri.ts";
-import { type CriMethod, ScriptedCri } from "../agent/runtime/scripted-cri.ts";
+import { type CriMethod, ScriptedCri } from "../testing/agent/scripted-cri.ts";
 import { systemMounter } from "../agent/volumes/mounter.ts";
 import { systemClock } from "../std/clock.ts";
 import { clusterLack, until } from "./cluster.ts";

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type PrivateContainerd, startPrivateContainerd } from "../agent/private-containerd.ts";
+import { type PrivateContainerd, startPrivateContainerd } from "../testing/agent/private-containerd.ts";
 import { command, root } from "./cluster.ts";
 
 const STOP_MS_MAX = 20_000;

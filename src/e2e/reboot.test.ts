@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
-import { type PrivateContainerd, startPrivateContainerd } from "../agent/private-containerd.ts";
+import { type PrivateContainerd, startPrivateContainerd } from "../testing/agent/private-containerd.ts";
 import { AgentProcess } from "./agent-process.ts";
 import { type CommandResult, clusterLack, command, until } from "./cluster.ts";
 

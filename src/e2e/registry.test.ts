@@ -3,7 +3,7 @@ import { join } from "node:path";
 import t from "tap";
 import { CredentialProviders, openPlugins } from "../agent/images/credential-providers.ts";
 import { ImageManager, type ImageManagerOptions } from "../agent/images/image-manager.ts";
-import { missing, startPrivateContainerd } from "../agent/private-containerd.ts";
+import { missing, startPrivateContainerd } from "../testing/agent/private-containerd.ts";
 import { createCriClient } from "../agent/runtime/cri.ts";
 import { systemClock } from "../std/clock.ts";
 import { silentLogger } from "../std/log.ts";

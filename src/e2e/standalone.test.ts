@@ -3,7 +3,7 @@ import { mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http";
 import { join } from "node:path";
 import t from "tap";
-import { type PrivateContainerd, startPrivateContainerd } from "../agent/private-containerd.ts";
+import { type PrivateContainerd, startPrivateContainerd } from "../testing/agent/private-containerd.ts";
 import { AgentProcess } from "./agent-process.ts";
 import { type CommandResult, clusterLack, command, kubectls, until } from "./cluster.ts";
 

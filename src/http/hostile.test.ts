@@ -10,8 +10,8 @@ import type { Listener } from "./listener.ts";
 import type { Handler } from "./message.ts";
 import { bytes, text } from "./respond.ts";
 import { listen } from "./server.ts";
-import { makeServerCertificate } from "./test-certificates.ts";
-import { FLAG, frame, headerBlock, PREFACE, RawConnection, settings, TYPE, uint32 } from "./test-frames.ts";
+import { makeServerCertificate } from "../testing/http/test-certificates.ts";
+import { FLAG, frame, headerBlock, PREFACE, RawConnection, settings, TYPE, uint32 } from "../testing/http/test-frames.ts";
 
 const pair = (await makeServerCertificate()).server;
 const { ack, endHeaders, endStream } = FLAG;

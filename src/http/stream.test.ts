@@ -1,6 +1,6 @@
 import { Writable } from "node:stream";
 import t from "tap";
-import { FakeClock } from "../std/fake-clock.ts";
+import { FakeClock } from "../testing/std/fake-clock.ts";
 import { bodyLength, discard, StalledError, writeBody } from "./stream.ts";
 
 const clock = new FakeClock();

@@ -1,7 +1,7 @@
 /** The verbs and the plugins: who is asked when, about what. */
 import t from "tap";
 import { AdmissionChain } from "../admission/chain.ts";
-import { alice } from "../admission/fixture.ts";
+import { alice } from "../testing/admission/admission-fixture.ts";
 import type { AdmissionPlugin, Operation } from "../admission/plugin.ts";
 import type { Deployment } from "../api/apps/deployment.ts";
 import { deploymentKind } from "../api/apps/deployment-kind.ts";
@@ -13,7 +13,7 @@ import type { Admission } from "./admission.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";
 import { removeCollection } from "./delete-collection.ts";
-import { fixture, refusal } from "./fixture.ts";
+import { fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { get } from "./get.ts";
 import { effectsOn, lookupIn } from "./lookup.ts";
 import { patch } from "./patch.ts";

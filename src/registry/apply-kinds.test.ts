@@ -7,7 +7,7 @@ import { kubernetesGroup } from "../api/scheme.ts";
 import { deepFreeze } from "../schema/freeze.ts";
 import { applied } from "./apply.ts";
 import { tracked } from "./field-tracking.ts";
-import { fixture } from "./fixture.ts";
+import { fixture } from "../testing/registry/registry-fixture.ts";
 
 const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../shared", import.meta.url));
 const folder = `${shared}/oracles/api-roundtrip/HEAD/`;

@@ -6,7 +6,7 @@ import { configMapKind } from "../api/core/config-map-kind.ts";
 import { podKind } from "../api/core/pod-kind.ts";
 import { type ApplyOptions, apply } from "./apply.ts";
 import { create } from "./create.ts";
-import { type Fixture, fixture, refusal } from "./fixture.ts";
+import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { get } from "./get.ts";
 import { update } from "./update.ts";
 

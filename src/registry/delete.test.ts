@@ -6,7 +6,7 @@ import { podKind } from "../api/core/pod-kind.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";
 import { removeCollection } from "./delete-collection.ts";
-import { type Fixture, fixture, refusal } from "./fixture.ts";
+import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { get } from "./get.ts";
 import { list } from "./list.ts";
 import { update } from "./update.ts";

@@ -4,7 +4,7 @@ import { silentLogger } from "../std/log.ts";
 import { prefixRange } from "../storage/store.ts";
 import { create } from "./create.ts";
 import { EventBudget, type EventLimits } from "./event-budget.ts";
-import { fixture } from "./fixture.ts";
+import { fixture } from "../testing/registry/registry-fixture.ts";
 
 function setUp(limits: EventLimits) {
   const parts = fixture({ eventTtlSeconds: 3600 });

@@ -7,7 +7,7 @@ import { StatusError } from "../api/status.ts";
 import { create } from "./create.ts";
 import type { DeleteOptions } from "./delete.ts";
 import { evict } from "./eviction.ts";
-import { type Fixture, fixture } from "./fixture.ts";
+import { type Fixture, fixture } from "../testing/registry/registry-fixture.ts";
 import { get } from "./get.ts";
 
 type Status = NonNullable<PodDisruptionBudget["status"]>;

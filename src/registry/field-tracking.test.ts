@@ -4,7 +4,7 @@ import { configMapKind } from "../api/core/config-map-kind.ts";
 import { podKind } from "../api/core/pod-kind.ts";
 import type { ObjectMeta } from "../api/meta/object-meta.ts";
 import { create } from "./create.ts";
-import { type Fixture, fixture } from "./fixture.ts";
+import { type Fixture, fixture } from "../testing/registry/registry-fixture.ts";
 import { patch } from "./patch.ts";
 import { update } from "./update.ts";
 

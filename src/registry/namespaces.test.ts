@@ -4,7 +4,7 @@ import { podKind } from "../api/core/pod-kind.ts";
 import { bind } from "./binding.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";
-import { type Fixture, fixture, refusal } from "./fixture.ts";
+import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { get } from "./get.ts";
 import { removeNamespace } from "./namespaces.ts";
 import { update } from "./update.ts";

@@ -6,7 +6,7 @@ import { eventsV1EventKind } from "../api/events/event-kind.ts";
 import type { CacheEvent } from "../storage/watch/cache.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";
-import { type Fixture, fixture, refusal } from "./fixture.ts";
+import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { get } from "./get.ts";
 import { list } from "./list.ts";
 import { Registries } from "./registries.ts";

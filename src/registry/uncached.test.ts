@@ -4,7 +4,7 @@ import { eventKind } from "../api/core/event-kind.ts";
 import type { CacheEvent } from "../storage/watch/cache.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";
-import { fixture, refusal } from "./fixture.ts";
+import { fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { get } from "./get.ts";
 import { list } from "./list.ts";
 import { uncachedKinds } from "./uncached.ts";

@@ -5,7 +5,7 @@ import { configMapKind } from "../api/core/config-map-kind.ts";
 import { podKind } from "../api/core/pod-kind.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";
-import { fixture, refusal } from "./fixture.ts";
+import { fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { get } from "./get.ts";
 import { type Patch, patch } from "./patch.ts";
 import { update } from "./update.ts";

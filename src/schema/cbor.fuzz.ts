@@ -2,7 +2,7 @@
 import { CborError, decodeCbor, encodeCbor, encodeCborValue } from "./cbor.ts";
 import { decode } from "./decode.ts";
 import { deepEqual } from "./equal.ts";
-import { everything, fuzz, sample } from "./harness.fuzz.ts";
+import { everything, fuzz, sample } from "../testing/schema/fuzz-harness.ts";
 
 const bytes = (hex: string) => Buffer.from(hex, "hex");
 

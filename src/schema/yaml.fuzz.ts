@@ -1,6 +1,6 @@
 /** Fuzzes the YAML reader: what was read and written again reads the same. */
 import { deepEqual } from "./equal.ts";
-import { fuzz, sample } from "./harness.fuzz.ts";
+import { fuzz, sample } from "../testing/schema/fuzz-harness.ts";
 import { encodeYaml, parseYaml } from "./yaml.ts";
 
 fuzz({

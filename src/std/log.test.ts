@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import t from "tap";
-import { FakeClock } from "./fake-clock.ts";
+import { FakeClock } from "../testing/std/fake-clock.ts";
 import { createLogger, type LogOptions, type LogSink } from "./log.ts";
 
 process.env.TZ = "UTC";

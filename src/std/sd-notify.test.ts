@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { FakeClock } from "./fake-clock.ts";
+import { FakeClock } from "../testing/std/fake-clock.ts";
 import { silentLogger } from "./log.ts";
 import { createNotifier, watchdogIntervalMs } from "./sd-notify.ts";
 

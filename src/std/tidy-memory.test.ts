@@ -1,5 +1,5 @@
 import t from "tap";
-import { FakeClock } from "./fake-clock.ts";
+import { FakeClock } from "../testing/std/fake-clock.ts";
 import { tidyMemory } from "./tidy-memory.ts";
 
 t.test("tidyMemory() collects twice each time that a busy process has become calm", async (t) => {

@@ -1,5 +1,5 @@
 import t from "tap";
-import { FakeClock } from "./fake-clock.ts";
+import { FakeClock } from "../testing/std/fake-clock.ts";
 import { MetricRegistry } from "./metrics.ts";
 import { queueMetrics } from "./queue-metrics.ts";
 import { seededRandom } from "./random.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { FakeClock } from "../std/fake-clock.ts";
+import { FakeClock } from "../testing/std/fake-clock.ts";
 import { silentLogger } from "../std/log.ts";
 import { Compactor } from "./compactor.ts";
 import type { Revision } from "./store.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { FakeClock } from "../std/fake-clock.ts";
+import { FakeClock } from "../testing/std/fake-clock.ts";
 import { seededRandom } from "../std/random.ts";
 import { Expiry } from "./expiry.ts";
 import type { Revision } from "./store.ts";

@@ -1,7 +1,7 @@
 import t from "tap";
-import { FakeClock } from "../std/fake-clock.ts";
+import { FakeClock } from "../testing/std/fake-clock.ts";
 import { type AnyFamily, MetricRegistry } from "../std/metrics.ts";
-import { testStore } from "./conformance.ts";
+import { testStore } from "../testing/storage/conformance.ts";
 import { MeasuredStore } from "./measured-store.ts";
 import { createMemoryStore } from "./memory.ts";
 import { prefixRange, StoreError } from "./store.ts";

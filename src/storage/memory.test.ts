@@ -1,5 +1,5 @@
 import t from "tap";
-import { testStore } from "./conformance.ts";
+import { testStore } from "../testing/storage/conformance.ts";
 import { createMemoryStore } from "./memory.ts";
 
 t.test("createMemoryStore() is a Store", (t) =>

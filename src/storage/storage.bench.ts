@@ -15,7 +15,7 @@ import { ObjectStore } from "./object-store.ts";
 import { prefixRange, type Store } from "./store.ts";
 import { WatchCache } from "./watch/cache.ts";
 import { StoreFeed } from "./watch/feed.ts";
-import { makeWidget, type Widget, widgetKind } from "./widget.ts";
+import { makeWidget, type Widget, widgetKind } from "../testing/storage/widget.ts";
 
 interface Figure {
   readonly perSecond: number;

@@ -5,7 +5,7 @@ import t from "tap";
 import { loadKubeconfig } from "../client/kubeconfig.ts";
 import { parseFlags } from "../flags/parse.ts";
 import type { Clock } from "../std/clock.ts";
-import { FakeClock } from "../std/fake-clock.ts";
+import { FakeClock } from "../testing/std/fake-clock.ts";
 import { silentLogger } from "../std/log.ts";
 import { upFlags } from "./flags.ts";
 import { upOptions } from "./options.ts";

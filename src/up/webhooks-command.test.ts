@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import t from "tap";
-import { testServer } from "../apiserver/fixture.ts";
+import { testServer } from "../testing/apiserver/server-fixture.ts";
 import { systemClock } from "../std/clock.ts";
 import { silentLogger } from "../std/log.ts";
 import { openStore } from "../storage/open.ts";

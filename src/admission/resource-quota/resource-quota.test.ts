@@ -12,7 +12,7 @@ import type { Service } from "../../api/core/service.ts";
 import { serviceKind } from "../../api/core/service-kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { PluginConfiguration } from "../factory.ts";
-import { type Asked, ask, pluginDeps, refused } from "../fixture.ts";
+import { type Asked, ask, pluginDeps, refused } from "../../testing/admission/admission-fixture.ts";
 import type { Effects } from "../plugin.ts";
 import { evaluatorOf } from "./evaluator.ts";
 import { resourceQuota } from "./resource-quota.ts";

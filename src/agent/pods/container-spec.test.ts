@@ -5,7 +5,7 @@ import { containerHash } from "./container-hash.ts";
 import { type ContainerInput, containerConfig } from "./container-spec.ts";
 import { makeEnvironment } from "./environment.ts";
 import { expand } from "./expansion.ts";
-import { testPod } from "./pod-harness.ts";
+import { testPod } from "../../testing/agent/pod-harness.ts";
 import { cgroupParent } from "./resources.ts";
 import { sandboxConfig } from "./sandbox-spec.ts";
 

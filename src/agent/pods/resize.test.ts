@@ -2,7 +2,7 @@ import t from "tap";
 import type { Pod } from "../../api/core/pod.ts";
 import type { ResourceRequirements } from "../../api/core/resources.ts";
 import type { PodServices } from "./pod-context.ts";
-import { podHarness, testPod } from "./pod-harness.ts";
+import { podHarness, testPod } from "../../testing/agent/pod-harness.ts";
 
 type Policy = { readonly resourceName: string; readonly restartPolicy: string };
 

@@ -1,5 +1,5 @@
 import t from "tap";
-import { FakeClock } from "../../std/fake-clock.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { processorsAreBusy, StartTurns } from "./start-turns.ts";
 
 interface Machine extends Disposable {

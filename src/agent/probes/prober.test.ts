@@ -1,6 +1,6 @@
 import t from "tap";
 import type { Timer } from "../../std/clock.ts";
-import { FakeClock } from "../../std/fake-clock.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { observedContainer } from "../runtime/observation.ts";
 import { type ProbeKind, Prober } from "./prober.ts";
 

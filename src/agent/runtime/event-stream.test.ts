@@ -5,7 +5,7 @@ import * as grpc from "@grpc/grpc-js";
 import t from "tap";
 import { encodeProtobuf } from "../../schema/protobuf.ts";
 import { systemClock } from "../../std/clock.ts";
-import { FakeClock } from "../../std/fake-clock.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { systemRandom } from "../../std/random.ts";
 import { runtimeService } from "./cri/services.ts";

@@ -4,7 +4,7 @@ import t from "tap";
 import { unauthorized } from "../../api/status.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { makeRequest } from "../../http/request.ts";
-import { podHarness, testPod } from "../pods/pod-harness.ts";
+import { podHarness, testPod } from "../../testing/agent/pod-harness.ts";
 import { type AgentHandlerOptions, agentHandler, healthHandler } from "./agent-handler.ts";
 
 async function text(response: HttpResponse): Promise<string> {

@@ -7,7 +7,7 @@ import { text as refusalText } from "../../http/respond.ts";
 import { parseTarget } from "../../http/target.ts";
 import { silentLogger } from "../../std/log.ts";
 import { defaultAgentConfig } from "../agent-config.ts";
-import { podHarness, testPod } from "../pods/pod-harness.ts";
+import { podHarness, testPod } from "../../testing/agent/pod-harness.ts";
 import { type AgentHandlerOptions, agentHandler } from "./agent-handler.ts";
 import { agentAuthentication } from "./authentication.ts";
 import { subresourcesOf } from "./authorization.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
 import type { Pod } from "../../api/core/pod.ts";
-import { FakeClock } from "../../std/fake-clock.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import type { ClaimSource } from "./claims.ts";
 import type { Mounter } from "./mounter.ts";
 import { TokenManager } from "./token-manager.ts";

@@ -4,7 +4,7 @@ import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.
 import type { CustomResourceDefinition } from "./custom-resource-definition.ts";
 import { customResourceDefinitionKind } from "./custom-resource-definition-kind.ts";
 import { validateDefinition } from "./definition-validation.ts";
-import { definitionOf, widgets } from "./fixture.ts";
+import { definitionOf, widgets } from "../../testing/api/definition-fixture.ts";
 
 function errorsOf(next: CustomResourceDefinition, previous?: CustomResourceDefinition): readonly string[] {
   return validateDefinition(next, previous).map((error) => `${error.field}: ${renderFieldError(error)}`);

@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import t from "tap";
 import { membersOf } from "../../schema/members.ts";
 import { builtinScheme } from "../builtin.ts";
-import { everySchema } from "../every-schema.ts";
+import { everySchema } from "../../testing/api/every-schema.ts";
 import { accessTexts } from "./access.ts";
 import { coordinationTexts } from "./coordination.ts";
 import { coreTexts } from "./core.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { testServer } from "../fixture.ts";
+import { testServer } from "../../testing/apiserver/server-fixture.ts";
 
 const AUTHORIZATION = "/apis/authorization.k8s.io/v1";
 const pods = { verb: "list", resource: "pods", namespace: "default" };

@@ -1,5 +1,5 @@
 import t from "tap";
-import { testServer } from "../fixture.ts";
+import { testServer } from "../../testing/apiserver/server-fixture.ts";
 
 const AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 

@@ -2,7 +2,7 @@
 import { gzipSync } from "node:zlib";
 import t from "tap";
 import { encodeEnvelope } from "../../schema/envelope.ts";
-import { type Answer, type Asked, type TestServer, testServer } from "../fixture.ts";
+import { type Answer, type Asked, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
 const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

@@ -3,9 +3,9 @@ import { setImmediate } from "node:timers/promises";
 import t from "tap";
 import { makeRequest as makeSigningRequest } from "../../auth/certificate-signing.ts";
 import type { UserInfo } from "../../auth/user.ts";
-import { makeCertificate } from "../../http/test-certificates.ts";
+import { makeCertificate } from "../../testing/http/test-certificates.ts";
 import { defaultConfig } from "../config.ts";
-import { type Answer, type TestServer, testServer } from "../fixture.ts";
+import { type Answer, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 
 const GROUP = "rbac.authorization.k8s.io";
 const RBAC = `/apis/${GROUP}/v1`;

@@ -4,7 +4,7 @@ import { connect as connectHttp2 } from "node:http2";
 import { request } from "node:https";
 import { join } from "node:path";
 import t from "tap";
-import { CLIENT_AUTH, makeCertificate, SERVER_AUTH, type TestCertificate } from "../../http/test-certificates.ts";
+import { CLIENT_AUTH, makeCertificate, SERVER_AUTH, type TestCertificate } from "../../testing/http/test-certificates.ts";
 import { systemClock } from "../../std/clock.ts";
 import { fileDirectory } from "../../std/file-directory.ts";
 import { silentLogger } from "../../std/log.ts";

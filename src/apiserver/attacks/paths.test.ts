@@ -2,7 +2,7 @@
 import t from "tap";
 import { makeRequest } from "../../http/request.ts";
 import { parseTarget } from "../../http/target.ts";
-import { type Answer, type Asked, readAnswer, type TestServer, testServer } from "../fixture.ts";
+import { type Answer, type Asked, readAnswer, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 import { requestInfo } from "../request-info.ts";
 
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";

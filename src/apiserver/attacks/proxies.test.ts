@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import t from "tap";
-import { type TestServer, testServer } from "../fixture.ts";
+import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 import { isReachable } from "../proxy/destination.ts";
 
 const PODS = "/api/v1/namespaces/default/pods";

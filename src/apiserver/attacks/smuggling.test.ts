@@ -6,8 +6,8 @@ import { readBody } from "../../http/body.ts";
 import type { Listener } from "../../http/listener.ts";
 import { text } from "../../http/respond.ts";
 import { listen } from "../../http/server.ts";
-import { makeServerCertificate } from "../../http/test-certificates.ts";
-import { FLAG, frame, headerBlock, PREFACE, RawConnection, settings, TYPE } from "../../http/test-frames.ts";
+import { makeServerCertificate } from "../../testing/http/test-certificates.ts";
+import { FLAG, frame, headerBlock, PREFACE, RawConnection, settings, TYPE } from "../../testing/http/test-frames.ts";
 import { silentLogger } from "../../std/log.ts";
 
 const pair = (await makeServerCertificate()).server;

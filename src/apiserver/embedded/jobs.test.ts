@@ -4,7 +4,7 @@ import { jobKind } from "../../api/batch/job-kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { timeOf } from "../../schema/time.ts";
-import { FakeClock } from "../../std/fake-clock.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { cluster } from "./embedded-cluster.ts";
 
 const namespace = "default";

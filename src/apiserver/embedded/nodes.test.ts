@@ -8,7 +8,7 @@ import { podKind } from "../../api/core/pod-kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { microTimeOf, timeOf } from "../../schema/time.ts";
-import { FakeClock } from "../../std/fake-clock.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { cluster } from "./embedded-cluster.ts";
 
 const lifecycle = { embeddedControllers: ["node-lifecycle"] };

@@ -1,8 +1,8 @@
 /** Conversion webhooks that are down, slow, broken or lie. */
 import t from "tap";
-import { caBundle, testWebhook } from "../../admission/webhooks/fixture.ts";
-import type { FakeClock } from "../../std/fake-clock.ts";
-import { lines, type TestServer, testServer } from "../fixture.ts";
+import { caBundle, testWebhook } from "../../testing/admission/webhook-fixture.ts";
+import type { FakeClock } from "../../testing/std/fake-clock.ts";
+import { lines, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 import {
   type ConversionServer,
   conversionServer,
@@ -14,8 +14,8 @@ import {
   route,
   routes,
   type Version,
-} from "./conversion-fixture.ts";
-import { CRDS, define, until } from "./fixture.ts";
+} from "../../testing/apiserver/conversion-fixture.ts";
+import { CRDS, define, until } from "../../testing/apiserver/extensions-fixture.ts";
 
 const CRD = `${CRDS}/routes.stable.example.com`;
 const FROM_V1 = "conversion webhook for stable.example.com/v1, Kind=Route ";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { lines, testServer } from "../fixture.ts";
+import { lines, testServer } from "../../testing/apiserver/server-fixture.ts";
 import {
   CRDS,
   CRONTABS,
@@ -11,7 +11,7 @@ import {
   until,
   v1,
   v1beta1,
-} from "./fixture.ts";
+} from "../../testing/apiserver/extensions-fixture.ts";
 
 const CRD = `${CRDS}/crontabs.stable.example.com`;
 const API_SERVICE = "/apis/apiregistration.k8s.io/v1/apiservices/v1.stable.example.com";

@@ -1,9 +1,9 @@
 import t from "tap";
 import { customKind } from "../../api/apiextensions/custom-kind.ts";
-import { widgets } from "../../api/apiextensions/fixture.ts";
+import { widgets } from "../../testing/api/definition-fixture.ts";
 import { Scheme } from "../../api/scheme.ts";
 import { Registries } from "../../registry/registries.ts";
-import { FakeClock } from "../../std/fake-clock.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { seededRandom } from "../../std/random.ts";
 import { createMemoryStore } from "../../storage/memory.ts";

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Test } from "tap";
-import { caBundle, reviewed, testWebhook } from "../../admission/webhooks/fixture.ts";
+import { caBundle, reviewed, testWebhook } from "../../testing/admission/webhook-fixture.ts";
 import { issueCertificate, makeCa } from "../../auth/pki.ts";
 import { systemClock } from "../../std/clock.ts";
 

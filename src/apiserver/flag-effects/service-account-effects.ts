@@ -3,7 +3,7 @@ import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Test } from "tap";
-import { fakeSigner } from "../../auth/service-account/fake-signer.ts";
+import { fakeSigner } from "../../testing/auth/fake-signer.ts";
 import { signJws } from "../../auth/service-account/jws.ts";
 
 interface Server extends AsyncDisposable {

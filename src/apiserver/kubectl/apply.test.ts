@@ -1,5 +1,5 @@
 /** What kubectl asks of server-side apply, and of the book of who manages what. */
-import { type Said, tryKubectls } from "./harness.ts";
+import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const settings = (value: string) => `apiVersion: v1
 kind: ConfigMap

@@ -1,5 +1,5 @@
 /** Real kubectls and the garbage collector: what becomes of dependents when their owner is deleted. */
-import { type Said, tryKubectls } from "./harness.ts";
+import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const family = `apiVersion: apps/v1
 kind: ReplicaSet

@@ -1,7 +1,7 @@
 /** What people type whose resources a webhook converts. */
 import t from "tap";
-import { conversionServer, honest, route, routes } from "../extensions/conversion-fixture.ts";
-import { type Said, tryKubectls } from "./harness.ts";
+import { conversionServer, honest, route, routes } from "../../testing/apiserver/conversion-fixture.ts";
+import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const server = await conversionServer();
 /** Down for those whose objects say so: several kubectls may be at it. */

@@ -2,7 +2,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import t from "tap";
-import { type Said, tryKubectls } from "./harness.ts";
+import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const map = (name: string): string => `apiVersion: v1
 kind: ConfigMap

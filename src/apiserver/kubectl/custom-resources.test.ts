@@ -1,6 +1,6 @@
 /** What people type who define resources of their own and use them. */
 import { readFileSync } from "node:fs";
-import { type Said, tryKubectls } from "./harness.ts";
+import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const testdata = new URL("../../../testdata/custom-resources/", import.meta.url);
 const definition = (name: string): string => readFileSync(new URL(`${name}.yaml`, testdata), "utf8");

@@ -1,5 +1,5 @@
 /** Real kubectls and objects that nothing but the server looks at. */
-import { type Said, tryKubectls } from "./harness.ts";
+import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const manifest = `apiVersion: v1
 kind: Pod

@@ -2,7 +2,7 @@
 import "reflect-metadata";
 import { webcrypto } from "node:crypto";
 import { Pkcs10CertificateRequestGenerator } from "@peculiar/x509";
-import { type Said, tryKubectls } from "./harness.ts";
+import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const pod = `apiVersion: v1
 kind: Pod

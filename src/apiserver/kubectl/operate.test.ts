@@ -1,5 +1,5 @@
 /** Real kubectls and what operators do: roll out, set, drain, taint, grant. Sets, pods and nodes are made by hand. */
-import { type Said, tryKubectls } from "./harness.ts";
+import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const node = (name: string): string => `apiVersion: v1
 kind: Node

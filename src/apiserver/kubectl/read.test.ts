@@ -1,6 +1,6 @@
 /** Real kubectls reading: every format, selector and page; describing, explaining and listing every kind. */
 import { builtinScheme } from "../../api/builtin.ts";
-import { type Said, tryKubectls } from "./harness.ts";
+import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const pods = [1, 2, 3]
   .map(

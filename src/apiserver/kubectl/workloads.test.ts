@@ -1,5 +1,5 @@
 /** Real kubectls and workloads. Nothing runs: no controller makes a pod, and no revision is kept. */
-import { type Said, tryKubectls } from "./harness.ts";
+import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const workloads = `apiVersion: apps/v1
 kind: StatefulSet

@@ -1,5 +1,5 @@
 import t from "tap";
-import { testServer } from "../fixture.ts";
+import { testServer } from "../../testing/apiserver/server-fixture.ts";
 
 t.test("who asks, and whether they may, is counted by what came of it", async (t) => {
   await using server = await testServer({ authorizationModes: ["RBAC"] });

@@ -1,5 +1,5 @@
 /** `kubectl explain` shows what the documents say: sentences, enums, types, and the fields below. */
-import { type Said, tryKubectls } from "../kubectl/harness.ts";
+import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const cases: readonly Said[] = [
   ["explain pods", /KIND: +Pod\nVERSION: +v1\n\nDESCRIPTION:\n +Containers that run together on one node/],

@@ -12,7 +12,7 @@ import { builtinScheme } from "../../api/builtin.ts";
 import { kubernetesGroup } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { deepEqual } from "../../schema/equal.ts";
-import { FakeClock } from "../../std/fake-clock.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { OpenApi } from "./openapi.ts";
 
 const shared = process.env.SVC_SHARED ?? new URL("../../../../shared", import.meta.url).pathname;

@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { deepEqual } from "../../schema/equal.ts";
-import { type Answer, type TestServer, testServer } from "../fixture.ts";
+import { type Answer, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 
 interface Cause {
   readonly reason: string;

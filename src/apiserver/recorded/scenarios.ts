@@ -10,7 +10,7 @@ import type { HttpResponse } from "../../http/message.ts";
 import { isPlainObject } from "../../schema/plain.ts";
 import { systemClock } from "../../std/clock.ts";
 import { defaultConfig } from "../config.ts";
-import { type Answer, readAnswer, type TestServer, testServer } from "../fixture.ts";
+import { type Answer, readAnswer, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 
 interface SentRequest {
   readonly method: string;

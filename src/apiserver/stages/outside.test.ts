@@ -3,7 +3,7 @@ import t from "tap";
 import type { Filter, Handler, HttpResponse, Peer } from "../../http/message.ts";
 import { makeRequest } from "../../http/request.ts";
 import { bytes, text } from "../../http/respond.ts";
-import { FakeClock } from "../../std/fake-clock.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { goaway } from "./goaway.ts";
 import { LongRunning } from "./long-running.ts";
 import { throttle } from "./throttle.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
 import type { Secret } from "../../api/core/secret.ts";
-import { FakeClock } from "../../std/fake-clock.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { bootstrapTokens } from "./bootstrap-token.ts";
 import { BearerToken } from "./token.ts";
 

@@ -1,6 +1,6 @@
 import t from "tap";
-import { CLIENT_AUTH, makeCertificate } from "../../http/test-certificates.ts";
-import { FakeClock } from "../../std/fake-clock.ts";
+import { CLIENT_AUTH, makeCertificate } from "../../testing/http/test-certificates.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { requestHeaderAuthenticator } from "./request-header.ts";
 
 const ca = await makeCertificate({ subject: [{ CN: ["proxies"] }], authority: {} });

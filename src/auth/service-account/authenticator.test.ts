@@ -2,7 +2,7 @@ import { createHmac, createPrivateKey, generateKeyPairSync, sign } from "node:cr
 import { chmodSync, readFileSync, statSync } from "node:fs";
 import t from "tap";
 import type { ApiObject } from "../../api/kind.ts";
-import { FakeClock } from "../../std/fake-clock.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { BearerToken, type Identified } from "../authn/token.ts";
 import { accountTokens, type BoundReference } from "./authenticator.ts";
 import { type Issued, payloadOf } from "./claims.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
 import type { Node } from "../../api/core/node.ts";
-import { FakeClock } from "../../std/fake-clock.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { Disruption } from "./disruption.ts";
 
 function nodes(count: number, ready: "True" | "False" | "Unknown", zone: string): readonly Node[] {

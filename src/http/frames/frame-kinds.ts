@@ -1,5 +1,5 @@
 /** RFC 9113, section 6: each type of frame, where it must not be and what it must not say. */
-import { frame, headerBlock, settings, TYPE, uint32 } from "../test-frames.ts";
+import { frame, headerBlock, settings, TYPE, uint32 } from "../../testing/http/test-frames.ts";
 import {
   ACKNOWLEDGED,
   ANSWERED,

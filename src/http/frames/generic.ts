@@ -1,5 +1,5 @@
 /** What every server has to accept. */
-import { FLAG, frame, headerBlock, PREFACE, settings, TYPE, uint32 } from "../test-frames.ts";
+import { FLAG, frame, headerBlock, PREFACE, settings, TYPE, uint32 } from "../../testing/http/test-frames.ts";
 import {
   ANSWERED,
   begun,

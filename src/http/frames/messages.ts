@@ -1,5 +1,5 @@
 /** RFC 9113, sections 7 and 8, and RFC 7541: codes, malformed messages, and headers that do not unpack. */
-import { frame, headerBlock, TYPE, uint32 } from "../test-frames.ts";
+import { frame, headerBlock, TYPE, uint32 } from "../../testing/http/test-frames.ts";
 import {
   begun,
   type Case,

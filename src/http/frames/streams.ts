@@ -1,5 +1,5 @@
 /** RFC 9113, sections 3 to 5: how connections start, what frames look like, and what streams may do when. */
-import { frame, headerBlock, PREFACE, settings, TYPE, uint32 } from "../test-frames.ts";
+import { frame, headerBlock, PREFACE, settings, TYPE, uint32 } from "../../testing/http/test-frames.ts";
 import {
   ANSWERED,
   begun,

@@ -12,7 +12,7 @@ import {
   setOf,
   union,
 } from "./field-set.ts";
-import { anything, example, Story } from "./fixture.ts";
+import { anything, example, Story } from "../../testing/schema/apply-fixture.ts";
 import { shapeOf } from "./shape.ts";
 import { toFieldSet } from "./to-field-set.ts";
 

@@ -1,5 +1,5 @@
 import t from "tap";
-import { example } from "./fixture.ts";
+import { example } from "../../testing/schema/apply-fixture.ts";
 import { merge } from "./merge.ts";
 import { shapeOf } from "./shape.ts";
 

@@ -1,5 +1,5 @@
 import t from "tap";
-import { anything, example } from "./fixture.ts";
+import { anything, example } from "../../testing/schema/apply-fixture.ts";
 import { shapeOf } from "./shape.ts";
 import { checkShape } from "./typed-validation.ts";
 

@@ -5,7 +5,7 @@
 import { decode } from "../decode.ts";
 import { applyDefaults } from "../default.ts";
 import { object, optional, string } from "../define.ts";
-import { fuzz } from "../harness.fuzz.ts";
+import { fuzz } from "../../testing/schema/fuzz-harness.ts";
 import { isPlainObject } from "../plain.ts";
 import { validate } from "../validate.ts";
 import type { JsonSchemaProps } from "./json-schema-props.ts";

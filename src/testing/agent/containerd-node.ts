@@ -1,0 +1,36 @@
+/** For tests: the node of `fake-node.ts` over real containerd, in real time. What programs are to do, a shell does. */
+import { systemClock } from "../../std/clock.ts";
+import type { NodeRuntime } from "./fake-node.ts";
+import type { PrivateContainerd } from "./private-containerd.ts";
+import { createCriClient } from "../../agent/runtime/cri.ts";
+import type { Program } from "./fake-runtime.ts";
+
+const RAN = "/dev/shm/ran";
+
+/** Of a containerd that many nodes may share, one after the other. */
+export function containerdNodeRuntime({ endpoint, image }: PrivateContainerd): NodeRuntime {
+  const client = createCriClient({ endpoint, requestTimeoutMs: 60_000, clock: systemClock });
+  return {
+    runtime: client.runtime,
+    images: client.images,
+    clock: systemClock,
+    cgroupHierarchy: "/sys/fs/cgroup",
+    container(name, program, then) {
+      // A pod's containers share /dev/shm, which lives as long as the sandbox.
+      const script =
+        then === undefined
+          ? scriptOf(program)
+          : `if [ -e ${RAN}-${name} ]; then ${scriptOf(then)}; else echo > ${RAN}-${name}; ${scriptOf(program)}; fi`;
+      return { name, image, imagePullPolicy: "Never", command: ["sh", "-c", script] };
+    },
+    [Symbol.asyncDispose]: async () => client[Symbol.dispose](),
+  };
+}
+
+function scriptOf({ exitAfterMs, exitCode = 0, stopAfterMs = 0, stopCode = 0 }: Program): string {
+  const onStop = stopAfterMs === 0 ? `exit ${stopCode}` : `sleep ${stopAfterMs / 1000}; exit ${stopCode}`;
+  const trap = `trap '${Number.isFinite(stopAfterMs) ? onStop : ":"}' TERM`;
+  const end =
+    exitAfterMs === undefined ? "while :; do sleep 0.1; done" : `sleep ${exitAfterMs / 1000}; exit ${exitCode}`;
+  return `${trap}; ${end}`;
+}

@@ -1,0 +1,109 @@
+/** For tests: a CSI driver on a socket, whose volumes are directories, or whatever the test has as a device. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import * as grpc from "@grpc/grpc-js";
+import { unaryMethod } from "../../schema/unary-method.ts";
+import { registration } from "../../agent/plugins/messages.ts";
+import type { Method } from "../../agent/plugins/unix-channel.ts";
+import type { Mounter } from "../../agent/volumes/mounter.ts";
+import { nodeService } from "../../agent/volumes/csi/messages.ts";
+
+export interface FakeDriverOptions {
+  readonly name: string;
+  readonly socket: string;
+  /** Contents of volumes lie below it, by handle. */
+  readonly storage: string;
+  readonly mounter: Mounter;
+  readonly capabilities: readonly string[];
+  /** What is published in place of a directory for volumes that are devices. */
+  readonly device?: string;
+  readonly topology?: Readonly<Record<string, string>>;
+}
+
+export interface Call {
+  readonly method: string;
+  // biome-ignore lint/suspicious/noExplicitAny: requests differ, and tests match parts of them
+  readonly request: any;
+}
+
+export interface FakeDriver extends AsyncDisposable {
+  readonly calls: Call[];
+  /** Methods that fail from now on, with what they say. */
+  readonly failing: Map<string, { readonly code: grpc.status; readonly details: string }>;
+  /** Names of the methods called, without the questions. */
+  readonly steps: readonly string[];
+}
+
+type Answer = (request: Call["request"]) => Promise<unknown>;
+
+export async function startFakeDriver(options: FakeDriverOptions): Promise<FakeDriver> {
+  const calls: Call[] = [];
+  const failing: FakeDriver["failing"] = new Map();
+  const server = new grpc.Server();
+  const { name, socket, mounter, topology } = options;
+  const serve = (methods: Readonly<Record<string, Method>>, answers: Readonly<Record<string, Answer>>): void => {
+    const definitions: Record<string, grpc.MethodDefinition<object, object>> = {};
+    const handlers: Record<string, grpc.handleUnaryCall<unknown, unknown>> = {};
+    for (const [method, { path, request, response }] of Object.entries(methods)) {
+      definitions[method] = unaryMethod(path, request, response);
+      handlers[method] = ({ request: asked }, done) => {
+        calls.push({ method, request: asked });
+        const failure = failing.get(method);
+        if (failure !== undefined) return done(failure);
+        const work = answers[method]?.(asked) ?? Promise.resolve({});
+        work
+          .then((value) => done(null, value))
+          .catch((error: Error) => done({ code: grpc.status.INTERNAL, details: error.message }));
+      };
+    }
+    server.addService(definitions, handlers);
+  };
+  const unmount: Answer = async ({ targetPath, stagingTargetPath }) => {
+    for (const point of await mounter.below(targetPath ?? stagingTargetPath)) await mounter.unmount(point);
+    return {};
+  };
+  serve(nodeService, {
+    getInfo: async () => ({
+      nodeId: `${name}-id`,
+      maxVolumesPerNode: 7n,
+      ...(topology === undefined ? {} : { accessibleTopology: { segments: topology } }),
+    }),
+    getCapabilities: async () => ({ capabilities: options.capabilities.map((type) => ({ rpc: { type } })) }),
+    async stageVolume({ volumeId, stagingTargetPath, volumeCapability }) {
+      await mkdir(join(options.storage, volumeId), { recursive: true });
+      if (volumeCapability.mount !== undefined) await mounter.bind(join(options.storage, volumeId), stagingTargetPath);
+      return {};
+    },
+    async publishVolume({ volumeId, stagingTargetPath, targetPath, volumeCapability }) {
+      if ((await mounter.below(targetPath)).includes(targetPath)) return {};
+      if (volumeCapability.block !== undefined) {
+        await writeFile(targetPath, "");
+        await mounter.bind(options.device ?? "/dev/null", targetPath);
+        return {};
+      }
+      await mkdir(join(options.storage, volumeId), { recursive: true });
+      await mkdir(targetPath, { recursive: true });
+      await mounter.bind(stagingTargetPath || join(options.storage, volumeId), targetPath);
+      return {};
+    },
+    unpublishVolume: unmount,
+    unstageVolume: unmount,
+    expandVolume: async ({ capacityRange }) => ({ capacityBytes: capacityRange.requiredBytes }),
+  });
+  serve(registration, {
+    getInfo: async () => ({ type: "CSIPlugin", name, supportedVersions: ["1.0.0"] }),
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.bindAsync(`unix://${socket}`, grpc.ServerCredentials.createInsecure(), (error) =>
+      error === null ? resolve() : reject(error),
+    );
+  });
+  return {
+    calls,
+    failing,
+    get steps() {
+      return calls.map(({ method }) => method).filter((method) => /Volume$/.test(method));
+    },
+    [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.tryShutdown(() => resolve())),
+  };
+}

@@ -1,0 +1,372 @@
+/**
+ * For tests: a node whose agent, runtime and API server can each be killed and come back. The agent runs in this
+ * process, over gRPC on a socket; a killed one reaches nobody any more, and leaves behind what it had done.
+ */
+import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Container } from "../../api/core/container.ts";
+import type { PodSpec, PodStatus } from "../../api/core/pod.ts";
+import type { HttpResponse } from "../../http/message.ts";
+import { isStreamed } from "../../http/stream.ts";
+import { type Clock, sleepOn, systemClock, type Timer } from "../../std/clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { type RunningAgent, startAgent } from "../../agent/agent.ts";
+import { type AgentConfig, defaultAgentConfig } from "../../agent/agent-config.ts";
+import { FakeApi } from "./fake-api.ts";
+import type { Container as RuntimeContainer } from "../../agent/runtime/cri/container.ts";
+import type { PodSandbox } from "../../agent/runtime/cri/sandbox.ts";
+import { FakeRuntime, type Program } from "./fake-runtime.ts";
+import { labels } from "../../agent/runtime/observation.ts";
+import type { ImageService, Runtime } from "../../agent/runtime/runtime.ts";
+import { type Backend, type Fault, ScriptedCri } from "./scripted-cri.ts";
+import { systemMounter } from "../../agent/volumes/mounter.ts";
+
+/** Runs `speed` times as fast as the host's clock, and can be set to another time of day. */
+export class WarpedClock implements Clock {
+  readonly #speed: number;
+  #offset: number;
+
+  constructor(speed: number) {
+    this.#speed = speed;
+    this.#offset = systemClock.now() - this.monotonic();
+  }
+
+  now(): number {
+    return this.monotonic() + this.#offset;
+  }
+
+  monotonic(): number {
+    return systemClock.monotonic() * this.#speed;
+  }
+
+  sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+    return sleepOn(this, milliseconds, signal);
+  }
+
+  timer(milliseconds: number, callback: () => void): Timer {
+    return systemClock.timer(milliseconds / this.#speed, callback);
+  }
+
+  /** Somebody sets the clock. */
+  set(now: number): void {
+    this.#offset = now - this.monotonic();
+  }
+}
+
+/** What the pods run on. */
+export interface NodeRuntime extends AsyncDisposable {
+  readonly runtime: Runtime;
+  readonly images: ImageService;
+  readonly clock: Clock;
+  readonly cgroupHierarchy: string;
+  /** A container that does this; `then` from its second run on. */
+  container(name: string, program: Program, then?: Program): Container;
+}
+
+/** Over the fake runtime, on a fast clock. */
+export function fakeNodeRuntime(clock: Clock = new WarpedClock(FAST)): NodeRuntime & { readonly fake: FakeRuntime } {
+  const fake = new FakeRuntime(clock);
+  fake.execs.set("false", { exitCode: 1 });
+  return {
+    fake,
+    runtime: fake.runtime,
+    images: fake.images,
+    clock,
+    cgroupHierarchy: "/nonexistent",
+    container(name, program, then = program) {
+      fake.programs.set(name, (attempt) => (attempt === 0 ? program : then));
+      return { name, image: "busybox:1", imagePullPolicy: "IfNotPresent" };
+    },
+    [Symbol.asyncDispose]: async () => undefined,
+  };
+}
+
+/** Times the speed of the host's clock. */
+const FAST = 6;
+/** On the host's clock: a test that does not come to rest fails rather than hanging. */
+const PATIENCE_MS = 20_000;
+const LOOK_MS = 10;
+
+export interface StoredPod {
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly spec?: PodSpec;
+  readonly status?: PodStatus;
+}
+
+export class FakeNode implements AsyncDisposable {
+  readonly api = new FakeApi();
+  readonly directory: string;
+  /** What must never be, and was: two runs of one container at a time. */
+  readonly wrongs: string[] = [];
+  readonly #runtime: NodeRuntime;
+  readonly #configure: (config: AgentConfig) => AgentConfig;
+  readonly #faults: Fault[] = [];
+  readonly #buried: Promise<unknown>[] = [];
+  readonly #coming: Promise<unknown>[] = [];
+  /** How often each container came to run, by name. */
+  readonly starts = new Map<string, number>();
+  /** Of every pod that came to run here. */
+  readonly #uids = new Set<string>();
+  #agents = 0;
+  #cri: ScriptedCri | undefined;
+  #agent: { readonly running: RunningAgent; die(): void } | undefined;
+
+  private constructor(directory: string, runtime: NodeRuntime, configure: (config: AgentConfig) => AgentConfig) {
+    this.directory = directory;
+    this.#runtime = runtime;
+    this.#configure = configure;
+  }
+
+  /** Without an agent yet. The runtime is the caller's. */
+  static async create(
+    runtime: NodeRuntime,
+    configure: (config: AgentConfig) => AgentConfig = (config) => config,
+  ): Promise<FakeNode> {
+    return new FakeNode(await mkdtemp(join(tmpdir(), "svc-node-")), runtime, configure);
+  }
+
+  get clock(): Clock {
+    return this.#runtime.clock;
+  }
+
+  get cri(): ScriptedCri {
+    if (this.#cri === undefined) throw new Error("There is no agent yet");
+    return this.#cri;
+  }
+
+  container(name: string, program: Program, then?: Program): Container {
+    return this.#runtime.container(name, program, then);
+  }
+
+  /** Each agent has a socket of its own, so that nothing of a killed one gets through. */
+  async startAgent(): Promise<void> {
+    this.#agents += 1;
+    const cri = new ScriptedCri(join(this.directory, `cri-${this.#agents}.sock`), this.#watched());
+    this.#cri = cri;
+    for (const fault of this.#faults.splice(0)) cri.on(fault);
+    await cri.start();
+    const life = new AbortController();
+    const base = defaultAgentConfig("n1");
+    const config = this.#configure({
+      ...base,
+      rootDir: join(this.directory, "root"),
+      podLogsDir: join(this.directory, "logs"),
+      certDir: join(this.directory, "pki"),
+      runtime: {
+        ...base.runtime,
+        endpoint: cri.endpoint,
+        imageEndpoint: cri.endpoint,
+        requestTimeoutMs: 20_000,
+        failSwapOn: false,
+        failCgroupV1: false,
+      },
+      node: { ...base.node, ips: ["192.0.2.1"], evictionHard: {} },
+      server: { ...base.server, enabled: false, readOnlyPort: 0, healthzPort: 0 },
+      pods: { ...base.pods, syncMs: 10_000, localStorageIsolation: false },
+    });
+    await mkdir(config.rootDir, { recursive: true });
+    const running = await startAgent(config, {
+      clock: this.#runtime.clock,
+      log: silentLogger,
+      transport: async (request) => {
+        life.signal.throwIfAborted();
+        const answer = await this.api.transport(request);
+        life.signal.throwIfAborted();
+        return { ...answer, body: until(life.signal, answer.body) };
+      },
+      cgroupHierarchy: this.#runtime.cgroupHierarchy,
+    });
+    this.#agent = {
+      running,
+      die: () => {
+        cri.kill();
+        life.abort(new Error("the agent was killed"));
+      },
+    };
+  }
+
+  /** Takes effect at once: the agent reaches nobody any more. */
+  killAgent(): void {
+    const agent = this.#agent;
+    this.#agent = undefined;
+    if (agent === undefined) return;
+    agent.die();
+    this.#buried.push(agent.running.close().catch(() => undefined));
+  }
+
+  /** Something comes back after a while, which the node's end waits for. */
+  later(milliseconds: number, comeBack: () => Promise<void> | void): void {
+    this.#coming.push(this.clock.sleep(milliseconds).then(comeBack));
+  }
+
+  /** Resolves when all that was to come back is there. */
+  async restored(): Promise<void> {
+    await Promise.all(this.#coming);
+  }
+
+  /** Also of an agent that is yet to start. */
+  on(fault: Fault): void {
+    if (this.#agent === undefined) this.#faults.push(fault);
+    else this.cri.on(fault);
+  }
+
+  /** Gives the node a pod. */
+  pod(name: string, spec: PodSpec): void {
+    const metadata = { name, namespace: "default" };
+    this.api.put(podPath(name), {
+      kind: "Pod",
+      metadata,
+      spec: { terminationGracePeriodSeconds: 2, ...spec, nodeName: "n1" },
+    });
+  }
+
+  /** As an API server does that is asked to delete it. */
+  deletePod(name: string, graceSeconds = 2): void {
+    const found = this.api.objects.get(podPath(name));
+    if (found === undefined) return;
+    const deletionTimestamp = new Date(this.clock.now()).toISOString();
+    const metadata = { ...found.metadata, deletionTimestamp, deletionGracePeriodSeconds: graceSeconds };
+    this.api.put(podPath(name), { ...found, metadata });
+  }
+
+  stored(name: string): StoredPod | undefined {
+    return this.api.objects.get(podPath(name)) as StoredPod | undefined;
+  }
+
+  status(name: string): PodStatus {
+    return this.stored(name)?.status ?? {};
+  }
+
+  /** Of events about a pod: `Started spec.containers{c}`. */
+  reasons(): readonly string[] {
+    return this.api
+      .under("/api/v1/namespaces/default/events")
+      .map((each) => String((each as unknown as { readonly reason?: string }).reason));
+  }
+
+  isReady(name: string): boolean {
+    return this.status(name).conditions?.some(({ type, status }) => type === "Ready" && status === "True") ?? false;
+  }
+
+  async until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+    const limit = systemClock.monotonic() + PATIENCE_MS;
+    while (!(await holds())) {
+      if (systemClock.monotonic() > limit) {
+        const pods = JSON.stringify(this.api.under("/api/v1/namespaces/default/pods").map(({ status }) => status));
+        throw new Error(`Never came true: ${what}; pods: ${pods}`);
+      }
+      await systemClock.sleep(LOOK_MS);
+    }
+  }
+
+  async ready(name: string): Promise<void> {
+    await this.until(`${name} is ready`, () => this.isReady(name));
+  }
+
+  async gone(name: string): Promise<void> {
+    await this.until(`${name} is gone`, async () => !this.stored(name) && (await this.remains()).length === 0);
+  }
+
+  /** What there still is of pods: sandboxes, containers, mounts, directories, logs. */
+  async remains(): Promise<readonly string[]> {
+    const { sandboxes, containers } = await this.#listed();
+    const directories = ["root/pods", "logs"].map(async (path) =>
+      (await readdir(join(this.directory, path)).catch(() => [])).map((name) => `${path}/${name}`),
+    );
+    return [
+      ...sandboxes.map(({ id, state }) => `sandbox ${id} ${state}`),
+      ...containers.map(({ metadata, state }) => `container ${metadata?.name} ${state}`),
+      ...(await systemMounter.below(this.directory)).map((path) => `mount ${path}`),
+      ...(await Promise.all(directories)).flat(),
+    ];
+  }
+
+  #isOwn({ labels: found }: PodSandbox | RuntimeContainer): boolean {
+    return this.#uids.has(found?.[labels.podUid] ?? "");
+  }
+
+  /** Of this node: others may share the runtime. */
+  async #listed(): Promise<{
+    readonly sandboxes: readonly PodSandbox[];
+    readonly containers: readonly RuntimeContainer[];
+  }> {
+    const { runtime } = this.#runtime;
+    const { items = [] } = await runtime.listPodSandbox({});
+    const { containers = [] } = await runtime.listContainers({});
+    return {
+      sandboxes: items.filter((each) => this.#isOwn(each)),
+      containers: containers.filter((each) => this.#isOwn(each)),
+    };
+  }
+
+  /** Notes what it sees, and shows nothing of other nodes. */
+  #watched(): Backend {
+    const { runtime, images } = this.#runtime;
+    return {
+      images,
+      runtime: {
+        ...runtime,
+        runPodSandbox: (request, signal) => {
+          this.#uids.add(request.config?.metadata?.uid ?? "");
+          return runtime.runPodSandbox(request, signal);
+        },
+        listPodSandbox: async (request, signal) => {
+          const { items = [] } = await runtime.listPodSandbox(request, signal);
+          return { items: items.filter((each) => this.#isOwn(each)) };
+        },
+        listContainers: async (request, signal) => {
+          const { containers = [] } = await runtime.listContainers(request, signal);
+          return { containers: containers.filter((each) => this.#isOwn(each)) };
+        },
+        startContainer: async (request, signal) => {
+          const answer = await runtime.startContainer(request, signal);
+          await this.#noteStart(request.containerId);
+          return answer;
+        },
+      },
+    };
+  }
+
+  async #noteStart(id: string | undefined): Promise<void> {
+    const { containers } = await this.#listed();
+    const name = containers.find((each) => each.id === id)?.metadata?.name ?? "";
+    this.starts.set(name, (this.starts.get(name) ?? 0) + 1);
+    const running = containers.filter(({ state }) => state === "CONTAINER_RUNNING");
+    const runs = Map.groupBy(running, (each) => `${each.labels?.[labels.podUid]}/${each.metadata?.name}`);
+    for (const [name, { length }] of runs) if (length > 1) this.wrongs.push(`${length} of ${name} run at a time`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.restored();
+    const agent = this.#agent;
+    this.#agent = undefined;
+    await agent?.running.close({ stopPods: true });
+    this.#cri?.kill();
+    await Promise.all(this.#buried);
+    for (const point of await systemMounter.below(this.directory)) await systemMounter.unmount(point);
+    await rm(this.directory, { recursive: true, force: true });
+  }
+}
+
+function podPath(name: string): string {
+  return `/api/v1/namespaces/default/pods/${name}`;
+}
+
+/** Breaks with the signal. */
+async function* until(signal: AbortSignal, body: HttpResponse["body"]): AsyncGenerator<Uint8Array> {
+  if (!isStreamed(body)) {
+    yield* body instanceof Uint8Array ? [body] : body;
+    return;
+  }
+  const gone = new Promise<never>((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+  gone.catch(() => undefined);
+  const chunks = body[Symbol.asyncIterator]();
+  for (;;) {
+    const { done, value } = await Promise.race([chunks.next(), gone]);
+    if (done === true) return;
+    yield value;
+  }
+}

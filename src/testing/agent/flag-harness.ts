@@ -1,0 +1,199 @@
+/**
+ * For tests: an agent in this process, told what to do by flags or by a file, over a fake runtime and a fake API
+ * server.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import type { Pod, PodSpec } from "../../api/core/pod.ts";
+import type { Flag } from "../../flags/flag.ts";
+import { isPlainObject } from "../../schema/plain.ts";
+import { encodeYaml } from "../../schema/yaml.ts";
+import { FakeClock } from "../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { type RunningAgent, startAgent } from "../../agent/agent.ts";
+import type { AgentConfig } from "../../agent/agent-config.ts";
+import { slicePath } from "../../agent/cgroups/systemd-slices.ts";
+import { toJson } from "../../agent/config/fields.ts";
+import { type EffectiveConfig, loadAgentConfig } from "../../agent/config/load.ts";
+import { FakeApi } from "./fake-api.ts";
+import { agentFlags } from "../../agent/flags.ts";
+import type { Iptables } from "../../agent/node/iptables-chains.ts";
+import { agentOptions } from "../../agent/options.ts";
+import { FakeRuntime } from "./fake-runtime.ts";
+
+export type AgentFlagName = keyof typeof agentFlags;
+/** Flag values as the command line has them. */
+export type Settings = Readonly<Partial<Record<AgentFlagName, string>>>;
+
+/** What every agent of these tests is told, unless the test says otherwise. */
+const base: Settings = {
+  "hostname-override": "n1",
+  "authorization-mode": "AlwaysAllow",
+  "fail-swap-on": "false",
+  "fail-cgroupv1": "false",
+  "read-only-port": "0",
+  "healthz-port": "0",
+  "enable-server": "false",
+  "node-ip": "192.0.2.1",
+};
+
+/** One agent and what is around it. */
+export interface TestAgent extends AsyncDisposable {
+  readonly config: AgentConfig;
+  readonly effective: EffectiveConfig;
+  readonly directory: string;
+  readonly api: FakeApi;
+  readonly fake: FakeRuntime;
+  readonly clock: FakeClock;
+  /** What systemd was asked for. */
+  readonly systemd: readonly { readonly method: string; readonly words: readonly string[] }[];
+  /** The chains and rules of the packet filter. */
+  readonly iptables: ReadonlySet<string>;
+  /** A file of the control groups, which are of version 1: `cpu/kubepods/cpu.shares`; empty when there is none. */
+  cgroup(path: string): string;
+  /** The node's object as registered. */
+  node(): { readonly metadata: Readonly<Record<string, unknown>>; readonly spec?: unknown; readonly status?: unknown };
+  start(): Promise<{ readonly port: number }>;
+  /** Stops it; the containers go on. */
+  stop(): Promise<void>;
+  /** Gives the node a pod of one container; `settled` says when to go on. */
+  pod(name: string, spec?: Partial<PodSpec>): Pod;
+  /** Lets the clock run until something holds. Throws when it never does. */
+  until(what: string, holds: () => boolean): Promise<void>;
+  running(name: string): Promise<void>;
+}
+
+/** In the `file` form every setting with a field in the file stands in a file, others are flags. */
+export async function testAgent(form: "flag" | "file", settings: Settings): Promise<TestAgent> {
+  const directory = await mkdtemp(join(tmpdir(), "svc-flags-"));
+  const all: Settings = {
+    ...base,
+    "root-dir": join(directory, "root"),
+    "cert-dir": join(directory, "pki"),
+    "container-runtime-endpoint": `unix://${join(directory, "runtime.sock")}`,
+    ...settings,
+  };
+  const effective = loadAgentConfig(await commandLine(form, directory, all), {});
+  const config = { ...agentOptions(effective), podLogsDir: join(directory, "logs") };
+  const clock = new FakeClock(Date.now());
+  const api = new FakeApi();
+  const fake = new FakeRuntime(clock);
+  const cgroupHierarchy = join(directory, "cgroup");
+  const systemd: { readonly method: string; readonly words: readonly string[] }[] = [];
+  for (const name of controllers) await mkdir(join(cgroupHierarchy, name), { recursive: true });
+  const iptables = new Set<string>();
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => rm(directory, { recursive: true, force: true }));
+  const until = async (what: string, holds: () => boolean): Promise<void> => {
+    const began = performance.now();
+    for (let turn = 1; !holds(); turn++) {
+      if (performance.now() - began > PATIENCE_MS) throw new Error(`Never came true: ${what}`);
+      // Files and sockets take real time, which the clock of the test does not know.
+      if (turn % 8 === 0) await setTimeout(1);
+      await clock.advance(turn % 16 === 0 ? 100 : 0);
+    }
+  };
+  const path = (name: string): string => `/api/v1/namespaces/default/pods/${name}`;
+  let running: RunningAgent | undefined;
+  const stop = async (): Promise<void> => {
+    let closed = running === undefined;
+    const closing = running?.close().finally(() => {
+      closed = true;
+    });
+    await until("the agent has stopped", () => closed);
+    await closing;
+  };
+  stack.defer(stop);
+  const owned = stack.move();
+  return {
+    config,
+    effective,
+    directory,
+    api,
+    fake,
+    clock,
+    systemd,
+    iptables,
+    cgroup: (path) => {
+      const file = join(cgroupHierarchy, path);
+      return existsSync(file) ? readFileSync(file, "utf8") : "";
+    },
+    node: () => api.objects.get(`/api/v1/nodes/${config.nodeName}`) ?? { metadata: {} },
+    async start() {
+      const agent = await startAgent(config, {
+        clock,
+        log: silentLogger,
+        transport: api.transport,
+        runtime: fake,
+        cgroupHierarchy,
+        iptables: fakeIptables(iptables),
+        async callSystemd(method, _signature, words) {
+          systemd.push({ method, words });
+          const path = slicePath(words[0] ?? "");
+          for (const name of controllers) await mkdir(join(cgroupHierarchy, name, path), { recursive: true });
+        },
+      });
+      running = agent;
+      let ready = false;
+      await Promise.race([
+        agent.ready().then(() => {
+          ready = true;
+        }),
+        until("the node is ready", () => ready),
+      ]);
+      return { port: agent.address?.port ?? 0 };
+    },
+    stop,
+    pod: (name, spec = {}) =>
+      api.put(path(name), {
+        kind: "Pod",
+        metadata: { name, namespace: "default" },
+        spec: {
+          nodeName: config.nodeName,
+          containers: [{ name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent" }],
+          ...spec,
+        },
+      }) as Pod,
+    until,
+    running: (name) => until(`${name} runs`, () => api.objects.get(path(name))?.status?.phase === "Running"),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** A packet filter, by the program, table and chain or rule that it has. */
+export function fakeIptables(has: Set<string>): Iptables {
+  return async (program, [, table = "", how = "", ...words]) => {
+    const what = [program, table, ...words].join(" ");
+    if (how !== "-S" && how !== "-C") has.add(what);
+    else if (!has.has(what)) throw new Error("No chain/target/match by that name.");
+  };
+}
+
+const controllers = ["cpu", "memory", "pids"];
+/** A test that does not come to rest fails rather than hanging. */
+const PATIENCE_MS = 10_000;
+
+export async function commandLine(form: "flag" | "file", directory: string, settings: Settings): Promise<string[]> {
+  const words: string[] = [];
+  let file: Readonly<Record<string, unknown>> = {
+    apiVersion: "svclet.config.svc.io/v1beta1",
+    kind: "SvcletConfiguration",
+  };
+  for (const [name, text] of Object.entries(settings)) {
+    const row: Flag = agentFlags[name as AgentFlagName];
+    if (form === "flag" || row.config === undefined) words.push(`--${name}=${text}`);
+    else file = withField(file, row.config.split("."), toJson(row, row.type.parse(text)));
+  }
+  if (form === "flag") return words;
+  const path = join(directory, "agent.yaml");
+  await writeFile(path, encodeYaml(file));
+  return [...words, `--config=${path}`];
+}
+
+function withField(tree: unknown, [first = "", ...rest]: readonly string[], value: unknown): Record<string, unknown> {
+  const own = isPlainObject(tree) ? tree : {};
+  return { ...own, [first]: rest.length === 0 ? value : withField(own[first], rest, value) };
+}

@@ -1,0 +1,221 @@
+/**
+ * For tests: a containerd of our own in a temporary directory, with a bridge of its own and two images made from
+ * /bin/busybox: `localhost/bb:1` (a shell) and the sandbox image.
+ */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { copyFile, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { type AgentConfig, defaultAgentConfig } from "../../agent/agent-config.ts";
+
+const run = promisify(execFile);
+
+export interface PrivateContainerd extends AsyncDisposable {
+  readonly directory: string;
+  /** `unix:///…/containerd.sock` */
+  readonly endpoint: string;
+  /** Path of the same, for `ctr`. */
+  readonly socket: string;
+  readonly image: string;
+  /** Ends containerd as `kill -9` does; containers and their shims stay. */
+  kill(): Promise<void>;
+  /** Starts it again after `kill`, and waits until it answers. */
+  start(): Promise<void>;
+}
+
+/** Of an agent `n1` on it, with all that is its own below `directory`. */
+export function agentConfigOn({ endpoint }: PrivateContainerd, directory: string): AgentConfig {
+  const base = defaultAgentConfig("n1");
+  return {
+    ...base,
+    rootDir: join(directory, "root"),
+    podLogsDir: join(directory, "logs"),
+    certDir: join(directory, "pki"),
+    runtime: { ...base.runtime, endpoint, imageEndpoint: endpoint, failSwapOn: false, failCgroupV1: false },
+    server: { ...base.server, address: "127.0.0.1", port: 0, readOnlyPort: 0, healthzPort: 0 },
+  };
+}
+
+/** What is missing to run one; empty when nothing is. */
+export async function missing(): Promise<readonly string[]> {
+  const wants: string[] = process.getuid?.() === 0 ? [] : ["root"];
+  for (const tool of ["containerd", "runc", "ctr"]) {
+    await run("which", [tool]).catch(() => wants.push(tool));
+  }
+  for (const path of ["/bin/busybox", "/usr/lib/cni/bridge"]) {
+    await stat(path).catch(() => wants.push(path));
+  }
+  return wants;
+}
+
+const START_TRIES = 150;
+
+/** `through` are the words before `containerd`, of a program that becomes it: in another network, say. */
+export async function startPrivateContainerd(through: readonly string[] = []): Promise<PrivateContainerd> {
+  const directory = await mkdtemp(join(tmpdir(), "svc-ctr-"));
+  const name = randomBytes(3).toString("hex");
+  const bridge = `svct${name}`;
+  // Socket paths are short, and shims outlive their containerd: their state must be found again by the clean-up.
+  const socket = join(directory, "c.sock");
+  await writeConfig(directory, bridge);
+  const [program = "", ...words] = [...through, "containerd", "--config", join(directory, "config.toml")];
+  const begin = () => spawn(program, words, { stdio: "ignore" });
+  let child = begin();
+  const ctr = (...words: string[]) => run("ctr", ["--address", socket, "-n", "k8s.io", ...words]);
+  const clean = async (): Promise<void> => {
+    await removeAll(ctr);
+    await ended(child, "SIGTERM");
+    await removeNetworks(through, bridge);
+    await unmountBelow(directory);
+    await rm(directory, { recursive: true, force: true });
+  };
+  const answers = async (): Promise<void> => {
+    for (let tries = 0; ; tries++) {
+      const up = await ctr("version").then(
+        () => true,
+        () => false,
+      );
+      if (up) return;
+      if (tries === START_TRIES || child.exitCode !== null) throw new Error("containerd does not start");
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  };
+  try {
+    await answers();
+    for (const [image, command] of [
+      ["localhost/bb:1", ["sleep", "3600"]],
+      ["localhost/pause:1", ["/bin/sleep", "2147483647"]],
+    ] as const) {
+      const archive = await makeImage(directory, image, command);
+      await ctr("images", "import", archive);
+    }
+  } catch (error) {
+    await clean();
+    throw error;
+  }
+  return {
+    directory,
+    endpoint: `unix://${socket}`,
+    socket,
+    image: "localhost/bb:1",
+    kill: () => ended(child, "SIGKILL"),
+    async start() {
+      child = begin();
+      await answers();
+    },
+    [Symbol.asyncDispose]: clean,
+  };
+}
+
+/** Pods' networks outlive their containers where nobody told the runtime to stop them. */
+async function removeNetworks(through: readonly string[], bridge: string): Promise<void> {
+  const ip = async (...words: readonly string[]): Promise<string> => {
+    const [program = "", ...rest] = [...through, "ip", ...words];
+    return await run(program, rest).then(
+      ({ stdout }) => stdout,
+      () => "",
+    );
+  };
+  const links = await ip("-o", "link", "show", "master", bridge);
+  for (const [, network = ""] of links.matchAll(/ link-netns (\S+)/g)) await ip("netns", "del", network);
+  await ip("link", "del", bridge);
+}
+
+async function writeConfig(directory: string, bridge: string): Promise<void> {
+  const cni = join(directory, "cni");
+  await mkdir(cni);
+  const subnet = `10.${100 + ((randomBytes(1)[0] ?? 0) % 100)}.${randomBytes(1)[0]}.0/24`;
+  const plugins = [
+    {
+      type: "bridge",
+      bridge,
+      isGateway: true,
+      ipMasq: false,
+      ipam: {
+        type: "host-local",
+        dataDir: join(directory, "ipam"),
+        ranges: [[{ subnet }]],
+        routes: [{ dst: "0.0.0.0/0" }],
+      },
+    },
+  ];
+  await writeFile(join(cni, "10-test.conflist"), JSON.stringify({ cniVersion: "0.4.0", name: bridge, plugins }));
+  const text = `version = 2
+root = "${directory}/root"
+state = "${directory}/state"
+[grpc]
+  address = "${directory}/c.sock"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "localhost/pause:1"
+  restrict_oom_score_adj = true
+  disable_tcp_service = true
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/usr/lib/cni"
+    conf_dir = "${cni}"
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "native"
+`;
+  await writeFile(join(directory, "config.toml"), text);
+}
+
+/** A docker-archive of one layer. */
+async function makeImage(directory: string, name: string, command: readonly string[]): Promise<string> {
+  const stage = await mkdtemp(join(directory, "image-"));
+  const root = join(stage, "root");
+  await mkdir(join(root, "bin"), { recursive: true });
+  await mkdir(join(root, "tmp"));
+  await mkdir(join(root, "etc"));
+  await copyFile("/bin/busybox", join(root, "bin/busybox"));
+  for (const applet of ["sh", "sleep", "cat", "echo", "ls", "id", "wc", "env", "date", "true", "false", "mount"]) {
+    await symlink("busybox", join(root, "bin", applet));
+  }
+  await writeFile(join(root, "etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n");
+  await run("tar", ["-C", root, "--owner=0", "--group=0", "-cf", join(stage, "layer.tar"), "."]);
+  const layer = createHash("sha256")
+    .update(await readFile(join(stage, "layer.tar")))
+    .digest("hex");
+  const config = JSON.stringify({
+    architecture: process.arch === "arm64" ? "arm64" : "amd64",
+    os: "linux",
+    config: { Env: ["PATH=/bin"], Cmd: command },
+    rootfs: { type: "layers", diff_ids: [`sha256:${layer}`] },
+  });
+  const configName = `${createHash("sha256").update(config).digest("hex")}.json`;
+  await writeFile(join(stage, configName), config);
+  const manifest = [{ Config: configName, RepoTags: [name], Layers: ["layer.tar"] }];
+  await writeFile(join(stage, "manifest.json"), JSON.stringify(manifest));
+  const archive = join(stage, "image.tar");
+  await run("tar", ["-C", stage, "-cf", archive, "manifest.json", configName, "layer.tar"]);
+  return archive;
+}
+
+/** Kills what runs, so that no shim stays behind. */
+async function removeAll(ctr: (...words: string[]) => Promise<{ stdout: string }>): Promise<void> {
+  const { stdout } = await ctr("tasks", "ls", "-q").catch(() => ({ stdout: "" }));
+  for (const id of stdout.split("\n").filter((each) => each !== "")) {
+    await ctr("tasks", "rm", "-f", id).catch(() => undefined);
+  }
+  const all = await ctr("containers", "ls", "-q").catch(() => ({ stdout: "" }));
+  for (const id of all.stdout.split("\n").filter((each) => each !== "")) {
+    await ctr("containers", "rm", id).catch(() => undefined);
+  }
+}
+
+async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = new Promise((resolve) => child.once("exit", resolve));
+  child.kill(signal);
+  await exit;
+}
+
+async function unmountBelow(directory: string): Promise<void> {
+  const table = await readFile("/proc/self/mountinfo", "utf8");
+  const points = table
+    .split("\n")
+    .map((line) => line.split(" ")[4] ?? "")
+    .filter((point) => point.startsWith(`${directory}/`))
+    .sort((a, b) => b.length - a.length);
+  for (const point of points) await run("umount", ["-l", point]).catch(() => undefined);
+}

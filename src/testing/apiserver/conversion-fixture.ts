@@ -1,0 +1,100 @@
+/** For tests: a definition whose versions call a field otherwise, and the webhook that knows it. */
+import { type Answer, type Asked, caBundle, type TestWebhook, testWebhook } from "../admission/webhook-fixture.ts";
+
+export const ROUTES = "/apis/stable.example.com";
+
+interface Route {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly spec?: { readonly hostPort?: string; readonly host?: string; readonly port?: string };
+}
+
+const text = { type: "string" };
+const status = { type: "object", properties: { ready: { type: "integer" } } };
+const scale = { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.ready" };
+const replicas = { type: "integer" };
+
+function version(name: string, storage: boolean, properties: object, selected: string) {
+  return {
+    name,
+    served: true,
+    storage,
+    schema: {
+      openAPIV3Schema: {
+        type: "object",
+        properties: { spec: { type: "object", properties: { ...properties, replicas } }, status },
+      },
+    },
+    selectableFields: [{ jsonPath: selected }],
+    subresources: { status: {}, scale },
+  };
+}
+
+export type Version = "v1" | "v2";
+
+/** In v1 a route is `{hostPort: "a:1"}`, in v2 `{host: "a", port: "1", tls}`, where tls has a default. */
+export function routes(hook: Pick<TestWebhook, "url">, storage: Version = "v1", more: object = {}) {
+  const tls = { type: "string", default: "off" };
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: "routes.stable.example.com" },
+    spec: {
+      group: "stable.example.com",
+      scope: "Namespaced",
+      names: { plural: "routes", kind: "Route" },
+      versions: [
+        version("v1", storage === "v1", { hostPort: text, tls: text }, ".spec.hostPort"),
+        version("v2", storage === "v2", { host: text, port: text, tls }, ".spec.host"),
+      ],
+      conversion: {
+        strategy: "Webhook",
+        webhook: { conversionReviewVersions: ["v1"], clientConfig: { url: hook.url, caBundle }, ...more },
+      },
+    },
+  };
+}
+
+export function route(name: string, spec: object, version: Version = Object.hasOwn(spec, "port") ? "v2" : "v1") {
+  return { apiVersion: `stable.example.com/${version}`, kind: "Route", metadata: { name }, spec };
+}
+
+/** One object as the other version has it. */
+export function convertedRoute({ spec = {}, ...object }: Route, apiVersion: string): object {
+  const { hostPort, host, port, ...rest } = spec;
+  if (apiVersion.endsWith("/v2")) {
+    const [name, number] = (hostPort ?? "").split(":");
+    return { ...object, apiVersion, spec: { ...rest, host: name, port: number } };
+  }
+  return { ...object, apiVersion, spec: { ...rest, hostPort: `${host}:${port}` } };
+}
+
+/** An answer that says what became of the objects. */
+export function convertedReview({ review }: Pick<Asked, "review">, convertedObjects: readonly unknown[]): object {
+  const { apiVersion, kind, request } = review;
+  return { apiVersion, kind, response: { uid: request.uid, result: { status: "Success" }, convertedObjects } };
+}
+
+export function honest(asked: Pick<Asked, "review">): object {
+  const { objects, desiredAPIVersion } = asked.review.request;
+  return convertedReview(
+    asked,
+    (objects as readonly Route[]).map((one) => convertedRoute(one, desiredAPIVersion)),
+  );
+}
+
+export type Respond = (asked: Asked) => Answer | Promise<Answer>;
+
+export interface ConversionServer {
+  readonly hook: TestWebhook;
+  /** What it answers from now on. */
+  answer: Respond;
+}
+
+/** A webhook that does it right until it is told otherwise. */
+export async function conversionServer(): Promise<ConversionServer> {
+  const state: { answer: Respond } = { answer: honest };
+  const hook = await testWebhook((asked) => state.answer(asked));
+  return Object.assign(state, { hook });
+}

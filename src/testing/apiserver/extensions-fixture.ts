@@ -1,0 +1,122 @@
+/** For tests: a definition with two versions, and a server that serves it. */
+import { systemClock } from "../../std/clock.ts";
+import { FakeClock } from "../std/fake-clock.ts";
+import { createMemoryStore } from "../../storage/memory.ts";
+import type { Store } from "../../storage/store.ts";
+import type { Answer, TestServer } from "./server-fixture.ts";
+
+export const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+export const CRONTABS = "/apis/stable.example.com/v1/namespaces/default/crontabs";
+
+const spec = {
+  type: "object",
+  required: ["cronSpec"],
+  properties: {
+    cronSpec: { type: "string", pattern: "^(\\S+ ){4}\\S+$" },
+    image: { type: "string" },
+    replicas: { type: "integer", minimum: 1, maximum: 10, default: 1 },
+  },
+  "x-kubernetes-validations": [{ rule: "self.replicas != 7", message: "seven brings bad luck" }],
+};
+
+export const crontabSchema = {
+  type: "object",
+  properties: {
+    spec,
+    status: {
+      type: "object",
+      properties: { replicas: { type: "integer" }, labelSelector: { type: "string" } },
+    },
+  },
+};
+
+export const v1 = {
+  name: "v1",
+  served: true,
+  storage: true,
+  schema: { openAPIV3Schema: crontabSchema },
+  additionalPrinterColumns: [
+    { name: "Spec", type: "string", jsonPath: ".spec.cronSpec" },
+    { name: "Replicas", type: "integer", jsonPath: ".spec.replicas" },
+  ],
+  selectableFields: [{ jsonPath: ".spec.image" }],
+  subresources: {
+    status: {},
+    scale: {
+      specReplicasPath: ".spec.replicas",
+      statusReplicasPath: ".status.replicas",
+      labelSelectorPath: ".status.labelSelector",
+    },
+  },
+};
+
+export const v1beta1 = {
+  name: "v1beta1",
+  served: true,
+  storage: false,
+  deprecated: true,
+  schema: { openAPIV3Schema: crontabSchema },
+};
+
+export function crontabs(...versions: readonly object[]) {
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: "crontabs.stable.example.com" },
+    spec: {
+      group: "stable.example.com",
+      scope: "Namespaced",
+      names: { plural: "crontabs", kind: "CronTab", shortNames: ["ct"], categories: ["all"] },
+      versions,
+    },
+  };
+}
+
+export function crontab(name: string, content: object) {
+  return { apiVersion: "stable.example.com/v1", kind: "CronTab", metadata: { name }, spec: content };
+}
+
+/** Asks until the answer is as wanted. Throws when it never is. */
+export async function until(
+  f: Pick<TestServer, "ask">,
+  line: string,
+  wanted: (answer: Answer) => boolean,
+): Promise<Answer> {
+  for (let attempt = 0; ; attempt++) {
+    const answer = await f.ask(line);
+    if (wanted(answer)) return answer;
+    if (attempt === 200) throw new Error(`${line} is still answered ${answer.status} ${answer.text}`);
+    await systemClock.sleep(5);
+  }
+}
+
+/** A server does not take it along when it goes. */
+export function lastingStore(): Store {
+  return new Proxy<Store>(createMemoryStore({ clock: new FakeClock() }), {
+    get(of, name) {
+      if (name === Symbol.asyncDispose) return async () => {};
+      const member: unknown = Reflect.get(of, name);
+      return typeof member === "function" ? member.bind(of) : member;
+    },
+  });
+}
+
+/** Creates the definition and waits until it is served. */
+export async function define(
+  f: TestServer,
+  definition: { readonly metadata: { readonly name: string } },
+): Promise<void> {
+  const created = await f.ask(`POST ${CRDS}`, { body: definition });
+  if (created.status !== 201) throw new Error(`the definition is refused: ${created.text}`);
+  await until(f, `GET ${CRDS}/${definition.metadata.name}`, ({ json }) => isEstablished(json));
+}
+
+export function isEstablished(definition: unknown): boolean {
+  const { status } = definition as { readonly status?: { readonly conditions?: readonly Condition[] } };
+  return status?.conditions?.some((one) => one.type === "Established" && one.status === "True") === true;
+}
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+}

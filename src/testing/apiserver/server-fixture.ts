@@ -1,0 +1,115 @@
+/** For tests of this room: a whole server in memory, asked through its handler. */
+import type { UserInfo } from "../../auth/user.ts";
+import type { HttpResponse } from "../../http/message.ts";
+import { makeRequest } from "../../http/request.ts";
+import { FakeClock } from "../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { seededRandom } from "../../std/random.ts";
+import { createMemoryStore } from "../../storage/memory.ts";
+import type { Revision } from "../../storage/store.ts";
+import type { ApiServerDeps } from "../../apiserver/assembly/foundation.ts";
+import { type ApiServerConfig, defaultConfig } from "../../apiserver/config.ts";
+import { assemble } from "../../apiserver/server.ts";
+
+export interface Asked {
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** `admin`, a member of system:masters, when absent. */
+  readonly user?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: HttpResponse["headers"];
+  readonly text: string;
+  readonly bytes: Buffer;
+  // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into
+  readonly json: any;
+}
+
+export interface TestServer extends AsyncDisposable {
+  readonly clock: FakeClock;
+  readonly parts: Awaited<ReturnType<typeof assemble>>;
+  /** Lets the store forget its history before a revision. */
+  compact(revision: number): Promise<void>;
+  /** `GET /api/v1/pods?limit=1` */
+  ask(line: string, asked?: Asked): Promise<Answer>;
+  /** The answer as it comes, for what does not end by itself. */
+  open(line: string, asked?: Asked): Promise<HttpResponse>;
+}
+
+export async function testServer(
+  config: Partial<ApiServerConfig> = {},
+  more: Partial<ApiServerDeps> = {},
+  address = "192.0.2.1:6443",
+): Promise<TestServer> {
+  const clock = new FakeClock();
+  const store = more.store ?? createMemoryStore({ clock });
+  const deps = { clock, log: silentLogger, random: seededRandom(1), ...more, store };
+  const parts = await assemble({ ...defaultConfig, ...config }, deps, () => address);
+  parts.readiness.started();
+  const tokens = new Map<string, string>();
+  const tokenOf = (name: string): string => {
+    let token = tokens.get(name);
+    if (token === undefined) {
+      const admin = name === "admin";
+      const user: UserInfo = { name, uid: admin ? "1" : "", groups: admin ? ["system:masters"] : [], extra: {} };
+      token = parts.server.loopbackToken(user);
+      tokens.set(name, token);
+    }
+    return token;
+  };
+  const open = async (line: string, { body, headers, user = "admin", signal }: Asked = {}): Promise<HttpResponse> => {
+    const [method = "GET", target = "/"] = line.split(" ");
+    const [path = "", query = ""] = target.split("?");
+    const sent = body === undefined ? {} : { body: sentBody(body) };
+    const authorization = user === "" ? {} : { authorization: `Bearer ${tokenOf(user)}` };
+    const all = { "content-type": "application/json", ...authorization, ...headers };
+    return await parts.server.handler(makeRequest({ method, path, query, headers: all, signal, ...sent }));
+  };
+  return {
+    clock,
+    parts,
+    open,
+    compact: async (revision) => await store.compact(revision as Revision),
+    ask: async (line, asked) => await readAnswer(await open(line, asked)),
+    [Symbol.asyncDispose]: () => parts.server[Symbol.asyncDispose](),
+  };
+}
+
+function sentBody(body: unknown): Uint8Array | string {
+  return typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
+}
+
+/** The whole of an answer that ends. */
+export async function readAnswer({ status, headers, body }: HttpResponse): Promise<Answer> {
+  const pieces: Uint8Array[] = [];
+  if (body instanceof Uint8Array) pieces.push(body);
+  else for await (const piece of body) pieces.push(piece);
+  const bytes = Buffer.concat(pieces);
+  return {
+    status,
+    headers,
+    bytes,
+    text: bytes.toString(),
+    get json() {
+      return JSON.parse(bytes.toString());
+    },
+  };
+}
+
+/** The first `count` lines of a stream, as JSON. */
+export async function lines(response: HttpResponse, count: number): Promise<unknown[]> {
+  const found: unknown[] = [];
+  let text = "";
+  for await (const piece of response.body as AsyncIterable<Uint8Array>) {
+    text += Buffer.from(piece).toString();
+    for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n")) {
+      found.push(JSON.parse(text.slice(0, end)));
+      text = text.slice(end + 1);
+    }
+    if (found.length >= count) break;
+  }
+  return found;
+}

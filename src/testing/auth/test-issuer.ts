@@ -1,0 +1,85 @@
+/** For tests: an issuer of identity tokens on loopback, over TLS. */
+import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { bytes, json } from "../../http/respond.ts";
+import { listen } from "../../http/server.ts";
+import { makeServerCertificate } from "../http/test-certificates.ts";
+import { systemClock } from "../../std/clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { type Algorithm, signJws } from "../../auth/service-account/jws.ts";
+
+export interface TestIssuer extends AsyncDisposable {
+  readonly url: string;
+  /** PEM of its authority. */
+  readonly ca: string;
+  /** Paths asked for. */
+  readonly asked: string[];
+  /** A token with these claims over good ones for `client`. */
+  token(claims?: Readonly<Record<string, unknown>>, algorithm?: Algorithm): string;
+  /** New keys in place of the old ones. */
+  rotate(): void;
+  /** Answers there with a text from now on, to those who show the token. */
+  offer(path: string, text: string, bearer: string): void;
+  /** What discovery says beside the truth. */
+  says(members: Readonly<Record<string, unknown>>): void;
+}
+
+const DISCOVERY = "/.well-known/openid-configuration";
+
+export async function testIssuer(now: () => number): Promise<TestIssuer> {
+  const { ca, server } = await makeServerCertificate();
+  const asked: string[] = [];
+  let generation = 0;
+  let keys: ReturnType<typeof newKeys>;
+  const offers = new Map<string, { readonly text: string; readonly bearer: string }>();
+  let more: Readonly<Record<string, unknown>> = {};
+  const rotate = (): void => {
+    keys = newKeys(++generation);
+  };
+  rotate();
+  const listener = await listen({
+    handler: async ({ path, headers }) => {
+      asked.push(path);
+      const offered = offers.get(path);
+      if (offered !== undefined) {
+        return headers.authorization === `Bearer ${offered.bearer}`
+          ? bytes(200, "application/jwt", Buffer.from(offered.text))
+          : json(401, {});
+      }
+      if (path === DISCOVERY) return json(200, { issuer: url, jwks_uri: `${url}/keys`, ...more });
+      return path === "/keys" ? json(200, { keys: Object.values(keys).map(({ jwk }) => jwk) }) : json(404, {});
+    },
+    log: silentLogger,
+    clock: systemClock,
+    host: "127.0.0.1",
+    tls: { cert: server.cert, key: server.key },
+  });
+  const url = `https://127.0.0.1:${listener.port}`;
+  return {
+    url,
+    ca: ca.cert,
+    asked,
+    token(claims = {}, algorithm = "RS256") {
+      const seconds = Math.floor(now() / 1000);
+      const { keyId, privateKey } = keys[algorithm.startsWith("ES") ? "ec" : "rsa"];
+      const payload = { iss: url, aud: "client", sub: "jo", iat: seconds, exp: seconds + 600, ...claims };
+      return signJws(payload, { algorithm, keyId, privateKey });
+    },
+    rotate,
+    offer: (path, text, bearer) => void offers.set(path, { text, bearer }),
+    says(members) {
+      more = members;
+    },
+    [Symbol.asyncDispose]: () => listener.close(),
+  };
+}
+
+function newKeys(generation: number) {
+  const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
+  const ec = generateKeyPairSync("ec", { namedCurve: "prime256v1" }).privateKey;
+  return { rsa: keyOf(`rsa-${generation}`, rsa), ec: keyOf(`ec-${generation}`, ec) };
+}
+
+function keyOf(keyId: string, privateKey: KeyObject) {
+  const jwk = { ...createPublicKey(privateKey).export({ format: "jwk" }), kid: keyId, use: "sig" };
+  return { keyId, privateKey, jwk };
+}

@@ -1,0 +1,47 @@
+/** For tests of this room: registries over a store in memory, with time and chance under the test's control. */
+import { builtinScheme } from "../../api/builtin.ts";
+import { type Status, StatusError } from "../../api/status.ts";
+import { FakeClock } from "../std/fake-clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { seededRandom } from "../../std/random.ts";
+import { createMemoryStore } from "../../storage/memory.ts";
+import type { Store } from "../../storage/store.ts";
+import { Registries } from "../../registry/registries.ts";
+import type { RegistryDeps, Scope } from "../../registry/registry.ts";
+
+export interface Fixture extends AsyncDisposable {
+  readonly clock: FakeClock;
+  readonly store: Store;
+  readonly registries: Registries;
+  /** A scope in this namespace; `""` for cluster-wide kinds. */
+  scope(namespace?: string, signal?: AbortSignal): Scope;
+}
+
+export function fixture(deps: Partial<RegistryDeps> = {}): Fixture {
+  const clock = new FakeClock();
+  const store = createMemoryStore({ clock });
+  const base = { store, prefix: "/registry", clock, random: seededRandom(1), log: silentLogger };
+  const registries = new Registries(builtinScheme(), { ...base, ...deps });
+  const user = { name: "alice", uid: "", groups: [], extra: {} };
+  return {
+    clock,
+    store,
+    registries,
+    scope: (namespace = "default", signal = new AbortController().signal) => ({ namespace, group: "", user, signal }),
+    async [Symbol.asyncDispose]() {
+      await registries[Symbol.asyncDispose]();
+      await store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The `Status` that a promise is refused with. Throws when it is not. */
+export async function refusal(promise: Promise<unknown>): Promise<Status> {
+  try {
+    await promise;
+  } catch (error) {
+    if (error instanceof StatusError) return error.status;
+    throw error;
+  }
+  throw new Error("it was not refused");
+}

@@ -1,0 +1,85 @@
+import { type Clock, sleepOn, type Timer } from "../../std/clock.ts";
+
+interface Pending {
+  readonly at: number;
+  readonly order: number;
+  readonly callback: () => void;
+}
+
+/** A clock that stands still until a test moves it; timers run in the order of their times, deterministically. */
+export class FakeClock implements Clock {
+  #epoch: number;
+  #elapsed = 0;
+  #order = 0;
+  readonly #pending = new Set<Pending>();
+
+  /** Starts at `now`, in milliseconds since 1970. */
+  constructor(now: number = Date.UTC(2026, 0, 1)) {
+    this.#epoch = now;
+  }
+
+  now(): number {
+    return this.#epoch + this.#elapsed;
+  }
+
+  monotonic(): number {
+    return this.#elapsed;
+  }
+
+  /** Somebody sets the clock; the monotonic one goes on. */
+  set(now: number): void {
+    this.#epoch = now - this.#elapsed;
+  }
+
+  sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+    return sleepOn(this, milliseconds, signal);
+  }
+
+  timer(milliseconds: number, callback: () => void): Timer {
+    const pending = { at: this.#elapsed + Math.max(0, milliseconds), order: this.#order++, callback };
+    this.#pending.add(pending);
+    return { cancel: () => void this.#pending.delete(pending) };
+  }
+
+  /** How many timers wait. A test's last check: nothing was left behind. */
+  get pending(): number {
+    return this.#pending.size;
+  }
+
+  /** Milliseconds until the next timer is due; undefined when none waits. */
+  get untilNext(): number | undefined {
+    const next = this.#next();
+    return next === undefined ? undefined : Math.max(0, next.at - this.#elapsed);
+  }
+
+  /**
+   * Moves time forward, running each timer that falls due at its own time. What a timer's callback causes through
+   * promises settles before the next timer runs, so a loop of `await clock.sleep(1000)` makes all its turns.
+   */
+  async advance(milliseconds: number): Promise<void> {
+    const target = this.#elapsed + milliseconds;
+    await settle();
+    for (let next = this.#next(); next !== undefined && next.at <= target; next = this.#next()) {
+      this.#pending.delete(next);
+      this.#elapsed = Math.max(this.#elapsed, next.at);
+      next.callback();
+      await settle();
+    }
+    this.#elapsed = target;
+  }
+
+  #next(): Pending | undefined {
+    let first: Pending | undefined;
+    for (const pending of this.#pending) {
+      if (first === undefined || pending.at < first.at || (pending.at === first.at && pending.order < first.order)) {
+        first = pending;
+      }
+    }
+    return first;
+  }
+}
+
+/** Lets promise chains run out. A turn of the event loop runs every microtask; two cover one I/O hop between. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 2; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
+}
