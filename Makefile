@@ -17,7 +17,7 @@ run: setup build $(example) ## set up, build, and run a cluster of one on this m
 
 .PHONY: demo
 demo: setup build $(example) ## the same unattended: run the example with kubectl, show it, clean up
-	@node src/e2e/demo.ts
+	@node src/acceptance/cluster/demo.ts
 
 .PHONY: setup
 setup: packages ## install what is missing: npm packages; as root on Debian also containerd and its kin
@@ -33,8 +33,8 @@ build: packages dist/svc ## dist/svc: everything in one file, for hosts with Nod
 dist/svc: $(sources)
 	@node build.mjs
 
-$(example): src/e2e/example-image.ts $(wildcard testdata/examples/hello/*)
-	@node src/e2e/example-image.ts $@
+$(example): src/acceptance/cluster/example-image.ts $(wildcard testdata/examples/hello/*)
+	@node src/acceptance/cluster/example-image.ts $@
 
 .PHONY: binary
 binary: packages ## dist/svc-linux-x64 and -arm64: the same with Node inside, for hosts without
@@ -81,12 +81,12 @@ bench: packages build $(example) ## figures of this machine: objects, requests, 
 
 .PHONY: recorded-agent
 recorded-agent: setup ## the pods that a Kubernetes 1.33 agent was recorded with, on this one; fails where it got worse; ten minutes (ARGS="probes env")
-	@node src/e2e/recorded-agent/replay.ts $(ARGS)
+	@node src/acceptance/cluster/recorded-agent/replay.ts $(ARGS)
 
 .PHONY: faults
 faults: setup ## every mishap at every step of a pod's life, and the whole lifecycle suite on containerd; two minutes
-	@SVC_FAULTS=all tap run --reporter=silent --timeout=900 src/agent/faults.test.ts src/e2e/faults.test.ts
-	@SVC_LIFECYCLE=all tap run --reporter=silent --timeout=900 src/agent/lifecycle.test.ts
+	@SVC_FAULTS=all tap run --reporter=silent --timeout=900 src/acceptance/agent/faults.test.ts src/acceptance/cluster/faults.test.ts
+	@SVC_LIFECYCLE=all tap run --reporter=silent --timeout=900 src/acceptance/agent/lifecycle.test.ts
 
 .PHONY: fuzz
 fuzz: packages ## feed the readers nonsense, each for a minute (ARGS="--seconds 600 --seed 1")

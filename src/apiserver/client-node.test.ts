@@ -24,7 +24,7 @@ import { makeRequest } from "../http/request.ts";
 import { systemClock } from "../std/clock.ts";
 import { silentLogger } from "../std/log.ts";
 import { defaultConfig } from "./config.ts";
-import { recordedCases } from "./recorded/cases.ts";
+import { recordedCases } from "../acceptance/recorded-answers/cases.ts";
 import { startApiServer } from "./server.ts";
 
 const WAIT_MS_MAX = 30_000;

@@ -7,7 +7,7 @@
  * Figures of one machine, which does other things too: processor time and ratios tell more than rates.
  */
 import { parseArgs } from "node:util";
-import { clusterLack, programs } from "../e2e/cluster.ts";
+import { clusterLack, programs } from "../acceptance/cluster/cluster.ts";
 import { measureAgent } from "./agent.ts";
 import { measureCluster } from "./cluster.ts";
 import { Figures } from "./figures.ts";

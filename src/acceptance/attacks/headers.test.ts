@@ -1,0 +1,168 @@
+/** Headers that say who asks: only proxies that have shown their certificate are believed, whatever they are called. */
+import { writeFile } from "node:fs/promises";
+import { connect as connectHttp2 } from "node:http2";
+import { request } from "node:https";
+import { join } from "node:path";
+import t from "tap";
+import { CLIENT_AUTH, makeCertificate, SERVER_AUTH, type TestCertificate } from "../../testing/http/test-certificates.ts";
+import { systemClock } from "../../std/clock.ts";
+import { fileDirectory } from "../../std/file-directory.ts";
+import { silentLogger } from "../../std/log.ts";
+import { defaultConfig } from "../../apiserver/config.ts";
+import { startApiServer } from "../../apiserver/server.ts";
+
+const WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+const BODY = JSON.stringify({ apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" });
+
+/** Names and values by turns, as they are written on the wire. */
+type Sent = readonly string[];
+type Pair = Pick<TestCertificate, "cert" | "key"> | undefined;
+type Who = (sent: Sent, pair?: Pair) => Promise<string>;
+
+const directory = fileDirectory(t, { tokens: "sesame,ann,1\n" });
+const clients = await makeCertificate({ subject: [{ CN: ["clients"] }], authority: {} });
+const proxies = await makeCertificate({ subject: [{ CN: ["proxies"] }], authority: {} });
+const stranger = await makeCertificate({ subject: [{ CN: ["proxies"] }], authority: {} });
+const named = (issuer: TestCertificate, name: string, usages: readonly string[] = [CLIENT_AUTH]) =>
+  makeCertificate({ subject: [{ CN: [name] }], issuer, usages });
+const jo = await named(clients, "jo");
+const front = await named(proxies, "front");
+
+async function start() {
+  const file = async (name: string, text: string): Promise<string> => {
+    await writeFile(join(directory, name), text);
+    return join(directory, name);
+  };
+  const config = {
+    ...defaultConfig,
+    serving: { ...defaultConfig.serving, certDir: directory },
+    authentication: {
+      ...defaultConfig.authentication,
+      tokenFile: join(directory, "tokens"),
+      clientCaFile: await file("clients.crt", clients.cert),
+      requestHeader: {
+        caFile: await file("proxies.crt", proxies.cert),
+        allowedNames: ["front"],
+        usernames: ["X-Remote-User"],
+        groups: ["X-Remote-Group"],
+        uids: ["X-Remote-Uid"],
+        extraPrefixes: ["X-Remote-Extra-"],
+      },
+    },
+    authorizationModes: ["RBAC"],
+  };
+  return await startApiServer(config, { clock: systemClock, log: silentLogger });
+}
+
+/** The user that the server takes the sender for; the status where it takes them for nobody. */
+function saidOf(status: number, text: string): string {
+  if (status !== 201) return String(status);
+  const { username, groups = [] } = JSON.parse(text).status.userInfo as { username: string; groups?: string[] };
+  return [username, ...groups].join(" ");
+}
+
+const overHttp1 =
+  (port: number): Who =>
+  async (sent, pair = undefined) => {
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    const headers = ["Host", "x", "Content-Type", "application/json", "Content-Length", String(BODY.length), ...sent];
+    const options = { host: "127.0.0.1", port, path: WHO, method: "POST", rejectUnauthorized: false, agent: false };
+    const asking = request({ ...options, ...pair, headers: [...headers, "Connection", "close"] }, (answer) => {
+      let text = "";
+      answer.setEncoding("utf8").on("data", (piece: string) => (text += piece));
+      answer.on("end", () => resolve(saidOf(answer.statusCode ?? 0, text)));
+    });
+    asking.on("error", reject).end(BODY);
+    return await promise;
+  };
+
+const overHttp2 =
+  (port: number): Who =>
+  async (sent, pair = undefined) => {
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    const session = connectHttp2(`https://127.0.0.1:${port}`, { rejectUnauthorized: false, ...pair });
+    session.on("error", reject);
+    const own = [":method", "POST", ":path", WHO, "content-type", "application/json"];
+    const asking = session.request([...own, ...sent.map((text, at) => (at % 2 === 0 ? text.toLowerCase() : text))]);
+    let status = 0;
+    let text = "";
+    asking.setEncoding("utf8").on("data", (piece: string) => (text += piece));
+    asking.on("response", (answer) => (status = Number(answer[":status"])));
+    asking.on("error", reject).on("close", () => {
+      session.close();
+      resolve(saidOf(status, text));
+    });
+    asking.end(BODY);
+    return await promise;
+  };
+
+const ROOT = ["X-Remote-User", "root", "X-Remote-Group", "system:masters"];
+const SPELLINGS: readonly Sent[] = [
+  ROOT,
+  ["x-remote-user", "root", "x-remote-group", "system:masters"],
+  ["X-REMOTE-USER", "root", "X-REMOTE-GROUP", "system:masters"],
+  [...ROOT, ...ROOT],
+  ["X_Remote_User", "root", "X_Remote_Group", "system:masters"],
+  [...ROOT, "X-Remote-Uid", "0", "X-Remote-Extra-Scopes", "all"],
+  ["X-Forwarded-User", "root", "X-Forwarded-Groups", "system:masters", "Remote-User", "root"],
+  ["X-SSL-Client-Verify", "SUCCESS", "X-SSL-Client-S-DN", "CN=front", ...ROOT],
+  ["X-Forwarded-Client-Cert", `Hash=1;Subject="CN=front"`, ...ROOT],
+  ["X-Forwarded-For", "127.0.0.1", "Forwarded", "for=127.0.0.1", "X-Real-Ip", "127.0.0.1", ...ROOT],
+];
+
+for (const [protocol, over] of [["HTTP/1.1", overHttp1] as const, ["HTTP/2", overHttp2] as const]) {
+  t.test(`the server believes no header that says who asks, over ${protocol}, but of a proxy it knows`, async (t) => {
+    await using server = await start();
+    const who = over(server.address.port);
+    const strangers: readonly (readonly [string, Pair, string])[] = [
+      ["without a certificate", undefined, "403"],
+      ["with a client's certificate", jo, "jo system:authenticated"],
+      ["of another authority of the same name", await named(stranger, "front"), "401"],
+      ["signed by oneself", await makeCertificate({ subject: [{ CN: ["front"] }] }), "401"],
+      ["with another name", await named(proxies, "back"), "401"],
+      ["with the name in another case", await named(proxies, "Front"), "401"],
+      ["with a name that begins so", await named(proxies, "front.example"), "401"],
+      [
+        "without a name",
+        await makeCertificate({ subject: [{ O: ["front"] }], issuer: proxies, usages: [CLIENT_AUTH] }),
+        "401",
+      ],
+      ["for servers", await named(proxies, "front", [SERVER_AUTH]), "401"],
+      ["of the clients' authority with the proxy's name", await named(clients, "front"), "front system:authenticated"],
+      ["that a client's certificate has signed", await named(jo, "front"), "401"],
+    ];
+    for (const [what, pair, expected] of strangers) {
+      for (const sent of SPELLINGS) t.equal(await who(sent, pair), expected, `${what}: ${sent.join(" ")}`);
+    }
+    t.equal(await who(ROOT, front), "root system:masters system:authenticated", "the proxy itself is believed");
+  });
+
+  t.test(`the server takes from a proxy over ${protocol} one user, however often it is named`, async (t) => {
+    await using server = await start();
+    const who = over(server.address.port);
+    const cases: readonly (readonly [Sent, string])[] = [
+      [["X-Remote-User", "jo", "X-Remote-User", "root"], "jo system:authenticated"],
+      [["X-Remote-User", "jo, root"], "jo, root system:authenticated"],
+      [["X-Remote-User", "jo", "X-Remote-Group", "a, system:masters"], "jo a, system:masters system:authenticated"],
+      [["X-Remote-User", "", "X-Remote-Group", "system:masters"], "401"],
+      [["X-Remote-Group", "system:masters"], "401"],
+    ];
+    for (const [sent, expected] of cases) t.equal(await who(sent, front), expected, sent.join(" "));
+    const bearer = ["Authorization", "Bearer sesame"];
+    t.equal(await who([...bearer, ...ROOT]), "ann system:authenticated", "a token's bearer is who the token says");
+    // Clients of HTTP/2 refuse to send it twice.
+    if (protocol === "HTTP/1.1")
+      t.equal(await who([...bearer, "Authorization", "Bearer other"]), "ann system:authenticated", "the first counts");
+    t.equal(await who(["Authorization", "Bearer other, Bearer sesame"]), "401");
+    const asRoot = ["Impersonate-User", "root", "Impersonate-Group", "system:masters"];
+    for (const [sent, pair] of [
+      [asRoot, jo],
+      [[...bearer, ...asRoot], undefined],
+      [asRoot, undefined],
+    ] as const) {
+      t.equal(await who(sent, pair), "403", "nobody is somebody else without leave");
+    }
+    t.equal(await who(["Impersonate-Group", "system:masters"], jo), "500", "nor a member of a group alone");
+    t.equal(await who(["impersonate_user", "root"], jo), "jo system:authenticated");
+  });
+}

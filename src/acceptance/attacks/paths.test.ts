@@ -1,0 +1,278 @@
+/** Paths that look like others: authorization is asked about what is served, however the path is spelt. */
+import t from "tap";
+import { makeRequest } from "../../http/request.ts";
+import { parseTarget } from "../../http/target.ts";
+import { type Answer, type Asked, readAnswer, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { requestInfo } from "../../apiserver/request-info.ts";
+
+const RBAC = "/apis/rbac.authorization.k8s.io/v1";
+const GROUP = "rbac.authorization.k8s.io";
+const MARK = "R09MRA==";
+const GOLD = ["api", "v1", "namespaces", "vault", "secrets", "gold"];
+
+/** Eve may everything in `open`, and look at every page that is no resource; the gold lies in `vault`. */
+async function walled(): Promise<TestServer> {
+  const server = await testServer({ authorizationModes: ["Node", "RBAC"] });
+  const make = async (path: string, body: object): Promise<void> => {
+    const { status, text } = await server.ask(`POST ${path}`, { body });
+    if (status !== 201) throw new Error(text);
+  };
+  for (const name of ["open", "vault"]) await make("/api/v1/namespaces", { metadata: { name } });
+  await make("/api/v1/namespaces/vault/secrets", { metadata: { name: "gold" }, data: { mark: MARK } });
+  await make("/api/v1/namespaces/open/secrets", { metadata: { name: "gold" }, data: { mark: "dGlu" } });
+  const subjects = [{ kind: "User", apiGroup: GROUP, name: "eve" }];
+  const everything = [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }];
+  await make(`${RBAC}/namespaces/open/roles`, { metadata: { name: "all" }, rules: everything });
+  const roleRef = { apiGroup: GROUP, kind: "Role", name: "all" };
+  await make(`${RBAC}/namespaces/open/rolebindings`, { metadata: { name: "eve" }, subjects, roleRef });
+  const pages = [{ verbs: ["*"], nonResourceURLs: ["*"] }];
+  await make(`${RBAC}/clusterroles`, { metadata: { name: "pages" }, rules: pages });
+  const ofPages = { ...roleRef, kind: "ClusterRole", name: "pages" };
+  await make(`${RBAC}/clusterrolebindings`, { metadata: { name: "eve" }, subjects, roleRef: ofPages });
+  return server;
+}
+
+const ODD = [
+  ...[
+    "",
+    ".",
+    "..",
+    "%2e",
+    "%2e%2e",
+    ".%2e",
+    "%2E%2E",
+    "...",
+    "%2f",
+    "%2F..",
+    "..%2f",
+    "..;",
+    ";",
+    "%5c",
+    "..%5c",
+    "\\..",
+  ],
+  ...[
+    "%00",
+    "%0a",
+    "%0d%0a",
+    "%20",
+    "+",
+    "%c0%ae%c0%ae",
+    "%c0%af",
+    "%e0%80%af",
+    "%ff",
+    "%ef%bc%8f",
+    "%252f",
+    "%252e%252e",
+  ],
+  ...["*", "open", "vault", "namespaces", "watch", "proxy", "status", "finalize", "secrets", "gold", "api", "v1"],
+  ...["open%2f..%2fvault", "open%2fsecrets", "vault%2fsecrets%2fgold", "..%2f..%2fvault%2fsecrets%2fgold", "__proto__"],
+];
+
+const TWISTS: readonly ((segment: string) => string)[] = [
+  (segment) => segment.toUpperCase(),
+  (segment) => `${encoded(segment.slice(0, 1))}${segment.slice(1)}`,
+  (segment) => [...segment].map(encoded).join(""),
+  ...["%00", "%20", "%2f", "%2f.", ".", ";x", "%3f", "%23", "%0a", "/", "//", "/.", "/./", "/x/..", "%2e"].map(
+    (tail) => (segment: string) => segment + tail,
+  ),
+  ...["%00", "./", "/", "%2f", "x/../", "x%2f..%2f", "%09"].map((head) => (segment: string) => head + segment),
+];
+
+function encoded(letter: string): string {
+  return letter === "" ? "" : `%${letter.charCodeAt(0).toString(16)}`;
+}
+
+/** Thousands of ways to say, or nearly say, where the gold lies. */
+function* spellings(): Generator<string> {
+  const path = (segments: readonly string[]): string => `/${segments.join("/")}`;
+  for (let length = 3; length <= GOLD.length; length++) {
+    const segments = GOLD.slice(0, length);
+    for (let at = 0; at <= length; at++) {
+      for (const odd of ODD) {
+        yield path(segments.toSpliced(at, 0, odd));
+        yield path(segments.toSpliced(at, 1, odd));
+        yield path(segments.toSpliced(at, 0, odd, odd));
+        yield path(segments.toSpliced(at, 0, odd, ".."));
+      }
+      const own = segments[at];
+      if (own !== undefined) for (const twist of TWISTS) yield path(segments.with(at, twist(own)));
+    }
+  }
+  const gold = GOLD.join("/");
+  for (const allowed of ["version", "healthz", "openapi/v3", "api/v1/namespaces/open", "api/v1/namespaces/open/pods"]) {
+    for (const up of ["..", "%2e%2e", "..%2f..", ".%2e/..", "x/../..", "x/proxy/..", "x/proxy/..%2f.."]) {
+      for (let times = 1; times < 6; times++) yield `/${allowed}/${`${up}/`.repeat(times)}${gold}`;
+      yield `/${allowed}/${up}/vault/secrets/gold`;
+      yield `/${allowed}/${up}%2fvault%2fsecrets%2fgold`;
+    }
+  }
+  for (const host of ["http://x", "https://x@y", "http://x/..", "//x", "///"]) yield `${host}/${gold}`;
+}
+
+/** What is answered; of a watch, what is there at once. */
+async function ask(server: TestServer, method: string, path: string, asked: Asked = {}): Promise<Said> {
+  if (requestInfo({ method, path, query: "" }).verb !== "watch") return await server.ask(`${method} ${path}`, asked);
+  const stop = new AbortController();
+  const { status, body } = await server.open(`${method} ${path}`, { ...asked, signal: stop.signal });
+  let text = "";
+  const reading = (async () => {
+    for await (const piece of body as AsyncIterable<Uint8Array>) text += Buffer.from(piece).toString();
+  })().catch(() => {});
+  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+  stop.abort();
+  await reading;
+  return { status, text };
+}
+
+type Said = Pick<Answer, "status" | "text">;
+
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+t.test("the server asks about what it serves, however the path is spelt", { timeout: 120_000 }, async (t) => {
+  await using server = await walled();
+  let tried = 0;
+  let served = 0;
+  for (const spelling of new Set(spellings())) {
+    const target = parseTarget(spelling);
+    if (target === undefined) continue;
+    tried++;
+    const { status, text } = await ask(server, "GET", target.path);
+    if (status !== 200 || !text.includes(MARK)) continue;
+    served++;
+    const { isResourceRequest, namespace, resource, name, group } = requestInfo({ ...target, method: "GET" });
+    const asked = { isResourceRequest, group, resource };
+    t.same(asked, { isResourceRequest: true, group: "", resource: "secrets" }, spelling);
+    t.ok(["", "vault"].includes(namespace) && ["", "gold"].includes(name), spelling);
+  }
+  t.ok(tried > 4000, `${tried} spellings`);
+  t.ok(served > 10, `${served} of them are understood`);
+});
+
+t.test("the server lets nobody climb over the wall of a namespace", { timeout: 120_000 }, async (t) => {
+  await using server = await walled();
+  const before = await server.ask("GET /api/v1/namespaces/vault/secrets/gold");
+  const leaks: string[] = [];
+  for (const spelling of new Set(spellings())) {
+    const target = parseTarget(spelling);
+    if (target === undefined) continue;
+    const { status, text } = await ask(server, "GET", target.path, { user: "eve" });
+    if (text.includes(MARK) || status >= 500) leaks.push(`${status} ${spelling}`);
+  }
+  t.same(leaks, []);
+  const written: string[] = [];
+  for (const [place, spelling] of [...new Set(spellings())].entries()) {
+    const target = parseTarget(spelling);
+    const method = METHODS[place % METHODS.length]!;
+    if (target === undefined || method === "GET") continue;
+    const patch = method === "PATCH" ? { headers: { "content-type": "application/merge-patch+json" } } : {};
+    const { status } = await ask(server, method, target.path, { user: "eve", body: { data: {} }, ...patch });
+    if (status >= 500) written.push(`${status} ${method} ${spelling}`);
+  }
+  t.same(written, []);
+  t.same((await server.ask("GET /api/v1/namespaces/vault/secrets/gold")).json, before.json, "the gold is as it was");
+});
+
+t.test("the server takes no name that is a path", async (t) => {
+  await using server = await walled();
+  const names = [
+    ".",
+    "..",
+    "a/b",
+    "../vault",
+    "a%2fb",
+    "%2e%2e",
+    "a%b",
+    "a\0b",
+    "a\nb",
+    "a\u202eb",
+    "a".repeat(10_000),
+  ];
+  const places = [
+    "/api/v1/namespaces",
+    "/api/v1/namespaces/open/configmaps",
+    "/api/v1/namespaces/open/pods",
+    `${RBAC}/namespaces/open/roles`,
+    `${RBAC}/clusterroles`,
+    "/apis/coordination.k8s.io/v1/namespaces/open/leases",
+  ];
+  for (const place of places) {
+    for (const name of names) {
+      // Roles may have any name that is one segment of a path.
+      if (place.endsWith("roles") && /^a(?:\0|\n|\u202e|a+)/.test(name)) continue;
+      const made = await server.ask(`POST ${place}`, { body: { metadata: { name } } });
+      t.equal(made.status, 422, `${place} ${JSON.stringify(name.slice(0, 20))}`);
+      const generated = await server.ask(`POST ${place}`, { body: { metadata: { generateName: `${name}/` } } });
+      t.equal(generated.status, 422, `${place} generated`);
+    }
+    const elsewhere = { body: { metadata: { name: "x", namespace: "vault" } }, user: "eve" };
+    const { status } = await server.ask(`POST ${place}`, elsewhere);
+    t.ok(status === 400 || status === 403, `${place}: another namespace in the body than in the path: ${status}`);
+  }
+});
+
+t.test("the server asks agents for logs of a pod's own containers, and never for another path", async (t) => {
+  await using server = await walled();
+  const pods = "/api/v1/namespaces/open/pods";
+  const spec = { nodeName: "n1", containers: [{ name: "c", image: "i" }] };
+  await server.ask(`POST ${pods}`, { body: { metadata: { name: "web" }, spec } });
+  const names = [
+    "..",
+    "../../vault/gold/c",
+    "c/../../x",
+    "/",
+    "c?x=",
+    "c#",
+    "c%00",
+    "C",
+    "c ",
+    "__proto__",
+    "\u002e\u002e",
+  ];
+  for (const name of names) {
+    const { status } = await server.ask(`GET ${pods}/web/log?container=${encodeURIComponent(name)}`, { user: "eve" });
+    t.equal(status, 400, name);
+  }
+  for (const path of ["web%2f..%2fx/log", "..%2fweb/log", "web/log/../../x", "web%00/log"]) {
+    const { status } = await server.ask(`GET ${pods}/${path}`, { user: "eve" });
+    t.ok(status === 403 || status === 404, `${status} ${path}`);
+  }
+  for (const query of ["tailLines=1e9", "tailLines=%2Fetc", "sinceTime=%0d%0aX:y", "limitBytes=-1"]) {
+    const { status } = await server.ask(`GET ${pods}/web/log?${query}`, { user: "eve" });
+    t.ok(status === 400 || status === 422, `${status} ${query}`);
+  }
+});
+
+t.test("the server reads a selector for one name as the request for that one, and for no other", async (t) => {
+  await using server = await walled();
+  const ruby = { metadata: { name: "ruby" }, data: { mark: "cnVieQ==" } };
+  await server.ask("POST /api/v1/namespaces/vault/secrets", { body: ruby });
+  const rules = [{ verbs: ["list", "get", "watch"], apiGroups: [""], resources: ["secrets"], resourceNames: ["ruby"] }];
+  await server.ask(`POST ${RBAC}/namespaces/vault/roles`, { body: { metadata: { name: "ruby" }, rules } });
+  const subjects = [{ kind: "User", apiGroup: GROUP, name: "eve" }];
+  const roleRef = { apiGroup: GROUP, kind: "Role", name: "ruby" };
+  await server.ask(`POST ${RBAC}/namespaces/vault/rolebindings`, {
+    body: { metadata: { name: "e" }, subjects, roleRef },
+  });
+  const list = async (query: string) => {
+    const request = { path: "/api/v1/namespaces/vault/secrets", query };
+    const authorization = `Bearer ${server.parts.server.loopbackToken({ name: "eve", uid: "", groups: [], extra: {} })}`;
+    return await readAnswer(await server.parts.server.handler(makeRequest({ ...request, headers: { authorization } })));
+  };
+  t.match(await list("fieldSelector=metadata.name%3Druby"), { status: 200, text: /cnVieQ==/ });
+  const queries = [
+    ...["", "fieldSelector=", "fieldSelector=metadata.name%3Dgold", "fieldSelector=metadata.name!%3Druby"],
+    "fieldSelector=metadata.name%3Dgold&fieldSelector=metadata.name%3Druby",
+    "fieldSelector=metadata.name%3Druby&fieldSelector=metadata.name%3Dgold",
+    "fieldSelector=metadata.name%3Druby%2Cmetadata.name%3Dgold",
+    "fieldSelector=metadata.name%3Dgold%2Cmetadata.name%3Druby",
+    "fieldselector=metadata.name%3Druby",
+    "fieldSelector=%20metadata.name%3Druby",
+    "fieldSelector=metadata.name%3D%3D%3Druby",
+    "fieldSelector=metadata.name%3Druby%5C%2Cmetadata.name%3Dgold",
+    "fieldSelector=type%3DOpaque%2Cmetadata.name!%3Druby",
+    "labelSelector=metadata.name%3Druby",
+    "fieldSelector=metadata.name%3Druby%00",
+  ];
+  for (const query of queries) t.notMatch((await list(query)).text, MARK, query);
+});

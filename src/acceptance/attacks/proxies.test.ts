@@ -1,0 +1,182 @@
+/** The server as a deputy: where it can be sent by those who may use its proxies, and what it takes along. */
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
+import { networkInterfaces } from "node:os";
+import t from "tap";
+import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { isReachable } from "../../apiserver/proxy/destination.ts";
+
+const PODS = "/api/v1/namespaces/default/pods";
+const SERVICES = "/api/v1/namespaces/default/services";
+
+const OWN = [
+  ...["127.0.0.1", "127.255.255.254", "0.0.0.0", "169.254.169.254", "169.254.0.1", "224.0.0.1", "255.255.255.255"],
+  ...["::1", "::", "::ffff:127.0.0.1", "::ffff:7f00:1", "0:0:0:0:0:ffff:7f00:0001", "::ffff:169.254.169.254"],
+  ...["fe80::1", "fe80::1%lo", "ff02::1", "::ffff:0.0.0.0"],
+];
+const NO_ADDRESS = [
+  "localhost",
+  "0x7f000001",
+  "2130706433",
+  "0177.0.0.1",
+  "127.1",
+  "127.0.0.1:80",
+  "[::1]",
+  "",
+  " 127.0.0.1",
+];
+
+t.test(
+  "isReachable() takes no address of this host, of its links or of its cloud, however it is written",
+  async (t) => {
+    for (const address of [...OWN, ...NO_ADDRESS]) t.notOk(isReachable(address), address);
+  },
+);
+
+async function make(server: TestServer, path: string, body: object, status?: object): Promise<void> {
+  const made = await server.ask(`POST ${path}`, { body });
+  if (made.status !== 201) throw new Error(made.text);
+  if (status === undefined) return;
+  const { name } = made.json.metadata;
+  const answer = await server.ask(`PUT ${path}/${name}/status`, { body: { ...made.json, status } });
+  if (answer.status !== 200) throw new Error(answer.text);
+}
+
+const pod = (name: string) => ({
+  metadata: { name },
+  spec: { nodeName: "n1", containers: [{ name: "c", image: "i" }] },
+});
+
+t.test("the server goes nowhere on this host for a pod, a service or a node", async (t) => {
+  let came = 0;
+  const trap = createTcpServer((socket) => {
+    came++;
+    socket.destroy();
+  });
+  await new Promise<void>((resolve) => trap.listen(0, resolve));
+  t.teardown(() => trap.close());
+  const { port } = trap.address() as AddressInfo;
+  await using server = await testServer();
+  for (const [place, ip] of OWN.filter((each) => !each.includes("%")).entries()) {
+    const name = `p${place}`;
+    const wrote = await server.ask(`POST ${PODS}`, { body: pod(name) });
+    const status = { podIP: ip, podIPs: [{ ip }] };
+    // What validation refuses to write cannot lead anywhere either.
+    await server.ask(`PUT ${PODS}/${name}/status`, { body: { ...wrote.json, status } });
+    for (const scheme of ["", "http:", "https:"]) {
+      const answer = await server.ask(`GET ${PODS}/${scheme}${name}:${port}/proxy/`);
+      t.equal(answer.status, 400, `pod at ${ip} ${scheme}`);
+    }
+  }
+  await make(server, SERVICES, { metadata: { name: "s" }, spec: { ports: [{ port: 80, targetPort: port }] } });
+  const subsets = ["127.0.0.1", "::1", "169.254.169.254", "192.0.2.7"].map((ip) => ({
+    addresses: [{ ip }],
+    ports: [{ port }],
+  }));
+  const endpoints = `/api/v1/namespaces/default/endpoints`;
+  const made = await server.ask(`POST ${endpoints}`, { body: { metadata: { name: "s" }, subsets: subsets.slice(-1) } });
+  t.equal(made.status, 201);
+  t.equal((await server.ask(`GET ${SERVICES}/s:80/proxy/`)).status, 503, "an address that is no pod's");
+  const addresses = [{ type: "InternalIP", address: "127.0.0.1" }];
+  await make(server, "/api/v1/nodes", { metadata: { name: "n1" } }, { addresses });
+  for (const name of [`n1:${port}`, `http:n1:${port}`, `https:n1:${port}`]) {
+    t.equal((await server.ask(`GET /api/v1/nodes/${name}/proxy/`)).status, 400, `node ${name}`);
+  }
+  for (const name of ["n1:0", "n1:65536", "n1:-1", "n1:80@x", "n1:80%2f..", "gopher:n1:80", "n1:80:80:80"]) {
+    const { status } = await server.ask(`GET /api/v1/nodes/${name}/proxy/`);
+    t.ok(status === 400 || status === 404, `node ${name}: ${status}`);
+  }
+  t.equal(came, 0, "nobody came");
+});
+
+function wideAddress(): string | undefined {
+  const all = Object.values(networkInterfaces()).flat();
+  return all.find((one) => one?.family === "IPv4" && !one.internal)?.address;
+}
+
+t.test("the server passes redirections on instead of following them, and nothing that proves who asks", async (t) => {
+  const host = wideAddress();
+  if (host === undefined) {
+    t.comment("Skipped: this machine has no address but its loopback");
+    return;
+  }
+  const seen: { url: string; headers: IncomingHttpHeaders }[] = [];
+  const backend = createServer(({ url = "", headers }, response) => {
+    seen.push({ url, headers });
+    response.writeHead(302, { location: "http://169.254.169.254/latest/meta-data/" }).end();
+  });
+  await new Promise<void>((resolve) => backend.listen(0, host, resolve));
+  t.teardown(() => backend.close());
+  const { port } = backend.address() as AddressInfo;
+  await using server = await testServer();
+  await make(server, PODS, pod("web"), { podIP: host, podIPs: [{ ip: host }] });
+  const headers = {
+    "x-remote-user": "root",
+    "x-remote-group": "system:masters",
+    "x-remote-extra-scopes": "all",
+    "impersonate-user": "admin",
+    "impersonate-group": "system:masters",
+    "proxy-authorization": "Basic eA==",
+  };
+  const answer = await server.ask(`GET ${PODS}/web:${port}/proxy/a`, { headers });
+  t.match([answer.status, answer.headers.location], [302, "http://169.254.169.254/latest/meta-data/"]);
+  t.equal(seen.length, 1);
+  for (const name of ["authorization", ...Object.keys(headers)]) t.equal(seen[0]?.headers[name], undefined, name);
+  for (const path of [
+    "..%2f..%2fapi",
+    "%2e%2e/api",
+    "a/../../b",
+    "a%00b",
+    "%ff",
+    "..%5c..",
+    "a%0d%0ax-remote-user:root",
+  ]) {
+    const climbed = await server.ask(`GET ${PODS}/web:${port}/proxy/${path}`);
+    const passed = seen.at(-1)?.url ?? "";
+    t.ok(climbed.status === 404 || passed === `/${path}`, `${path}: ${climbed.status}`);
+    t.notMatch(passed, /\.\.\/|%2e%2e|\.\.%2f|%00/i, path);
+  }
+});
+
+t.test("the server passes on whole requests, so that none swallows the next on a connection to a pod", async (t) => {
+  const host = wideAddress();
+  if (host === undefined) {
+    t.comment("Skipped: this machine has no address but its loopback");
+    return;
+  }
+  const seen: string[] = [];
+  const backend = createServer((request, response) => {
+    // Answers without waiting for a body, as many do.
+    response.end("ok");
+    let body = "";
+    request.setEncoding("latin1").on("data", (piece: string) => (body += piece));
+    request.on("end", () => seen.push(`${request.method} ${request.url} ${body}`.trim()));
+  });
+  await new Promise<void>((resolve) => backend.listen(0, host, resolve));
+  t.teardown(() => backend.close());
+  const { port } = backend.address() as AddressInfo;
+  await using server = await testServer();
+  await make(server, PODS, pod("web"), { podIP: host, podIPs: [{ ip: host }] });
+  const proxy = `${PODS}/web:${port}/proxy`;
+  const hidden = "DELETE /hidden HTTP/1.1\r\nHost: x\r\n\r\n";
+  for (const method of ["GET", "DELETE", "POST", "OPTIONS"]) {
+    for (const [sent, length] of [
+      [hidden, String(hidden.length)],
+      ["", "0"],
+      ["", undefined],
+      [hidden, undefined],
+    ] as const) {
+      const headers = length === undefined ? {} : { "content-length": length };
+      const answer = await server.ask(`${method} ${proxy}/front`, { headers, ...(sent === "" ? {} : { body: sent }) });
+      t.equal(answer.status, 200, `${method} ${length}`);
+      t.equal((await server.ask(`GET ${proxy}/next`)).status, 200, `what follows ${method} ${length}`);
+      t.equal(
+        seen.some((each) => each.startsWith("DELETE /hidden")),
+        false,
+        "nothing came that nobody sent",
+      );
+      t.equal(seen.at(-1), "GET /next");
+      t.equal(seen.splice(0).length, 2);
+    }
+  }
+});

@@ -1,0 +1,195 @@
+/** A real agent in a process of its own, over a containerd of the test's: told by flags, killed and started again. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { PrivateContainerd } from "../../testing/agent/private-containerd.ts";
+import { writeKubeconfig } from "../../client/kubeconfig.ts";
+import { command, freePort, root } from "./cluster.ts";
+
+const STOP_MS_MAX = 20_000;
+const TOKEN = "agent-process";
+
+export interface AgentProcessOptions {
+  readonly containerd: PrivateContainerd;
+  /** Of this agent alone: its directories lie below, and its pods have cgroups of that name. */
+  readonly name: string;
+  /** What starts svc; its words before `agent`. */
+  readonly program?: readonly string[];
+  /** Whether the API server gives pods tokens of their service accounts. */
+  readonly tokens?: boolean;
+}
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly exited: Promise<number | string>;
+}
+
+export class AgentProcess implements AsyncDisposable {
+  readonly directory: string;
+  readonly manifests: string;
+  readonly rootDir: string;
+  /** For kubectl: that of the standalone agent, and that of the API server. */
+  readonly standaloneConfig: string;
+  readonly adminConfig: string;
+  readonly #options: AgentProcessOptions;
+  readonly #ports: readonly [agent: number, server: number];
+  #agent: Running | undefined;
+  #server: Running | undefined;
+
+  private constructor(options: AgentProcessOptions, ports: readonly [number, number]) {
+    this.#options = options;
+    this.#ports = ports;
+    this.directory = join(options.containerd.directory, options.name);
+    this.manifests = join(this.directory, "manifests");
+    this.rootDir = join(this.directory, "root");
+    this.standaloneConfig = join(this.rootDir, "standalone/svcconfig");
+    this.adminConfig = join(this.directory, "admin.svcconfig");
+    mkdirSync(this.manifests, { recursive: true });
+    const configuration = {
+      apiVersion: "svclet.config.svc.io/v1beta1",
+      kind: "SvcletConfiguration",
+      podLogsDir: join(this.directory, "logs"),
+      staticPodPath: this.manifests,
+      containerRuntimeEndpoint: options.containerd.endpoint,
+      cgroupRoot: this.cgroup,
+      failCgroupV1: false,
+      failSwapOn: false,
+      // The kernel stays as it was.
+      makeIPTablesUtilChains: false,
+      // Where the API server looks for it: at the node's own address.
+      address: "0.0.0.0",
+      port: ports[0],
+      healthzPort: 0,
+      readOnlyPort: 0,
+      authentication: { anonymous: { enabled: true } },
+      authorization: { mode: "AlwaysAllow" },
+    };
+    writeFileSync(join(this.directory, "agent.json"), JSON.stringify(configuration));
+  }
+
+  static async create(options: AgentProcessOptions): Promise<AgentProcess> {
+    return new AgentProcess(options, [await freePort(), await freePort()]);
+  }
+
+  get pid(): number {
+    return this.#agent?.child.pid ?? 0;
+  }
+
+  get serverPid(): number {
+    return this.#server?.child.pid ?? 0;
+  }
+
+  get port(): number {
+    return this.#ports[0];
+  }
+
+  /** Under which its pods are, in every hierarchy: `/svc-ctr-1x-n1`. */
+  get cgroup(): string {
+    return `/${basename(this.#options.containerd.directory)}-${this.#options.name}`;
+  }
+
+  get log(): string {
+    return readFileSync(join(this.directory, "agent.log"), "utf8");
+  }
+
+  /** `standalone`, or with the API server of this directory, whether that runs or not. */
+  start(mode: "standalone" | "cluster", ...flags: readonly string[]): void {
+    this.#agent = this.#spawn("agent", [
+      "--hostname-override=n1",
+      `--config=${this.directory}/agent.json`,
+      `--root-dir=${this.rootDir}`,
+      `--cert-dir=${this.directory}/pki`,
+      ...(mode === "cluster" ? [`--svcconfig=${this.adminConfig}`] : []),
+      ...flags,
+    ]);
+  }
+
+  /** Resolves with the exit code, or the name of the signal that ended it. */
+  async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number | string> {
+    const code = await stopped(this.#agent, signal);
+    this.#agent = undefined;
+    return code;
+  }
+
+  /** Resolves with the exit code of an agent that ends by itself. */
+  async ended(): Promise<number | string> {
+    return (await this.#agent?.exited) ?? 0;
+  }
+
+  /** An API server with a store on disk; everybody may do everything. */
+  async startServer(): Promise<void> {
+    const port = this.#ports[1];
+    const tokens = join(this.directory, "tokens");
+    writeFileSync(tokens, `${TOKEN},admin,admin,"system:masters"\n`, { mode: 0o600 });
+    this.#server = this.#spawn("apiserver", [
+      `--kvstore-servers=level://${this.directory}/store`,
+      "--bind-address=127.0.0.1",
+      `--secure-port=${port}`,
+      `--cert-dir=${this.directory}/server-pki`,
+      `--token-auth-file=${tokens}`,
+      "--authorization-mode=AlwaysAllow",
+      "--allow-privileged",
+      ...(this.#options.tokens === true ? [] : ["--disable-admission-plugins=ServiceAccount"]),
+      "--service-cluster-ip-range=10.96.0.0/16",
+      "--embedded-controllers=serviceaccount,root-ca-certificate-publisher,scheduler",
+      // Nobody resolves the node's name.
+      "--svclet-preferred-address-types=InternalIP",
+    ]);
+    const log = join(this.directory, "apiserver.log");
+    for (let tries = 0; !/Serving securely/.test(readFileSync(log, "utf8")); tries++) {
+      if (tries === 300 || this.#server.child.exitCode !== null) {
+        throw new Error(`Cannot start the API server:\n${readFileSync(log, "utf8")}`);
+      }
+      await sleep(100);
+    }
+    const ca = readFileSync(join(this.directory, "server-pki/apiserver.crt"), "utf8");
+    const access = { server: `https://127.0.0.1:${port}`, cluster: "c", user: "u", ca, token: TOKEN };
+    await writeKubeconfig(this.adminConfig, access);
+  }
+
+  async stopServer(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
+    await stopped(this.#server, signal);
+    this.#server = undefined;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop("SIGKILL");
+    await this.stopServer();
+    await this.#endPods();
+  }
+
+  /** Agents leave their pods running, and cgroups can only be removed when nothing runs in them. */
+  async #endPods(): Promise<void> {
+    const words = ["-a", this.#options.containerd.socket, "-n", "k8s.io", "tasks"];
+    const { stdout } = await command("ctr", [...words, "ls", "-q"]);
+    for (const id of stdout.split("\n").filter((each) => each !== "")) await command("ctr", [...words, "rm", "-f", id]);
+    const places = ["/sys/fs/cgroup", ...readdirSync("/sys/fs/cgroup").map((name) => join("/sys/fs/cgroup", name))];
+    await command("find", [...places.map((place) => join(place, this.cgroup)), "-depth", "-type", "d", "-delete"]);
+  }
+
+  #spawn(command: "agent" | "apiserver", flags: readonly string[]): Running {
+    const log = openSync(join(this.directory, `${command}.log`), "a", 0o600);
+    const { program = ["node", join(root, "src/main.ts")] } = this.#options;
+    const [file = "", ...words] = [...program, command, ...flags];
+    // The test runner has every Node below it load a tracer.
+    const { NODE_OPTIONS: _, ...env } = process.env;
+    const child = spawn(file, words, { stdio: ["ignore", log, log], env });
+    closeSync(log);
+    const exited = new Promise<number | string>((resolve) => {
+      child.once("error", (error) => resolve(error.message));
+      child.once("exit", (code, signal) => resolve(code ?? signal ?? ""));
+    });
+    return { child, exited };
+  }
+}
+
+async function stopped(running: Running | undefined, signal: NodeJS.Signals): Promise<number | string> {
+  if (running === undefined) return 0;
+  const { child, exited } = running;
+  child.kill(signal);
+  const hard = setTimeout(() => child.kill("SIGKILL"), STOP_MS_MAX);
+  const code = await exited;
+  clearTimeout(hard);
+  return code;
+}

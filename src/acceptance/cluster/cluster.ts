@@ -1,0 +1,306 @@
+/** A real `svc up` with a state of its own, and the real kubectl to talk to it: for the tests, the demo, the bench. */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+} from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+
+export const root = fileURLToPath(new URL("../../../", import.meta.url));
+const START_MS_MAX = 60_000;
+const STOP_MS_MAX = 60_000;
+const OUTPUT_BYTES_MAX = 64 * 2 ** 20;
+
+/** The ways to start svc, by what they are called; the executable is there after `make binary`. */
+export const programs = {
+  sources: ["node", "--max-semi-space-size=4", "--expose-gc", join(root, "src/main.ts")],
+  bundle: [join(root, "dist/svc")],
+  binary: [join(root, `dist/svc-linux-${process.arch}`)],
+} as const satisfies Record<string, readonly string[]>;
+
+/** Why whole clusters cannot run on this machine, in words; undefined when they can. */
+export function clusterLack(): string | undefined {
+  if (process.platform !== "linux") return `this system is ${process.platform}, not Linux`;
+  if (process.getuid?.() !== 0) return "this user is not root";
+  const missing = ["containerd", "ctr", "runc"].filter((name) => findPrograms(name).length === 0);
+  if (missing.length > 0) return `${missing.join(", ")} not installed (make setup installs it)`;
+  if (kubectls().length === 0) return "no kubectl on the PATH (SVC_KUBECTLS may name some)";
+  return undefined;
+}
+
+/** Every kubectl there is: those that SVC_KUBECTLS names, the PATH's, and other versions that lie beside that. */
+export function kubectls(): readonly string[] {
+  const named = (process.env.SVC_KUBECTLS ?? "").split(delimiter).filter((path) => path !== "");
+  const found = findPrograms("kubectl").slice(0, 1);
+  const beside = found.flatMap((path) => {
+    const directory = dirname(realpathSync(path));
+    const names = readdirSync(directory).filter((name) => /^kubectl[.-]v?\d+\.\d+/.test(name));
+    return names.sort().map((name) => join(directory, name));
+  });
+  return [...new Set([...found, ...named, ...beside])].filter(isExecutable);
+}
+
+function findPrograms(name: string): string[] {
+  const directories = [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin", "/sbin"];
+  return directories.map((directory) => join(directory, name)).filter(isExecutable);
+}
+
+export function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The test runner has every Node below it load a tracer; the product is to run as it does for its users. */
+const untraced = ["/usr/bin/env", "-u", "NODE_OPTIONS"] as const;
+
+export interface CommandResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CommandOptions {
+  readonly input?: string;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+  readonly timeoutMs?: number;
+}
+
+/** Runs a program to its end. Never rejects: a failure is a code and what was said. */
+export function command(file: string, args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+  const { input, env = process.env, cwd = root, timeoutMs = 120_000 } = options;
+  return new Promise((resolve) => {
+    const child = execFile(
+      untraced[0],
+      [...untraced.slice(1), file, ...args],
+      { env, cwd, timeout: timeoutMs, maxBuffer: OUTPUT_BYTES_MAX },
+      (error, stdout, stderr) => {
+        const code = error === null ? 0 : typeof error.code === "number" ? error.code : 128;
+        resolve({ code, stdout, stderr: error === null || code !== 128 ? stderr : `${stderr}${error.message}` });
+      },
+    );
+    child.stdin?.on("error", () => undefined);
+    child.stdin?.end(input ?? "");
+  });
+}
+
+/** A port that nothing listens on now. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+  if (address === null || typeof address === "string") throw new Error("Cannot find a free port");
+  return address.port;
+}
+
+export interface ClusterOptions {
+  /** What starts svc; its words before `up`. */
+  readonly program: readonly string[];
+  /** Further flags of `svc up`. */
+  readonly flags?: readonly string[];
+  readonly imageDir?: string;
+}
+
+/** One data directory, and the `svc up` that runs on it now, if any. */
+export class TestCluster implements AsyncDisposable {
+  readonly dataDir: string;
+  readonly kubeconfig: string;
+  readonly logFile: string;
+  readonly port: number;
+  readonly #agentPort: number;
+  readonly #podCidr: string;
+  readonly #options: ClusterOptions;
+  #child: ChildProcess | undefined;
+  #exited: Promise<number | string> = Promise.resolve(0);
+
+  constructor(options: ClusterOptions, dataDir: string, ports: readonly [number, number]) {
+    this.#options = options;
+    this.dataDir = dataDir;
+    this.kubeconfig = join(dataDir, "admin.svcconfig");
+    this.logFile = join(dataDir, "svc.log");
+    [this.port, this.#agentPort] = ports;
+    // A range that follows from the port: clusters side by side must not share one.
+    this.#podCidr = `10.${200 + (this.port % 50)}.${Math.floor(this.port / 50) % 250}.0/24`;
+  }
+
+  /** A cluster that is not started yet, in a new temporary directory. */
+  static async create(options: ClusterOptions): Promise<TestCluster> {
+    const dataDir = mkdtempSync(join(tmpdir(), "svc-e2e-"));
+    return new TestCluster(options, dataDir, [await freePort(), await freePort()]);
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /** Resolves with the milliseconds until the report was printed. */
+  async start(...flags: readonly string[]): Promise<number> {
+    const began = performance.now();
+    const printedBefore = this.log().length;
+    this.#spawn(flags);
+    while (!this.log().slice(printedBefore).includes("svc is up after")) {
+      const ended = await Promise.race([this.#exited.then((code) => ({ code })), sleep(10)]);
+      const why = ended !== undefined ? `it ended with ${ended.code}` : "no report in time";
+      if (ended !== undefined || performance.now() - began > START_MS_MAX) {
+        throw new Error(`Cannot start svc up: ${why}; it said:\n${this.log().slice(printedBefore)}`);
+      }
+    }
+    return performance.now() - began;
+  }
+
+  #spawn(flags: readonly string[]): void {
+    const log = openSync(this.logFile, "a", 0o600);
+    const child = spawn(
+      untraced[0],
+      [
+        ...untraced.slice(1),
+        ...this.#options.program,
+        "up",
+        `--data-dir=${this.dataDir}`,
+        "--bind-address=127.0.0.1",
+        `--secure-port=${this.port}`,
+        `--agent-port=${this.#agentPort}`,
+        `--pod-cidr=${this.#podCidr}`,
+        "--node-name=e2e",
+        `--image-dir=${this.#options.imageDir ?? join(root, "dist/images")}`,
+        ...(this.#options.flags ?? []),
+        ...flags,
+      ],
+      { stdio: ["ignore", log, log], cwd: this.dataDir },
+    );
+    closeSync(log);
+    this.#child = child;
+    this.#exited = new Promise((resolve) => {
+      child.once("error", (error) => resolve(error.message));
+      child.once("exit", (code, signal) => resolve(code ?? signal ?? ""));
+    });
+  }
+
+  /** Sends a signal and waits; resolves with the exit code, or the name of the signal that ended it. */
+  async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number | string> {
+    const child = this.#child;
+    if (child === undefined) return 0;
+    child.kill(signal);
+    const hard = setTimeout(() => child.kill("SIGKILL"), STOP_MS_MAX);
+    const code = await this.#exited;
+    clearTimeout(hard);
+    this.#child = undefined;
+    return code;
+  }
+
+  log(): string {
+    try {
+      return readFileSync(this.logFile, "utf8");
+    } catch {
+      return "";
+    }
+  }
+
+  get env(): NodeJS.ProcessEnv {
+    // kubectl's caches go with the cluster: another cluster may be at this port tomorrow.
+    return { ...process.env, KUBECONFIG: this.kubeconfig, HOME: this.dataDir };
+  }
+
+  kubectl(
+    args: readonly string[],
+    options: CommandOptions & { readonly binary?: string } = {},
+  ): Promise<CommandResult> {
+    const { binary = kubectls()[0] ?? "kubectl", ...rest } = options;
+    return command(binary, args, { env: this.env, ...rest });
+  }
+
+  /** The directory of its sockets, as the report tells it; empty before the first start. */
+  get runDir(): string {
+    return / at (\S+)\/containerd\.sock/.exec(this.log())?.[1] ?? "";
+  }
+
+  /** The process number of the containerd that svc started. */
+  containerdPid(): number {
+    return Number(readFileSync(join(this.runDir, "containerd.pid"), "utf8"));
+  }
+
+  /** What is left of the cluster on this machine: processes, mounts and the bridge, a line each. */
+  async remains(): Promise<readonly string[]> {
+    const runDir = this.runDir;
+    const places = [this.dataDir, ...(runDir === "" ? [] : [runDir])];
+    const mine = (text: string): boolean => places.some((place) => text.includes(place));
+    const mounts = readFileSync("/proc/mounts", "utf8").split("\n").filter(mine);
+    const links =
+      runDir === "" ? "" : (await command("ip", ["-o", "link", "show", runDir.replace("/run/", "")])).stdout;
+    return [
+      ...processes()
+        .filter(({ text }) => mine(text))
+        .map(({ pid, text }) => `process ${pid}: ${text}`),
+      ...mounts.map((line) => `mount ${line}`),
+      ...(links === "" ? [] : [`link ${links.trim()}`]),
+    ];
+  }
+
+  /** Stops svc and its pods, and removes the state. What a broken run left behind is removed as well. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      const wasUp = this.runDir !== "";
+      await this.stop();
+      if (wasUp && (await this.remains()).length > 0) {
+        await this.start("--stop-pods");
+        await this.stop();
+      }
+    } finally {
+      await this.#sweep();
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    const runDir = this.runDir;
+    const places = [this.dataDir, ...(runDir === "" ? [] : [runDir])];
+    for (const { pid, text } of processes()) {
+      if (places.some((place) => text.includes(place))) process.kill(pid, "SIGKILL");
+    }
+    const mounts = readFileSync("/proc/mounts", "utf8")
+      .split("\n")
+      .map((line) => line.split(" ")[1] ?? "")
+      .filter((path) => places.some((place) => path.startsWith(`${place}/`)));
+    for (const path of mounts.toReversed()) await command("umount", ["-l", path]);
+    if (runDir !== "") await command("ip", ["link", "delete", runDir.replace("/run/", "")]);
+    for (const place of places) rmSync(place, { recursive: true, force: true });
+  }
+}
+
+function processes(): { readonly pid: number; readonly text: string }[] {
+  return readdirSync("/proc").flatMap((name) => {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || pid === process.pid) return [];
+    try {
+      return [{ pid, text: readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim() }];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** Asks again until `ready` has an answer; rejects after `timeoutMs`, saying what was waited for. */
+export async function until<T>(what: string, ready: () => Promise<T | undefined>, timeoutMs = 60_000): Promise<T> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    const answer = await ready();
+    if (answer !== undefined) return answer;
+    if (performance.now() > deadline) throw new Error(`Waited ${timeoutMs} ms in vain for ${what}`);
+    await sleep(100);
+  }
+}

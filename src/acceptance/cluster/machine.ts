@@ -1,0 +1,172 @@
+/** Machines beside this one: a network namespace each, on one bridge, with a containerd and an agent of its own. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type PrivateContainerd, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
+import { command, root } from "./cluster.ts";
+
+const STOP_MS_MAX = 20_000;
+
+/** Runs `ip`; throws with what it said. */
+async function ip(...words: readonly string[]): Promise<void> {
+  const { code, stderr } = await command("ip", words);
+  if (code !== 0) throw new Error(`ip ${words.join(" ")}: ${stderr.trim()}`);
+}
+
+/** A bridge of this host, which is its machines' gateway. */
+export class Network implements AsyncDisposable {
+  readonly name = `svcj${randomBytes(3).toString("hex")}`;
+  readonly #prefix = `10.${60 + (randomBytes(1)[0]! % 30)}.${randomBytes(1)[0]!}`;
+
+  static async create(): Promise<Network> {
+    const network = new Network();
+    await ip("link", "add", network.name, "type", "bridge");
+    await ip("addr", "add", `${network.gateway}/24`, "dev", network.name);
+    await ip("link", "set", network.name, "up");
+    return network;
+  }
+
+  get gateway(): string {
+    return `${this.#prefix}.1`;
+  }
+
+  address(host: number): string {
+    return `${this.#prefix}.${host}`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await command("ip", ["link", "delete", this.name]);
+  }
+}
+
+export class Machine implements AsyncDisposable {
+  readonly name: string;
+  readonly #network: Network;
+  readonly #namespace: string;
+  #containerd: PrivateContainerd | undefined;
+  #agent: ChildProcess | undefined;
+  #exited: Promise<unknown> = Promise.resolve();
+  #links = 0;
+
+  private constructor(network: Network, name: string) {
+    this.#network = network;
+    this.name = name;
+    this.#namespace = `${network.name}-${name}`;
+  }
+
+  static async create(network: Network, name: string, host: number): Promise<Machine> {
+    const machine = new Machine(network, name);
+    try {
+      await ip("netns", "add", machine.#namespace);
+      await machine.#inside("link", "set", "lo", "up");
+      await machine.plug(host);
+      machine.#containerd = await startPrivateContainerd(machine.#enter);
+      return machine;
+    } catch (error) {
+      await machine[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** One more cable to the bridge, which from now on is the way to everywhere. What there was stays. */
+  async plug(host: number): Promise<void> {
+    const [near, far] = [`${this.#network.name}${this.name}${this.#links}`, `eth${this.#links}`];
+    this.#links++;
+    await ip("link", "add", near, "type", "veth", "peer", "name", far, "netns", this.#namespace);
+    await ip("link", "set", near, "master", this.#network.name, "up");
+    await this.#inside("addr", "add", `${this.#network.address(host)}/24`, "dev", far);
+    await this.#inside("link", "set", far, "up");
+    await this.#inside("route", "replace", "default", "via", this.#network.gateway, "dev", far);
+  }
+
+  get image(): string {
+    return this.#containerd?.image ?? "";
+  }
+
+  get pid(): number | undefined {
+    return this.#agent?.pid;
+  }
+
+  get directory(): string {
+    return this.#containerd?.directory ?? "";
+  }
+
+  /** The agent's certificate of a use, and its key, in PEM; empty when it has none yet. */
+  certificate(use: "client" | "server"): string {
+    try {
+      return readFileSync(join(this.directory, `pki/svclet-${use}-current.pem`), "utf8");
+    } catch {
+      return "";
+    }
+  }
+
+  log(): string {
+    return readFileSync(join(this.directory, "agent.log"), "utf8");
+  }
+
+  /** Runs a command line that begins with `svc agent`, and adds where on this host the machine's things lie. */
+  startAgent(line: string): void {
+    const { directory } = this;
+    const configuration = {
+      apiVersion: "svclet.config.svc.io/v1beta1",
+      kind: "SvcletConfiguration",
+      podLogsDir: join(directory, "logs"),
+      containerRuntimeEndpoint: this.#containerd?.endpoint,
+      cgroupRoot: `/${basename(directory)}`,
+      failCgroupV1: false,
+      failSwapOn: false,
+    };
+    writeFileSync(join(directory, "agent.json"), JSON.stringify(configuration));
+    const [file = "", ...words] = [
+      ...this.#enter,
+      "node",
+      join(root, "src/main.ts"),
+      ...line.trim().split(" ").slice(1),
+      `--hostname-override=${this.name}`,
+      `--config=${directory}/agent.json`,
+      `--root-dir=${directory}/agent`,
+      `--cert-dir=${directory}/pki`,
+    ];
+    // The test runner has every Node below it load a tracer.
+    const { NODE_OPTIONS: _, ...env } = process.env;
+    const log = openSync(join(directory, "agent.log"), "a", 0o600);
+    const child = spawn(file, words, { stdio: ["ignore", log, log], env });
+    closeSync(log);
+    this.#agent = child;
+    this.#exited = new Promise((resolve) => child.once("error", resolve).once("exit", resolve));
+  }
+
+  async stopAgent(): Promise<void> {
+    this.#agent?.kill("SIGTERM");
+    const late = new AbortController();
+    const hard = sleep(STOP_MS_MAX, undefined, late).then(
+      () => this.#agent?.kill("SIGKILL"),
+      () => undefined,
+    );
+    await this.#exited;
+    late.abort();
+    await hard;
+    this.#agent = undefined;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stopAgent();
+    const cgroup = basename(this.directory);
+    await this.#containerd?.[Symbol.asyncDispose]();
+    await command("ip", ["netns", "delete", this.#namespace]);
+    if (cgroup === "") return;
+    const places = ["/sys/fs/cgroup", ...readdirSync("/sys/fs/cgroup").map((name) => join("/sys/fs/cgroup", name))];
+    await command("find", [...places.map((place) => join(place, cgroup)), "-depth", "-type", "d", "-delete"]);
+  }
+
+  /** Nothing but the network is another: cgroups and files are this host's. */
+  get #enter(): readonly string[] {
+    return ["nsenter", `--net=/run/netns/${this.#namespace}`];
+  }
+
+  async #inside(...words: readonly string[]): Promise<void> {
+    await ip("-n", this.#namespace, ...words);
+  }
+}

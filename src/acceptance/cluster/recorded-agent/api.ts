@@ -1,0 +1,77 @@
+/** The API server as the player sees it: JSON as it comes, unread by any schema. */
+import { readAll } from "../../../client/answer.ts";
+import { lines } from "../../../client/lines.ts";
+import { type NetworkTransport, networkTransport } from "../../../client/transport.ts";
+import type { HttpResponse } from "../../../http/message.ts";
+import type { ApiJson } from "./cases.ts";
+
+export interface ApiAnswer {
+  readonly code: number;
+  readonly body: unknown;
+}
+
+export interface ApiEvent {
+  readonly type: string;
+  readonly object: ApiJson;
+}
+
+const plurals: Readonly<Record<string, string>> = { RuntimeClass: "runtimeclasses", Endpoints: "endpoints" };
+const clusterScoped = new Set(["RuntimeClass", "PersistentVolume", "PriorityClass", "StorageClass", "Namespace"]);
+
+export class Api implements AsyncDisposable {
+  readonly #transport: NetworkTransport;
+
+  constructor(server: string, ca: string, token: string) {
+    this.#transport = networkTransport({ server, ca, token });
+  }
+
+  async send(method: string, path: string, body?: unknown, type = "application/json"): Promise<ApiAnswer> {
+    const { status, body: answer } = await this.#request(method, path, body, type, new AbortController().signal);
+    const text = (await readAll(answer)).toString("utf8");
+    return { code: status, body: text === "" ? undefined : JSON.parse(text) };
+  }
+
+  /** Throws for an answer that is no success. */
+  async expect(method: string, path: string, body?: unknown, type?: string): Promise<unknown> {
+    const { code, body: answer } = await this.send(method, path, body, type);
+    if (code > 299) throw new Error(`${method} ${path}: ${code} ${JSON.stringify(answer)}`);
+    return answer;
+  }
+
+  /** Ends with the signal. */
+  async *watch(path: string, query: string, signal: AbortSignal): AsyncGenerator<ApiEvent> {
+    const response = await this.#request("GET", `${path}?watch=true${query}`, undefined, "", signal);
+    try {
+      for await (const line of lines(response.body as AsyncIterable<Uint8Array>)) yield JSON.parse(line) as ApiEvent;
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  #request(method: string, target: string, body: unknown, type: string, signal: AbortSignal): Promise<HttpResponse> {
+    const [path = "", query = ""] = target.split("?");
+    const bytes = body === undefined ? [] : [Buffer.from(JSON.stringify(body))];
+    return this.#transport({
+      method,
+      path,
+      query,
+      headers: { accept: "application/json", ...(body === undefined ? {} : { "content-type": type }) },
+      body: (async function* () {
+        yield* bytes;
+      })(),
+      peer: { protocol: "local", address: "", port: 0, encrypted: true, certificates: [] },
+      signal,
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#transport[Symbol.asyncDispose]();
+  }
+}
+
+/** `/api/v1/namespaces/default/configmaps` */
+export function collectionPath(apiVersion: string, kind: string, namespace: string): string {
+  const base = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  const plural = plurals[kind] ?? `${kind.toLowerCase()}s`;
+  return clusterScoped.has(kind) ? `${base}/${plural}` : `${base}/namespaces/${namespace}/${plural}`;
+}

@@ -1,0 +1,203 @@
+/** One node for recorded pods: a containerd, an API server, and an agent that can be killed and started again. */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { networkInterfaces } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { type PrivateContainerd, startPrivateContainerd } from "../../../testing/agent/private-containerd.ts";
+import { writeKubeconfig } from "../../../client/kubeconfig.ts";
+import { freePort, programs, until } from "../cluster.ts";
+import { Api } from "./api.ts";
+import { recordedImages } from "./images.ts";
+
+const run = promisify(execFile);
+const TOKEN = "recorded-agent";
+export const NODE = "recorded";
+
+/** What the recorded agents were told, by how their cases are named. */
+const settings: Readonly<Record<string, object>> = {
+  "": {},
+  "cfg-a-": { clusterDNS: [], allowedUnsafeSysctls: ["net.core.somaxconn"] },
+  "cfg-m-": { clusterDNS: [], maxPods: 1 },
+};
+
+/** The settings that a case was recorded with. */
+export function settingsOf(id: string): string {
+  return /^cfg-[a-z]-/.exec(id)?.[0] ?? "";
+}
+
+export function isPlayable(kind: string): boolean {
+  return kind in settings;
+}
+
+export class Machine implements AsyncDisposable {
+  readonly directory: string;
+  readonly podLogs: string;
+  readonly rootDir: string;
+  readonly manifests: string;
+  /** A scratch directory of cases: with a directory `dir` and a file `file`. */
+  readonly scratch: string;
+  readonly ip = ownAddress();
+  readonly api: Api;
+  readonly containerd: PrivateContainerd;
+  #agent: ChildProcess | undefined;
+  #owned = new AsyncDisposableStack();
+
+  private constructor(containerd: PrivateContainerd, api: Api) {
+    this.containerd = containerd;
+    this.directory = containerd.directory;
+    this.rootDir = join(this.directory, "agent");
+    this.podLogs = join(this.directory, "logs");
+    this.manifests = join(this.directory, "manifests");
+    this.scratch = join(this.directory, "scratch");
+    this.api = api;
+  }
+
+  /** `front`: what the agent talks to in the place of containerd, by its endpoint. */
+  static async create(
+    kind: string,
+    front: (containerd: PrivateContainerd) => Promise<string> = async ({ endpoint }) => endpoint,
+  ): Promise<Machine> {
+    await using stack = new AsyncDisposableStack();
+    const containerd = stack.use(await startPrivateContainerd());
+    const endpoint = await front(containerd);
+    await importImages(containerd);
+    const { directory } = containerd;
+    const port = await freePort();
+    writeFileSync(join(directory, "tokens"), `${TOKEN},admin,admin,"system:masters"\n`, { mode: 0o600 });
+    const server = start(directory, "apiserver", [
+      "--kvstore-servers=memory://",
+      "--bind-address=127.0.0.1",
+      `--secure-port=${port}`,
+      `--cert-dir=${join(directory, "pki")}`,
+      `--token-auth-file=${join(directory, "tokens")}`,
+      "--authorization-mode=AlwaysAllow",
+      "--allow-privileged",
+      "--service-cluster-ip-range=10.96.0.0/16",
+      "--embedded-controllers=*",
+    ]);
+    stack.defer(() => end(server, "SIGTERM"));
+    await until("the API server", async () => {
+      if (server.exitCode !== null) throw new Error(`The API server ended:\n${logOf(directory, "apiserver")}`);
+      return (await listens(port)) ? true : undefined;
+    });
+    const address = `https://127.0.0.1:${port}`;
+    const ca = readFileSync(join(directory, "pki/apiserver.crt"), "utf8");
+    await writeKubeconfig(join(directory, "svcconfig"), { server: address, cluster: "c", user: "u", ca, token: TOKEN });
+    const api = stack.use(new Api(address, ca, TOKEN));
+    const machine = new Machine(containerd, api);
+    stack.defer(() => machine.killAgent("SIGTERM"));
+    machine.#prepare(kind, endpoint);
+    await machine.startAgent();
+    machine.#owned = stack.move();
+    return machine;
+  }
+
+  #prepare(kind: string, containerRuntimeEndpoint: string): void {
+    for (const path of [this.podLogs, this.manifests, join(this.scratch, "dir")]) mkdirSync(path, { recursive: true });
+    writeFileSync(join(this.scratch, "file"), "file-content\n");
+    const resolv = join(this.directory, "resolv.conf");
+    const more = kind === "cfg-a-" ? "" : "search node.example\noptions ndots:2 timeout:1\n";
+    writeFileSync(resolv, `nameserver 203.0.113.53\n${more}`);
+    const configuration = {
+      apiVersion: "svclet.config.svc.io/v1beta1",
+      kind: "SvcletConfiguration",
+      clusterDNS: ["10.96.0.10"],
+      clusterDomain: "cluster.local",
+      resolvConf: resolv,
+      podLogsDir: this.podLogs,
+      staticPodPath: this.manifests,
+      containerRuntimeEndpoint,
+      failCgroupV1: false,
+      failSwapOn: false,
+      // The kernel stays as it was.
+      makeIPTablesUtilChains: false,
+      enableServer: false,
+      healthzPort: 0,
+      authorization: { mode: "AlwaysAllow" },
+      ...settings[kind],
+    };
+    writeFileSync(join(this.directory, "agent.json"), JSON.stringify(configuration));
+  }
+
+  async startAgent(): Promise<void> {
+    this.#agent = start(this.directory, "agent", [
+      `--svcconfig=${join(this.directory, "svcconfig")}`,
+      `--config=${join(this.directory, "agent.json")}`,
+      `--root-dir=${this.rootDir}`,
+      `--cert-dir=${join(this.directory, "agent-pki")}`,
+      `--hostname-override=${NODE}`,
+      `--node-ip=${this.ip}`,
+    ]);
+    await until("the node", async () => {
+      if (this.#agent?.exitCode !== null) throw new Error(`The agent ended:\n${logOf(this.directory, "agent")}`);
+      const { body } = await this.api.send("GET", `/api/v1/nodes/${NODE}`);
+      return isReady(body) ? true : undefined;
+    });
+  }
+
+  async killAgent(signal: NodeJS.Signals): Promise<void> {
+    await end(this.#agent, signal);
+    this.#agent = undefined;
+  }
+
+  /** Kills all of a container, as the kernel would. */
+  async killContainer(id: string): Promise<void> {
+    const { socket } = this.containerd;
+    await run("ctr", ["--address", socket, "-n", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", id]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#owned[Symbol.asyncDispose]();
+  }
+}
+
+async function importImages({ directory, socket }: PrivateContainerd): Promise<void> {
+  for (const [i, archive] of recordedImages().entries()) {
+    const file = join(directory, `image-${i}.tar`);
+    writeFileSync(file, archive);
+    await run("ctr", ["--address", socket, "-n", "k8s.io", "images", "import", file]);
+  }
+}
+
+/** The end of what a program said. */
+function logOf(directory: string, program: "agent" | "apiserver"): string {
+  return readFileSync(join(directory, `${program}.log`), "utf8").slice(-4096);
+}
+
+function start(directory: string, program: "apiserver" | "agent", flags: readonly string[]): ChildProcess {
+  const [node, ...before] = programs.sources;
+  const log = openSync(join(directory, `${program}.log`), "a", 0o600);
+  const child = spawn(node, [...before, program, ...flags], { stdio: ["ignore", log, log], cwd: directory });
+  closeSync(log);
+  return child;
+}
+
+async function end(child: ChildProcess | undefined, signal: NodeJS.Signals): Promise<void> {
+  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((resolve) => child.once("exit", resolve));
+  child.kill(signal);
+  await ended;
+}
+
+function listens(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
+    socket.once("connect", () => socket.destroy());
+  });
+}
+
+function isReady(node: unknown): boolean {
+  const { status } = node as {
+    readonly status?: { readonly conditions?: readonly { type: string; status: string }[] };
+  };
+  return status?.conditions?.some((each) => each.type === "Ready" && each.status === "True") ?? false;
+}
+
+/** Pods cannot live on a node whose address is a loopback one. */
+function ownAddress(): string {
+  const all = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+  return all.find(({ family, internal }) => family === "IPv4" && !internal)?.address ?? "192.0.2.1";
+}

@@ -1,0 +1,60 @@
+/** For tests: what the flags about signing certificates change in a server. */
+import { X509Certificate } from "node:crypto";
+import { join } from "node:path";
+import type { Test } from "tap";
+import { makeRequest } from "../../../auth/certificate-signing.ts";
+import { writeKeyPair } from "../../../auth/key-pair.ts";
+import { makeCa } from "../../../auth/pki.ts";
+import { systemClock } from "../../../std/clock.ts";
+
+interface Server extends AsyncDisposable {
+  // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into
+  ask(line: string, body?: unknown): Promise<{ readonly status: number; readonly json: any }>;
+  until(what: string, holds: () => boolean | Promise<boolean>): Promise<void>;
+}
+
+type Serve = (settings: Readonly<Record<string, string>>) => Promise<Server>;
+
+const REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+
+export function certificateEffects(serve: Serve) {
+  /** A certificate for a node, and the authority that is to have signed it. */
+  const signed = async (t: Test, settings: Readonly<Record<string, string>> = {}) => {
+    const directory = t.testdir();
+    const files = { certFile: join(directory, "ca.crt"), keyFile: join(directory, "ca.key") };
+    const ca = await makeCa("ca", 10, systemClock.now());
+    await writeKeyPair(files, ca);
+    await using server = await serve({
+      "embedded-controllers": "csrapproving,csrsigning",
+      "cluster-signing-cert-file": files.certFile,
+      "cluster-signing-key-file": files.keyFile,
+      ...settings,
+    });
+    const { request } = await makeRequest({ commonName: "system:node:n", organizations: ["system:nodes"] });
+    const spec = {
+      request: Buffer.from(request).toString("base64"),
+      signerName: "kubernetes.io/kube-apiserver-client-kubelet",
+      usages: ["digital signature", "client auth"],
+    };
+    t.equal((await server.ask(`POST ${REQUESTS}`, { metadata: { name: "r" }, spec })).status, 201);
+    let found = "";
+    await server.until("the certificate is there", async () => {
+      found = (await server.ask(`GET ${REQUESTS}/r`)).json.status?.certificate ?? "";
+      return found !== "";
+    });
+    return { certificate: new X509Certificate(Buffer.from(found, "base64")), ca: new X509Certificate(ca.cert) };
+  };
+  const isSigned = async (t: Test): Promise<void> => {
+    const { certificate, ca } = await signed(t);
+    t.ok(certificate.verify(ca.publicKey));
+  };
+  return {
+    "cluster-signing-cert-file": isSigned,
+    "cluster-signing-key-file": isSigned,
+    "cluster-signing-duration": async (t: Test): Promise<void> => {
+      const { certificate } = await signed(t, { "cluster-signing-duration": "2h" });
+      const hours = (certificate.validToDate.getTime() - systemClock.now()) / 3_600_000;
+      t.ok(hours > 1.9 && hours < 2.1, String(hours));
+    },
+  };
+}

@@ -1,0 +1,217 @@
+/** For tests: what the flags about service accounts' tokens change in a server. */
+import { createPrivateKey, generateKeyPairSync } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Test } from "tap";
+import { fakeSigner } from "../../../testing/auth/fake-signer.ts";
+import { signJws } from "../../../auth/service-account/jws.ts";
+
+interface Server extends AsyncDisposable {
+  until(what: string, holds: () => boolean | Promise<boolean>): Promise<void>;
+  ask(
+    line: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<{
+    readonly status: number;
+    readonly headers: Readonly<Record<string, string | readonly string[]>>;
+    // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into
+    readonly json: any;
+  }>;
+}
+
+type Serve = (settings: Readonly<Record<string, string>>) => Promise<Server>;
+type Effect = (t: Test) => Promise<void>;
+
+const ACCOUNT = "/api/v1/namespaces/default/serviceaccounts";
+const DISCOVERY = "GET /.well-known/openid-configuration";
+const ISSUER = "https://ids.example.com";
+
+/** Keys in PEM. */
+export function makeKeys(type: "rsa" | "ec"): { readonly publicKey: string; readonly privateKey: string } {
+  const { publicKey, privateKey } =
+    type === "rsa"
+      ? generateKeyPairSync("rsa", { modulusLength: 2048 })
+      : generateKeyPairSync("ec", { namedCurve: "prime256v1" });
+  return {
+    publicKey: publicKey.export({ type: "spki", format: "pem" }).toString(),
+    privateKey: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+  };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a token may say anything
+export function partsOf(token: string): { readonly header: any; readonly payload: any } {
+  const [header, payload] = token
+    .split(".", 2)
+    .map((part) => JSON.parse(Buffer.from(part, "base64url").toString()) as unknown);
+  return { header, payload };
+}
+
+/** A token of a new account. */
+async function tokenFrom(server: Server, name: string, spec: object = {}): Promise<string> {
+  await server.ask(`POST ${ACCOUNT}`, { metadata: { name } });
+  return (await server.ask(`POST ${ACCOUNT}/${name}/token`, { spec })).json.status.token;
+}
+
+async function isKnown(server: Server, token: string): Promise<boolean> {
+  return (await server.ask("GET /version", undefined, { authorization: `Bearer ${token}` })).status === 200;
+}
+
+export function serviceAccountEffects(serve: Serve) {
+  const [current, former] = [makeKeys("ec"), makeKeys("rsa")];
+  const filesOf = (t: Test) => {
+    const directory = t.testdir({
+      "sa.key": current.privateKey,
+      "sa.pub": current.publicKey,
+      "former.key": former.privateKey,
+      "former.pub": former.publicKey,
+    });
+    const file = (name: string): string => join(directory, name);
+    const signing = {
+      "service-account-signing-key-file": file("sa.key"),
+      "service-account-key-file": file("sa.pub"),
+    };
+    return { file, signing };
+  };
+  return {
+    "service-account-issuer": async (t) => {
+      await using server = await serve({ "service-account-issuer": ISSUER });
+      const token = await tokenFrom(server, "a");
+      t.match(partsOf(token).payload, { iss: ISSUER, aud: [ISSUER] });
+      t.ok(await isKnown(server, token));
+      t.equal((await server.ask(DISCOVERY)).json.issuer, ISSUER);
+      await using other = await serve({ "service-account-issuer": "no-address" });
+      t.equal((await other.ask(DISCOVERY)).status, 404, "nobody could look there");
+      await t.rejects(serve({ "service-account-issuer": "1:2" }), /--service-account-issuer/);
+    },
+    "api-audiences": async (t) => {
+      await using server = await serve({ "api-audiences": "api,other" });
+      t.same(partsOf(await tokenFrom(server, "a")).payload.aud, ["api", "other"]);
+      t.ok(await isKnown(server, await tokenFrom(server, "b", { audiences: ["other"] })));
+      t.notOk(await isKnown(server, await tokenFrom(server, "c", { audiences: ["vault"] })));
+    },
+    "service-account-signing-key-file": async (t) => {
+      const { file, signing } = filesOf(t);
+      await using server = await serve(signing);
+      const token = await tokenFrom(server, "a");
+      t.equal(partsOf(token).header.alg, "ES256");
+      t.ok(await isKnown(server, token));
+      // The key of before is in none of the files any more.
+      await writeFile(file("sa.pub"), former.publicKey);
+      await writeFile(file("sa.key"), former.privateKey);
+      await server.until("the key of before verifies nothing", async () => !(await isKnown(server, token)));
+      const newer = await tokenFrom(server, "b");
+      t.equal(partsOf(newer).header.alg, "RS256", "the files are read again");
+      t.ok(await isKnown(server, newer));
+      const broken = { ...signing, "service-account-signing-key-file": file("sa.pub") };
+      await t.rejects(serve(broken), /sa\.pub: it holds no private RSA or ECDSA key/);
+    },
+    "service-account-key-file": async (t) => {
+      const { file, signing } = filesOf(t);
+      const kept = file("store");
+      const before = {
+        "kvstore-servers": `level://${kept}`,
+        "service-account-signing-key-file": file("former.key"),
+        "service-account-key-file": file("former.pub"),
+      };
+      const old = await serve(before);
+      const token = await tokenFrom(old, "a");
+      await old[Symbol.asyncDispose]();
+      const after = { ...signing, "kvstore-servers": `level://${kept}` };
+      for (const [keys, known] of [
+        [file("sa.pub"), false],
+        [`${file("sa.pub")},${file("former.pub")}`, true],
+      ] as const) {
+        await using server = await serve({ ...after, "service-account-key-file": keys });
+        t.equal(await isKnown(server, token), known, keys);
+      }
+    },
+    "service-account-jwks-uri": async (t) => {
+      await using server = await serve({ "service-account-jwks-uri": "https://keys.example.com/jwks" });
+      t.equal((await server.ask(DISCOVERY)).json.jwks_uri, "https://keys.example.com/jwks");
+    },
+    "service-account-signing-endpoint": async (t) => {
+      const gate = { "feature-gates": "ExternalServiceAccountTokenSigner=true" };
+      const settings = { ...gate, "service-account-signing-endpoint": await fakeSigner(t, {}) };
+      await using server = await serve(settings);
+      const token = await tokenFrom(server, "a", { expirationSeconds: 86_400 });
+      const { header, payload } = partsOf(token);
+      t.match(header, { alg: "ES256", kid: "k1" });
+      t.equal(payload.exp - payload.iat, 7200, "no longer than the signer lets it");
+      t.ok(await isKnown(server, token));
+      const [key, ...more] = (await server.ask("GET /openid/v1/jwks")).json.keys;
+      t.match([key.kid, more], ["k1", []]);
+      const tooLong = { ...settings, "service-account-max-token-expiration": "3h" };
+      await t.rejects(serve(tooLong), /--service-account-max-token-expiration of 10800 seconds/);
+      await t.rejects(
+        serve({ ...gate, "service-account-signing-endpoint": "/tmp/nobody" }),
+        /signing-endpoint="\/tmp\/nobody"/,
+      );
+    },
+    "service-account-lookup": async (t) => {
+      const { signing } = filesOf(t);
+      for (const lookup of ["true", "false"]) {
+        await using server = await serve({ ...signing, "service-account-lookup": lookup });
+        const token = await legacyToken(server, current.privateKey);
+        t.equal(await isKnown(server, token), lookup === "false", `without its secret, lookup=${lookup}`);
+        const secret = {
+          metadata: { name: "old-token", annotations: { "kubernetes.io/service-account.name": "old" } },
+          type: "kubernetes.io/service-account-token",
+          stringData: { token },
+        };
+        t.equal((await server.ask("POST /api/v1/namespaces/default/secrets", secret)).status, 201);
+        t.ok(await isKnown(server, token));
+        const { labels } = (await server.ask("GET /api/v1/namespaces/default/secrets/old-token")).json.metadata;
+        const day = "kubernetes.io/legacy-token-last-used";
+        t.match(labels?.[day], lookup === "true" ? /^\d{4}-\d\d-\d\d$/ : undefined);
+        const marked = { metadata: { labels: { "kubernetes.io/legacy-token-invalid-since": "2025-01-01" } } };
+        const merge = { "content-type": "application/merge-patch+json" };
+        const patched = await server.ask("PATCH /api/v1/namespaces/default/secrets/old-token", marked, merge);
+        t.equal(patched.status, 200);
+        t.equal(await isKnown(server, token), lookup === "false", "marked invalid");
+      }
+    },
+    "service-account-max-token-expiration": async (t) => {
+      await using server = await serve({ "service-account-max-token-expiration": "2h" });
+      await server.ask(`POST ${ACCOUNT}`, { metadata: { name: "a" } });
+      const answer = await server.ask(`POST ${ACCOUNT}/a/token`, { spec: { expirationSeconds: 9000 } });
+      t.equal(answer.json.spec.expirationSeconds, 7200);
+      t.match(String(answer.headers.warning), /requested expiration of 9000 seconds shortened to 7200 seconds/);
+      await t.rejects(serve({ "service-account-max-token-expiration": "5m" }), /between 1h and 2\^32 seconds/);
+    },
+    "service-account-extend-token-expiration": async (t) => {
+      for (const [extend, seconds] of [
+        ["true", 31_536_000],
+        ["false", 3607],
+      ] as const) {
+        await using server = await serve({ "service-account-extend-token-expiration": extend });
+        const { exp, iat, "kubernetes.io": own } = partsOf(await podToken(server)).payload;
+        t.equal(exp - iat, seconds);
+        t.equal(own.warnafter, extend === "true" ? iat + 3607 : undefined);
+      }
+    },
+  } satisfies Readonly<Record<string, Effect>>;
+}
+
+/** As a controller made them: signed with the same key, without an end. */
+async function legacyToken(server: Server, privateKey: string): Promise<string> {
+  const { uid } = (await server.ask(`POST ${ACCOUNT}`, { metadata: { name: "old" } })).json.metadata;
+  const claim = (name: string) => `kubernetes.io/serviceaccount/${name}`;
+  const payload = {
+    iss: "kubernetes/serviceaccount",
+    sub: "system:serviceaccount:default:old",
+    [claim("namespace")]: "default",
+    [claim("secret.name")]: "old-token",
+    [claim("service-account.name")]: "old",
+    [claim("service-account.uid")]: uid,
+  };
+  return signJws(payload, { algorithm: "ES256", keyId: "", privateKey: createPrivateKey(privateKey) });
+}
+
+async function podToken(server: Server): Promise<string> {
+  await server.ask(`POST ${ACCOUNT}`, { metadata: { name: "a" } });
+  const spec = { serviceAccountName: "a", containers: [{ name: "c", image: "i" }] };
+  await server.ask("POST /api/v1/namespaces/default/pods", { metadata: { name: "p" }, spec });
+  const boundObjectRef = { kind: "Pod", apiVersion: "v1", name: "p" };
+  return await tokenFrom(server, "a", { boundObjectRef, expirationSeconds: 3607 });
+}

@@ -1,0 +1,156 @@
+/** Every flag of `svc up` that is marked effective, with what follows from it. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import t, { type Test } from "tap";
+import { logOptions } from "../../flags/log-options.ts";
+import { invoke } from "../../flags/program.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { createLogger, silentLogger } from "../../std/log.ts";
+import { systemRandom } from "../../std/random.ts";
+import { agentConfig, serverConfig } from "../../up/cluster.ts";
+import { conflist } from "../../up/cni.ts";
+import { upFlags, upProgram } from "../../up/flags.ts";
+import { thisMachine } from "../../up/host.ts";
+import { archivesIn } from "../../up/images.ts";
+import { serverNames, type UpOptions, upOptions } from "../../up/options.ts";
+import type { Pki } from "../../up/pki.ts";
+import { reportText } from "../../up/report.ts";
+import { startRuntime } from "../../up/runtime.ts";
+
+type Name = keyof typeof upFlags;
+
+const root = fileURLToPath(new URL("../../../", import.meta.url));
+const eth0 = { address: "192.0.2.2", family: "IPv4", internal: false, netmask: "", mac: "", cidr: null } as const;
+
+function options(...argv: readonly string[]): UpOptions {
+  const invocation = invoke(upProgram, argv, { version: "v1.33.0" });
+  if (invocation.kind === "exit") throw new Error(invocation.stderr);
+  return upOptions(invocation.flags, { hostname: "edge-1", interfaces: { eth0: [eth0] }, routes: undefined });
+}
+
+const pair = (name: string) => ({ certFile: `${name}.crt`, keyFile: `${name}.key` });
+const pki = {
+  caFile: "ca.crt",
+  agentCaFile: "agent-ca.crt",
+  apiServer: pair("apiserver"),
+  agentClient: pair("agent-client"),
+} as unknown as Pki;
+const server = (...argv: readonly string[]) => serverConfig(options(...argv), pki, "v1.33.0");
+const agent = (...argv: readonly string[]) => agentConfig(options(...argv), pki, "unix:///run/r.sock");
+
+function program(...argv: readonly string[]): string {
+  return execFileSync(process.execPath, [join(root, "src/main.ts"), "up", ...argv], { encoding: "utf8" });
+}
+
+function logged(...argv: readonly string[]): string {
+  const invocation = invoke(upProgram, argv, { version: "v1.33.0" });
+  if (invocation.kind === "exit") throw new Error(invocation.stderr);
+  const lines: string[] = [];
+  const stderr = { write: (line: string) => lines.push(line), flushSync: () => {} };
+  const log = createLogger(logOptions(invocation.flags), { clock: new FakeClock(), stderr });
+  log.info("hello");
+  log.v(3)?.info("three");
+  log.child("store").v(5)?.info("five");
+  return lines.join("");
+}
+
+const effects: Partial<Record<Name, (t: Test) => Promise<void>>> = {
+  "data-dir": async (t) => {
+    t.equal(server("--data-dir=/srv/c").storage.url, "level:///srv/c/kvstore");
+    t.equal(agent("--data-dir=/srv/c").rootDir, "/srv/c/agent");
+    t.equal(agent("--data-dir=/srv/c").svcconfig, "/srv/c/node.svcconfig");
+  },
+  "bind-address": async (t) => {
+    t.equal(server("--bind-address=192.0.2.2").bindAddress, "192.0.2.2");
+  },
+  "secure-port": async (t) => {
+    t.equal(server("--secure-port=7443").securePort, 7443);
+  },
+  "embedded-controllers": async (t) => {
+    t.same(server("--embedded-controllers=scheduler").embeddedControllers, ["scheduler"]);
+    t.same(server("--embedded-controllers=").embeddedControllers, []);
+  },
+  "node-name": async (t) => {
+    t.equal(agent("--node-name=edge-7").nodeName, "edge-7");
+    t.ok(serverNames(options("--node-name=edge-7")).includes("edge-7"));
+  },
+  "node-ip": async (t) => {
+    t.same(agent("--node-ip=192.0.2.9").node.ips, ["192.0.2.9"]);
+  },
+  "container-runtime-endpoint": async (t) => {
+    const deps = {
+      machine: { ...thisMachine({}), uid: 0 },
+      clock: new FakeClock(),
+      random: systemRandom,
+      log: silentLogger,
+    };
+    await using runtime = await startRuntime(options("--container-runtime-endpoint=unix:///run/mine.sock"), deps);
+    t.equal(runtime.endpoint, "unix:///run/mine.sock", "nothing was started");
+  },
+  "agent-port": async (t) => {
+    t.equal(agent("--agent-port=20250").server.port, 20_250);
+  },
+  "pod-cidr": async (t) => {
+    const { podCidr, bridge } = options("--pod-cidr=10.9.8.0/24");
+    const text = JSON.stringify(conflist({ confDir: "", leaseDir: "", bridge, podCidr, hasIptables: true }));
+    t.match(text, /"subnet":"10\.9\.8\.0\/24"/);
+    t.ok(serverNames(options("--pod-cidr=10.9.8.0/24")).includes("10.9.8.1"), "pods reach the server at the gateway");
+  },
+  "image-dir": async (t) => {
+    const directory = join(t.testdir(), "images");
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, "app.tar"), "");
+    t.same(await archivesIn(options(`--image-dir=${directory}`).imageDir), [join(directory, "app.tar")]);
+  },
+  "stop-pods": async (t) => {
+    t.equal(options("--stop-pods").stopPods, true);
+    const report = (stopPods: boolean) =>
+      reportText({
+        server: "",
+        nodeName: "",
+        nodeIps: [],
+        runtime: "",
+        dataDir: "",
+        svcconfig: "",
+        controllers: [],
+        stopPods,
+        startedInMs: 1,
+      });
+    t.not(report(true), report(false), "the report says what will become of the pods");
+    const whole = readFileSync(join(root, "src/acceptance/cluster/pod.test.ts"), "utf8");
+    t.match(whole, /start\("--stop-pods"\)[\s\S]*remains\(\), \[\]/, "whole clusters are tested to leave nothing");
+  },
+  v: async (t) => {
+    t.match(logged("-v=3"), /three/);
+  },
+  vmodule: async (t) => {
+    t.match(logged("--vmodule=store=5"), /five/);
+  },
+  "logging-format": async (t) => {
+    t.match(JSON.parse(logged("--logging-format=json")), { msg: "hello" });
+  },
+  "print-systemd-unit": async (t) => {
+    t.match(program("--print-systemd-unit", "--secure-port=7443"), /^ExecStart=.* up --secure-port=7443$/m);
+  },
+  version: async (t) => {
+    t.match(program("--version"), /^up v1\.33\./);
+    t.match(invoke(upProgram, ["--version=v1.33.9-site"], { version: "v1.33.0" }), { version: "v1.33.9-site" });
+    t.equal(serverConfig(options(), pki, "v1.33.9-site").gitVersion, "v1.33.9-site");
+  },
+  help: async (t) => {
+    t.match(program("--help"), /^Usage:\n {2}svc up \[flags\]$/m);
+  },
+};
+
+t.test("upFlags: every flag that is marked effective has its test here", async (t) => {
+  const marked = Object.entries(upFlags).filter(([, row]) => row.effective);
+  t.same(Object.keys(effects).sort(), marked.map(([name]) => name).sort());
+});
+
+for (const [name, shows] of Object.entries(effects)) {
+  t.test(`upFlags: --${name} has its effect`, async (t) => {
+    await shows(t);
+  });
+}

@@ -1,0 +1,450 @@
+/**
+ * For tests: what a Kubernetes 1.33 server answered to requests in a row (`shared/oracles/recorded-http`), sent again
+ * to a server in memory, and compared.
+ */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { HttpResponse } from "../../http/message.ts";
+import { isPlainObject } from "../../schema/plain.ts";
+import { systemClock } from "../../std/clock.ts";
+import { defaultConfig } from "../../apiserver/config.ts";
+import { type Answer, readAnswer, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+
+interface SentRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query?: string;
+  readonly headers?: Readonly<Record<string, string | null>>;
+  readonly user?: string;
+  readonly body?: unknown;
+  readonly text?: string;
+  readonly base64?: string;
+  readonly repeat?: { readonly pre: string; readonly unit: string; readonly count: number; readonly post: string };
+  readonly capture?: Readonly<Record<string, string>>;
+}
+
+interface Expected {
+  readonly code: number;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  readonly body?: unknown;
+  readonly text?: string;
+  readonly keys?: readonly string[];
+  readonly empty?: boolean;
+  readonly prefixHex?: string;
+  readonly events?: readonly unknown[];
+}
+
+interface Step {
+  readonly action?: "sleep" | "compact" | "start" | "finish";
+  /** For `sleep`. */
+  readonly ms?: number;
+  /** What was captured of the revision to compact at. */
+  readonly revision?: string;
+  /** The watch that is started or finished. */
+  readonly stream?: string;
+  /** As many events end it. */
+  readonly events?: number;
+  readonly eventsAs?: "set";
+  readonly skipBookmarks?: boolean;
+  readonly request?: SentRequest;
+  readonly mode?: string;
+  readonly capture?: Readonly<Record<string, string>>;
+  readonly expect?: Expected;
+}
+
+export interface Scenario {
+  readonly id: string;
+  readonly area: string;
+  readonly title: string;
+  readonly serverFlags?: readonly string[];
+  readonly setup?: readonly SentRequest[];
+  readonly steps: readonly Step[];
+}
+
+export interface ScenarioOutcome {
+  readonly scenario: Scenario;
+  /** The first difference; undefined when there is none. */
+  readonly difference: string | undefined;
+}
+
+/** Who sent what was recorded. */
+const TOKENS = `admin-token,admin,uid-admin,"system:masters"
+alice-token,alice,uid-alice,"team-a,team-b"
+bob-token,bob,uid-bob,"team-b"
+carol-token,carol,uid-carol
+node-n1-token,system:node:n1,uid-n1,"system:nodes"
+node-n2-token,system:node:n2,uid-n2,"system:nodes"
+`;
+
+const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../../shared", import.meta.url));
+const folder = `${shared}/oracles/recorded-http/`;
+
+/** Undefined where the recordings are not present. */
+export function recordedScenarios(...areas: readonly string[]): readonly Scenario[] | undefined {
+  if (!existsSync(folder)) return undefined;
+  return areas.flatMap((area) =>
+    readFileSync(`${folder}${area}.jsonl`, "utf8")
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line) as Scenario),
+  );
+}
+
+/** All in one server, as they were recorded: each has names of its own. */
+export async function playTogether(scenarios: readonly Scenario[]): Promise<readonly ScenarioOutcome[]> {
+  const watchList = scenarios.some(({ serverFlags = [] }) => serverFlags.some((flag) => flag.includes("WatchList")));
+  const folder = mkdtempSync(join(tmpdir(), "recorded-"));
+  const tokenFile = join(folder, "tokens.csv");
+  writeFileSync(tokenFile, TOKENS);
+  const config = {
+    authentication: { ...defaultConfig.authentication, tokenFile },
+    authorizationModes: ["Node", "RBAC"],
+    garbageCollector: true,
+    gitVersion: "v1.33.13",
+    watchList,
+  } as const;
+  await using server = await testServer(config, {}, "192.0.2.2:27443");
+  rmSync(folder, { recursive: true });
+  const outcomes: ScenarioOutcome[] = [];
+  for (const scenario of scenarios) {
+    outcomes.push({ scenario, difference: await new Player(server).play(scenario) });
+  }
+  return outcomes;
+}
+
+class Player {
+  readonly #server: TestServer;
+  readonly #streams = new Map<string, Watched>();
+  readonly #captured = new Map<string, string>();
+  readonly #placeholders = new Map<string, unknown>();
+
+  constructor(server: TestServer) {
+    this.#server = server;
+  }
+
+  async play({ setup = [], steps }: Scenario): Promise<string | undefined> {
+    for (const request of setup) {
+      const answer = await this.#send(request, request.capture);
+      if (answer.status >= 300) return `setup ${lineOf(request)}: ${answer.status} ${answer.text.slice(0, 300)}`;
+    }
+    try {
+      for (const [place, step] of steps.entries()) {
+        const difference = await this.#step(step);
+        if (difference === undefined) continue;
+        return `step ${place}, ${step.request === undefined ? step.action : lineOf(step.request)}: ${difference}`;
+      }
+    } finally {
+      for (const stream of this.#streams.values()) stream.end();
+    }
+    return undefined;
+  }
+
+  async #step(step: Step): Promise<string | undefined> {
+    const { action, request, expect, mode, capture } = step;
+    if (action === "sleep") return void (await this.#server.clock.advance(step.ms ?? 0));
+    if (action === "compact") {
+      return void (await this.#server.compact(Number(this.#captured.get(step.revision ?? ""))));
+    }
+    if (action === "start" && request !== undefined) {
+      this.#streams.set(step.stream ?? "", await this.#watch(request));
+      return undefined;
+    }
+    if (expect === undefined) return `${action} is not played`;
+    const stream = this.#streams.get(step.stream ?? "");
+    if (action === "finish" && stream !== undefined) {
+      await stream.have(step.events ?? 0);
+      stream.end();
+      return this.#unlikeEvents(step, expect, stream.events());
+    }
+    if (request === undefined) return `${action} is not played`;
+    if (mode !== "events") {
+      return this.#difference(expect, await this.#send(request, { ...request.capture, ...capture }), mode);
+    }
+    const watched = await this.#watch(request);
+    await this.#server.clock.advance(1000 * Number(/timeoutSeconds=(\d+)/.exec(request.query ?? "")?.[1] ?? 1));
+    const answer = await watched.answer();
+    if (answer.status !== 200) return this.#difference(expect, answer, "body");
+    return this.#unlikeEvents(step, expect, watched.events()) ?? this.#unlikeHeaders(expect, answer);
+  }
+
+  async #watch(request: SentRequest): Promise<Watched> {
+    const stop = new AbortController();
+    const watched = new Watched(await this.#open(request, stop.signal), stop);
+    await watched.settled();
+    return watched;
+  }
+
+  #unlikeEvents({ eventsAs, skipBookmarks }: Step, { events }: Expected, found: readonly unknown[]) {
+    const shown = skipBookmarks === true ? found.filter((event) => !isBookmark(event)) : found;
+    return this.#unlike(ordered(events), ordered(eventsAs === "set" ? sortedBy(shown, eventText) : shown), "events");
+  }
+
+  async #send(request: SentRequest, capture: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    const whole = await this.#patiently(this.#open(request).then(readAnswer));
+    // The connection leaves out the body where only the head was asked for.
+    const answer = request.method === "HEAD" ? await readAnswer(headOf(whole)) : whole;
+    for (const [name, pointer] of Object.entries(capture)) {
+      this.#captured.set(name, pointer.startsWith("@") ? headerOf(answer, pointer.slice(1)) : pointed(answer, pointer));
+    }
+    return answer;
+  }
+
+  /** Some answers take their time: the server's, not ours. */
+  async #patiently<R>(answer: Promise<R>): Promise<R> {
+    let left = PATIENCE_S;
+    const stop = (): void => {
+      left = 0;
+    };
+    answer.then(stop, stop);
+    for (; left > 0; left--) {
+      await turns(50);
+      // Keys are made elsewhere, in time that is nobody's.
+      if (left > 0) await systemClock.sleep(100);
+      if (left > 0) await this.#server.clock.advance(1000);
+    }
+    return await answer;
+  }
+
+  async #open(request: SentRequest, signal?: AbortSignal): Promise<HttpResponse> {
+    const { method, path, query = "", headers = {}, user = "admin" } = this.#filled(request);
+    const body = bodyOf(this.#filled(request));
+    const sent: Record<string, string> = { accept: "application/json", "user-agent": "rec/1.0" };
+    if (user !== "none") sent.authorization = `Bearer ${user}-token`;
+    for (const [name, value] of Object.entries(headers)) {
+      if (value === null) delete sent[name];
+      else sent[name] = value;
+    }
+    return await this.#server.open(`${method} ${path}${query === "" ? "" : `?${query}`}`, {
+      headers: sent,
+      user: "",
+      ...(body === undefined ? {} : { body }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+  }
+
+  #filled<T>(value: T): T {
+    const text = JSON.stringify(value).replace(/\{\{(\w+)(?::(\w+))?\}\}/g, (_, name: string, ago?: string) => {
+      if (ago !== undefined) return this.#timeAgo(name, ago);
+      return JSON.stringify(this.#captured.get(name) ?? "").slice(1, -1);
+    });
+    return JSON.parse(text) as T;
+  }
+
+  /** `10d1h` before now, in whole seconds or in microseconds. */
+  #timeAgo(form: string, text: string): string {
+    const seconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+    let ago = 0;
+    for (const [, count, unit = ""] of text.matchAll(/(\d+)([smhd])/g)) ago += Number(count) * (seconds[unit] ?? 0);
+    const time = new Date(this.#server.clock.now() - ago * 1000).toISOString();
+    return time.replace(/\.\d+Z$/, form === "ago" ? "Z" : ".000000Z");
+  }
+
+  #difference(expect: Expected, answer: Answer, mode = "body"): string | undefined {
+    if (answer.status !== expect.code) {
+      const wanted = JSON.stringify(expect.body)?.slice(0, 300);
+      return `code ${answer.status}, not ${expect.code}: ${answer.text.slice(0, 400)}; wanted ${wanted}`;
+    }
+    return this.#unlikeHeaders(expect, answer) ?? this.#unlikeBody(expect, answer, mode);
+  }
+
+  #unlikeHeaders({ headers = {} }: Expected, answer: Answer): string | undefined {
+    for (const name of HEADERS) {
+      const wanted = [headers[name] ?? []].flat().join(", ");
+      const difference = this.#unlike(wanted, headerOf(answer, name), name);
+      if (difference !== undefined) return difference;
+    }
+    return undefined;
+  }
+
+  #unlikeBody(expect: Expected, answer: Answer, mode: string): string | undefined {
+    if (mode === "headers") return undefined;
+    if (expect.empty === true) return this.#unlike("", answer.text, "text");
+    if (expect.prefixHex !== undefined) {
+      return this.#unlike(expect.prefixHex, answer.bytes.subarray(0, 4).toString("hex"), "prefix");
+    }
+    if (expect.text !== undefined) return this.#unlike(expect.text, answer.text, "text");
+    const found = jsonOf(answer);
+    if (expect.keys !== undefined) return this.#unlike(expect.keys, Object.keys(found as object).sort(), "keys");
+    return this.#unlike(ordered(expect.body), ordered(found), "");
+  }
+
+  /** The first difference. Equal placeholders stand for equal values. */
+  #unlike(wanted: unknown, found: unknown, path: string): string | undefined {
+    if (typeof wanted === "string" && wanted.includes("<")) return this.#unlikePlaceholder(wanted, found, path);
+    if (Array.isArray(wanted) && Array.isArray(found) && wanted.length === found.length) {
+      for (const [place, item] of wanted.entries()) {
+        const difference = this.#unlike(item, found[place], `${path}[${place}]`);
+        if (difference !== undefined) return difference;
+      }
+      return undefined;
+    }
+    if (isPlainObject(wanted) && isPlainObject(found)) {
+      for (const name of new Set([...Object.keys(wanted), ...Object.keys(found)])) {
+        const difference = this.#unlike(wanted[name], found[name], `${path}.${name}`);
+        if (difference !== undefined) return difference;
+      }
+      return undefined;
+    }
+    if (wanted === found) return undefined;
+    return `${path}: ${JSON.stringify(found)}, not ${JSON.stringify(wanted)}`;
+  }
+
+  #unlikePlaceholder(wanted: string, found: unknown, path: string): string | undefined {
+    const different = `${path}: ${JSON.stringify(found)}, not ${JSON.stringify(wanted)}`;
+    if (found === undefined || found === null) return different;
+    const pattern = wanted.split(
+      /(<(?:uid|rv|gen|ip|port|etag|continue|time|microtime|jwt|hash|age|reason|ptr|gotime)(?::\d+)?>)/,
+    );
+    const names = pattern.filter((_, place) => place % 2 === 1);
+    const form = pattern.map((part, place) =>
+      place % 2 === 1 ? "(.+?)" : part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"),
+    );
+    const match = new RegExp(`^${form.join("")}$`, "s").exec(String(found));
+    if (match === null) return different;
+    for (const [place, name] of names.entries()) {
+      if (!name.includes(":")) continue;
+      const known = this.#placeholders.get(name);
+      if (known !== undefined && known !== match[place + 1]) return `${different} (${name} is ${String(known)})`;
+      this.#placeholders.set(name, match[place + 1]);
+    }
+    return undefined;
+  }
+}
+
+function headOf({ status, headers }: Answer): HttpResponse {
+  return { status, headers, body: Buffer.alloc(0) };
+}
+
+function lineOf({ method, path, query }: SentRequest): string {
+  return `${method} ${path}${query ? `?${query}` : ""}`;
+}
+
+function bodyOf({ body, text, base64, repeat }: SentRequest): string | Buffer | undefined {
+  if (body !== undefined) return JSON.stringify(body);
+  if (base64 !== undefined) return Buffer.from(base64, "base64");
+  if (repeat !== undefined) return repeat.pre + repeat.unit.repeat(repeat.count) + repeat.post;
+  return text;
+}
+
+function headerOf({ headers }: Answer, name: string): string {
+  const value = headers[name];
+  return value === undefined ? "" : [value].flat().join(", ");
+}
+
+/** Of the headers that were recorded those that every answer has, whatever carries it. */
+const HEADERS = ["content-type", "warning", "retry-after", "allow", "www-authenticate", "location", "etag"];
+
+/** As long as the longest request takes, and somewhat more. */
+const PATIENCE_S = 70;
+
+/** A watch whose events are gathered as they come. */
+class Watched {
+  readonly #response: HttpResponse;
+  readonly #stop: AbortController;
+  readonly #pieces: Uint8Array[] = [];
+  readonly #read: Promise<void>;
+
+  constructor(response: HttpResponse, stop: AbortController) {
+    this.#response = response;
+    this.#stop = stop;
+    this.#read = this.#gather();
+    this.#read.catch(() => {});
+  }
+
+  /** When what is there by now has come. */
+  async settled(): Promise<void> {
+    await turns(10);
+  }
+
+  async have(count: number): Promise<void> {
+    for (let turn = 0; turn < 1000 && this.events().length < count; turn++) await this.settled();
+  }
+
+  end(): void {
+    this.#stop.abort();
+  }
+
+  events(): readonly unknown[] {
+    const lines = Buffer.concat(this.#pieces).toString().split("\n");
+    return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as unknown);
+  }
+
+  /** The whole answer, once it has ended. */
+  async answer(): Promise<Answer> {
+    await this.#read;
+    return await readAnswer({ ...this.#response, body: Buffer.concat(this.#pieces) });
+  }
+
+  async #gather(): Promise<void> {
+    const { body } = this.#response;
+    if (body instanceof Uint8Array) this.#pieces.push(body);
+    else for await (const piece of body) this.#pieces.push(piece);
+  }
+}
+
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+function isBookmark(event: unknown): boolean {
+  return (event as { readonly type?: unknown }).type === "BOOKMARK";
+}
+
+function eventText(event: unknown): string {
+  const { type, object } = event as { readonly type: string; readonly object?: { readonly metadata?: Metadata } };
+  return type + (object?.metadata?.name ?? "");
+}
+
+interface Metadata {
+  readonly name?: string;
+}
+
+/** Undefined for answers that are no JSON. */
+function jsonOf(answer: Answer): unknown {
+  try {
+    return answer.json;
+  } catch {
+    return undefined;
+  }
+}
+
+function pointed(answer: Answer, pointer: string): string {
+  let value: unknown = answer.json;
+  for (const step of pointer.split("/").slice(1)) value = (value as Record<string, unknown> | undefined)?.[step];
+  return String(value);
+}
+
+/** Lists whose order no two servers share are sorted; blanks in messages squeezed. */
+function ordered(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(ordered);
+  if (!isPlainObject(value)) return value;
+  const members = Object.entries(value).map(([name, member]) => {
+    if (name === "managedFields" && Array.isArray(member)) return [name, sortedBy(member, managerText)] as const;
+    // What columns are, tables say in our own words.
+    if (name === "columnDefinitions" && Array.isArray(member)) {
+      return [name, member.map((column) => ordered({ ...(column as object), description: "" }))] as const;
+    }
+    if ((name === "resourceRules" || name === "nonResourceRules") && Array.isArray(member)) {
+      return [name, sortedBy(member, JSON.stringify)] as const;
+    }
+    if (name === "details" && value.code === 409 && isPlainObject(member) && Array.isArray(member.causes)) {
+      return [name, { ...member, causes: sortedBy(member.causes, JSON.stringify) }] as const;
+    }
+    if (name === "message" && typeof member === "string" && member.includes("\n")) {
+      return [name, member.replace(/ +/g, " ")] as const;
+    }
+    return [name, ordered(member)] as const;
+  });
+  return Object.fromEntries(members);
+}
+
+function sortedBy(list: readonly unknown[], textOf: (item: unknown) => string): readonly unknown[] {
+  return [...list].sort((a, b) => (textOf(a) < textOf(b) ? -1 : 1));
+}
+
+function managerText(entry: unknown): string {
+  const { manager, operation, subresource, apiVersion } = entry as Readonly<Record<string, string | undefined>>;
+  return [manager, operation, subresource, apiVersion].map((text = "") => text).join("\0");
+}
