@@ -67,7 +67,7 @@ e2e: packages build $(native_binary) $(example) ## whole clusters only: svc up, 
 
 .PHONY: kubectl
 kubectl: packages ## every kubectl there is types all of its cases; `make test` has the oldest and the newest do so
-	@for cases in src/apiserver/kubectl/*.test.ts; do \
+	@for cases in src/acceptance/kubectl/*.test.ts; do \
 		SVC_KUBECTL=all tap run --reporter=silent --timeout=1800 $$cases || exit 1; done
 
 .PHONY: bench

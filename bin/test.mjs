@@ -19,7 +19,7 @@ const isAlone = (file) => /\/(?:kubectl\/|client-node)/.test(file);
 
 const suites = {
   unit: () => run("unit", unitEntries(), ["--jobs=2", "--timeout=300"]),
-  e2e: () => run("e2e", tests("src/e2e/**/*.test.ts"), ["--jobs=1", "--timeout=600"]),
+  e2e: () => run("e2e", tests("src/acceptance/cluster/**/*.test.ts"), ["--jobs=1", "--timeout=600"]),
 };
 
 const wanted = process.argv.slice(2);
@@ -47,7 +47,7 @@ function unitEntries() {
   rmSync(entries, { recursive: true, force: true });
   mkdirSync(entries, { recursive: true });
   const rooms = Map.groupBy(
-    tests("src/**/*.test.ts").filter((file) => !file.startsWith("src/e2e/")),
+    tests("src/**/*.test.ts").filter((file) => !file.startsWith("src/acceptance/cluster/")),
     (file) =>
       isAlone(file) ? file.replaceAll("/", "-") : (file.split("/").slice(1, -1)[0] ?? basename(file, ".test.ts")),
   );

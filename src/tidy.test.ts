@@ -43,16 +43,17 @@ const order = [
   ["apiserver", "agent"],
   ["up"],
   ["main.ts"],
-  ["e2e"],
+  ["testing"],
+  ["acceptance"],
   ["bench", "tidy.test.ts"],
 ];
 
-/** Programs rather than modules: the tests in e2e/ run them whole. */
+/** Programs rather than modules: the tests in acceptance/cluster/ run them whole. */
 const provedWhole = [
   /^main\.ts$/,
   /^(?:up|apiserver|agent)\/(?:[\w-]+-)?command\.ts$/,
   /^up\/(?:cluster|runtime|write-reference)\.ts$/,
-  /^(?:e2e|bench)\//,
+  /^(?:acceptance|testing|bench)\//,
   /\.(?:bench|fuzz)\.ts$/,
 ];
 
@@ -80,7 +81,7 @@ t.test("imports point one way", (t) => {
     t.ok(rank.has(from), `${path} lies in a known room`);
     for (const { target } of imports.filter(({ local }) => local)) {
       const to = roomOf(target);
-      if (from === to) continue;
+      if (from === to || (to === "testing" && isTest(path))) continue;
       t.ok(rank.get(to)! < rank.get(from)!, `${path} may import ${target}`);
     }
   }
@@ -102,8 +103,8 @@ t.test("libraries stay in their rooms", (t) => {
     zod: /^(?:flags\/|apiserver\/options|agent\/options)/,
     pino: /^std\//,
     "classic-level": /^storage\/level\//,
-    "@grpc/grpc-js": /^(?:storage\/kvstore|agent\/|auth\/service-account\/(?:external|fake)-signer)/,
-    "@peculiar/x509": /^(?:auth|up|agent)\/|\/test-certificates\.ts$/,
+    "@grpc/grpc-js": /^(?:storage\/kvstore|agent\/|auth\/service-account\/external-signer|testing\/)/,
+    "@peculiar/x509": /^(?:auth|up|agent|testing)\//,
     "js-yaml": /^schema\//,
     re2js: /^(?:schema|cel)\//,
   };
@@ -136,9 +137,8 @@ t.test("time and chance come from std", (t) => {
     // The only callers, by design.
     /^std\/(?:clock|random)\.ts$/,
     // They measure the real thing from outside.
-    /^(?:e2e|bench)\//,
+    /^(?:acceptance|testing|bench)\//,
     /\.(?:test|bench|fuzz)\.ts$/,
-    /\/(?:conformance|private-containerd|[\w-]*harness)\.ts$/,
   ];
   for (const { path, text } of sources) {
     if (allowed.some((pattern) => pattern.test(path))) continue;
@@ -201,6 +201,11 @@ t.test("links in the documents lead somewhere", (t) => {
   }
   t.end();
 });
+
+/** Tests, benchmarks and fuzz targets lie beside their subject, and are no part of the product. */
+function isTest(path: string): boolean {
+  return /\.(?:test|bench|fuzz)\.ts$/.test(path);
+}
 
 function roomOf(path: string): string {
   // What measures lies beside its subject, and is run from the benchmarks' room.

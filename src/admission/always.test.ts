@@ -1,7 +1,7 @@
 import t from "tap";
 import { configMapKind } from "../api/core/config-map-kind.ts";
-import { alwaysAdmit, alwaysDeny } from "./always.ts";
 import { ask, refused } from "../testing/admission/admission-fixture.ts";
+import { alwaysAdmit, alwaysDeny } from "./always.ts";
 
 const map = { metadata: { name: "m" } };
 

@@ -7,9 +7,9 @@ import { serviceKind } from "../api/core/service-kind.ts";
 import { ingressClassKind } from "../api/networking/ingress-class-kind.ts";
 import { ingressKind } from "../api/networking/ingress-kind.ts";
 import { storageClassKind } from "../api/storage/storage-class-kind.ts";
+import { ask, pluginDeps, refused } from "../testing/admission/admission-fixture.ts";
 import { defaultIngressClass, defaultStorageClass } from "./default-class.ts";
 import { denyServiceExternalIPs } from "./deny-service-external-ips.ts";
-import { ask, pluginDeps, refused } from "../testing/admission/admission-fixture.ts";
 import { persistentVolumeClaimResize, storageObjectInUseProtection } from "./persistent-volumes.ts";
 
 const claim = (spec: object = {}, more: object = {}): PersistentVolumeClaim =>

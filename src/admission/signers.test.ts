@@ -5,10 +5,10 @@ import { subjectOrganizations } from "../api/certificates/certificate-request.ts
 import { certificateSigningRequestKind } from "../api/certificates/certificate-signing-request-kind.ts";
 import { configMapKind } from "../api/core/config-map-kind.ts";
 import type { Kind } from "../api/kind.ts";
+import { ask, authorizerOf, refused } from "../testing/admission/admission-fixture.ts";
 import { certificateSubjectRestriction } from "./certificate-subject-restriction.ts";
 import { certificateApproval, certificateSigning } from "./certificates.ts";
 import { clusterTrustBundleAttest } from "./cluster-trust-bundle-attest.ts";
-import { ask, authorizerOf, refused } from "../testing/admission/admission-fixture.ts";
 
 const asked: string[] = [];
 const authorizer = authorizerOf((verb, resource, name) => {

@@ -1,10 +1,10 @@
 import t from "tap";
 import type { Pod } from "../api/core/pod.ts";
 import { createClient } from "../client/api-client.ts";
-import { FakeClock } from "../testing/std/fake-clock.ts";
 import { silentLogger } from "../std/log.ts";
 import { seededRandom } from "../std/random.ts";
 import { FakeApi } from "../testing/agent/fake-api.ts";
+import { FakeClock } from "../testing/std/fake-clock.ts";
 import { ObjectReader } from "./objects.ts";
 
 const path = (kind: "configmaps" | "secrets" | "services", name: string) =>

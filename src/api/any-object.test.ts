@@ -1,11 +1,11 @@
 /** No kind breaks on an object of the right types, however senseless: rules answer with errors, they do not throw. */
 import fc from "fast-check";
 import t from "tap";
-import { arbitraryOf } from "../testing/schema/arbitrary.ts";
 import { decode } from "../schema/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { deepFreeze } from "../schema/freeze.ts";
 import { validate } from "../schema/validate.ts";
+import { arbitraryOf } from "../testing/schema/arbitrary.ts";
 import { builtinScheme } from "./builtin.ts";
 import type { ApiObject, Kind } from "./kind.ts";
 

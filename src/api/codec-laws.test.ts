@@ -1,7 +1,6 @@
 /** What holds for every value of every kind, whichever way it is written. */
 import fc from "fast-check";
 import t from "tap";
-import { arbitraryOf } from "../testing/schema/arbitrary.ts";
 import { decodeCbor, encodeCbor } from "../schema/cbor.ts";
 import { decode } from "../schema/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
@@ -10,6 +9,7 @@ import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
 import { encodeYaml, parseYaml } from "../schema/yaml.ts";
 import { topLevelSchemas } from "../testing/api/every-schema.ts";
+import { arbitraryOf } from "../testing/schema/arbitrary.ts";
 
 const RUNS = 25;
 

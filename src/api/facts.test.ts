@@ -10,8 +10,8 @@ import t from "tap";
 import { deepEqual } from "../schema/equal.ts";
 import { membersOf } from "../schema/members.ts";
 import { type Field, type ObjectSchema, type Schema, schemaOf } from "../schema/schema.ts";
-import { builtinScheme } from "./builtin.ts";
 import { everySchema } from "../testing/api/every-schema.ts";
+import { builtinScheme } from "./builtin.ts";
 import type { Kind } from "./kind.ts";
 import { kubernetesGroup } from "./scheme.ts";
 

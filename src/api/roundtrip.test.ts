@@ -9,8 +9,8 @@ import { encodeJson, parseJson, stringify } from "../schema/json.ts";
 import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
 import { encodeYaml, parseYaml } from "../schema/yaml.ts";
-import { builtinScheme } from "./builtin.ts";
 import { topLevelSchemas } from "../testing/api/every-schema.ts";
+import { builtinScheme } from "./builtin.ts";
 import { kubernetesGroup } from "./scheme.ts";
 
 const shared = process.env.SVC_SHARED ?? new URL("../../../shared", import.meta.url).pathname;

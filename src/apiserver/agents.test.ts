@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { TLSSocket } from "node:tls";
 import t from "tap";
+import { silentLogger } from "../std/log.ts";
 import {
   CLIENT_AUTH,
   makeCertificate,
@@ -13,7 +14,6 @@ import {
   type TestCertificate,
 } from "../testing/http/test-certificates.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
-import { silentLogger } from "../std/log.ts";
 import { AgentConnections } from "./agents.ts";
 import { defaultConfig } from "./config.ts";
 

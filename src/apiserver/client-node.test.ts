@@ -18,13 +18,13 @@ import {
   type V1ConfigMap,
 } from "@kubernetes/client-node";
 import t, { type Test } from "tap";
+import { recordedCases } from "../acceptance/recorded-answers/cases.ts";
 import { parseApiVersion, svcGroup } from "../api/scheme.ts";
 import { readAll } from "../client/answer.ts";
 import { makeRequest } from "../http/request.ts";
 import { systemClock } from "../std/clock.ts";
 import { silentLogger } from "../std/log.ts";
 import { defaultConfig } from "./config.ts";
-import { recordedCases } from "../acceptance/recorded-answers/cases.ts";
 import { startApiServer } from "./server.ts";
 
 const WAIT_MS_MAX = 30_000;

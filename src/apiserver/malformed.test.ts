@@ -3,10 +3,10 @@ import { connect } from "node:http2";
 import { request } from "node:https";
 import t from "tap";
 import { listen } from "../http/server.ts";
-import { makeServerCertificate } from "../testing/http/test-certificates.ts";
 import { systemClock } from "../std/clock.ts";
 import { silentLogger } from "../std/log.ts";
 import { testServer } from "../testing/apiserver/server-fixture.ts";
+import { makeServerCertificate } from "../testing/http/test-certificates.ts";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
 const MERGE = "application/merge-patch+json";

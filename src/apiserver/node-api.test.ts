@@ -2,11 +2,11 @@ import t from "tap";
 import { podKind } from "../api/core/pod-kind.ts";
 import { makeRequest } from "../http/request.ts";
 import { bytes } from "../http/respond.ts";
-import { FakeClock } from "../testing/std/fake-clock.ts";
 import { silentLogger } from "../std/log.ts";
 import { seededRandom } from "../std/random.ts";
 import { createMemoryStore } from "../storage/memory.ts";
 import { ObjectStore } from "../storage/object-store.ts";
+import { FakeClock } from "../testing/std/fake-clock.ts";
 import { nodeApi } from "./node-api.ts";
 
 const reader = { name: "reader", uid: "", groups: [], extra: {} };

@@ -9,8 +9,8 @@ import { text } from "../http/respond.ts";
 import { listen } from "../http/server.ts";
 import { systemClock } from "../std/clock.ts";
 import { silentLogger } from "../std/log.ts";
-import { defaultConfig } from "./config.ts";
 import { testServer } from "../testing/apiserver/server-fixture.ts";
+import { defaultConfig } from "./config.ts";
 
 const LOG = "/api/v1/namespaces/default/pods/web/log";
 

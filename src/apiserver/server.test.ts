@@ -2,8 +2,8 @@ import t from "tap";
 import { podKind } from "../api/core/pod-kind.ts";
 import { decodeEnvelope, encodeEnvelope } from "../schema/envelope.ts";
 import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf.ts";
-import { defaultConfig } from "./config.ts";
 import { lines, testServer } from "../testing/apiserver/server-fixture.ts";
+import { defaultConfig } from "./config.ts";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
 const PODS = "/api/v1/namespaces/default/pods";

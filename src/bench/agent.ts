@@ -2,10 +2,10 @@
 import { readFileSync } from "node:fs";
 import { get } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
-import { missing, startPrivateContainerd } from "../testing/agent/private-containerd.ts";
-import { loadKubeconfig } from "../client/kubeconfig.ts";
 import { AgentProcess } from "../acceptance/cluster/agent-process.ts";
 import { until } from "../acceptance/cluster/cluster.ts";
+import { loadKubeconfig } from "../client/kubeconfig.ts";
+import { missing, startPrivateContainerd } from "../testing/agent/private-containerd.ts";
 import type { Figures } from "./figures.ts";
 import { Connection, expectStatus } from "./load.ts";
 import { measureRuntime, measureStarts, PODS, pod } from "./pod-starts.ts";

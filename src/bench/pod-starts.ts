@@ -1,15 +1,15 @@
 /** How soon pods run, so many at once, and the part of it that is the runtime's; what either costs the processor. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import type { AgentProcess } from "../acceptance/cluster/agent-process.ts";
+import { until } from "../acceptance/cluster/cluster.ts";
 import { containerConfig } from "../agent/pods/container-spec.ts";
 import { sandboxConfig } from "../agent/pods/sandbox-spec.ts";
-import type { PrivateContainerd } from "../testing/agent/private-containerd.ts";
 import type { ContainerConfig } from "../agent/runtime/cri/container.ts";
 import type { PodSandboxConfig } from "../agent/runtime/cri/sandbox.ts";
 import { type CriClient, createCriClient } from "../agent/runtime/cri.ts";
-import type { AgentProcess } from "../acceptance/cluster/agent-process.ts";
-import { until } from "../acceptance/cluster/cluster.ts";
 import { systemClock } from "../std/clock.ts";
+import type { PrivateContainerd } from "../testing/agent/private-containerd.ts";
 import type { Figures } from "./figures.ts";
 import { type Connection, expectStatus, quantile } from "./load.ts";
 import { type CpuGroup, cpuMs } from "./process.ts";

@@ -4,10 +4,10 @@
  */
 import { int64, list, listMap, map, object, optional, string } from "../schema/define.ts";
 import { cpuMicroseconds, heapBytes } from "../std/measure.ts";
+import { nameForms } from "../testing/cel/name-formats.ts";
 import { compile } from "./cel.ts";
 import { typeOf } from "./declare.ts";
 import { environment } from "./environment.ts";
-import { nameForms } from "../testing/cel/name-formats.ts";
 import { nativeOf } from "./native.ts";
 import { dynType } from "./types.ts";
 

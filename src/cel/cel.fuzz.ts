@@ -2,11 +2,12 @@
  * Fuzzes expressions: whatever is written is refused, or compiles, can be estimated, and ends in a value or an error
  * within its budget.
  */
+
+import { nameForms } from "../testing/cel/name-formats.ts";
 import { everything, fuzz, sample } from "../testing/schema/fuzz-harness.ts";
 import { compile } from "./cel.ts";
 import { typeOf } from "./declare.ts";
 import { environment } from "./environment.ts";
-import { nameForms } from "../testing/cel/name-formats.ts";
 import { dynamicOf, nativeOf } from "./native.ts";
 import { renderErrors } from "./source.ts";
 import { dynType, intType } from "./types.ts";

@@ -1,7 +1,7 @@
 import t from "tap";
+import { nameForms } from "../testing/cel/name-formats.ts";
 import { type Compiled, compile, type Program } from "./cel.ts";
 import { type Environment, environment } from "./environment.ts";
-import { nameForms } from "../testing/cel/name-formats.ts";
 import { dynamicOf } from "./native.ts";
 import { renderErrors } from "./source.ts";
 import { boolType, dynType, intType, listType, mapType, objectType, stringType, typeText } from "./types.ts";

@@ -6,12 +6,12 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
+import { nameForms } from "../testing/cel/name-formats.ts";
+import { parseTextproto, type TextMessage, type TextValue } from "../testing/cel/textproto.ts";
 import { compile, type Outcome } from "./cel.ts";
 import { EntryMap } from "./entry-map.ts";
 import { environment } from "./environment.ts";
-import { nameForms } from "../testing/cel/name-formats.ts";
 import { Uint } from "./order.ts";
-import { parseTextproto, type TextMessage, type TextValue } from "../testing/cel/textproto.ts";
 import { Duration, Timestamp } from "./time-value.ts";
 import {
   boolType,

@@ -1,9 +1,9 @@
 /** What evaluations cost: the figures of cel-go with constants folded, and of Kubernetes' functions. */
 import t from "tap";
+import { nameForms } from "../testing/cel/name-formats.ts";
 import { compile } from "./cel.ts";
 import { EntryMap } from "./entry-map.ts";
 import { environment } from "./environment.ts";
-import { nameForms } from "../testing/cel/name-formats.ts";
 import { Timestamp } from "./time-value.ts";
 import { bytesType, dynType, intType, listType, mapType, stringType, timestampType } from "./types.ts";
 import { ArrayList, fail, type Value } from "./value.ts";

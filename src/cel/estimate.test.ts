@@ -13,10 +13,10 @@ import {
   string,
 } from "../schema/define.ts";
 import type { Schema } from "../schema/schema.ts";
+import { nameForms } from "../testing/cel/name-formats.ts";
 import { compile, type Program } from "./cel.ts";
 import { typeOf } from "./declare.ts";
 import { environment } from "./environment.ts";
-import { nameForms } from "../testing/cel/name-formats.ts";
 import { fail } from "./value.ts";
 
 function format(name: string): Schema {

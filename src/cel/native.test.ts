@@ -14,11 +14,11 @@ import {
   time,
 } from "../schema/define.ts";
 import type { ObjectSchema, Schema } from "../schema/schema.ts";
+import { nameForms } from "../testing/cel/name-formats.ts";
 import { compile } from "./cel.ts";
 import { typeOf } from "./declare.ts";
 import { environment } from "./environment.ts";
 import { escapeName, unescapeName } from "./escape.ts";
-import { nameForms } from "../testing/cel/name-formats.ts";
 import { dynamicOf, nativeOf } from "./native.ts";
 import { renderErrors } from "./source.ts";
 import { dynType } from "./types.ts";

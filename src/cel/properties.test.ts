@@ -1,10 +1,10 @@
 /** Laws of expressions, tried on ones made by chance. */
 import fc from "fast-check";
 import t from "tap";
+import { nameForms } from "../testing/cel/name-formats.ts";
 import type { Expr } from "./ast.ts";
 import { compile } from "./cel.ts";
 import { environment } from "./environment.ts";
-import { nameForms } from "../testing/cel/name-formats.ts";
 import { dynamicOf } from "./native.ts";
 import { compareStrings } from "./order.ts";
 import { parse } from "./parser.ts";

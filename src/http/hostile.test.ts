@@ -4,14 +4,23 @@ import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import t, { type Test } from "tap";
 import { silentLogger } from "../std/log.ts";
+import { makeServerCertificate } from "../testing/http/test-certificates.ts";
+import {
+  FLAG,
+  frame,
+  headerBlock,
+  PREFACE,
+  RawConnection,
+  settings,
+  TYPE,
+  uint32,
+} from "../testing/http/test-frames.ts";
 import { readBody } from "./body.ts";
 import type { ListenLimits } from "./exchange.ts";
 import type { Listener } from "./listener.ts";
 import type { Handler } from "./message.ts";
 import { bytes, text } from "./respond.ts";
 import { listen } from "./server.ts";
-import { makeServerCertificate } from "../testing/http/test-certificates.ts";
-import { FLAG, frame, headerBlock, PREFACE, RawConnection, settings, TYPE, uint32 } from "../testing/http/test-frames.ts";
 
 const pair = (await makeServerCertificate()).server;
 const { ack, endHeaders, endStream } = FLAG;

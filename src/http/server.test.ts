@@ -8,15 +8,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import t, { type Test } from "tap";
-import { FakeClock } from "../testing/std/fake-clock.ts";
 import { silentLogger } from "../std/log.ts";
+import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../testing/http/test-certificates.ts";
+import { FakeClock } from "../testing/std/fake-clock.ts";
 import { readBody } from "./body.ts";
 import { HttpError } from "./http-error.ts";
 import type { Listener } from "./listener.ts";
 import type { Handler, HttpRequest } from "./message.ts";
 import { bytes, json, text } from "./respond.ts";
 import { type ListenOptions, listen } from "./server.ts";
-import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../testing/http/test-certificates.ts";
 
 const { ca, server } = await makeServerCertificate();
 const tls = { cert: server.cert, key: server.key };

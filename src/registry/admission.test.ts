@@ -1,7 +1,6 @@
 /** The verbs and the plugins: who is asked when, about what. */
 import t from "tap";
 import { AdmissionChain } from "../admission/chain.ts";
-import { alice } from "../testing/admission/admission-fixture.ts";
 import type { AdmissionPlugin, Operation } from "../admission/plugin.ts";
 import type { Deployment } from "../api/apps/deployment.ts";
 import { deploymentKind } from "../api/apps/deployment-kind.ts";
@@ -9,11 +8,12 @@ import type { ConfigMap } from "../api/core/config-map.ts";
 import { configMapKind } from "../api/core/config-map-kind.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { forbidden } from "../api/status.ts";
+import { alice } from "../testing/admission/admission-fixture.ts";
+import { fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import type { Admission } from "./admission.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";
 import { removeCollection } from "./delete-collection.ts";
-import { fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { get } from "./get.ts";
 import { effectsOn, lookupIn } from "./lookup.ts";
 import { patch } from "./patch.ts";

@@ -5,9 +5,9 @@ import t from "tap";
 import type { ApiObject } from "../api/kind.ts";
 import { kubernetesGroup } from "../api/scheme.ts";
 import { deepFreeze } from "../schema/freeze.ts";
+import { fixture } from "../testing/registry/registry-fixture.ts";
 import { applied } from "./apply.ts";
 import { tracked } from "./field-tracking.ts";
-import { fixture } from "../testing/registry/registry-fixture.ts";
 
 const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../shared", import.meta.url));
 const folder = `${shared}/oracles/api-roundtrip/HEAD/`;

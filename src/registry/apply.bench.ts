@@ -18,9 +18,9 @@ import { applyDefaults } from "../schema/default.ts";
 import { deepFreeze } from "../schema/freeze.ts";
 import { parseJson } from "../schema/json.ts";
 import { cpuMicroseconds } from "../std/measure.ts";
+import { fixture } from "../testing/registry/registry-fixture.ts";
 import { applied } from "./apply.ts";
 import { tracked } from "./field-tracking.ts";
-import { fixture } from "../testing/registry/registry-fixture.ts";
 
 const text = readFileSync(new URL("../api/pod.bench.json", import.meta.url));
 const configuration = parseJson(text).value as Readonly<Record<string, unknown>>;

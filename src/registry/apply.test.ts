@@ -4,9 +4,9 @@ import { horizontalPodAutoscalerV1Kind } from "../api/autoscaling/horizontal-pod
 import type { ConfigMap } from "../api/core/config-map.ts";
 import { configMapKind } from "../api/core/config-map-kind.ts";
 import { podKind } from "../api/core/pod-kind.ts";
+import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { type ApplyOptions, apply } from "./apply.ts";
 import { create } from "./create.ts";
-import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { get } from "./get.ts";
 import { update } from "./update.ts";
 

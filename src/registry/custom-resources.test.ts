@@ -1,10 +1,10 @@
 import t from "tap";
 import { customKind } from "../api/apiextensions/custom-kind.ts";
-import { widgets } from "../testing/api/definition-fixture.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { decode } from "../schema/decode.ts";
-import { create } from "./create.ts";
+import { widgets } from "../testing/api/definition-fixture.ts";
 import { fixture, refusal } from "../testing/registry/registry-fixture.ts";
+import { create } from "./create.ts";
 import { get } from "./get.ts";
 import { update } from "./update.ts";
 

@@ -4,10 +4,10 @@ import { podKind } from "../api/core/pod-kind.ts";
 import type { PodDisruptionBudget } from "../api/policy/pod-disruption-budget.ts";
 import { podDisruptionBudgetKind } from "../api/policy/pod-disruption-budget-kind.ts";
 import { StatusError } from "../api/status.ts";
+import { type Fixture, fixture } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";
 import type { DeleteOptions } from "./delete.ts";
 import { evict } from "./eviction.ts";
-import { type Fixture, fixture } from "../testing/registry/registry-fixture.ts";
 import { get } from "./get.ts";
 
 type Status = NonNullable<PodDisruptionBudget["status"]>;

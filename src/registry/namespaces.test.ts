@@ -1,10 +1,10 @@
 import t from "tap";
 import { namespaceKind } from "../api/core/namespace-kind.ts";
 import { podKind } from "../api/core/pod-kind.ts";
+import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { bind } from "./binding.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";
-import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { get } from "./get.ts";
 import { removeNamespace } from "./namespaces.ts";
 import { update } from "./update.ts";

@@ -1,8 +1,8 @@
 import t from "tap";
 import { replicaSetKind } from "../api/apps/replica-set-kind.ts";
 import type { Scale } from "../api/autoscaling/scale.ts";
-import { create } from "./create.ts";
 import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
+import { create } from "./create.ts";
 import { get } from "./get.ts";
 import type { Scope } from "./registry.ts";
 import { applyView, patchView, updateView } from "./view.ts";

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import t from "tap";
 import { arbitraryOf } from "../testing/schema/arbitrary.ts";
+import { everything } from "../testing/schema/fuzz-harness.ts";
 import { decode } from "./decode.ts";
 import { deepEqual } from "./equal.ts";
-import { everything } from "../testing/schema/fuzz-harness.ts";
 import { mergePatch } from "./merge-patch.ts";
 import { decodeProtobuf, encodeProtobuf } from "./protobuf.ts";
 

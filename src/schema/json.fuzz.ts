@@ -1,7 +1,8 @@
 /** Fuzzes the JSON reader and the decoder behind it: what was read and written again reads the same. */
+
+import { everything, fuzz, sample } from "../testing/schema/fuzz-harness.ts";
 import { decode } from "./decode.ts";
 import { deepEqual } from "./equal.ts";
-import { everything, fuzz, sample } from "../testing/schema/fuzz-harness.ts";
 import { encodeJson, parseJson } from "./json.ts";
 
 fuzz({

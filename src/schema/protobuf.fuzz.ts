@@ -1,6 +1,7 @@
 /** Fuzzes the protobuf reader and the envelope: what was read can be written, and then stays as it is. */
-import { decodeEnvelope, encodeEnvelope } from "./envelope.ts";
+
 import { everything, fuzz, sample } from "../testing/schema/fuzz-harness.ts";
+import { decodeEnvelope, encodeEnvelope } from "./envelope.ts";
 import { encodeJson } from "./json.ts";
 import { decodeProtobuf, encodeProtobuf } from "./protobuf.ts";
 import { ProtobufError } from "./wire.ts";

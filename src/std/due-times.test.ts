@@ -1,6 +1,6 @@
 import t from "tap";
-import { DueTimes } from "./due-times.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
+import { DueTimes } from "./due-times.ts";
 import { seededRandom } from "./random.ts";
 
 t.test("DueTimes tells of each key at its time, on one timer", async (t) => {

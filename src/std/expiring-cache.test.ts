@@ -1,6 +1,6 @@
 import t from "tap";
-import { ExpiringCache } from "./expiring-cache.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
+import { ExpiringCache } from "./expiring-cache.ts";
 
 t.test("ExpiringCache forgets what is too old, and what was not used for longest when it is full", async (t) => {
   const clock = new FakeClock();

@@ -1,6 +1,6 @@
 import t from "tap";
-import { FakeClock } from "../testing/std/fake-clock.ts";
 import { silentLogger } from "../std/log.ts";
+import { FakeClock } from "../testing/std/fake-clock.ts";
 import { Compactor } from "./compactor.ts";
 import type { Revision } from "./store.ts";
 

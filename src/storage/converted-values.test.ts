@@ -2,10 +2,10 @@ import t from "tap";
 import type { Converter, JsonObject, Kind } from "../api/kind.ts";
 import { StatusError } from "../api/status.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
+import { makeWidget, type Widget, widgetKind } from "../testing/storage/widget.ts";
 import { createMemoryStore } from "./memory.ts";
 import { ObjectStore } from "./object-store.ts";
 import { prefixRange } from "./store.ts";
-import { makeWidget, type Widget, widgetKind } from "../testing/storage/widget.ts";
 
 /** Widgets whose color is written backwards in v2. */
 class Mirror implements Converter {

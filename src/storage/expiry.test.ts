@@ -1,6 +1,6 @@
 import t from "tap";
-import { FakeClock } from "../testing/std/fake-clock.ts";
 import { seededRandom } from "../std/random.ts";
+import { FakeClock } from "../testing/std/fake-clock.ts";
 import { Expiry } from "./expiry.ts";
 import type { Revision } from "./store.ts";
 

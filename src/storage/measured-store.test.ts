@@ -1,6 +1,6 @@
 import t from "tap";
-import { FakeClock } from "../testing/std/fake-clock.ts";
 import { type AnyFamily, MetricRegistry } from "../std/metrics.ts";
+import { FakeClock } from "../testing/std/fake-clock.ts";
 import { testStore } from "../testing/storage/conformance.ts";
 import { MeasuredStore } from "./measured-store.ts";
 import { createMemoryStore } from "./memory.ts";

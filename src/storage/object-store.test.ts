@@ -3,11 +3,11 @@ import { eventKind } from "../api/core/event-kind.ts";
 import { eventsV1EventKind } from "../api/events/event-kind.ts";
 import { type Status, StatusError } from "../api/status.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
+import { makeWidget, type Widget, widgetKind } from "../testing/storage/widget.ts";
 import type { StorageMediaType } from "./codec.ts";
 import { createMemoryStore } from "./memory.ts";
 import { ObjectStore } from "./object-store.ts";
 import type { Revision, Store } from "./store.ts";
-import { makeWidget, type Widget, widgetKind } from "../testing/storage/widget.ts";
 
 function setUp(mediaType?: StorageMediaType): { store: Store; objects: ObjectStore<Widget>; clock: FakeClock } {
   const clock = new FakeClock();

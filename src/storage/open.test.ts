@@ -2,8 +2,8 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { FakeClock } from "../testing/std/fake-clock.ts";
 import { silentLogger } from "../std/log.ts";
+import { FakeClock } from "../testing/std/fake-clock.ts";
 import { openStore } from "./open.ts";
 
 const options = { clock: new FakeClock(), log: silentLogger, compactionIntervalMs: 0 };

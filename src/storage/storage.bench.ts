@@ -9,13 +9,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../std/clock.ts";
 import { silentLogger } from "../std/log.ts";
+import { makeWidget, type Widget, widgetKind } from "../testing/storage/widget.ts";
 import { openLevelStore } from "./level/level.ts";
 import { createMemoryStore } from "./memory.ts";
 import { ObjectStore } from "./object-store.ts";
 import { prefixRange, type Store } from "./store.ts";
 import { WatchCache } from "./watch/cache.ts";
 import { StoreFeed } from "./watch/feed.ts";
-import { makeWidget, type Widget, widgetKind } from "../testing/storage/widget.ts";
 
 interface Figure {
   readonly perSecond: number;

@@ -2,27 +2,32 @@ import { readdir, readFile } from "node:fs/promises";
 import { get } from "node:https";
 import { join } from "node:path";
 import t from "tap";
-import type { Container } from "../../api/core/container.ts";
-import type { Pod, PodSpec, PodStatus } from "../../api/core/pod.ts";
-import { systemClock } from "../../std/clock.ts";
-import { silentLogger } from "../../std/log.ts";
 import { startAgent } from "../../agent/agent.ts";
 import { CgroupTree } from "../../agent/cgroups/cgroup-tree.ts";
-import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { ImageManager } from "../../agent/images/image-manager.ts";
 import { cgroupsOf, PodCgroups } from "../../agent/pods/cgroups.ts";
 import type { PodServices } from "../../agent/pods/pod-context.ts";
-import { type Harness, podHarness } from "../../testing/agent/pod-harness.ts";
 import { PodManager } from "../../agent/pods/pod-manager.ts";
 import { UserNamespaces } from "../../agent/pods/user-namespaces.ts";
-import { agentConfigOn, missing, type PrivateContainerd, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
 import { ProbeManager } from "../../agent/probes/probe-manager.ts";
-import { runtimeConformance } from "../../testing/agent/runtime-conformance.ts";
 import { type CriClient, createCriClient } from "../../agent/runtime/cri.ts";
 import { Relister } from "../../agent/runtime/events.ts";
 import { systemMounter } from "../../agent/volumes/mounter.ts";
 import { TokenManager } from "../../agent/volumes/token-manager.ts";
 import { VolumeManager } from "../../agent/volumes/volume-manager.ts";
+import type { Container } from "../../api/core/container.ts";
+import type { Pod, PodSpec, PodStatus } from "../../api/core/pod.ts";
+import { systemClock } from "../../std/clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { FakeApi } from "../../testing/agent/fake-api.ts";
+import { type Harness, podHarness } from "../../testing/agent/pod-harness.ts";
+import {
+  agentConfigOn,
+  missing,
+  type PrivateContainerd,
+  startPrivateContainerd,
+} from "../../testing/agent/private-containerd.ts";
+import { runtimeConformance } from "../../testing/agent/runtime-conformance.ts";
 
 const lacking = await missing();
 

@@ -7,7 +7,7 @@ import t from "tap";
 const src = fileURLToPath(new URL("../..", import.meta.url));
 /** Without rooms that know languages, in which a token is a word. */
 const sources = globSync("**/*.ts", { cwd: src })
-  .filter((path) => !/(?:^(?:e2e|bench|cel|schema|api)\/|\.(?:test|bench|fuzz)\.ts$)/.test(path))
+  .filter((path) => !/(?:^(?:acceptance|testing|bench|cel|schema|api)\/|\.(?:test|bench|fuzz)\.ts$)/.test(path))
   .map((path) => ({ path, text: readFileSync(join(src, path), "utf8") }));
 
 const SECRET = String.raw`[\w.?!#]*(?:[tT]oken|[sS]ecret|[pP]assword|[sS]ignature|[bB]earer|authorization)`;

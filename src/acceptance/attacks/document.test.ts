@@ -31,7 +31,7 @@ t.test("docs/security.md names a test for each attack, and each of them exists",
 t.test("docs/security.md leaves out no test that lies among the attacks", async (t) => {
   const listed = new Set(rows.flatMap(({ tests }) => tests.map(({ where, what }) => `${where}: ${what}`)));
   const cwd = fileURLToPath(src);
-  for (const where of globSync(["apiserver/attacks/*.test.ts", "agent/server/attacks.test.ts"], { cwd })) {
+  for (const where of globSync(["acceptance/attacks/*.test.ts", "agent/server/attacks.test.ts"], { cwd })) {
     if (where.endsWith("/document.test.ts")) continue;
     for (const what of titlesOf(new URL(where, src))) t.ok(listed.has(`${where}: ${what}`), `${where}: ${what}`);
   }

@@ -1,11 +1,11 @@
 /** Ways to get more than one was given: each ends in a refusal, and changes nothing. */
 import { setImmediate } from "node:timers/promises";
 import t from "tap";
+import { defaultConfig } from "../../apiserver/config.ts";
 import { makeRequest as makeSigningRequest } from "../../auth/certificate-signing.ts";
 import type { UserInfo } from "../../auth/user.ts";
-import { makeCertificate } from "../../testing/http/test-certificates.ts";
-import { defaultConfig } from "../../apiserver/config.ts";
 import { type Answer, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { makeCertificate } from "../../testing/http/test-certificates.ts";
 
 const GROUP = "rbac.authorization.k8s.io";
 const RBAC = `/apis/${GROUP}/v1`;

@@ -4,10 +4,10 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import t, { type Test } from "tap";
-import { systemClock } from "../../std/clock.ts";
-import { createLogger } from "../../std/log.ts";
 import { defaultConfig } from "../../apiserver/config.ts";
 import { startApiServer } from "../../apiserver/server.ts";
+import { systemClock } from "../../std/clock.ts";
+import { createLogger } from "../../std/log.ts";
 
 const TOKEN = "sesame-of-all-doors";
 const FORGED = '{"v":0,"msg":"all is well","ts":1}';

@@ -1,9 +1,15 @@
 /** Paths that look like others: authorization is asked about what is served, however the path is spelt. */
 import t from "tap";
+import { requestInfo } from "../../apiserver/request-info.ts";
 import { makeRequest } from "../../http/request.ts";
 import { parseTarget } from "../../http/target.ts";
-import { type Answer, type Asked, readAnswer, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
-import { requestInfo } from "../../apiserver/request-info.ts";
+import {
+  type Answer,
+  type Asked,
+  readAnswer,
+  type TestServer,
+  testServer,
+} from "../../testing/apiserver/server-fixture.ts";
 
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
 const GROUP = "rbac.authorization.k8s.io";

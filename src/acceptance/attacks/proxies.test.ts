@@ -3,8 +3,8 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import t from "tap";
-import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 import { isReachable } from "../../apiserver/proxy/destination.ts";
+import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 
 const PODS = "/api/v1/namespaces/default/pods";
 const SERVICES = "/api/v1/namespaces/default/services";

@@ -6,9 +6,9 @@ import { readBody } from "../../http/body.ts";
 import type { Listener } from "../../http/listener.ts";
 import { text } from "../../http/respond.ts";
 import { listen } from "../../http/server.ts";
+import { silentLogger } from "../../std/log.ts";
 import { makeServerCertificate } from "../../testing/http/test-certificates.ts";
 import { FLAG, frame, headerBlock, PREFACE, RawConnection, settings, TYPE } from "../../testing/http/test-frames.ts";
-import { silentLogger } from "../../std/log.ts";
 
 const pair = (await makeServerCertificate()).server;
 const HIDDEN = "DELETE /hidden HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";

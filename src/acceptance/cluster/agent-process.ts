@@ -3,8 +3,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { PrivateContainerd } from "../../testing/agent/private-containerd.ts";
 import { writeKubeconfig } from "../../client/kubeconfig.ts";
+import type { PrivateContainerd } from "../../testing/agent/private-containerd.ts";
 import { command, freePort, root } from "./cluster.ts";
 
 const STOP_MS_MAX = 20_000;

@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { CertificateFiles } from "../../agent/certificates/certificate-files.ts";
-import { missing } from "../../testing/agent/private-containerd.ts";
 import { issueCertificate } from "../../auth/pki.ts";
+import { missing } from "../../testing/agent/private-containerd.ts";
 import { clusterLack, command, programs, root, TestCluster, until } from "./cluster.ts";
 import { Machine, Network } from "./machine.ts";
 

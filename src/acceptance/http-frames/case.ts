@@ -1,5 +1,14 @@
 /** For tests: what a client does to a connection, frame by frame, and what a server may do then. */
-import { FLAG, type Frame, frame, headerBlock, PREFACE, settings, TYPE, uint32 } from "../../testing/http/test-frames.ts";
+import {
+  FLAG,
+  type Frame,
+  frame,
+  headerBlock,
+  PREFACE,
+  settings,
+  TYPE,
+  uint32,
+} from "../../testing/http/test-frames.ts";
 
 export const { ack, endStream, endHeaders, padded, priority } = FLAG;
 export const EMPTY = Buffer.alloc(0);

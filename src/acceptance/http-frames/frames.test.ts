@@ -6,10 +6,10 @@
 import { createSecureServer, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
 import t, { type Test } from "tap";
-import { silentLogger } from "../../std/log.ts";
 import { readBody } from "../../http/body.ts";
 import { text } from "../../http/respond.ts";
 import { listen } from "../../http/server.ts";
+import { silentLogger } from "../../std/log.ts";
 import { makeServerCertificate } from "../../testing/http/test-certificates.ts";
 import { RawConnection, TYPE } from "../../testing/http/test-frames.ts";
 import { type Case, type Event, eventsOf, type Step, settingsIn } from "./case.ts";

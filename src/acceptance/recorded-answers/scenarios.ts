@@ -6,10 +6,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { defaultConfig } from "../../apiserver/config.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { isPlainObject } from "../../schema/plain.ts";
 import { systemClock } from "../../std/clock.ts";
-import { defaultConfig } from "../../apiserver/config.ts";
 import { type Answer, readAnswer, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 
 interface SentRequest {

@@ -5,10 +5,16 @@ import t from "tap";
 import type { Pod } from "../../api/core/pod.ts";
 import { podKind } from "../../api/core/pod-kind.ts";
 import { writeKubeconfig } from "../../client/kubeconfig.ts";
+import { ask, pluginDeps, refused } from "../../testing/admission/admission-fixture.ts";
+import {
+  type Answer,
+  type Asked,
+  caBundle,
+  type TestWebhook,
+  testWebhook,
+} from "../../testing/admission/webhook-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import type { PluginConfiguration } from "../factory.ts";
-import { ask, pluginDeps, refused } from "../../testing/admission/admission-fixture.ts";
-import { type Answer, type Asked, caBundle, type TestWebhook, testWebhook } from "../../testing/admission/webhook-fixture.ts";
 import { imagePolicyWebhook } from "./image-policy.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "image-policy-"));

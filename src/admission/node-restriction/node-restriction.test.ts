@@ -13,7 +13,15 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import { csiDriverKind } from "../../api/storage/csi-driver-kind.ts";
 import { csiNodeKind } from "../../api/storage/csi-node-kind.ts";
 import type { UserInfo } from "../../auth/user.ts";
-import { type Asked, alice, ask, authorizerOf, type Present, pluginDeps, refused } from "../../testing/admission/admission-fixture.ts";
+import {
+  type Asked,
+  alice,
+  ask,
+  authorizerOf,
+  type Present,
+  pluginDeps,
+  refused,
+} from "../../testing/admission/admission-fixture.ts";
 import { nodeRestriction } from "./node-restriction.ts";
 
 const n1: UserInfo = { name: "system:node:n1", uid: "", groups: ["system:nodes"], extra: {} };

@@ -5,8 +5,8 @@ import type { Namespace } from "../../api/core/namespace.ts";
 import { namespaceKind } from "../../api/core/namespace-kind.ts";
 import type { Pod } from "../../api/core/pod.ts";
 import { podKind } from "../../api/core/pod-kind.ts";
-import type { PluginConfiguration } from "../factory.ts";
 import { alice, ask, type Present, pluginDeps, refused } from "../../testing/admission/admission-fixture.ts";
+import type { PluginConfiguration } from "../factory.ts";
 import { podSecurity } from "./pod-security.ts";
 
 function namespace(labels: Record<string, string> = {}): Namespace {

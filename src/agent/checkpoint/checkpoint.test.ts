@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { silentLogger } from "../../std/log.ts";
-import { startAgent } from "../agent.ts";
-import { type TestAgent, testAgent } from "../../testing/agent/flag-harness.ts";
 import { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
+import { type TestAgent, testAgent } from "../../testing/agent/flag-harness.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { startAgent } from "../agent.ts";
 import { Checkpoint } from "./checkpoint.ts";
 
 const open = (directory: string) => Checkpoint.open({ directory, clock: new FakeClock(), log: silentLogger });

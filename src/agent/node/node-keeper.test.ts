@@ -1,10 +1,10 @@
 import t from "tap";
 import { createClient } from "../../client/api-client.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { systemRandom } from "../../std/random.ts";
-import { defaultAgentConfig } from "../agent-config.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { defaultAgentConfig } from "../agent-config.ts";
 import { NodeKeeper } from "./node-keeper.ts";
 
 /** What is told of a node that came up with this boot's id, and was known with that one before. */

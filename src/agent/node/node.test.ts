@@ -1,7 +1,7 @@
 import t from "tap";
+import { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { defaultAgentConfig } from "../agent-config.ts";
-import { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
 import { nodeCapacity, thresholdValue } from "./capacity.ts";
 import { nodeConditions } from "./conditions.ts";
 import type { MachineInfo, Usage } from "./machine.ts";

@@ -1,11 +1,11 @@
 import t from "tap";
 import type { Container } from "../../api/core/container.ts";
 import type { PodSpec } from "../../api/core/pod.ts";
+import { testPod } from "../../testing/agent/pod-harness.ts";
 import { containerHash } from "./container-hash.ts";
 import { type ContainerInput, containerConfig } from "./container-spec.ts";
 import { makeEnvironment } from "./environment.ts";
 import { expand } from "./expansion.ts";
-import { testPod } from "../../testing/agent/pod-harness.ts";
 import { cgroupParent } from "./resources.ts";
 import { sandboxConfig } from "./sandbox-spec.ts";
 

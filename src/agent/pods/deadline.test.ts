@@ -1,6 +1,6 @@
 import t from "tap";
-import { deadlineExceeded } from "./deadline.ts";
 import { podHarness, testPod } from "../../testing/agent/pod-harness.ts";
+import { deadlineExceeded } from "./deadline.ts";
 
 t.test(
   "deadlineTimer() ends a pod when it is over, also one that got its deadline or a sooner one later",

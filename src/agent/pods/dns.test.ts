@@ -1,7 +1,7 @@
 import t from "tap";
 import type { PodSpec } from "../../api/core/pod.ts";
-import { hostnameOf, hostsText, kernelHostname, parseResolvConf, podDns } from "./dns.ts";
 import { testPod } from "../../testing/agent/pod-harness.ts";
+import { hostnameOf, hostsText, kernelHostname, parseResolvConf, podDns } from "./dns.ts";
 
 const settings = {
   clusterDns: ["10.96.0.10"],

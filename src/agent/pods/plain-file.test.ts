@@ -3,10 +3,10 @@ import { link, mkdir, rename, stat, symlink, writeFile } from "node:fs/promises"
 import { join } from "node:path";
 import t from "tap";
 import { systemClock } from "../../std/clock.ts";
+import { podHarness, testPod } from "../../testing/agent/pod-harness.ts";
 import { annotations, type ObservedContainer } from "../runtime/observation.ts";
 import { readLog } from "../server/log-reader.ts";
 import { openLog } from "./plain-file.ts";
-import { podHarness, testPod } from "../../testing/agent/pod-harness.ts";
 import { withTerminationMessage } from "./termination-message.ts";
 
 const SECRET = "2026-01-01T00:00:00.000000000Z stdout F the host's secret\n";

@@ -1,8 +1,8 @@
 import t from "tap";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { silentLogger } from "../../std/log.ts";
-import { Relister } from "./events.ts";
 import { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { Relister } from "./events.ts";
 import { labels } from "./observation.ts";
 import type { Runtime } from "./runtime.ts";
 

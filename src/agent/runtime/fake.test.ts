@@ -1,7 +1,7 @@
 import t from "tap";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { runtimeConformance } from "../../testing/agent/runtime-conformance.ts";
 import { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
+import { runtimeConformance } from "../../testing/agent/runtime-conformance.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 
 t.test("FakeRuntime keeps the promises of the runtime seam", async (t) => {
   const clock = new FakeClock();

@@ -1,6 +1,6 @@
 import t from "tap";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { labels, observe } from "./observation.ts";
 import { RuntimeError } from "./runtime.ts";
 

@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import t from "tap";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { runtimeConformance } from "../../testing/agent/runtime-conformance.ts";
-import { createCriClient } from "./cri.ts";
 import { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
+import { runtimeConformance } from "../../testing/agent/runtime-conformance.ts";
 import { failing, lost, ScriptedCri } from "../../testing/agent/scripted-cri.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { createCriClient } from "./cri.ts";
 
 async function scripted(stack: AsyncDisposableStack) {
   const directory = await mkdtemp(join(tmpdir(), "svc-cri-"));

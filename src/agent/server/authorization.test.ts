@@ -1,10 +1,10 @@
 import t from "tap";
 import { createClient } from "../../client/api-client.ts";
 import { makeRequest } from "../../http/request.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { silentLogger } from "../../std/log.ts";
-import { defaultAgentConfig } from "../agent-config.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { defaultAgentConfig } from "../agent-config.ts";
 import { agentAuthorization, subresourcesOf } from "./authorization.ts";
 
 const user = { name: "ali", uid: "", groups: ["g"], extra: {} };

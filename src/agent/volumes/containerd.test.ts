@@ -7,10 +7,10 @@ import t from "tap";
 import type { Pod } from "../../api/core/pod.ts";
 import { systemClock } from "../../std/clock.ts";
 import { silentLogger } from "../../std/log.ts";
-import { startAgent } from "../agent.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
-import { agentConfigOn, missing, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
 import { startFakeDriver } from "../../testing/agent/fake-csi-driver.ts";
+import { agentConfigOn, missing, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
+import { startAgent } from "../agent.ts";
 import { systemMounter } from "./mounter.ts";
 
 const run = promisify(execFile);

@@ -1,8 +1,8 @@
 import { readdirSync } from "node:fs";
 import t from "tap";
 import { membersOf } from "../../schema/members.ts";
-import { builtinScheme } from "../builtin.ts";
 import { everySchema } from "../../testing/api/every-schema.ts";
+import { builtinScheme } from "../builtin.ts";
 import { accessTexts } from "./access.ts";
 import { coordinationTexts } from "./coordination.ts";
 import { coreTexts } from "./core.ts";

@@ -11,8 +11,8 @@ import { makeRequest } from "../../http/request.ts";
 import { systemClock as clock } from "../../std/clock.ts";
 import { silentLogger as log } from "../../std/log.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
-import { type ApiServerConfig, defaultConfig } from "../config.ts";
 import { readAnswer } from "../../testing/apiserver/server-fixture.ts";
+import { type ApiServerConfig, defaultConfig } from "../config.ts";
 import { type ApiServer, assemble } from "../server.ts";
 
 const CALLS = 4000;

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import t from "tap";
 import { issueCertificate, makeCa } from "../../auth/pki.ts";
 import { systemClock } from "../../std/clock.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { silentLogger } from "../../std/log.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { OutboundIdentity } from "./outbound-identity.ts";
 
 const ca = await makeCa("clients", 1, systemClock.now());

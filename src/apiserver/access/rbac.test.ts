@@ -1,7 +1,7 @@
 import t from "tap";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
 const SHOP = `${RBAC}/namespaces/shop`;

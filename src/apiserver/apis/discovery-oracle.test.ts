@@ -6,8 +6,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import t from "tap";
 import { decodeEnvelope } from "../../schema/envelope.ts";
-import { defaultConfig } from "../config.ts";
 import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { defaultConfig } from "../config.ts";
 
 const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../../shared", import.meta.url));
 const folder = `${shared}/oracles/api-discovery/`;

@@ -2,8 +2,8 @@ import t from "tap";
 import type { APIService } from "../../api/apiregistration/api-service.ts";
 import { apiServiceKind } from "../../api/apiregistration/api-service-kind.ts";
 import { create } from "../../registry/create.ts";
-import { fixture, refusal } from "../../testing/registry/registry-fixture.ts";
 import { get } from "../../registry/get.ts";
+import { fixture, refusal } from "../../testing/registry/registry-fixture.ts";
 import { registerLocalApis } from "./local-api-services.ts";
 
 const { signal } = new AbortController();

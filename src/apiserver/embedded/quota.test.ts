@@ -10,9 +10,9 @@ import type { ResourceQuota } from "../../api/core/resource-quota.ts";
 import { resourceQuotaKind } from "../../api/core/resource-quota-kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { cluster, until } from "./embedded-cluster.ts";
 
 const namespace = "default";

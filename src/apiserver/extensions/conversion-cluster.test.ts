@@ -1,7 +1,6 @@
 /** Conversion webhooks among the other parts of a server: restarts, stores without cache, services, controllers. */
 import { join } from "node:path";
 import t from "tap";
-import { caBundle, testWebhook } from "../../testing/admission/webhook-fixture.ts";
 import { customKind } from "../../api/apiextensions/custom-kind.ts";
 import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition.ts";
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition-kind.ts";
@@ -10,11 +9,19 @@ import { namespaceKind } from "../../api/core/namespace-kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { issueCertificate, makeCa } from "../../auth/pki.ts";
 import { systemClock } from "../../std/clock.ts";
+import { caBundle, testWebhook } from "../../testing/admission/webhook-fixture.ts";
+import {
+  conversionServer,
+  honest,
+  ROUTES,
+  route,
+  routes,
+  type Version,
+} from "../../testing/apiserver/conversion-fixture.ts";
+import { define, isEstablished, lastingStore } from "../../testing/apiserver/extensions-fixture.ts";
+import { lines, testServer } from "../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../config.ts";
 import { cluster, until } from "../embedded/embedded-cluster.ts";
-import { lines, testServer } from "../../testing/apiserver/server-fixture.ts";
-import { conversionServer, honest, ROUTES, route, routes, type Version } from "../../testing/apiserver/conversion-fixture.ts";
-import { define, isEstablished, lastingStore } from "../../testing/apiserver/extensions-fixture.ts";
 
 const MERGE = { "content-type": "application/merge-patch+json" };
 const isGone = (object: ApiObject | undefined): boolean => object === undefined;

@@ -1,5 +1,4 @@
 import t from "tap";
-import { lines, testServer } from "../../testing/apiserver/server-fixture.ts";
 import {
   CRDS,
   CRONTABS,
@@ -12,6 +11,7 @@ import {
   v1,
   v1beta1,
 } from "../../testing/apiserver/extensions-fixture.ts";
+import { lines, testServer } from "../../testing/apiserver/server-fixture.ts";
 
 const CRD = `${CRDS}/crontabs.stable.example.com`;
 const API_SERVICE = "/apis/apiregistration.k8s.io/v1/apiservices/v1.stable.example.com";

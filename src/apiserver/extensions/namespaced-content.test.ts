@@ -4,8 +4,8 @@ import type { CustomResourceDefinition } from "../../api/apiextensions/custom-re
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition-kind.ts";
 import { namespaceKind } from "../../api/core/namespace-kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
-import { cluster, until } from "../embedded/embedded-cluster.ts";
 import { crontabs, isEstablished, v1, v1beta1 } from "../../testing/apiserver/extensions-fixture.ts";
+import { cluster, until } from "../embedded/embedded-cluster.ts";
 
 t.test("the namespace controller deletes custom resources, and names those that stay", async (t) => {
   const client = await cluster(t, { embeddedControllers: ["namespace"] });

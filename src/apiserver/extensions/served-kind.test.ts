@@ -1,13 +1,13 @@
 import t from "tap";
 import { customKind } from "../../api/apiextensions/custom-kind.ts";
-import { widgets } from "../../testing/api/definition-fixture.ts";
 import { Scheme } from "../../api/scheme.ts";
 import { Registries } from "../../registry/registries.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { seededRandom } from "../../std/random.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import type { Revision } from "../../storage/store.ts";
+import { widgets } from "../../testing/api/definition-fixture.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { ServedKind } from "./served-kind.ts";
 
 t.test("ServedKind keeps its registry until the requests that have begun are answered", async (t) => {

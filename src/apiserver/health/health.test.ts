@@ -1,7 +1,7 @@
 import t from "tap";
-import { fixture } from "../../testing/registry/registry-fixture.ts";
 import { silentLogger } from "../../std/log.ts";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
+import { fixture } from "../../testing/registry/registry-fixture.ts";
 import { answerHealth } from "./health.ts";
 import { Readiness } from "./readiness.ts";
 import { startHooks } from "./start-hooks.ts";

@@ -1,7 +1,7 @@
 import t from "tap";
 import { invoke } from "../../flags/program.ts";
-import { defaultConfig } from "../config.ts";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
+import { defaultConfig } from "../config.ts";
 import { apiserverProgram } from "../flags.ts";
 import { apiServerOptions } from "../options.ts";
 

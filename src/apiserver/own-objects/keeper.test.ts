@@ -1,7 +1,7 @@
 import t from "tap";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import type { StoreFeed } from "../../storage/watch/feed.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { keep } from "./keeper.ts";
 
 t.test("keep() does a chore at its pace, and soon after it is told of a change", async (t) => {

@@ -3,10 +3,10 @@ import { serviceKind } from "../../api/core/service-kind.ts";
 import { ipAddressKind } from "../../api/networking/ip-address-kind.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr-kind.ts";
 import { create } from "../../registry/create.ts";
-import { type Fixture, fixture } from "../../testing/registry/registry-fixture.ts";
 import { get } from "../../registry/get.ts";
 import { ServiceAddresses } from "../../registry/service-allocation/addresses.ts";
 import { silentLogger } from "../../std/log.ts";
+import { type Fixture, fixture } from "../../testing/registry/registry-fixture.ts";
 import { startServices } from "./services.ts";
 
 const config = {

@@ -1,6 +1,6 @@
 import t from "tap";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { systemRandom } from "../../std/random.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { Passing } from "../ask-patiently.ts";
 import { BearerToken } from "./token.ts";
 import { cachedTokens } from "./token-cache.ts";

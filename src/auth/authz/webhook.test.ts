@@ -1,8 +1,8 @@
 import t from "tap";
 import { StatusError } from "../../api/status.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { seededRandom } from "../../std/random.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import type { Attributes } from "../user.ts";
 import type { AccessRequest } from "./match-conditions.ts";
 import { type AskAccess, type WebhookOptions, webhookAuthorizer } from "./webhook.ts";

@@ -1,8 +1,8 @@
 import t from "tap";
 import { systemClock } from "../../std/clock.ts";
+import { type Answers, fakeSigner, signerKey as key, signed } from "../../testing/auth/fake-signer.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { openExternalSigner, type SignerObserver } from "./external-signer.ts";
-import { type Answers, fakeSigner, signerKey as key, signed } from "../../testing/auth/fake-signer.ts";
 import { isSignedBy, parseJws } from "./jws.ts";
 
 const ISSUER = "https://ids.example.com";

@@ -1,7 +1,7 @@
 import t from "tap";
+import { nameForms } from "../../testing/cel/name-formats.ts";
 import { compile } from "../cel.ts";
 import { environment } from "../environment.ts";
-import { nameForms } from "../../testing/cel/name-formats.ts";
 import {
   type Answer,
   authorizerType,

@@ -1,8 +1,8 @@
 /** What Kubernetes' functions give, expression by expression. */
 import t from "tap";
+import { nameForms } from "../../testing/cel/name-formats.ts";
 import { compile } from "../cel.ts";
 import { environment } from "../environment.ts";
-import { nameForms } from "../../testing/cel/name-formats.ts";
 import { renderErrors } from "../source.ts";
 
 const names = environment({ variables: {}, nameForms, stored: true });

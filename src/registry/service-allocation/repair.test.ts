@@ -2,8 +2,8 @@ import t from "tap";
 import { serviceKind } from "../../api/core/service-kind.ts";
 import { ipAddressKind } from "../../api/networking/ip-address-kind.ts";
 import type { Revision } from "../../storage/store.ts";
-import { create } from "../create.ts";
 import { servicesFixture } from "../../testing/registry/service-allocation-fixture.ts";
+import { create } from "../create.ts";
 import { repairAddresses } from "./repair.ts";
 
 t.test("repairAddresses() looks once at what was stored before, and at nothing that was taken later", async (t) => {

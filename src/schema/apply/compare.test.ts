@@ -1,7 +1,7 @@
 import t from "tap";
+import { anything, example } from "../../testing/schema/apply-fixture.ts";
 import { compare } from "./compare.ts";
 import { pathsOf } from "./field-set.ts";
-import { anything, example } from "../../testing/schema/apply-fixture.ts";
 import { pathText } from "./path-element.ts";
 import { shapeOf } from "./shape.ts";
 

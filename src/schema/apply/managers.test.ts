@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import t from "tap";
+import { anything, example, Story } from "../../testing/schema/apply-fixture.ts";
 import { isPlainObject } from "../plain.ts";
 import {
   difference,
@@ -12,7 +13,6 @@ import {
   setOf,
   union,
 } from "./field-set.ts";
-import { anything, example, Story } from "../../testing/schema/apply-fixture.ts";
 import { shapeOf } from "./shape.ts";
 import { toFieldSet } from "./to-field-set.ts";
 

@@ -1,6 +1,6 @@
 import t from "tap";
-import { pathsOf, setOf } from "./field-set.ts";
 import { example } from "../../testing/schema/apply-fixture.ts";
+import { pathsOf, setOf } from "./field-set.ts";
 import { withNamedMembers } from "./named-members.ts";
 import { pathText } from "./path-element.ts";
 import { shapeOf } from "./shape.ts";

@@ -2,9 +2,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
+import { Story, schemaTypes, yaml } from "../../testing/schema/apply-fixture.ts";
 import { compare } from "./compare.ts";
 import { canonical, equalSets, isEmptySet, noFields, pathsOf, sizeOf } from "./field-set.ts";
-import { Story, schemaTypes, yaml } from "../../testing/schema/apply-fixture.ts";
 import { merge } from "./merge.ts";
 import { parseFields } from "./parse-fields.ts";
 import { pathText } from "./path-element.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
-import { setOf } from "./field-set.ts";
 import { example } from "../../testing/schema/apply-fixture.ts";
+import { setOf } from "./field-set.ts";
 import { extractItems, removeItems } from "./remove.ts";
 import { shapeOf } from "./shape.ts";
 

@@ -2,10 +2,11 @@
  * Fuzzes the loader of definitions' schemas: what it takes makes a schema by which any value can be read, defaulted and
  * judged; what is read has no unknown member left.
  */
+
+import { fuzz } from "../../testing/schema/fuzz-harness.ts";
 import { decode } from "../decode.ts";
 import { applyDefaults } from "../default.ts";
 import { object, optional, string } from "../define.ts";
-import { fuzz } from "../../testing/schema/fuzz-harness.ts";
 import { isPlainObject } from "../plain.ts";
 import { validate } from "../validate.ts";
 import type { JsonSchemaProps } from "./json-schema-props.ts";

@@ -1,12 +1,12 @@
 import t, { type Test } from "tap";
 import type { Status } from "../../api/status.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { seededRandom } from "../../std/random.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { makeWidget, type Widget, widgetKind } from "../../testing/storage/widget.ts";
 import { createMemoryStore } from "../memory.ts";
 import { ObjectStore } from "../object-store.ts";
 import { prefixRange, type Range, type Revision, type Store, StoreError, type WatchBatch } from "../store.ts";
-import { makeWidget, type Widget, widgetKind } from "../../testing/storage/widget.ts";
 import { type CacheEvent, WatchCache, type WatchCacheOptions, type WatchOptions } from "./cache.ts";
 import { CacheMemory } from "./cache-memory.ts";
 import type { Selectable } from "./change.ts";

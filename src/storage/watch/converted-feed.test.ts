@@ -1,6 +1,6 @@
 import t, { type Test } from "tap";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { silentLogger } from "../../std/log.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { createMemoryStore } from "../memory.ts";
 import { type KeyValue, prefixRange, type WatchEvent } from "../store.ts";
 import { ConvertedFeed } from "./converted-feed.ts";

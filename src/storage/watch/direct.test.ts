@@ -1,9 +1,9 @@
 import t from "tap";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { makeWidget, type Widget, widgetKind } from "../../testing/storage/widget.ts";
 import { createMemoryStore } from "../memory.ts";
 import { ObjectStore } from "../object-store.ts";
 import type { Revision } from "../store.ts";
-import { makeWidget, type Widget, widgetKind } from "../../testing/storage/widget.ts";
 import type { CacheEvent } from "./change.ts";
 import { watchStore } from "./direct.ts";
 

@@ -1,6 +1,6 @@
 import t, { type Test } from "tap";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { silentLogger } from "../../std/log.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { createMemoryStore } from "../memory.ts";
 import { prefixRange, type Range, type Revision, type Store, StoreError, type WatchEvent } from "../store.ts";
 import { StoreFeed } from "./feed.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
-import type { Revision } from "../store.ts";
 import { makeWidget, type Widget, widgetKind } from "../../testing/storage/widget.ts";
+import type { Revision } from "../store.ts";
 import { Change, Encoded } from "./change.ts";
 import { WATCHER_QUEUE_MAX, Watcher, type WatchOptions } from "./watcher.ts";
 

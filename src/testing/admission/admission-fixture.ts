@@ -1,15 +1,16 @@
 /** For tests of this room: requests, and a cluster that is a list of objects. */
+
+import { type About, AdmissionChain } from "../../admission/chain.ts";
+import type { PluginDeps } from "../../admission/factory.ts";
+import type { AdmissionPlugin, Effects, Lookup, Operation } from "../../admission/plugin.ts";
 import { builtinScheme } from "../../api/builtin.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Authorizer, UserInfo } from "../../auth/user.ts";
-import { FakeClock } from "../std/fake-clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { MetricRegistry } from "../../std/metrics.ts";
 import { seededRandom } from "../../std/random.ts";
-import { type About, AdmissionChain } from "../../admission/chain.ts";
-import type { PluginDeps } from "../../admission/factory.ts";
-import type { AdmissionPlugin, Effects, Lookup, Operation } from "../../admission/plugin.ts";
+import { FakeClock } from "../std/fake-clock.ts";
 
 export const alice: UserInfo = { name: "alice", uid: "", groups: ["team"], extra: {} };
 

@@ -2,11 +2,11 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
-import { unaryMethod } from "../../schema/unary-method.ts";
 import { registration } from "../../agent/plugins/messages.ts";
 import type { Method } from "../../agent/plugins/unix-channel.ts";
-import type { Mounter } from "../../agent/volumes/mounter.ts";
 import { nodeService } from "../../agent/volumes/csi/messages.ts";
+import type { Mounter } from "../../agent/volumes/mounter.ts";
+import { unaryMethod } from "../../schema/unary-method.ts";
 
 export interface FakeDriverOptions {
   readonly name: string;

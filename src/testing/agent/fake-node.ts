@@ -5,22 +5,22 @@
 import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type RunningAgent, startAgent } from "../../agent/agent.ts";
+import { type AgentConfig, defaultAgentConfig } from "../../agent/agent-config.ts";
+import type { Container as RuntimeContainer } from "../../agent/runtime/cri/container.ts";
+import type { PodSandbox } from "../../agent/runtime/cri/sandbox.ts";
+import { labels } from "../../agent/runtime/observation.ts";
+import type { ImageService, Runtime } from "../../agent/runtime/runtime.ts";
+import { systemMounter } from "../../agent/volumes/mounter.ts";
 import type { Container } from "../../api/core/container.ts";
 import type { PodSpec, PodStatus } from "../../api/core/pod.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { isStreamed } from "../../http/stream.ts";
 import { type Clock, sleepOn, systemClock, type Timer } from "../../std/clock.ts";
 import { silentLogger } from "../../std/log.ts";
-import { type RunningAgent, startAgent } from "../../agent/agent.ts";
-import { type AgentConfig, defaultAgentConfig } from "../../agent/agent-config.ts";
 import { FakeApi } from "./fake-api.ts";
-import type { Container as RuntimeContainer } from "../../agent/runtime/cri/container.ts";
-import type { PodSandbox } from "../../agent/runtime/cri/sandbox.ts";
 import { FakeRuntime, type Program } from "./fake-runtime.ts";
-import { labels } from "../../agent/runtime/observation.ts";
-import type { ImageService, Runtime } from "../../agent/runtime/runtime.ts";
 import { type Backend, type Fault, ScriptedCri } from "./scripted-cri.ts";
-import { systemMounter } from "../../agent/volumes/mounter.ts";
 
 /** Runs `speed` times as fast as the host's clock, and can be set to another time of day. */
 export class WarpedClock implements Clock {

@@ -2,13 +2,14 @@
  * A container runtime in memory, for tests: it keeps the seam's promises, runs "programs" that are only an exit code
  * and a duration on a clock, and fails on demand.
  */
-import type { Clock, Timer } from "../../std/clock.ts";
+
 import type { Container } from "../../agent/runtime/cri/container.ts";
 import type { ContainerStatus } from "../../agent/runtime/cri/container-status.ts";
 import type { Image } from "../../agent/runtime/cri/image.ts";
 import type { PodSandbox, PodSandboxConfig } from "../../agent/runtime/cri/sandbox.ts";
 import type { ContainerStats } from "../../agent/runtime/cri/stats.ts";
 import { type ImageService, type Runtime, RuntimeError } from "../../agent/runtime/runtime.ts";
+import type { Clock, Timer } from "../../std/clock.ts";
 
 /** What a started container does. */
 export interface Program {

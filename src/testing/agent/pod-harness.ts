@@ -2,20 +2,20 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Pod, PodSpec, PodStatus } from "../../api/core/pod.ts";
-import { FakeClock } from "../std/fake-clock.ts";
-import { silentLogger } from "../../std/log.ts";
 import { ImageManager } from "../../agent/images/image-manager.ts";
-import { ProbeManager } from "../../agent/probes/probe-manager.ts";
-import { FakeRuntime } from "./fake-runtime.ts";
-import { digestOf, observe } from "../../agent/runtime/observation.ts";
-import { TokenManager } from "../../agent/volumes/token-manager.ts";
-import { VolumeManager } from "../../agent/volumes/volume-manager.ts";
 import type { PodServices } from "../../agent/pods/pod-context.ts";
 import type { PodEvents } from "../../agent/pods/pod-events.ts";
 import { podUid } from "../../agent/pods/pod-fields.ts";
 import { PodManager } from "../../agent/pods/pod-manager.ts";
 import { StartTurns } from "../../agent/pods/start-turns.ts";
+import { ProbeManager } from "../../agent/probes/probe-manager.ts";
+import { digestOf, observe } from "../../agent/runtime/observation.ts";
+import { TokenManager } from "../../agent/volumes/token-manager.ts";
+import { VolumeManager } from "../../agent/volumes/volume-manager.ts";
+import type { Pod, PodSpec, PodStatus } from "../../api/core/pod.ts";
+import { silentLogger } from "../../std/log.ts";
+import { FakeClock } from "../std/fake-clock.ts";
+import { FakeRuntime } from "./fake-runtime.ts";
 
 export interface SeenEvent {
   readonly pod: string;

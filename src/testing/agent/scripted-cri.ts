@@ -3,11 +3,11 @@
  * by the runtime behind it, a fake one or a real one; so the same faults are tried on both.
  */
 import * as grpc from "@grpc/grpc-js";
+import { imageService, runtimeService } from "../../agent/runtime/cri/services.ts";
+import { type ImageService, type Runtime, RuntimeError } from "../../agent/runtime/runtime.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { unaryMethod } from "../../schema/unary-method.ts";
 import type { Clock } from "../../std/clock.ts";
-import { imageService, runtimeService } from "../../agent/runtime/cri/services.ts";
-import { type ImageService, type Runtime, RuntimeError } from "../../agent/runtime/runtime.ts";
 
 export type CriMethod = keyof typeof runtimeService | keyof typeof imageService;
 

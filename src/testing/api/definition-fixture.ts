@@ -1,12 +1,13 @@
 /** For tests: definitions of custom resources as short as they can be. */
-import { decode } from "../../schema/decode.ts";
-import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";
+
 import {
   type CustomResourceDefinition,
   type CustomResourceDefinitionVersion,
   customResourceDefinition,
 } from "../../api/apiextensions/custom-resource-definition.ts";
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition-kind.ts";
+import { decode } from "../../schema/decode.ts";
+import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";
 
 /** Widgets of `example.com/v1`, with the properties given. */
 export function widgets(

@@ -1,8 +1,8 @@
 /** For tests: a definition with two versions, and a server that serves it. */
 import { systemClock } from "../../std/clock.ts";
-import { FakeClock } from "../std/fake-clock.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import type { Store } from "../../storage/store.ts";
+import { FakeClock } from "../std/fake-clock.ts";
 import type { Answer, TestServer } from "./server-fixture.ts";
 
 export const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

@@ -5,11 +5,11 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import t, { type Test } from "tap";
+import { type ApiServerConfig, defaultConfig } from "../../apiserver/config.ts";
+import { startApiServer } from "../../apiserver/server.ts";
 import { writeKubeconfig } from "../../client/kubeconfig.ts";
 import { systemClock } from "../../std/clock.ts";
 import { silentLogger } from "../../std/log.ts";
-import { type ApiServerConfig, defaultConfig } from "../../apiserver/config.ts";
-import { startApiServer } from "../../apiserver/server.ts";
 
 /** A kubectl may have to start from a cold disk. */
 const KUBECTL_TIMEOUT_MS = 30_000;

@@ -1,15 +1,16 @@
 /** For tests of this room: a whole server in memory, asked through its handler. */
+
+import type { ApiServerDeps } from "../../apiserver/assembly/foundation.ts";
+import { type ApiServerConfig, defaultConfig } from "../../apiserver/config.ts";
+import { assemble } from "../../apiserver/server.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { makeRequest } from "../../http/request.ts";
-import { FakeClock } from "../std/fake-clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { seededRandom } from "../../std/random.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import type { Revision } from "../../storage/store.ts";
-import type { ApiServerDeps } from "../../apiserver/assembly/foundation.ts";
-import { type ApiServerConfig, defaultConfig } from "../../apiserver/config.ts";
-import { assemble } from "../../apiserver/server.ts";
+import { FakeClock } from "../std/fake-clock.ts";
 
 export interface Asked {
   readonly body?: unknown;

@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import type { Test } from "tap";
+import { SIGNER_SERVICE, signerMethods } from "../../auth/service-account/external-signer.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { unaryMethod } from "../../schema/unary-method.ts";
-import { SIGNER_SERVICE, signerMethods } from "../../auth/service-account/external-signer.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
 /** DER. */

@@ -1,11 +1,11 @@
 /** For tests: an issuer of identity tokens on loopback, over TLS. */
 import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { type Algorithm, signJws } from "../../auth/service-account/jws.ts";
 import { bytes, json } from "../../http/respond.ts";
 import { listen } from "../../http/server.ts";
-import { makeServerCertificate } from "../http/test-certificates.ts";
 import { systemClock } from "../../std/clock.ts";
 import { silentLogger } from "../../std/log.ts";
-import { type Algorithm, signJws } from "../../auth/service-account/jws.ts";
+import { makeServerCertificate } from "../http/test-certificates.ts";
 
 export interface TestIssuer extends AsyncDisposable {
   readonly url: string;

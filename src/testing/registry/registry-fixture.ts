@@ -1,13 +1,13 @@
 /** For tests of this room: registries over a store in memory, with time and chance under the test's control. */
 import { builtinScheme } from "../../api/builtin.ts";
 import { type Status, StatusError } from "../../api/status.ts";
-import { FakeClock } from "../std/fake-clock.ts";
+import { Registries } from "../../registry/registries.ts";
+import type { RegistryDeps, Scope } from "../../registry/registry.ts";
 import { silentLogger } from "../../std/log.ts";
 import { seededRandom } from "../../std/random.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import type { Store } from "../../storage/store.ts";
-import { Registries } from "../../registry/registries.ts";
-import type { RegistryDeps, Scope } from "../../registry/registry.ts";
+import { FakeClock } from "../std/fake-clock.ts";
 
 export interface Fixture extends AsyncDisposable {
   readonly clock: FakeClock;

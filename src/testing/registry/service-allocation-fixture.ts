@@ -4,14 +4,14 @@ import type { Service } from "../../api/core/service.ts";
 import { serviceKind } from "../../api/core/service-kind.ts";
 import { ipAddressKind } from "../../api/networking/ip-address-kind.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr-kind.ts";
-import { silentLogger } from "../../std/log.ts";
 import { create } from "../../registry/create.ts";
-import { type Fixture, fixture } from "./registry-fixture.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { ServiceAddresses } from "../../registry/service-allocation/addresses.ts";
 import { ServiceAllocator } from "../../registry/service-allocation/allocator.ts";
 import type { ClusterFamilies } from "../../registry/service-allocation/families.ts";
 import { NodePorts } from "../../registry/service-allocation/node-ports.ts";
+import { silentLogger } from "../../std/log.ts";
+import { type Fixture, fixture } from "./registry-fixture.ts";
 
 export interface ServicesFixture extends Fixture {
   readonly services: Registry<Service>;

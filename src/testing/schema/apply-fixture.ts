@@ -1,12 +1,12 @@
 /** For tests of this room: schemas as structured-merge-diff writes them, and stories of who applies what. */
 
-import { int32, list, listMap, listSet, map, object, pointer, rawExtension, string } from "../../schema/define.ts";
-import type { Field, ListSchema, Schema } from "../../schema/schema.ts";
-import { parseYaml } from "../../schema/yaml.ts";
 import { canonical, type FieldSet, noFields } from "../../schema/apply/field-set.ts";
 import { apply, ConflictError, type Managed, managersAfterUpdate, type Versions } from "../../schema/apply/managers.ts";
 import { pathText } from "../../schema/apply/path-element.ts";
 import { shapeOf } from "../../schema/apply/shape.ts";
+import { int32, list, listMap, listSet, map, object, pointer, rawExtension, string } from "../../schema/define.ts";
+import type { Field, ListSchema, Schema } from "../../schema/schema.ts";
+import { parseYaml } from "../../schema/yaml.ts";
 
 interface TypeDef {
   readonly name?: string;

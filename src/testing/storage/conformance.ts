@@ -6,7 +6,6 @@
  *     );
  */
 import type { Test } from "tap";
-import { FakeClock } from "../std/fake-clock.ts";
 import { seededRandom } from "../../std/random.ts";
 import {
   type KeyValue,
@@ -18,6 +17,7 @@ import {
   type StoreErrorCode,
   type WatchEvent,
 } from "../../storage/store.ts";
+import { FakeClock } from "../std/fake-clock.ts";
 
 /** Makes an empty store. */
 export type StoreFactory = (clock: FakeClock) => Promise<Store>;

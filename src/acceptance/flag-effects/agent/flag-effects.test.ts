@@ -6,23 +6,23 @@ import { createServer, type Server } from "node:net";
 import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import t, { type Test } from "tap";
-import { writeKubeconfig } from "../../../client/kubeconfig.ts";
-import type { Flag } from "../../../flags/flag.ts";
-import { agentGates } from "../../../flags/gate-tables/agent.ts";
-import { logOptions } from "../../../flags/log-options.ts";
-import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../../testing/http/test-certificates.ts";
-import { FakeClock } from "../../../testing/std/fake-clock.ts";
-import { fileDirectory } from "../../../std/file-directory.ts";
-import { createLogger, silentLogger } from "../../../std/log.ts";
 import { startAgent } from "../../../agent/agent.ts";
 import { agentCommandLine } from "../../../agent/config/command-line.ts";
 import { loadAgentConfig } from "../../../agent/config/load.ts";
-import { type AgentFlagName, type Settings, type TestAgent, testAgent } from "../../../testing/agent/flag-harness.ts";
 import { agentFlags } from "../../../agent/flags.ts";
 import { machineProblem } from "../../../agent/machine-check.ts";
 import { kernelProblems } from "../../../agent/node/kernel-tunables.ts";
 import { openFilesMax } from "../../../agent/node/open-files.ts";
 import { agentOptions } from "../../../agent/options.ts";
+import { writeKubeconfig } from "../../../client/kubeconfig.ts";
+import type { Flag } from "../../../flags/flag.ts";
+import { agentGates } from "../../../flags/gate-tables/agent.ts";
+import { logOptions } from "../../../flags/log-options.ts";
+import { fileDirectory } from "../../../std/file-directory.ts";
+import { createLogger, silentLogger } from "../../../std/log.ts";
+import { type AgentFlagName, type Settings, type TestAgent, testAgent } from "../../../testing/agent/flag-harness.ts";
+import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../../testing/http/test-certificates.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
 
 interface Effect {
   /** The flags under test, and others that they need. */
@@ -1153,7 +1153,7 @@ t.test("agentGates: image volumes, finer rights at the agent's server and other 
 });
 
 t.test("agentGates: every gate that the agent asks for can be set", async (t) => {
-  const directory = new URL(".", import.meta.url).pathname;
+  const directory = new URL("../../../agent", import.meta.url).pathname;
   const sources = readdirSync(directory, { recursive: true, encoding: "utf8" }).filter((each) => each.endsWith(".ts"));
   const asked = sources.flatMap((each) => [
     ...readFileSync(join(directory, each), "utf8").matchAll(/gates\.(?:enabled|has)\("(\w+)"\)/g),

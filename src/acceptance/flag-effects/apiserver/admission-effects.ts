@@ -2,9 +2,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Test } from "tap";
-import { caBundle, reviewed, testWebhook } from "../../../testing/admission/webhook-fixture.ts";
 import { issueCertificate, makeCa } from "../../../auth/pki.ts";
 import { systemClock } from "../../../std/clock.ts";
+import { caBundle, reviewed, testWebhook } from "../../../testing/admission/webhook-fixture.ts";
 
 interface Server extends AsyncDisposable {
   // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into

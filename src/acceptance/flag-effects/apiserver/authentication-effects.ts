@@ -4,13 +4,13 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { Test } from "tap";
-import { testIssuer } from "../../../testing/auth/test-issuer.ts";
 import { renderKubeconfig } from "../../../client/kubeconfig.ts";
 import { json } from "../../../http/respond.ts";
 import { listen } from "../../../http/server.ts";
-import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../../testing/http/test-certificates.ts";
 import { systemClock } from "../../../std/clock.ts";
 import { silentLogger } from "../../../std/log.ts";
+import { testIssuer } from "../../../testing/auth/test-issuer.ts";
+import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../../testing/http/test-certificates.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into
 type Json = any;

@@ -3,8 +3,8 @@ import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Test } from "tap";
-import { fakeSigner } from "../../../testing/auth/fake-signer.ts";
 import { signJws } from "../../../auth/service-account/jws.ts";
+import { fakeSigner } from "../../../testing/auth/fake-signer.ts";
 
 interface Server extends AsyncDisposable {
   until(what: string, holds: () => boolean | Promise<boolean>): Promise<void>;

@@ -1,12 +1,12 @@
 import t from "tap";
 import { systemClock } from "../../../std/clock.ts";
-import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { systemRandom } from "../../../std/random.ts";
+import { testIssuer } from "../../../testing/auth/test-issuer.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { type Fetcher, fetcher } from "../fetcher.ts";
 import { BearerToken } from "../token.ts";
 import { compileIssuer } from "./compile-issuer.ts";
 import { jwtAuthenticator } from "./jwt-authenticator.ts";
-import { testIssuer } from "../../../testing/auth/test-issuer.ts";
 
 t.test("jwtAuthenticator() finds groups where the token says they are", async (t) => {
   const clock = new FakeClock(Date.now());

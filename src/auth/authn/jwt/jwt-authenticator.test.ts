@@ -1,14 +1,14 @@
 import { createHmac } from "node:crypto";
 import t from "tap";
 import { systemClock } from "../../../std/clock.ts";
-import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { systemRandom } from "../../../std/random.ts";
+import { testIssuer } from "../../../testing/auth/test-issuer.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { fetcher } from "../fetcher.ts";
 import { BearerToken } from "../token.ts";
 import type { JwtAuthenticator } from "./authentication-configuration.ts";
 import { type CompiledIssuer, compileIssuer } from "./compile-issuer.ts";
 import { jwtAuthenticator } from "./jwt-authenticator.ts";
-import { testIssuer } from "../../../testing/auth/test-issuer.ts";
 import { userOfClaims } from "./user-of-claims.ts";
 
 type Mappings = JwtAuthenticator["claimMappings"];

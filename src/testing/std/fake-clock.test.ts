@@ -1,5 +1,5 @@
 import t from "tap";
-import { FakeClock } from "../testing/std/fake-clock.ts";
+import { FakeClock } from "./fake-clock.ts";
 
 t.test("FakeClock.advance() runs timers at their times, in order", async (t) => {
   const clock = new FakeClock(1000);
