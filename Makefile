@@ -94,7 +94,7 @@ fuzz: packages ## feed the readers nonsense, each for a minute (ARGS="--seconds 
 
 .PHONY: docs
 docs: packages ## write the generated pages of docs/ anew
-	node src/up/write-reference.ts
+	node src/up/commands/write-reference.ts
 
 .PHONY: format
 format: packages ## put the sources into shape

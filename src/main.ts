@@ -32,15 +32,15 @@ const commands: Readonly<Record<string, Command>> = {
   },
   token: {
     summary: "let another machine join the cluster",
-    load: async () => (await import("./up/token-command.ts")).run,
+    load: async () => (await import("./up/commands/token.ts")).run,
   },
   webhooks: {
     summary: "suspend admission webhooks while the API server is stopped",
-    load: async () => (await import("./up/webhooks-command.ts")).run,
+    load: async () => (await import("./up/commands/webhooks.ts")).run,
   },
   completion: {
     summary: "print a completion script for bash, zsh or fish",
-    load: async () => (await import("./up/completion-command.ts")).run,
+    load: async () => (await import("./up/commands/completion.ts")).run,
   },
   version: { summary: "print the version", load: async () => version },
 };

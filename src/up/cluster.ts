@@ -12,12 +12,12 @@ import { listening } from "../http/port-taken.ts";
 import { makeRequest } from "../http/request.ts";
 import { aborted } from "../std/aborted.ts";
 import { makeDirectory } from "../std/make-directory.ts";
-import { lockDataDir } from "./data-dir-lock.ts";
-import { newNode, prepareNodeIdentity } from "./node-identity.ts";
+import { lockDataDir } from "./host/data-dir-lock.ts";
+import { newNode, prepareNodeIdentity } from "./node/node-identity.ts";
 import { localServer, type UpOptions } from "./options.ts";
-import { adminConfigFile, keepKeys, openKeys } from "./own-keys.ts";
-import type { Pki } from "./pki.ts";
-import { type PodRuntime, type RuntimeDeps, startRuntime } from "./runtime.ts";
+import { adminConfigFile, keepKeys, openKeys } from "./pki/cluster-keys.ts";
+import type { Pki } from "./pki/pki.ts";
+import { type PodRuntime, type RuntimeDeps, startRuntime } from "./containerd/runtime.ts";
 
 export interface ClusterDeps extends RuntimeDeps {
   /** What clients are told at `/version`: `v1.33.0+svc.1.2.3`. */

@@ -12,10 +12,10 @@ import { tidyMemory } from "../std/tidy-memory.ts";
 import { GIT_VERSION } from "../std/version.ts";
 import type { ClusterDeps } from "./cluster.ts";
 import { upProgram } from "./flags.ts";
-import { checkPlatform, HostError, thisMachine } from "./host.ts";
+import { checkPlatform, HostError, thisMachine } from "./host/host.ts";
 import { type UpOptions, upOptions } from "./options.ts";
 import { reportText } from "./report.ts";
-import { systemdUnit } from "./systemd-unit.ts";
+import { systemdUnit } from "./systemd/unit.ts";
 
 /** Exit code of a program that a second Ctrl-C ended. */
 const INTERRUPTED = 130;

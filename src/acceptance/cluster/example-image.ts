@@ -5,7 +5,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type Architecture, ociArchive } from "../../up/oci-archive.ts";
+import { type Architecture, ociArchive } from "../../up/images/oci-archive.ts";
 
 export const exampleImage = "svc.local/examples/hello:1";
 

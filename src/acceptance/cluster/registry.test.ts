@@ -7,7 +7,7 @@ import { createCriClient } from "../../agent/runtime/cri.ts";
 import { systemClock } from "../../std/clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { missing, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
-import { ociArchive } from "../../up/oci-archive.ts";
+import { ociArchive } from "../../up/images/oci-archive.ts";
 import { readBusybox } from "./example-image.ts";
 import { startRegistry } from "./registry.ts";
 

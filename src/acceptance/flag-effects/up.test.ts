@@ -10,14 +10,14 @@ import { createLogger, silentLogger } from "../../std/log.ts";
 import { systemRandom } from "../../std/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { agentConfig, serverConfig } from "../../up/cluster.ts";
-import { conflist } from "../../up/cni.ts";
+import { conflist } from "../../up/cni/conflist.ts";
 import { upFlags, upProgram } from "../../up/flags.ts";
-import { thisMachine } from "../../up/host.ts";
-import { archivesIn } from "../../up/images.ts";
+import { thisMachine } from "../../up/host/host.ts";
+import { archivesIn } from "../../up/images/import.ts";
 import { serverNames, type UpOptions, upOptions } from "../../up/options.ts";
-import type { Pki } from "../../up/pki.ts";
+import type { Pki } from "../../up/pki/pki.ts";
 import { reportText } from "../../up/report.ts";
-import { startRuntime } from "../../up/runtime.ts";
+import { startRuntime } from "../../up/containerd/runtime.ts";
 
 type Name = keyof typeof upFlags;
 

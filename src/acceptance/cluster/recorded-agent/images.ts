@@ -3,8 +3,8 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
 import { transformSync } from "esbuild";
-import { type ImageSpec, ociArchive } from "../../../up/oci-archive.ts";
-import type { TarEntry } from "../../../up/tar.ts";
+import { type ImageSpec, ociArchive } from "../../../up/images/oci-archive.ts";
+import type { TarEntry } from "../../../up/images/tar.ts";
 import { readBusybox } from "../example-image.ts";
 
 const architecture = process.arch === "arm64" ? "arm64" : "amd64";

@@ -1,9 +1,9 @@
 /** Every flag of `svc token create`, in the order of its help. */
-import { flag, section } from "../flags/flag.ts";
-import type { Program } from "../flags/program.ts";
-import { duration } from "../flags/types/duration.ts";
-import { httpsUrl } from "../flags/types/network.ts";
-import { bool, file } from "../flags/types/text.ts";
+import { flag, section } from "../../flags/flag.ts";
+import type { Program } from "../../flags/program.ts";
+import { duration } from "../../flags/types/duration.ts";
+import { httpsUrl } from "../../flags/types/network.ts";
+import { bool, file } from "../../flags/types/text.ts";
 
 export const tokenFlags = section("Invitation", {
   svcconfig: flag(file, "/var/lib/svc/admin.svcconfig", "Connection file of an administrator.", { effective: true }),

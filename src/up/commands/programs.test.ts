@@ -3,16 +3,16 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import t from "tap";
-import { apiserverProgram } from "../apiserver/flags.ts";
-import { completionScript, shells } from "../flags/completion.ts";
-import { type Flag, FlagError, type FlagTable, printValue, ValueError } from "../flags/flag.ts";
-import { renderHelp, signature } from "../flags/help.ts";
-import { isChanged, parseCommandLine } from "../flags/parse.ts";
-import { invoke } from "../flags/program.ts";
-import { renderReference } from "../flags/reference.ts";
+import { apiserverProgram } from "../../apiserver/flags.ts";
+import { completionScript, shells } from "../../flags/completion.ts";
+import { type Flag, FlagError, type FlagTable, printValue, ValueError } from "../../flags/flag.ts";
+import { renderHelp, signature } from "../../flags/help.ts";
+import { isChanged, parseCommandLine } from "../../flags/parse.ts";
+import { invoke } from "../../flags/program.ts";
+import { renderReference } from "../../flags/reference.ts";
 import { programs } from "./programs.ts";
 
-const root = new URL("../../", import.meta.url);
+const root = new URL("../../../", import.meta.url);
 
 /** The table as it will be once every flag has its effect; relations are tested one by one elsewhere. */
 function freed(table: FlagTable): FlagTable {

@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { runCommand } from "./run-command.ts";
+import { runCommand } from "../host/run-command.ts";
 
 const MOUNT_MS_MAX = 10_000;
 

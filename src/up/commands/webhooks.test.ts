@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import t from "tap";
-import { systemClock } from "../std/clock.ts";
-import { silentLogger } from "../std/log.ts";
-import { openStore } from "../storage/open.ts";
-import { testServer } from "../testing/apiserver/server-fixture.ts";
-import { answer } from "./webhooks-command.ts";
+import { systemClock } from "../../std/clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { openStore } from "../../storage/open.ts";
+import { testServer } from "../../testing/apiserver/server-fixture.ts";
+import { answer } from "./webhooks.ts";
 
 const REGISTRATION = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 const pod = {

@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { CertificateFiles } from "../agent/certificates/certificate-files.ts";
-import { writeKeyPair } from "../auth/key-pair.ts";
-import { issueCertificate, makeCa } from "../auth/pki.ts";
-import { loadKubeconfig } from "../client/kubeconfig.ts";
+import { CertificateFiles } from "../../agent/certificates/certificate-files.ts";
+import { writeKeyPair } from "../../auth/key-pair.ts";
+import { issueCertificate, makeCa } from "../../auth/pki.ts";
+import { loadKubeconfig } from "../../client/kubeconfig.ts";
 import { type NodeIdentityOptions, prepareNodeIdentity } from "./node-identity.ts";
 
 const NOW = Date.now();

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Logger } from "../std/log.ts";
-import { runCommand } from "./run-command.ts";
+import type { Logger } from "../../std/log.ts";
+import { runCommand } from "../host/run-command.ts";
 
 export interface ImageImporter {
   /** The `ctr` program. */

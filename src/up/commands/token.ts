@@ -1,18 +1,18 @@
 /** `svc token create`: lets one more machine join, and prints the command to run there. */
-import { hashOf } from "../agent/join.ts";
-import { configMapKind } from "../api/core/config-map-kind.ts";
-import { secretKind } from "../api/core/secret-kind.ts";
-import { CLUSTER_INFO, JOINING_GROUP } from "../apiserver/own-objects/node-joining.ts";
-import { createClient } from "../client/api-client.ts";
-import type { Client } from "../client/client.ts";
-import { loadKubeconfig } from "../client/kubeconfig.ts";
-import { networkTransport } from "../client/transport.ts";
-import type { ParsedFlags } from "../flags/flag.ts";
-import { invoke } from "../flags/program.ts";
-import { parseYaml } from "../schema/yaml.ts";
-import { systemClock } from "../std/clock.ts";
-import { systemRandom } from "../std/random.ts";
-import { GIT_VERSION } from "../std/version.ts";
+import { hashOf } from "../../agent/join.ts";
+import { configMapKind } from "../../api/core/config-map-kind.ts";
+import { secretKind } from "../../api/core/secret-kind.ts";
+import { CLUSTER_INFO, JOINING_GROUP } from "../../apiserver/own-objects/node-joining.ts";
+import { createClient } from "../../client/api-client.ts";
+import type { Client } from "../../client/client.ts";
+import { loadKubeconfig } from "../../client/kubeconfig.ts";
+import { networkTransport } from "../../client/transport.ts";
+import type { ParsedFlags } from "../../flags/flag.ts";
+import { invoke } from "../../flags/program.ts";
+import { parseYaml } from "../../schema/yaml.ts";
+import { systemClock } from "../../std/clock.ts";
+import { systemRandom } from "../../std/random.ts";
+import { GIT_VERSION } from "../../std/version.ts";
 import { type tokenFlags, tokenProgram } from "./token-flags.ts";
 
 const NAMESPACE = "svc-system";

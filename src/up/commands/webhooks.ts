@@ -4,19 +4,19 @@
  */
 import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { SUSPENDED } from "../admission/webhooks/hook.ts";
-import { mutatingWebhookConfigurationKind } from "../api/admissionregistration/mutating-webhook-configuration-kind.ts";
-import { validatingWebhookConfigurationKind } from "../api/admissionregistration/validating-webhook-configuration-kind.ts";
+import { SUSPENDED } from "../../admission/webhooks/hook.ts";
+import { mutatingWebhookConfigurationKind } from "../../api/admissionregistration/mutating-webhook-configuration-kind.ts";
+import { validatingWebhookConfigurationKind } from "../../api/admissionregistration/validating-webhook-configuration-kind.ts";
 import type {
   MutatingWebhookConfiguration,
   ValidatingWebhookConfiguration,
-} from "../api/admissionregistration/webhook-configuration.ts";
-import type { Kind } from "../api/kind.ts";
-import { systemClock } from "../std/clock.ts";
-import { silentLogger } from "../std/log.ts";
-import { ObjectStore } from "../storage/object-store.ts";
-import { openStore } from "../storage/open.ts";
-import { type Store, StoreError } from "../storage/store.ts";
+} from "../../api/admissionregistration/webhook-configuration.ts";
+import type { Kind } from "../../api/kind.ts";
+import { systemClock } from "../../std/clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { ObjectStore } from "../../storage/object-store.ts";
+import { openStore } from "../../storage/open.ts";
+import { type Store, StoreError } from "../../storage/store.ts";
 
 const USAGE = `Usage: svc webhooks list|suspend NAME|resume NAME [flags]
 

@@ -3,16 +3,16 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { systemClock } from "../std/clock.ts";
-import { silentLogger } from "../std/log.ts";
-import { systemRandom } from "../std/random.ts";
+import { systemClock } from "../../std/clock.ts";
+import { silentLogger } from "../../std/log.ts";
+import { systemRandom } from "../../std/random.ts";
 import { type ContainerdOptions, chooseSnapshotter, startContainerd, withoutServiceManager } from "./containerd.ts";
-import { containerdConfig } from "./containerd-config.ts";
-import { checkHost, type Host, HostError, thisMachine } from "./host.ts";
-import { importImages, listImages, namesIn } from "./images.ts";
+import { containerdConfig } from "./config.ts";
+import { checkHost, type Host, HostError, thisMachine } from "../host/host.ts";
+import { importImages, listImages, namesIn } from "../images/import.ts";
 import { probeOverlay } from "./overlay-probe.ts";
-import { pauseArchive, pauseImage } from "./pause.ts";
-import { runCommand } from "./run-command.ts";
+import { pauseArchive, pauseImage } from "../images/pause.ts";
+import { runCommand } from "../host/run-command.ts";
 
 const host = ((): Host | undefined => {
   try {

@@ -5,12 +5,12 @@
 import { X509Certificate } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { CertificateFiles } from "../agent/certificates/certificate-files.ts";
-import { JOINING_GROUP } from "../apiserver/own-objects/node-joining.ts";
-import { type KeyPair, type KeyPairFiles, readKeyPair } from "../auth/key-pair.ts";
-import { NODE_USER_PREFIX, type UserInfo } from "../auth/user.ts";
-import { writeKubeconfig } from "../client/kubeconfig.ts";
-import { includesController } from "../controllers/controllers.ts";
+import { CertificateFiles } from "../../agent/certificates/certificate-files.ts";
+import { JOINING_GROUP } from "../../apiserver/own-objects/node-joining.ts";
+import { type KeyPair, type KeyPairFiles, readKeyPair } from "../../auth/key-pair.ts";
+import { NODE_USER_PREFIX, type UserInfo } from "../../auth/user.ts";
+import { writeKubeconfig } from "../../client/kubeconfig.ts";
+import { includesController } from "../../controllers/controllers.ts";
 
 /** Who may ask for the first certificate. */
 export const newNode: UserInfo = {

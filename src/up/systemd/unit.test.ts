@@ -1,5 +1,5 @@
 import t from "tap";
-import { systemdUnit } from "./systemd-unit.ts";
+import { systemdUnit } from "./unit.ts";
 
 t.test("systemdUnit() quotes what systemd would take apart", async (t) => {
   const unit = systemdUnit({ command: ["/opt/my svc/svc", "up", "--data-dir=/srv/100%", "--x=$HOME", 'say "hi"'] });

@@ -1,18 +1,18 @@
 /** The container runtime of `svc up`: its own containerd, ready to run pods, or one that is there already. */
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Clock } from "../std/clock.ts";
-import type { Logger } from "../std/log.ts";
-import type { RandomSource } from "../std/random.ts";
-import { writeConflist } from "./cni.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import type { RandomSource } from "../../std/random.ts";
+import { writeConflist } from "../cni/conflist.ts";
 import { chooseSnapshotter, startContainerd } from "./containerd.ts";
-import { checkHost, checkPlatform, findProgram, type Machine } from "./host.ts";
-import { archivesIn, importImages } from "./images.ts";
-import type { Architecture } from "./oci-archive.ts";
-import type { UpOptions } from "./options.ts";
+import { checkHost, checkPlatform, findProgram, type Machine } from "../host/host.ts";
+import { archivesIn, importImages } from "../images/import.ts";
+import type { Architecture } from "../images/oci-archive.ts";
+import type { UpOptions } from "../options.ts";
 import { probeOverlay } from "./overlay-probe.ts";
-import { pauseArchive, pauseImage } from "./pause.ts";
-import { runCommand } from "./run-command.ts";
+import { pauseArchive, pauseImage } from "../images/pause.ts";
+import { runCommand } from "../host/run-command.ts";
 
 export interface RuntimeDeps {
   readonly machine: Machine;

@@ -1,5 +1,5 @@
 /** `svc completion SHELL`: prints a script that completes commands and flags. */
-import { completionScript, type Shell, shells } from "../flags/completion.ts";
+import { completionScript, type Shell, shells } from "../../flags/completion.ts";
 import { programs } from "./programs.ts";
 
 export async function run(argv: readonly string[]): Promise<number> {
