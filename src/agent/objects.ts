@@ -18,7 +18,7 @@ import { serviceKind } from "../api/core/service-kind.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { StatusError } from "../api/status.ts";
 import type { Client, ObjectName } from "../client/client.ts";
-import { type Informer, startInformer } from "../client/informer.ts";
+import { type Informer, startInformer } from "../client/informer/informer.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Logger } from "../std/log.ts";
 import type { RandomSource } from "../std/random.ts";

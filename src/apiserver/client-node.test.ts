@@ -20,7 +20,7 @@ import {
 import t, { type Test } from "tap";
 import { recordedCases } from "../acceptance/recorded-answers/cases.ts";
 import { parseApiVersion, svcGroup } from "../api/scheme.ts";
-import { readAll } from "../client/answer.ts";
+import { readAll } from "../client/response.ts";
 import { makeRequest } from "../http/request.ts";
 import { systemClock } from "../std/clock.ts";
 import { silentLogger } from "../std/log.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { ClassicLevel } from "classic-level";
 import t, { type Test } from "tap";
-import { networkTransport } from "../client/transport.ts";
+import { networkTransport } from "../client/transport/transport.ts";
 import { makeRequest } from "../http/request.ts";
 import { systemClock } from "../std/clock.ts";
 import { silentLogger } from "../std/log.ts";

@@ -1,7 +1,7 @@
 /** Webhooks that answer reviews: `TokenReview` and its like, sent to the server that a connection file names. */
-import { readAll } from "../client/answer.ts";
-import { connectionTo } from "../client/connection.ts";
-import { loadConnection } from "../client/connection-file.ts";
+import { readAll } from "../client/response.ts";
+import { connectionTo } from "../client/kubeconfig/kubeconfig-transport.ts";
+import { loadConnection } from "../client/kubeconfig/webhook-kubeconfig.ts";
 import { makeRequest } from "../http/request.ts";
 import type { Clock } from "../std/clock.ts";
 import { Passing } from "./ask-patiently.ts";

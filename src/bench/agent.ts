@@ -4,7 +4,7 @@ import { get } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentProcess } from "../acceptance/cluster/agent-process.ts";
 import { until } from "../acceptance/cluster/cluster.ts";
-import { loadKubeconfig } from "../client/kubeconfig.ts";
+import { loadKubeconfig } from "../client/kubeconfig/kubeconfig.ts";
 import { missing, startPrivateContainerd } from "../testing/agent/private-containerd.ts";
 import type { Figures } from "./figures.ts";
 import { Connection, expectStatus } from "./load.ts";

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { TestCluster } from "../acceptance/cluster/cluster.ts";
 import { exampleImage } from "../acceptance/cluster/example-image.ts";
-import { loadKubeconfig } from "../client/kubeconfig.ts";
+import { loadKubeconfig } from "../client/kubeconfig/kubeconfig.ts";
 import type { Figures } from "./figures.ts";
 import { Connection, type Credentials, expectStatus, quantile } from "./load.ts";
 import { cpuMs, memory } from "./process.ts";

@@ -8,7 +8,7 @@ import { decode } from "../schema/decode.ts";
 import { encodeEnvelope } from "../schema/envelope.ts";
 import { encodeJson } from "../schema/json.ts";
 import { encodeProtobuf } from "../schema/protobuf.ts";
-import { errorOf, readAll, readJson, statusErrorOf } from "./answer.ts";
+import { errorOf, readAll, readJson, statusErrorOf } from "./response.ts";
 import type {
   Client,
   ClientWatchEvent,

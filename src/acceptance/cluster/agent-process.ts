@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { writeKubeconfig } from "../../client/kubeconfig.ts";
+import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import type { PrivateContainerd } from "../../testing/agent/private-containerd.ts";
 import { command, freePort, root } from "./cluster.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import t from "tap";
 import type { Pod } from "../../api/core/pod.ts";
 import { podKind } from "../../api/core/pod-kind.ts";
-import { writeKubeconfig } from "../../client/kubeconfig.ts";
+import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { ask, pluginDeps, refused } from "../../testing/admission/admission-fixture.ts";
 import {
   type Answer,

@@ -1,6 +1,6 @@
 /** One question to one webhook. */
 import { badRequest, StatusError } from "../../api/status.ts";
-import type { WebhookClient } from "../../client/webhook-client.ts";
+import type { WebhookClient } from "../../client/webhook/webhook-client.ts";
 import { goQuote } from "../../schema/go-quote.ts";
 import type { Logger } from "../../std/log.ts";
 import { type RandomSource, uuid } from "../../std/random.ts";

@@ -1,7 +1,7 @@
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
-import { FreshCredentials } from "../../client/fresh-credentials.ts";
+import { FreshCredentials } from "../../client/kubeconfig/credential-source.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import type { PluginConfiguration } from "../factory.ts";
 import { webhookCredentials } from "./configuration.ts";

@@ -1,8 +1,8 @@
 /** `WebhookAdmissionConfiguration`: how this server proves to webhooks who it is. */
 import { isAbsolute } from "node:path";
-import { loadUsers } from "../../client/connection-file.ts";
-import { FreshCredentials } from "../../client/fresh-credentials.ts";
-import type { WebhookCredentials } from "../../client/webhook-client.ts";
+import { loadUsers } from "../../client/kubeconfig/webhook-kubeconfig.ts";
+import { FreshCredentials } from "../../client/kubeconfig/credential-source.ts";
+import type { WebhookCredentials } from "../../client/webhook/webhook-client.ts";
 import { object, optional, string } from "../../schema/define.ts";
 import type { Clock } from "../../std/clock.ts";
 import { type ConfigurationIdentity, decodeConfiguration } from "../control-file.ts";

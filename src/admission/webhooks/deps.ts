@@ -1,5 +1,5 @@
 /** What both plugins that call webhooks are made of. */
-import { WebhookClient } from "../../client/webhook-client.ts";
+import { WebhookClient } from "../../client/webhook/webhook-client.ts";
 import type { PluginDeps } from "../factory.ts";
 import { WebhookMetrics } from "../metrics.ts";
 import type { CallDeps } from "./call.ts";

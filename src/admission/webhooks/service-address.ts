@@ -6,7 +6,7 @@ import { serviceKind } from "../../api/core/service-kind.ts";
 import type { Endpoint, EndpointSlice } from "../../api/discovery/endpoint-slice.ts";
 import { endpointSliceKind } from "../../api/discovery/endpoint-slice-kind.ts";
 import { notFound, StatusError } from "../../api/status.ts";
-import type { FindService, HostPort } from "../../client/webhook-client.ts";
+import type { FindService, HostPort } from "../../client/webhook/webhook-client.ts";
 import { goQuote } from "../../schema/go-quote.ts";
 import type { RandomSource } from "../../std/random.ts";
 import type { Lookup } from "../plugin.ts";

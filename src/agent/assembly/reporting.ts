@@ -1,7 +1,7 @@
 /** Who is told what: events, and the statuses of pods and of their mirrors. */
 import type { Pod, PodStatus } from "../../api/core/pod.ts";
 import type { Client } from "../../client/client.ts";
-import { createEventRecorder } from "../../client/event-recorder.ts";
+import { createEventRecorder } from "../../client/events/event-recorder.ts";
 import { systemRandom } from "../../std/random.ts";
 import type { NodeEvent } from "../node/node-events.ts";
 import { nodeReference, podEvents } from "../pod-services.ts";

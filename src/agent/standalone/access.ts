@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type KeyPair, readKeyPair, stillGood, writeKeyPair } from "../../auth/key-pair.ts";
-import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../../client/kubeconfig.ts";
+import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 
 export interface AccessOptions {
   readonly directory: string;

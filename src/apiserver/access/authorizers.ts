@@ -10,9 +10,9 @@ import {
 import { type AuthorizationSources, authorizerChain, authorizerFor, authorizerOf } from "../../auth/authz/modes.ts";
 import { type WebhookObserver, webhookAuthorizer } from "../../auth/authz/webhook.ts";
 import type { Authorizer } from "../../auth/user.ts";
-import { errorOf, readAll } from "../../client/answer.ts";
-import { connectionTo } from "../../client/connection.ts";
-import { loadConnection } from "../../client/connection-file.ts";
+import { errorOf, readAll } from "../../client/response.ts";
+import { connectionTo } from "../../client/kubeconfig/kubeconfig-transport.ts";
+import { loadConnection } from "../../client/kubeconfig/webhook-kubeconfig.ts";
 import { makeRequest } from "../../http/request.ts";
 import { isPlainObject } from "../../schema/plain.ts";
 import type { Clock } from "../../std/clock.ts";

@@ -10,7 +10,7 @@ import type {
 } from "../../api/apiextensions/custom-resource-definition.ts";
 import type { Converter, JsonObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
-import type { WebhookClient } from "../../client/webhook-client.ts";
+import type { WebhookClient } from "../../client/webhook/webhook-client.ts";
 import type { Clock } from "../../std/clock.ts";
 import { type RandomSource, uuid } from "../../std/random.ts";
 import type { ConversionFailure, ConversionMetrics } from "./conversion-metrics.ts";

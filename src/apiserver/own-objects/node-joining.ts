@@ -7,7 +7,7 @@ import { clusterRoleBindingKind } from "../../api/rbac/cluster-role-binding-kind
 import { roleBindingKind } from "../../api/rbac/role-binding-kind.ts";
 import { roleKind } from "../../api/rbac/role-kind.ts";
 import { ANONYMOUS, NODES } from "../../auth/user.ts";
-import { renderKubeconfig } from "../../client/kubeconfig.ts";
+import { renderKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { ensure, systemScope } from "./ensure.ts";
 

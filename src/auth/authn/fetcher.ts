@@ -1,7 +1,7 @@
 /** Asking strangers over HTTPS: one question, a bounded answer. */
 import { getCACertificates } from "node:tls";
-import { readAll } from "../../client/answer.ts";
-import { networkTransport } from "../../client/transport.ts";
+import { readAll } from "../../client/response.ts";
+import { networkTransport } from "../../client/transport/transport.ts";
 import { makeRequest } from "../../http/request.ts";
 import type { Clock } from "../../std/clock.ts";
 

@@ -9,8 +9,8 @@ import type { Secret } from "../../api/core/secret.ts";
 import { secretKind } from "../../api/core/secret-kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { BOOTSTRAP_NAMESPACES, type SigningToken, signingTokenOf } from "../../auth/authn/bootstrap-token.ts";
-import { startInformer } from "../../client/informer.ts";
-import { type ReflectorEvent, reflect } from "../../client/reflector.ts";
+import { startInformer } from "../../client/informer/informer.ts";
+import { type ReflectorEvent, reflect } from "../../client/informer/reflector.ts";
 import { WorkQueue } from "../../std/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 

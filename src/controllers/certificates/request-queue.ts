@@ -2,7 +2,7 @@
 import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request.ts";
 import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request-kind.ts";
 import { StatusError } from "../../api/status.ts";
-import { startInformer } from "../../client/informer.ts";
+import { startInformer } from "../../client/informer/informer.ts";
 import { WorkQueue } from "../../std/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 

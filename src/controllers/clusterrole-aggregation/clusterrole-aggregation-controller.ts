@@ -4,7 +4,7 @@ import type { ClusterRole } from "../../api/rbac/cluster-role.ts";
 import { clusterRoleKind } from "../../api/rbac/cluster-role-kind.ts";
 import type { PolicyRule } from "../../api/rbac/rules.ts";
 import { StatusError } from "../../api/status.ts";
-import { type Informer, startInformer } from "../../client/informer.ts";
+import { type Informer, startInformer } from "../../client/informer/informer.ts";
 import { deepEqual } from "../../schema/equal.ts";
 import { aborted } from "../../std/aborted.ts";
 import { WorkQueue } from "../../std/work-queue.ts";

@@ -8,7 +8,7 @@
  */
 import { schemeOf } from "../../api/builtin.ts";
 import { formatApiVersion } from "../../api/scheme.ts";
-import { createEventRecorder, type EventRecorder } from "../../client/event-recorder.ts";
+import { createEventRecorder, type EventRecorder } from "../../client/events/event-recorder.ts";
 import { aborted } from "../../std/aborted.ts";
 import { WorkQueue } from "../../std/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";

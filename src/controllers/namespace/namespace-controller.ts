@@ -9,7 +9,7 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import { kubernetesGroup } from "../../api/scheme.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
-import { startInformer } from "../../client/informer.ts";
+import { startInformer } from "../../client/informer/informer.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";
 import { timeOf } from "../../schema/time.ts";
 import { aborted } from "../../std/aborted.ts";

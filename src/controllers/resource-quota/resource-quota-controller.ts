@@ -6,7 +6,7 @@ import { type Amounts, amountsOf, listOf, pick } from "../../api/core/amounts.ts
 import type { ResourceQuota } from "../../api/core/resource-quota.ts";
 import { resourceQuotaKind } from "../../api/core/resource-quota-kind.ts";
 import { StatusError } from "../../api/status.ts";
-import { startInformer } from "../../client/informer.ts";
+import { startInformer } from "../../client/informer/informer.ts";
 import { deepEqual } from "../../schema/equal.ts";
 import { aborted } from "../../std/aborted.ts";
 import { WorkQueue } from "../../std/work-queue.ts";

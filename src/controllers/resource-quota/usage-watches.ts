@@ -1,7 +1,7 @@
 /** Tells when something is freed that a quota counts: one watch for each kind that quotas name. */
 import { amountsText } from "../../api/core/amounts.ts";
 import type { ApiObject } from "../../api/kind.ts";
-import { type ReflectorEvent, reflect } from "../../client/reflector.ts";
+import { type ReflectorEvent, reflect } from "../../client/informer/reflector.ts";
 import type { ControllerDeps } from "../controller.ts";
 import type { CountedKind } from "./counted-kinds.ts";
 

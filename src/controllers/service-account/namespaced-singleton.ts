@@ -3,7 +3,7 @@ import type { Namespace } from "../../api/core/namespace.ts";
 import { namespaceKind } from "../../api/core/namespace-kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
-import { startInformer } from "../../client/informer.ts";
+import { startInformer } from "../../client/informer/informer.ts";
 import { aborted } from "../../std/aborted.ts";
 import { WorkQueue } from "../../std/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";

@@ -8,7 +8,7 @@ import { podKind } from "../../api/core/pod-kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client, WatchQuery } from "../../client/client.ts";
-import { startInformer } from "../../client/informer.ts";
+import { startInformer } from "../../client/informer/informer.ts";
 import { aborted } from "../../std/aborted.ts";
 import { WorkQueue } from "../../std/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";

@@ -7,7 +7,7 @@ import { delimiter, dirname, join } from "node:path";
 import t, { type Test } from "tap";
 import { type ApiServerConfig, defaultConfig } from "../../apiserver/config.ts";
 import { startApiServer } from "../../apiserver/server.ts";
-import { writeKubeconfig } from "../../client/kubeconfig.ts";
+import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { systemClock } from "../../std/clock.ts";
 import { silentLogger } from "../../std/log.ts";
 

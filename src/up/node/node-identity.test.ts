@@ -4,7 +4,7 @@ import t from "tap";
 import { CertificateFiles } from "../../agent/certificates/certificate-files.ts";
 import { writeKeyPair } from "../../auth/key-pair.ts";
 import { issueCertificate, makeCa } from "../../auth/pki.ts";
-import { loadKubeconfig } from "../../client/kubeconfig.ts";
+import { loadKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { type NodeIdentityOptions, prepareNodeIdentity } from "./node-identity.ts";
 
 const NOW = Date.now();

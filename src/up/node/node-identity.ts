@@ -9,7 +9,7 @@ import { CertificateFiles } from "../../agent/certificates/certificate-files.ts"
 import { JOINING_GROUP } from "../../apiserver/own-objects/node-joining.ts";
 import { type KeyPair, type KeyPairFiles, readKeyPair } from "../../auth/key-pair.ts";
 import { NODE_USER_PREFIX, type UserInfo } from "../../auth/user.ts";
-import { writeKubeconfig } from "../../client/kubeconfig.ts";
+import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { includesController } from "../../controllers/controllers.ts";
 
 /** Who may ask for the first certificate. */

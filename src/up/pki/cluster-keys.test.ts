@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { loadKubeconfig } from "../../client/kubeconfig.ts";
+import { loadKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { parseFlags } from "../../flags/parse.ts";
 import type { Clock } from "../../std/clock.ts";
 import { silentLogger } from "../../std/log.ts";

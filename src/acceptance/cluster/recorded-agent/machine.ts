@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { writeKubeconfig } from "../../../client/kubeconfig.ts";
+import { writeKubeconfig } from "../../../client/kubeconfig/kubeconfig.ts";
 import { type PrivateContainerd, startPrivateContainerd } from "../../../testing/agent/private-containerd.ts";
 import { freePort, programs, until } from "../cluster.ts";
 import { Api } from "./api.ts";

@@ -14,7 +14,7 @@ import { machineProblem } from "../../../agent/machine-check.ts";
 import { kernelProblems } from "../../../agent/node/kernel-tunables.ts";
 import { openFilesMax } from "../../../agent/node/open-files.ts";
 import { agentOptions } from "../../../agent/options.ts";
-import { writeKubeconfig } from "../../../client/kubeconfig.ts";
+import { writeKubeconfig } from "../../../client/kubeconfig/kubeconfig.ts";
 import type { Flag } from "../../../flags/flag.ts";
 import { agentGates } from "../../../flags/gate-tables/agent.ts";
 import { logOptions } from "../../../flags/log-options.ts";

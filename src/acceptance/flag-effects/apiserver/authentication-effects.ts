@@ -4,7 +4,7 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { Test } from "tap";
-import { renderKubeconfig } from "../../../client/kubeconfig.ts";
+import { renderKubeconfig } from "../../../client/kubeconfig/kubeconfig.ts";
 import { json } from "../../../http/respond.ts";
 import { listen } from "../../../http/server.ts";
 import { systemClock } from "../../../std/clock.ts";

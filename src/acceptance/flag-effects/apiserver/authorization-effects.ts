@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Test } from "tap";
-import { renderKubeconfig } from "../../../client/kubeconfig.ts";
+import { renderKubeconfig } from "../../../client/kubeconfig/kubeconfig.ts";
 import type { Listener } from "../../../http/listener.ts";
 import type { HttpResponse } from "../../../http/message.ts";
 import { json } from "../../../http/respond.ts";

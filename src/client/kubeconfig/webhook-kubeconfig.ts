@@ -3,7 +3,7 @@
  * get past a proxy and to whom credentials are made by a program among it.
  */
 import { type ClusterAccess, chosen, clusterAccess, USER_UNSUPPORTED, userAccess } from "./kubeconfig.ts";
-import { type Entry, type KubeconfigReader, readKubeconfig } from "./kubeconfig-reader.ts";
+import { type Entry, type KubeconfigReader, readKubeconfig } from "./reader.ts";
 
 export interface ConnectionFile extends UserFile, Pick<ClusterAccess, "server" | "ca" | "tlsServerName"> {
   /** Whoever answers is believed to be the server. */

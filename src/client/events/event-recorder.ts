@@ -1,14 +1,14 @@
-import type { Event } from "../api/core/event.ts";
-import { eventKind } from "../api/core/event-kind.ts";
-import type { ObjectReference } from "../api/core/object-reference.ts";
-import { StatusError } from "../api/status.ts";
-import { formatInstant } from "../schema/time.ts";
-import type { Clock } from "../std/clock.ts";
-import type { Logger } from "../std/log.ts";
-import { type RandomSource, suffix } from "../std/random.ts";
-import type { Client } from "./client.ts";
+import type { Event } from "../../api/core/event.ts";
+import { eventKind } from "../../api/core/event-kind.ts";
+import type { ObjectReference } from "../../api/core/object-reference.ts";
+import { StatusError } from "../../api/status.ts";
+import { formatInstant } from "../../schema/time.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import { type RandomSource, suffix } from "../../std/random.ts";
+import type { Client } from "../client.ts";
 import { EventCorrelator, type Occurrence, type Tally } from "./event-correlator.ts";
-import { TokenBucket } from "./token-bucket.ts";
+import { TokenBucket } from "../../std/token-bucket.ts";
 
 export interface EventRecorderOptions {
   readonly client: Client;

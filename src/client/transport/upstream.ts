@@ -1,5 +1,5 @@
 /** One way to a server: what a transport sends its requests through. */
-import type { Headers, HttpResponse } from "../http/message.ts";
+import type { Headers, HttpResponse } from "../../http/message.ts";
 
 export interface Outgoing {
   readonly method: string;

@@ -1,10 +1,10 @@
 /** Connections as their files describe them, with credentials that stay fresh. */
-import type { HttpRequest } from "../http/message.ts";
-import type { Clock } from "../std/clock.ts";
-import type { Transport } from "./client.ts";
-import type { ConnectionFile } from "./connection-file.ts";
-import { FreshCredentials } from "./fresh-credentials.ts";
-import { networkTransport } from "./transport.ts";
+import type { HttpRequest } from "../../http/message.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Transport } from "../client.ts";
+import type { ConnectionFile } from "./webhook-kubeconfig.ts";
+import { FreshCredentials } from "./credential-source.ts";
+import { networkTransport } from "../transport/transport.ts";
 
 export interface ConnectionOptions {
   readonly clock: Clock;

@@ -4,13 +4,13 @@
  */
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { isIP } from "node:net";
-import { StatusError } from "../api/status.ts";
-import { goQuote } from "../schema/go-quote.ts";
-import { parseJson } from "../schema/json.ts";
-import type { Clock } from "../std/clock.ts";
-import { statusErrorOf } from "./answer.ts";
-import { hostOf, portOf, tlsOptions } from "./dial.ts";
-import { type Credentials, FreshCredentials } from "./fresh-credentials.ts";
+import { StatusError } from "../../api/status.ts";
+import { goQuote } from "../../schema/go-quote.ts";
+import { parseJson } from "../../schema/json.ts";
+import type { Clock } from "../../std/clock.ts";
+import { statusErrorOf } from "../response.ts";
+import { hostOf, portOf, tlsOptions } from "../transport/dial.ts";
+import { type Credentials, FreshCredentials } from "../kubeconfig/credential-source.ts";
 
 /** As objects name it: one of `url` and `service`. */
 export interface WebhookTarget {

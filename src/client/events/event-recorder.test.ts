@@ -1,10 +1,10 @@
 import t from "tap";
-import type { Event } from "../api/core/event.ts";
-import { StatusError } from "../api/status.ts";
-import { type Logger, silentLogger } from "../std/log.ts";
-import { seededRandom } from "../std/random.ts";
-import { FakeClock } from "../testing/std/fake-clock.ts";
-import type { Client } from "./client.ts";
+import type { Event } from "../../api/core/event.ts";
+import { StatusError } from "../../api/status.ts";
+import { type Logger, silentLogger } from "../../std/log.ts";
+import { seededRandom } from "../../std/random.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import type { Client } from "../client.ts";
 import { createEventRecorder, type EventRecorderOptions } from "./event-recorder.ts";
 
 const pod = { kind: "Pod", namespace: "ns", name: "web", uid: "1", apiVersion: "v1" };

@@ -1,7 +1,7 @@
 /** Credentials that a program tells, as `kubectl` has them made: kept until they expire, or are not believed. */
-import type { Clock } from "../std/clock.ts";
-import { converse } from "../std/converse.ts";
-import type { ExecUser } from "./connection-file.ts";
+import type { Clock } from "../../std/clock.ts";
+import { converse } from "../../std/converse.ts";
+import type { ExecUser } from "./webhook-kubeconfig.ts";
 
 export interface ExecCredential {
   readonly token?: string | undefined;

@@ -5,16 +5,16 @@ import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import type { Handler } from "../http/message.ts";
-import { makeRequest } from "../http/request.ts";
-import { json } from "../http/respond.ts";
-import { listen } from "../http/server.ts";
-import { silentLogger } from "../std/log.ts";
-import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../testing/http/test-certificates.ts";
-import { FakeClock } from "../testing/std/fake-clock.ts";
-import { readAll } from "./answer.ts";
-import { connectionTo } from "./connection.ts";
-import { type ConnectionFile, loadConnection } from "./connection-file.ts";
+import type { Handler } from "../../http/message.ts";
+import { makeRequest } from "../../http/request.ts";
+import { json } from "../../http/respond.ts";
+import { listen } from "../../http/server.ts";
+import { silentLogger } from "../../std/log.ts";
+import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../testing/http/test-certificates.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { readAll } from "../response.ts";
+import { connectionTo } from "./kubeconfig-transport.ts";
+import { type ConnectionFile, loadConnection } from "./webhook-kubeconfig.ts";
 
 const { ca, server } = await makeServerCertificate();
 

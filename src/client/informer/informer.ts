@@ -1,4 +1,4 @@
-import type { ApiObject } from "../api/kind.ts";
+import type { ApiObject } from "../../api/kind.ts";
 import { type ReflectorEvent, type ReflectorOptions, reflect } from "./reflector.ts";
 
 export interface InformerHandlers<T> {

@@ -1,10 +1,10 @@
-import type { ApiObject, Kind } from "../api/kind.ts";
-import { StatusError } from "../api/status.ts";
-import { Backoff } from "../std/backoff.ts";
-import type { Clock } from "../std/clock.ts";
-import type { Logger } from "../std/log.ts";
-import type { RandomSource } from "../std/random.ts";
-import type { Client, ListQuery } from "./client.ts";
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import { StatusError } from "../../api/status.ts";
+import { Backoff } from "../../std/backoff.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import type { RandomSource } from "../../std/random.ts";
+import type { Client, ListQuery } from "../client.ts";
 
 export type ReflectorEvent<T> =
   | { readonly type: "replace"; readonly items: readonly T[]; readonly resourceVersion: string }
