@@ -5,7 +5,7 @@ import { StatusError } from "../api/status.ts";
 import { int32, list, object, optional, required, string } from "../schema/define.ts";
 import { type FieldError, invalidField, notSupported, renderFieldError } from "../schema/field-error.ts";
 import type { Infer } from "../schema/schema.ts";
-import type { Clock } from "../std/clock.ts";
+import type { Clock } from "../std/time/clock.ts";
 import { type ConfigurationIdentity, decodeConfiguration } from "./control-file.ts";
 import type { PluginConfiguration, PluginDeps } from "./factory.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";

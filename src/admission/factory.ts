@@ -2,7 +2,7 @@
 import type { Scheme } from "../api/scheme.ts";
 import type { KeyPair } from "../auth/key-pair.ts";
 import type { Authorizer } from "../auth/user.ts";
-import type { Clock } from "../std/clock.ts";
+import type { Clock } from "../std/time/clock.ts";
 import type { Logger } from "../std/log.ts";
 import type { MetricRegistry } from "../std/metrics.ts";
 import type { RandomSource } from "../std/random.ts";

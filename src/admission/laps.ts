@@ -1,5 +1,5 @@
 /** Asks plugins one after another, and notes how long each took, and all of them. */
-import type { Clock } from "../std/clock.ts";
+import type { Clock } from "../std/time/clock.ts";
 import type { Soon } from "../std/soon.ts";
 import type { Note } from "./metrics.ts";
 

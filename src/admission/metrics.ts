@@ -1,5 +1,5 @@
 /** How long plugins take, and how often they refuse: Kubernetes' families. */
-import type { Clock } from "../std/clock.ts";
+import type { Clock } from "../std/time/clock.ts";
 import type { Histogram, HistogramFamily, MetricRegistry } from "../std/metrics.ts";
 import type { Operation } from "./plugin.ts";
 

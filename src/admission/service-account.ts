@@ -10,7 +10,7 @@ import { serviceAccountKind } from "../api/core/service-account-kind.ts";
 import type { Volume } from "../api/core/volume.ts";
 import { podReferences } from "../auth/authz/node-graph.ts";
 import { deepFreeze } from "../schema/freeze.ts";
-import type { Clock } from "../std/clock.ts";
+import type { Clock } from "../std/time/clock.ts";
 import { type RandomSource, suffix } from "../std/random.ts";
 import { andThen, type Soon } from "../std/soon.ts";
 import { isAt, metadataOf, refusal } from "./place.ts";

@@ -1,6 +1,6 @@
 /** `svc agent`, also invoked as `svclet`. */
 import { logOptions } from "../flags/log-options.ts";
-import { systemClock } from "../std/clock.ts";
+import { systemClock } from "../std/time/clock.ts";
 import { createLogger, type Logger } from "../std/log.ts";
 import { createNotifier } from "../std/sd-notify.ts";
 import { tidyMemory } from "../std/tidy-memory.ts";

@@ -2,7 +2,7 @@
 import type { Transport } from "../client/client.ts";
 import { TokenBucket } from "../std/token-bucket.ts";
 import type { HttpRequest } from "../http/message.ts";
-import type { Clock } from "../std/clock.ts";
+import type { Clock } from "../std/time/clock.ts";
 
 export interface LimitedTransportOptions {
   readonly transport: Transport;

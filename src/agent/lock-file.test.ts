@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import t from "tap";
-import { systemClock } from "../std/clock.ts";
+import { systemClock } from "../std/time/clock.ts";
 import { acquireLock } from "./lock-file.ts";
 
 const never = new AbortController().signal;

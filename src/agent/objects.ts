@@ -19,7 +19,7 @@ import type { ApiObject, Kind } from "../api/kind.ts";
 import { StatusError } from "../api/status.ts";
 import type { Client, ObjectName } from "../client/client.ts";
 import { type Informer, startInformer } from "../client/informer/informer.ts";
-import type { Clock } from "../std/clock.ts";
+import type { Clock } from "../std/time/clock.ts";
 import type { Logger } from "../std/log.ts";
 import type { RandomSource } from "../std/random.ts";
 import type { EnvironmentSources } from "./pods/environment.ts";

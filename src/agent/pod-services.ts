@@ -5,7 +5,7 @@ import { hostname } from "node:os";
 import type { ObjectReference } from "../api/core/object-reference.ts";
 import type { Pod } from "../api/core/pod.ts";
 import type { EventRecorder } from "../client/events/event-recorder.ts";
-import type { Clock } from "../std/clock.ts";
+import type { Clock } from "../std/time/clock.ts";
 import type { Logger } from "../std/log.ts";
 import { type AgentConfig, agentVersion } from "./agent-config.ts";
 import type { CgroupTree } from "./cgroups/cgroup-tree.ts";

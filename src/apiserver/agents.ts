@@ -5,7 +5,7 @@ import { createSecureContext, type SecureContextOptions } from "node:tls";
 import type { Node } from "../api/core/node.ts";
 import { StatusError } from "../api/status.ts";
 import { readKeyPair } from "../auth/key-pair.ts";
-import type { Clock } from "../std/clock.ts";
+import type { Clock } from "../std/time/clock.ts";
 import type { Logger } from "../std/log.ts";
 import { watchFiles } from "../std/watch-files.ts";
 import type { AgentConnectionConfig } from "./config.ts";

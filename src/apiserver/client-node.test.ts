@@ -22,7 +22,7 @@ import { recordedCases } from "../acceptance/recorded-answers/cases.ts";
 import { parseApiVersion, svcGroup } from "../api/scheme.ts";
 import { readAll } from "../client/response.ts";
 import { makeRequest } from "../http/request.ts";
-import { systemClock } from "../std/clock.ts";
+import { systemClock } from "../std/time/clock.ts";
 import { silentLogger } from "../std/log.ts";
 import { defaultConfig } from "./config.ts";
 import { startApiServer } from "./server.ts";

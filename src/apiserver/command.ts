@@ -1,7 +1,7 @@
 /** `svc apiserver`: from the command line to a running server, and to its orderly end. */
 import { logOptions } from "../flags/log-options.ts";
 import { invoke } from "../flags/program.ts";
-import { systemClock } from "../std/clock.ts";
+import { systemClock } from "../std/time/clock.ts";
 import { createLogger } from "../std/log.ts";
 import { createNotifier } from "../std/sd-notify.ts";
 import { tidyMemory } from "../std/tidy-memory.ts";

@@ -23,7 +23,7 @@ import { Router } from "../http/router.ts";
 import { EventBudget } from "../registry/event-budget.ts";
 import { Registries } from "../registry/registries.ts";
 import type { Registry } from "../registry/registry.ts";
-import type { Clock } from "../std/clock.ts";
+import type { Clock } from "../std/time/clock.ts";
 import type { Logger } from "../std/log.ts";
 import type { RandomSource } from "../std/random.ts";
 import { GIT_VERSION } from "../std/version.ts";

@@ -7,7 +7,7 @@ import { issueCertificate, makeCa } from "../auth/pki.ts";
 import type { Handler } from "../http/message.ts";
 import { text } from "../http/respond.ts";
 import { listen } from "../http/server.ts";
-import { systemClock } from "../std/clock.ts";
+import { systemClock } from "../std/time/clock.ts";
 import { silentLogger } from "../std/log.ts";
 import { testServer } from "../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "./config.ts";

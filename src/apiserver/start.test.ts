@@ -7,7 +7,7 @@ import { ClassicLevel } from "classic-level";
 import t, { type Test } from "tap";
 import { networkTransport } from "../client/transport/transport.ts";
 import { makeRequest } from "../http/request.ts";
-import { systemClock } from "../std/clock.ts";
+import { systemClock } from "../std/time/clock.ts";
 import { silentLogger } from "../std/log.ts";
 import { FORMAT_KEY, logKey } from "../storage/level/keys.ts";
 import { openLevelStore } from "../storage/level/level.ts";

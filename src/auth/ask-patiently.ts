@@ -1,6 +1,6 @@
 /** How Kubernetes' servers ask a webhook whose answer they cannot do without. */
-import { Backoff } from "../std/backoff.ts";
-import type { Clock } from "../std/clock.ts";
+import { Backoff } from "../std/time/backoff.ts";
+import type { Clock } from "../std/time/clock.ts";
 import type { RandomSource } from "../std/random.ts";
 
 /** Nobody answered, or somebody who cannot now. */

@@ -3,7 +3,7 @@ import { readAll } from "../client/response.ts";
 import { connectionTo } from "../client/kubeconfig/kubeconfig-transport.ts";
 import { loadConnection } from "../client/kubeconfig/webhook-kubeconfig.ts";
 import { makeRequest } from "../http/request.ts";
-import type { Clock } from "../std/clock.ts";
+import type { Clock } from "../std/time/clock.ts";
 import { Passing } from "./ask-patiently.ts";
 
 export interface ReviewClient extends AsyncDisposable {

@@ -8,7 +8,7 @@ import { sandboxConfig } from "../agent/pods/sandbox-spec.ts";
 import type { ContainerConfig } from "../agent/runtime/cri/container.ts";
 import type { PodSandboxConfig } from "../agent/runtime/cri/sandbox.ts";
 import { type CriClient, createCriClient } from "../agent/runtime/cri.ts";
-import { systemClock } from "../std/clock.ts";
+import { systemClock } from "../std/time/clock.ts";
 import type { PrivateContainerd } from "../testing/agent/private-containerd.ts";
 import type { Figures } from "./figures.ts";
 import { type Connection, expectStatus, quantile } from "./load.ts";

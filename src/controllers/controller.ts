@@ -2,7 +2,7 @@
 import type { Kind } from "../api/kind.ts";
 import type { LegacyIssued } from "../auth/service-account/claims.ts";
 import type { Client } from "../client/client.ts";
-import type { Clock } from "../std/clock.ts";
+import type { Clock } from "../std/time/clock.ts";
 import type { Logger } from "../std/log.ts";
 import type { QueueMetrics } from "../std/queue-metrics.ts";
 import type { RandomSource } from "../std/random.ts";

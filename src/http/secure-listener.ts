@@ -3,7 +3,7 @@ import type { Server as Http1Server } from "node:http";
 import { createSecureServer, type Http2SecureServer } from "node:http2";
 import { createServer, type Server, type Socket } from "node:net";
 import { createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
-import type { Timer } from "../std/clock.ts";
+import type { Timer } from "../std/time/clock.ts";
 import type { ListenLimits, Serving } from "./exchange.ts";
 import { http1Server } from "./h1.ts";
 import { H2Connection, STREAM_WINDOW_BYTES } from "./h2.ts";

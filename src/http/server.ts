@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../std/clock.ts";
+import { type Clock, systemClock } from "../std/time/clock.ts";
 import type { Logger } from "../std/log.ts";
 import type { ListenLimits, Serving } from "./exchange.ts";
 import { Flight } from "./flight.ts";

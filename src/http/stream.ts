@@ -1,6 +1,6 @@
 /** Writing the bodies of responses with backpressure. */
 import type { Writable } from "node:stream";
-import type { Clock } from "../std/clock.ts";
+import type { Clock } from "../std/time/clock.ts";
 import type { HttpResponse } from "./message.ts";
 
 type Body = HttpResponse["body"];

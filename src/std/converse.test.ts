@@ -1,6 +1,6 @@
 import t from "tap";
 import { FakeClock } from "../testing/std/fake-clock.ts";
-import { systemClock } from "./clock.ts";
+import { systemClock } from "./time/clock.ts";
 import { converse } from "./converse.ts";
 
 const limits = { timeoutMs: 1000, bytesMax: 100 };

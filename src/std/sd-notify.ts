@@ -6,7 +6,7 @@
  * environment.
  */
 import { execFile } from "node:child_process";
-import type { Clock, Timer } from "./clock.ts";
+import type { Clock, Timer } from "./time/clock.ts";
 import type { Logger } from "./log.ts";
 
 export interface NotifierOptions {

@@ -1,4 +1,4 @@
-import type { Clock } from "./clock.ts";
+import type { Clock } from "./time/clock.ts";
 
 /** Tokens that come back at a steady rate, up to `burst` of them. */
 export class TokenBucket {

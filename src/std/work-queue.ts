@@ -1,5 +1,5 @@
-import { Backoff, type BackoffOptions } from "./backoff.ts";
-import type { Clock, Timer } from "./clock.ts";
+import { Backoff, type BackoffOptions } from "./time/backoff.ts";
+import type { Clock, Timer } from "./time/clock.ts";
 import type { QueueMetrics } from "./queue-metrics.ts";
 import type { RandomSource } from "./random.ts";
 

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../std/clock.ts";
+import type { Clock, Timer } from "../std/time/clock.ts";
 import type { Revision } from "./store.ts";
 
 /** A value whose time is over, unless the key was written again since: `revision` says which write is meant. */

@@ -1,5 +1,5 @@
 /** A store that tells how long its operations took and what failed. */
-import type { Clock } from "../std/clock.ts";
+import type { Clock } from "../std/time/clock.ts";
 import type { Counter, Histogram, MetricRegistry } from "../std/metrics.ts";
 import {
   type KeyValue,

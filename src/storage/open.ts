@@ -1,4 +1,4 @@
-import type { Clock } from "../std/clock.ts";
+import type { Clock } from "../std/time/clock.ts";
 import type { Logger } from "../std/log.ts";
 import { createMemoryStore } from "./memory.ts";
 import type { Store } from "./store.ts";

@@ -7,7 +7,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../std/clock.ts";
+import { systemClock } from "../std/time/clock.ts";
 import { silentLogger } from "../std/log.ts";
 import { makeWidget, type Widget, widgetKind } from "../testing/storage/widget.ts";
 import { openLevelStore } from "./level/level.ts";

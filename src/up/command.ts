@@ -4,7 +4,7 @@ import { expandControllerNames } from "../controllers/controllers.ts";
 import { logOptions } from "../flags/log-options.ts";
 import { invoke } from "../flags/program.ts";
 import { aborted } from "../std/aborted.ts";
-import { systemClock } from "../std/clock.ts";
+import { systemClock } from "../std/time/clock.ts";
 import { createLogger, type Logger } from "../std/log.ts";
 import { systemRandom } from "../std/random.ts";
 import { createNotifier } from "../std/sd-notify.ts";

@@ -17,7 +17,7 @@ import { TokenManager } from "../../agent/volumes/token-manager.ts";
 import { VolumeManager } from "../../agent/volumes/volume-manager.ts";
 import type { Container } from "../../api/core/container.ts";
 import type { Pod, PodSpec, PodStatus } from "../../api/core/pod.ts";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { type Harness, podHarness } from "../../testing/agent/pod-harness.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import t from "tap";
 import { defaultConfig } from "../../apiserver/config.ts";
 import { startApiServer } from "../../apiserver/server.ts";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { fileDirectory } from "../../std/file-directory.ts";
 import { silentLogger } from "../../std/log.ts";
 import {

@@ -6,7 +6,7 @@ import { connect } from "node:tls";
 import t, { type Test } from "tap";
 import { defaultConfig } from "../../apiserver/config.ts";
 import { startApiServer } from "../../apiserver/server.ts";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { createLogger } from "../../std/log.ts";
 
 const TOKEN = "sesame-of-all-doors";

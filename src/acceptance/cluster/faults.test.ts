@@ -4,7 +4,7 @@ import t from "tap";
 import { cgroupsOf } from "../../agent/pods/cgroups.ts";
 import { createCriClient } from "../../agent/runtime/cri.ts";
 import { systemMounter } from "../../agent/volumes/mounter.ts";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { type CriMethod, ScriptedCri } from "../../testing/agent/scripted-cri.ts";
 import { clusterLack, until } from "./cluster.ts";
 import type { ApiJson } from "./recorded-agent/cases.ts";

@@ -4,7 +4,7 @@ import t from "tap";
 import { CredentialProviders, openPlugins } from "../../agent/images/credential-providers.ts";
 import { ImageManager, type ImageManagerOptions } from "../../agent/images/image-manager.ts";
 import { createCriClient } from "../../agent/runtime/cri.ts";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { missing, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
 import { ociArchive } from "../../up/images/oci-archive.ts";

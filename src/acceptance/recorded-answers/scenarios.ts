@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { defaultConfig } from "../../apiserver/config.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { isPlainObject } from "../../schema/plain.ts";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { type Answer, readAnswer, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 
 interface SentRequest {

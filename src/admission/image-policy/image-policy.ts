@@ -4,7 +4,7 @@ import { podKind } from "../../api/core/pod-kind.ts";
 import { askPatiently } from "../../auth/ask-patiently.ts";
 import { type ReviewClient, reviewClient } from "../../auth/review-client.ts";
 import { isPlainObject } from "../../schema/plain.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { ExpiringCache } from "../../std/expiring-cache.ts";
 import type { Logger } from "../../std/log.ts";
 import type { RandomSource } from "../../std/random.ts";

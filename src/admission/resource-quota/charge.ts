@@ -5,7 +5,7 @@
 import type { ResourceQuota } from "../../api/core/resource-quota.ts";
 import { resourceQuotaKind } from "../../api/core/resource-quota-kind.ts";
 import { conflict, StatusError } from "../../api/status.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { metadataOf } from "../place.ts";
 import type { AdmissionRequest, Effects, Lookup } from "../plugin.ts";
 import { checkRequest } from "./check.ts";

@@ -4,7 +4,7 @@ import { loadUsers } from "../../client/kubeconfig/webhook-kubeconfig.ts";
 import { FreshCredentials } from "../../client/kubeconfig/credential-source.ts";
 import type { WebhookCredentials } from "../../client/webhook/webhook-client.ts";
 import { object, optional, string } from "../../schema/define.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { type ConfigurationIdentity, decodeConfiguration } from "../control-file.ts";
 import type { PluginConfiguration } from "../factory.ts";
 

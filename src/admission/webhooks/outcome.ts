@@ -1,6 +1,6 @@
 /** What becomes of a request whose webhook refused it or could not be asked; and what of it is counted. */
 import { StatusError } from "../../api/status.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { WebhookMetrics } from "../metrics.ts";
 import type { AdmissionRequest } from "../plugin.ts";

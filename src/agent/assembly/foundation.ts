@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { createClient } from "../../client/api-client.ts";
 import type { Client, Transport } from "../../client/client.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { systemRandom } from "../../std/random.ts";
 import type { AgentConfig } from "../agent-config.ts";

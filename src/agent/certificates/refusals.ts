@@ -3,7 +3,7 @@
  * say: the certificate has run out meanwhile, the clock was set, or the authority is another.
  */
 import type { Transport } from "../../client/client.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { Wakeup } from "../../std/wakeup.ts";
 
 /** What is refused that soon after a new certificate is not believed: another one would be refused too. */

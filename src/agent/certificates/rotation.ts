@@ -4,8 +4,8 @@
  */
 import { X509Certificate } from "node:crypto";
 import type { KeyPair } from "../../auth/key-pair.ts";
-import { Backoff } from "../../std/backoff.ts";
-import type { Clock } from "../../std/clock.ts";
+import { Backoff } from "../../std/time/backoff.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { RandomSource } from "../../std/random.ts";
 

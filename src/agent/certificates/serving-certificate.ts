@@ -8,7 +8,7 @@ import type { Node } from "../../api/core/node.ts";
 import type { KeyPair } from "../../auth/key-pair.ts";
 import { NODE_USER_PREFIX, NODES } from "../../auth/user.ts";
 import type { Client } from "../../client/client.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { systemRandom } from "../../std/random.ts";
 import { Wakeup } from "../../std/wakeup.ts";

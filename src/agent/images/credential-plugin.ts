@@ -3,7 +3,7 @@ import { decode } from "../../schema/decode.ts";
 import { duration, map, object, optional, pointer, required, string } from "../../schema/define.ts";
 import { isPlainObject } from "../../schema/plain.ts";
 import { parseDuration } from "../../schema/time.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { converse } from "../../std/converse.ts";
 import type { RegistryAuths } from "./docker-config.ts";
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { Pod } from "../../api/core/pod.ts";
 import type { ServiceAccount } from "../../api/core/service-account.ts";
 import { parseDuration } from "../../schema/time.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { CredentialProvidersConfig } from "../agent-config.ts";
 import {

@@ -1,6 +1,6 @@
 /** How many images are pulled at once, and how often the registries are asked. */
 import { TokenBucket } from "../../std/token-bucket.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 
 export interface PullLimits {
   /** One after the other. */

@@ -1,7 +1,7 @@
 /** Notices in the kernel's log that the whole machine ran out of memory; a pod that did shows it in its own status. */
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { NodeEvent } from "./node-events.ts";
 

@@ -6,8 +6,8 @@
 import { mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { aborted } from "../../std/aborted.ts";
-import { Backoff } from "../../std/backoff.ts";
-import type { Clock } from "../../std/clock.ts";
+import { Backoff } from "../../std/time/backoff.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { RandomSource } from "../../std/random.ts";
 import { watchFiles } from "../../std/watch-files.ts";

@@ -2,7 +2,7 @@
 import * as grpc from "@grpc/grpc-js";
 import { decodeProtobuf, encodeProtobuf } from "../../schema/protobuf.ts";
 import type { Infer, ObjectSchema } from "../../schema/schema.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { RuntimeError } from "../runtime/runtime.ts";
 
 export interface Method<Q extends ObjectSchema = ObjectSchema, A extends ObjectSchema = ObjectSchema> {

@@ -1,7 +1,7 @@
 /** Admits pods one after the other, so that no two of them are given the same room. */
 import type { Node } from "../../api/core/node.ts";
 import type { Pod } from "../../api/core/pod.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { type AdmissionInput, type Obstacle, obstacles } from "./admission.ts";
 import type { WaitingReason } from "./container-status.ts";
 import { podAmount, resourceAmount } from "./pod-amounts.ts";

@@ -1,6 +1,6 @@
 /** A pod's `activeDeadlineSeconds`. */
 import type { Pod } from "../../api/core/pod.ts";
-import type { Clock, Timer } from "../../std/clock.ts";
+import type { Clock, Timer } from "../../std/time/clock.ts";
 import type { WaitingReason } from "./container-status.ts";
 
 export const deadlineExceeded: WaitingReason = {

@@ -3,7 +3,7 @@
  * end of a process, and correct the reason then.
  */
 import type { Pod } from "../../api/core/pod.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { type ObservedContainer, observedContainer } from "../runtime/observation.ts";
 import { type Runtime, RuntimeError } from "../runtime/runtime.ts";
 import { allContainers, isDeleted } from "./pod-fields.ts";

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { link, mkdir, rename, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { podHarness, testPod } from "../../testing/agent/pod-harness.ts";
 import { annotations, type ObservedContainer } from "../runtime/observation.ts";
 import { readLog } from "../server/log-reader.ts";

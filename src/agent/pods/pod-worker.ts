@@ -4,7 +4,7 @@
  */
 import type { Pod, PodStatus } from "../../api/core/pod.ts";
 import { deepEqual } from "../../schema/equal.ts";
-import type { Timer } from "../../std/clock.ts";
+import type { Timer } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { Observation, ObservedContainer } from "../runtime/observation.ts";
 import { previousRun } from "./container-status.ts";

@@ -2,7 +2,7 @@
 import { connect } from "node:net";
 import type { Container } from "../../api/core/container.ts";
 import type { TCPSocketAction } from "../../api/core/probe.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { type Runtime, RuntimeError } from "../runtime/runtime.ts";
 
 export interface Outcome {

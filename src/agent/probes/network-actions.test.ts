@@ -2,7 +2,7 @@ import { createServer as createHttp1 } from "node:http";
 import { createServer as createHttp2, type Http2Server, type ServerHttp2Stream } from "node:http2";
 import { type AddressInfo, createServer as createTcp, type Server, type Socket } from "node:net";
 import t from "tap";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { type NetworkOptions, type Outcome, tcpAction } from "./actions.ts";
 import { grpcAction } from "./grpc-action.ts";
 import { httpAction } from "./http-action.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Timer } from "../../std/clock.ts";
+import type { Timer } from "../../std/time/clock.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { observedContainer } from "../runtime/observation.ts";
 import { type ProbeKind, Prober } from "./prober.ts";

@@ -2,7 +2,7 @@
 import type { Container } from "../../api/core/container.ts";
 import type { Pod } from "../../api/core/pod.ts";
 import type { Probe } from "../../api/core/probe.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { PodEvents } from "../pods/pod-events.ts";
 import { type ContainerRole, podUid } from "../pods/pod-fields.ts";
 import type { Observation, ObservedContainer } from "../runtime/observation.ts";

@@ -2,7 +2,7 @@
 import * as grpc from "@grpc/grpc-js";
 import { decodeProtobuf, encodeProtobuf } from "../../schema/protobuf.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
-import type { Clock, Timer } from "../../std/clock.ts";
+import type { Clock, Timer } from "../../std/time/clock.ts";
 import type { ContainerEventResponse } from "./cri/container.ts";
 import { imageService, runtimeService } from "./cri/services.ts";
 import { type ImageService, type Runtime, RuntimeError } from "./runtime.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import t from "tap";
 import { encodeProtobuf } from "../../schema/protobuf.ts";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { systemRandom } from "../../std/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";

@@ -2,8 +2,8 @@
  * Hears of containers from the runtime itself, where it tells. What is told is only a reason to look: listings see what
  * was never told.
  */
-import { Backoff } from "../../std/backoff.ts";
-import type { Clock } from "../../std/clock.ts";
+import { Backoff } from "../../std/time/backoff.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { RandomSource } from "../../std/random.ts";
 import type { ContainerEvents } from "./cri.ts";

@@ -2,7 +2,7 @@
  * Notices what changes in the runtime without asking about each pod: lists sandboxes and containers and compares. The
  * pace follows the life of the node: quick after a change, every `calmMs` while pods run, seldom when there are none.
  */
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { containerPart, containerStates, labels, sandboxPart } from "./observation.ts";
 import type { Runtime } from "./runtime.ts";

@@ -6,7 +6,7 @@ import { HttpError } from "../../http/http-error.ts";
 import type { Handler, HttpRequest, HttpResponse } from "../../http/message.ts";
 import { bytes, errorResponse, json, text } from "../../http/respond.ts";
 import { Router } from "../../http/router.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { allContainers } from "../pods/pod-fields.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
 import type { PodWorker } from "../pods/pod-worker.ts";

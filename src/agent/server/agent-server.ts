@@ -6,7 +6,7 @@ import type { Client } from "../../client/client.ts";
 import type { Listener } from "../../http/listener.ts";
 import { listening } from "../../http/port-taken.ts";
 import { listen } from "../../http/server.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { CertificateFiles } from "../certificates/certificate-files.ts";

@@ -12,7 +12,7 @@ import { unionAuthenticator } from "../../auth/authn/union.ts";
 import { x509Authenticator } from "../../auth/authn/x509.ts";
 import type { Authenticator } from "../../auth/user.ts";
 import type { Client } from "../../client/client.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { systemRandom } from "../../std/random.ts";
 import { watchFiles } from "../../std/watch-files.ts";

@@ -2,7 +2,7 @@ import { appendFile, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { parseLogLine } from "./log-line.ts";
 import { type LogOptions, readLog } from "./log-reader.ts";
 

@@ -1,6 +1,6 @@
 /** Reads a container's log as `kubectl logs` wants it. */
 import { type FileHandle, lstat } from "node:fs/promises";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { openLog } from "../pods/plain-file.ts";
 import { parseLogLine } from "./log-line.ts";
 

@@ -2,7 +2,7 @@
 import { type FSWatcher, watch } from "node:fs";
 import { lstat, readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { type ManifestText, manifestBytesMax } from "./manifest.ts";
 
 export interface FileSourceOptions {

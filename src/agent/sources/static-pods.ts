@@ -6,7 +6,7 @@ import type { Secret } from "../../api/core/secret.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { deepEqual } from "../../schema/equal.ts";
 import { timeOf } from "../../schema/time.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 import { type ManifestItem, type ManifestProblem, type ManifestText, problemText, readManifest } from "./manifest.ts";

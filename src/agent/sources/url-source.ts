@@ -1,7 +1,7 @@
 /** A manifest behind a URL, asked for again and again. */
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { type ManifestText, manifestBytesMax } from "./manifest.ts";
 
 export interface UrlSourceOptions {

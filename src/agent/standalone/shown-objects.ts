@@ -12,7 +12,7 @@ import { secretKind } from "../../api/core/secret-kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { timeOf } from "../../schema/time.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { type RandomSource, uuid } from "../../std/random.ts";
 import { WorkQueue } from "../../std/work-queue.ts";

@@ -10,7 +10,7 @@ import type { Client } from "../../client/client.ts";
 import type { Listener } from "../../http/listener.ts";
 import type { Handler } from "../../http/message.ts";
 import { listen } from "../../http/server.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { RandomSource } from "../../std/random.ts";
 import { sameSecret } from "../../std/same-secret.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import t from "tap";
 import type { Pod } from "../../api/core/pod.ts";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { startFakeDriver } from "../../testing/agent/fake-csi-driver.ts";

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import type { PersistentVolume } from "../../api/core/persistent-volume.ts";
 import type { Pod } from "../../api/core/pod.ts";
 import type { Volume } from "../../api/core/volume.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { type Directories, podsDir } from "../pods/directories.ts";
 import type { PodEvents } from "../pods/pod-events.ts";
 import { type DeviceMount, formatAndMount } from "./block-device.ts";

@@ -9,7 +9,7 @@ import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-cla
 import type { Pod, PodSpec } from "../../api/core/pod.ts";
 import type { Volume } from "../../api/core/volume.ts";
 import { createClient } from "../../client/api-client.ts";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { systemRandom } from "../../std/random.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";

@@ -5,7 +5,7 @@ import { StatusError } from "../../api/status.ts";
 import type { CSIDriver } from "../../api/storage/csi-driver.ts";
 import { csiDriverKind } from "../../api/storage/csi-driver-kind.ts";
 import type { Client } from "../../client/client.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { RandomSource } from "../../std/random.ts";
 import { watchPlugins } from "../plugins/plugin-watcher.ts";

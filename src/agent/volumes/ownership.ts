@@ -2,7 +2,7 @@
 import { constants } from "node:fs";
 import { chmod, chown, lchown, lstat, open, readdir } from "node:fs/promises";
 import type { Pod } from "../../api/core/pod.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { PodEvents } from "../pods/pod-events.ts";
 import { podUid } from "../pods/pod-fields.ts";
 

@@ -2,7 +2,7 @@
 import type { TokenRequest } from "../../api/authentication/token-request.ts";
 import type { Pod } from "../../api/core/pod.ts";
 import type { ServiceAccountTokenProjection } from "../../api/core/volume.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 
 export interface TokenRequestSource {

@@ -12,7 +12,7 @@ import { create } from "../../registry/create.ts";
 import { Registries } from "../../registry/registries.ts";
 import { defaulted } from "../../registry/write.ts";
 import { decode } from "../../schema/decode.ts";
-import { systemClock as clock } from "../../std/clock.ts";
+import { systemClock as clock } from "../../std/time/clock.ts";
 import { silentLogger as log } from "../../std/log.ts";
 import { MetricRegistry } from "../../std/metrics.ts";
 import { systemRandom as random } from "../../std/random.ts";

@@ -6,7 +6,7 @@ import type { KeyPair } from "../../auth/key-pair.ts";
 import type { Authorizer } from "../../auth/user.ts";
 import { effectsOn, lookupIn } from "../../registry/lookup.ts";
 import type { Registries } from "../../registry/registries.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { MetricRegistry } from "../../std/metrics.ts";
 import type { RandomSource } from "../../std/random.ts";

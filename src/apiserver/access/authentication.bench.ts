@@ -2,7 +2,7 @@
 import type { ApiObject } from "../../api/kind.ts";
 import type { Authenticator, Credentials } from "../../auth/user.ts";
 import { anew, benchCredentials } from "../../bench/credentials.ts";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { systemRandom } from "../../std/random.ts";
 import { identitiesOf } from "./identities.ts";

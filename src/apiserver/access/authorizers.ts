@@ -15,7 +15,7 @@ import { connectionTo } from "../../client/kubeconfig/kubeconfig-transport.ts";
 import { loadConnection } from "../../client/kubeconfig/webhook-kubeconfig.ts";
 import { makeRequest } from "../../http/request.ts";
 import { isPlainObject } from "../../schema/plain.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { RandomSource } from "../../std/random.ts";
 import { watchFiles } from "../../std/watch-files.ts";

@@ -1,5 +1,5 @@
 /** Files that flags name and operators change while the server runs. */
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { watchFiles } from "../../std/watch-files.ts";
 import { flagFile } from "../flag-file.ts";

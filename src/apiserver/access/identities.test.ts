@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import t from "tap";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { systemRandom } from "../../std/random.ts";
 import { defaultConfig } from "../config.ts";

@@ -9,7 +9,7 @@ import { volumeAttachmentKind } from "../../api/storage/volume-attachment-kind.t
 import type { NodeGraph } from "../../auth/authz/node-graph.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry } from "../../registry/registry.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 
 const RETRY_MS = 1000;

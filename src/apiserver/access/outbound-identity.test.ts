@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { issueCertificate, makeCa } from "../../auth/pki.ts";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { OutboundIdentity } from "./outbound-identity.ts";

@@ -1,7 +1,7 @@
 /** How the server proves to programs of the cluster's users who calls them: `--proxy-client-cert-file` and its key. */
 import { createSecureContext } from "node:tls";
 import { type KeyPair, type KeyPairFiles, readKeyPair } from "../../auth/key-pair.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { watchFiles } from "../../std/watch-files.ts";
 

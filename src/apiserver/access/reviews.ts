@@ -13,7 +13,7 @@ import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
 import { badRequest } from "../../api/status.ts";
 import type { Attributes, Authorizer, UserInfo } from "../../auth/user.ts";
 import { timeOf } from "../../schema/time.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { type RequestContext, userOf } from "../context.ts";
 import type { AnswerReview } from "../resources/review.ts";
 import type { ReviewToken } from "./identities.ts";

@@ -11,7 +11,7 @@ import {
   type SigningKey,
   type VerificationKey,
 } from "../../auth/service-account/keys.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { ServiceAccountTokensConfig } from "../config.ts";
 import type { FollowedFile } from "./followed-file.ts";
 

@@ -4,7 +4,7 @@ import { includesController } from "../../controllers/controllers.ts";
 import { withoutPrivileges } from "../../registry/privileges.ts";
 import { Registries } from "../../registry/registries.ts";
 import { uncachedKinds } from "../../registry/uncached.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { type RandomSource, systemRandom } from "../../std/random.ts";
 import { openStore } from "../../storage/open.ts";

@@ -10,7 +10,7 @@ import { makeCa } from "../../auth/pki.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { fileDirectory } from "../../std/file-directory.ts";
 import { silentLogger } from "../../std/log.ts";
 import { defaultConfig } from "../config.ts";

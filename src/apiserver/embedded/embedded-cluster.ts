@@ -3,7 +3,7 @@ import type { Test } from "tap";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
-import { type Clock, systemClock } from "../../std/clock.ts";
+import { type Clock, systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { type ApiServerConfig, defaultConfig } from "../config.ts";
 import { assemble } from "../server.ts";

@@ -6,7 +6,7 @@ import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import type { SigningAuthorities } from "../../controllers/signing-authorities.ts";
 import type { Handler } from "../../http/message.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { QueueMetrics } from "../../std/queue-metrics.ts";
 import type { RandomSource } from "../../std/random.ts";

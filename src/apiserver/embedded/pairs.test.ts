@@ -13,7 +13,7 @@ import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import { startControllers } from "../../controllers/controllers.ts";
 import type { Handler, HttpResponse } from "../../http/message.ts";
-import { type Clock, systemClock } from "../../std/clock.ts";
+import { type Clock, systemClock } from "../../std/time/clock.ts";
 import { type Logger, silentLogger } from "../../std/log.ts";
 import { systemRandom } from "../../std/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";

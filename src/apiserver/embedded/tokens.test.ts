@@ -9,7 +9,7 @@ import { DAY_MS, INVALID_SINCE_LABEL, LEGACY_TRACKING } from "../../auth/service
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import { startControllers } from "../../controllers/controllers.ts";
-import { type Clock, systemClock } from "../../std/clock.ts";
+import { type Clock, systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { systemRandom } from "../../std/random.ts";
 import { defaultConfig } from "../config.ts";

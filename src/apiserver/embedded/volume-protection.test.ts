@@ -4,7 +4,7 @@ import { persistentVolumeKind } from "../../api/core/persistent-volume-kind.ts";
 import { podKind } from "../../api/core/pod-kind.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { defaultConfig } from "../config.ts";
 import { assemble } from "../server.ts";

@@ -4,7 +4,7 @@ import type { KeyPair } from "../../auth/key-pair.ts";
 import { WebhookClient } from "../../client/webhook/webhook-client.ts";
 import { lookupIn } from "../../registry/lookup.ts";
 import type { Registries } from "../../registry/registries.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { MetricRegistry } from "../../std/metrics.ts";
 import type { RandomSource } from "../../std/random.ts";
 import type { ApiServerConfig } from "../config.ts";

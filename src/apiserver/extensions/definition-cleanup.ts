@@ -10,7 +10,7 @@ import { removeCollection } from "../../registry/delete-collection.ts";
 import { list } from "../../registry/list.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry, Scope } from "../../registry/registry.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { parseValue } from "../../storage/codec.ts";
 import { prefixRange } from "../../storage/store.ts";
 

@@ -15,7 +15,7 @@ import { tracked } from "../../registry/field-tracking.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry, Scope } from "../../registry/registry.ts";
 import { aborted } from "../../std/aborted.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { registerCustomApis } from "./custom-api-services.ts";
 import type { CustomResources } from "./custom-resources.ts";

@@ -1,8 +1,8 @@
 /** What the health endpoints look at. */
 import type { Registries } from "../../registry/registries.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
-import { withTimeout } from "../../std/with-timeout.ts";
+import { withTimeout } from "../../std/time/with-timeout.ts";
 import { prefixRange, type Store } from "../../storage/store.ts";
 import type { HealthCheck, HealthEndpoint } from "./health.ts";
 import { type StartHookOptions, type StartStep, startHooks } from "./start-hooks.ts";

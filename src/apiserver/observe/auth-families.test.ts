@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import t from "tap";
 import { AdmissionMetrics, WebhookMetrics } from "../../admission/metrics.ts";
 import { createNodeGraph } from "../../auth/authz/node-graph.ts";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { type HistogramFamily, MetricRegistry } from "../../std/metrics.ts";
 import { authorizationDecisions, measuredAuthenticator, measuredAuthorizer } from "./auth-metrics.ts";
 import { authenticationObserver } from "./authentication-metrics.ts";

@@ -1,7 +1,7 @@
 /** How often and how quickly it was found out who asks, and whether they may. */
 import type { Decided } from "../../auth/authz/modes.ts";
 import type { Authenticator, Authorizer } from "../../auth/user.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Counter, Histogram, MetricRegistry } from "../../std/metrics.ts";
 
 /** Doubling from a millisecond. */

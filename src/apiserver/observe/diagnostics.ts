@@ -5,7 +5,7 @@ import type { Handler } from "../../http/message.ts";
 import { text } from "../../http/respond.ts";
 import { Router } from "../../http/router.ts";
 import { listen } from "../../http/server.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { ObserveConfig } from "../config.ts";
 import { Contention } from "./profiling/contention.ts";

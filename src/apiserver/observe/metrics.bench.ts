@@ -4,7 +4,7 @@ import { builtinScheme } from "../../api/builtin.ts";
 import type { Authenticator, Authorizer } from "../../auth/user.ts";
 import { makeRequest } from "../../http/request.ts";
 import { text } from "../../http/respond.ts";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { MetricRegistry } from "../../std/metrics.ts";
 import type { RequestContext } from "../context.ts";
 import { requestInfo } from "../request-info.ts";

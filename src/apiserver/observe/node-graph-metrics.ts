@@ -1,6 +1,6 @@
 /** How long changes to what the node authorizer knows take, by Kubernetes' names for them. */
 import type { NodeGraph } from "../../auth/authz/node-graph.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { MetricRegistry } from "../../std/metrics.ts";
 
 /** Doubling from a tenth of a millisecond. */

@@ -1,5 +1,5 @@
 /** What operators look at beside the API: metrics, profiles, flags, status. */
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { ApiServerConfig } from "../config.ts";
 import type { Route } from "../resources/routes.ts";
 import type { Diagnostics } from "./diagnostics.ts";

@@ -4,7 +4,7 @@ import type { Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { bodyLength, isStreamed } from "../../http/stream.ts";
 import { wrapped } from "../../http/values.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type {
   Counter,
   CounterFamily,

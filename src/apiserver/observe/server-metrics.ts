@@ -1,7 +1,7 @@
 /** All that an API server measures, put together. */
 import type { Scheme } from "../../api/scheme.ts";
 import type { Registries } from "../../registry/registries.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { MetricRegistry } from "../../std/metrics.ts";
 import { type QueueMetrics, queueMetrics } from "../../std/queue-metrics.ts";

@@ -1,5 +1,5 @@
 import { aborted } from "../../std/aborted.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { Wakeup } from "../../std/wakeup.ts";
 import type { StoreFeed } from "../../storage/watch/feed.ts";

@@ -1,6 +1,6 @@
 /** A watch as a stream of frames. A frame is made once for all streams of the same spelling. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { CacheEvent } from "../../storage/watch/cache.ts";
 import { statusOf } from "../stages/failures.ts";
 import { cborEvent, cborOf } from "./cbor.ts";

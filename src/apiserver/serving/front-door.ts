@@ -3,7 +3,7 @@ import type { Listener } from "../../http/listener.ts";
 import type { Filter, Handler } from "../../http/message.ts";
 import { listening } from "../../http/port-taken.ts";
 import { listen } from "../../http/server.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { RandomSource } from "../../std/random.ts";
 import type { Authorities } from "../access/identities.ts";

@@ -2,7 +2,7 @@ import { unauthorized } from "../../api/status.ts";
 import { Refusal } from "../../auth/authn/refusal.ts";
 import type { Authenticator, Credentials } from "../../auth/user.ts";
 import { type HttpRequest, headerValues } from "../../http/message.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { type RequestContext, type Stage, withUser } from "../context.ts";
 

@@ -1,5 +1,5 @@
 import { badRequest, StatusError } from "../../api/status.ts";
-import type { Clock, Timer } from "../../std/clock.ts";
+import type { Clock, Timer } from "../../std/time/clock.ts";
 import type { RequestContext, Stage } from "../context.ts";
 import { parseGoDuration } from "../go-duration.ts";
 import { isLongRunning } from "../request-info.ts";

@@ -1,6 +1,6 @@
 import type { Filter, HttpResponse } from "../../http/message.ts";
 import { isStreamed } from "../../http/stream.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 
 /** However few there are, they are not ended more slowly than this; Kubernetes' figure. */
 const PER_SECOND_MIN = 200;

@@ -1,6 +1,6 @@
 import type { Filter, Peer } from "../../http/message.ts";
 import { isStreamed } from "../../http/stream.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 
 /** Holds what a connection's long-running requests (watches, logs) are sent to so many bytes a second; 0: no limit. */
 export function throttle(bytesPerSecond: number, clock: Clock): Filter {

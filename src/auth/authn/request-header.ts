@@ -1,5 +1,5 @@
 /** Who a proxy in front says it is: believed in headers, once the proxy has shown a certificate of its authority. */
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Authenticator, Credentials, UserInfo } from "../user.ts";
 import { Refusal } from "./refusal.ts";
 import { ClientVerifier } from "./x509.ts";

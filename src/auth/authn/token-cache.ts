@@ -1,5 +1,5 @@
 /** Remembers for a while whose tokens are: for those that are dear to look into. */
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { ExpiringCache } from "../../std/expiring-cache.ts";
 import type { BearerToken, Identified, TokenAuthenticator } from "./token.ts";
 

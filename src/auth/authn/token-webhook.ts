@@ -1,6 +1,6 @@
 /** Tokens that somebody else knows: asked over HTTPS with a `TokenReview`. */
 import type { TokenReviewStatus } from "../../api/authentication/token-review.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { RandomSource } from "../../std/random.ts";
 import { askPatiently } from "../ask-patiently.ts";
 import { Refusal } from "./refusal.ts";

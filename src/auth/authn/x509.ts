@@ -1,5 +1,5 @@
 import { createHash, type X509Certificate } from "node:crypto";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Authenticator, Credentials, UserInfo } from "../user.ts";
 import { type Certificate, isTrusted, readBundle, readCertificate } from "./chain.ts";
 import { Refusal } from "./refusal.ts";

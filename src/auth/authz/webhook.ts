@@ -1,7 +1,7 @@
 /** `--authorization-mode=Webhook`: somebody else is asked, over HTTPS, with a `SubjectAccessReview`. */
 import type { SubjectAccessReviewStatus } from "../../api/authorization/access-review.ts";
 import { StatusError } from "../../api/status.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { ExpiringCache } from "../../std/expiring-cache.ts";
 import type { Logger } from "../../std/log.ts";
 import type { RandomSource } from "../../std/random.ts";

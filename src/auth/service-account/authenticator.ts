@@ -5,7 +5,7 @@
  */
 import type { ServiceAccount } from "../../api/core/service-account.ts";
 import type { ApiObject } from "../../api/kind.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { sameSecret } from "../../std/same-secret.ts";
 import { andThen, type Soon } from "../../std/soon.ts";
 import { Refusal } from "../authn/refusal.ts";

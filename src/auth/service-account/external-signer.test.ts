@@ -1,5 +1,5 @@
 import t from "tap";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { type Answers, fakeSigner, signerKey as key, signed } from "../../testing/auth/fake-signer.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { openExternalSigner, type SignerObserver } from "./external-signer.ts";

@@ -4,7 +4,7 @@ import * as grpc from "@grpc/grpc-js";
 import { binary, boolean, int32, int64, list, message, optional, string } from "../../schema/define.ts";
 import { decodeProtobuf, encodeProtobuf } from "../../schema/protobuf.ts";
 import type { Infer, ObjectSchema } from "../../schema/schema.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { payloadOf } from "./claims.ts";
 import type { TokenIssuer } from "./issuer.ts";
 import { ACCOUNT_ALGORITHMS, algorithmOf } from "./jws.ts";

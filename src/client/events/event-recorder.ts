@@ -3,7 +3,7 @@ import { eventKind } from "../../api/core/event-kind.ts";
 import type { ObjectReference } from "../../api/core/object-reference.ts";
 import { StatusError } from "../../api/status.ts";
 import { formatInstant } from "../../schema/time.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { type RandomSource, suffix } from "../../std/random.ts";
 import type { Client } from "../client.ts";

@@ -1,5 +1,5 @@
 /** Credentials that a program tells, as `kubectl` has them made: kept until they expire, or are not believed. */
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { converse } from "../../std/converse.ts";
 import type { ExecUser } from "./webhook-kubeconfig.ts";
 

@@ -1,6 +1,6 @@
 /** Connections as their files describe them, with credentials that stay fresh. */
 import type { HttpRequest } from "../../http/message.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Transport } from "../client.ts";
 import type { ConnectionFile } from "./webhook-kubeconfig.ts";
 import { FreshCredentials } from "./credential-source.ts";

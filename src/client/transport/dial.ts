@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { checkServerIdentity, connect, type TLSSocket } from "node:tls";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { tunnel } from "./tunnel.ts";
 
 export interface TlsIdentity {

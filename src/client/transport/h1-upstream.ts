@@ -1,7 +1,7 @@
 import { Agent as HttpAgent, request as httpRequest } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { HttpResponse } from "../../http/message.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { dial, hostOf, portOf, type TlsIdentity, tlsOptions } from "./dial.ts";
 import { tunnel } from "./tunnel.ts";
 import { joinHeaders, type Outgoing, type Upstream } from "./upstream.ts";

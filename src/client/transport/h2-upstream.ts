@@ -1,7 +1,7 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import type { HttpResponse } from "../../http/message.ts";
-import type { Clock, Timer } from "../../std/clock.ts";
+import type { Clock, Timer } from "../../std/time/clock.ts";
 import { joinHeaders, type Outgoing, Unsent, type Upstream } from "./upstream.ts";
 
 /** As client-go: a connection over which nothing comes back for this long is dead, whatever TCP believes. */

@@ -1,5 +1,5 @@
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
-import { type Clock, systemClock } from "../../std/clock.ts";
+import { type Clock, systemClock } from "../../std/time/clock.ts";
 import type { Transport } from "../client.ts";
 import { dial, type TlsIdentity } from "./dial.ts";
 import { H1Upstream } from "./h1-upstream.ts";

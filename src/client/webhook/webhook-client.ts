@@ -7,7 +7,7 @@ import { isIP } from "node:net";
 import { StatusError } from "../../api/status.ts";
 import { goQuote } from "../../schema/go-quote.ts";
 import { parseJson } from "../../schema/json.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { statusErrorOf } from "../response.ts";
 import { hostOf, portOf, tlsOptions } from "../transport/dial.ts";
 import { type Credentials, FreshCredentials } from "../kubeconfig/credential-source.ts";

@@ -4,7 +4,7 @@ import { secretKind } from "../../api/core/secret-kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { BOOTSTRAP_NAMESPACES, expiryOf, isBootstrapToken } from "../../auth/authn/bootstrap-token.ts";
 import { type ReflectorEvent, reflect } from "../../client/informer/reflector.ts";
-import { DueTimes } from "../../std/due-times.ts";
+import { DueTimes } from "../../std/time/key-timers.ts";
 import { WorkQueue } from "../../std/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 

@@ -5,7 +5,7 @@ import { type ApiObject, type Kind, oneVersionEach } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";
 import { type ReflectorEvent, reflect } from "../../client/informer/reflector.ts";
-import type { Timer } from "../../std/clock.ts";
+import type { Timer } from "../../std/time/clock.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { type CustomKinds, customKindsOf, isSameCustomKinds } from "./custom-kinds.ts";
 import type { OwnerLookup } from "./owner-lookup.ts";

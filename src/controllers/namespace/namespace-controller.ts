@@ -13,7 +13,7 @@ import { startInformer } from "../../client/informer/informer.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";
 import { timeOf } from "../../schema/time.ts";
 import { aborted } from "../../std/aborted.ts";
-import { Backoff } from "../../std/backoff.ts";
+import { Backoff } from "../../std/time/backoff.ts";
 import { WorkQueue } from "../../std/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { builtinContentKinds, customContentKinds } from "./content-kinds.ts";

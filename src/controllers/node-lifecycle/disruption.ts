@@ -4,8 +4,8 @@
  * control plane has lost its network than that the whole cluster died.
  */
 import type { Node } from "../../api/core/node.ts";
-import type { Clock } from "../../std/clock.ts";
-import { DueTimes } from "../../std/due-times.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import { DueTimes } from "../../std/time/key-timers.ts";
 import { readyStatus } from "./condition-taints.ts";
 
 /** Kubernetes' defaults: nodes a second, and what counts as most of a zone, and as a large one. */

@@ -1,8 +1,8 @@
 /** Which nodes have not been heard of for too long: neither by their status nor by their lease. */
 import type { Lease } from "../../api/coordination/lease.ts";
 import type { Node, NodeCondition } from "../../api/core/node.ts";
-import type { Clock } from "../../std/clock.ts";
-import { DueTimes } from "../../std/due-times.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import { DueTimes } from "../../std/time/key-timers.ts";
 
 /** How long a node may be silent, and a new one that has never said anything. */
 const GRACE_MS = 50_000;

@@ -11,7 +11,7 @@ import type { EventRecorder } from "../../client/events/event-recorder.ts";
 import { type Informer, startInformer } from "../../client/informer/informer.ts";
 import { deepEqual } from "../../schema/equal.ts";
 import { timeOf } from "../../schema/time.ts";
-import { DueTimes } from "../../std/due-times.ts";
+import { DueTimes } from "../../std/time/key-timers.ts";
 import { WorkQueue } from "../../std/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { tolerates } from "../scheduler/filters/taints.ts";

@@ -3,7 +3,7 @@ import type { Job } from "../../api/batch/job.ts";
 import { jobKind } from "../../api/batch/job-kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { reflect } from "../../client/informer/reflector.ts";
-import { DueTimes } from "../../std/due-times.ts";
+import { DueTimes } from "../../std/time/key-timers.ts";
 import { WorkQueue } from "../../std/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 

@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ClassicLevel } from "classic-level";
 import t from "tap";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { seededRandom } from "../../std/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
@@ -252,7 +252,7 @@ function spawnWriter(path: string): ChildProcess {
   const script = `
     import { writeSync } from "node:fs";
     import { openLevelStore } from ${url("./level.ts")};
-    import { systemClock } from ${url("../../std/clock.ts")};
+    import { systemClock } from ${url("../../std/time/clock.ts")};
     import { silentLogger } from ${url("../../std/log.ts")};
     const options = { clock: systemClock, log: silentLogger, compactionIntervalMs: 0 };
     const store = await openLevelStore({ path: ${JSON.stringify(path)}, ...options });

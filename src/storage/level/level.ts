@@ -1,4 +1,4 @@
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { Wakeup } from "../../std/wakeup.ts";
 import { Compactor } from "../compactor.ts";

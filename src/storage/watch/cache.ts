@@ -1,6 +1,6 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { expired } from "../../api/status.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { RandomSource } from "../../std/random.ts";
 import type { ObjectStore } from "../object-store.ts";

@@ -1,6 +1,6 @@
 import type { ApiObject } from "../../api/kind.ts";
 import { expired } from "../../api/status.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { ObjectStore } from "../object-store.ts";
 import { type KeyValue, prefixRange, type Revision, type Store, StoreError, type WatchEvent } from "../store.ts";
 import { type CacheEvent, Change, Encoded } from "./change.ts";

@@ -1,5 +1,5 @@
-import { Backoff } from "../../std/backoff.ts";
-import type { Clock } from "../../std/clock.ts";
+import { Backoff } from "../../std/time/backoff.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import { type RandomSource, systemRandom } from "../../std/random.ts";
 import { Wakeup } from "../../std/wakeup.ts";

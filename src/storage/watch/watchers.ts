@@ -1,5 +1,5 @@
 import type { ApiObject } from "../../api/kind.ts";
-import type { Clock, Timer } from "../../std/clock.ts";
+import type { Clock, Timer } from "../../std/time/clock.ts";
 import type { Revision } from "../store.ts";
 import type { Change } from "./change.ts";
 import type { Indexes } from "./indexes.ts";

@@ -1,7 +1,7 @@
 /** For tests: the node of `fake-node.ts` over real containerd, in real time. What programs are to do, a shell does. */
 
 import { createCriClient } from "../../agent/runtime/cri.ts";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import type { NodeRuntime } from "./fake-node.ts";
 import type { Program } from "./fake-runtime.ts";
 import type { PrivateContainerd } from "./private-containerd.ts";

@@ -16,7 +16,7 @@ import type { Container } from "../../api/core/container.ts";
 import type { PodSpec, PodStatus } from "../../api/core/pod.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { isStreamed } from "../../http/stream.ts";
-import { type Clock, sleepOn, systemClock, type Timer } from "../../std/clock.ts";
+import { type Clock, sleepOn, systemClock, type Timer } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { FakeApi } from "./fake-api.ts";
 import { FakeRuntime, type Program } from "./fake-runtime.ts";

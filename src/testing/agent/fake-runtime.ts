@@ -9,7 +9,7 @@ import type { Image } from "../../agent/runtime/cri/image.ts";
 import type { PodSandbox, PodSandboxConfig } from "../../agent/runtime/cri/sandbox.ts";
 import type { ContainerStats } from "../../agent/runtime/cri/stats.ts";
 import { type ImageService, type Runtime, RuntimeError } from "../../agent/runtime/runtime.ts";
-import type { Clock, Timer } from "../../std/clock.ts";
+import type { Clock, Timer } from "../../std/time/clock.ts";
 
 /** What a started container does. */
 export interface Program {

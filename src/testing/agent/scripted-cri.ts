@@ -7,7 +7,7 @@ import { imageService, runtimeService } from "../../agent/runtime/cri/services.t
 import { type ImageService, type Runtime, RuntimeError } from "../../agent/runtime/runtime.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { unaryMethod } from "../../schema/unary-method.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 
 export type CriMethod = keyof typeof runtimeService | keyof typeof imageService;
 

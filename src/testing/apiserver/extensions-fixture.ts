@@ -1,5 +1,5 @@
 /** For tests: a definition with two versions, and a server that serves it. */
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import type { Store } from "../../storage/store.ts";
 import { FakeClock } from "../std/fake-clock.ts";

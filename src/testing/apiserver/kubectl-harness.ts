@@ -8,7 +8,7 @@ import t, { type Test } from "tap";
 import { type ApiServerConfig, defaultConfig } from "../../apiserver/config.ts";
 import { startApiServer } from "../../apiserver/server.ts";
 import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log.ts";
 
 /** A kubectl may have to start from a cold disk. */

@@ -3,7 +3,7 @@ import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypt
 import { type Algorithm, signJws } from "../../auth/service-account/jws.ts";
 import { bytes, json } from "../../http/respond.ts";
 import { listen } from "../../http/server.ts";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { makeServerCertificate } from "../http/test-certificates.ts";
 

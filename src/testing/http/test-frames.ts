@@ -1,7 +1,7 @@
 /** HTTP/2 by hand: frames as bytes, for what no client library would send. */
 import { once } from "node:events";
 import { connect, type TLSSocket } from "node:tls";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 
 export const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 

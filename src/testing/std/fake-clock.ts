@@ -1,4 +1,4 @@
-import { type Clock, sleepOn, type Timer } from "../../std/clock.ts";
+import { type Clock, sleepOn, type Timer } from "../../std/time/clock.ts";
 
 interface Pending {
   readonly at: number;

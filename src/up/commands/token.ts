@@ -10,7 +10,7 @@ import { networkTransport } from "../../client/transport/transport.ts";
 import type { ParsedFlags } from "../../flags/flag.ts";
 import { invoke } from "../../flags/program.ts";
 import { parseYaml } from "../../schema/yaml.ts";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { systemRandom } from "../../std/random.ts";
 import { GIT_VERSION } from "../../std/version.ts";
 import { type tokenFlags, tokenProgram } from "./token-flags.ts";

@@ -12,7 +12,7 @@ import type {
   ValidatingWebhookConfiguration,
 } from "../../api/admissionregistration/webhook-configuration.ts";
 import type { Kind } from "../../api/kind.ts";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { ObjectStore } from "../../storage/object-store.ts";
 import { openStore } from "../../storage/open.ts";

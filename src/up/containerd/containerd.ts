@@ -7,8 +7,8 @@ import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, writeF
 import { mkdir } from "node:fs/promises";
 import { connect } from "node:net";
 import { dirname, join } from "node:path";
-import { Backoff } from "../../std/backoff.ts";
-import type { Clock } from "../../std/clock.ts";
+import { Backoff } from "../../std/time/backoff.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { RandomSource } from "../../std/random.ts";
 import { type ContainerdSettings, containerdConfig } from "./config.ts";

@@ -1,7 +1,7 @@
 /** The container runtime of `svc up`: its own containerd, ready to run pods, or one that is there already. */
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
 import type { RandomSource } from "../../std/random.ts";
 import { writeConflist } from "../cni/conflist.ts";

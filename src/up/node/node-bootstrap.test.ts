@@ -19,7 +19,7 @@ import { issueCertificate, makeCa } from "../../auth/pki.ts";
 import { createClient } from "../../client/api-client.ts";
 import { loadKubeconfig, writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { networkTransport } from "../../client/transport/transport.ts";
-import { systemClock } from "../../std/clock.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { fileDirectory } from "../../std/file-directory.ts";
 import { silentLogger } from "../../std/log.ts";
 import { createToken, invitation } from "../commands/token.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import t from "tap";
 import { loadKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { parseFlags } from "../../flags/parse.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { upFlags } from "../flags.ts";

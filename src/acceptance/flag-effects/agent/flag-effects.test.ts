@@ -634,7 +634,7 @@ const effects: Partial<Record<AgentFlagName, Effect>> = {
     set: { "runtime-request-timeout": "40ms" },
     async shows(t, agent) {
       const { createCriClient } = await import("../../../agent/runtime/cri.ts");
-      const { systemClock } = await import("../../../std/clock.ts");
+      const { systemClock } = await import("../../../std/time/clock.ts");
       const { endpoint, requestTimeoutMs } = agent.config.runtime;
       const silent = createServer((socket) => void socket.on("error", () => {}).unref());
       await listening(silent, endpoint.slice("unix://".length));

@@ -7,7 +7,7 @@ import type { Listener } from "../../../http/listener.ts";
 import type { HttpResponse } from "../../../http/message.ts";
 import { json } from "../../../http/respond.ts";
 import { listen } from "../../../http/server.ts";
-import { systemClock } from "../../../std/clock.ts";
+import { systemClock } from "../../../std/time/clock.ts";
 import { silentLogger } from "../../../std/log.ts";
 import { makeServerCertificate } from "../../../testing/http/test-certificates.ts";
 

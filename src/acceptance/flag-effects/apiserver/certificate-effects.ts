@@ -5,7 +5,7 @@ import type { Test } from "tap";
 import { makeRequest } from "../../../auth/certificate-signing.ts";
 import { writeKeyPair } from "../../../auth/key-pair.ts";
 import { makeCa } from "../../../auth/pki.ts";
-import { systemClock } from "../../../std/clock.ts";
+import { systemClock } from "../../../std/time/clock.ts";
 
 interface Server extends AsyncDisposable {
   // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into

@@ -1,7 +1,7 @@
 /** One CSI driver of this node, by its socket. */
 
 import type { Infer } from "../../../schema/schema.ts";
-import type { Clock } from "../../../std/clock.ts";
+import type { Clock } from "../../../std/time/clock.ts";
 import { UnixChannel } from "../../plugins/unix-channel.ts";
 import { type NodeInfo, nodeService, type VolumeStats } from "./messages.ts";
 

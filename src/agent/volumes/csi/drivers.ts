@@ -1,5 +1,5 @@
 /** The CSI drivers that have introduced themselves on this node. */
-import type { Clock } from "../../../std/clock.ts";
+import type { Clock } from "../../../std/time/clock.ts";
 import type { Plugin, PluginHandler } from "../../plugins/plugin-watcher.ts";
 import type { CsiNodeRecord } from "./csi-node.ts";
 import { CsiDriver } from "./driver.ts";

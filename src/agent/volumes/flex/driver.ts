@@ -6,7 +6,7 @@ import { execFile } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { isPlainObject } from "../../../schema/plain.ts";
-import type { Clock } from "../../../std/clock.ts";
+import type { Clock } from "../../../std/time/clock.ts";
 
 export interface FlexDriversOptions {
   /** `--volume-plugin-dir` */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import t, { type Test } from "tap";
 import type { Node } from "../../../api/core/node.ts";
 import type { Pod } from "../../../api/core/pod.ts";
-import { systemClock } from "../../../std/clock.ts";
+import { systemClock } from "../../../std/time/clock.ts";
 import { Attachments } from "../attachments.ts";
 import type { Mounter } from "../mounter.ts";
 import { FlexDrivers } from "./driver.ts";

@@ -4,7 +4,7 @@ import { gzip } from "node:zlib";
 import { readBody } from "../../../http/body.ts";
 import type { HttpRequest, HttpResponse } from "../../../http/message.ts";
 import { bytes, text } from "../../../http/respond.ts";
-import type { Clock } from "../../../std/clock.ts";
+import type { Clock } from "../../../std/time/clock.ts";
 import type { Contention } from "./contention.ts";
 import { encodePprof, type StackProfile } from "./pprof.ts";
 import { type Profiler, ProfilerBusy } from "./profiler.ts";

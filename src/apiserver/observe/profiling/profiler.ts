@@ -1,7 +1,7 @@
 /** One profile of this process at a time. */
 import type { Profiler as V8 } from "node:inspector";
 import { type Session as InspectorSession, Session } from "node:inspector/promises";
-import type { Clock } from "../../../std/clock.ts";
+import type { Clock } from "../../../std/time/clock.ts";
 import { cpuStacks, heapStacks, type SampledHeap } from "./v8-profiles.ts";
 
 /** A thousand a second: ten times as fine as Go's. */

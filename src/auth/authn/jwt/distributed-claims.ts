@@ -5,7 +5,7 @@
  *     "_claim_names": { "groups": "src1" },
  *     "_claim_sources": { "src1": { "endpoint": "https://groups.example.com/jo", "access_token": "…" } }
  */
-import type { Clock } from "../../../std/clock.ts";
+import type { Clock } from "../../../std/time/clock.ts";
 import type { RandomSource } from "../../../std/random.ts";
 import type { Fetcher } from "../fetcher.ts";
 import { Refusal } from "../refusal.ts";

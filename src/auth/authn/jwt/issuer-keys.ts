@@ -1,7 +1,7 @@
 /** The keys of an issuer, by OpenID Connect's discovery: found when they are first needed, and looked for again. */
 import { createPublicKey, type KeyObject } from "node:crypto";
-import { Backoff } from "../../../std/backoff.ts";
-import type { Clock } from "../../../std/clock.ts";
+import { Backoff } from "../../../std/time/backoff.ts";
+import type { Clock } from "../../../std/time/clock.ts";
 import type { RandomSource } from "../../../std/random.ts";
 
 export interface IssuerKey {

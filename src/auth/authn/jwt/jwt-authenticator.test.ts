@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import t from "tap";
-import { systemClock } from "../../../std/clock.ts";
+import { systemClock } from "../../../std/time/clock.ts";
 import { systemRandom } from "../../../std/random.ts";
 import { testIssuer } from "../../../testing/auth/test-issuer.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";

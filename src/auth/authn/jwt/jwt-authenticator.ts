@@ -1,5 +1,5 @@
 /** Identity tokens of an OpenID Connect issuer. */
-import type { Clock } from "../../../std/clock.ts";
+import type { Clock } from "../../../std/time/clock.ts";
 import type { RandomSource } from "../../../std/random.ts";
 import type { Fetcher } from "../fetcher.ts";
 import type { TokenAuthenticator } from "../token.ts";

@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 import t from "tap";
-import { systemClock } from "../../../std/clock.ts";
+import { systemClock } from "../../../std/time/clock.ts";
 import { systemRandom } from "../../../std/random.ts";
 import { makeServerCertificate } from "../../../testing/http/test-certificates.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";

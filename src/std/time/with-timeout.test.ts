@@ -1,5 +1,5 @@
 import t from "tap";
-import { FakeClock } from "../testing/std/fake-clock.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { withTimeout } from "./with-timeout.ts";
 
 t.test("withTimeout() gives what the work comes to, and leaves no timer behind", async (t) => {
