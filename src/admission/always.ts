@@ -1,6 +1,6 @@
 /** For tests of clusters: everything is refused, or nothing is. */
-import { refusal } from "./place.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
+import { refusal } from "./chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./chain/plugin.ts";
 
 /** Has nothing to say, so it is never asked. */
 export function alwaysAdmit(): AdmissionPlugin {

@@ -3,8 +3,8 @@ import { subjectOrganizations } from "../api/certificates/certificate-request.ts
 import type { CertificateSigningRequest } from "../api/certificates/certificate-signing-request.ts";
 import { certificateSigningRequestKind } from "../api/certificates/certificate-signing-request-kind.ts";
 import { MASTERS } from "../auth/user.ts";
-import { isAt, refusal } from "./place.ts";
-import type { AdmissionPlugin } from "./plugin.ts";
+import { isAt, refusal } from "./chain/attributes.ts";
+import type { AdmissionPlugin } from "./chain/plugin.ts";
 
 const SIGNER = "kubernetes.io/kube-apiserver-client";
 

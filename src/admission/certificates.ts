@@ -6,8 +6,8 @@ import type { CertificateSigningRequest } from "../api/certificates/certificate-
 import { certificateSigningRequestKind } from "../api/certificates/certificate-signing-request-kind.ts";
 import type { Authorizer } from "../auth/user.ts";
 import { deepEqual } from "../schema/equal.ts";
-import { isAt, refusal } from "./place.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
+import { isAt, refusal } from "./chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./chain/plugin.ts";
 import { maySign } from "./signers.ts";
 
 export function certificateApproval({ authorizer }: { readonly authorizer: Authorizer }): AdmissionPlugin {

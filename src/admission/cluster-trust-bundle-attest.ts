@@ -1,9 +1,9 @@
 /** Who publishes what a signer's certificates are trusted by must be allowed to speak for the signer. */
 import type { ApiObject } from "../api/kind.ts";
 import { deepEqual } from "../schema/equal.ts";
-import type { PluginDeps } from "./factory.ts";
-import { metadataOf, refusal } from "./place.ts";
-import type { AdmissionPlugin } from "./plugin.ts";
+import type { PluginDeps } from "./chain/factory.ts";
+import { metadataOf, refusal } from "./chain/attributes.ts";
+import type { AdmissionPlugin } from "./chain/plugin.ts";
 import { maySign } from "./signers.ts";
 
 interface Bundle extends ApiObject {

@@ -8,9 +8,9 @@ import { ingressClassKind } from "../api/networking/ingress-class-kind.ts";
 import { ingressKind } from "../api/networking/ingress-kind.ts";
 import { CLASS_ANNOTATION } from "../api/networking/ingress-validation.ts";
 import { storageClassKind } from "../api/storage/storage-class-kind.ts";
-import type { PluginDeps } from "./factory.ts";
-import { isAt, metadataOf } from "./place.ts";
-import type { AdmissionPlugin, AdmissionRequest, Lookup } from "./plugin.ts";
+import type { PluginDeps } from "./chain/factory.ts";
+import { isAt, metadataOf } from "./chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionRequest, Lookup } from "./chain/plugin.ts";
 
 const DEFAULT_STORAGE = [
   "storageclass.kubernetes.io/is-default-class",

@@ -1,8 +1,8 @@
 /** Pods stay a while on a node that is in trouble, unless they say themselves. */
 import type { Pod, PodSpec } from "../api/core/pod.ts";
 import { podKind } from "../api/core/pod-kind.ts";
-import { isAt } from "./place.ts";
-import type { AdmissionPlugin } from "./plugin.ts";
+import { isAt } from "./chain/attributes.ts";
+import type { AdmissionPlugin } from "./chain/plugin.ts";
 
 export interface TolerationSeconds {
   readonly notReady: number;

@@ -4,7 +4,7 @@ import { eventsV1EventKind } from "../api/events/event-kind.ts";
 import { alice, ask, pluginDeps, refused } from "../testing/admission/admission-fixture.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
 import { eventRateLimit } from "./event-rate-limit.ts";
-import type { PluginConfiguration } from "./factory.ts";
+import type { PluginConfiguration } from "./chain/factory.ts";
 
 const configured = (limits: unknown): PluginConfiguration => ({
   value: { apiVersion: "eventratelimit.admission.k8s.io/v1alpha1", kind: "Configuration", limits },

@@ -6,9 +6,9 @@ import { int32, list, object, optional, required, string } from "../schema/defin
 import { type FieldError, invalidField, notSupported, renderFieldError } from "../schema/field-error.ts";
 import type { Infer } from "../schema/schema.ts";
 import type { Clock } from "../std/time/clock.ts";
-import { type ConfigurationIdentity, decodeConfiguration } from "./control-file.ts";
-import type { PluginConfiguration, PluginDeps } from "./factory.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
+import { type ConfigurationIdentity, decodeConfiguration } from "./chain/configuration.ts";
+import type { PluginConfiguration, PluginDeps } from "./chain/factory.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./chain/plugin.ts";
 
 const IDENTITY: ConfigurationIdentity = {
   group: "eventratelimit.admission.k8s.io",

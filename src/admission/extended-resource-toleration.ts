@@ -3,8 +3,8 @@ import type { Toleration } from "../api/core/affinity.ts";
 import type { Pod } from "../api/core/pod.ts";
 import { podKind } from "../api/core/pod-kind.ts";
 import { isExtended } from "../api/core/resource-names.ts";
-import { isAt } from "./place.ts";
-import type { AdmissionPlugin } from "./plugin.ts";
+import { isAt } from "./chain/attributes.ts";
+import type { AdmissionPlugin } from "./chain/plugin.ts";
 
 export function extendedResourceToleration(): AdmissionPlugin {
   return {

@@ -5,7 +5,7 @@ import { decode } from "../schema/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { parseJson, stringify } from "../schema/json.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
-import type { Place } from "./plugin.ts";
+import type { Place } from "./chain/plugin.ts";
 
 export interface Form {
   /** The resource: its group as it is spelled, its version, its name. */

@@ -1,8 +1,8 @@
 /** Pods may keep others off their node, but not off a whole zone. */
 import type { Pod } from "../api/core/pod.ts";
 import { podKind } from "../api/core/pod-kind.ts";
-import { isAt, refusal } from "./place.ts";
-import type { AdmissionPlugin } from "./plugin.ts";
+import { isAt, refusal } from "./chain/attributes.ts";
+import type { AdmissionPlugin } from "./chain/plugin.ts";
 
 const HOSTNAME = "kubernetes.io/hostname";
 

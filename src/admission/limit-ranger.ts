@@ -11,8 +11,8 @@ import { podKind } from "../api/core/pod-kind.ts";
 import type { ResourceList } from "../api/core/resources.ts";
 import { andThen, type Soon } from "../std/soon.ts";
 import { maximumOf, minimumOf, ratioOf, requestMaximumOf } from "./limit-ranger-constraints.ts";
-import { isAt, metadataOf, refusal } from "./place.ts";
-import type { AdmissionPlugin, AdmissionRequest, Lookup } from "./plugin.ts";
+import { isAt, metadataOf, refusal } from "./chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionRequest, Lookup } from "./chain/plugin.ts";
 
 const ANNOTATION = "kubernetes.io/limit-ranger";
 

@@ -6,7 +6,7 @@ import { nodeKind } from "../api/core/node-kind.ts";
 import { alreadyExists } from "../api/status.ts";
 import { ask, pluginDeps, refused } from "../testing/admission/admission-fixture.ts";
 import { namespaceAutoProvision, namespaceExists } from "./namespace-exists.ts";
-import type { Effects } from "./plugin.ts";
+import type { Effects } from "./chain/plugin.ts";
 
 const here: readonly (readonly [unknown, Namespace])[] = [[namespaceKind, { metadata: { name: "here" } }]];
 const map = (namespace: string) => ({ metadata: { name: "m", namespace } });

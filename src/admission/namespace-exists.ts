@@ -1,8 +1,8 @@
 /** What is done about namespaces that are not there: refused, or they are made. */
 import { namespaceKind } from "../api/core/namespace-kind.ts";
 import { notFound, StatusError } from "../api/status.ts";
-import type { PluginDeps } from "./factory.ts";
-import type { AdmissionPlugin, AdmissionRequest, Lookup, Operation, Place } from "./plugin.ts";
+import type { PluginDeps } from "./chain/factory.ts";
+import type { AdmissionPlugin, AdmissionRequest, Lookup, Operation, Place } from "./chain/plugin.ts";
 
 export function namespaceExists({ lookup }: Pick<PluginDeps, "lookup">): AdmissionPlugin {
   return {

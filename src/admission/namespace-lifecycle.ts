@@ -2,8 +2,8 @@
 import type { Namespace } from "../api/core/namespace.ts";
 import { namespaceKind } from "../api/core/namespace-kind.ts";
 import { notFound, StatusError } from "../api/status.ts";
-import { isAt, refusal } from "./place.ts";
-import type { AdmissionPlugin, AdmissionRequest, Lookup, Place } from "./plugin.ts";
+import { isAt, refusal } from "./chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionRequest, Lookup, Place } from "./chain/plugin.ts";
 
 /** Without these a cluster does not work. */
 const IMMORTAL: ReadonlySet<string> = new Set(["default", "svc-system", "kube-system", "kube-public"]);

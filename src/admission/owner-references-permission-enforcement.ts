@@ -8,9 +8,9 @@ import type { OwnerReference } from "../api/meta/object-meta.ts";
 import { parseApiVersion } from "../api/scheme.ts";
 import type { Authorizer } from "../auth/user.ts";
 import { deepEqual } from "../schema/equal.ts";
-import type { PluginDeps } from "./factory.ts";
-import { isAt, metadataOf, refusal } from "./place.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
+import type { PluginDeps } from "./chain/factory.ts";
+import { isAt, metadataOf, refusal } from "./chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./chain/plugin.ts";
 
 export function ownerReferencesPermissionEnforcement({
   authorizer,

@@ -5,9 +5,9 @@ import { persistentVolumeKind } from "../api/core/persistent-volume-kind.ts";
 import { storageClassNameOf } from "../api/core/storage-class-name.ts";
 import { compareAmounts } from "../api/meta/quantity.ts";
 import { storageClassKind } from "../api/storage/storage-class-kind.ts";
-import type { PluginDeps } from "./factory.ts";
-import { isAt, metadataOf, refusal } from "./place.ts";
-import type { AdmissionPlugin } from "./plugin.ts";
+import type { PluginDeps } from "./chain/factory.ts";
+import { isAt, metadataOf, refusal } from "./chain/attributes.ts";
+import type { AdmissionPlugin } from "./chain/plugin.ts";
 
 const FINALIZERS: Readonly<Record<string, string>> = {
   [persistentVolumeKind.plural]: "kubernetes.io/pv-protection",

@@ -9,7 +9,7 @@ import { defaultTolerationSeconds } from "./default-toleration-seconds.ts";
 import { denyServiceExternalIPs } from "./deny-service-external-ips.ts";
 import { eventRateLimit } from "./event-rate-limit.ts";
 import { extendedResourceToleration } from "./extended-resource-toleration.ts";
-import type { PluginRow } from "./factory.ts";
+import type { PluginRow } from "./chain/factory.ts";
 import { imagePolicyWebhook } from "./image-policy/image-policy.ts";
 import { limitPodHardAntiAffinityTopology } from "./limit-pod-hard-anti-affinity-topology.ts";
 import { limitRanger } from "./limit-ranger.ts";

@@ -5,9 +5,9 @@ import type { Pod } from "../api/core/pod.ts";
 import { podKind } from "../api/core/pod-kind.ts";
 import { StatusError } from "../api/status.ts";
 import { isPlainObject } from "../schema/plain.ts";
-import type { PluginConfiguration, PluginDeps } from "./factory.ts";
-import { isAt, refusal } from "./place.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
+import type { PluginConfiguration, PluginDeps } from "./chain/factory.ts";
+import { isAt, refusal } from "./chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./chain/plugin.ts";
 
 const ANNOTATION = "scheduler.alpha.kubernetes.io/node-selector";
 /** Of namespaces that say nothing themselves. */

@@ -7,7 +7,7 @@ import { podKind } from "../api/core/pod-kind.ts";
 import { ask, type Present, pluginDeps, refused } from "../testing/admission/admission-fixture.ts";
 import { alwaysPullImages } from "./always-pull-images.ts";
 import { extendedResourceToleration } from "./extended-resource-toleration.ts";
-import type { PluginConfiguration } from "./factory.ts";
+import type { PluginConfiguration } from "./chain/factory.ts";
 import { limitPodHardAntiAffinityTopology } from "./limit-pod-hard-anti-affinity-topology.ts";
 import { podNodeSelector } from "./pod-node-selector.ts";
 import { podTolerationRestriction } from "./pod-toleration-restriction.ts";

@@ -7,10 +7,10 @@ import { qosClassOf } from "../api/core/pod-qos.ts";
 import { StatusError } from "../api/status.ts";
 import { decode } from "../schema/decode.ts";
 import { list, object, optional, string } from "../schema/define.ts";
-import { type ConfigurationIdentity, decodeConfiguration } from "./control-file.ts";
-import type { PluginDeps } from "./factory.ts";
-import { isAt } from "./place.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
+import { type ConfigurationIdentity, decodeConfiguration } from "./chain/configuration.ts";
+import type { PluginDeps } from "./chain/factory.ts";
+import { isAt } from "./chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./chain/plugin.ts";
 import { covers, mergedTolerations } from "./tolerations.ts";
 
 const DEFAULTS = "scheduler.alpha.kubernetes.io/defaultTolerations";

@@ -5,9 +5,9 @@ import type { Pod } from "../api/core/pod.ts";
 import { podKind } from "../api/core/pod-kind.ts";
 import type { ApiObject } from "../api/kind.ts";
 import { andThen } from "../std/soon.ts";
-import type { PluginDeps } from "./factory.ts";
-import { isAt, metadataOf } from "./place.ts";
-import type { AdmissionPlugin, Place } from "./plugin.ts";
+import type { PluginDeps } from "./chain/factory.ts";
+import { isAt, metadataOf } from "./chain/attributes.ts";
+import type { AdmissionPlugin, Place } from "./chain/plugin.ts";
 
 const LABELS = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
 

@@ -4,8 +4,8 @@ import { podKind } from "../api/core/pod-kind.ts";
 import type { PriorityClass } from "../api/scheduling/priority-class.ts";
 import { priorityClassKind } from "../api/scheduling/priority-class-kind.ts";
 import { andThen, type Soon } from "../std/soon.ts";
-import { isAt, refusal } from "./place.ts";
-import type { AdmissionPlugin, AdmissionRequest, Lookup } from "./plugin.ts";
+import { isAt, refusal } from "./chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionRequest, Lookup } from "./chain/plugin.ts";
 
 /** The classes of what a cluster cannot do without, which exist everywhere. */
 const SYSTEM_CLASSES: Readonly<Record<string, number>> = {

@@ -6,8 +6,8 @@ import { resourceList } from "../api/core/resources.ts";
 import type { RuntimeClass } from "../api/node/runtime-class.ts";
 import { runtimeClassKind } from "../api/node/runtime-class-kind.ts";
 import { semanticEqual } from "../schema/semantic-equal.ts";
-import { isAt, refusal } from "./place.ts";
-import type { AdmissionPlugin, AdmissionRequest, Lookup } from "./plugin.ts";
+import { isAt, refusal } from "./chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionRequest, Lookup } from "./chain/plugin.ts";
 
 export function runtimeClass({ lookup }: { readonly lookup: Lookup }): AdmissionPlugin {
   return {

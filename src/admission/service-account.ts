@@ -13,8 +13,8 @@ import { deepFreeze } from "../schema/freeze.ts";
 import type { Clock } from "../std/time/clock.ts";
 import { type RandomSource, suffix } from "../std/random.ts";
 import { andThen, type Soon } from "../std/soon.ts";
-import { isAt, metadataOf, refusal } from "./place.ts";
-import type { AdmissionPlugin, AdmissionRequest, Lookup } from "./plugin.ts";
+import { isAt, metadataOf, refusal } from "./chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionRequest, Lookup } from "./chain/plugin.ts";
 import { mustNameItsSecrets, unnamedSecret } from "./service-account-secrets.ts";
 
 const DEFAULT = "default";

@@ -1,6 +1,6 @@
 /** Signers are no objects, but there are rules about who may do what with them. */
 import type { Authorizer } from "../auth/user.ts";
-import type { AdmissionRequest } from "./plugin.ts";
+import type { AdmissionRequest } from "./chain/plugin.ts";
 
 /** Whether the user may: for the signer itself, or all of its domain. */
 export async function maySign(

@@ -1,8 +1,8 @@
 /** New nodes are kept free of pods until somebody says that they are ready: the node lifecycle controller lifts it. */
 import type { Node, Taint } from "../api/core/node.ts";
 import { nodeKind } from "../api/core/node-kind.ts";
-import { isAt } from "./place.ts";
-import type { AdmissionPlugin } from "./plugin.ts";
+import { isAt } from "./chain/attributes.ts";
+import type { AdmissionPlugin } from "./chain/plugin.ts";
 
 const NOT_READY: Taint = { key: "node.kubernetes.io/not-ready", effect: "NoSchedule" };
 const SPELLINGS: ReadonlySet<string> = new Set([NOT_READY.key, "node.svc.io/not-ready"]);

@@ -1,6 +1,6 @@
 /** Everything the API server can be told, as checked values. Flags become this in `options.ts`. */
 
-import type { AdmissionSettings } from "../admission/configured.ts";
+import type { AdmissionSettings } from "../admission/chain/create-plugins.ts";
 import type { RequestHeaderNames } from "../auth/authn/request-header.ts";
 import type { KeyPairFiles } from "../auth/key-pair.ts";
 import type { SigningAuthorities } from "../controllers/signing-authorities.ts";

@@ -1,5 +1,5 @@
 /** A request on its way through the stages, and how stages are put in a row. */
-import type { Annotations } from "../admission/annotations.ts";
+import type { Annotations } from "../admission/chain/audit-annotations.ts";
 import { unauthorized } from "../api/status.ts";
 import type { UserInfo } from "../auth/user.ts";
 import type { HttpRequest, HttpResponse } from "../http/message.ts";

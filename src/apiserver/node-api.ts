@@ -2,7 +2,7 @@
  * The API of a node that has no API server: the objects of one node, in memory. Its agent writes what it knows from
  * inside; clients read from outside, by the same paths and in the same forms as from an API server.
  */
-import { AdmissionChain } from "../admission/chain.ts";
+import { AdmissionChain } from "../admission/chain/chain.ts";
 import { leaseKind } from "../api/coordination/lease-kind.ts";
 import { configMapKind } from "../api/core/config-map-kind.ts";
 import { eventKind } from "../api/core/event-kind.ts";

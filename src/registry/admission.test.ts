@@ -1,7 +1,7 @@
 /** The verbs and the plugins: who is asked when, about what. */
 import t from "tap";
-import { AdmissionChain } from "../admission/chain.ts";
-import type { AdmissionPlugin, Operation } from "../admission/plugin.ts";
+import { AdmissionChain } from "../admission/chain/chain.ts";
+import type { AdmissionPlugin, Operation } from "../admission/chain/plugin.ts";
 import type { Deployment } from "../api/apps/deployment.ts";
 import { deploymentKind } from "../api/apps/deployment-kind.ts";
 import type { ConfigMap } from "../api/core/config-map.ts";

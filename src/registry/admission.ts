@@ -1,5 +1,5 @@
 /** How the verbs ask the plugins: they have a word before a kind's own rules see an object, and one after them. */
-import type { About, AdmissionChain } from "../admission/chain.ts";
+import type { About, AdmissionChain } from "../admission/chain/chain.ts";
 import type { ApiObject } from "../api/kind.ts";
 import { readManagers } from "./managed-fields.ts";
 import type { WriteOptions } from "./registry.ts";

@@ -1,5 +1,5 @@
 /** What plugins are told and may do: the registries, as they know them. */
-import type { Effects, Lookup, Waiting } from "../admission/plugin.ts";
+import type { Effects, Lookup, Waiting } from "../admission/chain/plugin.ts";
 import type { ApiObject, Kind, Part } from "../api/kind.ts";
 import type { UserInfo } from "../auth/user.ts";
 import type { Soon } from "../std/soon.ts";

@@ -1,7 +1,7 @@
 /** What an operator says of `ImagePolicyWebhook`: whom to ask, and for how long an answer is good. */
 import { boolean, int32, object, optional, required, string } from "../../schema/define.ts";
-import { decodeConfiguration } from "../control-file.ts";
-import type { PluginConfiguration } from "../factory.ts";
+import { decodeConfiguration } from "../chain/configuration.ts";
+import type { PluginConfiguration } from "../chain/factory.ts";
 
 export interface ImagePolicy {
   readonly kubeConfigFile: string;

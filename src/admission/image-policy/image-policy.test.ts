@@ -14,7 +14,7 @@ import {
   testWebhook,
 } from "../../testing/admission/webhook-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import type { PluginConfiguration } from "../factory.ts";
+import type { PluginConfiguration } from "../chain/factory.ts";
 import { imagePolicyWebhook } from "./image-policy.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "image-policy-"));

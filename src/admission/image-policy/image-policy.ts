@@ -8,9 +8,9 @@ import type { Clock } from "../../std/time/clock.ts";
 import { ExpiringCache } from "../../std/expiring-cache.ts";
 import type { Logger } from "../../std/log.ts";
 import type { RandomSource } from "../../std/random.ts";
-import type { PluginDeps } from "../factory.ts";
-import { isAt, metadataOf, refusal } from "../place.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
+import type { PluginDeps } from "../chain/factory.ts";
+import { isAt, metadataOf, refusal } from "../chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "../chain/plugin.ts";
 import { type ImagePolicy, readImagePolicy } from "./configuration.ts";
 
 const NAME = "ImagePolicyWebhook";

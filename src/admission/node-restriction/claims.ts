@@ -2,8 +2,8 @@
 import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim.ts";
 import { persistentVolumeClaimKind } from "../../api/core/persistent-volume-claim-kind.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";
-import { metadataOf, refusal } from "../place.ts";
-import type { AdmissionRequest } from "../plugin.ts";
+import { metadataOf, refusal } from "../chain/attributes.ts";
+import type { AdmissionRequest } from "../chain/plugin.ts";
 import type { Deps } from "./restriction.ts";
 
 export function restrictClaim(node: string, request: AdmissionRequest, { isOn }: Deps): void {

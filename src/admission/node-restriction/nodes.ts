@@ -3,8 +3,8 @@ import { type Node, nodeConfigSource, taint } from "../../api/core/node.ts";
 import { mayNodeSetLabel } from "../../flags/types/node.ts";
 import { list } from "../../schema/define.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";
-import { metadataOf, refusal } from "../place.ts";
-import type { AdmissionRequest } from "../plugin.ts";
+import { metadataOf, refusal } from "../chain/attributes.ts";
+import type { AdmissionRequest } from "../chain/plugin.ts";
 
 const taints = list(taint);
 

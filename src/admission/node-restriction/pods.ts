@@ -6,8 +6,8 @@ import { podKind } from "../../api/core/pod-kind.ts";
 import { notFound } from "../../api/status.ts";
 import { podReferences } from "../../auth/authz/node-graph.ts";
 import { deepEqual } from "../../schema/equal.ts";
-import { metadataOf, refusal } from "../place.ts";
-import type { AdmissionRequest } from "../plugin.ts";
+import { metadataOf, refusal } from "../chain/attributes.ts";
+import type { AdmissionRequest } from "../chain/plugin.ts";
 import type { Deps } from "./restriction.ts";
 
 const MIRROR = "kubernetes.io/config.mirror";

@@ -1,5 +1,5 @@
-import type { PluginDeps } from "../factory.ts";
-import type { AdmissionRequest } from "../plugin.ts";
+import type { PluginDeps } from "../chain/factory.ts";
+import type { AdmissionRequest } from "../chain/plugin.ts";
 
 export type Deps = Pick<PluginDeps, "lookup" | "authorizer" | "isOn">;
 

@@ -5,8 +5,8 @@ import { persistentVolumeKind } from "../../api/core/persistent-volume-kind.ts";
 import type { Pod } from "../../api/core/pod.ts";
 import type { Volume } from "../../api/core/volume.ts";
 import { csiDriverKind } from "../../api/storage/csi-driver-kind.ts";
-import { metadataOf, refusal } from "../place.ts";
-import type { AdmissionRequest } from "../plugin.ts";
+import { metadataOf, refusal } from "../chain/attributes.ts";
+import type { AdmissionRequest } from "../chain/plugin.ts";
 import { podOf } from "./pods.ts";
 import type { Deps } from "./restriction.ts";
 

@@ -1,8 +1,8 @@
 /** What the operator says of pod security: `PodSecurityConfiguration` of the file with the plugins' configurations. */
 import { list, object, optional, string } from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
-import { type ConfigurationIdentity, decodeConfiguration } from "../control-file.ts";
-import type { PluginConfiguration } from "../factory.ts";
+import { type ConfigurationIdentity, decodeConfiguration } from "../chain/configuration.ts";
+import type { PluginConfiguration } from "../chain/factory.ts";
 import { isLevel, LEVELS, type LevelVersion, type Mode, type Policy } from "./level.ts";
 import { LATEST, parseVersion } from "./version.ts";
 

@@ -1,6 +1,6 @@
 /** How pods were judged: Kubernetes' families. */
 import type { MetricRegistry } from "../../std/metrics.ts";
-import type { AdmissionRequest } from "../plugin.ts";
+import type { AdmissionRequest } from "../chain/plugin.ts";
 import type { LevelVersion, Mode } from "./level.ts";
 import { formatVersion } from "./version.ts";
 

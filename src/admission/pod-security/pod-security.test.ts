@@ -6,7 +6,7 @@ import { namespaceKind } from "../../api/core/namespace-kind.ts";
 import type { Pod } from "../../api/core/pod.ts";
 import { podKind } from "../../api/core/pod-kind.ts";
 import { alice, ask, type Present, pluginDeps, refused } from "../../testing/admission/admission-fixture.ts";
-import type { PluginConfiguration } from "../factory.ts";
+import type { PluginConfiguration } from "../chain/factory.ts";
 import { podSecurity } from "./pod-security.ts";
 
 function namespace(labels: Record<string, string> = {}): Namespace {

@@ -3,8 +3,8 @@ import { scopedResourceSelectorRequirement } from "../../api/core/resource-quota
 import { svcGroup } from "../../api/scheme.ts";
 import { list, object, optional, string } from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
-import { type ConfigurationIdentity, decodeConfiguration } from "../control-file.ts";
-import type { PluginConfiguration } from "../factory.ts";
+import { type ConfigurationIdentity, decodeConfiguration } from "../chain/configuration.ts";
+import type { PluginConfiguration } from "../chain/factory.ts";
 
 const IDENTITY: ConfigurationIdentity = {
   group: "apiserver.config.k8s.io",

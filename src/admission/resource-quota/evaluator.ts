@@ -3,7 +3,7 @@ import { type Amounts, ONE } from "../../api/core/amounts.ts";
 import type { ScopedResourceSelectorRequirement } from "../../api/core/resource-quota.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
-import type { Operation } from "../plugin.ts";
+import type { Operation } from "../chain/plugin.ts";
 import { claimEvaluator } from "./claim-usage.ts";
 import { podEvaluator } from "./pod-usage.ts";
 import { serviceEvaluator } from "./service-usage.ts";

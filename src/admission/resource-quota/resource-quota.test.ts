@@ -12,8 +12,8 @@ import type { Service } from "../../api/core/service.ts";
 import { serviceKind } from "../../api/core/service-kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { type Asked, ask, pluginDeps, refused } from "../../testing/admission/admission-fixture.ts";
-import type { PluginConfiguration } from "../factory.ts";
-import type { Effects } from "../plugin.ts";
+import type { PluginConfiguration } from "../chain/factory.ts";
+import type { Effects } from "../chain/plugin.ts";
 import { evaluatorOf } from "./evaluator.ts";
 import { resourceQuota } from "./resource-quota.ts";
 

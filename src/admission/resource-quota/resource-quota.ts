@@ -1,8 +1,8 @@
 /** Lets a namespace use no more than its quotas say: Kubernetes' ResourceQuota. */
 import { resourceQuotaKind } from "../../api/core/resource-quota-kind.ts";
 import { andThen, type Soon } from "../../std/soon.ts";
-import type { PluginDeps } from "../factory.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
+import type { PluginDeps } from "../chain/factory.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "../chain/plugin.ts";
 import { Charger } from "./charge.ts";
 import { limitedResources } from "./configuration.ts";
 import { evaluatorOf } from "./evaluator.ts";

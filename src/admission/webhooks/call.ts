@@ -5,7 +5,7 @@ import { goQuote } from "../../schema/go-quote.ts";
 import type { Logger } from "../../std/log.ts";
 import { type RandomSource, uuid } from "../../std/random.ts";
 import type { Form } from "../form.ts";
-import type { AdmissionRequest } from "../plugin.ts";
+import type { AdmissionRequest } from "../chain/plugin.ts";
 import type { Hook } from "./hook.ts";
 import { denial, describe, type Objects, type Review, readReview, reviewText, reviewVersion } from "./review.ts";
 

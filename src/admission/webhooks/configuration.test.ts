@@ -3,7 +3,7 @@ import { join } from "node:path";
 import t from "tap";
 import { FreshCredentials } from "../../client/kubeconfig/credential-source.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import type { PluginConfiguration } from "../factory.ts";
+import type { PluginConfiguration } from "../chain/factory.ts";
 import { webhookCredentials } from "./configuration.ts";
 
 function configuration(kubeConfigFile: string): PluginConfiguration {

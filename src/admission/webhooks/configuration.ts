@@ -5,8 +5,8 @@ import { FreshCredentials } from "../../client/kubeconfig/credential-source.ts";
 import type { WebhookCredentials } from "../../client/webhook/webhook-client.ts";
 import { object, optional, string } from "../../schema/define.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { type ConfigurationIdentity, decodeConfiguration } from "../control-file.ts";
-import type { PluginConfiguration } from "../factory.ts";
+import { type ConfigurationIdentity, decodeConfiguration } from "../chain/configuration.ts";
+import type { PluginConfiguration } from "../chain/factory.ts";
 
 const IDENTITY: ConfigurationIdentity = {
   group: "apiserver.config.k8s.io",

@@ -9,9 +9,9 @@ import { serviceKind } from "../../api/core/service-kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { timeOf } from "../../schema/time.ts";
-import type { PluginDeps } from "../factory.ts";
-import { metadataOf } from "../place.ts";
-import type { AdmissionRequest, Effects } from "../plugin.ts";
+import type { PluginDeps } from "../chain/factory.ts";
+import { metadataOf } from "../chain/attributes.ts";
+import type { AdmissionRequest, Effects } from "../chain/plugin.ts";
 import type { CallFailed } from "./call.ts";
 import { type Hook, nameOf, SUSPENDED } from "./hook.ts";
 

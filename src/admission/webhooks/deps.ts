@@ -1,7 +1,7 @@
 /** What both plugins that call webhooks are made of. */
 import { WebhookClient } from "../../client/webhook/webhook-client.ts";
-import type { PluginDeps } from "../factory.ts";
-import { WebhookMetrics } from "../metrics.ts";
+import type { PluginDeps } from "../chain/factory.ts";
+import { WebhookMetrics } from "../chain/metrics.ts";
 import type { CallDeps } from "./call.ts";
 import { webhookCredentials } from "./configuration.ts";
 import { Deadlocks } from "./deadlock.ts";

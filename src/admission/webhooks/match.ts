@@ -7,8 +7,8 @@ import { matchesLabels, type Requirement } from "../../api/meta/selector.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import { notFound, type StatusError } from "../../api/status.ts";
 import { type Form, otherForms, sentForm } from "../form.ts";
-import { metadataOf } from "../place.ts";
-import type { AdmissionRequest, Lookup } from "../plugin.ts";
+import { metadataOf } from "../chain/attributes.ts";
+import type { AdmissionRequest, Lookup } from "../chain/plugin.ts";
 import { isConcerned, spelledBy } from "../rules.ts";
 import type { Hook } from "./hook.ts";
 

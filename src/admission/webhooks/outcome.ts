@@ -2,8 +2,8 @@
 import { StatusError } from "../../api/status.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log.ts";
-import type { WebhookMetrics } from "../metrics.ts";
-import type { AdmissionRequest } from "../plugin.ts";
+import type { WebhookMetrics } from "../chain/metrics.ts";
+import type { AdmissionRequest } from "../chain/plugin.ts";
 import { CallFailed } from "./call.ts";
 import type { Hook } from "./hook.ts";
 

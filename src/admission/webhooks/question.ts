@@ -2,8 +2,8 @@
 import type { ApiObject } from "../../api/kind.ts";
 import { forbidden } from "../../api/status.ts";
 import { converted, type Form, sentForm } from "../form.ts";
-import { subjectOf } from "../place.ts";
-import type { AdmissionRequest } from "../plugin.ts";
+import { subjectOf } from "../chain/attributes.ts";
+import type { AdmissionRequest } from "../chain/plugin.ts";
 import type { WebhookDeps } from "./deps.ts";
 import type { Hook } from "./hook.ts";
 import { formFor } from "./match.ts";

@@ -9,7 +9,7 @@ import { notFound, StatusError } from "../../api/status.ts";
 import type { FindService, HostPort } from "../../client/webhook/webhook-client.ts";
 import { goQuote } from "../../schema/go-quote.ts";
 import type { RandomSource } from "../../std/random.ts";
-import type { Lookup } from "../plugin.ts";
+import type { Lookup } from "../chain/plugin.ts";
 
 export interface ServiceAddressDeps {
   readonly lookup: Lookup;

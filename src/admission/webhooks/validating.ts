@@ -1,8 +1,8 @@
 /** `ValidatingAdmissionWebhook`: programs of the cluster's users say whether an object may be written. */
 import { validatingWebhookConfigurationKind } from "../../api/admissionregistration/validating-webhook-configuration-kind.ts";
 import { andThen } from "../../std/soon.ts";
-import type { PluginDeps } from "../factory.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
+import type { PluginDeps } from "../chain/factory.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "../chain/plugin.ts";
 import { isGuard } from "../rules.ts";
 import { callWebhook } from "./call.ts";
 import { type WebhookDeps, webhookDeps } from "./deps.ts";

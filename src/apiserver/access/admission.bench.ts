@@ -1,5 +1,5 @@
 /** Run by `make bench`: one JSON line for each sample, with what the plugins that are on by default cost a new one. */
-import type { About } from "../../admission/chain.ts";
+import type { About } from "../../admission/chain/chain.ts";
 import { builtinScheme } from "../../api/builtin.ts";
 import { configMapKind } from "../../api/core/config-map-kind.ts";
 import { namespaceKind } from "../../api/core/namespace-kind.ts";

@@ -1,7 +1,7 @@
 /** The plugins that have a say in this server's writes, given what they need. */
-import { AdmissionChain } from "../../admission/chain.ts";
-import { configuredPlugins } from "../../admission/configured.ts";
-import { AdmissionMetrics } from "../../admission/metrics.ts";
+import { AdmissionChain } from "../../admission/chain/chain.ts";
+import { configuredPlugins } from "../../admission/chain/create-plugins.ts";
+import { AdmissionMetrics } from "../../admission/chain/metrics.ts";
 import type { KeyPair } from "../../auth/key-pair.ts";
 import type { Authorizer } from "../../auth/user.ts";
 import { effectsOn, lookupIn } from "../../registry/lookup.ts";

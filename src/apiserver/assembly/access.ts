@@ -1,5 +1,5 @@
 /** Who asks, who may, and what may be written: what stands between a request and the registries. */
-import type { AdmissionChain } from "../../admission/chain.ts";
+import type { AdmissionChain } from "../../admission/chain/chain.ts";
 import { createNodeGraph, type NodeGraph } from "../../auth/authz/node-graph.ts";
 import type { Authorizer } from "../../auth/user.ts";
 import { openAdmission } from "../access/admission.ts";

@@ -1,5 +1,5 @@
 /** Where requests for custom resources go: each kind has routes of its own, made when it is first asked for. */
-import type { AdmissionPlugin } from "../../admission/plugin.ts";
+import type { AdmissionPlugin } from "../../admission/chain/plugin.ts";
 import { notFound, StatusError } from "../../api/status.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { parseMediaType } from "../../http/negotiate.ts";

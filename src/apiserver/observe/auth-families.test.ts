@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import t from "tap";
-import { AdmissionMetrics, WebhookMetrics } from "../../admission/metrics.ts";
+import { AdmissionMetrics, WebhookMetrics } from "../../admission/chain/metrics.ts";
 import { createNodeGraph } from "../../auth/authz/node-graph.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { type HistogramFamily, MetricRegistry } from "../../std/metrics.ts";

@@ -1,5 +1,5 @@
 /** Run by `make bench`: one JSON line for each thing that is measured of every request, with what that costs. */
-import { Annotations } from "../../admission/annotations.ts";
+import { Annotations } from "../../admission/chain/audit-annotations.ts";
 import { builtinScheme } from "../../api/builtin.ts";
 import type { Authenticator, Authorizer } from "../../auth/user.ts";
 import { makeRequest } from "../../http/request.ts";

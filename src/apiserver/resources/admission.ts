@@ -1,6 +1,6 @@
 /** How a request's handlers tell the verbs whom to ask, and what plugins hear of the request. */
-import type { About } from "../../admission/chain.ts";
-import type { ObjectKind, Operation } from "../../admission/plugin.ts";
+import type { About } from "../../admission/chain/chain.ts";
+import type { ObjectKind, Operation } from "../../admission/chain/plugin.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import type { Admission } from "../../registry/admission.ts";

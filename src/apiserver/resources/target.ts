@@ -1,5 +1,5 @@
 /** What a route points at, and what its handlers are given. */
-import type { AdmissionChain } from "../../admission/chain.ts";
+import type { AdmissionChain } from "../../admission/chain/chain.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";

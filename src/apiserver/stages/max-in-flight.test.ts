@@ -1,5 +1,5 @@
 import t from "tap";
-import { Annotations } from "../../admission/annotations.ts";
+import { Annotations } from "../../admission/chain/audit-annotations.ts";
 import { makeRequest } from "../../http/request.ts";
 import { text } from "../../http/respond.ts";
 import type { RequestContext } from "../context.ts";

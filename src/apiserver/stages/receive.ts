@@ -1,4 +1,4 @@
-import { Annotations } from "../../admission/annotations.ts";
+import { Annotations } from "../../admission/chain/audit-annotations.ts";
 import type { Handler, HttpResponse } from "../../http/message.ts";
 import { type RandomSource, uuid } from "../../std/random.ts";
 import type { Respond } from "../context.ts";

@@ -1,8 +1,8 @@
 /** For tests of this room: requests, and a cluster that is a list of objects. */
 
-import { type About, AdmissionChain } from "../../admission/chain.ts";
-import type { PluginDeps } from "../../admission/factory.ts";
-import type { AdmissionPlugin, Effects, Lookup, Operation } from "../../admission/plugin.ts";
+import { type About, AdmissionChain } from "../../admission/chain/chain.ts";
+import type { PluginDeps } from "../../admission/chain/factory.ts";
+import type { AdmissionPlugin, Effects, Lookup, Operation } from "../../admission/chain/plugin.ts";
 import { builtinScheme } from "../../api/builtin.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";

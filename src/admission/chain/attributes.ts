@@ -1,7 +1,7 @@
 /** What plugins ask of a place, and how they refuse. */
-import type { ApiObject, Kind } from "../api/kind.ts";
-import type { ObjectMeta } from "../api/meta/object-meta.ts";
-import { forbidden, type StatusError, type Subject } from "../api/status.ts";
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import type { ObjectMeta } from "../../api/meta/object-meta.ts";
+import { forbidden, type StatusError, type Subject } from "../../api/status.ts";
 import type { AdmissionRequest, Operation, Place } from "./plugin.ts";
 
 /** Whether it is about objects of the kind, in any version; `subresource` is "" for the objects themselves. */

@@ -1,8 +1,8 @@
 /** The last word before storage: what a plugin is asked, and what it may answer. */
-import type { ApiObject, Kind } from "../api/kind.ts";
-import type { UserInfo } from "../auth/user.ts";
-import type { ObjectSchema } from "../schema/schema.ts";
-import type { Soon } from "../std/soon.ts";
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import type { UserInfo } from "../../auth/user.ts";
+import type { ObjectSchema } from "../../schema/schema.ts";
+import type { Soon } from "../../std/soon.ts";
 
 export type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
 

@@ -4,13 +4,13 @@
  */
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { svcGroup } from "../api/scheme.ts";
-import { nearest } from "../flags/distance.ts";
-import { decode } from "../schema/decode.ts";
-import { list, object, optional, rawExtension, required, string } from "../schema/define.ts";
-import { isPlainObject } from "../schema/plain.ts";
-import type { Infer, ObjectSchema } from "../schema/schema.ts";
-import { parseYaml, type YamlDocument } from "../schema/yaml.ts";
+import { svcGroup } from "../../api/scheme.ts";
+import { nearest } from "../../flags/distance.ts";
+import { decode } from "../../schema/decode.ts";
+import { list, object, optional, rawExtension, required, string } from "../../schema/define.ts";
+import { isPlainObject } from "../../schema/plain.ts";
+import type { Infer, ObjectSchema } from "../../schema/schema.ts";
+import { parseYaml, type YamlDocument } from "../../schema/yaml.ts";
 import type { PluginConfiguration } from "./factory.ts";
 
 export interface ConfigurationIdentity {

@@ -1,6 +1,6 @@
 import t from "tap";
-import { FakeClock } from "../testing/std/fake-clock.ts";
-import { askAll, Laps, noted } from "./laps.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { askAll, Laps, noted } from "./stopwatch.ts";
 import type { Note } from "./metrics.ts";
 
 /** Steps that take their time, one of them in a promise, and what was noted of each and of all. */

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import t from "tap";
-import { pluginDeps } from "../testing/admission/admission-fixture.ts";
-import { configuredPlugins } from "./configured.ts";
+import { pluginDeps } from "../../testing/admission/admission-fixture.ts";
+import { configuredPlugins } from "./create-plugins.ts";
 import type { PluginRow } from "./factory.ts";
-import { plugins } from "./plugins.ts";
+import { plugins } from "../plugins.ts";
 
 const made = (name: string, note: (value: unknown) => void = () => {}): PluginRow => ({
   name,

@@ -1,11 +1,11 @@
 /** What plugins are made of, and what is known of each before it is made. */
-import type { Scheme } from "../api/scheme.ts";
-import type { KeyPair } from "../auth/key-pair.ts";
-import type { Authorizer } from "../auth/user.ts";
-import type { Clock } from "../std/time/clock.ts";
-import type { Logger } from "../std/log.ts";
-import type { MetricRegistry } from "../std/metrics.ts";
-import type { RandomSource } from "../std/random.ts";
+import type { Scheme } from "../../api/scheme.ts";
+import type { KeyPair } from "../../auth/key-pair.ts";
+import type { Authorizer } from "../../auth/user.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import type { Logger } from "../../std/log.ts";
+import type { MetricRegistry } from "../../std/metrics.ts";
+import type { RandomSource } from "../../std/random.ts";
 import type { AdmissionPlugin, Effects, Lookup } from "./plugin.ts";
 
 export interface PluginDeps {

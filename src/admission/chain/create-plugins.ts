@@ -1,8 +1,8 @@
 /** From what the operator wants to the plugins that are asked. */
-import { readControlFile } from "./control-file.ts";
+import { readControlFile } from "./configuration.ts";
 import type { PluginDeps, PluginRow } from "./factory.ts";
 import type { AdmissionPlugin } from "./plugin.ts";
-import { plugins } from "./plugins.ts";
+import { plugins } from "../plugins.ts";
 
 export interface AdmissionSettings {
   /** Beside those that are on by default. */

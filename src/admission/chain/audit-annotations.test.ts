@@ -1,5 +1,5 @@
 import t from "tap";
-import { Annotations } from "./annotations.ts";
+import { Annotations } from "./audit-annotations.ts";
 
 t.test("Annotations keep the first value of a key, and no more than the audit log can bear", (t) => {
   const annotations = new Annotations();

@@ -1,10 +1,10 @@
 import t from "tap";
-import { configMapKind } from "../api/core/config-map-kind.ts";
-import { podKind } from "../api/core/pod-kind.ts";
-import type { ApiObject, Kind } from "../api/kind.ts";
-import { MetricRegistry } from "../std/metrics.ts";
-import { alice } from "../testing/admission/admission-fixture.ts";
-import { FakeClock } from "../testing/std/fake-clock.ts";
+import { configMapKind } from "../../api/core/config-map-kind.ts";
+import { podKind } from "../../api/core/pod-kind.ts";
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import { MetricRegistry } from "../../std/metrics.ts";
+import { alice } from "../../testing/admission/admission-fixture.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { type About, AdmissionChain } from "./chain.ts";
 import { AdmissionMetrics } from "./metrics.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
