@@ -4,7 +4,7 @@ import type { WebhookClient } from "../../client/webhook/webhook-client.ts";
 import { goQuote } from "../../schema/go-quote.ts";
 import type { Logger } from "../../std/log.ts";
 import { type RandomSource, uuid } from "../../std/random.ts";
-import type { Form } from "../form.ts";
+import type { Form } from "../matching/versioned-object.ts";
 import type { AdmissionRequest } from "../chain/plugin.ts";
 import type { Hook } from "./hook.ts";
 import { denial, describe, type Objects, type Review, readReview, reviewText, reviewVersion } from "./review.ts";

@@ -6,10 +6,10 @@ import type { ApiObject } from "../../api/kind.ts";
 import { matchesLabels, type Requirement } from "../../api/meta/selector.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import { notFound, type StatusError } from "../../api/status.ts";
-import { type Form, otherForms, sentForm } from "../form.ts";
+import { type Form, otherForms, sentForm } from "../matching/versioned-object.ts";
 import { metadataOf } from "../chain/attributes.ts";
 import type { AdmissionRequest, Lookup } from "../chain/plugin.ts";
-import { isConcerned, spelledBy } from "../rules.ts";
+import { isConcerned, spelledBy } from "../matching/rules.ts";
 import type { Hook } from "./hook.ts";
 
 export interface MatchDeps {

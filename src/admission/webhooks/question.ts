@@ -1,7 +1,7 @@
 /** What the webhooks of one plugin are asked about one request: who is concerned, and what it is shown. */
 import type { ApiObject } from "../../api/kind.ts";
 import { forbidden } from "../../api/status.ts";
-import { converted, type Form, sentForm } from "../form.ts";
+import { converted, type Form, sentForm } from "../matching/versioned-object.ts";
 import { subjectOf } from "../chain/attributes.ts";
 import type { AdmissionRequest } from "../chain/plugin.ts";
 import type { WebhookDeps } from "./deps.ts";

@@ -2,7 +2,7 @@
 import type { ApiObject } from "../../api/kind.ts";
 import { type StatusDetails, StatusError } from "../../api/status.ts";
 import { isPlainObject } from "../../schema/plain.ts";
-import { type Form, jsonIn } from "../form.ts";
+import { type Form, jsonIn } from "../matching/versioned-object.ts";
 import type { AdmissionRequest } from "../chain/plugin.ts";
 
 type Json = Readonly<Record<string, unknown>>;

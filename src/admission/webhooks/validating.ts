@@ -3,7 +3,7 @@ import { validatingWebhookConfigurationKind } from "../../api/admissionregistrat
 import { andThen } from "../../std/soon.ts";
 import type { PluginDeps } from "../chain/factory.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../chain/plugin.ts";
-import { isGuard } from "../rules.ts";
+import { isGuard } from "../matching/rules.ts";
 import { callWebhook } from "./call.ts";
 import { type WebhookDeps, webhookDeps } from "./deps.ts";
 import { type Hook, Hooks } from "./hook.ts";

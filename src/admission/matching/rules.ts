@@ -1,7 +1,7 @@
 /** Rules by which webhooks and policies say which requests concern them. */
-import type { RuleWithOperations } from "../api/admissionregistration/rules.ts";
-import { svcGroup } from "../api/scheme.ts";
-import type { Operation, Place } from "./chain/plugin.ts";
+import type { RuleWithOperations } from "../../api/admissionregistration/rules.ts";
+import { svcGroup } from "../../api/scheme.ts";
+import type { Operation, Place } from "../chain/plugin.ts";
 
 /** What a rule looks at. `namespace` is that of the request; of a namespace its own name. */
 export interface Concern {

@@ -1,12 +1,12 @@
 /** Expressions that say which requests a webhook or a policy is asked about. */
-import { admissionEnvironment } from "../api/admissionregistration/expressions.ts";
-import type { MatchCondition } from "../api/admissionregistration/rules.ts";
-import type { Authorizer, UserInfo } from "../auth/user.ts";
-import { compile, type Program } from "../cel/cel.ts";
-import { type Answer, authorizerValue, type Question, resourceCheckValue } from "../cel/libraries/authorizer.ts";
-import { dynamicOf } from "../cel/native.ts";
-import { renderErrors } from "../cel/source.ts";
-import type { Value } from "../cel/value.ts";
+import { admissionEnvironment } from "../../api/admissionregistration/expressions.ts";
+import type { MatchCondition } from "../../api/admissionregistration/rules.ts";
+import type { Authorizer, UserInfo } from "../../auth/user.ts";
+import { compile, type Program } from "../../cel/cel.ts";
+import { type Answer, authorizerValue, type Question, resourceCheckValue } from "../../cel/libraries/authorizer.ts";
+import { dynamicOf } from "../../cel/native.ts";
+import { renderErrors } from "../../cel/source.ts";
+import type { Value } from "../../cel/value.ts";
 
 /** What expressions may cost together, as in Kubernetes. */
 const BUDGET = 2_500_000;

@@ -1,11 +1,11 @@
 /** The versions in which an object can be shown to whoever asks for it in another one than it was sent in. */
-import type { ApiObject, Kind } from "../api/kind.ts";
-import { formatApiVersion, type Scheme } from "../api/scheme.ts";
-import { decode } from "../schema/decode.ts";
-import { applyDefaults } from "../schema/default.ts";
-import { parseJson, stringify } from "../schema/json.ts";
-import type { ObjectSchema } from "../schema/schema.ts";
-import type { Place } from "./chain/plugin.ts";
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import { formatApiVersion, type Scheme } from "../../api/scheme.ts";
+import { decode } from "../../schema/decode.ts";
+import { applyDefaults } from "../../schema/default.ts";
+import { parseJson, stringify } from "../../schema/json.ts";
+import type { ObjectSchema } from "../../schema/schema.ts";
+import type { Place } from "../chain/plugin.ts";
 
 export interface Form {
   /** The resource: its group as it is spelled, its version, its name. */
