@@ -69,7 +69,7 @@ const provedAbove: readonly (readonly [RegExp, string])[] = [
   [/^controllers\/ttl-after-finished\//, "apiserver/embedded/jobs.test.ts"],
   [/^controllers\/node-lifecycle\//, "apiserver/embedded/nodes.test.ts"],
   [/^flags\/(?:completion|program|reference)\.ts$/, "up/commands/programs.test.ts"],
-  [/^api\/core\/(?:pod-)?amounts\.ts$/, "admission/limit-ranger.test.ts"],
+  [/^api\/core\/(?:pod-)?amounts\.ts$/, "admission/plugins/limit-ranger/limit-ranger.test.ts"],
   [/^auth\/review-client\.ts$/, "acceptance/flag-effects/apiserver/flag-effects.test.ts"],
   [/^(?:client\/webhook-client|admission\/webhooks\/fixture)\.ts$/, "apiserver/webhooks.test.ts"],
 ];

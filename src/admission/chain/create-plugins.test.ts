@@ -3,7 +3,7 @@ import t from "tap";
 import { pluginDeps } from "../../testing/admission/admission-fixture.ts";
 import { configuredPlugins } from "./create-plugins.ts";
 import type { PluginRow } from "./factory.ts";
-import { plugins } from "../plugins.ts";
+import { plugins } from "../plugins/built-in-plugins.ts";
 
 const made = (name: string, note: (value: unknown) => void = () => {}): PluginRow => ({
   name,

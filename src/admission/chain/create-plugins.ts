@@ -2,7 +2,7 @@
 import { readControlFile } from "./configuration.ts";
 import type { PluginDeps, PluginRow } from "./factory.ts";
 import type { AdmissionPlugin } from "./plugin.ts";
-import { plugins } from "../plugins.ts";
+import { plugins } from "../plugins/built-in-plugins.ts";
 
 export interface AdmissionSettings {
   /** Beside those that are on by default. */

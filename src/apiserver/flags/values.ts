@@ -1,5 +1,5 @@
 /** Values that only the API server's flags have. */
-import { plugins } from "../../admission/plugins.ts";
+import { plugins } from "../../admission/plugins/built-in-plugins.ts";
 import { nearest } from "../../flags/distance.ts";
 import { ValueError, type ValueType } from "../../flags/flag.ts";
 import { splitCsv } from "../../flags/types/csv.ts";

@@ -1,7 +1,7 @@
 /** What quotas count: the kinds that they name, and what of each is there. */
 
-import { type Evaluator, evaluatorOf } from "../../admission/resource-quota/evaluator.ts";
-import { scopesOf } from "../../admission/resource-quota/scopes.ts";
+import { type Evaluator, evaluatorOf } from "../../admission/plugins/resource-quota/evaluator.ts";
+import { scopesOf } from "../../admission/plugins/resource-quota/scopes.ts";
 import { type Amounts, amountsOf, NOTHING, pick, sum } from "../../api/core/amounts.ts";
 import type { ResourceQuota } from "../../api/core/resource-quota.ts";
 import { type ApiObject, type Kind, oneVersionEach } from "../../api/kind.ts";

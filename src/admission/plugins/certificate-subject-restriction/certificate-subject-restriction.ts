@@ -1,0 +1,28 @@
+/** Nobody gets a client certificate by which they would be an administrator of everything. */
+import { subjectOrganizations } from "../../../api/certificates/certificate-request.ts";
+import type { CertificateSigningRequest } from "../../../api/certificates/certificate-signing-request.ts";
+import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request-kind.ts";
+import { MASTERS } from "../../../auth/user.ts";
+import { isAt, refusal } from "../../chain/attributes.ts";
+import type { AdmissionPlugin } from "../../chain/plugin.ts";
+
+const SIGNER = "kubernetes.io/kube-apiserver-client";
+
+export function certificateSubjectRestriction(): AdmissionPlugin {
+  return {
+    name: "CertificateSubjectRestriction",
+    handles: (place) => isAt(place, certificateSigningRequestKind, ["CREATE"]),
+    validate(request) {
+      const { spec } = request.object as CertificateSigningRequest;
+      if (spec.signerName !== SIGNER) return;
+      let groups: readonly string[];
+      try {
+        groups = subjectOrganizations(Buffer.from(spec.request, "base64").toString());
+      } catch (error) {
+        throw refusal(request, `failed to parse CSR: ${(error as Error).message}`);
+      }
+      if (!groups.includes(MASTERS)) return;
+      throw refusal(request, `use of ${SIGNER} signer with ${MASTERS} group is not allowed`);
+    },
+  };
+}

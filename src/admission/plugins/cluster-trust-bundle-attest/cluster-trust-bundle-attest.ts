@@ -1,0 +1,41 @@
+/** Who publishes what a signer's certificates are trusted by must be allowed to speak for the signer. */
+import type { ApiObject } from "../../../api/kind.ts";
+import { deepEqual } from "../../../schema/equal.ts";
+import type { PluginDeps } from "../../chain/factory.ts";
+import { metadataOf, refusal } from "../../chain/attributes.ts";
+import type { AdmissionPlugin } from "../../chain/plugin.ts";
+import { maySign } from "../certificate-approval/signer-authorization.ts";
+
+interface Bundle extends ApiObject {
+  readonly spec?: { readonly signerName?: string };
+}
+
+export function clusterTrustBundleAttest({ authorizer }: Pick<PluginDeps, "authorizer">): AdmissionPlugin {
+  return {
+    name: "ClusterTrustBundleAttest",
+    handles: ({ kind, subresource, operation }) =>
+      kind.plural === "clustertrustbundles" &&
+      kind.group === "certificates.svc.io" &&
+      subresource === "" &&
+      (operation === "CREATE" || operation === "UPDATE"),
+    async validate(request) {
+      const [next, previous] = [request.object as Bundle, request.previous as Bundle | undefined];
+      const signer = next.spec?.signerName ?? "";
+      if (previous !== undefined && signer !== (previous.spec?.signerName ?? "")) {
+        throw refusal(request, "changing signer name is forbidden");
+      }
+      if (signer === "" || (previous !== undefined && changesForCollectorOnly(next, previous))) return;
+      if (await maySign(authorizer, request, "attest", signer)) return;
+      throw refusal(request, `user not permitted to attest for signerName ${JSON.stringify(signer)}`);
+    },
+  };
+}
+
+/** Owners and finalizers are for the garbage collector, which speaks for nobody. */
+function changesForCollectorOnly(next: Bundle, previous: Bundle): boolean {
+  const without = (bundle: Bundle): Bundle => {
+    const { ownerReferences: _, finalizers: __, managedFields: ___, ...metadata } = metadataOf(bundle);
+    return { ...bundle, metadata };
+  };
+  return deepEqual(without(next), without(previous));
+}

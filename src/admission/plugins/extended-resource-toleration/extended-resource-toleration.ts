@@ -1,0 +1,29 @@
+/** Nodes with devices may keep other pods away by a taint of the device's name: who asks for the device is let in. */
+import type { Toleration } from "../../../api/core/affinity.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import { podKind } from "../../../api/core/pod-kind.ts";
+import { isExtended } from "../../../api/core/resource-names.ts";
+import { isAt } from "../../chain/attributes.ts";
+import type { AdmissionPlugin } from "../../chain/plugin.ts";
+
+export function extendedResourceToleration(): AdmissionPlugin {
+  return {
+    name: "ExtendedResourceToleration",
+    handles: (place) => isAt(place, podKind, ["CREATE", "UPDATE"]),
+    mutate({ object }) {
+      const pod = object as Pod;
+      const { containers = [], initContainers = [], tolerations = [] } = pod.spec ?? {};
+      const names = [...containers, ...initContainers].flatMap(({ resources }) =>
+        Object.keys(resources?.requests ?? {}).filter(isExtended),
+      );
+      const missing = [...new Set(names)].sort().filter((name) => !tolerations.some((one) => isFor(one, name)));
+      if (missing.length === 0) return undefined;
+      const added = missing.map((key) => ({ key, operator: "Exists" as const }));
+      return { ...pod, spec: { ...pod.spec, tolerations: [...tolerations, ...added] } } as Pod;
+    },
+  };
+}
+
+function isFor({ key, operator, effect, value }: Toleration, name: string): boolean {
+  return key === name && operator === "Exists" && !effect && !value;
+}

@@ -1,0 +1,151 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import t from "tap";
+import type { Pod } from "../../../api/core/pod.ts";
+import { podKind } from "../../../api/core/pod-kind.ts";
+import { writeKubeconfig } from "../../../client/kubeconfig/kubeconfig.ts";
+import { ask, pluginDeps, refused } from "../../../testing/admission/admission-fixture.ts";
+import {
+  type Answer,
+  type Asked,
+  caBundle,
+  type TestWebhook,
+  testWebhook,
+} from "../../../testing/admission/webhook-fixture.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
+import type { PluginConfiguration } from "../../chain/factory.ts";
+import { imagePolicyWebhook } from "./image-policy.ts";
+
+const dir = mkdtempSync(join(tmpdir(), "image-policy-"));
+t.teardown(() => rmSync(dir, { recursive: true }));
+
+const configured = (imagePolicy: object): PluginConfiguration => ({
+  value: { imagePolicy },
+  at: (path) => `f:${path}`,
+  duplicates: [],
+});
+
+const pod = (image: string, annotations: object = {}): Pod => ({
+  metadata: { name: "web", namespace: "shop", annotations: annotations as Record<string, string> },
+  spec: { containers: [{ name: "a", image }], initContainers: [{ name: "b", image: "init:1" }] },
+});
+
+/** The plugin before a webhook, with a clock of its own. */
+async function plugin(hook: Pick<TestWebhook, "url">, policy: object = {}) {
+  const kubeConfigFile = join(dir, `${Math.random()}`);
+  const ca = Buffer.from(caBundle, "base64").toString();
+  await writeKubeconfig(kubeConfigFile, { server: hook.url, cluster: "c", user: "u", token: "secret", ca });
+  const stop = new AbortController();
+  const clock = new FakeClock();
+  const configuration = configured({ kubeConfigFile, ...policy });
+  const made = await imagePolicyWebhook(pluginDeps([], { clock, configuration, stopping: stop.signal }));
+  return { made, clock, [Symbol.dispose]: () => stop.abort() };
+}
+
+function judged({ review }: Pick<Asked, "review">, status: object): object {
+  return { ...review, status };
+}
+
+t.test("imagePolicyWebhook() asks about all images of a pod, and does what it is told", async (t) => {
+  await using hook = await testWebhook((asked) => {
+    const { containers } = asked.review.spec;
+    const bad = containers.some(({ image }: { image: string }) => image.startsWith("bad"));
+    return judged(
+      asked,
+      bad ? { allowed: false, reason: "bad is bad" } : { allowed: true, auditAnnotations: { seen: "1" } },
+    );
+  });
+  using f = await plugin(hook);
+  const annotations = { "team.image-policy.k8s.io/ticket": "7", other: "x" };
+  const allowed = await ask(f.made, podKind, pod("good:1", annotations));
+  t.same(allowed.annotations, { "imagepolicywebhook.image-policy.k8s.io/seen": "1" });
+  t.match(hook.asked[0]?.headers, { authorization: "Bearer secret" });
+  t.match(hook.asked[0]?.review, {
+    apiVersion: "imagepolicy.k8s.io/v1alpha1",
+    kind: "ImageReview",
+    spec: {
+      containers: [{ image: "good:1" }, { image: "init:1" }],
+      annotations: { "team.image-policy.k8s.io/ticket": "7" },
+      namespace: "shop",
+    },
+  });
+  t.notOk(hook.asked[0]?.review.spec.annotations.other);
+  t.equal(
+    await refused(ask(f.made, podKind, pod("bad:1"))),
+    'pods "web" is forbidden: image policy webhook backend denied one or more images: bad is bad',
+  );
+  const debugged = { ...pod("good:2").spec, ephemeralContainers: [{ name: "d", image: "bad:2" }] } as Pod["spec"];
+  const object = { ...pod("good:2"), spec: debugged };
+  const through = { subresource: "ephemeralcontainers", previous: pod("good:2") };
+  t.match(await refused(ask(f.made, podKind, object, through)), /bad is bad$/);
+  t.same(hook.asked.at(-1)?.review.spec.containers, [{ image: "bad:2" }]);
+  t.notOk(f.made.handles({ operation: "UPDATE", kind: podKind, group: "", subresource: "status" } as never));
+});
+
+t.test("imagePolicyWebhook() remembers answers for as long as it is told", async (t) => {
+  await using hook = await testWebhook((asked) => judged(asked, { allowed: false }));
+  using f = await plugin(hook, { denyTTL: 10 });
+  const send = async () => await refused(ask(f.made, podKind, pod("a")));
+  t.match(await send(), /: one or more images rejected by webhook backend$/);
+  await f.clock.advance(9000);
+  await send();
+  t.equal(hook.asked.length, 1);
+  await f.clock.advance(1000);
+  await send();
+  t.equal(hook.asked.length, 2);
+  using never = await plugin(hook, { denyTTL: -1 });
+  await refused(ask(never.made, podKind, pod("a")));
+  await refused(ask(never.made, podKind, pod("a")));
+  t.equal(hook.asked.length, 4);
+});
+
+t.test("imagePolicyWebhook() tries again, then refuses or marks the pod, as it is told", async (t) => {
+  let answer: Answer = [503, ""];
+  await using hook = await testWebhook(() => answer);
+  const answered = async (f: Awaited<ReturnType<typeof plugin>>) => {
+    let done = false;
+    const verdict = ask(f.made, podKind, pod("a")).finally(() => {
+      done = true;
+    });
+    verdict.catch(() => {});
+    while (!done) {
+      await new Promise((resolve) => setImmediate(resolve));
+      await f.clock.advance(100);
+    }
+    return await verdict;
+  };
+  using closed = await plugin(hook);
+  t.equal(await refused(answered(closed)), 'pods "web" is forbidden: it answered 503');
+  t.equal(hook.asked.length, 5);
+  using open = await plugin(hook, { defaultAllow: true });
+  const { object, annotations } = await answered(open);
+  t.match(object.metadata?.annotations, { "alpha.image-policy.k8s.io/failed-open": "true" });
+  t.same(annotations, { "imagepolicywebhook.image-policy.k8s.io/failed-open": "true" });
+  t.equal(hook.asked.length, 10, "it is asked once for each request");
+  answer = [200, '{"kind":"ImageReview","status":{"allowed":"yes"}}'];
+  t.match(await refused(answered(closed)), /status.allowed: expected true or false$/);
+  answer = { kind: "Pod" };
+  t.match(await refused(answered(closed)), /its answer is no ImageReview$/);
+  t.equal(hook.asked.length, 12, "what is no answer will not become one");
+});
+
+t.test("imagePolicyWebhook() refuses configurations with file and line", async (t) => {
+  const make = (imagePolicy: object) => imagePolicyWebhook(pluginDeps([], { configuration: configured(imagePolicy) }));
+  const cases: readonly (readonly [object, string | RegExp])[] = [
+    [{}, "Cannot use f:imagePolicy.kubeConfigFile: imagePolicy.kubeConfigFile: it is missing"],
+    [
+      { kubeConfigFile: "/nowhere", allowTTL: 1801 },
+      /^Cannot use f:imagePolicy.allowTTL: .*allowTTL: it must be from 1 to 1800 seconds, or -1 for none, not 1801$/,
+    ],
+    [{ kubeConfigFile: "/nowhere", retryBackoff: -2 }, /retryBackoff: it must be from 1 to 300000 milliseconds/],
+    [{ kubeConfigFile: "/nowhere", allowTtl: 1 }, /unknown field imagePolicy.allowTtl/],
+    [
+      { kubeConfigFile: "/nowhere" },
+      /^Cannot use f:imagePolicy.kubeConfigFile: imagePolicy.kubeConfigFile="\/nowhere": /,
+    ],
+  ];
+  for (const [policy, message] of cases) await t.rejects(make(policy), { message });
+  const message = /--admission-control-config-file has to say whom to ask$/;
+  await t.rejects(imagePolicyWebhook(pluginDeps([], { configuration: undefined })), { message });
+});

@@ -1,0 +1,53 @@
+/** Nothing comes into a namespace that is not there or on its way out, and some namespaces never go. */
+import type { Namespace } from "../../../api/core/namespace.ts";
+import { namespaceKind } from "../../../api/core/namespace-kind.ts";
+import { notFound, StatusError } from "../../../api/status.ts";
+import { isAt, refusal } from "../../chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionRequest, Lookup, Place } from "../../chain/plugin.ts";
+
+/** Without these a cluster does not work. */
+const IMMORTAL: ReadonlySet<string> = new Set(["default", "svc-system", "kube-system", "kube-public"]);
+
+/** Questions whose answers must not tell whether a namespace is there. */
+const QUESTIONS: ReadonlySet<string> = new Set(["localsubjectaccessreviews"]);
+
+export function namespaceLifecycle({ lookup }: { readonly lookup: Lookup }): AdmissionPlugin {
+  return {
+    name: "NamespaceLifecycle",
+    handles: (place) => isAt(place, namespaceKind, ["DELETE"]) || isInNamespace(place),
+    mutate(request) {
+      if (request.operation === "DELETE") return keepImmortal(request);
+      const found = lookup.seen(namespaceKind, "", request.namespace);
+      return found === undefined ? look(request, lookup) : check(request, found);
+    },
+  };
+}
+
+function isInNamespace({ kind, operation }: Place): boolean {
+  return kind.namespaced && !QUESTIONS.has(kind.plural) && (operation === "CREATE" || operation === "UPDATE");
+}
+
+function keepImmortal(request: AdmissionRequest): undefined {
+  if (IMMORTAL.has(request.name)) throw refusal(request, "this namespace may not be deleted");
+}
+
+async function look(request: AdmissionRequest, lookup: Lookup): Promise<undefined> {
+  const { namespace } = request;
+  if (namespace === "") return;
+  const found = await lookup.get(namespaceKind, "", namespace, request);
+  if (found === undefined) throw notFound({ group: "", resource: namespaceKind.plural, name: namespace });
+  check(request, found);
+}
+
+function check(request: AdmissionRequest, { status }: Namespace): undefined {
+  if (request.operation !== "CREATE" || status?.phase !== "Terminating") return;
+  const { namespace } = request;
+  const why = `unable to create new content in namespace ${namespace} because it is being terminated`;
+  const { message, details } = refusal(request, why).status;
+  const cause = {
+    reason: "NamespaceTerminating",
+    message: `namespace ${namespace} is being terminated`,
+    field: "metadata.namespace",
+  };
+  throw new StatusError(403, "Forbidden", message ?? why, { details: { ...details, causes: [cause] } });
+}

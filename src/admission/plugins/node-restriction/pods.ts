@@ -1,0 +1,123 @@
+/** The pods of a node: it shows those it runs by itself, tells how its pods are, and may send them away. */
+import type { Node } from "../../../api/core/node.ts";
+import { nodeKind } from "../../../api/core/node-kind.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import { podKind } from "../../../api/core/pod-kind.ts";
+import { notFound } from "../../../api/status.ts";
+import { podReferences } from "../../../auth/authz/node-graph.ts";
+import { deepEqual } from "../../../schema/equal.ts";
+import { metadataOf, refusal } from "../../chain/attributes.ts";
+import type { AdmissionRequest } from "../../chain/plugin.ts";
+import type { Deps } from "./restriction.ts";
+
+const MIRROR = "kubernetes.io/config.mirror";
+
+export async function restrictPod(node: string, request: AdmissionRequest, deps: Deps): Promise<void> {
+  const { operation, subresource } = request;
+  const own = JSON.stringify(node);
+  switch (subresource) {
+    case "":
+      if (operation === "CREATE") return await restrictNew(node, request, deps);
+      if (operation === "DELETE") return await restrictDeletion(node, request, deps);
+      throw refusal(
+        request,
+        `unexpected operation ${JSON.stringify(operation)}, node ${own} can only create and delete mirror pods`,
+      );
+    case "status":
+      return restrictStatus(node, request);
+    case "eviction":
+      return await restrictEviction(node, request, deps);
+    default:
+      throw refusal(
+        request,
+        `unexpected pod subresource ${JSON.stringify(subresource)}, only 'status' and 'eviction' are allowed`,
+      );
+  }
+}
+
+async function restrictNew(node: string, request: AdmissionRequest, { lookup }: Deps): Promise<void> {
+  const pod = request.object as Pod;
+  const own = JSON.stringify(node);
+  const refuse = (why: string): Error => refusal(request, why);
+  if (metadataOf(pod).annotations?.[MIRROR] === undefined) {
+    throw refuse(`pod does not have ${JSON.stringify(MIRROR)} annotation, node ${own} can only create mirror pods`);
+  }
+  if (pod.spec?.nodeName !== node) {
+    throw refuse(`node ${own} can only create pods with spec.nodeName set to itself`);
+  }
+  const why = wrongOwner(node, pod);
+  if (why !== undefined) throw refuse(why);
+  const present: Node | undefined = await lookup.get(nodeKind, "", node, request.signal);
+  if (present === undefined) throw notFound({ group: "", resource: nodeKind.plural, name: node });
+  const named = metadataOf(pod).ownerReferences?.[0]?.uid ?? "";
+  const uid = metadataOf(present).uid ?? "";
+  if (named !== uid) throw refuse(`node ${node} UID mismatch: expected ${named} got ${uid}`);
+  const referred = referredBy(pod);
+  if (referred !== undefined) throw refuse(`node ${own} can not create pods that reference ${referred}`);
+}
+
+/** The pod is the node's: it goes with it, but does not keep it. */
+function wrongOwner(node: string, pod: Pod): string | undefined {
+  const own = JSON.stringify(node);
+  const [owner, ...more] = metadataOf(pod).ownerReferences ?? [];
+  if (more.length > 0) return `node ${own} can only create pods with a single owner reference set to itself`;
+  if (owner?.apiVersion !== "v1" || owner.kind !== "Node" || owner.name !== node) {
+    return `node ${own} can only create pods with an owner reference set to itself`;
+  }
+  if (owner.controller !== true) {
+    return `node ${own} can only create pods with a controller owner reference set to itself`;
+  }
+  if (owner.blockOwnerDeletion !== true) return undefined;
+  return `node ${own} must not set blockOwnerDeletion on an owner reference`;
+}
+
+/** Whoever shows a pod that refers to something could read it then. */
+function referredBy(pod: Pod): string | undefined {
+  const { serviceAccountName, volumes = [], resourceClaims = [] } = pod.spec ?? {};
+  if (serviceAccountName) return "a service account";
+  const referred = new Set([...podReferences(pod)].map((reference) => reference.split("/")[0]));
+  if (referred.has("secrets")) return "secrets";
+  if (referred.has("configmaps")) return "configmaps";
+  const bundles = volumes.some(({ projected }) => projected?.sources?.some((each) => each.clusterTrustBundle));
+  if (bundles) return "clustertrustbundles";
+  if (referred.has("persistentvolumeclaims")) return "persistentvolumeclaims";
+  return resourceClaims.length > 0 ? "resourceclaims" : undefined;
+}
+
+async function restrictDeletion(node: string, request: AdmissionRequest, deps: Deps): Promise<void> {
+  const pod = (request.previous as Pod | undefined) ?? (await podOf(request, request.name, deps));
+  if (pod.spec?.nodeName === node) return;
+  throw refusal(request, `node ${JSON.stringify(node)} can only delete pods with spec.nodeName set to itself`);
+}
+
+function restrictStatus(node: string, request: AdmissionRequest): void {
+  const own = JSON.stringify(node);
+  if (request.operation !== "UPDATE") {
+    throw refusal(request, `unexpected operation ${JSON.stringify(request.operation)}`);
+  }
+  const [next, previous] = [request.object as Pod, request.previous as Pod];
+  if (previous.spec?.nodeName !== node) {
+    throw refusal(request, `node ${own} can only update pod status for pods with spec.nodeName set to itself`);
+  }
+  if (!deepEqual(metadataOf(next).labels ?? {}, metadataOf(previous).labels ?? {})) {
+    throw refusal(request, `node ${own} cannot update labels through pod status`);
+  }
+  const [claims, before] = [next, previous].map(({ status }) => status?.resourceClaimStatuses ?? []);
+  if (!deepEqual(claims, before)) throw refusal(request, `node ${own} cannot update resource claim statues`);
+}
+
+async function restrictEviction(node: string, request: AdmissionRequest, deps: Deps): Promise<void> {
+  if (request.operation !== "CREATE") throw refusal(request, `unexpected operation ${request.operation}`);
+  const name = request.name || metadataOf(request.object).name || "";
+  if (name === "") throw refusal(request, "could not determine pod from request data");
+  const pod = await podOf(request, name, deps);
+  if (pod.spec?.nodeName === node) return;
+  throw refusal(request, `node ${node} can only evict pods with spec.nodeName set to itself`);
+}
+
+/** Throws a 404. */
+export async function podOf({ namespace, signal }: AdmissionRequest, name: string, { lookup }: Deps): Promise<Pod> {
+  const pod = await lookup.get(podKind, namespace, name, signal);
+  if (pod === undefined) throw notFound({ group: "", resource: podKind.plural, name });
+  return pod;
+}

@@ -1,0 +1,86 @@
+/** A node is given tokens for its pods: bound to them, and for those whom the pods want to show them to. */
+import type { TokenRequest } from "../../../api/authentication/token-request.ts";
+import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim-kind.ts";
+import { persistentVolumeKind } from "../../../api/core/persistent-volume-kind.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { Volume } from "../../../api/core/volume.ts";
+import { csiDriverKind } from "../../../api/storage/csi-driver-kind.ts";
+import { metadataOf, refusal } from "../../chain/attributes.ts";
+import type { AdmissionRequest } from "../../chain/plugin.ts";
+import { podOf } from "./pods.ts";
+import type { Deps } from "./restriction.ts";
+
+export async function restrictToken(node: string, request: AdmissionRequest, deps: Deps): Promise<void> {
+  if (request.operation !== "CREATE" || request.subresource !== "token") return;
+  const { spec } = request.object as TokenRequest;
+  const { apiVersion, kind, name = "", uid = "" } = spec?.boundObjectRef ?? {};
+  if (apiVersion !== "v1" || kind !== "Pod" || name === "") {
+    throw refusal(request, "node requested token not bound to a pod");
+  }
+  if (uid === "") throw refusal(request, "node requested token with a pod binding without a uid");
+  const pod = await podOf(request, name, deps);
+  if (uid !== metadataOf(pod).uid) {
+    const differs = `the UID in the bound object reference (${uid}) does not match the UID in record`;
+    throw refusal(request, `${differs}. The object might have been deleted and then recreated`);
+  }
+  if (pod.spec?.nodeName !== node) {
+    throw refusal(request, "node requested token bound to a pod scheduled on a different node");
+  }
+  if (!deps.isOn("ServiceAccountNodeAudienceRestriction")) return;
+  const [audience = "", ...more] = spec?.audiences ?? [];
+  if (more.length > 0) throw refusal(request, "node may only request 0 or 1 audiences");
+  if (await isWanted(pod, audience, request, deps)) return;
+  if (await isGranted(audience, request, deps)) return;
+  const unwanted = `audience ${JSON.stringify(audience)} not found in pod spec volume`;
+  throw refusal(request, `${unwanted}, ${request.user.name} is not authorized to request tokens for this audience`);
+}
+
+/** By a volume of the pod, or the driver of one. An empty audience is the API server itself. */
+async function isWanted(pod: Pod, audience: string, request: AdmissionRequest, deps: Deps): Promise<boolean> {
+  for (const volume of pod.spec?.volumes ?? []) {
+    const sources = volume.projected?.sources ?? [];
+    const isProjected = sources.some(
+      ({ serviceAccountToken }) =>
+        serviceAccountToken !== undefined && (serviceAccountToken.audience ?? "") === audience,
+    );
+    if (isProjected) return true;
+    const name = await driverOf(volume, pod, request, deps);
+    if (name === undefined) continue;
+    const driver = await deps.lookup.get(csiDriverKind, "", name, request.signal);
+    if (driver?.spec.tokenRequests?.some((each) => (each.audience ?? "") === audience)) return true;
+  }
+  return false;
+}
+
+async function driverOf(
+  volume: Volume,
+  pod: Pod,
+  { namespace, signal }: AdmissionRequest,
+  { lookup }: Deps,
+): Promise<string | undefined> {
+  if (volume.csi !== undefined) return volume.csi.driver;
+  const made = volume.ephemeral === undefined ? undefined : `${metadataOf(pod).name}-${volume.name}`;
+  const claimName = volume.persistentVolumeClaim?.claimName ?? made;
+  if (claimName === undefined) return undefined;
+  const claim = await lookup.get(persistentVolumeClaimKind, namespace, claimName, signal);
+  const name = claim?.spec?.volumeName ?? "";
+  if (name === "") return undefined;
+  return (await lookup.get(persistentVolumeKind, "", name, signal))?.spec?.csi?.driver;
+}
+
+/** By rules: the verb is of its own, the resource is the audience. */
+async function isGranted(audience: string, request: AdmissionRequest, { authorizer }: Deps): Promise<boolean> {
+  const { decision } = await authorizer.authorize({
+    user: request.user,
+    verb: "request-serviceaccounts-token-audience",
+    isResourceRequest: true,
+    namespace: request.namespace,
+    apiGroup: "",
+    apiVersion: "v1",
+    resource: audience,
+    subresource: "",
+    name: request.name,
+    path: "",
+  });
+  return decision === "allow";
+}

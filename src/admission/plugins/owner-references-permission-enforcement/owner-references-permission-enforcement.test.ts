@@ -1,0 +1,52 @@
+import t from "tap";
+import { configMapKind } from "../../../api/core/config-map-kind.ts";
+import { podKind } from "../../../api/core/pod-kind.ts";
+import type { OwnerReference } from "../../../api/meta/object-meta.ts";
+import { ask, authorizerOf, pluginDeps, refused } from "../../../testing/admission/admission-fixture.ts";
+import { ownerReferencesPermissionEnforcement } from "./owner-references-permission-enforcement.ts";
+
+const owner = (more: Partial<OwnerReference> = {}): OwnerReference => ({
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  name: "web",
+  uid: "1",
+  ...more,
+});
+const map = (...ownerReferences: readonly OwnerReference[]) => ({
+  metadata: { name: "m", namespace: "default", ownerReferences },
+});
+const allowing = (...what: readonly string[]) =>
+  ownerReferencesPermissionEnforcement(
+    pluginDeps([], {
+      authorizer: authorizerOf((verb, resource, name) => what.includes(`${verb} ${resource} ${name}`)),
+    }),
+  );
+const mayDelete = "delete configmaps m";
+
+t.test("ownerReferencesPermissionEnforcement() lets who may delete an object say who owns it", async (t) => {
+  const why = `configmaps "m" is forbidden: cannot set an ownerRef on a resource you can't delete: , <nil>`;
+  t.equal(await refused(ask(allowing(), configMapKind, map(owner()), { previous: map() })), why);
+  t.equal(await refused(ask(allowing(mayDelete), configMapKind, map(owner()), { previous: map() })), "");
+  t.equal(await refused(ask(allowing(), configMapKind, map(owner()), { previous: map(owner()) })), "");
+  t.equal(await refused(ask(allowing(), configMapKind, map(), { previous: map(owner()) })), why);
+  t.equal(await refused(ask(allowing(), configMapKind, map())), "");
+  const pod = { metadata: { name: "p", ownerReferences: [owner()] } } as never;
+  t.equal(await refused(ask(allowing(), podKind, pod, { previous: { metadata: {} }, subresource: "status" })), "");
+});
+
+t.test(
+  "ownerReferencesPermissionEnforcement() lets who may set an owner's finalizers keep it from going",
+  async (t) => {
+    const blocking = owner({ blockOwnerDeletion: true });
+    const change = (plugin: ReturnType<typeof allowing>, next: OwnerReference, before = owner()) =>
+      refused(ask(plugin, configMapKind, map(next), { previous: map(before) }));
+    const why = /cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: /;
+    t.match(await change(allowing(mayDelete), blocking), why);
+    t.equal(await change(allowing(mayDelete, "update deployments/finalizers web"), blocking), "");
+    t.equal(await change(allowing(mayDelete), { ...blocking, name: "new" }, blocking), "", "it blocked before");
+    t.match(
+      await change(allowing(mayDelete), owner({ kind: "Thing", uid: "2", blockOwnerDeletion: true })),
+      /cannot find RESTMapping for APIVersion apps\/v1 Kind Thing: no matches for kind "Thing" in version "apps\/v1"$/,
+    );
+  },
+);

@@ -1,0 +1,24 @@
+/** Which changes of a pod are judged: those of what can be changed, and matters to its security. */
+import type { Container } from "../../../api/core/container.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+
+const POD_SECCOMP = "seccomp.security.alpha.kubernetes.io/pod";
+const CONTAINER_SECCOMP = "container.seccomp.security.alpha.kubernetes.io/";
+
+export function changesSecurity(next: Pod, previous: Pod): boolean {
+  const annotation = (pod: Pod, name: string) => pod.metadata?.annotations?.[name] ?? "";
+  const differs = (container: Pick<Container, "name" | "image">, before: Pick<Container, "image"> | undefined) => {
+    const name = CONTAINER_SECCOMP + container.name;
+    return container.image !== before?.image || annotation(next, name) !== annotation(previous, name);
+  };
+  if (annotation(next, POD_SECCOMP) !== annotation(previous, POD_SECCOMP)) return true;
+  for (const list of ["containers", "initContainers"] as const) {
+    const [now, before] = [next.spec?.[list] ?? [], previous.spec?.[list] ?? []];
+    if (now.length !== before.length || now.some((container, i) => differs(container, before[i]))) return true;
+  }
+  const known = previous.spec?.ephemeralContainers ?? [];
+  return (next.spec?.ephemeralContainers ?? []).some((container) => {
+    const before = known.find(({ name }) => name === container.name);
+    return before === undefined || differs(container, before);
+  });
+}

@@ -1,0 +1,86 @@
+/** Pods of a namespace tolerate what the namespace is given, and nothing else than it may have. */
+import { type Toleration, toleration } from "../../../api/core/affinity.ts";
+import { namespaceKind } from "../../../api/core/namespace-kind.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import { podKind } from "../../../api/core/pod-kind.ts";
+import { qosClassOf } from "../../../api/core/pod-qos.ts";
+import { StatusError } from "../../../api/status.ts";
+import { decode } from "../../../schema/decode.ts";
+import { list, object, optional, string } from "../../../schema/define.ts";
+import { type ConfigurationIdentity, decodeConfiguration } from "../../chain/configuration.ts";
+import type { PluginDeps } from "../../chain/factory.ts";
+import { isAt } from "../../chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
+import { covers, mergedTolerations } from "./merge-tolerations.ts";
+
+const DEFAULTS = "scheduler.alpha.kubernetes.io/defaultTolerations";
+const WHITELIST = "scheduler.alpha.kubernetes.io/tolerationsWhitelist";
+
+const IDENTITY: ConfigurationIdentity = {
+  group: "podtolerationrestriction.admission.k8s.io",
+  versions: ["v1alpha1"],
+  kinds: ["Configuration"],
+};
+const schema = object("podtolerationrestriction/v1alpha1.Configuration", {
+  apiVersion: optional(0, string),
+  kind: optional(0, string),
+  default: optional(0, list(toleration)),
+  whitelist: optional(0, list(toleration)),
+});
+
+const tolerationList = list(toleration);
+const MEMORY_PRESSURE: Toleration = {
+  key: "node.kubernetes.io/memory-pressure",
+  operator: "Exists",
+  effect: "NoSchedule",
+};
+
+/** Throws one sentence for an operator. */
+export function podTolerationRestriction({ lookup, configuration }: Pick<PluginDeps, "lookup" | "configuration">) {
+  const cluster = configuration === undefined ? {} : decodeConfiguration(configuration, IDENTITY, schema);
+  /** Undefined where the namespace says nothing. */
+  const ofNamespace = async (
+    annotation: string,
+    request: AdmissionRequest,
+  ): Promise<readonly Toleration[] | undefined> => {
+    const found = await lookup.get(namespaceKind, "", request.namespace, request);
+    const text = found?.metadata?.annotations?.[annotation];
+    return text === undefined ? undefined : parse(annotation, text);
+  };
+  const plugin: AdmissionPlugin = {
+    name: "PodTolerationRestriction",
+    handles: (place) => isAt(place, podKind, ["CREATE", "UPDATE"]),
+    async mutate(request) {
+      const pod = request.object as Pod;
+      if (pod.spec === undefined) return undefined;
+      const { tolerations: own = [] } = pod.spec;
+      const given = request.operation === "CREATE" ? ((await ofNamespace(DEFAULTS, request)) ?? cluster.default) : [];
+      const merged = (given ?? []).length === 0 ? own : mergedTolerations(given ?? [], own);
+      const tolerations = qosClassOf(pod.spec) === "BestEffort" ? merged : mergedTolerations(merged, [MEMORY_PRESSURE]);
+      return tolerations === own ? undefined : ({ ...pod, spec: { ...pod.spec, tolerations } } as Pod);
+    },
+    async validate(request) {
+      const { tolerations = [] } = (request.object as Pod).spec ?? {};
+      if (tolerations.length === 0) return;
+      const whitelist = (await ofNamespace(WHITELIST, request)) ?? cluster.whitelist ?? [];
+      if (whitelist.length === 0) return;
+      if (tolerations.every((one) => whitelist.some((allowed) => covers(allowed, one)))) return;
+      const what = "pod tolerations (possibly merged with namespace default tolerations)";
+      throw new StatusError(500, "", `${what} conflict with its namespace whitelist`);
+    },
+  };
+  return plugin;
+}
+
+/** Throws a 500, as Kubernetes does, for what somebody has written to a namespace and is no list of tolerations. */
+function parse(annotation: string, text: string): readonly Toleration[] {
+  if (text === "") return [];
+  try {
+    const { value, errors } = decode(tolerationList, JSON.parse(text), { unknownFields: "drop" });
+    const [error] = errors;
+    if (error !== undefined) throw new Error(error.message);
+    return value;
+  } catch (cause) {
+    throw new StatusError(500, "", `cannot read annotation ${annotation}: ${(cause as Error).message}`, { cause });
+  }
+}

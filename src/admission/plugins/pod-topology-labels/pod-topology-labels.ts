@@ -1,0 +1,41 @@
+/** Pods have the labels that tell where their node stands, so that what runs in them may know. */
+import type { Binding } from "../../../api/core/binding.ts";
+import { nodeKind } from "../../../api/core/node-kind.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import { podKind } from "../../../api/core/pod-kind.ts";
+import type { ApiObject } from "../../../api/kind.ts";
+import { andThen } from "../../../std/soon.ts";
+import type { PluginDeps } from "../../chain/factory.ts";
+import { isAt, metadataOf } from "../../chain/attributes.ts";
+import type { AdmissionPlugin, Place } from "../../chain/plugin.ts";
+
+const LABELS = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
+
+export function podTopologyLabels({ lookup }: Pick<PluginDeps, "lookup">): AdmissionPlugin {
+  return {
+    name: "PodTopologyLabels",
+    handles: (place) => isAt(place, podKind, ["CREATE"]) || isBinding(place),
+    mutate(request) {
+      const { object, objectKind } = request;
+      const nodeName = objectKind.kind === "Binding" ? targetOf(object as Binding) : (object as Pod).spec?.nodeName;
+      if (!nodeName) return undefined;
+      return andThen(lookup.get(nodeKind, "", nodeName, request), (node) => {
+        const known = node?.metadata?.labels ?? {};
+        const added = LABELS.flatMap((label) => (known[label] === undefined ? [] : [[label, known[label]] as const]));
+        if (added.length === 0) return undefined;
+        const metadata = metadataOf(object);
+        return { ...object, metadata: { ...metadata, labels: { ...Object.fromEntries(added), ...metadata.labels } } };
+      });
+    },
+  };
+}
+
+function isBinding(place: Place): boolean {
+  const { kind, operation, subresource } = place;
+  const legacy = kind.plural === "bindings" && kind.group === "" && subresource === "" && operation === "CREATE";
+  return legacy || isAt(place, podKind, ["CREATE"], "binding");
+}
+
+function targetOf({ target }: Binding & ApiObject): string | undefined {
+  return !target.kind || target.kind === "Node" ? target.name : undefined;
+}

@@ -1,0 +1,107 @@
+/** Pods that have not ended use what their containers ask for; of those that have ended only the object counts. */
+import { type Amounts, amountsOf, ONE } from "../../../api/core/amounts.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import { podLimits, podRequests } from "../../../api/core/pod-amounts.ts";
+import { qosClassOf } from "../../../api/core/pod-qos.ts";
+import { isExtended, isHugePages, isNative } from "../../../api/core/resource-names.ts";
+import type { Quantity } from "../../../api/meta/quantity.ts";
+import type { Evaluator } from "./evaluator.ts";
+import { meetsScope, type Scope } from "./scopes.ts";
+
+const COMPUTING = ["cpu", "memory", "ephemeral-storage"];
+const REQUESTS = "requests.";
+const LIMITS = "limits.";
+const RESOURCES = ["count/pods", "pods", ...COMPUTING.flatMap((name) => [name, REQUESTS + name, LIMITS + name])];
+/** Where these are limited each container has to say what it needs: an old mistake that was never repeated. */
+const TO_BE_SAID = ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
+
+export const podEvaluator: Evaluator<Pod> = {
+  handles: (operation, subresource) =>
+    (operation === "CREATE" && subresource === "") || (operation === "UPDATE" && subresource === "resize"),
+  isUniform: false,
+  counts: (resource) =>
+    RESOURCES.includes(resource) ||
+    isHugePages(resource) ||
+    isHugePages(withoutRequests(resource)) ||
+    (resource.startsWith(REQUESTS) && !isNative(resource)),
+  usage: (pod) => usageOf(pod),
+  isWithin,
+  missing({ spec }, limited) {
+    const required = limited.filter((name) => TO_BE_SAID.includes(name)).sort();
+    const silent = new Map<string, Set<string>>();
+    for (const { name, resources } of [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])]) {
+      const said = computing(amountsOf(resources?.requests), amountsOf(resources?.limits));
+      for (const resource of required.filter((each) => !said.has(each))) {
+        silent.set(resource, (silent.get(resource) ?? new Set()).add(name));
+      }
+    }
+    if (silent.size === 0) return undefined;
+    const texts = required.flatMap((resource) => {
+      const names = silent.get(resource);
+      return names === undefined ? [] : [`${resource} for: ${[...names].sort().join(",")}`];
+    });
+    return `must specify ${[...new Set(texts)].join("; ")}`;
+  },
+};
+
+function withoutRequests(resource: string): string {
+  return resource.startsWith(REQUESTS) ? resource.slice(REQUESTS.length) : "";
+}
+
+function usageOf(pod: Pod): Amounts {
+  const counted: readonly [string, Quantity][] = [["count/pods", ONE]];
+  if (hasEnded(pod)) return new Map(counted);
+  const options = { withStatus: true, withOverhead: true };
+  const used = computing(podRequests(pod, options), podLimits(pod, options));
+  return new Map([...counted, ["pods", ONE], ...used]);
+}
+
+/** What amounts are called in quotas. */
+function computing(requests: Amounts, limits: Amounts): Amounts {
+  const used = new Map<string, Quantity>();
+  for (const [name, amount] of requests) {
+    if (COMPUTING.includes(name) || isHugePages(name)) used.set(name, amount).set(REQUESTS + name, amount);
+    else if (isExtended(name)) used.set(REQUESTS + name, amount);
+  }
+  for (const [name, amount] of limits) if (COMPUTING.includes(name)) used.set(LIMITS + name, amount);
+  return used;
+}
+
+/** What a pod used that has ended may be used by others. */
+export function hasEnded({ status }: Pod): boolean {
+  return status?.phase === "Failed" || status?.phase === "Succeeded";
+}
+
+function isWithin(scope: Scope, pod: Pod): boolean {
+  const { activeDeadlineSeconds, priorityClassName } = pod.spec ?? {};
+  const isTerminating = activeDeadlineSeconds !== undefined && Number(activeDeadlineSeconds) >= 0;
+  const isBestEffort = (pod.status?.qosClass ?? qosClassOf(pod.spec ?? { containers: [] })) === "BestEffort";
+  switch (scope.scopeName) {
+    case "Terminating":
+      return isTerminating;
+    case "NotTerminating":
+      return !isTerminating;
+    case "BestEffort":
+      return isBestEffort;
+    case "NotBestEffort":
+      return !isBestEffort;
+    case "PriorityClass":
+      return meetsScope(scope, priorityClassName || undefined);
+    case "CrossNamespacePodAffinity":
+      return looksElsewhere(pod);
+    default:
+      return false;
+  }
+}
+
+/** Whether where it runs may depend on pods of other namespaces. */
+function looksElsewhere({ spec }: Pod): boolean {
+  const { podAffinity, podAntiAffinity } = spec?.affinity ?? {};
+  return [podAffinity, podAntiAffinity].some((affinity) => {
+    const required = affinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
+    const preferred = affinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
+    return [...required, ...preferred.map(({ podAffinityTerm }) => podAffinityTerm)].some(
+      ({ namespaces = [], namespaceSelector }) => namespaces.length > 0 || namespaceSelector !== undefined,
+    );
+  });
+}

@@ -1,0 +1,33 @@
+/** Services are counted, and apart from that what is scarce outside the cluster: load balancers and ports of nodes. */
+import { ONE } from "../../../api/core/amounts.ts";
+import type { Service } from "../../../api/core/service.ts";
+import type { Quantity } from "../../../api/meta/quantity.ts";
+import type { Evaluator } from "./evaluator.ts";
+
+const RESOURCES = ["count/services", "services", "services.nodeports", "services.loadbalancers"];
+
+export const serviceEvaluator: Evaluator<Service> = {
+  handles: (operation, subresource) => (operation === "CREATE" || operation === "UPDATE") && subresource === "",
+  isUniform: false,
+  counts: (resource) => RESOURCES.includes(resource),
+  usage: (service) =>
+    new Map([
+      ["count/services", ONE],
+      ["services", ONE],
+      ["services.nodeports", whole(nodePorts(service))],
+      ["services.loadbalancers", whole(service.spec?.type === "LoadBalancer" ? 1 : 0)],
+    ]),
+  isWithin: () => false,
+};
+
+/** Those it will have: none has been given out yet when a service is made. */
+function nodePorts({ spec }: Service): number {
+  const { ports = [], type, allocateLoadBalancerNodePorts } = spec ?? {};
+  if (type !== "NodePort" && type !== "LoadBalancer") return 0;
+  if (type === "NodePort" || allocateLoadBalancerNodePorts !== false) return ports.length;
+  return ports.filter(({ nodePort = 0 }) => nodePort !== 0).length;
+}
+
+function whole(count: number): Quantity {
+  return { nanos: BigInt(count) * ONE.nanos, format: ONE.format };
+}

@@ -1,0 +1,78 @@
+/** What the class of a pod's runtime adds to the pod: its overhead, and the nodes that have such a runtime. */
+import { type Toleration, toleration } from "../../../api/core/affinity.ts";
+import type { Pod, PodSpec } from "../../../api/core/pod.ts";
+import { podKind } from "../../../api/core/pod-kind.ts";
+import { resourceList } from "../../../api/core/resources.ts";
+import type { RuntimeClass } from "../../../api/node/runtime-class.ts";
+import { runtimeClassKind } from "../../../api/node/runtime-class-kind.ts";
+import { semanticEqual } from "../../../schema/semantic-equal.ts";
+import { isAt, refusal } from "../../chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionRequest, Lookup } from "../../chain/plugin.ts";
+
+export function runtimeClass({ lookup }: { readonly lookup: Lookup }): AdmissionPlugin {
+  return {
+    name: "RuntimeClass",
+    handles: (place) => isAt(place, podKind, ["CREATE"]),
+    mutate(request) {
+      const pod = request.object as Pod;
+      return pod.spec?.runtimeClassName === undefined ? undefined : withClass(pod, pod.spec, request);
+    },
+    validate(request) {
+      const pod = request.object as Pod;
+      return pod.spec?.runtimeClassName === undefined && !hasOverhead(pod) ? undefined : check(pod, request);
+    },
+  };
+
+  async function withClass(pod: Pod, spec: PodSpec, request: AdmissionRequest): Promise<Pod> {
+    const found = await classOf(pod, lookup, request);
+    const fixed = found?.overhead?.podFixed;
+    if (fixed !== undefined && hasOverhead(pod) && !semanticEqual(resourceList, spec.overhead, fixed)) {
+      throw refusal(request, DIFFERS);
+    }
+    const burdened = fixed === undefined ? spec : { ...spec, overhead: fixed };
+    return { ...pod, spec: withScheduling(burdened, found, request) } as Pod;
+  }
+
+  async function check(pod: Pod, request: AdmissionRequest): Promise<void> {
+    const overhead = (await classOf(pod, lookup, request))?.overhead;
+    if (overhead !== undefined) {
+      if (!semanticEqual(resourceList, pod.spec?.overhead, overhead.podFixed)) throw refusal(request, DIFFERS);
+    } else if (hasOverhead(pod)) {
+      throw refusal(request, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead");
+    }
+  }
+}
+
+const DIFFERS = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
+
+function hasOverhead({ spec }: Pod): boolean {
+  return Object.keys(spec?.overhead ?? {}).length > 0;
+}
+
+async function classOf({ spec }: Pod, lookup: Lookup, request: AdmissionRequest): Promise<RuntimeClass | undefined> {
+  const name = spec?.runtimeClassName;
+  if (name === undefined) return undefined;
+  const found = await lookup.get(runtimeClassKind, "", name, request);
+  if (found === undefined) throw refusal(request, `pod rejected: RuntimeClass ${JSON.stringify(name)} not found`);
+  return found;
+}
+
+function withScheduling(spec: PodSpec, found: RuntimeClass | undefined, request: AdmissionRequest): PodSpec {
+  const { nodeSelector = {}, tolerations = [] } = found?.scheduling ?? {};
+  for (const [label, value] of Object.entries(nodeSelector)) {
+    const own = spec.nodeSelector?.[label];
+    if (own === undefined || own === value) continue;
+    const pods = `pod.spec.nodeSelector[${label}] = ${own}`;
+    throw refusal(request, `conflict: runtimeClass.scheduling.nodeSelector[${label}] = ${value}; ${pods}`);
+  }
+  const merged = { ...spec.nodeSelector, ...nodeSelector };
+  return {
+    ...spec,
+    ...(Object.keys(merged).length === 0 ? {} : { nodeSelector: merged }),
+    ...(tolerations.length === 0 ? {} : { tolerations: together(spec.tolerations ?? [], tolerations) }),
+  };
+}
+
+function together(own: readonly Toleration[], added: readonly Toleration[]): readonly Toleration[] {
+  return [...own, ...added.filter((one) => !own.some((other) => semanticEqual(toleration, one, other)))];
+}

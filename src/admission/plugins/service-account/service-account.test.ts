@@ -1,0 +1,154 @@
+import t from "tap";
+import type { Pod } from "../../../api/core/pod.ts";
+import { podKind } from "../../../api/core/pod-kind.ts";
+import type { ServiceAccount } from "../../../api/core/service-account.ts";
+import { serviceAccountKind } from "../../../api/core/service-account-kind.ts";
+import { ask, type Present, pluginDeps, refused } from "../../../testing/admission/admission-fixture.ts";
+import { serviceAccount } from "./service-account.ts";
+
+const MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+function account(name: string, more: object = {}, annotations: Record<string, string> = {}): ServiceAccount {
+  return { metadata: { name, namespace: "default", annotations }, ...more } as ServiceAccount;
+}
+
+function pod(spec: object = {}, annotations: Record<string, string> = {}): Pod {
+  const metadata = { name: "p", namespace: "default", annotations };
+  return { metadata, spec: { containers: [{ name: "a", image: "i" }], ...spec } } as Pod;
+}
+
+function plugin(...accounts: readonly ServiceAccount[]) {
+  const present: Present = accounts.map((each) => [serviceAccountKind, each] as const);
+  return serviceAccount(pluginDeps(present));
+}
+
+t.test("serviceAccount() gives pods an account, and its containers what to speak to the API with", async (t) => {
+  const two = [
+    { name: "a", image: "i" },
+    { name: "b", image: "i", volumeMounts: [{ name: "mine", mountPath: MOUNT_PATH }] },
+  ];
+  const subject = pod({ initContainers: [{ name: "i", image: "i" }], containers: two });
+  const { object } = await ask(plugin(account("default")), podKind, subject);
+  const { volumes = [], containers, initContainers, ...spec } = object.spec!;
+  t.equal(spec.serviceAccountName, "default");
+  const [{ name }] = volumes as [{ name: string }];
+  t.match(name, /^kube-api-access-[a-z0-9]{5}$/u);
+  t.strictSame(volumes, [
+    {
+      name,
+      projected: {
+        sources: [
+          { serviceAccountToken: { expirationSeconds: 3607, path: "token" } },
+          { configMap: { name: "kube-root-ca.crt", items: [{ key: "ca.crt", path: "ca.crt" }] } },
+          {
+            downwardAPI: {
+              items: [{ path: "namespace", fieldRef: { apiVersion: "v1", fieldPath: "metadata.namespace" } }],
+            },
+          },
+        ],
+        defaultMode: 0o644,
+      },
+    },
+  ]);
+  const mount = { name, readOnly: true, mountPath: MOUNT_PATH };
+  t.strictSame(initContainers?.[0]?.volumeMounts, [mount]);
+  t.strictSame(containers[0]?.volumeMounts, [mount]);
+  t.equal(containers[1]?.volumeMounts?.length, 1, "a mount that is there already stays");
+});
+
+t.test("serviceAccount() mounts nothing where the pod, or else its account, says so", async (t) => {
+  const off = { automountServiceAccountToken: false };
+  const on = { automountServiceAccountToken: true };
+  const cases: readonly (readonly [object, object, number])[] = [
+    [off, {}, 0],
+    [{}, off, 0],
+    [on, off, 1],
+    [off, on, 0],
+  ];
+  for (const [spec, own, count] of cases) {
+    const { object } = await ask(plugin(account("default", own)), podKind, pod(spec));
+    t.equal(object.spec?.volumes?.length ?? 0, count, JSON.stringify([spec, own]));
+  }
+});
+
+t.test("serviceAccount() gives pods their account's pull secrets, unless they have some", async (t) => {
+  const one = plugin(account("builder", { imagePullSecrets: [{ name: "registry" }] }));
+  const { object } = await ask(one, podKind, pod({ serviceAccountName: "builder" }));
+  t.strictSame(object.spec?.imagePullSecrets, [{ name: "registry" }]);
+  const own = { serviceAccountName: "builder", imagePullSecrets: [{ name: "mine" }] };
+  t.strictSame((await ask(one, podKind, pod(own))).object.spec?.imagePullSecrets, [{ name: "mine" }]);
+});
+
+t.test("serviceAccount() refuses pods whose account does not exist", async (t) => {
+  t.equal(
+    await refused(ask(plugin(account("default")), podKind, pod({ serviceAccountName: "nobody" }))),
+    'pods "p" is forbidden: error looking up service account default/nobody: serviceaccount "nobody" not found',
+  );
+});
+
+t.test("serviceAccount() waits a moment for the default account of a new namespace", async (t) => {
+  const deps = pluginDeps();
+  let asked = 0;
+  const get = async () => (++asked < 3 ? undefined : account("default")) as never;
+  const waits: number[] = [];
+  const clock = { ...deps.clock, sleep: async (ms: number) => void waits.push(ms) };
+  const late = serviceAccount({ ...deps, clock: clock as never, lookup: { ...deps.lookup, get } });
+  t.equal((await ask(late, podKind, pod())).object.spec?.serviceAccountName, "default");
+  t.strictSame(waits, [150, 150]);
+});
+
+t.test("serviceAccount() gives what a node runs by itself nothing, and lets it use nothing", async (t) => {
+  const mirror = { "kubernetes.io/config.mirror": "hash" };
+  t.strictSame((await ask(plugin(), podKind, pod({}, mirror))).object, pod({}, mirror));
+  const cases: readonly (readonly [object, string])[] = [
+    [{ serviceAccountName: "a" }, "a mirror pod may not reference service accounts"],
+    [{ imagePullSecrets: [{ name: "a" }] }, "a mirror pod may not reference secrets"],
+    [{ volumes: [{ name: "v", secret: { secretName: "s" } }] }, "a mirror pod may not reference secrets"],
+    [
+      { volumes: [{ name: "v", csi: { driver: "d", nodePublishSecretRef: { name: "s" } } }] },
+      "a mirror pod may not reference secrets",
+    ],
+    [
+      { ephemeralContainers: [{ name: "e", envFrom: [{ secretRef: { name: "s" } }] }] },
+      "a mirror pod may not reference secrets",
+    ],
+    [
+      { volumes: [{ name: "v", projected: { sources: [{ serviceAccountToken: { path: "t" } }] } }] },
+      "a mirror pod may not use service account token volume projections",
+    ],
+  ];
+  for (const [spec, text] of cases) {
+    t.equal(await refused(ask(plugin(), podKind, pod(spec, mirror))), `pods "p" is forbidden: ${text}`);
+  }
+});
+
+t.test("serviceAccount() holds pods to the secrets that their account names, where it wants that", async (t) => {
+  const strict = { "kubernetes.io/enforce-mountable-secrets": "true" };
+  const named = { secrets: [{ name: "known" }], imagePullSecrets: [{ name: "registry" }] };
+  const one = plugin(account("default", named, strict));
+  const env = (name: string) => [{ name: "E", valueFrom: { secretKeyRef: { name, key: "k" } } }];
+  const tail = "is not allowed because service account default does not reference that";
+  const cases: readonly (readonly [object, string])[] = [
+    [{ containers: [{ name: "a", image: "i", env: env("known") }], imagePullSecrets: [{ name: "registry" }] }, ""],
+    [
+      { volumes: [{ name: "v", secret: { secretName: "other" } }] },
+      `volume with secret.secretName="other" ${tail} secret`,
+    ],
+    [
+      { containers: [{ name: "a", image: "i", env: env("other") }] },
+      `container a with envVar E referencing secret.secretName="other" ${tail} secret`,
+    ],
+    [
+      { initContainers: [{ name: "b", image: "i", envFrom: [{ secretRef: { name: "other" } }] }] },
+      `init container b with envFrom referencing secret.secretName="other" ${tail} secret`,
+    ],
+    [{ imagePullSecrets: [{ name: "other" }] }, `imagePullSecrets[0].name="other" ${tail} imagePullSecret`],
+  ];
+  for (const [spec, text] of cases) {
+    const said = await refused(ask(one, podKind, pod(spec)));
+    t.equal(said, text === "" ? "" : `pods "p" is forbidden: ${text}`);
+  }
+  const debugged = pod({ serviceAccountName: "default", ephemeralContainers: [{ name: "d", env: env("other") }] });
+  const asked = { previous: pod({ serviceAccountName: "default" }), subresource: "ephemeralcontainers" };
+  t.match(await refused(ask(one, podKind, debugged, asked)), "ephemeral container d with envVar E");
+});

@@ -1,0 +1,59 @@
+/** Volumes and claims do not go while they are used, and grow only where that is foreseen. */
+import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim.ts";
+import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim-kind.ts";
+import { persistentVolumeKind } from "../../../api/core/persistent-volume-kind.ts";
+import { storageClassNameOf } from "../../../api/core/storage-class-name.ts";
+import { compareAmounts } from "../../../api/meta/quantity.ts";
+import { storageClassKind } from "../../../api/storage/storage-class-kind.ts";
+import type { PluginDeps } from "../../chain/factory.ts";
+import { isAt, metadataOf, refusal } from "../../chain/attributes.ts";
+import type { AdmissionPlugin } from "../../chain/plugin.ts";
+
+const FINALIZERS: Readonly<Record<string, string>> = {
+  [persistentVolumeKind.plural]: "kubernetes.io/pv-protection",
+  [persistentVolumeClaimKind.plural]: "kubernetes.io/pvc-protection",
+};
+
+export function storageObjectInUseProtection(): AdmissionPlugin {
+  return {
+    name: "StorageObjectInUseProtection",
+    handles: (place) =>
+      isAt(place, persistentVolumeKind, ["CREATE"]) || isAt(place, persistentVolumeClaimKind, ["CREATE"]),
+    mutate({ kind, object }) {
+      const finalizer = FINALIZERS[kind.plural];
+      const { finalizers = [], ...metadata } = metadataOf(object);
+      if (finalizer === undefined || finalizers.includes(finalizer)) return undefined;
+      return { ...object, metadata: { ...metadata, finalizers: [...finalizers, finalizer] } };
+    },
+  };
+}
+
+export function persistentVolumeClaimResize({ lookup }: Pick<PluginDeps, "lookup">): AdmissionPlugin {
+  return {
+    name: "PersistentVolumeClaimResize",
+    handles: (place) => isAt(place, persistentVolumeClaimKind, ["UPDATE"]),
+    validate(request) {
+      const [next, previous] = [request.object, request.previous] as readonly PersistentVolumeClaim[];
+      if (next === undefined || previous === undefined || !grows(next, previous)) return;
+      if (previous.status?.phase !== "Bound") {
+        throw refusal(request, "Only bound persistent volume claims can be expanded");
+      }
+      const name = storageClassNameOf(next);
+      const check = async (): Promise<void> => {
+        const found =
+          name === "" || name !== storageClassNameOf(previous)
+            ? undefined
+            : await lookup.get(storageClassKind, "", name, request);
+        if (found?.allowVolumeExpansion === true) return;
+        const why = "the storageclass that provisions the pvc must support resize";
+        throw refusal(request, `only dynamically provisioned pvc can be resized and ${why}`);
+      };
+      return check();
+    },
+  };
+}
+
+function grows(next: PersistentVolumeClaim, previous: PersistentVolumeClaim): boolean {
+  const size = ({ spec }: PersistentVolumeClaim): string => spec?.resources?.requests?.storage ?? "0";
+  return compareAmounts(size(next), size(previous)) > 0;
+}
