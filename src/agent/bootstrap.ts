@@ -15,7 +15,7 @@ import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../client/k
 import { networkTransport } from "../client/transport/transport.ts";
 import { Backoff } from "../std/time/backoff.ts";
 import type { Clock } from "../std/time/clock.ts";
-import type { Logger } from "../std/log.ts";
+import type { Logger } from "../std/log/logger.ts";
 import { systemRandom } from "../std/random.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import { askCertificate } from "./certificates/ask-certificate.ts";

@@ -1,7 +1,7 @@
 /** `svc agent`, also invoked as `svclet`. */
 import { logOptions } from "../flags/log-options.ts";
 import { systemClock } from "../std/time/clock.ts";
-import { createLogger, type Logger } from "../std/log.ts";
+import { createLogger, type Logger } from "../std/log/logger.ts";
 import { createNotifier } from "../std/sd-notify.ts";
 import { tidyMemory } from "../std/tidy-memory.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";

@@ -1,6 +1,6 @@
 /** What the agent looks at before it starts: whether the machine is one that it may run on. */
 import { writeFile } from "node:fs/promises";
-import type { Logger } from "../std/log.ts";
+import type { Logger } from "../std/log/logger.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import { kernelProblems } from "./node/kernel-tunables.ts";
 import { type MachineInfo, swapDevices, usesCgroupV1 } from "./node/machine.ts";

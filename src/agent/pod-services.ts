@@ -6,7 +6,7 @@ import type { ObjectReference } from "../api/core/object-reference.ts";
 import type { Pod } from "../api/core/pod.ts";
 import type { EventRecorder } from "../client/events/event-recorder.ts";
 import type { Clock } from "../std/time/clock.ts";
-import type { Logger } from "../std/log.ts";
+import type { Logger } from "../std/log/logger.ts";
 import { type AgentConfig, agentVersion } from "./agent-config.ts";
 import type { CgroupTree } from "./cgroups/cgroup-tree.ts";
 import type { SystemdSlices } from "./cgroups/systemd-slices.ts";

@@ -23,7 +23,7 @@ import { parseApiVersion, svcGroup } from "../api/scheme.ts";
 import { readAll } from "../client/response.ts";
 import { makeRequest } from "../http/request.ts";
 import { systemClock } from "../std/time/clock.ts";
-import { silentLogger } from "../std/log.ts";
+import { silentLogger } from "../std/log/logger.ts";
 import { defaultConfig } from "./config.ts";
 import { startApiServer } from "./server.ts";
 

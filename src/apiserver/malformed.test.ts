@@ -4,7 +4,7 @@ import { request } from "node:https";
 import t from "tap";
 import { listen } from "../http/server.ts";
 import { systemClock } from "../std/time/clock.ts";
-import { silentLogger } from "../std/log.ts";
+import { silentLogger } from "../std/log/logger.ts";
 import { testServer } from "../testing/apiserver/server-fixture.ts";
 import { makeServerCertificate } from "../testing/http/test-certificates.ts";
 

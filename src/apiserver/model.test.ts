@@ -15,7 +15,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { silentLogger } from "../std/log.ts";
+import { silentLogger } from "../std/log/logger.ts";
 import { seededRandom } from "../std/random.ts";
 import { openLevelStore } from "../storage/level/level.ts";
 import { createMemoryStore } from "../storage/memory.ts";

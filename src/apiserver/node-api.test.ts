@@ -2,7 +2,7 @@ import t from "tap";
 import { podKind } from "../api/core/pod-kind.ts";
 import { makeRequest } from "../http/request.ts";
 import { bytes } from "../http/respond.ts";
-import { silentLogger } from "../std/log.ts";
+import { silentLogger } from "../std/log/logger.ts";
 import { seededRandom } from "../std/random.ts";
 import { createMemoryStore } from "../storage/memory.ts";
 import { ObjectStore } from "../storage/object-store.ts";

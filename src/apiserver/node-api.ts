@@ -24,7 +24,7 @@ import { EventBudget } from "../registry/event-budget.ts";
 import { Registries } from "../registry/registries.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Clock } from "../std/time/clock.ts";
-import type { Logger } from "../std/log.ts";
+import type { Logger } from "../std/log/logger.ts";
 import type { RandomSource } from "../std/random.ts";
 import { GIT_VERSION } from "../std/version.ts";
 import type { Store } from "../storage/store.ts";

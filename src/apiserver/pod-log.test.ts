@@ -8,7 +8,7 @@ import type { Handler } from "../http/message.ts";
 import { text } from "../http/respond.ts";
 import { listen } from "../http/server.ts";
 import { systemClock } from "../std/time/clock.ts";
-import { silentLogger } from "../std/log.ts";
+import { silentLogger } from "../std/log/logger.ts";
 import { testServer } from "../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "./config.ts";
 

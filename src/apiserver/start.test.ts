@@ -8,7 +8,7 @@ import t, { type Test } from "tap";
 import { networkTransport } from "../client/transport/transport.ts";
 import { makeRequest } from "../http/request.ts";
 import { systemClock } from "../std/time/clock.ts";
-import { silentLogger } from "../std/log.ts";
+import { silentLogger } from "../std/log/logger.ts";
 import { FORMAT_KEY, logKey } from "../storage/level/keys.ts";
 import { openLevelStore } from "../storage/level/level.ts";
 import { encodeNumber } from "../storage/level/record.ts";

@@ -1,5 +1,5 @@
 /** The logging flags, which all programs share, as the logger's options. */
-import type { LogOptions } from "../std/log.ts";
+import type { LogOptions } from "../std/log/logger.ts";
 import type { VmodulePattern } from "./types/logging.ts";
 
 export interface LoggingFlags {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import t, { type Test } from "tap";
-import { silentLogger } from "../std/log.ts";
+import { silentLogger } from "../std/log/logger.ts";
 import { makeServerCertificate } from "../testing/http/test-certificates.ts";
 import {
   FLAG,

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import t, { type Test } from "tap";
-import { silentLogger } from "../std/log.ts";
+import { silentLogger } from "../std/log/logger.ts";
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../testing/http/test-certificates.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
 import { readBody } from "./body.ts";

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from "../std/time/clock.ts";
-import type { Logger } from "../std/log.ts";
+import type { Logger } from "../std/log/logger.ts";
 import type { ListenLimits, Serving } from "./exchange.ts";
 import { Flight } from "./flight.ts";
 import { type BindOptions, type Listener, PlainListener } from "./listener.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
 import { FakeClock } from "../testing/std/fake-clock.ts";
-import { silentLogger } from "./log.ts";
+import { silentLogger } from "./log/logger.ts";
 import { createNotifier, watchdogIntervalMs } from "./sd-notify.ts";
 
 const log = silentLogger;

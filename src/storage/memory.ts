@@ -1,5 +1,5 @@
 import type { Clock } from "../std/time/clock.ts";
-import { type Logger, silentLogger } from "../std/log.ts";
+import { type Logger, silentLogger } from "../std/log/logger.ts";
 import { Wakeup } from "../std/wakeup.ts";
 import { Compactor } from "./compactor.ts";
 import { Expiry } from "./expiry.ts";

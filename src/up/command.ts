@@ -5,7 +5,7 @@ import { logOptions } from "../flags/log-options.ts";
 import { invoke } from "../flags/program.ts";
 import { aborted } from "../std/aborted.ts";
 import { systemClock } from "../std/time/clock.ts";
-import { createLogger, type Logger } from "../std/log.ts";
+import { createLogger, type Logger } from "../std/log/logger.ts";
 import { systemRandom } from "../std/random.ts";
 import { createNotifier } from "../std/sd-notify.ts";
 import { tidyMemory } from "../std/tidy-memory.ts";

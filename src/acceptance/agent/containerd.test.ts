@@ -18,7 +18,7 @@ import { VolumeManager } from "../../agent/volumes/volume-manager.ts";
 import type { Container } from "../../api/core/container.ts";
 import type { Pod, PodSpec, PodStatus } from "../../api/core/pod.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { type Harness, podHarness } from "../../testing/agent/pod-harness.ts";
 import {

@@ -8,7 +8,7 @@ import { defaultConfig } from "../../apiserver/config.ts";
 import { startApiServer } from "../../apiserver/server.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { fileDirectory } from "../../std/file-directory.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import {
   CLIENT_AUTH,
   makeCertificate,

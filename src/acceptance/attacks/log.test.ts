@@ -7,7 +7,7 @@ import t, { type Test } from "tap";
 import { defaultConfig } from "../../apiserver/config.ts";
 import { startApiServer } from "../../apiserver/server.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { createLogger } from "../../std/log.ts";
+import { createLogger } from "../../std/log/logger.ts";
 
 const TOKEN = "sesame-of-all-doors";
 const FORGED = '{"v":0,"msg":"all is well","ts":1}';

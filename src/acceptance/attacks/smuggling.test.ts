@@ -6,7 +6,7 @@ import { readBody } from "../../http/body.ts";
 import type { Listener } from "../../http/listener.ts";
 import { text } from "../../http/respond.ts";
 import { listen } from "../../http/server.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { makeServerCertificate } from "../../testing/http/test-certificates.ts";
 import { FLAG, frame, headerBlock, PREFACE, RawConnection, settings, TYPE } from "../../testing/http/test-frames.ts";
 

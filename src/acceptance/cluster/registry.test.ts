@@ -5,7 +5,7 @@ import { CredentialProviders, openPlugins } from "../../agent/images/credential-
 import { ImageManager, type ImageManagerOptions } from "../../agent/images/image-manager.ts";
 import { createCriClient } from "../../agent/runtime/cri.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { missing, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
 import { ociArchive } from "../../up/images/oci-archive.ts";
 import { readBusybox } from "./example-image.ts";

@@ -9,7 +9,7 @@ import t, { type Test } from "tap";
 import { readBody } from "../../http/body.ts";
 import { text } from "../../http/respond.ts";
 import { listen } from "../../http/server.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { makeServerCertificate } from "../../testing/http/test-certificates.ts";
 import { RawConnection, TYPE } from "../../testing/http/test-frames.ts";
 import { type Case, type Event, eventsOf, type Step, settingsIn } from "./case.ts";

@@ -3,7 +3,7 @@ import type { Scheme } from "../../api/scheme.ts";
 import type { KeyPair } from "../../auth/key-pair.ts";
 import type { Authorizer } from "../../auth/user.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { MetricRegistry } from "../../std/metrics.ts";
 import type { RandomSource } from "../../std/random.ts";
 import type { AdmissionPlugin, Effects, Lookup } from "./plugin.ts";

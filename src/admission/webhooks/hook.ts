@@ -6,7 +6,7 @@ import type {
   ValidatingWebhookConfiguration,
 } from "../../api/admissionregistration/webhook-configuration.ts";
 import { type Requirement, requirementsOf } from "../../api/meta/selector.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { type MatchConditions, matchConditions } from "../matching/match-conditions.ts";
 
 export type Configuration = MutatingWebhookConfiguration | ValidatingWebhookConfiguration;

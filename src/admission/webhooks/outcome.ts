@@ -1,7 +1,7 @@
 /** What becomes of a request whose webhook refused it or could not be asked; and what of it is counted. */
 import { StatusError } from "../../api/status.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { WebhookMetrics } from "../chain/metrics.ts";
 import type { AdmissionRequest } from "../chain/plugin.ts";
 import { CallFailed } from "./call.ts";

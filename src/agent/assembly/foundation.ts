@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createClient } from "../../client/api-client.ts";
 import type { Client, Transport } from "../../client/client.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/random.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { openConnection } from "../bootstrap.ts";

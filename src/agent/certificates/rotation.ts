@@ -6,7 +6,7 @@ import { X509Certificate } from "node:crypto";
 import type { KeyPair } from "../../auth/key-pair.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/random.ts";
 
 export interface RotationOptions {

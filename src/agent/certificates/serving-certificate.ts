@@ -9,7 +9,7 @@ import type { KeyPair } from "../../auth/key-pair.ts";
 import { NODE_USER_PREFIX, NODES } from "../../auth/user.ts";
 import type { Client } from "../../client/client.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/random.ts";
 import { Wakeup } from "../../std/wakeup.ts";
 import type { AgentConfig } from "../agent-config.ts";

@@ -7,7 +7,7 @@ import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { canonicalJson } from "../../schema/canonical-json.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { KEY_BYTES, seal, unseal } from "./seal.ts";
 
 export interface CheckpointOptions {

@@ -8,7 +8,7 @@ import type { Pod } from "../../api/core/pod.ts";
 import type { ServiceAccount } from "../../api/core/service-account.ts";
 import { parseDuration } from "../../schema/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { CredentialProvidersConfig } from "../agent-config.ts";
 import {
   type CredentialProvider,

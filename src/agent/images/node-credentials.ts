@@ -1,7 +1,7 @@
 /** Registry credentials that lie on the node itself, where Docker's clients would look for them too. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { authsOf, legacyAuthsOf, type RegistryAuths } from "./docker-config.ts";
 
 export interface NodeCredentialsOptions {

@@ -5,7 +5,7 @@
 import { readFile, readlink } from "node:fs/promises";
 import type { ResourceList } from "../../api/core/resources.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { CgroupLimits, CgroupTree } from "../cgroups/cgroup-tree.ts";
 import { type SystemdSlices, slicePath } from "../cgroups/systemd-slices.ts";
 import { bytes, milliCpu } from "../pods/amounts.ts";

@@ -13,7 +13,7 @@ import { deepEqual } from "../../schema/equal.ts";
 import { microTimeOf } from "../../schema/time.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/random.ts";
 import type { NodeConfig } from "../agent-config.ts";
 

@@ -1,5 +1,5 @@
 import t from "tap";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { watchOom } from "./oom-watch.ts";
 

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { aborted } from "../../std/aborted.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/random.ts";
 import { watchFiles } from "../../std/watch-files.ts";
 import { registration } from "./messages.ts";

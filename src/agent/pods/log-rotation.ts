@@ -8,7 +8,7 @@ import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { ObservedContainer } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { openLog } from "./plain-file.ts";

@@ -1,7 +1,7 @@
 /** What a pod's states work with. */
 import type { Pod, PodStatus } from "../../api/core/pod.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { ImageManager, PresentImage } from "../images/image-manager.ts";
 import type { ProbeManager } from "../probes/probe-manager.ts";
 import type { Made, Observation, ObservedSandbox } from "../runtime/observation.ts";

@@ -5,7 +5,7 @@
 import type { Pod, PodStatus } from "../../api/core/pod.ts";
 import { deepEqual } from "../../schema/equal.ts";
 import type { Timer } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { Observation, ObservedContainer } from "../runtime/observation.ts";
 import { previousRun } from "./container-status.ts";
 import { deadlineExceeded, deadlineTimer } from "./deadline.ts";

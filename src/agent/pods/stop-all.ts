@@ -1,5 +1,5 @@
 /** Stops everything that runs, without ending the pods: an agent that starts again starts them again. */
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { annotations, labels } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 

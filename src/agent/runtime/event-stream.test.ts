@@ -5,7 +5,7 @@ import * as grpc from "@grpc/grpc-js";
 import t from "tap";
 import { encodeProtobuf } from "../../schema/protobuf.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { runtimeService } from "./cri/services.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { Relister } from "./events.ts";

@@ -3,7 +3,7 @@
  * pace follows the life of the node: quick after a change, every `calmMs` while pods run, seldom when there are none.
  */
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { containerPart, containerStates, labels, sandboxPart } from "./observation.ts";
 import type { Runtime } from "./runtime.ts";
 

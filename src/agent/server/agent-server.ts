@@ -7,7 +7,7 @@ import type { Listener } from "../../http/listener.ts";
 import { listening } from "../../http/port-taken.ts";
 import { listen } from "../../http/server.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { CertificateFiles } from "../certificates/certificate-files.ts";
 import type { PodManager } from "../pods/pod-manager.ts";

@@ -5,7 +5,7 @@ import t from "tap";
 import { makeRequest } from "../../http/request.ts";
 import { text as refusalText } from "../../http/respond.ts";
 import { parseTarget } from "../../http/target.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { podHarness, testPod } from "../../testing/agent/pod-harness.ts";
 import { defaultAgentConfig } from "../agent-config.ts";
 import { type AgentHandlerOptions, agentHandler } from "./agent-handler.ts";

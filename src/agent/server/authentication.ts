@@ -13,7 +13,7 @@ import { x509Authenticator } from "../../auth/authn/x509.ts";
 import type { Authenticator } from "../../auth/user.ts";
 import type { Client } from "../../client/client.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/random.ts";
 import { watchFiles } from "../../std/watch-files.ts";
 import type { AgentConfig } from "../agent-config.ts";

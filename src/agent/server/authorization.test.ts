@@ -1,7 +1,7 @@
 import t from "tap";
 import { createClient } from "../../client/api-client.ts";
 import { makeRequest } from "../../http/request.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { defaultAgentConfig } from "../agent-config.ts";

@@ -8,7 +8,7 @@ import type { Client } from "../../client/client.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { text } from "../../http/respond.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/random.ts";
 import type { AgentConfig } from "../agent-config.ts";
 

@@ -4,7 +4,7 @@ import { podKind } from "../../api/core/pod-kind.ts";
 import type { Client } from "../../client/client.ts";
 import { type Informer, startInformer } from "../../client/informer/informer.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/random.ts";
 import { isStatic, podUid } from "../pods/pod-fields.ts";
 import { isMirror } from "./mirror-pods.ts";

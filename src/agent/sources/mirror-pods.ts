@@ -9,7 +9,7 @@ import { podKind } from "../../api/core/pod-kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/random.ts";
 import { WorkQueue } from "../../std/work-queue.ts";
 import { podName, podNamespace, podUid } from "../pods/pod-fields.ts";

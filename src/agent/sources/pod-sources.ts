@@ -3,7 +3,7 @@ import type { Pod } from "../../api/core/pod.ts";
 import type { Client } from "../../client/client.ts";
 import { aborted } from "../../std/aborted.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/random.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import type { Checkpoint } from "../checkpoint/checkpoint.ts";

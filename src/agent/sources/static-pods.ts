@@ -7,7 +7,7 @@ import type { ApiObject } from "../../api/kind.ts";
 import { deepEqual } from "../../schema/equal.ts";
 import { timeOf } from "../../schema/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 import { type ManifestItem, type ManifestProblem, type ManifestText, problemText, readManifest } from "./manifest.ts";
 import { configMapBytes, secretBytes, staticPod } from "./static-pod.ts";

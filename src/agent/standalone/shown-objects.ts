@@ -13,7 +13,7 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { timeOf } from "../../schema/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { type RandomSource, uuid } from "../../std/random.ts";
 import { WorkQueue } from "../../std/work-queue.ts";
 import { ObjectStore } from "../../storage/object-store.ts";

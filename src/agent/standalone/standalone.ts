@@ -11,7 +11,7 @@ import type { Listener } from "../../http/listener.ts";
 import type { Handler } from "../../http/message.ts";
 import { listen } from "../../http/server.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/random.ts";
 import { sameSecret } from "../../std/same-secret.ts";
 import { createMemoryStore } from "../../storage/memory.ts";

@@ -2,7 +2,7 @@ import t from "tap";
 import type { Pod } from "../../api/core/pod.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { seededRandom } from "../../std/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { StatusManager } from "./status-manager.ts";

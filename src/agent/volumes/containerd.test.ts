@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import t from "tap";
 import type { Pod } from "../../api/core/pod.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { startFakeDriver } from "../../testing/agent/fake-csi-driver.ts";
 import { agentConfigOn, missing, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";

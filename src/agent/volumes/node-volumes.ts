@@ -6,7 +6,7 @@ import type { CSIDriver } from "../../api/storage/csi-driver.ts";
 import { csiDriverKind } from "../../api/storage/csi-driver-kind.ts";
 import type { Client } from "../../client/client.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/random.ts";
 import { watchPlugins } from "../plugins/plugin-watcher.ts";
 import type { Directories } from "../pods/directories.ts";

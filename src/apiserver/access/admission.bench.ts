@@ -13,7 +13,7 @@ import { Registries } from "../../registry/registries.ts";
 import { defaulted } from "../../registry/write.ts";
 import { decode } from "../../schema/decode.ts";
 import { systemClock as clock } from "../../std/time/clock.ts";
-import { silentLogger as log } from "../../std/log.ts";
+import { silentLogger as log } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics.ts";
 import { systemRandom as random } from "../../std/random.ts";
 import { createMemoryStore } from "../../storage/memory.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { type Logger, silentLogger } from "../../std/log.ts";
+import { type Logger, silentLogger } from "../../std/log/logger.ts";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../config.ts";
 

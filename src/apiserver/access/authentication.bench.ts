@@ -3,7 +3,7 @@ import type { ApiObject } from "../../api/kind.ts";
 import type { Authenticator, Credentials } from "../../auth/user.ts";
 import { anew, benchCredentials } from "../../bench/credentials.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/random.ts";
 import { identitiesOf } from "./identities.ts";
 

@@ -16,7 +16,7 @@ import { loadConnection } from "../../client/kubeconfig/webhook-kubeconfig.ts";
 import { makeRequest } from "../../http/request.ts";
 import { isPlainObject } from "../../schema/plain.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/random.ts";
 import { watchFiles } from "../../std/watch-files.ts";
 import type { ApiServerConfig } from "../config.ts";

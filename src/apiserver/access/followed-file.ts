@@ -1,6 +1,6 @@
 /** Files that flags name and operators change while the server runs. */
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { watchFiles } from "../../std/watch-files.ts";
 import { flagFile } from "../flag-file.ts";
 

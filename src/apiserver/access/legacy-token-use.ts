@@ -5,7 +5,7 @@ import type { ApiObject } from "../../api/kind.ts";
 import { LAST_USED_LABEL } from "../../auth/service-account/legacy-tokens.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { update } from "../../registry/update.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { systemScope, unlessOvertaken } from "../own-objects/ensure.ts";
 
 /** Secrets that are being written; further ones are told of with their next use. */

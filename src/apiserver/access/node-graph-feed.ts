@@ -10,7 +10,7 @@ import type { NodeGraph } from "../../auth/authz/node-graph.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry } from "../../registry/registry.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 
 const RETRY_MS = 1000;
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import t from "tap";
 import { issueCertificate, makeCa } from "../../auth/pki.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { OutboundIdentity } from "./outbound-identity.ts";
 

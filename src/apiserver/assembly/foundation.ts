@@ -5,7 +5,7 @@ import { withoutPrivileges } from "../../registry/privileges.ts";
 import { Registries } from "../../registry/registries.ts";
 import { uncachedKinds } from "../../registry/uncached.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { type RandomSource, systemRandom } from "../../std/random.ts";
 import { openStore } from "../../storage/open.ts";
 import type { Store } from "../../storage/store.ts";

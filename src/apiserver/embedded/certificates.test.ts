@@ -12,7 +12,7 @@ import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { fileDirectory } from "../../std/file-directory.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { defaultConfig } from "../config.ts";
 import { JOINING_GROUP } from "../own-objects/node-joining.ts";
 import { assemble } from "../server.ts";

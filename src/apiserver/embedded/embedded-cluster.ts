@@ -4,7 +4,7 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import { type Clock, systemClock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { type ApiServerConfig, defaultConfig } from "../config.ts";
 import { assemble } from "../server.ts";
 

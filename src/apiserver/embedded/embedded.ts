@@ -7,7 +7,7 @@ import type { Client } from "../../client/client.ts";
 import type { SigningAuthorities } from "../../controllers/signing-authorities.ts";
 import type { Handler } from "../../http/message.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { QueueMetrics } from "../../std/queue-metrics.ts";
 import type { RandomSource } from "../../std/random.ts";
 

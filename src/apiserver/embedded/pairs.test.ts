@@ -14,7 +14,7 @@ import type { Client } from "../../client/client.ts";
 import { startControllers } from "../../controllers/controllers.ts";
 import type { Handler, HttpResponse } from "../../http/message.ts";
 import { type Clock, systemClock } from "../../std/time/clock.ts";
-import { type Logger, silentLogger } from "../../std/log.ts";
+import { type Logger, silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { defaultConfig } from "../config.ts";

@@ -10,7 +10,7 @@ import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import { startControllers } from "../../controllers/controllers.ts";
 import { type Clock, systemClock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/random.ts";
 import { defaultConfig } from "../config.ts";
 import { type ApiServer, assemble } from "../server.ts";

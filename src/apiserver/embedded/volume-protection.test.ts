@@ -5,7 +5,7 @@ import { podKind } from "../../api/core/pod-kind.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { defaultConfig } from "../config.ts";
 import { assemble } from "../server.ts";
 

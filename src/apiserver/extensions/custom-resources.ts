@@ -6,7 +6,7 @@ import { isTrue } from "../../api/apiextensions/definition-status.ts";
 import type { Kind } from "../../api/kind.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { deepEqual } from "../../schema/equal.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { type ConversionDeps, conversionWebhook } from "./conversion-webhook.ts";
 import { type DefinitionState, ServedKind } from "./served-kind.ts";
 

@@ -16,7 +16,7 @@ import type { Registries } from "../../registry/registries.ts";
 import type { Registry, Scope } from "../../registry/registry.ts";
 import { aborted } from "../../std/aborted.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { registerCustomApis } from "./custom-api-services.ts";
 import type { CustomResources } from "./custom-resources.ts";
 import { cleanUp, needsCleanup } from "./definition-cleanup.ts";

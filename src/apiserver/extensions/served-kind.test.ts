@@ -2,7 +2,7 @@ import t from "tap";
 import { customKind } from "../../api/apiextensions/custom-kind.ts";
 import { Scheme } from "../../api/scheme.ts";
 import { Registries } from "../../registry/registries.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { seededRandom } from "../../std/random.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import type { Revision } from "../../storage/store.ts";

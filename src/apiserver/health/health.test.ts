@@ -1,5 +1,5 @@
 import t from "tap";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
 import { fixture } from "../../testing/registry/registry-fixture.ts";
 import { answerHealth } from "./health.ts";

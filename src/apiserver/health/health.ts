@@ -1,7 +1,7 @@
 /** `/healthz`, `/livez` and `/readyz`: named checks, each answered alone or all together. */
 import type { HttpResponse } from "../../http/message.ts";
 import { text } from "../../http/respond.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 
 export interface HealthCheck {
   readonly name: string;

@@ -6,7 +6,7 @@ import { text } from "../../http/respond.ts";
 import { Router } from "../../http/router.ts";
 import { listen } from "../../http/server.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { ObserveConfig } from "../config.ts";
 import { Contention } from "./profiling/contention.ts";
 import { type DebugPage, debugPages } from "./profiling/debug-pages.ts";

@@ -2,7 +2,7 @@
 import type { Scheme } from "../../api/scheme.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics.ts";
 import { type QueueMetrics, queueMetrics } from "../../std/queue-metrics.ts";
 import { MeasuredStore } from "../../storage/measured-store.ts";

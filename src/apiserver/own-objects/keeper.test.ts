@@ -1,5 +1,5 @@
 import t from "tap";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import type { StoreFeed } from "../../storage/watch/feed.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { keep } from "./keeper.ts";

@@ -1,6 +1,6 @@
 import { aborted } from "../../std/aborted.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { Wakeup } from "../../std/wakeup.ts";
 import type { StoreFeed } from "../../storage/watch/feed.ts";
 import { follow } from "../../storage/watch/follow.ts";

@@ -10,7 +10,7 @@ import { priorityClassKind } from "../../api/scheduling/priority-class-kind.ts";
 import { LEGACY_TRACKING } from "../../auth/service-account/legacy-tokens.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { withTimeout } from "../../std/time/with-timeout.ts";
 import type { Authorities } from "../access/identities.ts";
 import { keepApiServiceStatus } from "./api-service-status.ts";

@@ -5,7 +5,7 @@ import { serviceCIDRKind } from "../../api/networking/service-cidr-kind.ts";
 import { create } from "../../registry/create.ts";
 import { get } from "../../registry/get.ts";
 import { ServiceAddresses } from "../../registry/service-allocation/addresses.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { type Fixture, fixture } from "../../testing/registry/registry-fixture.ts";
 import { startServices } from "./services.ts";
 

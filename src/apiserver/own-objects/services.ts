@@ -19,7 +19,7 @@ import { repairAddresses } from "../../registry/service-allocation/repair.ts";
 import { update } from "../../registry/update.ts";
 import { deepEqual } from "../../schema/equal.ts";
 import { type Cidr, formatCidr, formatIp, type IpFamily, parseCidr } from "../../std/ip.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { Revision } from "../../storage/store.ts";
 import type { ServicesConfig } from "../config.ts";
 import { systemScope } from "./ensure.ts";

@@ -4,7 +4,7 @@ import type { Filter, Handler } from "../../http/message.ts";
 import { listening } from "../../http/port-taken.ts";
 import { listen } from "../../http/server.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/random.ts";
 import type { Authorities } from "../access/identities.ts";
 import type { ApiServerConfig } from "../config.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type KeyPair, type KeyPairFiles, readKeyPair, stillGood, writeKeyPair } from "../../auth/key-pair.ts";
 import type { NamedTlsPair, TlsCertificates } from "../../http/tls.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { watchFiles } from "../../std/watch-files.ts";
 import type { ServingConfig } from "../config.ts";
 

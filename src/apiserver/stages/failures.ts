@@ -1,7 +1,7 @@
 import { type Status, StatusError } from "../../api/status.ts";
 import { HttpError } from "../../http/http-error.ts";
 import type { HttpResponse } from "../../http/message.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { StoreError } from "../../storage/store.ts";
 import type { Stage } from "../context.ts";
 import { statusResponse } from "../status-response.ts";

@@ -1,6 +1,6 @@
 import type { Filter, Handler } from "../../http/message.ts";
 import { statusJson } from "../../http/respond.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { answerHealth, type HealthEndpoint } from "../health/health.ts";
 
 /**

@@ -1,6 +1,6 @@
 import t from "tap";
 import { StatusError } from "../../api/status.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { seededRandom } from "../../std/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import type { Attributes } from "../user.ts";

@@ -3,7 +3,7 @@ import type { SubjectAccessReviewStatus } from "../../api/authorization/access-r
 import { StatusError } from "../../api/status.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { ExpiringCache } from "../../std/expiring-cache.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/random.ts";
 import { askPatiently } from "../ask-patiently.ts";
 import type { Attributes, Authorization, Authorizer } from "../user.ts";

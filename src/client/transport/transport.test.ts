@@ -8,7 +8,7 @@ import type { Handler, HttpResponse } from "../../http/message.ts";
 import { makeRequest } from "../../http/request.ts";
 import { bytes, json, text } from "../../http/respond.ts";
 import { listen } from "../../http/server.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../testing/http/test-certificates.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { readAll } from "../response.ts";

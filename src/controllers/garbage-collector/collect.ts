@@ -4,7 +4,7 @@ import type { ObjectMeta, OwnerReference } from "../../api/meta/object-meta.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client, DeleteQuery } from "../../client/client.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { OwnerLookup } from "./owner-lookup.ts";
 import { FOREGROUND, ORPHAN, type OwnershipGraph, type OwnershipNode } from "./ownership-graph.ts";
 

@@ -4,7 +4,7 @@ import type { Service, ServiceSpec } from "../../api/core/service.ts";
 import { serviceKind } from "../../api/core/service-kind.ts";
 import { ipAddressKind } from "../../api/networking/ip-address-kind.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr-kind.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { seededRandom } from "../../std/random.ts";
 import { prefixRange } from "../../storage/store.ts";
 import { refusal } from "../../testing/registry/registry-fixture.ts";

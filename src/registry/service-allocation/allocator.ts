@@ -6,7 +6,7 @@ import { withLinkedMembers } from "../../api/core/service-update.ts";
 import { invalid } from "../../api/status.ts";
 import { type FieldError, invalidField, renderFieldError } from "../../schema/field-error.ts";
 import type { IpFamily } from "../../std/ip.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { Allocation, Allocator } from "../allocation.ts";
 import { isMissing, remove } from "../delete.ts";
 import type { Registry, Scope } from "../registry.ts";

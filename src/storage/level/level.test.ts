@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { ClassicLevel } from "classic-level";
 import t from "tap";
 import type { Clock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { seededRandom } from "../../std/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { testStore } from "../../testing/storage/conformance.ts";
@@ -253,7 +253,7 @@ function spawnWriter(path: string): ChildProcess {
     import { writeSync } from "node:fs";
     import { openLevelStore } from ${url("./level.ts")};
     import { systemClock } from ${url("../../std/time/clock.ts")};
-    import { silentLogger } from ${url("../../std/log.ts")};
+    import { silentLogger } from ${url("../../std/log/logger.ts")};
     const options = { clock: systemClock, log: silentLogger, compactionIntervalMs: 0 };
     const store = await openLevelStore({ path: ${JSON.stringify(path)}, ...options });
     let next = 0;

@@ -1,5 +1,5 @@
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { Wakeup } from "../../std/wakeup.ts";
 import { Compactor } from "../compactor.ts";
 import { type Expired, Expiry } from "../expiry.ts";

@@ -1,6 +1,6 @@
 /** What is stored holds secrets: nobody else who uses the machine has any business there. */
 import { chmod, readdir, stat } from "node:fs/promises";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 
 /** LevelDB's own files. */
 const OWN = /^(?:CURRENT|LOCK|LOG|LOG\.old|MANIFEST-\d+|\d+\.(?:log|ldb|sst|dbtmp))$/;

@@ -1,6 +1,6 @@
 import t, { type Test } from "tap";
 import type { Status } from "../../api/status.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { seededRandom } from "../../std/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { makeWidget, type Widget, widgetKind } from "../../testing/storage/widget.ts";

@@ -1,5 +1,5 @@
 import t, { type Test } from "tap";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { createMemoryStore } from "../memory.ts";
 import { prefixRange, type Range, type Revision, type Store, StoreError, type WatchEvent } from "../store.ts";

@@ -7,7 +7,7 @@ import { builtinScheme } from "../../api/builtin.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Authorizer, UserInfo } from "../../auth/user.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics.ts";
 import { seededRandom } from "../../std/random.ts";
 import { FakeClock } from "../std/fake-clock.ts";

@@ -17,7 +17,7 @@ import type { PodSpec, PodStatus } from "../../api/core/pod.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { isStreamed } from "../../http/stream.ts";
 import { type Clock, sleepOn, systemClock, type Timer } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { FakeApi } from "./fake-api.ts";
 import { FakeRuntime, type Program } from "./fake-runtime.ts";
 import { type Backend, type Fault, ScriptedCri } from "./scripted-cri.ts";

@@ -19,7 +19,7 @@ import type { Pod, PodSpec } from "../../api/core/pod.ts";
 import type { Flag } from "../../flags/flag.ts";
 import { isPlainObject } from "../../schema/plain.ts";
 import { encodeYaml } from "../../schema/yaml.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../std/fake-clock.ts";
 import { FakeApi } from "./fake-api.ts";
 import { FakeRuntime } from "./fake-runtime.ts";

@@ -13,7 +13,7 @@ import { digestOf, observe } from "../../agent/runtime/observation.ts";
 import { TokenManager } from "../../agent/volumes/token-manager.ts";
 import { VolumeManager } from "../../agent/volumes/volume-manager.ts";
 import type { Pod, PodSpec, PodStatus } from "../../api/core/pod.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../std/fake-clock.ts";
 import { FakeRuntime } from "./fake-runtime.ts";
 

@@ -9,7 +9,7 @@ import { type ApiServerConfig, defaultConfig } from "../../apiserver/config.ts";
 import { startApiServer } from "../../apiserver/server.ts";
 import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 
 /** A kubectl may have to start from a cold disk. */
 const KUBECTL_TIMEOUT_MS = 30_000;

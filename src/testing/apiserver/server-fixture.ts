@@ -6,7 +6,7 @@ import { assemble } from "../../apiserver/server.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { makeRequest } from "../../http/request.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { seededRandom } from "../../std/random.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import type { Revision } from "../../storage/store.ts";

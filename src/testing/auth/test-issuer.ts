@@ -4,7 +4,7 @@ import { type Algorithm, signJws } from "../../auth/service-account/jws.ts";
 import { bytes, json } from "../../http/respond.ts";
 import { listen } from "../../http/server.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { makeServerCertificate } from "../http/test-certificates.ts";
 
 export interface TestIssuer extends AsyncDisposable {

@@ -10,7 +10,7 @@ import { ServiceAddresses } from "../../registry/service-allocation/addresses.ts
 import { ServiceAllocator } from "../../registry/service-allocation/allocator.ts";
 import type { ClusterFamilies } from "../../registry/service-allocation/families.ts";
 import { NodePorts } from "../../registry/service-allocation/node-ports.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { type Fixture, fixture } from "./registry-fixture.ts";
 
 export interface ServicesFixture extends Fixture {

@@ -13,7 +13,7 @@ import type {
 } from "../../api/admissionregistration/webhook-configuration.ts";
 import type { Kind } from "../../api/kind.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { ObjectStore } from "../../storage/object-store.ts";
 import { openStore } from "../../storage/open.ts";
 import { type Store, StoreError } from "../../storage/store.ts";

@@ -9,7 +9,7 @@ import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/random.ts";
 import { type ContainerdSettings, containerdConfig } from "./config.ts";
 import { leakedShims } from "./leaked-shims.ts";

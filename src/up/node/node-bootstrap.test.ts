@@ -21,7 +21,7 @@ import { loadKubeconfig, writeKubeconfig } from "../../client/kubeconfig/kubecon
 import { networkTransport } from "../../client/transport/transport.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { fileDirectory } from "../../std/file-directory.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { createToken, invitation } from "../commands/token.ts";
 
 const directory = fileDirectory(t);

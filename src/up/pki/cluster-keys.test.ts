@@ -5,7 +5,7 @@ import t from "tap";
 import { loadKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { parseFlags } from "../../flags/parse.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { upFlags } from "../flags.ts";
 import { upOptions } from "../options.ts";

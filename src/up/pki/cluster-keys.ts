@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { localServer, serverNames, type UpOptions } from "../options.ts";
 import { ensurePki, type Pki } from "./pki.ts";
 

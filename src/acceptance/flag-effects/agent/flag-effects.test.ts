@@ -19,7 +19,7 @@ import type { Flag } from "../../../flags/flag.ts";
 import { agentGates } from "../../../flags/gate-tables/agent.ts";
 import { logOptions } from "../../../flags/log-options.ts";
 import { fileDirectory } from "../../../std/file-directory.ts";
-import { createLogger, silentLogger } from "../../../std/log.ts";
+import { createLogger, silentLogger } from "../../../std/log/logger.ts";
 import { type AgentFlagName, type Settings, type TestAgent, testAgent } from "../../../testing/agent/flag-harness.ts";
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../../testing/http/test-certificates.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";

@@ -8,7 +8,7 @@ import type { HttpResponse } from "../../../http/message.ts";
 import { json } from "../../../http/respond.ts";
 import { listen } from "../../../http/server.ts";
 import { systemClock } from "../../../std/time/clock.ts";
-import { silentLogger } from "../../../std/log.ts";
+import { silentLogger } from "../../../std/log/logger.ts";
 import { makeServerCertificate } from "../../../testing/http/test-certificates.ts";
 
 interface Server extends AsyncDisposable {

@@ -21,7 +21,7 @@ import { makeRequest } from "../../../http/request.ts";
 import { text } from "../../../http/respond.ts";
 import { listen } from "../../../http/server.ts";
 import { fileDirectory } from "../../../std/file-directory.ts";
-import { createLogger, silentLogger } from "../../../std/log.ts";
+import { createLogger, silentLogger } from "../../../std/log/logger.ts";
 import { createMemoryStore } from "../../../storage/memory.ts";
 import type { Range, Store, WriteOptions } from "../../../storage/store.ts";
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../../testing/http/test-certificates.ts";

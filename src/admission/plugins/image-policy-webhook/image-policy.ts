@@ -6,7 +6,7 @@ import { type ReviewClient, reviewClient } from "../../../auth/review-client.ts"
 import { isPlainObject } from "../../../schema/plain.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { ExpiringCache } from "../../../std/expiring-cache.ts";
-import type { Logger } from "../../../std/log.ts";
+import type { Logger } from "../../../std/log/logger.ts";
 import type { RandomSource } from "../../../std/random.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
 import { isAt, metadataOf, refusal } from "../../chain/attributes.ts";

@@ -8,7 +8,7 @@ import type { Client } from "../../../client/client.ts";
 import { deepEqual } from "../../../schema/equal.ts";
 import { Backoff } from "../../../std/time/backoff.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import type { Logger } from "../../../std/log.ts";
+import type { Logger } from "../../../std/log/logger.ts";
 import type { RandomSource } from "../../../std/random.ts";
 import type { NodeInfo } from "./messages.ts";
 

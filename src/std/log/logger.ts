@@ -1,8 +1,8 @@
 /** Structured logging with klog's levels. A logger is handed down; there is no global one. */
 import { pino } from "pino";
-import { type Clock, systemClock, type Timer } from "./time/clock.ts";
-import { matchesGlob } from "./glob.ts";
-import { bounded, formatText, jsonFields, type LogLine } from "./log-line.ts";
+import { type Clock, systemClock, type Timer } from "../time/clock.ts";
+import { matchesGlob } from "../glob.ts";
+import { bounded, formatText, jsonFields, type LogLine } from "./format.ts";
 
 export interface Logger {
   info(message: string, fields?: LogFields): void;

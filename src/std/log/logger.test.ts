@@ -1,8 +1,8 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import t from "tap";
-import { FakeClock } from "../testing/std/fake-clock.ts";
-import { createLogger, type LogOptions, type LogSink } from "./log.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { createLogger, type LogOptions, type LogSink } from "./logger.ts";
 
 process.env.TZ = "UTC";
 const START = Date.UTC(2026, 9, 25, 0, 15, 15, 525);
@@ -136,7 +136,7 @@ t.test("createLogger() with splitStream sends errors to stderr and the rest to s
 
 t.test("createLogger() writes buffered lines when the process ends", async (t) => {
   const script = `
-    import { createLogger } from ${JSON.stringify(new URL("./log.ts", import.meta.url).href)};
+    import { createLogger } from ${JSON.stringify(new URL("./logger.ts", import.meta.url).href)};
     const log = createLogger({ splitStream: true, infoBufferSize: 100000 });
     log.info("buffered");
     log.error("direct");
@@ -150,7 +150,7 @@ t.test("createLogger() writes buffered lines when the process ends", async (t) =
 
 t.test("createLogger() is not stopped by a reader that does not read", async (t) => {
   const script = `
-    import { createLogger } from ${JSON.stringify(new URL("./log.ts", import.meta.url).href)};
+    import { createLogger } from ${JSON.stringify(new URL("./logger.ts", import.meta.url).href)};
     process.stderr;
     const log = createLogger();
     for (let i = 0; i < 2000; i++) log.info("x".repeat(1000));
