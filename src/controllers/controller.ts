@@ -4,7 +4,7 @@ import type { LegacyIssued } from "../auth/service-account/claims.ts";
 import type { Client } from "../client/client.ts";
 import type { Clock } from "../std/time/clock.ts";
 import type { Logger } from "../std/log/logger.ts";
-import type { QueueMetrics } from "../std/queue-metrics.ts";
+import type { QueueMetrics } from "../std/metrics/queue-metrics.ts";
 import type { RandomSource } from "../std/random.ts";
 import type { SigningAuthorities } from "./signing-authorities.ts";
 

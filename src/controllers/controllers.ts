@@ -1,7 +1,7 @@
 /** The controllers that can run inside the API server process, by the name `--embedded-controllers` knows them by. */
 import type { UserInfo } from "../auth/user.ts";
 import type { Client } from "../client/client.ts";
-import type { QueueMetrics } from "../std/queue-metrics.ts";
+import type { QueueMetrics } from "../std/metrics/queue-metrics.ts";
 import type { ControllerDeps, RunController } from "./controller.ts";
 
 interface Entry {

@@ -1,5 +1,5 @@
 import t from "tap";
-import { type AnyFamily, MetricRegistry } from "../std/metrics.ts";
+import { type AnyFamily, MetricRegistry } from "../std/metrics/metrics.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
 import { testStore } from "../testing/storage/conformance.ts";
 import { MeasuredStore } from "./measured-store.ts";

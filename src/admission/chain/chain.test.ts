@@ -2,7 +2,7 @@ import t from "tap";
 import { configMapKind } from "../../api/core/config-map-kind.ts";
 import { podKind } from "../../api/core/pod-kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
-import { MetricRegistry } from "../../std/metrics.ts";
+import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { alice } from "../../testing/admission/admission-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { type About, AdmissionChain } from "./chain.ts";

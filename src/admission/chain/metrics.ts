@@ -1,6 +1,6 @@
 /** How long plugins take, and how often they refuse: Kubernetes' families. */
 import type { Clock } from "../../std/time/clock.ts";
-import type { Histogram, HistogramFamily, MetricRegistry } from "../../std/metrics.ts";
+import type { Histogram, HistogramFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Operation } from "./plugin.ts";
 
 /** Where it is noted how long something took, in milliseconds, and whether it refused. */

@@ -14,7 +14,7 @@ import { defaulted } from "../../registry/write.ts";
 import { decode } from "../../schema/decode.ts";
 import { systemClock as clock } from "../../std/time/clock.ts";
 import { silentLogger as log } from "../../std/log/logger.ts";
-import { MetricRegistry } from "../../std/metrics.ts";
+import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { systemRandom as random } from "../../std/random.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import { defaultConfig } from "../config.ts";

@@ -8,7 +8,7 @@ import type { SigningAuthorities } from "../../controllers/signing-authorities.t
 import type { Handler } from "../../http/message.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { QueueMetrics } from "../../std/queue-metrics.ts";
+import type { QueueMetrics } from "../../std/metrics/queue-metrics.ts";
 import type { RandomSource } from "../../std/random.ts";
 
 export interface EmbeddedDeps {

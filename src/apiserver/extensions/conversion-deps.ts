@@ -5,7 +5,7 @@ import { WebhookClient } from "../../client/webhook/webhook-client.ts";
 import { lookupIn } from "../../registry/lookup.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { MetricRegistry } from "../../std/metrics.ts";
+import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { RandomSource } from "../../std/random.ts";
 import type { ApiServerConfig } from "../config.ts";
 import { ConversionMetrics } from "./conversion-metrics.ts";

@@ -3,7 +3,7 @@ import t from "tap";
 import { AdmissionMetrics, WebhookMetrics } from "../../admission/chain/metrics.ts";
 import { createNodeGraph } from "../../auth/authz/node-graph.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { type HistogramFamily, MetricRegistry } from "../../std/metrics.ts";
+import { type HistogramFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
 import { authorizationDecisions, measuredAuthenticator, measuredAuthorizer } from "./auth-metrics.ts";
 import { authenticationObserver } from "./authentication-metrics.ts";
 import { authorizerEvents } from "./authorizer-metrics.ts";

@@ -2,7 +2,7 @@
 import type { Decided } from "../../auth/authz/modes.ts";
 import type { Authenticator, Authorizer } from "../../auth/user.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Counter, Histogram, MetricRegistry } from "../../std/metrics.ts";
+import type { Counter, Histogram, MetricRegistry } from "../../std/metrics/metrics.ts";
 
 /** Doubling from a millisecond. */
 const SECONDS = Array.from({ length: 15 }, (_, power) => 2 ** power / 1000);

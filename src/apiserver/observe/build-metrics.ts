@@ -1,6 +1,6 @@
 /** What this build is, what is switched on, and what there is to be measured. */
 import type { GateStage } from "../../flags/gates.ts";
-import type { MetricRegistry } from "../../std/metrics.ts";
+import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { VersionInfo } from "../version.ts";
 
 export interface FeatureState {

@@ -1,5 +1,5 @@
 import type { Handler } from "../../http/message.ts";
-import type { MetricRegistry } from "../../std/metrics.ts";
+import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 
 /** Counts what parts of this process ask of its own server. */
 export function countingClients(handler: Handler, registry: MetricRegistry, host: () => string): Handler {

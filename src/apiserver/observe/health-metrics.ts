@@ -1,4 +1,4 @@
-import type { MetricRegistry } from "../../std/metrics.ts";
+import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 
 /** What came of health checks: the state of each, and how often it was asked for. */
 export function healthMetrics(registry: MetricRegistry): (endpoint: string, check: string, ok: boolean) => void {

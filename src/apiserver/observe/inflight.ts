@@ -1,4 +1,4 @@
-import type { Gauge, MetricRegistry } from "../../std/metrics.ts";
+import type { Gauge, MetricRegistry } from "../../std/metrics/metrics.ts";
 
 const READS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 const WINDOW_MS = 1000;

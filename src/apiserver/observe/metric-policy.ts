@@ -1,7 +1,7 @@
 /** From what an operator says about metrics to what is shown. */
 import { readFile } from "node:fs/promises";
 import { parseYaml } from "../../schema/yaml.ts";
-import type { MetricPolicy } from "../../std/metrics.ts";
+import type { MetricPolicy } from "../../std/metrics/metrics.ts";
 
 export interface MetricsConfig {
   /** `metric,label` → the values that are told apart. */

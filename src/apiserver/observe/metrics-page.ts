@@ -2,8 +2,8 @@
 import type { HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
 import { bytes, text } from "../../http/respond.ts";
-import type { MetricRegistry } from "../../std/metrics.ts";
-import { METRIC_MEDIA_TYPES, metricsText } from "../../std/metrics-text.ts";
+import type { MetricRegistry } from "../../std/metrics/metrics.ts";
+import { METRIC_MEDIA_TYPES, metricsText } from "../../std/metrics/text-format.ts";
 
 const OFFERS = [
   { mediaType: "text/plain", format: "prometheus" },

@@ -5,7 +5,7 @@ import type { Authenticator, Authorizer } from "../../auth/user.ts";
 import { makeRequest } from "../../http/request.ts";
 import { text } from "../../http/respond.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { MetricRegistry } from "../../std/metrics.ts";
+import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { RequestContext } from "../context.ts";
 import { requestInfo } from "../request-info.ts";
 import { measuredAuthenticator, measuredAuthorizer } from "./auth-metrics.ts";

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
 import { getHeapSpaceStatistics, getHeapStatistics } from "node:v8";
-import type { GaugeFamily, MetricRegistry } from "../../std/metrics.ts";
+import type { GaugeFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
 
 /** How finely the event loop's delay is told, which costs that many wake-ups. */
 const RESOLUTION_MS = 20;

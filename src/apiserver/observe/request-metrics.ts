@@ -13,7 +13,7 @@ import type {
   Histogram,
   HistogramFamily,
   MetricRegistry,
-} from "../../std/metrics.ts";
+} from "../../std/metrics/metrics.ts";
 import type { RequestContext, Stage } from "../context.ts";
 import { isLongRunning, type RequestInfo } from "../request-info.ts";
 import { Inflight } from "./inflight.ts";

@@ -8,7 +8,7 @@ import type { Registries } from "../../registry/registries.ts";
 import type { Registry } from "../../registry/registry.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { MetricRegistry } from "../../std/metrics.ts";
+import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 
 export interface StorageMetricsOptions {
   readonly registry: MetricRegistry;

@@ -8,7 +8,7 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Authorizer, UserInfo } from "../../auth/user.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { MetricRegistry } from "../../std/metrics.ts";
+import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { seededRandom } from "../../std/random.ts";
 import { FakeClock } from "../std/fake-clock.ts";
 

@@ -1,5 +1,5 @@
 /** How pods were judged: Kubernetes' families. */
-import type { MetricRegistry } from "../../../std/metrics.ts";
+import type { MetricRegistry } from "../../../std/metrics/metrics.ts";
 import type { AdmissionRequest } from "../../chain/plugin.ts";
 import type { LevelVersion, Mode } from "./level.ts";
 import { formatVersion } from "./version.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
 import { type MetricPolicy, MetricRegistry, SHOW_ALL } from "./metrics.ts";
-import { metricsText, numberText } from "./metrics-text.ts";
+import { metricsText, numberText } from "./text-format.ts";
 
 const registryWith = (policy: Partial<MetricPolicy> = {}) => new MetricRegistry({ ...SHOW_ALL, ...policy });
 
