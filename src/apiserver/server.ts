@@ -3,7 +3,7 @@ import { isIPv6 } from "node:net";
 import type { UserInfo } from "../auth/user.ts";
 import type { Filter, Handler } from "../http/message.ts";
 import { compression } from "../http/respond.ts";
-import { hostAddress } from "../std/host-addresses.ts";
+import { hostAddress } from "../std/net/host-addresses.ts";
 import { systemRandom } from "../std/random.ts";
 import { type Access, openAccess } from "./assembly/access.ts";
 import { openEndpoint } from "./assembly/endpoint.ts";

@@ -11,7 +11,7 @@ import {
   requiredField,
 } from "../../schema/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
-import { parseCidr } from "../../std/ip.ts";
+import { parseCidr } from "../../std/net/ip.ts";
 import { validateLegacyCidr } from "../meta/ip-validation.ts";
 import { labelValue, qualifiedName, validateName } from "../meta/names.ts";
 import type { Node, Taint } from "./node.ts";

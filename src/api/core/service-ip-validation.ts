@@ -7,7 +7,7 @@ import {
   requiredField,
 } from "../../schema/field-error.ts";
 import { index } from "../../schema/field-path.ts";
-import { parseIp } from "../../std/ip.ts";
+import { parseIp } from "../../std/net/ip.ts";
 import { validateLegacyIp } from "../meta/ip-validation.ts";
 import type { Service, ServiceSpec } from "./service.ts";
 import { isHeadless, NO_IP, specOf } from "./service-types.ts";

@@ -7,7 +7,7 @@ import {
   requiredField,
 } from "../../schema/field-error.ts";
 import { child, index, key } from "../../schema/field-path.ts";
-import { parseIp } from "../../std/ip.ts";
+import { parseIp } from "../../std/net/ip.ts";
 import {
   cidrWarnings,
   ipWarnings,

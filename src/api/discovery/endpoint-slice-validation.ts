@@ -8,7 +8,7 @@ import {
   tooMany,
 } from "../../schema/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
-import { parseIp } from "../../std/ip.ts";
+import { parseIp } from "../../std/net/ip.ts";
 import { PROTOCOLS } from "../core/protocols.ts";
 import { ipWarnings, validateLegacyIp, validateNonSpecialIp } from "../meta/ip-validation.ts";
 import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from "../meta/names.ts";

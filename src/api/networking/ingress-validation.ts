@@ -1,7 +1,7 @@
 /** Rules of Kubernetes 1.33 for the hosts, paths and backends of an ingress. */
 import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
-import { parseIp } from "../../std/ip.ts";
+import { parseIp } from "../../std/net/ip.ts";
 import type { TypedLocalObjectReference } from "../core/object-reference.ts";
 import { ipWarnings, validateLegacyIp } from "../meta/ip-validation.ts";
 import { dns1035Label, dns1123Subdomain, pathSegment, portName, portNumber, wildcardSubdomain } from "../meta/names.ts";

@@ -7,7 +7,7 @@ import {
   requiredField,
 } from "../../schema/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
-import { contains, parseCidr } from "../../std/ip.ts";
+import { contains, parseCidr } from "../../std/net/ip.ts";
 import { cidrWarnings, validateLegacyCidr } from "../meta/ip-validation.ts";
 import { type LabelSelectorRules, validateLabelSelector } from "../meta/label-selector-validation.ts";
 import { portName, portNumber } from "../meta/names.ts";

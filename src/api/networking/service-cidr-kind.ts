@@ -1,6 +1,6 @@
 import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
 import { index } from "../../schema/field-path.ts";
-import { parseCidr } from "../../std/ip.ts";
+import { parseCidr } from "../../std/net/ip.ts";
 import { ageColumn, column, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { validateCidr } from "../meta/ip-validation.ts";

@@ -3,7 +3,7 @@ import { eventKind } from "../../api/core/event-kind.ts";
 import { includesController } from "../../controllers/controllers.ts";
 import type { Handler } from "../../http/message.ts";
 import { EventBudget } from "../../registry/event-budget.ts";
-import { hostAddress } from "../../std/host-addresses.ts";
+import { hostAddress } from "../../std/net/host-addresses.ts";
 import { withTimeout } from "../../std/time/with-timeout.ts";
 import { feedNodeGraph } from "../access/node-graph-feed.ts";
 import { registerLocalApis } from "../apis/local-api-services.ts";

@@ -11,7 +11,7 @@ import { endpointSliceKind } from "../../api/discovery/endpoint-slice-kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { deepEqual } from "../../schema/equal.ts";
-import { parseIp } from "../../std/ip.ts";
+import { parseIp } from "../../std/net/ip.ts";
 import { ObjectStore } from "../../storage/object-store.ts";
 import { ensure, systemScope, unlessOvertaken } from "./ensure.ts";
 import { isOwnService, OWN_SERVICES } from "./services.ts";

@@ -9,7 +9,7 @@ import { serviceCIDRKind } from "../../api/networking/service-cidr-kind.ts";
 import { change } from "../../registry/change.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { MANAGER_LABEL } from "../../registry/service-allocation/addresses.ts";
-import { type Cidr, contains, type Ip, parseCidr, parseIp } from "../../std/ip.ts";
+import { type Cidr, contains, type Ip, parseCidr, parseIp } from "../../std/net/ip.ts";
 import { systemScope, unlessOvertaken } from "./ensure.ts";
 
 const FINALIZER = "networking.k8s.io/service-cidr-finalizer";

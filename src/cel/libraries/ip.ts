@@ -1,5 +1,5 @@
 /** `ip('10.0.0.1')` and `cidr('10.0.0.0/8')`: addresses and blocks of them, read strictly. */
-import { bitsOf, formatIp, type IpFamily, parseIp } from "../../std/ip.ts";
+import { bitsOf, formatIp, type IpFamily, parseIp } from "../../std/net/ip.ts";
 import { type FunctionDeclaration, functionOf, type Library, method, overload } from "../functions.ts";
 import { boolType, intType, opaqueType, stringType, type Type } from "../types.ts";
 import { fail, Opaque, type Value } from "../value.ts";

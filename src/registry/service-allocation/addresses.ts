@@ -16,7 +16,7 @@ import {
   type IpFamily,
   parseCidr,
   parseIp,
-} from "../../std/ip.ts";
+} from "../../std/net/ip.ts";
 import type { RandomSource } from "../../std/random.ts";
 import { create } from "../create.ts";
 import { isMissing, remove } from "../delete.ts";

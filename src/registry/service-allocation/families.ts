@@ -4,7 +4,7 @@ import { validateIpFields } from "../../api/core/service-ip-validation.ts";
 import { isHeadless, NO_IP, sameClusterIPs, sameTexts, specOf } from "../../api/core/service-types.ts";
 import { type FieldError, invalidField } from "../../schema/field-error.ts";
 import { index } from "../../schema/field-path.ts";
-import { type IpFamily, parseIp } from "../../std/ip.ts";
+import { type IpFamily, parseIp } from "../../std/net/ip.ts";
 
 /** In order; the first is what a service gets that does not choose. */
 export type ClusterFamilies = readonly [IpFamily] | readonly [IpFamily, IpFamily];

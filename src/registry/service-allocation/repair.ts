@@ -2,7 +2,7 @@
 import type { Service } from "../../api/core/service.ts";
 import { isHeadless, specOf } from "../../api/core/service-types.ts";
 import type { IPAddress } from "../../api/networking/ip-address.ts";
-import { formatIp, parseIp } from "../../std/ip.ts";
+import { formatIp, parseIp } from "../../std/net/ip.ts";
 import type { Revision } from "../../storage/store.ts";
 import type { Registry, Scope } from "../registry.ts";
 import { metadataOf } from "../write.ts";
