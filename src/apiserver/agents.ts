@@ -7,7 +7,7 @@ import { StatusError } from "../api/status.ts";
 import { readKeyPair } from "../auth/key-pair.ts";
 import type { Clock } from "../std/time/clock.ts";
 import type { Logger } from "../std/log/logger.ts";
-import { watchFiles } from "../std/watch-files.ts";
+import { watchFiles } from "../std/fs/watch-files.ts";
 import type { AgentConnectionConfig } from "./config.ts";
 import { flagFile } from "./flag-file.ts";
 

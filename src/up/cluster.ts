@@ -11,7 +11,7 @@ import { type RunningApiServer, startApiServer } from "../apiserver/server.ts";
 import { listening } from "../http/port-taken.ts";
 import { makeRequest } from "../http/request.ts";
 import { aborted } from "../std/aborted.ts";
-import { makeDirectory } from "../std/make-directory.ts";
+import { makeDirectory } from "../std/fs/make-directory.ts";
 import { lockDataDir } from "./host/data-dir-lock.ts";
 import { newNode, prepareNodeIdentity } from "./node/node-identity.ts";
 import { localServer, type UpOptions } from "./options.ts";

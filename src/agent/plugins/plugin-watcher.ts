@@ -10,7 +10,7 @@ import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/random.ts";
-import { watchFiles } from "../../std/watch-files.ts";
+import { watchFiles } from "../../std/fs/watch-files.ts";
 import { registration } from "./messages.ts";
 import { UnixChannel } from "./unix-channel.ts";
 

@@ -4,7 +4,7 @@ import { chmod, lstat, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Container, VolumeMount } from "../../api/core/container.ts";
 import type { Volume } from "../../api/core/volume.ts";
-import { makeDirectory } from "../../std/make-directory.ts";
+import { makeDirectory } from "../../std/fs/make-directory.ts";
 import type { Device, Mount } from "../runtime/cri/shared.ts";
 import { openSubPath } from "../volumes/sub-path.ts";
 import { isReadOnly, isWritten } from "../volumes/volume-manager.ts";

@@ -15,7 +15,7 @@ import type { Client } from "../../client/client.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/random.ts";
-import { watchFiles } from "../../std/watch-files.ts";
+import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { AgentConfig } from "../agent-config.ts";
 
 export interface AgentAuthentication extends Disposable {

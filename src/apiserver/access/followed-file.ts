@@ -1,7 +1,7 @@
 /** Files that flags name and operators change while the server runs. */
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { watchFiles } from "../../std/watch-files.ts";
+import { watchFiles } from "../../std/fs/watch-files.ts";
 import { flagFile } from "../flag-file.ts";
 
 export interface FollowedFile {

@@ -3,7 +3,7 @@ import { createSecureContext } from "node:tls";
 import { type KeyPair, type KeyPairFiles, readKeyPair } from "../../auth/key-pair.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { watchFiles } from "../../std/watch-files.ts";
+import { watchFiles } from "../../std/fs/watch-files.ts";
 
 interface Deps {
   readonly clock: Clock;

@@ -5,7 +5,7 @@ import { type KeyPair, type KeyPairFiles, readKeyPair, stillGood, writeKeyPair }
 import type { NamedTlsPair, TlsCertificates } from "../../http/tls.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { watchFiles } from "../../std/watch-files.ts";
+import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { ServingConfig } from "../config.ts";
 
 const DAYS = 365;

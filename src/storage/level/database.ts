@@ -2,7 +2,7 @@
 import { open, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { ClassicLevel } from "classic-level";
-import { makeDirectory } from "../../std/make-directory.ts";
+import { makeDirectory } from "../../std/fs/make-directory.ts";
 import { StoreError, type StoreErrorCode } from "../store.ts";
 import { offerAddonDirectory } from "./native.ts";
 

@@ -1,7 +1,7 @@
 import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
-import { FakeClock } from "../testing/std/fake-clock.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { watchFiles } from "./watch-files.ts";
 
 t.test("watchFiles() hears of files that are written, renamed over, and exchanged behind a link", async (t) => {

@@ -1,7 +1,7 @@
 /** Hearing of files that change, those included that are replaced by renaming or through a symbolic link. */
 import { type FSWatcher, watch } from "node:fs";
 import { dirname } from "node:path";
-import type { Clock, Timer } from "./time/clock.ts";
+import type { Clock, Timer } from "../time/clock.ts";
 
 /** A certificate and its key are two files: who hears of one waits for the other. */
 const SETTLE_MS = 100;
