@@ -2,7 +2,7 @@
 import { logOptions } from "../flags/log-options.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { createLogger, type Logger } from "../std/log/logger.ts";
-import { createNotifier } from "../std/sd-notify.ts";
+import { createNotifier } from "../std/process/sd-notify.ts";
 import { tidyMemory } from "../std/tidy-memory.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
 import { type AgentInvocation, agentCommandLine } from "./config/command-line.ts";

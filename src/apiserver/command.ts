@@ -3,7 +3,7 @@ import { logOptions } from "../flags/log-options.ts";
 import { invoke } from "../flags/program.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { createLogger } from "../std/log/logger.ts";
-import { createNotifier } from "../std/sd-notify.ts";
+import { createNotifier } from "../std/process/sd-notify.ts";
 import { tidyMemory } from "../std/tidy-memory.ts";
 import { GIT_VERSION } from "../std/version.ts";
 import { apiserverProgram } from "./flags.ts";

@@ -7,7 +7,7 @@ import { aborted } from "../std/aborted.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { createLogger, type Logger } from "../std/log/logger.ts";
 import { systemRandom } from "../std/random.ts";
-import { createNotifier } from "../std/sd-notify.ts";
+import { createNotifier } from "../std/process/sd-notify.ts";
 import { tidyMemory } from "../std/tidy-memory.ts";
 import { GIT_VERSION } from "../std/version.ts";
 import type { ClusterDeps } from "./cluster.ts";

@@ -4,7 +4,7 @@ import { duration, map, object, optional, pointer, required, string } from "../.
 import { isPlainObject } from "../../schema/plain.ts";
 import { parseDuration } from "../../schema/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { converse } from "../../std/converse.ts";
+import { converse } from "../../std/process/run-with-stdin.ts";
 import type { RegistryAuths } from "./docker-config.ts";
 
 const response = object("credentialprovider.svclet.svc.io/v1.CredentialProviderResponse", {

@@ -1,6 +1,6 @@
 /** Credentials that a program tells, as `kubectl` has them made: kept until they expire, or are not believed. */
 import type { Clock } from "../../std/time/clock.ts";
-import { converse } from "../../std/converse.ts";
+import { converse } from "../../std/process/run-with-stdin.ts";
 import type { ExecUser } from "./webhook-kubeconfig.ts";
 
 export interface ExecCredential {

@@ -1,7 +1,7 @@
 import t from "tap";
-import { FakeClock } from "../testing/std/fake-clock.ts";
-import { systemClock } from "./time/clock.ts";
-import { converse } from "./converse.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { systemClock } from "../time/clock.ts";
+import { converse } from "./run-with-stdin.ts";
 
 const limits = { timeoutMs: 1000, bytesMax: 100 };
 const never = new AbortController().signal;

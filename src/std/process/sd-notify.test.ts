@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { FakeClock } from "../testing/std/fake-clock.ts";
-import { silentLogger } from "./log/logger.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { silentLogger } from "../log/logger.ts";
 import { createNotifier, watchdogIntervalMs } from "./sd-notify.ts";
 
 const log = silentLogger;

@@ -1,6 +1,6 @@
 /** Asks a program on its input, and has its answer from its output. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import type { Clock } from "./time/clock.ts";
+import type { Clock } from "../time/clock.ts";
 
 export interface Program {
   /** A path, or a name that is looked for where programs are. */
