@@ -38,7 +38,7 @@ import * as esbuild from "esbuild";
 
 const root = dirname(fileURLToPath(import.meta.url));
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-// Half as much for young objects as by default, and leave to give memory back (src/std/tidy-memory.ts).
+// Half as much for young objects as by default, and leave to give memory back (src/std/memory/collect-when-idle.ts).
 const nodeFlags = ["--max-semi-space-size=4", "--expose-gc"];
 const oldestNode = { major: 22, minor: 19 };
 

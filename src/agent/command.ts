@@ -3,7 +3,7 @@ import { logOptions } from "../flags/log-options.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { createLogger, type Logger } from "../std/log/logger.ts";
 import { createNotifier } from "../std/process/sd-notify.ts";
-import { tidyMemory } from "../std/tidy-memory.ts";
+import { tidyMemory } from "../std/memory/collect-when-idle.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
 import { type AgentInvocation, agentCommandLine } from "./config/command-line.ts";
 import { joined } from "./join.ts";

@@ -4,7 +4,7 @@ import { invoke } from "../flags/program.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { createLogger } from "../std/log/logger.ts";
 import { createNotifier } from "../std/process/sd-notify.ts";
-import { tidyMemory } from "../std/tidy-memory.ts";
+import { tidyMemory } from "../std/memory/collect-when-idle.ts";
 import { GIT_VERSION } from "../std/version.ts";
 import { apiserverProgram } from "./flags.ts";
 import { apiServerOptions, letsEverybody } from "./options.ts";

@@ -11,7 +11,7 @@ import { formatApiVersion } from "../api/scheme.ts";
 import { decode } from "../schema/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { stringify } from "../schema/json.ts";
-import { ownMemory } from "../std/own-memory.ts";
+import { ownMemory } from "../std/memory/unpooled-buffer.ts";
 import { type Codec, parseValue, plainCodec, type StorageMediaType } from "./codec.ts";
 import type { KeyValue } from "./store.ts";
 

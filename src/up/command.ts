@@ -8,7 +8,7 @@ import { systemClock } from "../std/time/clock.ts";
 import { createLogger, type Logger } from "../std/log/logger.ts";
 import { systemRandom } from "../std/random.ts";
 import { createNotifier } from "../std/process/sd-notify.ts";
-import { tidyMemory } from "../std/tidy-memory.ts";
+import { tidyMemory } from "../std/memory/collect-when-idle.ts";
 import { GIT_VERSION } from "../std/version.ts";
 import type { ClusterDeps } from "./cluster.ts";
 import { upProgram } from "./flags.ts";

@@ -2,7 +2,7 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { ObjectMeta } from "../../api/meta/object-meta.ts";
 import { encodeJson } from "../../schema/json.ts";
-import { ownMemory } from "../../std/own-memory.ts";
+import { ownMemory } from "../../std/memory/unpooled-buffer.ts";
 import { versioned } from "../object-store.ts";
 import type { KeyValue, Revision } from "../store.ts";
 import type { CacheMemory } from "./cache-memory.ts";

@@ -1,5 +1,5 @@
 /** Gives back the memory that busy times took: V8 itself collects only when somebody asks for more. */
-import type { Clock, Timer } from "./time/clock.ts";
+import type { Clock, Timer } from "../time/clock.ts";
 
 export interface TidyMemoryOptions {
   readonly clock: Clock;

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import t from "tap";
-import { ownMemory } from "./own-memory.ts";
+import { ownMemory } from "./unpooled-buffer.ts";
 
 t.test("ownMemory() keeps nothing alive but the bytes", async (t) => {
   for (const bytes of [Buffer.from("cut from a pool"), new Uint8Array(100).subarray(5, 9), Buffer.alloc(0)]) {

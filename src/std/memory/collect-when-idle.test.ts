@@ -1,6 +1,6 @@
 import t from "tap";
-import { FakeClock } from "../testing/std/fake-clock.ts";
-import { tidyMemory } from "./tidy-memory.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { tidyMemory } from "./collect-when-idle.ts";
 
 t.test("tidyMemory() collects twice each time that a busy process has become calm", async (t) => {
   const clock = new FakeClock();
