@@ -1,6 +1,6 @@
 /** Who asks, what for, and the two interfaces that answer: `Authenticator` and `Authorizer`. */
 import type { PolicyRule } from "../api/rbac/rules.ts";
-import type { Soon } from "../std/soon.ts";
+import type { Soon } from "../std/async/maybe-promise.ts";
 
 export interface UserInfo {
   readonly name: string;

@@ -4,7 +4,7 @@
  */
 import type { Converter, JsonObject, Kind } from "../api/kind.ts";
 import { decode } from "../schema/decode.ts";
-import type { Soon } from "../std/soon.ts";
+import type { Soon } from "../std/async/maybe-promise.ts";
 
 /** What has been converted for one reckoning. */
 export class Conversions {

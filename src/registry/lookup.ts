@@ -2,7 +2,7 @@
 import type { Effects, Lookup, Waiting } from "../admission/chain/plugin.ts";
 import type { ApiObject, Kind, Part } from "../api/kind.ts";
 import type { UserInfo } from "../auth/user.ts";
-import type { Soon } from "../std/soon.ts";
+import type { Soon } from "../std/async/maybe-promise.ts";
 import type { WatchCache } from "../storage/watch/cache.ts";
 import { change } from "./change.ts";
 import { create } from "./create.ts";

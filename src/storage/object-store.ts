@@ -2,7 +2,7 @@ import type { ApiObject, Kind } from "../api/kind.ts";
 import { alreadyExists, conflict, notFound, type Subject } from "../api/status.ts";
 import { deepFreeze } from "../schema/freeze.ts";
 import { ownMemory } from "../std/memory/unpooled-buffer.ts";
-import { andThen, type Soon } from "../std/soon.ts";
+import { andThen, type Soon } from "../std/async/maybe-promise.ts";
 import { type Codec, codecOf, type StorageMediaType } from "./codec.ts";
 import { ConvertedValues } from "./converted-values.ts";
 import { KeySpace } from "./keys.ts";

@@ -10,7 +10,7 @@ import { type ApiServerConfig, defaultConfig } from "../apiserver/config.ts";
 import { type RunningApiServer, startApiServer } from "../apiserver/server.ts";
 import { listening } from "../http/port-taken.ts";
 import { makeRequest } from "../http/request.ts";
-import { aborted } from "../std/aborted.ts";
+import { aborted } from "../std/async/wait-for-abort.ts";
 import { makeDirectory } from "../std/fs/make-directory.ts";
 import { lockDataDir } from "./host/data-dir-lock.ts";
 import { newNode, prepareNodeIdentity } from "./node/node-identity.ts";

@@ -3,7 +3,7 @@ import { hostname, networkInterfaces } from "node:os";
 import { expandControllerNames } from "../controllers/controllers.ts";
 import { logOptions } from "../flags/log-options.ts";
 import { invoke } from "../flags/program.ts";
-import { aborted } from "../std/aborted.ts";
+import { aborted } from "../std/async/wait-for-abort.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { createLogger, type Logger } from "../std/log/logger.ts";
 import { systemRandom } from "../std/random.ts";

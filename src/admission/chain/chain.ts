@@ -2,7 +2,7 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { andThen, type Soon } from "../../std/soon.ts";
+import { andThen, type Soon } from "../../std/async/maybe-promise.ts";
 import { askAll, Laps, noted } from "./stopwatch.ts";
 import { type AdmissionMetrics, type Note, type StepType, unnoted } from "./metrics.ts";
 import type { AdmissionPlugin, AdmissionRequest, ObjectKind, Operation, Place, Reinvocation } from "./plugin.ts";

@@ -2,7 +2,7 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
-import type { Soon } from "../../std/soon.ts";
+import type { Soon } from "../../std/async/maybe-promise.ts";
 
 export type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
 

@@ -1,6 +1,6 @@
 /** Asks plugins one after another, and notes how long each took, and all of them. */
 import type { Clock } from "../../std/time/clock.ts";
-import type { Soon } from "../../std/soon.ts";
+import type { Soon } from "../../std/async/maybe-promise.ts";
 import type { Note } from "./metrics.ts";
 
 /** Time by time: the end of one is the beginning of the next, so that the clock is read once for each. */

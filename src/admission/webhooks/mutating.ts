@@ -4,7 +4,7 @@ import type { MutatingWebhook } from "../../api/admissionregistration/webhook-co
 import type { ApiObject } from "../../api/kind.ts";
 import { deepEqual } from "../../schema/equal.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";
-import { andThen } from "../../std/soon.ts";
+import { andThen } from "../../std/async/maybe-promise.ts";
 import type { PluginDeps } from "../chain/factory.ts";
 import { converted, readIn } from "../matching/versioned-object.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../chain/plugin.ts";

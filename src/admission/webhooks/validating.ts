@@ -1,6 +1,6 @@
 /** `ValidatingAdmissionWebhook`: programs of the cluster's users say whether an object may be written. */
 import { validatingWebhookConfigurationKind } from "../../api/admissionregistration/validating-webhook-configuration-kind.ts";
-import { andThen } from "../../std/soon.ts";
+import { andThen } from "../../std/async/maybe-promise.ts";
 import type { PluginDeps } from "../chain/factory.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../chain/plugin.ts";
 import { isGuard } from "../matching/rules.ts";

@@ -4,7 +4,7 @@
  */
 import type { Transport } from "../../client/client.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { Wakeup } from "../../std/wakeup.ts";
+import { Wakeup } from "../../std/async/wakeup.ts";
 
 /** What is refused that soon after a new certificate is not believed: another one would be refused too. */
 const AGAIN_MS = 60_000;

@@ -11,7 +11,7 @@ import type { Client } from "../../client/client.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/random.ts";
-import { Wakeup } from "../../std/wakeup.ts";
+import { Wakeup } from "../../std/async/wakeup.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { askCertificate } from "./ask-certificate.ts";
 import { CertificateFiles } from "./certificate-files.ts";

@@ -5,7 +5,7 @@
  */
 import { mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { aborted } from "../../std/aborted.ts";
+import { aborted } from "../../std/async/wait-for-abort.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";

@@ -1,7 +1,7 @@
 /** All sources of pods: what they want goes to the pod manager; once all have told, what else runs is ended. */
 import type { Pod } from "../../api/core/pod.ts";
 import type { Client } from "../../client/client.ts";
-import { aborted } from "../../std/aborted.ts";
+import { aborted } from "../../std/async/wait-for-abort.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/random.ts";

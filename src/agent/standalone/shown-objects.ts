@@ -15,7 +15,7 @@ import { timeOf } from "../../schema/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { type RandomSource, uuid } from "../../std/random.ts";
-import { WorkQueue } from "../../std/work-queue.ts";
+import { WorkQueue } from "../../std/async/work-queue.ts";
 import { ObjectStore } from "../../storage/object-store.ts";
 import type { Store } from "../../storage/store.ts";
 import { podUid } from "../pods/pod-fields.ts";

@@ -14,7 +14,7 @@ import { change } from "../../registry/change.ts";
 import { tracked } from "../../registry/field-tracking.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry, Scope } from "../../registry/registry.ts";
-import { aborted } from "../../std/aborted.ts";
+import { aborted } from "../../std/async/wait-for-abort.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { registerCustomApis } from "./custom-api-services.ts";

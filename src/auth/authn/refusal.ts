@@ -1,5 +1,5 @@
 import { StatusError } from "../../api/status.ts";
-import type { Soon } from "../../std/soon.ts";
+import type { Soon } from "../../std/async/maybe-promise.ts";
 
 /** Credentials that are known to be bad. Clients learn nothing but 401; the message is for logs and reviewers. */
 export class Refusal extends StatusError {

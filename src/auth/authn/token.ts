@@ -1,6 +1,6 @@
 /** What all kinds of bearer tokens have in common: how they arrive, and how they are looked up. */
 import { hash } from "node:crypto";
-import { andThen, type Soon } from "../../std/soon.ts";
+import { andThen, type Soon } from "../../std/async/maybe-promise.ts";
 import type { Authenticator, Credentials, UserInfo } from "../user.ts";
 import { firstFound, Refusal } from "./refusal.ts";
 

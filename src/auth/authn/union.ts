@@ -1,4 +1,4 @@
-import { andThen } from "../../std/soon.ts";
+import { andThen } from "../../std/async/maybe-promise.ts";
 import { AUTHENTICATED, type Authenticator, UNAUTHENTICATED, type UserInfo } from "../user.ts";
 import { firstFound, Refusal } from "./refusal.ts";
 import { bearerToken } from "./token.ts";

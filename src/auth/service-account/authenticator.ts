@@ -7,7 +7,7 @@ import type { ServiceAccount } from "../../api/core/service-account.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { sameSecret } from "../../std/same-secret.ts";
-import { andThen, type Soon } from "../../std/soon.ts";
+import { andThen, type Soon } from "../../std/async/maybe-promise.ts";
 import { Refusal } from "../authn/refusal.ts";
 import type { BearerToken, Identified, TokenAuthenticator } from "../authn/token.ts";
 import type { UserInfo } from "../user.ts";

@@ -11,7 +11,7 @@ import { StatusError } from "../../api/status.ts";
 import { BOOTSTRAP_NAMESPACES, type SigningToken, signingTokenOf } from "../../auth/authn/bootstrap-token.ts";
 import { startInformer } from "../../client/informer/informer.ts";
 import { type ReflectorEvent, reflect } from "../../client/informer/reflector.ts";
-import { WorkQueue } from "../../std/work-queue.ts";
+import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 
 const CLUSTER_INFO = { namespace: "kube-public", name: "cluster-info" } as const;

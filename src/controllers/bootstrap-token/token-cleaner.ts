@@ -5,7 +5,7 @@ import { StatusError } from "../../api/status.ts";
 import { BOOTSTRAP_NAMESPACES, expiryOf, isBootstrapToken } from "../../auth/authn/bootstrap-token.ts";
 import { type ReflectorEvent, reflect } from "../../client/informer/reflector.ts";
 import { DueTimes } from "../../std/time/key-timers.ts";
-import { WorkQueue } from "../../std/work-queue.ts";
+import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 
 export async function runTokenCleaner(deps: ControllerDeps): Promise<void> {

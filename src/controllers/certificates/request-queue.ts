@@ -3,7 +3,7 @@ import type { CertificateSigningRequest } from "../../api/certificates/certifica
 import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request-kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { startInformer } from "../../client/informer/informer.ts";
-import { WorkQueue } from "../../std/work-queue.ts";
+import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 
 export type WorkOnRequest = (request: CertificateSigningRequest, signal: AbortSignal) => Promise<void>;

@@ -6,8 +6,8 @@ import type { PolicyRule } from "../../api/rbac/rules.ts";
 import { StatusError } from "../../api/status.ts";
 import { type Informer, startInformer } from "../../client/informer/informer.ts";
 import { deepEqual } from "../../schema/equal.ts";
-import { aborted } from "../../std/aborted.ts";
-import { WorkQueue } from "../../std/work-queue.ts";
+import { aborted } from "../../std/async/wait-for-abort.ts";
+import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 
 export async function runClusterRoleAggregation(deps: ControllerDeps): Promise<void> {

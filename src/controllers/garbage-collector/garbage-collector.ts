@@ -9,8 +9,8 @@
 import { schemeOf } from "../../api/builtin.ts";
 import { formatApiVersion } from "../../api/scheme.ts";
 import { createEventRecorder, type EventRecorder } from "../../client/events/event-recorder.ts";
-import { aborted } from "../../std/aborted.ts";
-import { WorkQueue } from "../../std/work-queue.ts";
+import { aborted } from "../../std/async/wait-for-abort.ts";
+import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { collect } from "./collect.ts";
 import { MetadataWatches } from "./metadata-watches.ts";

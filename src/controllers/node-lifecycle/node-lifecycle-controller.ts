@@ -16,7 +16,7 @@ import { createEventRecorder, type EventRecorder } from "../../client/events/eve
 import { startInformer } from "../../client/informer/informer.ts";
 import { type ReflectorEvent, reflect } from "../../client/informer/reflector.ts";
 import { timeOf } from "../../schema/time.ts";
-import { WorkQueue } from "../../std/work-queue.ts";
+import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { isDriving, readyStatus, wantedTaints } from "./condition-taints.ts";
 import { Disruption } from "./disruption.ts";

@@ -12,7 +12,7 @@ import { type Informer, startInformer } from "../../client/informer/informer.ts"
 import { deepEqual } from "../../schema/equal.ts";
 import { timeOf } from "../../schema/time.ts";
 import { DueTimes } from "../../std/time/key-timers.ts";
-import { WorkQueue } from "../../std/work-queue.ts";
+import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { tolerates } from "../scheduler/filters/taints.ts";
 

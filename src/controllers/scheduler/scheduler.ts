@@ -14,7 +14,7 @@ import { createEventRecorder, type EventRecorder } from "../../client/events/eve
 import { type Informer, startInformer } from "../../client/informer/informer.ts";
 import { deepEqual } from "../../schema/equal.ts";
 import { timeOf } from "../../schema/time.ts";
-import { WorkQueue } from "../../std/work-queue.ts";
+import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { ClusterState, podKey } from "./cluster-state.ts";
 import { selectNode } from "./select-node.ts";

@@ -4,8 +4,8 @@ import { namespaceKind } from "../../api/core/namespace-kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { startInformer } from "../../client/informer/informer.ts";
-import { aborted } from "../../std/aborted.ts";
-import { WorkQueue } from "../../std/work-queue.ts";
+import { aborted } from "../../std/async/wait-for-abort.ts";
+import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 
 export interface Singleton<T extends ApiObject> {

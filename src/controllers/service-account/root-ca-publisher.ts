@@ -2,7 +2,7 @@
 import type { ConfigMap } from "../../api/core/config-map.ts";
 import { configMapKind } from "../../api/core/config-map-kind.ts";
 import { deepEqual } from "../../schema/equal.ts";
-import { aborted } from "../../std/aborted.ts";
+import { aborted } from "../../std/async/wait-for-abort.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { keepInEveryNamespace } from "./namespaced-singleton.ts";
 

@@ -8,8 +8,8 @@ import type { ServiceAccount } from "../../api/core/service-account.ts";
 import { serviceAccountKind } from "../../api/core/service-account-kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { startInformer } from "../../client/informer/informer.ts";
-import { aborted } from "../../std/aborted.ts";
-import { WorkQueue } from "../../std/work-queue.ts";
+import { aborted } from "../../std/async/wait-for-abort.ts";
+import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 
 /** In both spellings. */

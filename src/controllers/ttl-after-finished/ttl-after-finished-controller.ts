@@ -4,7 +4,7 @@ import { jobKind } from "../../api/batch/job-kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { reflect } from "../../client/informer/reflector.ts";
 import { DueTimes } from "../../std/time/key-timers.ts";
-import { WorkQueue } from "../../std/work-queue.ts";
+import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 
 export async function runTtlAfterFinished(deps: ControllerDeps): Promise<void> {

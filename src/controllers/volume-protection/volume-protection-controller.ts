@@ -9,8 +9,8 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client, WatchQuery } from "../../client/client.ts";
 import { startInformer } from "../../client/informer/informer.ts";
-import { aborted } from "../../std/aborted.ts";
-import { WorkQueue } from "../../std/work-queue.ts";
+import { aborted } from "../../std/async/wait-for-abort.ts";
+import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 
 /** After a write that was overtaken, or a watch that broke off. */

@@ -1,6 +1,6 @@
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { Wakeup } from "../../std/wakeup.ts";
+import { Wakeup } from "../../std/async/wakeup.ts";
 import { Compactor } from "../compactor.ts";
 import { type Expired, Expiry } from "../expiry.ts";
 import { checkRevision, inRange, storeClosed } from "../failures.ts";

@@ -5,7 +5,7 @@
  *
  * When the webhook fails, or is too slow for what is written, the subscription breaks and the cache lists again.
  */
-import type { Wakeup } from "../../std/wakeup.ts";
+import type { Wakeup } from "../../std/async/wakeup.ts";
 import { type KeyValue, type Range, type Revision, type Store, StoreError, type WatchEvent } from "../store.ts";
 import type { Feed, Subscriber } from "./feed.ts";
 

@@ -9,7 +9,7 @@ import type { Pod } from "../../../api/core/pod.ts";
 import { podLimits, podRequests } from "../../../api/core/pod-amounts.ts";
 import { podKind } from "../../../api/core/pod-kind.ts";
 import type { ResourceList } from "../../../api/core/resources.ts";
-import { andThen, type Soon } from "../../../std/soon.ts";
+import { andThen, type Soon } from "../../../std/async/maybe-promise.ts";
 import { maximumOf, minimumOf, ratioOf, requestMaximumOf } from "./constraints.ts";
 import { isAt, metadataOf, refusal } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest, Lookup } from "../../chain/plugin.ts";

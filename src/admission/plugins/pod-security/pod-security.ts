@@ -5,7 +5,7 @@ import type { Pod, PodSpec } from "../../../api/core/pod.ts";
 import { podKind } from "../../../api/core/pod-kind.ts";
 import type { ObjectMeta } from "../../../api/meta/object-meta.ts";
 import { StatusError } from "../../../api/status.ts";
-import { andThen, type Soon } from "../../../std/soon.ts";
+import { andThen, type Soon } from "../../../std/async/maybe-promise.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
 import { isAt, metadataOf, refusal } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest, Place } from "../../chain/plugin.ts";

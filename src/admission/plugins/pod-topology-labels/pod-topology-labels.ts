@@ -4,7 +4,7 @@ import { nodeKind } from "../../../api/core/node-kind.ts";
 import type { Pod } from "../../../api/core/pod.ts";
 import { podKind } from "../../../api/core/pod-kind.ts";
 import type { ApiObject } from "../../../api/kind.ts";
-import { andThen } from "../../../std/soon.ts";
+import { andThen } from "../../../std/async/maybe-promise.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
 import { isAt, metadataOf } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, Place } from "../../chain/plugin.ts";

@@ -3,7 +3,7 @@ import type { Pod, PodSpec } from "../../../api/core/pod.ts";
 import { podKind } from "../../../api/core/pod-kind.ts";
 import type { PriorityClass } from "../../../api/scheduling/priority-class.ts";
 import { priorityClassKind } from "../../../api/scheduling/priority-class-kind.ts";
-import { andThen, type Soon } from "../../../std/soon.ts";
+import { andThen, type Soon } from "../../../std/async/maybe-promise.ts";
 import { isAt, refusal } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest, Lookup } from "../../chain/plugin.ts";
 

@@ -12,7 +12,7 @@ import { podReferences } from "../../../auth/authz/node-graph.ts";
 import { deepFreeze } from "../../../schema/freeze.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { type RandomSource, suffix } from "../../../std/random.ts";
-import { andThen, type Soon } from "../../../std/soon.ts";
+import { andThen, type Soon } from "../../../std/async/maybe-promise.ts";
 import { isAt, metadataOf, refusal } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest, Lookup } from "../../chain/plugin.ts";
 import { mustNameItsSecrets, unnamedSecret } from "./mountable-secrets.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { aborted } from "./aborted.ts";
+import { aborted } from "./wait-for-abort.ts";
 
 t.test("aborted() resolves when the signal aborts, and at once when it has", async (t) => {
   const stop = new AbortController();

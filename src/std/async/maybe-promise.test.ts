@@ -1,5 +1,5 @@
 import t from "tap";
-import { andThen } from "./soon.ts";
+import { andThen } from "./maybe-promise.ts";
 
 t.test("andThen() goes on at once with an answer that is there, and later with one that is not", async (t) => {
   t.equal(
