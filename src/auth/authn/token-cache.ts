@@ -1,6 +1,6 @@
 /** Remembers for a while whose tokens are: for those that are dear to look into. */
 import type { Clock } from "../../std/time/clock.ts";
-import { ExpiringCache } from "../../std/expiring-cache.ts";
+import { ExpiringCache } from "../../std/collections/expiring-cache.ts";
 import type { BearerToken, Identified, TokenAuthenticator } from "./token.ts";
 
 export interface TokenCacheOptions {

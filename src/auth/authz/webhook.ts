@@ -2,7 +2,7 @@
 import type { SubjectAccessReviewStatus } from "../../api/authorization/access-review.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { ExpiringCache } from "../../std/expiring-cache.ts";
+import { ExpiringCache } from "../../std/collections/expiring-cache.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/random.ts";
 import { askPatiently } from "../ask-patiently.ts";

@@ -1,6 +1,6 @@
 import type { ApiObject } from "../../api/kind.ts";
 import { expired } from "../../api/status.ts";
-import { Fifo } from "../../std/fifo.ts";
+import { Fifo } from "../../std/collections/fifo.ts";
 import type { Revision } from "../store.ts";
 import type { CacheEvent, Change, Matches, ObjectEvent } from "./change.ts";
 import type { QueuePool, SlowReader } from "./queue-pool.ts";

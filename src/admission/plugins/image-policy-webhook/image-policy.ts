@@ -5,7 +5,7 @@ import { askPatiently } from "../../../auth/ask-patiently.ts";
 import { type ReviewClient, reviewClient } from "../../../auth/review-client.ts";
 import { isPlainObject } from "../../../schema/plain.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import { ExpiringCache } from "../../../std/expiring-cache.ts";
+import { ExpiringCache } from "../../../std/collections/expiring-cache.ts";
 import type { Logger } from "../../../std/log/logger.ts";
 import type { RandomSource } from "../../../std/random.ts";
 import type { PluginDeps } from "../../chain/factory.ts";

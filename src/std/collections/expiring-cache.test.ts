@@ -1,5 +1,5 @@
 import t from "tap";
-import { FakeClock } from "../testing/std/fake-clock.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { ExpiringCache } from "./expiring-cache.ts";
 
 t.test("ExpiringCache forgets what is too old, and what was not used for longest when it is full", async (t) => {

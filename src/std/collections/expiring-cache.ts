@@ -1,4 +1,4 @@
-import type { Clock } from "./time/clock.ts";
+import type { Clock } from "../time/clock.ts";
 
 interface Entry<V> {
   readonly value: V;
