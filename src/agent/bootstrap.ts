@@ -16,7 +16,7 @@ import { networkTransport } from "../client/transport/transport.ts";
 import { Backoff } from "../std/time/backoff.ts";
 import type { Clock } from "../std/time/clock.ts";
 import type { Logger } from "../std/log/logger.ts";
-import { systemRandom } from "../std/random.ts";
+import { systemRandom } from "../std/crypto/random.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import { askCertificate } from "./certificates/ask-certificate.ts";
 import { CertificateFiles } from "./certificates/certificate-files.ts";

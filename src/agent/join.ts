@@ -10,7 +10,7 @@ import { writeFileDurably } from "../auth/key-pair.ts";
 import { readAll } from "../client/response.ts";
 import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../client/kubeconfig/kubeconfig.ts";
 import { parseYaml } from "../schema/yaml.ts";
-import { sameSecret } from "../std/same-secret.ts";
+import { sameSecret } from "../std/crypto/constant-time-equal.ts";
 import type { AgentConfig } from "./agent-config.ts";
 
 export interface Invitation {

@@ -21,7 +21,7 @@ import type { Client, ObjectName } from "../client/client.ts";
 import { type Informer, startInformer } from "../client/informer/informer.ts";
 import type { Clock } from "../std/time/clock.ts";
 import type { Logger } from "../std/log/logger.ts";
-import type { RandomSource } from "../std/random.ts";
+import type { RandomSource } from "../std/crypto/random.ts";
 import type { EnvironmentSources } from "./pods/environment.ts";
 import { podUid } from "./pods/pod-fields.ts";
 import { referencedObjects } from "./references.ts";

@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { silentLogger } from "../std/log/logger.ts";
-import { seededRandom } from "../std/random.ts";
+import { seededRandom } from "../std/crypto/random.ts";
 import { openLevelStore } from "../storage/level/level.ts";
 import { createMemoryStore } from "../storage/memory.ts";
 import { type Range, type Revision, type Store, StoreError } from "../storage/store.ts";

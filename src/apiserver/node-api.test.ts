@@ -3,7 +3,7 @@ import { podKind } from "../api/core/pod-kind.ts";
 import { makeRequest } from "../http/request.ts";
 import { bytes } from "../http/respond.ts";
 import { silentLogger } from "../std/log/logger.ts";
-import { seededRandom } from "../std/random.ts";
+import { seededRandom } from "../std/crypto/random.ts";
 import { createMemoryStore } from "../storage/memory.ts";
 import { ObjectStore } from "../storage/object-store.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";

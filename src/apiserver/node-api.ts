@@ -25,7 +25,7 @@ import { Registries } from "../registry/registries.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Clock } from "../std/time/clock.ts";
 import type { Logger } from "../std/log/logger.ts";
-import type { RandomSource } from "../std/random.ts";
+import type { RandomSource } from "../std/crypto/random.ts";
 import { GIT_VERSION } from "../std/version.ts";
 import type { Store } from "../storage/store.ts";
 import type { AgentConnections } from "./agents.ts";

@@ -4,7 +4,7 @@ import type { UserInfo } from "../auth/user.ts";
 import type { Filter, Handler } from "../http/message.ts";
 import { compression } from "../http/respond.ts";
 import { hostAddress } from "../std/net/host-addresses.ts";
-import { systemRandom } from "../std/random.ts";
+import { systemRandom } from "../std/crypto/random.ts";
 import { type Access, openAccess } from "./assembly/access.ts";
 import { openEndpoint } from "./assembly/endpoint.ts";
 import { type ApiServerDeps, type Foundation, layFoundation } from "./assembly/foundation.ts";

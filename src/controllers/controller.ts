@@ -5,7 +5,7 @@ import type { Client } from "../client/client.ts";
 import type { Clock } from "../std/time/clock.ts";
 import type { Logger } from "../std/log/logger.ts";
 import type { QueueMetrics } from "../std/metrics/queue-metrics.ts";
-import type { RandomSource } from "../std/random.ts";
+import type { RandomSource } from "../std/crypto/random.ts";
 import type { SigningAuthorities } from "./signing-authorities.ts";
 
 export interface ControllerDeps {

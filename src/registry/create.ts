@@ -1,7 +1,7 @@
 import type { ApiObject } from "../api/kind.ts";
 import type { ObjectMeta } from "../api/meta/object-meta.ts";
 import { alreadyExists, badRequest, StatusError } from "../api/status.ts";
-import { suffix, uuid } from "../std/random.ts";
+import { suffix, uuid } from "../std/crypto/random.ts";
 import type { Revision } from "../storage/store.ts";
 import { mutated, validated } from "./admission.ts";
 import { type Allocate, allocating } from "./allocation.ts";

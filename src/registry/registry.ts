@@ -7,7 +7,7 @@ import type { FieldError } from "../schema/field-error.ts";
 import { timeOf } from "../schema/time.ts";
 import type { Clock } from "../std/time/clock.ts";
 import type { Logger } from "../std/log/logger.ts";
-import type { RandomSource } from "../std/random.ts";
+import type { RandomSource } from "../std/crypto/random.ts";
 import type { StorageMediaType } from "../storage/codec.ts";
 import { ObjectStore } from "../storage/object-store.ts";
 import type { Revision, Store } from "../storage/store.ts";

@@ -13,7 +13,7 @@ import type { Issued, Reference } from "../auth/service-account/claims.ts";
 import type { TokenIssuer } from "../auth/service-account/issuer.ts";
 import { type FieldError, invalidField, renderFieldError } from "../schema/field-error.ts";
 import { timeOf } from "../schema/time.ts";
-import { uuid } from "../std/random.ts";
+import { uuid } from "../std/crypto/random.ts";
 import { type Admission, validated } from "./admission.ts";
 import { get } from "./get.ts";
 import type { Registries } from "./registries.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { seededRandom } from "../std/random.ts";
+import { seededRandom } from "../std/crypto/random.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
 import { Expiry } from "./expiry.ts";
 import type { Revision } from "./store.ts";

@@ -6,7 +6,7 @@ import { invoke } from "../flags/program.ts";
 import { aborted } from "../std/async/wait-for-abort.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { createLogger, type Logger } from "../std/log/logger.ts";
-import { systemRandom } from "../std/random.ts";
+import { systemRandom } from "../std/crypto/random.ts";
 import { createNotifier } from "../std/process/sd-notify.ts";
 import { tidyMemory } from "../std/memory/collect-when-idle.ts";
 import { GIT_VERSION } from "../std/version.ts";

@@ -7,7 +7,7 @@ import t, { type Test } from "tap";
 import { logOptions } from "../../flags/log-options.ts";
 import { invoke } from "../../flags/program.ts";
 import { createLogger, silentLogger } from "../../std/log/logger.ts";
-import { systemRandom } from "../../std/random.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { agentConfig, serverConfig } from "../../up/cluster.ts";
 import { conflist } from "../../up/cni/conflist.ts";

@@ -5,7 +5,7 @@ import type { Authorizer } from "../../auth/user.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import type { AdmissionPlugin, Effects, Lookup } from "./plugin.ts";
 
 export interface PluginDeps {

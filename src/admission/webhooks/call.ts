@@ -3,7 +3,7 @@ import { badRequest, StatusError } from "../../api/status.ts";
 import type { WebhookClient } from "../../client/webhook/webhook-client.ts";
 import { goQuote } from "../../schema/go-quote.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { type RandomSource, uuid } from "../../std/random.ts";
+import { type RandomSource, uuid } from "../../std/crypto/random.ts";
 import type { Form } from "../matching/versioned-object.ts";
 import type { AdmissionRequest } from "../chain/plugin.ts";
 import type { Hook } from "./hook.ts";

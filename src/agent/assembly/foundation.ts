@@ -4,7 +4,7 @@ import { createClient } from "../../client/api-client.ts";
 import type { Client, Transport } from "../../client/client.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { systemRandom } from "../../std/random.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { openConnection } from "../bootstrap.ts";
 import { CgroupTree } from "../cgroups/cgroup-tree.ts";

@@ -1,6 +1,6 @@
 /** What goes on for as long as the agent runs. */
 import type { Pod } from "../../api/core/pod.ts";
-import { systemRandom } from "../../std/random.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
 import { machineFacts } from "../machine-check.ts";
 import { keepIptablesChains } from "../node/iptables-chains.ts";
 import { storageExcess } from "../node/local-storage.ts";

@@ -1,6 +1,6 @@
 /** The node itself: its object on the API server, what is told of it there, and the control groups of all pods. */
 import type { Node, NodeStatus } from "../../api/core/node.ts";
-import { systemRandom } from "../../std/random.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
 import { ServingNames } from "../certificates/serving-certificate.ts";
 import { pressuresOf } from "../node/conditions.ts";
 import { NodeCgroups } from "../node/node-cgroups.ts";

@@ -1,5 +1,5 @@
 /** The pods: who wants them, what they need, who runs them, and what the runtime shows of them. */
-import { systemRandom } from "../../std/random.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
 import { NodeObjects } from "../checkpoint/node-objects.ts";
 import { ObjectReader } from "../objects.ts";
 import { makeServices } from "../pod-services.ts";

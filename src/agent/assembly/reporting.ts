@@ -2,7 +2,7 @@
 import type { Pod, PodStatus } from "../../api/core/pod.ts";
 import type { Client } from "../../client/client.ts";
 import { createEventRecorder } from "../../client/events/event-recorder.ts";
-import { systemRandom } from "../../std/random.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
 import type { NodeEvent } from "../node/node-events.ts";
 import { nodeReference, podEvents } from "../pod-services.ts";
 import type { PodEvents } from "../pods/pod-events.ts";

@@ -5,7 +5,7 @@ import type { KeyPair } from "../../auth/key-pair.ts";
 import { issueCertificate, makeCa } from "../../auth/pki.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { seededRandom } from "../../std/random.ts";
+import { seededRandom } from "../../std/crypto/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { CertificateFiles } from "./certificate-files.ts";
 import { rotate } from "./rotation.ts";

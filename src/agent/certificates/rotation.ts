@@ -7,7 +7,7 @@ import type { KeyPair } from "../../auth/key-pair.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 
 export interface RotationOptions {
   /** Undefined: ask at once. */

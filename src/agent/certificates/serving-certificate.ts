@@ -10,7 +10,7 @@ import { NODE_USER_PREFIX, NODES } from "../../auth/user.ts";
 import type { Client } from "../../client/client.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { systemRandom } from "../../std/random.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
 import { Wakeup } from "../../std/async/wakeup.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { askCertificate } from "./ask-certificate.ts";

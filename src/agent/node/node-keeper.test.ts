@@ -1,7 +1,7 @@
 import t from "tap";
 import { createClient } from "../../client/api-client.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { systemRandom } from "../../std/random.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { defaultAgentConfig } from "../agent-config.ts";

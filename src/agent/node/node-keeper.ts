@@ -14,7 +14,7 @@ import { microTimeOf } from "../../schema/time.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import type { NodeConfig } from "../agent-config.ts";
 
 export interface NodeKeeperOptions {

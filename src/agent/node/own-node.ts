@@ -5,7 +5,7 @@ import type { Client } from "../../client/client.ts";
 import { type Informer, startInformer } from "../../client/informer/informer.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 
 export interface OwnNodeOptions {
   /** Undefined: there is no API server, the node is what the agent says. */

@@ -9,7 +9,7 @@ import { aborted } from "../../std/async/wait-for-abort.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
 import { registration } from "./messages.ts";
 import { UnixChannel } from "./unix-channel.ts";

@@ -6,7 +6,7 @@ import t from "tap";
 import { encodeProtobuf } from "../../schema/protobuf.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { systemRandom } from "../../std/random.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { runtimeService } from "./cri/services.ts";
 import { type ContainerEvents, createCriClient } from "./cri.ts";

@@ -14,7 +14,7 @@ import type { Authenticator } from "../../auth/user.ts";
 import type { Client } from "../../client/client.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { systemRandom } from "../../std/random.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { AgentConfig } from "../agent-config.ts";
 

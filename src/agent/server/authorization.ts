@@ -9,7 +9,7 @@ import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { text } from "../../http/respond.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { systemRandom } from "../../std/random.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
 import type { AgentConfig } from "../agent-config.ts";
 
 /** Resolves with what who may not is answered; undefined when all is well. */

@@ -10,7 +10,7 @@ import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import { podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 import type { StatusManager } from "../status/status-manager.ts";

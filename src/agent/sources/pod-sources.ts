@@ -4,7 +4,7 @@ import type { Client } from "../../client/client.ts";
 import { aborted } from "../../std/async/wait-for-abort.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import type { Checkpoint } from "../checkpoint/checkpoint.ts";
 import type { NodeObjects } from "../checkpoint/node-objects.ts";

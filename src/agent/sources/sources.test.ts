@@ -4,7 +4,7 @@ import t from "tap";
 import type { Pod, PodStatus } from "../../api/core/pod.ts";
 import { createClient } from "../../client/api-client.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { systemRandom } from "../../std/random.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { podUid } from "../pods/pod-fields.ts";

@@ -14,7 +14,7 @@ import { StatusError } from "../../api/status.ts";
 import { timeOf } from "../../schema/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { type RandomSource, uuid } from "../../std/random.ts";
+import { type RandomSource, uuid } from "../../std/crypto/random.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import { ObjectStore } from "../../storage/object-store.ts";
 import type { Store } from "../../storage/store.ts";

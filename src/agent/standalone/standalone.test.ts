@@ -9,7 +9,7 @@ import { secretKind } from "../../api/core/secret-kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { text } from "../../http/respond.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { systemRandom } from "../../std/random.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
 import { ObjectStore } from "../../storage/object-store.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { defaultAgentConfig } from "../agent-config.ts";

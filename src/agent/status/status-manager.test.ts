@@ -3,7 +3,7 @@ import type { Pod } from "../../api/core/pod.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { seededRandom } from "../../std/random.ts";
+import { seededRandom } from "../../std/crypto/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { StatusManager } from "./status-manager.ts";
 

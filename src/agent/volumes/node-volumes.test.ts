@@ -11,7 +11,7 @@ import type { Volume } from "../../api/core/volume.ts";
 import { createClient } from "../../client/api-client.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { systemRandom } from "../../std/random.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { type FakeDriver, type FakeDriverOptions, startFakeDriver } from "../../testing/agent/fake-csi-driver.ts";
 import { attachmentName } from "./csi/volume.ts";

@@ -7,7 +7,7 @@ import { csiDriverKind } from "../../api/storage/csi-driver-kind.ts";
 import type { Client } from "../../client/client.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import { watchPlugins } from "../plugins/plugin-watcher.ts";
 import type { Directories } from "../pods/directories.ts";
 import type { PodEvents } from "../pods/pod-events.ts";

@@ -15,7 +15,7 @@ import { decode } from "../../schema/decode.ts";
 import { systemClock as clock } from "../../std/time/clock.ts";
 import { silentLogger as log } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
-import { systemRandom as random } from "../../std/random.ts";
+import { systemRandom as random } from "../../std/crypto/random.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import { defaultConfig } from "../config.ts";
 import { systemScope } from "../own-objects/ensure.ts";

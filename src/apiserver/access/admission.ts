@@ -9,7 +9,7 @@ import type { Registries } from "../../registry/registries.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import type { ApiServerConfig } from "../config.ts";
 
 export interface AdmissionDeps {

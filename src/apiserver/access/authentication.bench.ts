@@ -4,7 +4,7 @@ import type { Authenticator, Credentials } from "../../auth/user.ts";
 import { anew, benchCredentials } from "../../bench/credentials.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { systemRandom } from "../../std/random.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
 import { identitiesOf } from "./identities.ts";
 
 const CALLS = 100_000;

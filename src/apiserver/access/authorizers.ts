@@ -17,7 +17,7 @@ import { makeRequest } from "../../http/request.ts";
 import { isPlainObject } from "../../schema/plain.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { ApiServerConfig } from "../config.ts";
 import { flagFile } from "../flag-file.ts";

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import t from "tap";
 import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { systemRandom } from "../../std/random.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
 import { defaultConfig } from "../config.ts";
 import { identitiesOf } from "./identities.ts";
 

@@ -21,7 +21,7 @@ import type { VerificationKey } from "../../auth/service-account/keys.ts";
 import type { Authenticator, UserInfo } from "../../auth/user.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import { type AuthenticationConfig, DEFAULT_ISSUER, type RequestHeaderConfig } from "../config.ts";
 import type { AuthenticationObserver } from "../observe/authentication-metrics.ts";
 import { type FollowedFile, followFile } from "./followed-file.ts";

@@ -13,7 +13,7 @@ import { reviewClient } from "../../auth/review-client.ts";
 import type { Authenticator } from "../../auth/user.ts";
 import { renderFieldError } from "../../schema/field-error.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import type { AuthenticationConfig, OidcConfig, TokenWebhookConfig } from "../config.ts";
 import type { FollowedFile } from "./followed-file.ts";
 

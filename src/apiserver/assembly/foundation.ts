@@ -6,7 +6,7 @@ import { Registries } from "../../registry/registries.ts";
 import { uncachedKinds } from "../../registry/uncached.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { type RandomSource, systemRandom } from "../../std/random.ts";
+import { type RandomSource, systemRandom } from "../../std/crypto/random.ts";
 import { openStore } from "../../storage/open.ts";
 import type { Store } from "../../storage/store.ts";
 import { OutboundIdentity } from "../access/outbound-identity.ts";

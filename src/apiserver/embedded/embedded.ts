@@ -9,7 +9,7 @@ import type { Handler } from "../../http/message.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { QueueMetrics } from "../../std/metrics/queue-metrics.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 
 export interface EmbeddedDeps {
   readonly handler: Handler;

@@ -15,7 +15,7 @@ import { startControllers } from "../../controllers/controllers.ts";
 import type { Handler, HttpResponse } from "../../http/message.ts";
 import { type Clock, systemClock } from "../../std/time/clock.ts";
 import { type Logger, silentLogger } from "../../std/log/logger.ts";
-import { systemRandom } from "../../std/random.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { defaultConfig } from "../config.ts";
 import { assemble } from "../server.ts";

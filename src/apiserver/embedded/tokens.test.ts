@@ -11,7 +11,7 @@ import type { Client } from "../../client/client.ts";
 import { startControllers } from "../../controllers/controllers.ts";
 import { type Clock, systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { systemRandom } from "../../std/random.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
 import { defaultConfig } from "../config.ts";
 import { type ApiServer, assemble } from "../server.ts";
 import { cluster, until } from "./embedded-cluster.ts";

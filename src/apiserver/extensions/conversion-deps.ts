@@ -6,7 +6,7 @@ import { lookupIn } from "../../registry/lookup.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import type { ApiServerConfig } from "../config.ts";
 import { ConversionMetrics } from "./conversion-metrics.ts";
 import type { ConversionDeps } from "./conversion-webhook.ts";

@@ -3,7 +3,7 @@ import { customKind } from "../../api/apiextensions/custom-kind.ts";
 import { Scheme } from "../../api/scheme.ts";
 import { Registries } from "../../registry/registries.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { seededRandom } from "../../std/random.ts";
+import { seededRandom } from "../../std/crypto/random.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import type { Revision } from "../../storage/store.ts";
 import { widgets } from "../../testing/api/definition-fixture.ts";

@@ -5,7 +5,7 @@ import { leaseKind } from "../../api/coordination/lease-kind.ts";
 import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { microTimeOf } from "../../schema/time.ts";
-import { uuid } from "../../std/random.ts";
+import { uuid } from "../../std/crypto/random.ts";
 import { ensure, systemScope, unlessOvertaken } from "./ensure.ts";
 
 const NAMESPACE = "kube-system";

@@ -13,7 +13,7 @@ import { get } from "../../registry/get.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/registry.ts";
 import { goQuote } from "../../schema/go-quote.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import type { AgentConnections } from "../agents.ts";
 import type { RequestContext } from "../context.ts";
 import { type ResourceHandler, scopeOf } from "../resources/target.ts";

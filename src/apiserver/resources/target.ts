@@ -5,7 +5,7 @@ import type { Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import type { Confirm, Registry, Scope } from "../../registry/registry.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import { type RequestContext, userOf } from "../context.ts";
 import type { Expected } from "./body.ts";
 import { identityOf } from "./identity.ts";

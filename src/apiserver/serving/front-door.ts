@@ -5,7 +5,7 @@ import { listening } from "../../http/port-taken.ts";
 import { listen } from "../../http/server.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Authorities } from "../access/identities.ts";
 import type { ApiServerConfig } from "../config.ts";
 import type { Readiness } from "../health/readiness.ts";

@@ -1,5 +1,5 @@
 import type { Filter } from "../../http/message.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 
 /**
  * Ends the HTTP/2 connection of one request in so many, after the answer: clients that hold theirs for weeks come

@@ -1,6 +1,6 @@
 import { Annotations } from "../../admission/chain/audit-annotations.ts";
 import type { Handler, HttpResponse } from "../../http/message.ts";
-import { type RandomSource, uuid } from "../../std/random.ts";
+import { type RandomSource, uuid } from "../../std/crypto/random.ts";
 import type { Respond } from "../context.ts";
 import { requestInfo } from "../request-info.ts";
 import { warningHeaders } from "../warning-headers.ts";

@@ -1,7 +1,7 @@
 /** Tokens for machines that have nothing else yet: `id.secret`, kept in a secret until it expires. */
 import type { Secret } from "../../api/core/secret.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { sameSecret } from "../../std/same-secret.ts";
+import { sameSecret } from "../../std/crypto/constant-time-equal.ts";
 import { Refusal } from "./refusal.ts";
 import type { TokenAuthenticator } from "./token.ts";
 

@@ -1,5 +1,5 @@
 import t from "tap";
-import { systemRandom } from "../../std/random.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { Passing } from "../ask-patiently.ts";
 import { BearerToken } from "./token.ts";

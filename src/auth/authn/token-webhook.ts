@@ -1,7 +1,7 @@
 /** Tokens that somebody else knows: asked over HTTPS with a `TokenReview`. */
 import type { TokenReviewStatus } from "../../api/authentication/token-review.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import { askPatiently } from "../ask-patiently.ts";
 import { Refusal } from "./refusal.ts";
 import type { TokenAuthenticator } from "./token.ts";

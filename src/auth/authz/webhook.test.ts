@@ -1,7 +1,7 @@
 import t from "tap";
 import { StatusError } from "../../api/status.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { seededRandom } from "../../std/random.ts";
+import { seededRandom } from "../../std/crypto/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import type { Attributes } from "../user.ts";
 import type { AccessRequest } from "./match-conditions.ts";

@@ -4,7 +4,7 @@ import { StatusError } from "../../api/status.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { ExpiringCache } from "../../std/collections/expiring-cache.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import { askPatiently } from "../ask-patiently.ts";
 import type { Attributes, Authorization, Authorizer } from "../user.ts";
 import { accessRequest } from "./access-request.ts";

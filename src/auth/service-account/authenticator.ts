@@ -6,7 +6,7 @@
 import type { ServiceAccount } from "../../api/core/service-account.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { sameSecret } from "../../std/same-secret.ts";
+import { sameSecret } from "../../std/crypto/constant-time-equal.ts";
 import { andThen, type Soon } from "../../std/async/maybe-promise.ts";
 import { Refusal } from "../authn/refusal.ts";
 import type { BearerToken, Identified, TokenAuthenticator } from "../authn/token.ts";

@@ -5,7 +5,7 @@ import { StatusError } from "../../api/status.ts";
 import { formatInstant } from "../../schema/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { type RandomSource, suffix } from "../../std/random.ts";
+import { type RandomSource, suffix } from "../../std/crypto/random.ts";
 import type { Client } from "../client.ts";
 import { EventCorrelator, type Occurrence, type Tally } from "./event-correlator.ts";
 import { TokenBucket } from "../../std/token-bucket.ts";

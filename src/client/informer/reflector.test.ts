@@ -3,7 +3,7 @@ import type { ConfigMap } from "../../api/core/config-map.ts";
 import { configMapKind } from "../../api/core/config-map-kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { seededRandom } from "../../std/random.ts";
+import { seededRandom } from "../../std/crypto/random.ts";
 import { FakeApi, mapOf } from "../../testing/client/fake-api.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { startInformer } from "./informer.ts";

@@ -4,7 +4,7 @@ import type { Pod } from "../../api/core/pod.ts";
 import type { Kind } from "../../api/kind.ts";
 import type { Client, ClientWatchEvent, ObjectName } from "../../client/client.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { seededRandom } from "../../std/random.ts";
+import { seededRandom } from "../../std/crypto/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { runScheduler } from "./scheduler.ts";
 

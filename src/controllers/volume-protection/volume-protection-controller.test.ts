@@ -5,7 +5,7 @@ import type { Pod } from "../../api/core/pod.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { Client, ClientWatchEvent } from "../../client/client.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { seededRandom } from "../../std/random.ts";
+import { seededRandom } from "../../std/crypto/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { runClaimProtection, runVolumeProtection } from "./volume-protection-controller.ts";

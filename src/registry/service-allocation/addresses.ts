@@ -17,7 +17,7 @@ import {
   parseCidr,
   parseIp,
 } from "../../std/net/ip.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import { create } from "../create.ts";
 import { isMissing, remove } from "../delete.ts";
 import type { Registry, Scope } from "../registry.ts";

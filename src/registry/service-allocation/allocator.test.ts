@@ -5,7 +5,7 @@ import { serviceKind } from "../../api/core/service-kind.ts";
 import { ipAddressKind } from "../../api/networking/ip-address-kind.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr-kind.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { seededRandom } from "../../std/random.ts";
+import { seededRandom } from "../../std/crypto/random.ts";
 import { prefixRange } from "../../storage/store.ts";
 import { refusal } from "../../testing/registry/registry-fixture.ts";
 import { type ServicesFixture, servicesFixture } from "../../testing/registry/service-allocation-fixture.ts";

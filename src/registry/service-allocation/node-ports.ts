@@ -5,7 +5,7 @@
  */
 import type { Service } from "../../api/core/service.ts";
 import { mayHaveNodePorts } from "../../api/core/service-types.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import { type Revision, StoreError } from "../../storage/store.ts";
 import type { Registry, Scope } from "../registry.ts";
 import { metadataOf } from "../write.ts";

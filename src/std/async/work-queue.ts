@@ -1,7 +1,7 @@
 import { Backoff, type BackoffOptions } from "../time/backoff.ts";
 import type { Clock, Timer } from "../time/clock.ts";
 import type { QueueMetrics } from "../metrics/queue-metrics.ts";
-import type { RandomSource } from "../random.ts";
+import type { RandomSource } from "../crypto/random.ts";
 
 export interface WorkQueueOptions {
   readonly clock: Clock;

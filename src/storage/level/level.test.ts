@@ -16,7 +16,7 @@ import { ClassicLevel } from "classic-level";
 import t from "tap";
 import type { Clock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { seededRandom } from "../../std/random.ts";
+import { seededRandom } from "../../std/crypto/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { testStore } from "../../testing/storage/conformance.ts";
 import { prefixRange, type Revision, type Store, type WatchEvent } from "../store.ts";

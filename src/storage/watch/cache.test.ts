@@ -1,7 +1,7 @@
 import t, { type Test } from "tap";
 import type { Status } from "../../api/status.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { seededRandom } from "../../std/random.ts";
+import { seededRandom } from "../../std/crypto/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { makeWidget, type Widget, widgetKind } from "../../testing/storage/widget.ts";
 import { createMemoryStore } from "../memory.ts";

@@ -2,7 +2,7 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import { expired } from "../../api/status.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import type { ObjectStore } from "../object-store.ts";
 import { type KeyValue, type Page, type Revision, StoreError, type WatchEvent } from "../store.ts";
 import { CacheMemory } from "./cache-memory.ts";

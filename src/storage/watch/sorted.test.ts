@@ -1,5 +1,5 @@
 import t from "tap";
-import { seededRandom } from "../../std/random.ts";
+import { seededRandom } from "../../std/crypto/random.ts";
 import { SortedObjects } from "./sorted.ts";
 
 t.test("SortedObjects agrees with a map that is sorted when read", async (t) => {

@@ -9,7 +9,7 @@ import { StatusError } from "../../api/status.ts";
 import type { Authorizer, UserInfo } from "../../auth/user.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
-import { seededRandom } from "../../std/random.ts";
+import { seededRandom } from "../../std/crypto/random.ts";
 import { FakeClock } from "../std/fake-clock.ts";
 
 export const alice: UserInfo = { name: "alice", uid: "", groups: ["team"], extra: {} };

@@ -7,7 +7,7 @@ import type { UserInfo } from "../../auth/user.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { makeRequest } from "../../http/request.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { seededRandom } from "../../std/random.ts";
+import { seededRandom } from "../../std/crypto/random.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import type { Revision } from "../../storage/store.ts";
 import { FakeClock } from "../std/fake-clock.ts";

@@ -4,7 +4,7 @@ import { type Status, StatusError } from "../../api/status.ts";
 import { Registries } from "../../registry/registries.ts";
 import type { RegistryDeps, Scope } from "../../registry/registry.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { seededRandom } from "../../std/random.ts";
+import { seededRandom } from "../../std/crypto/random.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import type { Store } from "../../storage/store.ts";
 import { FakeClock } from "../std/fake-clock.ts";

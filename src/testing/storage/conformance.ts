@@ -6,7 +6,7 @@
  *     );
  */
 import type { Test } from "tap";
-import { seededRandom } from "../../std/random.ts";
+import { seededRandom } from "../../std/crypto/random.ts";
 import {
   type KeyValue,
   prefixRange,

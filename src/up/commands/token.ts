@@ -11,7 +11,7 @@ import type { ParsedFlags } from "../../flags/flag.ts";
 import { invoke } from "../../flags/program.ts";
 import { parseYaml } from "../../schema/yaml.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { systemRandom } from "../../std/random.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
 import { GIT_VERSION } from "../../std/version.ts";
 import { type tokenFlags, tokenProgram } from "./token-flags.ts";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import t from "tap";
 import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { systemRandom } from "../../std/random.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
 import { type ContainerdOptions, chooseSnapshotter, startContainerd, withoutServiceManager } from "./containerd.ts";
 import { containerdConfig } from "./config.ts";
 import { checkHost, type Host, HostError, thisMachine } from "../host/host.ts";

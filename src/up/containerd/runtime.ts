@@ -3,7 +3,7 @@ import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { RandomSource } from "../../std/random.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import { writeConflist } from "../cni/conflist.ts";
 import { chooseSnapshotter, startContainerd } from "./containerd.ts";
 import { checkHost, checkPlatform, findProgram, type Machine } from "../host/host.ts";

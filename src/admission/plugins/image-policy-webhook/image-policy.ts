@@ -7,7 +7,7 @@ import { isPlainObject } from "../../../schema/plain.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { ExpiringCache } from "../../../std/collections/expiring-cache.ts";
 import type { Logger } from "../../../std/log/logger.ts";
-import type { RandomSource } from "../../../std/random.ts";
+import type { RandomSource } from "../../../std/crypto/random.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
 import { isAt, metadataOf, refusal } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";

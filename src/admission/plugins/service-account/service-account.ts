@@ -11,7 +11,7 @@ import type { Volume } from "../../../api/core/volume.ts";
 import { podReferences } from "../../../auth/authz/node-graph.ts";
 import { deepFreeze } from "../../../schema/freeze.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import { type RandomSource, suffix } from "../../../std/random.ts";
+import { type RandomSource, suffix } from "../../../std/crypto/random.ts";
 import { andThen, type Soon } from "../../../std/async/maybe-promise.ts";
 import { isAt, metadataOf, refusal } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest, Lookup } from "../../chain/plugin.ts";

@@ -9,7 +9,7 @@ import { deepEqual } from "../../../schema/equal.ts";
 import { Backoff } from "../../../std/time/backoff.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Logger } from "../../../std/log/logger.ts";
-import type { RandomSource } from "../../../std/random.ts";
+import type { RandomSource } from "../../../std/crypto/random.ts";
 import type { NodeInfo } from "./messages.ts";
 
 export interface CsiNodeOptions {

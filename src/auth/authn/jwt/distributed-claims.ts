@@ -6,7 +6,7 @@
  *     "_claim_sources": { "src1": { "endpoint": "https://groups.example.com/jo", "access_token": "…" } }
  */
 import type { Clock } from "../../../std/time/clock.ts";
-import type { RandomSource } from "../../../std/random.ts";
+import type { RandomSource } from "../../../std/crypto/random.ts";
 import type { Fetcher } from "../fetcher.ts";
 import { Refusal } from "../refusal.ts";
 import { type CompiledIssuer, discoveryUrlOf } from "./compile-issuer.ts";

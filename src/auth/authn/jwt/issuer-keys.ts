@@ -2,7 +2,7 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { Backoff } from "../../../std/time/backoff.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import type { RandomSource } from "../../../std/random.ts";
+import type { RandomSource } from "../../../std/crypto/random.ts";
 
 export interface IssuerKey {
   readonly keyId: string;

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import t from "tap";
 import { systemClock } from "../../../std/time/clock.ts";
-import { systemRandom } from "../../../std/random.ts";
+import { systemRandom } from "../../../std/crypto/random.ts";
 import { testIssuer } from "../../../testing/auth/test-issuer.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { fetcher } from "../fetcher.ts";

@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 import t from "tap";
 import { systemClock } from "../../../std/time/clock.ts";
-import { systemRandom } from "../../../std/random.ts";
+import { systemRandom } from "../../../std/crypto/random.ts";
 import { makeServerCertificate } from "../../../testing/http/test-certificates.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { fetcher } from "../fetcher.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { sameSecret } from "./same-secret.ts";
+import { sameSecret } from "./constant-time-equal.ts";
 
 t.test("sameSecret() compares texts and bytes of any length", async (t) => {
   for (const [a, b] of [
