@@ -11,7 +11,7 @@ import { deepFreeze } from "../schema/freeze.ts";
 import { encodeJson, parseJson } from "../schema/json.ts";
 import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf.ts";
 import { validate } from "../schema/validate.ts";
-import { cpuMicroseconds, heapBytes } from "../std/measure.ts";
+import { cpuMicroseconds, heapBytes } from "../testing/std/measure.ts";
 import { pod } from "./core/pod.ts";
 import { podKind } from "./core/pod-kind.ts";
 

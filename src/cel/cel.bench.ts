@@ -3,7 +3,7 @@
  * heap that compiling and one evaluation take.
  */
 import { int64, list, listMap, map, object, optional, string } from "../schema/define.ts";
-import { cpuMicroseconds, heapBytes } from "../std/measure.ts";
+import { cpuMicroseconds, heapBytes } from "../testing/std/measure.ts";
 import { nameForms } from "../testing/cel/name-formats.ts";
 import { compile } from "./cel.ts";
 import { typeOf } from "./declare.ts";

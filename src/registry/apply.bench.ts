@@ -17,7 +17,7 @@ import { decode } from "../schema/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { deepFreeze } from "../schema/freeze.ts";
 import { parseJson } from "../schema/json.ts";
-import { cpuMicroseconds } from "../std/measure.ts";
+import { cpuMicroseconds } from "../testing/std/measure.ts";
 import { fixture } from "../testing/registry/registry-fixture.ts";
 import { applied } from "./apply.ts";
 import { tracked } from "./field-tracking.ts";

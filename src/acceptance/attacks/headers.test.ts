@@ -7,7 +7,7 @@ import t from "tap";
 import { defaultConfig } from "../../apiserver/config.ts";
 import { startApiServer } from "../../apiserver/server.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { fileDirectory } from "../../std/file-directory.ts";
+import { fileDirectory } from "../../testing/std/file-directory.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import {
   CLIENT_AUTH,

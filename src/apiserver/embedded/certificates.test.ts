@@ -11,7 +11,7 @@ import type { UserInfo } from "../../auth/user.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { fileDirectory } from "../../std/file-directory.ts";
+import { fileDirectory } from "../../testing/std/file-directory.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { defaultConfig } from "../config.ts";
 import { JOINING_GROUP } from "../own-objects/node-joining.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import t from "tap";
-import { fileDirectory } from "../../std/file-directory.ts";
+import { fileDirectory } from "../../testing/std/file-directory.ts";
 import { parseAuthorizationConfiguration } from "./authorization-configuration.ts";
 
 const directory = fileDirectory(t, { hook: "x" });

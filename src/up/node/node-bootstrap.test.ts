@@ -20,7 +20,7 @@ import { createClient } from "../../client/api-client.ts";
 import { loadKubeconfig, writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { networkTransport } from "../../client/transport/transport.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { fileDirectory } from "../../std/file-directory.ts";
+import { fileDirectory } from "../../testing/std/file-directory.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { createToken, invitation } from "../commands/token.ts";
 

@@ -18,7 +18,7 @@ import { writeKubeconfig } from "../../../client/kubeconfig/kubeconfig.ts";
 import type { Flag } from "../../../flags/flag.ts";
 import { agentGates } from "../../../flags/gate-tables/agent.ts";
 import { logOptions } from "../../../flags/log-options.ts";
-import { fileDirectory } from "../../../std/file-directory.ts";
+import { fileDirectory } from "../../../testing/std/file-directory.ts";
 import { createLogger, silentLogger } from "../../../std/log/logger.ts";
 import { type AgentFlagName, type Settings, type TestAgent, testAgent } from "../../../testing/agent/flag-harness.ts";
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../../testing/http/test-certificates.ts";

@@ -20,7 +20,7 @@ import type { HttpRequest } from "../../../http/message.ts";
 import { makeRequest } from "../../../http/request.ts";
 import { text } from "../../../http/respond.ts";
 import { listen } from "../../../http/server.ts";
-import { fileDirectory } from "../../../std/file-directory.ts";
+import { fileDirectory } from "../../../testing/std/file-directory.ts";
 import { createLogger, silentLogger } from "../../../std/log/logger.ts";
 import { createMemoryStore } from "../../../storage/memory.ts";
 import type { Range, Store, WriteOptions } from "../../../storage/store.ts";
