@@ -1,6 +1,6 @@
 /** Spares the API server: requests beyond a rate wait for their turn. */
 import type { Transport } from "../client/client.ts";
-import { TokenBucket } from "../std/token-bucket.ts";
+import { TokenBucket } from "../std/time/token-bucket.ts";
 import type { HttpRequest } from "../http/message.ts";
 import type { Clock } from "../std/time/clock.ts";
 

@@ -1,5 +1,5 @@
 /** How many images are pulled at once, and how often the registries are asked. */
-import { TokenBucket } from "../../std/token-bucket.ts";
+import { TokenBucket } from "../../std/time/token-bucket.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
 export interface PullLimits {

@@ -1,7 +1,7 @@
 /** Which events are told once more rather than anew: as client-go's correlator. */
 import type { ObjectReference } from "../../api/core/object-reference.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { TokenBucket } from "../../std/token-bucket.ts";
+import { TokenBucket } from "../../std/time/token-bucket.ts";
 
 export interface Occurrence {
   readonly about: ObjectReference;

@@ -8,7 +8,7 @@ import type { Logger } from "../../std/log/logger.ts";
 import { type RandomSource, suffix } from "../../std/crypto/random.ts";
 import type { Client } from "../client.ts";
 import { EventCorrelator, type Occurrence, type Tally } from "./event-correlator.ts";
-import { TokenBucket } from "../../std/token-bucket.ts";
+import { TokenBucket } from "../../std/time/token-bucket.ts";
 
 export interface EventRecorderOptions {
   readonly client: Client;

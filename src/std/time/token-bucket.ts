@@ -1,6 +1,6 @@
-import type { Clock } from "./time/clock.ts";
+import type { Clock } from "./clock.ts";
 
-/** Tokens that come back at a steady rate, up to `burst` of them. */
+/** A rate limiter: tokens are added at a steady rate, up to `burst` of them. */
 export class TokenBucket {
   readonly #clock: Clock;
   readonly #perMs: number;
