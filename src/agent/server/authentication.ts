@@ -9,7 +9,7 @@ import { bearerAuthenticator } from "../../auth/authn/token.ts";
 import { cachedTokens } from "../../auth/authn/token-cache.ts";
 import { tokenWebhook } from "../../auth/authn/token-webhook.ts";
 import { unionAuthenticator } from "../../auth/authn/union.ts";
-import { x509Authenticator } from "../../auth/authn/x509.ts";
+import { x509Authenticator } from "../../auth/authn/x509/x509.ts";
 import type { Authenticator } from "../../auth/user.ts";
 import type { Client } from "../../client/client.ts";
 import type { Clock } from "../../std/time/clock.ts";

@@ -13,7 +13,7 @@ import {
 } from "../../auth/authn/token.ts";
 import { parseTokenFile } from "../../auth/authn/token-file.ts";
 import { authenticated, unionAuthenticator } from "../../auth/authn/union.ts";
-import { type X509Authenticator, x509Authenticator } from "../../auth/authn/x509.ts";
+import { type X509Authenticator, x509Authenticator } from "../../auth/authn/x509/x509.ts";
 import { type AccountTokenOptions, accountTokens, type FindBound } from "../../auth/service-account/authenticator.ts";
 import type { LegacyIssued } from "../../auth/service-account/claims.ts";
 import type { TokenIssuer } from "../../auth/service-account/issuer.ts";

@@ -2,7 +2,7 @@
 import type { Clock } from "../../std/time/clock.ts";
 import type { Authenticator, Credentials, UserInfo } from "../user.ts";
 import { Refusal } from "./refusal.ts";
-import { ClientVerifier } from "./x509.ts";
+import { ClientVerifier } from "./x509/x509.ts";
 
 export interface RequestHeaderNames {
   /** The first that is there counts. */

@@ -1,8 +1,8 @@
 import { createHash, type X509Certificate } from "node:crypto";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Authenticator, Credentials, UserInfo } from "../user.ts";
-import { type Certificate, isTrusted, readBundle, readCertificate } from "./chain.ts";
-import { Refusal } from "./refusal.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import type { Authenticator, Credentials, UserInfo } from "../../user.ts";
+import { type Certificate, isTrusted, readBundle, readCertificate } from "./certificate-chain.ts";
+import { Refusal } from "../refusal.ts";
 
 export interface X509Authenticator {
   readonly authenticate: Authenticator;

@@ -5,8 +5,8 @@ import {
   SERVER_AUTH,
   type TestCertificate,
   type TestCertificateOptions,
-} from "../../testing/http/test-certificates.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
+} from "../../../testing/http/test-certificates.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { x509Authenticator } from "./x509.ts";
 
 const REFUSED = { name: "StatusError" };

@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { certificateLimits } from "./certificate.ts";
+import { certificateLimits } from "./certificate-extensions.ts";
 
 /** A certificate with what is asked of it while chains are built. */
 export interface Certificate {
