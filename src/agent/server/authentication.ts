@@ -5,9 +5,9 @@ import type { TokenReviewStatus } from "../../api/authentication/token-review.ts
 import { StatusError } from "../../api/status.ts";
 import { Passing } from "../../auth/ask-patiently.ts";
 import { anonymousAuthenticator } from "../../auth/authn/anonymous.ts";
-import { bearerAuthenticator } from "../../auth/authn/token.ts";
-import { cachedTokens } from "../../auth/authn/token-cache.ts";
-import { tokenWebhook } from "../../auth/authn/token-webhook.ts";
+import { bearerAuthenticator } from "../../auth/authn/token/bearer-token.ts";
+import { cachedTokens } from "../../auth/authn/token/token-cache.ts";
+import { tokenWebhook } from "../../auth/authn/token/token-webhook.ts";
 import { unionAuthenticator } from "../../auth/authn/union.ts";
 import { x509Authenticator } from "../../auth/authn/x509/x509.ts";
 import type { Authenticator } from "../../auth/user.ts";

@@ -1,7 +1,7 @@
 /** Who may be who: every way to prove it that the configuration allows, in Kubernetes' order. */
 import type { Secret } from "../../api/core/secret.ts";
-import { bootstrapTokens } from "../../auth/authn/bootstrap-token.ts";
-import { knownTokens } from "../../auth/authn/known-tokens.ts";
+import { bootstrapTokens } from "../../auth/authn/token/bootstrap-token.ts";
+import { knownTokens } from "../../auth/authn/token/static-tokens.ts";
 import { Refusal } from "../../auth/authn/refusal.ts";
 import { type RequestHeaderAuthenticator, requestHeaderAuthenticator } from "../../auth/authn/request-header.ts";
 import {
@@ -10,8 +10,8 @@ import {
   type Identified,
   type TokenAuthenticator,
   unionTokens,
-} from "../../auth/authn/token.ts";
-import { parseTokenFile } from "../../auth/authn/token-file.ts";
+} from "../../auth/authn/token/bearer-token.ts";
+import { parseTokenFile } from "../../auth/authn/token/token-file.ts";
 import { authenticated, unionAuthenticator } from "../../auth/authn/union.ts";
 import { type X509Authenticator, x509Authenticator } from "../../auth/authn/x509/x509.ts";
 import { type AccountTokenOptions, accountTokens, type FindBound } from "../../auth/service-account/authenticator.ts";

@@ -1,7 +1,7 @@
 import { andThen } from "../../std/async/maybe-promise.ts";
 import { AUTHENTICATED, type Authenticator, UNAUTHENTICATED, type UserInfo } from "../user.ts";
 import { firstFound, Refusal } from "./refusal.ts";
-import { bearerToken } from "./token.ts";
+import { bearerToken } from "./token/bearer-token.ts";
 
 /**
  * Asks in order and takes the first user; whoever is known joins `system:authenticated`. Credentials that are bad, or

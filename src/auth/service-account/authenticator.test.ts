@@ -3,7 +3,7 @@ import { chmodSync, readFileSync, statSync } from "node:fs";
 import t from "tap";
 import type { ApiObject } from "../../api/kind.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { BearerToken, type Identified } from "../authn/token.ts";
+import { BearerToken, type Identified } from "../authn/token/bearer-token.ts";
 import { accountTokens, type BoundReference } from "./authenticator.ts";
 import { type Issued, payloadOf } from "./claims.ts";
 import { tokenIssuer } from "./issuer.ts";

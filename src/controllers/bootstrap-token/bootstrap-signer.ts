@@ -8,7 +8,7 @@ import { configMapKind } from "../../api/core/config-map-kind.ts";
 import type { Secret } from "../../api/core/secret.ts";
 import { secretKind } from "../../api/core/secret-kind.ts";
 import { StatusError } from "../../api/status.ts";
-import { BOOTSTRAP_NAMESPACES, type SigningToken, signingTokenOf } from "../../auth/authn/bootstrap-token.ts";
+import { BOOTSTRAP_NAMESPACES, type SigningToken, signingTokenOf } from "../../auth/authn/token/bootstrap-token.ts";
 import { startInformer } from "../../client/informer/informer.ts";
 import { type ReflectorEvent, reflect } from "../../client/informer/reflector.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";

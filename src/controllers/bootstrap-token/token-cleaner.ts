@@ -2,7 +2,7 @@
 import type { Secret } from "../../api/core/secret.ts";
 import { secretKind } from "../../api/core/secret-kind.ts";
 import { StatusError } from "../../api/status.ts";
-import { BOOTSTRAP_NAMESPACES, expiryOf, isBootstrapToken } from "../../auth/authn/bootstrap-token.ts";
+import { BOOTSTRAP_NAMESPACES, expiryOf, isBootstrapToken } from "../../auth/authn/token/bootstrap-token.ts";
 import { type ReflectorEvent, reflect } from "../../client/informer/reflector.ts";
 import { DueTimes } from "../../std/time/key-timers.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";

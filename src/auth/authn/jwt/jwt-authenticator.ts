@@ -2,7 +2,7 @@
 import type { Clock } from "../../../std/time/clock.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";
 import type { Fetcher } from "../fetcher.ts";
-import type { TokenAuthenticator } from "../token.ts";
+import type { TokenAuthenticator } from "../token/bearer-token.ts";
 import type { CompiledIssuer } from "./compile-issuer.ts";
 import { DistributedClaim } from "./distributed-claims.ts";
 import { IssuerKeys } from "./issuer-keys.ts";

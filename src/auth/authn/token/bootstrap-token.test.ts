@@ -1,8 +1,8 @@
 import t from "tap";
-import type { Secret } from "../../api/core/secret.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
+import type { Secret } from "../../../api/core/secret.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { bootstrapTokens } from "./bootstrap-token.ts";
-import { BearerToken } from "./token.ts";
+import { BearerToken } from "./bearer-token.ts";
 
 const TOKEN = "abcdef.0123456789abcdef";
 const OWN = ["api"];

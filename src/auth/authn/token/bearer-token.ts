@@ -1,8 +1,8 @@
 /** What all kinds of bearer tokens have in common: how they arrive, and how they are looked up. */
 import { hash } from "node:crypto";
-import { andThen, type Soon } from "../../std/async/maybe-promise.ts";
-import type { Authenticator, Credentials, UserInfo } from "../user.ts";
-import { firstFound, Refusal } from "./refusal.ts";
+import { andThen, type Soon } from "../../../std/async/maybe-promise.ts";
+import type { Authenticator, Credentials, UserInfo } from "../../user.ts";
+import { firstFound, Refusal } from "../refusal.ts";
 
 /** A token as a client sent it. */
 export class BearerToken {

@@ -1,8 +1,8 @@
 import t from "tap";
-import { systemRandom } from "../../std/crypto/random.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { Passing } from "../ask-patiently.ts";
-import { BearerToken } from "./token.ts";
+import { systemRandom } from "../../../std/crypto/random.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
+import { Passing } from "../../ask-patiently.ts";
+import { BearerToken } from "./bearer-token.ts";
 import { cachedTokens } from "./token-cache.ts";
 import { tokenWebhook } from "./token-webhook.ts";
 

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import type { UserInfo } from "../user.ts";
-import { BearerToken, type TokenAuthenticator } from "./token.ts";
+import type { UserInfo } from "../../user.ts";
+import { BearerToken, type TokenAuthenticator } from "./bearer-token.ts";
 import type { TokenRow } from "./token-file.ts";
 
 /** Tokens known in advance: random ones for the process' own components, and those of a token file. */

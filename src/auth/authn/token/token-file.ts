@@ -1,4 +1,4 @@
-import type { UserInfo } from "../user.ts";
+import type { UserInfo } from "../../user.ts";
 
 export interface TokenRow {
   readonly token: string;

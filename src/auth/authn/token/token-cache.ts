@@ -1,7 +1,7 @@
 /** Remembers for a while whose tokens are: for those that are dear to look into. */
-import type { Clock } from "../../std/time/clock.ts";
-import { ExpiringCache } from "../../std/collections/expiring-cache.ts";
-import type { BearerToken, Identified, TokenAuthenticator } from "./token.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import { ExpiringCache } from "../../../std/collections/expiring-cache.ts";
+import type { BearerToken, Identified, TokenAuthenticator } from "./bearer-token.ts";
 
 export interface TokenCacheOptions {
   /** Mostly asked for. */

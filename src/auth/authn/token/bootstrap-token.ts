@@ -1,9 +1,9 @@
 /** Tokens for machines that have nothing else yet: `id.secret`, kept in a secret until it expires. */
-import type { Secret } from "../../api/core/secret.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import { sameSecret } from "../../std/crypto/constant-time-equal.ts";
-import { Refusal } from "./refusal.ts";
-import type { TokenAuthenticator } from "./token.ts";
+import type { Secret } from "../../../api/core/secret.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import { sameSecret } from "../../../std/crypto/constant-time-equal.ts";
+import { Refusal } from "../refusal.ts";
+import type { TokenAuthenticator } from "./bearer-token.ts";
 
 /** Where such secrets are looked for, in this order: under the project's name and under Kubernetes'. */
 export const BOOTSTRAP_NAMESPACES = ["svc-system", "kube-system"] as const;

@@ -1,10 +1,10 @@
 /** Tokens that somebody else knows: asked over HTTPS with a `TokenReview`. */
-import type { TokenReviewStatus } from "../../api/authentication/token-review.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { RandomSource } from "../../std/crypto/random.ts";
-import { askPatiently } from "../ask-patiently.ts";
-import { Refusal } from "./refusal.ts";
-import type { TokenAuthenticator } from "./token.ts";
+import type { TokenReviewStatus } from "../../../api/authentication/token-review.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import type { RandomSource } from "../../../std/crypto/random.ts";
+import { askPatiently } from "../../ask-patiently.ts";
+import { Refusal } from "../refusal.ts";
+import type { TokenAuthenticator } from "./bearer-token.ts";
 
 /** Asks once. Rejects with a `Passing` for what may be different in a moment. */
 export type AskToken = (spec: {

@@ -1,8 +1,8 @@
 import t from "tap";
-import type { UserInfo } from "../user.ts";
-import { knownTokens } from "./known-tokens.ts";
-import { Refusal } from "./refusal.ts";
-import { BearerToken, bearerAuthenticator, bearerToken, type TokenAuthenticator, unionTokens } from "./token.ts";
+import type { UserInfo } from "../../user.ts";
+import { knownTokens } from "./static-tokens.ts";
+import { Refusal } from "../refusal.ts";
+import { BearerToken, bearerAuthenticator, bearerToken, type TokenAuthenticator, unionTokens } from "./bearer-token.ts";
 
 const user: UserInfo = { name: "svc", uid: "", groups: ["g"], extra: {} };
 const OWN = ["api"];
