@@ -2,7 +2,7 @@
 import type { Secret } from "../../api/core/secret.ts";
 import { bootstrapTokens } from "../../auth/authn/token/bootstrap-token.ts";
 import { knownTokens } from "../../auth/authn/token/static-tokens.ts";
-import { Refusal } from "../../auth/authn/refusal.ts";
+import { Refusal } from "../../auth/authn/invalid-credentials-error.ts";
 import { type RequestHeaderAuthenticator, requestHeaderAuthenticator } from "../../auth/authn/request-header.ts";
 import {
   BearerToken,

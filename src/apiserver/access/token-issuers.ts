@@ -1,7 +1,7 @@
 /** Tokens that others have made: of OpenID Connect issuers, as flags or a file name them, and those a webhook knows. */
 import type { TokenReviewStatus } from "../../api/authentication/token-review.ts";
 import { anonymousAuthenticator } from "../../auth/authn/anonymous.ts";
-import { fetcher } from "../../auth/authn/fetcher.ts";
+import { fetcher } from "../../auth/authn/jwt/fetcher.ts";
 import { JWT_ALGORITHMS } from "../../auth/authn/jwt/algorithms.ts";
 import { parseAuthenticationConfiguration } from "../../auth/authn/jwt/authentication-configuration.ts";
 import { type CompiledIssuer, compileIssuer } from "../../auth/authn/jwt/compile-issuer.ts";

@@ -1,5 +1,5 @@
 import { unauthorized } from "../../api/status.ts";
-import { Refusal } from "../../auth/authn/refusal.ts";
+import { Refusal } from "../../auth/authn/invalid-credentials-error.ts";
 import type { Authenticator, Credentials } from "../../auth/user.ts";
 import { type HttpRequest, headerValues } from "../../http/message.ts";
 import type { Clock } from "../../std/time/clock.ts";

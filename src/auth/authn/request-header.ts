@@ -1,7 +1,7 @@
 /** Who a proxy in front says it is: believed in headers, once the proxy has shown a certificate of its authority. */
 import type { Clock } from "../../std/time/clock.ts";
 import type { Authenticator, Credentials, UserInfo } from "../user.ts";
-import { Refusal } from "./refusal.ts";
+import { Refusal } from "./invalid-credentials-error.ts";
 import { ClientVerifier } from "./x509/x509.ts";
 
 export interface RequestHeaderNames {

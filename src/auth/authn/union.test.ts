@@ -1,7 +1,7 @@
 import t from "tap";
 import type { Authenticator, UserInfo } from "../user.ts";
 import { anonymousAuthenticator } from "./anonymous.ts";
-import { Refusal } from "./refusal.ts";
+import { Refusal } from "./invalid-credentials-error.ts";
 import { unionAuthenticator } from "./union.ts";
 
 const user: UserInfo = { name: "me", uid: "", groups: ["g"], extra: {} };

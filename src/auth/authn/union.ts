@@ -1,6 +1,6 @@
 import { andThen } from "../../std/async/maybe-promise.ts";
 import { AUTHENTICATED, type Authenticator, UNAUTHENTICATED, type UserInfo } from "../user.ts";
-import { firstFound, Refusal } from "./refusal.ts";
+import { firstFound, Refusal } from "./invalid-credentials-error.ts";
 import { bearerToken } from "./token/bearer-token.ts";
 
 /**

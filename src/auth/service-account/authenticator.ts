@@ -8,7 +8,7 @@ import type { ApiObject } from "../../api/kind.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { sameSecret } from "../../std/crypto/constant-time-equal.ts";
 import { andThen, type Soon } from "../../std/async/maybe-promise.ts";
-import { Refusal } from "../authn/refusal.ts";
+import { Refusal } from "../authn/invalid-credentials-error.ts";
 import type { BearerToken, Identified, TokenAuthenticator } from "../authn/token/bearer-token.ts";
 import type { UserInfo } from "../user.ts";
 import {

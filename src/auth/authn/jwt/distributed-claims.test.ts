@@ -3,7 +3,7 @@ import { systemClock } from "../../../std/time/clock.ts";
 import { systemRandom } from "../../../std/crypto/random.ts";
 import { testIssuer } from "../../../testing/auth/test-issuer.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
-import { type Fetcher, fetcher } from "../fetcher.ts";
+import { type Fetcher, fetcher } from "./fetcher.ts";
 import { BearerToken } from "../token/bearer-token.ts";
 import { compileIssuer } from "./compile-issuer.ts";
 import { jwtAuthenticator } from "./jwt-authenticator.ts";

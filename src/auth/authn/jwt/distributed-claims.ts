@@ -7,8 +7,8 @@
  */
 import type { Clock } from "../../../std/time/clock.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";
-import type { Fetcher } from "../fetcher.ts";
-import { Refusal } from "../refusal.ts";
+import type { Fetcher } from "./fetcher.ts";
+import { Refusal } from "../invalid-credentials-error.ts";
 import { type CompiledIssuer, discoveryUrlOf } from "./compile-issuer.ts";
 import { IssuerKeys } from "./issuer-keys.ts";
 import type { Claims } from "./user-of-claims.ts";

@@ -4,7 +4,7 @@ import { systemClock } from "../../../std/time/clock.ts";
 import { systemRandom } from "../../../std/crypto/random.ts";
 import { testIssuer } from "../../../testing/auth/test-issuer.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
-import { fetcher } from "../fetcher.ts";
+import { fetcher } from "./fetcher.ts";
 import { BearerToken } from "../token/bearer-token.ts";
 import type { JwtAuthenticator } from "./authentication-configuration.ts";
 import { type CompiledIssuer, compileIssuer } from "./compile-issuer.ts";

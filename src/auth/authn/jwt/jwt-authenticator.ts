@@ -1,7 +1,7 @@
 /** Identity tokens of an OpenID Connect issuer. */
 import type { Clock } from "../../../std/time/clock.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";
-import type { Fetcher } from "../fetcher.ts";
+import type { Fetcher } from "./fetcher.ts";
 import type { TokenAuthenticator } from "../token/bearer-token.ts";
 import type { CompiledIssuer } from "./compile-issuer.ts";
 import { DistributedClaim } from "./distributed-claims.ts";

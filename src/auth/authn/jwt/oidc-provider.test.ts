@@ -10,7 +10,7 @@ import { systemClock } from "../../../std/time/clock.ts";
 import { systemRandom } from "../../../std/crypto/random.ts";
 import { makeServerCertificate } from "../../../testing/http/test-certificates.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
-import { fetcher } from "../fetcher.ts";
+import { fetcher } from "./fetcher.ts";
 import { BearerToken } from "../token/bearer-token.ts";
 import { compileIssuer } from "./compile-issuer.ts";
 import { jwtAuthenticator } from "./jwt-authenticator.ts";

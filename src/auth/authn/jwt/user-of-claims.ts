@@ -3,7 +3,7 @@ import type { Program } from "../../../cel/cel.ts";
 import { dynamicOf } from "../../../cel/native.ts";
 import { List, type Value } from "../../../cel/value.ts";
 import type { UserInfo } from "../../user.ts";
-import { Refusal } from "../refusal.ts";
+import { Refusal } from "../invalid-credentials-error.ts";
 import type { CompiledIssuer, Rule, Source } from "./compile-issuer.ts";
 
 export type Claims = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 /** Whether a token of an issuer is good: signed by the issuer, meant for us, and not over. */
 import { isSignedBy, type Jws, parseJws } from "../../service-account/jws.ts";
-import { Refusal } from "../refusal.ts";
+import { Refusal } from "../invalid-credentials-error.ts";
 import type { CompiledIssuer } from "./compile-issuer.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";
 import type { Claims } from "./user-of-claims.ts";

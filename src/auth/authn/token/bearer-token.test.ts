@@ -1,7 +1,7 @@
 import t from "tap";
 import type { UserInfo } from "../../user.ts";
 import { knownTokens } from "./static-tokens.ts";
-import { Refusal } from "../refusal.ts";
+import { Refusal } from "../invalid-credentials-error.ts";
 import { BearerToken, bearerAuthenticator, bearerToken, type TokenAuthenticator, unionTokens } from "./bearer-token.ts";
 
 const user: UserInfo = { name: "svc", uid: "", groups: ["g"], extra: {} };

@@ -2,7 +2,7 @@
 import { hash } from "node:crypto";
 import { andThen, type Soon } from "../../../std/async/maybe-promise.ts";
 import type { Authenticator, Credentials, UserInfo } from "../../user.ts";
-import { firstFound, Refusal } from "../refusal.ts";
+import { firstFound, Refusal } from "../invalid-credentials-error.ts";
 
 /** A token as a client sent it. */
 export class BearerToken {

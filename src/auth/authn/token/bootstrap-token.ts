@@ -2,7 +2,7 @@
 import type { Secret } from "../../../api/core/secret.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { sameSecret } from "../../../std/crypto/constant-time-equal.ts";
-import { Refusal } from "../refusal.ts";
+import { Refusal } from "../invalid-credentials-error.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
 
 /** Where such secrets are looked for, in this order: under the project's name and under Kubernetes'. */

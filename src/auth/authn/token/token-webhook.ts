@@ -3,7 +3,7 @@ import type { TokenReviewStatus } from "../../../api/authentication/token-review
 import type { Clock } from "../../../std/time/clock.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";
 import { askPatiently } from "../../ask-patiently.ts";
-import { Refusal } from "../refusal.ts";
+import { Refusal } from "../invalid-credentials-error.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
 
 /** Asks once. Rejects with a `Passing` for what may be different in a moment. */

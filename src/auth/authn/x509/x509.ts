@@ -2,7 +2,7 @@ import { createHash, type X509Certificate } from "node:crypto";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Authenticator, Credentials, UserInfo } from "../../user.ts";
 import { type Certificate, isTrusted, readBundle, readCertificate } from "./certificate-chain.ts";
-import { Refusal } from "../refusal.ts";
+import { Refusal } from "../invalid-credentials-error.ts";
 
 export interface X509Authenticator {
   readonly authenticate: Authenticator;

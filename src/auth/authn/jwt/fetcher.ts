@@ -1,9 +1,9 @@
 /** Asking strangers over HTTPS: one question, a bounded answer. */
 import { getCACertificates } from "node:tls";
-import { readAll } from "../../client/response.ts";
-import { networkTransport } from "../../client/transport/transport.ts";
-import { makeRequest } from "../../http/request.ts";
-import type { Clock } from "../../std/time/clock.ts";
+import { readAll } from "../../../client/response.ts";
+import { networkTransport } from "../../../client/transport/transport.ts";
+import { makeRequest } from "../../../http/request.ts";
+import type { Clock } from "../../../std/time/clock.ts";
 
 /** Nobody has as many keys. */
 const BYTES_MAX = 4 * 1024 * 1024;
