@@ -76,7 +76,7 @@ bench: packages build $(example) ## figures of this machine: objects, requests, 
 	  node --expose-gc src/cel/cel.bench.ts && node src/registry/apply.bench.ts && \
 	  node src/apiserver/observe/metrics.bench.ts && node src/apiserver/access/authentication.bench.ts && node src/apiserver/access/access.bench.ts && \
 	  node src/apiserver/access/admission.bench.ts && \
-	  node src/auth/authz/rbac.bench.ts; fi
+	  node src/auth/authz/rbac/rbac.bench.ts; fi
 	@node src/bench/bench.ts $(ARGS)
 
 .PHONY: recorded-agent

@@ -11,7 +11,7 @@ import { roleBindingKind } from "../../api/rbac/role-binding-kind.ts";
 import { roleKind } from "../../api/rbac/role-kind.ts";
 import type { PolicyRule } from "../../api/rbac/rules.ts";
 import { forbidden } from "../../api/status.ts";
-import { combinations, compacted, uncovered } from "../../auth/authz/covers.ts";
+import { combinations, compacted, uncovered } from "../../auth/authz/rbac/rules-cover.ts";
 import type { Authorizer, UserInfo, UserRules } from "../../auth/user.ts";
 import { get } from "../../registry/get.ts";
 import type { Registries } from "../../registry/registries.ts";

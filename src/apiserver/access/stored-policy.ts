@@ -5,8 +5,8 @@ import { clusterRoleBindingKind } from "../../api/rbac/cluster-role-binding-kind
 import { clusterRoleKind } from "../../api/rbac/cluster-role-kind.ts";
 import { roleBindingKind } from "../../api/rbac/role-binding-kind.ts";
 import { roleKind } from "../../api/rbac/role-kind.ts";
-import { Grants } from "../../auth/authz/grants.ts";
-import type { RuleSource } from "../../auth/authz/rbac.ts";
+import { Grants } from "../../auth/authz/rbac/subject-rules.ts";
+import type { RuleSource } from "../../auth/authz/rbac/rbac.ts";
 import type { Registries } from "../../registry/registries.ts";
 
 export interface StoredPolicy extends RuleSource {

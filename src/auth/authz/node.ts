@@ -7,9 +7,9 @@ import {
   NODES,
   type UserInfo,
 } from "../user.ts";
-import { bootstrapRules } from "./bootstrap/policy.ts";
+import { bootstrapRules } from "./rbac/bootstrap-policy/policy.ts";
 import type { NodeGraph } from "./node-graph.ts";
-import { ruleAllows } from "./rbac.ts";
+import { ruleAllows } from "./rbac/rbac.ts";
 
 const LEASE_NAMESPACE = "kube-node-lease";
 

@@ -1,7 +1,7 @@
-import type { PolicyRule } from "../../api/rbac/rules.ts";
-import { svcGroup } from "../../api/scheme.ts";
-import type { Attributes, Authorizer, UserInfo } from "../user.ts";
-import { aggregate, combinedResource } from "./reason.ts";
+import type { PolicyRule } from "../../../api/rbac/rules.ts";
+import { svcGroup } from "../../../api/scheme.ts";
+import type { Attributes, Authorizer, UserInfo } from "../../user.ts";
+import { aggregate, combinedResource } from "../reason.ts";
 
 /** Rules that a binding gives to a user. */
 export interface Grant {

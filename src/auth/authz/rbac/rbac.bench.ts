@@ -1,7 +1,7 @@
 /** Run by `make bench`: what it costs to find out whether somebody may, among 1,000 roles and bindings. */
-import type { Attributes, UserInfo } from "../user.ts";
-import { bootstrapPolicy } from "./bootstrap/policy.ts";
-import { Grants } from "./grants.ts";
+import type { Attributes, UserInfo } from "../../user.ts";
+import { bootstrapPolicy } from "./bootstrap-policy/policy.ts";
+import { Grants } from "./subject-rules.ts";
 import { rbacAuthorizer } from "./rbac.ts";
 
 const COUNT = 1000;

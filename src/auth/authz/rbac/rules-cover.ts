@@ -1,6 +1,6 @@
 /** Whether rules allow all that other rules allow: nobody may hand out what they do not have themselves. */
-import type { PolicyRule } from "../../api/rbac/rules.ts";
-import { svcGroup } from "../../api/scheme.ts";
+import type { PolicyRule } from "../../../api/rbac/rules.ts";
+import { svcGroup } from "../../../api/scheme.ts";
 
 /** The rules of `wanted` that `owned` does not cover, each cut down to one verb of one resource or path. */
 export function uncovered(owned: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] {

@@ -1,8 +1,8 @@
 import t from "tap";
-import type { PolicyRule } from "../../api/rbac/rules.ts";
-import { type Attributes, MASTERS, type UserInfo } from "../user.ts";
-import { bootstrapPolicy } from "./bootstrap/policy.ts";
-import { Grants } from "./grants.ts";
+import type { PolicyRule } from "../../../api/rbac/rules.ts";
+import { type Attributes, MASTERS, type UserInfo } from "../../user.ts";
+import { bootstrapPolicy } from "./bootstrap-policy/policy.ts";
+import { Grants } from "./subject-rules.ts";
 import { rbacAuthorizer, ruleAllows } from "./rbac.ts";
 
 const nobody: UserInfo = { name: "nobody", uid: "", groups: [], extra: {} };

@@ -1,8 +1,8 @@
 import t from "tap";
-import type { RoleRef, Subject } from "../../api/rbac/rules.ts";
-import type { UserInfo } from "../user.ts";
-import type { Policy } from "./bootstrap/policy.ts";
-import { Grants } from "./grants.ts";
+import type { RoleRef, Subject } from "../../../api/rbac/rules.ts";
+import type { UserInfo } from "../../user.ts";
+import type { Policy } from "./bootstrap-policy/policy.ts";
+import { Grants } from "./subject-rules.ts";
 
 const rules = [{ verbs: ["get"], apiGroups: [""], resources: ["pods"] }];
 const viewer: RoleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "viewer" };

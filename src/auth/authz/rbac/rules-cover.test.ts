@@ -1,6 +1,6 @@
 import t from "tap";
-import type { PolicyRule } from "../../api/rbac/rules.ts";
-import { combinations, compacted, uncovered } from "./covers.ts";
+import type { PolicyRule } from "../../../api/rbac/rules.ts";
+import { combinations, compacted, uncovered } from "./rules-cover.ts";
 
 const rule = (verbs: string, resources: string, more: Partial<PolicyRule> = {}): PolicyRule => ({
   verbs: verbs.split(" "),

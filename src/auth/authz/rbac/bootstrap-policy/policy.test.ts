@@ -1,14 +1,14 @@
 import { existsSync, readFileSync } from "node:fs";
 import t from "tap";
-import type { ApiObject } from "../../../api/kind.ts";
-import type { ClusterRole } from "../../../api/rbac/cluster-role.ts";
-import type { RoleBinding } from "../../../api/rbac/role-binding.ts";
-import type { PolicyRule } from "../../../api/rbac/rules.ts";
-import { svcGroup } from "../../../api/scheme.ts";
-import { parseYaml } from "../../../schema/yaml.ts";
+import type { ApiObject } from "../../../../api/kind.ts";
+import type { ClusterRole } from "../../../../api/rbac/cluster-role.ts";
+import type { RoleBinding } from "../../../../api/rbac/role-binding.ts";
+import type { PolicyRule } from "../../../../api/rbac/rules.ts";
+import { svcGroup } from "../../../../api/scheme.ts";
+import { parseYaml } from "../../../../schema/yaml.ts";
 import { bootstrapPolicy, bootstrapRules } from "./policy.ts";
 
-const shared = process.env.SVC_SHARED ?? new URL("../../../../../shared", import.meta.url).pathname;
+const shared = process.env.SVC_SHARED ?? new URL("../../../../../../shared", import.meta.url).pathname;
 const folder = `${shared}/oracles/rbac-bootstrap`;
 
 type Compared = Pick<ClusterRole, "metadata" | "rules" | "aggregationRule"> & Partial<Pick<RoleBinding, "subjects">>;
