@@ -6,7 +6,7 @@ import { podKind } from "../../api/core/pod-kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import type { VolumeAttachment } from "../../api/storage/volume-attachment.ts";
 import { volumeAttachmentKind } from "../../api/storage/volume-attachment-kind.ts";
-import type { NodeGraph } from "../../auth/authz/node-graph.ts";
+import type { NodeGraph } from "../../auth/authz/node/node-graph.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry } from "../../registry/registry.ts";
 import type { Clock } from "../../std/time/clock.ts";

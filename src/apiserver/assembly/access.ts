@@ -1,6 +1,6 @@
 /** Who asks, who may, and what may be written: what stands between a request and the registries. */
 import type { AdmissionChain } from "../../admission/chain/chain.ts";
-import { createNodeGraph, type NodeGraph } from "../../auth/authz/node-graph.ts";
+import { createNodeGraph, type NodeGraph } from "../../auth/authz/node/node-graph.ts";
 import type { Authorizer } from "../../auth/user.ts";
 import { openAdmission } from "../access/admission.ts";
 import { openAuthorizers } from "../access/authorizers.ts";

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import t from "tap";
 import { AdmissionMetrics, WebhookMetrics } from "../../admission/chain/metrics.ts";
-import { createNodeGraph } from "../../auth/authz/node-graph.ts";
+import { createNodeGraph } from "../../auth/authz/node/node-graph.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { type HistogramFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
 import { authorizationDecisions, measuredAuthenticator, measuredAuthorizer } from "./auth-metrics.ts";

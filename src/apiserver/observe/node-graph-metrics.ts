@@ -1,5 +1,5 @@
 /** How long changes to what the node authorizer knows take, by Kubernetes' names for them. */
-import type { NodeGraph } from "../../auth/authz/node-graph.ts";
+import type { NodeGraph } from "../../auth/authz/node/node-graph.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 

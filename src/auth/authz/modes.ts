@@ -2,8 +2,8 @@ import { type Authorizer, MASTERS } from "../user.ts";
 import { alwaysAllow, alwaysDeny, privilegedGroup } from "./always.ts";
 import { bootstrapPolicy } from "./rbac/bootstrap-policy/policy.ts";
 import { Grants } from "./rbac/subject-rules.ts";
-import { nodeAuthorizer } from "./node.ts";
-import { createNodeGraph, type NodeGraph } from "./node-graph.ts";
+import { nodeAuthorizer } from "./node/node.ts";
+import { createNodeGraph, type NodeGraph } from "./node/node-graph.ts";
 import { type RuleSource, rbacAuthorizer } from "./rbac/rbac.ts";
 import { unionAuthorizer } from "./union.ts";
 

@@ -10,7 +10,7 @@ import type { ServiceAccount } from "../../api/core/service-account.ts";
 import { serviceAccountKind } from "../../api/core/service-account-kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
-import { podReferences } from "../../auth/authz/node-graph.ts";
+import { podReferences } from "../../auth/authz/node/node-graph.ts";
 import {
   DAY_MS,
   dayOf,

@@ -4,7 +4,7 @@ import { nodeKind } from "../../../api/core/node-kind.ts";
 import type { Pod } from "../../../api/core/pod.ts";
 import { podKind } from "../../../api/core/pod-kind.ts";
 import { notFound } from "../../../api/status.ts";
-import { podReferences } from "../../../auth/authz/node-graph.ts";
+import { podReferences } from "../../../auth/authz/node/node-graph.ts";
 import { deepEqual } from "../../../schema/equal.ts";
 import { metadataOf, refusal } from "../../chain/attributes.ts";
 import type { AdmissionRequest } from "../../chain/plugin.ts";

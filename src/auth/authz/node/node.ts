@@ -1,4 +1,4 @@
-import { svcGroup } from "../../api/scheme.ts";
+import { svcGroup } from "../../../api/scheme.ts";
 import {
   type Attributes,
   type Authorization,
@@ -6,10 +6,10 @@ import {
   NODE_USER_PREFIX,
   NODES,
   type UserInfo,
-} from "../user.ts";
-import { bootstrapRules } from "./rbac/bootstrap-policy/policy.ts";
+} from "../../user.ts";
+import { bootstrapRules } from "../rbac/bootstrap-policy/policy.ts";
 import type { NodeGraph } from "./node-graph.ts";
-import { ruleAllows } from "./rbac/rbac.ts";
+import { ruleAllows } from "../rbac/rbac.ts";
 
 const LEASE_NAMESPACE = "kube-node-lease";
 
