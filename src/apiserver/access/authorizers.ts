@@ -1,7 +1,7 @@
 /** Who is asked whether requests are allowed: from flags, or from a file that is read again when it changes. */
 import type { SubjectAccessReviewStatus } from "../../api/authorization/access-review.ts";
-import { abacAuthorizer } from "../../auth/authz/abac.ts";
-import { parseAbacFile } from "../../auth/authz/abac-policy.ts";
+import { abacAuthorizer } from "../../auth/authz/abac/abac.ts";
+import { parseAbacFile } from "../../auth/authz/abac/policy-file.ts";
 import {
   type AuthorizerSettings,
   parseAuthorizationConfiguration,

@@ -1,8 +1,8 @@
 /** `--authorization-mode=ABAC`: a request is allowed when one policy of a file allows it. */
-import type { PolicyRule } from "../../api/rbac/rules.ts";
-import { svcGroup } from "../../api/scheme.ts";
-import type { Attributes, Authorizer, UserInfo } from "../user.ts";
-import type { AbacPolicy } from "./abac-policy.ts";
+import type { PolicyRule } from "../../../api/rbac/rules.ts";
+import { svcGroup } from "../../../api/scheme.ts";
+import type { Attributes, Authorizer, UserInfo } from "../../user.ts";
+import type { AbacPolicy } from "./policy-file.ts";
 
 const READING: ReadonlySet<string> = new Set(["get", "list", "watch"]);
 

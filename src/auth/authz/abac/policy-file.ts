@@ -1,6 +1,6 @@
 /** The file of `--authorization-policy-file`: a policy in JSON on each line, in either of Kubernetes' two forms. */
-import { isPlainObject } from "../../schema/plain.ts";
-import { AUTHENTICATED } from "../user.ts";
+import { isPlainObject } from "../../../schema/plain.ts";
+import { AUTHENTICATED } from "../../user.ts";
 
 /** A line, in one form: empty members match nothing, `*` everything. */
 export interface AbacPolicy {

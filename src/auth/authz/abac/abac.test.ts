@@ -1,7 +1,7 @@
 import t from "tap";
-import type { Attributes } from "../user.ts";
+import type { Attributes } from "../../user.ts";
 import { abacAuthorizer } from "./abac.ts";
-import { parseAbacFile } from "./abac-policy.ts";
+import { parseAbacFile } from "./policy-file.ts";
 
 type Asked = Partial<Attributes> & { readonly who?: string; readonly in?: readonly string[] };
 
