@@ -2,7 +2,7 @@
 
 import type { SubjectAccessReviewStatus } from "../../api/authorization/access-review.ts";
 import { subjectAccessReviewKind } from "../../api/authorization/access-review-kinds.ts";
-import { webhookAuthorizer } from "../../auth/authz/webhook.ts";
+import { webhookAuthorizer } from "../../auth/authz/webhook/webhook.ts";
 import type { Attributes, Authorizer, UserInfo } from "../../auth/user.ts";
 import type { Client } from "../../client/client.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";

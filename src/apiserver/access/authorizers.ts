@@ -8,7 +8,7 @@ import {
   type WebhookSettings,
 } from "../../auth/authz/authorization-configuration.ts";
 import { type AuthorizationSources, authorizerChain, authorizerFor, authorizerOf } from "../../auth/authz/modes.ts";
-import { type WebhookObserver, webhookAuthorizer } from "../../auth/authz/webhook.ts";
+import { type WebhookObserver, webhookAuthorizer } from "../../auth/authz/webhook/webhook.ts";
 import type { Authorizer } from "../../auth/user.ts";
 import { errorOf, readAll } from "../../client/response.ts";
 import { connectionTo } from "../../client/kubeconfig/kubeconfig-transport.ts";

@@ -7,7 +7,7 @@ import { duration, list, object, optional, pointer, string } from "../../schema/
 import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
 import type { Infer } from "../../schema/schema.ts";
 import { readConfigDocument } from "../config-document.ts";
-import { compileCondition } from "./match-conditions.ts";
+import { compileCondition } from "./webhook/match-conditions.ts";
 
 const webhookConfiguration = object("apiserver/v1.WebhookConfiguration", {
   authorizedTTL: optional(0, duration),

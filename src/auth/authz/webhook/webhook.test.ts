@@ -1,9 +1,9 @@
 import t from "tap";
-import { StatusError } from "../../api/status.ts";
-import { silentLogger } from "../../std/log/logger.ts";
-import { seededRandom } from "../../std/crypto/random.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
-import type { Attributes } from "../user.ts";
+import { StatusError } from "../../../api/status.ts";
+import { silentLogger } from "../../../std/log/logger.ts";
+import { seededRandom } from "../../../std/crypto/random.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
+import type { Attributes } from "../../user.ts";
 import type { AccessRequest } from "./match-conditions.ts";
 import { type AskAccess, type WebhookOptions, webhookAuthorizer } from "./webhook.ts";
 

@@ -1,15 +1,15 @@
 /** Expressions that say which questions a webhook is asked. */
-import { subjectAccessReviewSpec } from "../../api/authorization/access-review.ts";
-import { nameForms } from "../../api/meta/name-forms.ts";
-import { compile, type Program } from "../../cel/cel.ts";
-import { typeOf } from "../../cel/declare.ts";
-import { type Environment, environment } from "../../cel/environment.ts";
-import { nativeOf } from "../../cel/native.ts";
-import { renderErrors } from "../../cel/source.ts";
-import { boolType, objectType, type Type } from "../../cel/types.ts";
-import type { Value } from "../../cel/value.ts";
-import { memberOf, membersOf } from "../../schema/members.ts";
-import type { Schema } from "../../schema/schema.ts";
+import { subjectAccessReviewSpec } from "../../../api/authorization/access-review.ts";
+import { nameForms } from "../../../api/meta/name-forms.ts";
+import { compile, type Program } from "../../../cel/cel.ts";
+import { typeOf } from "../../../cel/declare.ts";
+import { type Environment, environment } from "../../../cel/environment.ts";
+import { nativeOf } from "../../../cel/native.ts";
+import { renderErrors } from "../../../cel/source.ts";
+import { boolType, objectType, type Type } from "../../../cel/types.ts";
+import type { Value } from "../../../cel/value.ts";
+import { memberOf, membersOf } from "../../../schema/members.ts";
+import type { Schema } from "../../../schema/schema.ts";
 
 export type AccessRequest = Readonly<Record<string, unknown>>;
 

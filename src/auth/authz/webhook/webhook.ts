@@ -1,13 +1,13 @@
 /** `--authorization-mode=Webhook`: somebody else is asked, over HTTPS, with a `SubjectAccessReview`. */
-import type { SubjectAccessReviewStatus } from "../../api/authorization/access-review.ts";
-import { StatusError } from "../../api/status.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import { ExpiringCache } from "../../std/collections/expiring-cache.ts";
-import type { Logger } from "../../std/log/logger.ts";
-import type { RandomSource } from "../../std/crypto/random.ts";
-import { askPatiently } from "../ask-patiently.ts";
-import type { Attributes, Authorization, Authorizer } from "../user.ts";
-import { accessRequest } from "./access-request.ts";
+import type { SubjectAccessReviewStatus } from "../../../api/authorization/access-review.ts";
+import { StatusError } from "../../../api/status.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import { ExpiringCache } from "../../../std/collections/expiring-cache.ts";
+import type { Logger } from "../../../std/log/logger.ts";
+import type { RandomSource } from "../../../std/crypto/random.ts";
+import { askPatiently } from "../../ask-patiently.ts";
+import type { Attributes, Authorization, Authorizer } from "../../user.ts";
+import { accessRequest } from "./access-review.ts";
 import { type AccessRequest, type MatchConditions, matchConditions } from "./match-conditions.ts";
 
 /** Asks once. Rejects with a `StatusError` for an answer that is an error, and otherwise with what went wrong. */
