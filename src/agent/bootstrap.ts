@@ -7,7 +7,7 @@
 import { X509Certificate } from "node:crypto";
 import { access, readFile } from "node:fs/promises";
 import { StatusError } from "../api/status.ts";
-import type { KeyPair } from "../auth/key-pair.ts";
+import type { KeyPair } from "../auth/pki/key-pair.ts";
 import { NODE_USER_PREFIX, NODES } from "../auth/user.ts";
 import { createClient } from "../client/api-client.ts";
 import type { Client, Transport } from "../client/client.ts";

@@ -6,7 +6,7 @@ import { createHash, X509Certificate } from "node:crypto";
 import { access } from "node:fs/promises";
 import { type RequestOptions, request } from "node:https";
 import { join } from "node:path";
-import { writeFileDurably } from "../auth/key-pair.ts";
+import { writeFileDurably } from "../auth/pki/key-pair.ts";
 import { readAll } from "../client/response.ts";
 import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../client/kubeconfig/kubeconfig.ts";
 import { parseYaml } from "../schema/yaml.ts";

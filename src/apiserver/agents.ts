@@ -4,7 +4,7 @@ import { Agent, type RequestOptions, request } from "node:https";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
 import type { Node } from "../api/core/node.ts";
 import { StatusError } from "../api/status.ts";
-import { readKeyPair } from "../auth/key-pair.ts";
+import { readKeyPair } from "../auth/pki/key-pair.ts";
 import type { Clock } from "../std/time/clock.ts";
 import type { Logger } from "../std/log/logger.ts";
 import { watchFiles } from "../std/fs/watch-files.ts";

@@ -2,7 +2,7 @@
 
 import type { AdmissionSettings } from "../admission/chain/create-plugins.ts";
 import type { RequestHeaderNames } from "../auth/authn/request-header.ts";
-import type { KeyPairFiles } from "../auth/key-pair.ts";
+import type { KeyPairFiles } from "../auth/pki/key-pair.ts";
 import type { SigningAuthorities } from "../controllers/signing-authorities.ts";
 import { apiserverGates } from "../flags/gate-tables/apiserver.ts";
 import { FeatureGates } from "../flags/gates.ts";

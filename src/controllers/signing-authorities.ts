@@ -1,4 +1,4 @@
-import type { KeyPairFiles } from "../auth/key-pair.ts";
+import type { KeyPairFiles } from "../auth/pki/key-pair.ts";
 
 /** Who signs. Files are read for each signature, so that an authority may be exchanged. */
 export interface SigningAuthorities {

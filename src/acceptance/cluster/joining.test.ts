@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { CertificateFiles } from "../../agent/certificates/certificate-files.ts";
-import { issueCertificate } from "../../auth/pki.ts";
+import { issueCertificate } from "../../auth/pki/certificate-authority.ts";
 import { missing } from "../../testing/agent/private-containerd.ts";
 import { clusterLack, command, programs, root, TestCluster, until } from "./cluster.ts";
 import { Machine, Network } from "./machine.ts";

@@ -1,5 +1,5 @@
 /** Real kubectls, and who may do what: asked, granted, proved, approved and limited. Texts are Kubernetes' own. */
-import { makeRequest } from "../../auth/certificate-signing.ts";
+import { makeRequest } from "../../auth/pki/certificate-signing.ts";
 import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 /** The whole of what is said, by lines. Blanks stand for as many as there are, `…` for the rest of a word. */

@@ -1,6 +1,6 @@
 /** What plugins are made of, and what is known of each before it is made. */
 import type { Scheme } from "../../api/scheme.ts";
-import type { KeyPair } from "../../auth/key-pair.ts";
+import type { KeyPair } from "../../auth/pki/key-pair.ts";
 import type { Authorizer } from "../../auth/user.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";

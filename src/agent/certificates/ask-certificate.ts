@@ -1,8 +1,8 @@
 /** Asks the API server for a certificate, and waits until somebody has approved and signed it. */
 import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request.ts";
 import { certificateSigningRequestKind as kind } from "../../api/certificates/certificate-signing-request-kind.ts";
-import type { RequestSubject } from "../../auth/certificate-signing.ts";
-import type { KeyPair } from "../../auth/key-pair.ts";
+import type { RequestSubject } from "../../auth/pki/certificate-signing.ts";
+import type { KeyPair } from "../../auth/pki/key-pair.ts";
 import type { Client } from "../../client/client.ts";
 
 export interface CertificateWish {
@@ -23,7 +23,7 @@ export async function askCertificate({
   signal,
 }: CertificateWish): Promise<KeyPair> {
   // Making keys loads a library that an agent with certificates does not need.
-  const { makeRequest } = await import("../../auth/certificate-signing.ts");
+  const { makeRequest } = await import("../../auth/pki/certificate-signing.ts");
   const { request, key } = await makeRequest(subject);
   const spec = {
     request: Buffer.from(request).toString("base64"),

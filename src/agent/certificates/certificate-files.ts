@@ -5,7 +5,7 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readdir, readFile, readlink, rename, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { type KeyPair, writeFileDurably } from "../../auth/key-pair.ts";
+import { type KeyPair, writeFileDurably } from "../../auth/pki/key-pair.ts";
 
 export type CertificateUse = "client" | "server";
 

@@ -1,8 +1,8 @@
 import { lstatSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import type { KeyPair } from "../../auth/key-pair.ts";
-import { issueCertificate, makeCa } from "../../auth/pki.ts";
+import type { KeyPair } from "../../auth/pki/key-pair.ts";
+import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { seededRandom } from "../../std/crypto/random.ts";

@@ -3,7 +3,7 @@
  * over, and when what it must say has changed.
  */
 import { X509Certificate } from "node:crypto";
-import type { KeyPair } from "../../auth/key-pair.ts";
+import type { KeyPair } from "../../auth/pki/key-pair.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";

@@ -5,7 +5,7 @@
 import type { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import type { Node } from "../../api/core/node.ts";
-import type { KeyPair } from "../../auth/key-pair.ts";
+import type { KeyPair } from "../../auth/pki/key-pair.ts";
 import { NODE_USER_PREFIX, NODES } from "../../auth/user.ts";
 import type { Client } from "../../client/client.ts";
 import type { Clock } from "../../std/time/clock.ts";

@@ -1,7 +1,7 @@
 /** The agent's listeners: HTTPS, the read-only port, the health port. */
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { type KeyPair, readKeyPair, writeKeyPair } from "../../auth/key-pair.ts";
+import { type KeyPair, readKeyPair, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import type { Client } from "../../client/client.ts";
 import type { Listener } from "../../http/listener.ts";
 import { listening } from "../../http/port-taken.ts";
@@ -114,7 +114,7 @@ async function servingPair({ config, clock, ips }: AgentServerOptions): Promise<
   const kept = await readKeyPair(files);
   if (kept !== undefined) return kept;
   const now = clock.now();
-  const { issueCertificate, makeCa } = await import("../../auth/pki.ts");
+  const { issueCertificate, makeCa } = await import("../../auth/pki/certificate-authority.ts");
   const ca = await makeCa(`${config.nodeName}-ca`, CERTIFICATE_DAYS, now);
   const names = [...new Set([config.nodeName, hostname(), "localhost", "127.0.0.1", ...ips])];
   const pair = await issueCertificate(

@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type KeyPair, readKeyPair, stillGood, writeKeyPair } from "../../auth/key-pair.ts";
+import { type KeyPair, readKeyPair, stillGood, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 
 export interface AccessOptions {
@@ -64,7 +64,7 @@ export async function openAccess({ directory, nodeName, now }: AccessOptions): P
 }
 
 async function makeServing(nodeName: string): Promise<{ readonly ca: string; readonly serving: KeyPair }> {
-  const { issueCertificate, makeCa } = await import("../../auth/pki.ts");
+  const { issueCertificate, makeCa } = await import("../../auth/pki/certificate-authority.ts");
   // Nobody keeps the authority's key: it signs this one certificate.
   const ca = await makeCa(`${nodeName}-standalone-ca`, CERTIFICATE_DAYS, ISSUED_MS);
   const serving = await issueCertificate(

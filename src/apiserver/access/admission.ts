@@ -2,7 +2,7 @@
 import { AdmissionChain } from "../../admission/chain/chain.ts";
 import { configuredPlugins } from "../../admission/chain/create-plugins.ts";
 import { AdmissionMetrics } from "../../admission/chain/metrics.ts";
-import type { KeyPair } from "../../auth/key-pair.ts";
+import type { KeyPair } from "../../auth/pki/key-pair.ts";
 import type { Authorizer } from "../../auth/user.ts";
 import { effectsOn, lookupIn } from "../../registry/lookup.ts";
 import type { Registries } from "../../registry/registries.ts";

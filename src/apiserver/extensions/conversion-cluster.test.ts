@@ -7,7 +7,7 @@ import { customResourceDefinitionKind } from "../../api/apiextensions/custom-res
 import { configMapKind } from "../../api/core/config-map-kind.ts";
 import { namespaceKind } from "../../api/core/namespace-kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
-import { issueCertificate, makeCa } from "../../auth/pki.ts";
+import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { caBundle, testWebhook } from "../../testing/admission/webhook-fixture.ts";
 import {

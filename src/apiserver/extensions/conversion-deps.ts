@@ -1,6 +1,6 @@
 /** How conversion webhooks are reached: as admission webhooks are. */
 import { serviceAddress } from "../../admission/webhooks/service-address.ts";
-import type { KeyPair } from "../../auth/key-pair.ts";
+import type { KeyPair } from "../../auth/pki/key-pair.ts";
 import { WebhookClient } from "../../client/webhook/webhook-client.ts";
 import { lookupIn } from "../../registry/lookup.ts";
 import type { Registries } from "../../registry/registries.ts";

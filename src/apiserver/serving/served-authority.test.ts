@@ -1,5 +1,5 @@
 import t from "tap";
-import { issueCertificate, makeCa } from "../../auth/pki.ts";
+import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.ts";
 import { authorityOf } from "./served-authority.ts";
 
 t.test("authorityOf() finds who signed what the server shows", async (t) => {

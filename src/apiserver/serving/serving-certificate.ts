@@ -1,7 +1,7 @@
 /** The certificates the server shows: the operator's, or a self-signed one that is made once and kept. */
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { type KeyPair, type KeyPairFiles, readKeyPair, stillGood, writeKeyPair } from "../../auth/key-pair.ts";
+import { type KeyPair, type KeyPairFiles, readKeyPair, stillGood, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import type { NamedTlsPair, TlsCertificates } from "../../http/tls.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
@@ -118,7 +118,7 @@ async function selfSigned(directory: string, bindAddress: string, clock: Clock, 
     if (stillGood(kept, authority, names, clock.now(), REMAINING_DAYS_MIN)) return files;
   }
   // Loaded by the one start that needs it.
-  const { issueCertificate, makeCa } = await import("../../auth/pki.ts");
+  const { issueCertificate, makeCa } = await import("../../auth/pki/certificate-authority.ts");
   const ca = await makeCa(`${hostname()}-ca@${Math.floor(clock.now() / 1000)}`, DAYS, clock.now());
   const request = { commonName: hostname(), alternativeNames: names, usages: ["server" as const], days: DAYS };
   const leaf = await issueCertificate(ca, request, clock.now());

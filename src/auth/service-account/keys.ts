@@ -2,7 +2,7 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from "node:crypto";
 import { chmod, readFile } from "node:fs/promises";
 import { promisify } from "node:util";
-import { writeFileDurably } from "../key-pair.ts";
+import { writeFileDurably } from "../pki/key-pair.ts";
 import { type Algorithm, algorithmOf } from "./jws.ts";
 
 export interface VerificationKey {

@@ -8,7 +8,7 @@ import type { CertificateSigningRequest } from "../../api/certificates/certifica
 import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request-kind.ts";
 import type { Node } from "../../api/core/node.ts";
 import { nodeKind } from "../../api/core/node-kind.ts";
-import type { RequestedCertificate } from "../../auth/certificate-signing.ts";
+import type { RequestedCertificate } from "../../auth/pki/certificate-signing.ts";
 import { NODE_USER_PREFIX } from "../../auth/user.ts";
 import type { Client } from "../../client/client.ts";
 import { timeOf } from "../../schema/time.ts";
@@ -23,7 +23,7 @@ export async function runApproveController(deps: ControllerDeps): Promise<void> 
     const { signerName } = request.spec;
     if (signerName !== NODE_CLIENT_SIGNER && signerName !== NODE_SERVING_SIGNER) return;
     // Requests are rare, and what reads them is large.
-    const { readRequest } = await import("../../auth/certificate-signing.ts");
+    const { readRequest } = await import("../../auth/pki/certificate-signing.ts");
     const requested = readRequest(requestText(request));
     const message =
       signerName === NODE_CLIENT_SIGNER

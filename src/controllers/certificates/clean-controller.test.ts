@@ -1,6 +1,6 @@
 import t from "tap";
 import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request.ts";
-import { makeCa } from "../../auth/pki.ts";
+import { makeCa } from "../../auth/pki/certificate-authority.ts";
 import { timeOf } from "../../schema/time.ts";
 import { isOver } from "./clean-controller.ts";
 

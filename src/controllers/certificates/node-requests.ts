@@ -1,6 +1,6 @@
 /** Which requests for certificates are those of nodes, as Kubernetes tells them. */
 import type { CertificateSigningRequestSpec } from "../../api/certificates/certificate-signing-request.ts";
-import type { RequestedCertificate } from "../../auth/certificate-signing.ts";
+import type { RequestedCertificate } from "../../auth/pki/certificate-signing.ts";
 import { NODE_USER_PREFIX, NODES } from "../../auth/user.ts";
 
 export const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client";

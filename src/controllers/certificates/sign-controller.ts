@@ -1,7 +1,7 @@
 /** Signs what was approved, for Kubernetes' own signers. */
 import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request.ts";
 import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request-kind.ts";
-import { readKeyPair } from "../../auth/key-pair.ts";
+import { readKeyPair } from "../../auth/pki/key-pair.ts";
 import { timeOf } from "../../schema/time.ts";
 import type { ControllerDeps } from "../controller.ts";
 import {
@@ -30,7 +30,7 @@ export async function runSignController(deps: ControllerDeps): Promise<void> {
     if (status?.certificate || !SIGNERS.has(spec.signerName)) return;
     const text = requestText(request);
     // Requests are rare, and what reads them is large.
-    const { readRequest, signRequest } = await import("../../auth/certificate-signing.ts");
+    const { readRequest, signRequest } = await import("../../auth/pki/certificate-signing.ts");
     const problem = signerProblem(spec, readRequest(text));
     const name = request.metadata?.name ?? "";
     if (problem !== undefined) {

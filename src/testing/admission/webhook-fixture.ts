@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { issueCertificate, makeCa } from "../../auth/pki.ts";
+import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.ts";
 import { systemClock } from "../../std/time/clock.ts";
 
 const DAYS = 365;

@@ -7,7 +7,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { CertificateFiles } from "../../agent/certificates/certificate-files.ts";
 import { JOINING_GROUP } from "../../apiserver/own-objects/node-joining.ts";
-import { type KeyPair, type KeyPairFiles, readKeyPair } from "../../auth/key-pair.ts";
+import { type KeyPair, type KeyPairFiles, readKeyPair } from "../../auth/pki/key-pair.ts";
 import { NODE_USER_PREFIX, type UserInfo } from "../../auth/user.ts";
 import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { includesController } from "../../controllers/controllers.ts";

@@ -11,8 +11,8 @@
 import { X509Certificate } from "node:crypto";
 import { chmod, mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { type KeyPair, type KeyPairFiles, readKeyPair, stillGood, writeKeyPair } from "../../auth/key-pair.ts";
-import type { CertificateRequest } from "../../auth/pki.ts";
+import { type KeyPair, type KeyPairFiles, readKeyPair, stillGood, writeKeyPair } from "../../auth/pki/key-pair.ts";
+import type { CertificateRequest } from "../../auth/pki/certificate-authority.ts";
 import { MASTERS } from "../../auth/user.ts";
 
 export interface PkiOptions {
@@ -121,7 +121,7 @@ class Keys {
   async authority(name: string, commonName: string): Promise<KeyPair> {
     const kept = await readKeyPair(this.files(name));
     if (kept !== undefined && stillGood(kept, kept.cert, [], this.#now, CA_RENEW_DAYS)) return kept;
-    const { makeAuthority } = await import("../../auth/pki.ts");
+    const { makeAuthority } = await import("../../auth/pki/certificate-authority.ts");
     const request = { commonName, days: CA_DAYS, from: FROM_MS, ...(kept === undefined ? {} : { key: kept.key }) };
     const made = await makeAuthority(request, this.#present);
     await writeKeyPair(this.files(name), made);
@@ -134,7 +134,7 @@ class Keys {
     const kept = await readKeyPair(this.files(name)).catch(() => undefined);
     if (kept !== undefined && stillGood(kept, ca.cert, names, this.#now, RENEW_DAYS) && isFor(kept, request))
       return kept;
-    const { issueCertificate } = await import("../../auth/pki.ts");
+    const { issueCertificate } = await import("../../auth/pki/certificate-authority.ts");
     const made = await issueCertificate(ca, { ...request, days: LEAF_DAYS, from: FROM_MS }, this.#present);
     await writeKeyPair(this.files(name), made);
     this.issued.push(name);

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Test } from "tap";
-import { issueCertificate, makeCa } from "../../../auth/pki.ts";
+import { issueCertificate, makeCa } from "../../../auth/pki/certificate-authority.ts";
 import { systemClock } from "../../../std/time/clock.ts";
 import { caBundle, reviewed, testWebhook } from "../../../testing/admission/webhook-fixture.ts";
 

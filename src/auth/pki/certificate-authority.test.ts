@@ -3,7 +3,7 @@ import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { readKeyPair, stillGood, writeFileDurably, writeKeyPair } from "./key-pair.ts";
-import { issueCertificate, makeCa } from "./pki.ts";
+import { issueCertificate, makeCa } from "./certificate-authority.ts";
 
 const now = Date.parse("2026-01-01T00:00:00Z");
 const ca = await makeCa("svc-ca", 3650, now);

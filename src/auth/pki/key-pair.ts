@@ -3,7 +3,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { chmod, open, readFile, rename } from "node:fs/promises";
 import { isIP } from "node:net";
 import { dirname } from "node:path";
-import { makeDirectory } from "../std/fs/make-directory.ts";
+import { makeDirectory } from "../../std/fs/make-directory.ts";
 
 const MS_PER_DAY = 86_400_000;
 
