@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { tokenReviewKind } from "../../api/authentication/review-kinds.ts";
 import type { TokenReviewStatus } from "../../api/authentication/token-review.ts";
 import { StatusError } from "../../api/status.ts";
-import { Passing } from "../../auth/ask-patiently.ts";
+import { Passing } from "../../auth/webhook/retry.ts";
 import { anonymousAuthenticator } from "../../auth/authn/anonymous.ts";
 import { bearerAuthenticator } from "../../auth/authn/token/bearer-token.ts";
 import { cachedTokens } from "../../auth/authn/token/token-cache.ts";

@@ -9,7 +9,7 @@ import { jwtAuthenticator } from "../../auth/authn/jwt/jwt-authenticator.ts";
 import { type TokenAuthenticator, unionTokens } from "../../auth/authn/token/bearer-token.ts";
 import { cachedTokens, type TokenCacheObserver } from "../../auth/authn/token/token-cache.ts";
 import { tokenWebhook } from "../../auth/authn/token/token-webhook.ts";
-import { reviewClient } from "../../auth/review-client.ts";
+import { reviewClient } from "../../auth/webhook/review-client.ts";
 import type { Authenticator } from "../../auth/user.ts";
 import { renderFieldError } from "../../schema/field-error.ts";
 import type { Clock } from "../../std/time/clock.ts";

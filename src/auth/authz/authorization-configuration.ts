@@ -6,7 +6,7 @@ import { parseDuration } from "../../flags/types/duration.ts";
 import { duration, list, object, optional, pointer, string } from "../../schema/define.ts";
 import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
 import type { Infer } from "../../schema/schema.ts";
-import { readConfigDocument } from "../config-document.ts";
+import { readConfigDocument } from "../configuration-file.ts";
 import { compileCondition } from "./webhook/match-conditions.ts";
 
 const webhookConfiguration = object("apiserver/v1.WebhookConfiguration", {

@@ -1,8 +1,8 @@
 /** Pods run the images that somebody else allows, who is asked over HTTPS with an `ImageReview`. */
 import type { Pod } from "../../../api/core/pod.ts";
 import { podKind } from "../../../api/core/pod-kind.ts";
-import { askPatiently } from "../../../auth/ask-patiently.ts";
-import { type ReviewClient, reviewClient } from "../../../auth/review-client.ts";
+import { askPatiently } from "../../../auth/webhook/retry.ts";
+import { type ReviewClient, reviewClient } from "../../../auth/webhook/review-client.ts";
 import { isPlainObject } from "../../../schema/plain.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { ExpiringCache } from "../../../std/collections/expiring-cache.ts";

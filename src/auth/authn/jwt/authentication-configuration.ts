@@ -2,7 +2,7 @@
 import { boolean, list, object, optional, pointer, string } from "../../../schema/define.ts";
 import { type FieldError, forbiddenField, invalidField, tooMany } from "../../../schema/field-error.ts";
 import type { Infer } from "../../../schema/schema.ts";
-import { type ConfigDocumentKind, readConfigDocument } from "../../config-document.ts";
+import { type ConfigDocumentKind, readConfigDocument } from "../../configuration-file.ts";
 import { type CompiledIssuer, compileIssuer } from "./compile-issuer.ts";
 
 const claimOrExpression = { claim: optional(0, string), expression: optional(0, string) };

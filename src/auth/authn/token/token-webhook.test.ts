@@ -1,7 +1,7 @@
 import t from "tap";
 import { systemRandom } from "../../../std/crypto/random.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
-import { Passing } from "../../ask-patiently.ts";
+import { Passing } from "../../webhook/retry.ts";
 import { BearerToken } from "./bearer-token.ts";
 import { cachedTokens } from "./token-cache.ts";
 import { tokenWebhook } from "./token-webhook.ts";

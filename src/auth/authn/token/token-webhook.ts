@@ -2,7 +2,7 @@
 import type { TokenReviewStatus } from "../../../api/authentication/token-review.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";
-import { askPatiently } from "../../ask-patiently.ts";
+import { askPatiently } from "../../webhook/retry.ts";
 import { Refusal } from "../invalid-credentials-error.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
 

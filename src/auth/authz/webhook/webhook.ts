@@ -5,7 +5,7 @@ import type { Clock } from "../../../std/time/clock.ts";
 import { ExpiringCache } from "../../../std/collections/expiring-cache.ts";
 import type { Logger } from "../../../std/log/logger.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";
-import { askPatiently } from "../../ask-patiently.ts";
+import { askPatiently } from "../../webhook/retry.ts";
 import type { Attributes, Authorization, Authorizer } from "../../user.ts";
 import { accessRequest } from "./access-review.ts";
 import { type AccessRequest, type MatchConditions, matchConditions } from "./match-conditions.ts";

@@ -1,7 +1,7 @@
 /** How Kubernetes' servers ask a webhook whose answer they cannot do without. */
-import { Backoff } from "../std/time/backoff.ts";
-import type { Clock } from "../std/time/clock.ts";
-import type { RandomSource } from "../std/crypto/random.ts";
+import { Backoff } from "../../std/time/backoff.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 
 /** Nobody answered, or somebody who cannot now. */
 export class Passing extends Error {

@@ -1,10 +1,10 @@
 /** Webhooks that answer reviews: `TokenReview` and its like, sent to the server that a connection file names. */
-import { readAll } from "../client/response.ts";
-import { connectionTo } from "../client/kubeconfig/kubeconfig-transport.ts";
-import { loadConnection } from "../client/kubeconfig/webhook-kubeconfig.ts";
-import { makeRequest } from "../http/request.ts";
-import type { Clock } from "../std/time/clock.ts";
-import { Passing } from "./ask-patiently.ts";
+import { readAll } from "../../client/response.ts";
+import { connectionTo } from "../../client/kubeconfig/kubeconfig-transport.ts";
+import { loadConnection } from "../../client/kubeconfig/webhook-kubeconfig.ts";
+import { makeRequest } from "../../http/request.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import { Passing } from "./retry.ts";
 
 export interface ReviewClient extends AsyncDisposable {
   /** The status that the webhook gives. Rejects with a `Passing` where asking again may help. */
