@@ -6,7 +6,7 @@ import { keepIptablesChains } from "../node/iptables-chains.ts";
 import { storageExcess } from "../node/local-storage.ts";
 import { tellOfMachine } from "../node/node-events.ts";
 import { watchOom } from "../node/oom-watch.ts";
-import { rotateLogs } from "../pods/log-rotation.ts";
+import { rotateLogs } from "../pods/containers/log-rotation.ts";
 import { followEvents } from "../runtime/event-stream.ts";
 import { diskUsage, enforceSizeLimits } from "../volumes/size-limits.ts";
 import type { Foundation } from "./foundation.ts";

@@ -7,7 +7,7 @@ import type { ResourceRequirements } from "../../api/core/resources.ts";
 import { timeOf } from "../../schema/time.ts";
 import type { Observation, ObservedContainer } from "../runtime/observation.ts";
 import { type ContainerRole, isSidecar } from "./pod-fields.ts";
-import { apiSignal } from "./stop-signals.ts";
+import { apiSignal } from "./containers/stop-signals.ts";
 
 /** Why a container does not run although it should: `CrashLoopBackOff`, `ErrImagePull`, … */
 export interface WaitingReason {

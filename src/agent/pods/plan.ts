@@ -2,7 +2,7 @@
 import type { Container } from "../../api/core/container.ts";
 import type { Pod } from "../../api/core/pod.ts";
 import type { Observation, ObservedContainer, ObservedSandbox } from "../runtime/observation.ts";
-import { containerHash } from "./container-hash.ts";
+import { containerHash } from "./containers/container-hash.ts";
 import {
   appContainers,
   type ContainerRole,

@@ -1,7 +1,7 @@
 /** Reads a container's log as `kubectl logs` wants it. */
 import { type FileHandle, lstat } from "node:fs/promises";
 import type { Clock } from "../../std/time/clock.ts";
-import { openLog } from "../pods/plain-file.ts";
+import { openLog } from "../pods/containers/regular-file.ts";
 import { parseLogLine } from "./log-line.ts";
 
 export interface LogOptions {

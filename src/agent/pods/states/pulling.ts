@@ -1,7 +1,7 @@
 import { ImageError } from "../../images/image-manager.ts";
 import type { ObservedSandbox } from "../../runtime/observation.ts";
 import { deriveStatus } from "../derive-status.ts";
-import { pullImageVolumes } from "../image-volumes.ts";
+import { pullImageVolumes } from "../containers/image-volumes.ts";
 import type { PlannedStart } from "../plan.ts";
 import type { PodState } from "../pod-context.ts";
 import { noteForNextSync } from "../waiting.ts";

@@ -1,6 +1,6 @@
 import type { Container } from "../../../api/core/container.ts";
 import { deriveStatus } from "../derive-status.ts";
-import { killContainer } from "../kill-container.ts";
+import { killContainer } from "../containers/kill-container.ts";
 import { backoffKey, type Plan, type PlannedKill, type PlannedWait, planPod } from "../plan.ts";
 import type { PodContext, PodState } from "../pod-context.ts";
 import { allContainers, graceSeconds, podFullName } from "../pod-fields.ts";

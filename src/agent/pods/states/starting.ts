@@ -1,6 +1,6 @@
 import type { PresentImage } from "../../images/image-manager.ts";
 import type { ObservedSandbox } from "../../runtime/observation.ts";
-import { StartError, startContainer } from "../container-start.ts";
+import { StartError, startContainer } from "../containers/start-container.ts";
 import { deriveStatus } from "../derive-status.ts";
 import { backoffKey, type PlannedStart } from "../plan.ts";
 import type { PodState } from "../pod-context.ts";

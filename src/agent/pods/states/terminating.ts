@@ -1,7 +1,7 @@
 import { goQuote } from "../../../schema/go-quote.ts";
 import { annotations, type ObservedContainer } from "../../runtime/observation.ts";
 import { deriveStatus } from "../derive-status.ts";
-import { killContainer } from "../kill-container.ts";
+import { killContainer } from "../containers/kill-container.ts";
 import type { PodContext, PodState } from "../pod-context.ts";
 import { allContainers, graceSeconds, isSidecar, type PodContainer, podUid } from "../pod-fields.ts";
 import { hasInitialized } from "../pod-status.ts";

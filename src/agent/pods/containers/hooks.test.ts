@@ -1,10 +1,10 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import t, { type Test } from "tap";
-import type { HTTPGetAction } from "../../api/core/probe.ts";
-import { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
-import { testPod } from "../../testing/agent/pod-harness.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
+import type { HTTPGetAction } from "../../../api/core/probe.ts";
+import { FakeRuntime } from "../../../testing/agent/fake-runtime.ts";
+import { testPod } from "../../../testing/agent/pod-harness.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { runHook } from "./hooks.ts";
 
 /** Asks a server without TLS; tells what it heard, and what was said of it. */

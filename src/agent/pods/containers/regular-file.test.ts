@@ -2,11 +2,11 @@ import { execFileSync } from "node:child_process";
 import { link, mkdir, rename, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
-import { systemClock } from "../../std/time/clock.ts";
-import { podHarness, testPod } from "../../testing/agent/pod-harness.ts";
-import { annotations, type ObservedContainer } from "../runtime/observation.ts";
-import { readLog } from "../server/log-reader.ts";
-import { openLog } from "./plain-file.ts";
+import { systemClock } from "../../../std/time/clock.ts";
+import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
+import { annotations, type ObservedContainer } from "../../runtime/observation.ts";
+import { readLog } from "../../server/log-reader.ts";
+import { openLog } from "./regular-file.ts";
 import { withTerminationMessage } from "./termination-message.ts";
 
 const SECRET = "2026-01-01T00:00:00.000000000Z stdout F the host's secret\n";

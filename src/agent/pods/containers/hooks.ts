@@ -1,12 +1,12 @@
 /** postStart and preStop. */
-import type { Container } from "../../api/core/container.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import type { HTTPGetAction, LifecycleHandler } from "../../api/core/probe.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import { execAction, type NetworkOptions, type Outcome } from "../probes/actions.ts";
-import { httpAnswer, NO_TLS } from "../probes/http-action.ts";
-import type { Runtime } from "../runtime/runtime.ts";
-import type { PodEvents } from "./pod-events.ts";
+import type { Container } from "../../../api/core/container.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { HTTPGetAction, LifecycleHandler } from "../../../api/core/probe.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import { execAction, type NetworkOptions, type Outcome } from "../../probes/actions.ts";
+import { httpAnswer, NO_TLS } from "../../probes/http-action.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import type { PodEvents } from "../pod-events.ts";
 
 export interface HookOptions {
   readonly pod: Pod;

@@ -1,13 +1,13 @@
 import t from "tap";
-import type { Container } from "../../api/core/container.ts";
-import type { PodSpec } from "../../api/core/pod.ts";
-import { testPod } from "../../testing/agent/pod-harness.ts";
+import type { Container } from "../../../api/core/container.ts";
+import type { PodSpec } from "../../../api/core/pod.ts";
+import { testPod } from "../../../testing/agent/pod-harness.ts";
 import { containerHash } from "./container-hash.ts";
-import { type ContainerInput, containerConfig } from "./container-spec.ts";
-import { makeEnvironment } from "./environment.ts";
-import { expand } from "./expansion.ts";
-import { cgroupParent } from "./resources.ts";
-import { sandboxConfig } from "./sandbox-spec.ts";
+import { type ContainerInput, containerConfig } from "./container-config.ts";
+import { makeEnvironment } from "../environment.ts";
+import { expand } from "../expansion.ts";
+import { cgroupParent } from "../resources.ts";
+import { sandboxConfig } from "../sandbox-spec.ts";
 
 const node = { name: "n1", ips: ["192.0.2.1"], allocatable: { cpuMillis: 2000, memoryBytes: 1000, storageBytes: 5 } };
 

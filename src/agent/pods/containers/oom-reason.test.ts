@@ -1,9 +1,9 @@
 import t from "tap";
-import type { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
-import { podHarness, testPod } from "../../testing/agent/pod-harness.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
-import type { ObservedContainer } from "../runtime/observation.ts";
-import { RuntimeError } from "../runtime/runtime.ts";
+import type { FakeRuntime } from "../../../testing/agent/fake-runtime.ts";
+import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
+import type { ObservedContainer } from "../../runtime/observation.ts";
+import { RuntimeError } from "../../runtime/runtime.ts";
 import { mayHaveRunOut, sureOfReason } from "./oom-reason.ts";
 
 const limited = { name: "c", image: "busybox:1", resources: { limits: { memory: "20Mi" } } };

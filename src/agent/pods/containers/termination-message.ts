@@ -1,9 +1,9 @@
 /** What a container left behind to say why it ended. */
 import type { FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
-import { annotations, type ObservedContainer } from "../runtime/observation.ts";
-import { parseLogLine } from "../server/log-line.ts";
-import { openLog, openPlain } from "./plain-file.ts";
+import { annotations, type ObservedContainer } from "../../runtime/observation.ts";
+import { parseLogLine } from "../../server/log-line.ts";
+import { openLog, openPlain } from "./regular-file.ts";
 
 const FILE_BYTES_MAX = 4096;
 const FALLBACK_BYTES_MAX = 2048;

@@ -33,5 +33,5 @@ export async function openPlain(path: string, root: string): Promise<FileHandle>
 
 /** The log of a run: `<root>/<pod>/<container>/<restart count>.log`. */
 export function openLog(path: string): Promise<FileHandle> {
-  return openPlain(path, join(path, "../../.."));
+  return openPlain(path, join(path, "../../../.."));
 }

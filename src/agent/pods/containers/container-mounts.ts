@@ -2,19 +2,19 @@
 import { existsSync } from "node:fs";
 import { chmod, lstat, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Container, VolumeMount } from "../../api/core/container.ts";
-import type { Volume } from "../../api/core/volume.ts";
-import { makeDirectory } from "../../std/fs/make-directory.ts";
-import type { Device, Mount } from "../runtime/cri/shared.ts";
-import { openSubPath } from "../volumes/sub-path.ts";
-import { isReadOnly, isWritten } from "../volumes/volume-manager.ts";
-import { hostsFile, podDir } from "./directories.ts";
-import { hostsText } from "./dns.ts";
-import { expand } from "./expansion.ts";
+import type { Container, VolumeMount } from "../../../api/core/container.ts";
+import type { Volume } from "../../../api/core/volume.ts";
+import { makeDirectory } from "../../../std/fs/make-directory.ts";
+import type { Device, Mount } from "../../runtime/cri/shared.ts";
+import { openSubPath } from "../../volumes/sub-path.ts";
+import { isReadOnly, isWritten } from "../../volumes/volume-manager.ts";
+import { hostsFile, podDir } from "../directories.ts";
+import { hostsText } from "../dns.ts";
+import { expand } from "../expansion.ts";
 import { imageMount } from "./image-volumes.ts";
-import type { PodContext } from "./pod-context.ts";
-import { podUid } from "./pod-fields.ts";
-import { isRecursivelyReadOnly } from "./runtime-features.ts";
+import type { PodContext } from "../pod-context.ts";
+import { podUid } from "../pod-fields.ts";
+import { isRecursivelyReadOnly } from "../runtime-features.ts";
 
 const propagation = {
   None: "PROPAGATION_PRIVATE",

@@ -7,12 +7,12 @@ import { lstat, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
-import type { ObservedContainer } from "../runtime/observation.ts";
-import type { Runtime } from "../runtime/runtime.ts";
-import { openLog } from "./plain-file.ts";
-import type { PodManager } from "./pod-manager.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import type { Logger } from "../../../std/log/logger.ts";
+import type { ObservedContainer } from "../../runtime/observation.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import { openLog } from "./regular-file.ts";
+import type { PodManager } from "../pod-manager.ts";
 
 export interface LogRotationOptions {
   readonly runtime: Runtime;

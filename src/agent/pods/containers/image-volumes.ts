@@ -1,10 +1,10 @@
 /** Images mounted as volumes: made present like those that containers run, and mounted by the runtime. */
-import type { Container, VolumeMount } from "../../api/core/container.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import type { ImageVolumeSource } from "../../api/core/volume.ts";
-import type { Mount } from "../runtime/cri/shared.ts";
-import type { PlannedStart } from "./plan.ts";
-import type { PodContext } from "./pod-context.ts";
+import type { Container, VolumeMount } from "../../../api/core/container.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { ImageVolumeSource } from "../../../api/core/volume.ts";
+import type { Mount } from "../../runtime/cri/shared.ts";
+import type { PlannedStart } from "../plan.ts";
+import type { PodContext } from "../pod-context.ts";
 
 /** Rejects as for the container's own image. */
 export async function pullImageVolumes(pod: PodContext, { spec, role }: PlannedStart): Promise<void> {

@@ -1,17 +1,17 @@
 /** Container → CRI ContainerConfig. */
-import type { Container } from "../../api/core/container.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import type { AppArmorProfile } from "../../api/core/security-context.ts";
-import type { ContainerConfig, LinuxContainerSecurityContext } from "../runtime/cri/container.ts";
-import type { Image } from "../runtime/cri/image.ts";
-import type { Device, Mount, UserNamespace } from "../runtime/cri/shared.ts";
-import { annotations, labels } from "../runtime/observation.ts";
+import type { Container } from "../../../api/core/container.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { AppArmorProfile } from "../../../api/core/security-context.ts";
+import type { ContainerConfig, LinuxContainerSecurityContext } from "../../runtime/cri/container.ts";
+import type { Image } from "../../runtime/cri/image.ts";
+import type { Device, Mount, UserNamespace } from "../../runtime/cri/shared.ts";
+import { annotations, labels } from "../../runtime/observation.ts";
 import { containerHash } from "./container-hash.ts";
-import { logPath } from "./directories.ts";
-import { expand } from "./expansion.ts";
-import { graceSeconds, podFullName } from "./pod-fields.ts";
-import { containerResources, type ResourceSettings } from "./resources.ts";
-import { groups, namespaces, podLabels, seccomp } from "./sandbox-spec.ts";
+import { logPath } from "../directories.ts";
+import { expand } from "../expansion.ts";
+import { graceSeconds, podFullName } from "../pod-fields.ts";
+import { containerResources, type ResourceSettings } from "../resources.ts";
+import { groups, namespaces, podLabels, seccomp } from "../sandbox-spec.ts";
 import { runtimeSignal } from "./stop-signals.ts";
 
 export interface ContainerInput {

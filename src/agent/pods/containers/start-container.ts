@@ -2,22 +2,22 @@
 import { randomBytes } from "node:crypto";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { PresentImage } from "../images/image-manager.ts";
-import type { ContainerConfig } from "../runtime/cri/container.ts";
-import type { ObservedSandbox } from "../runtime/observation.ts";
-import { RuntimeError } from "../runtime/runtime.ts";
+import type { PresentImage } from "../../images/image-manager.ts";
+import type { ContainerConfig } from "../../runtime/cri/container.ts";
+import type { ObservedSandbox } from "../../runtime/observation.ts";
+import { RuntimeError } from "../../runtime/runtime.ts";
 import { containerDevices, containerMounts } from "./container-mounts.ts";
-import { containerConfig } from "./container-spec.ts";
-import { containerDir, logPath, podLogDir } from "./directories.ts";
-import { makeEnvironment } from "./environment.ts";
+import { containerConfig } from "./container-config.ts";
+import { containerDir, logPath, podLogDir } from "../directories.ts";
+import { makeEnvironment } from "../environment.ts";
 import { runHook } from "./hooks.ts";
 import { killContainer } from "./kill-container.ts";
 import { removeLogs } from "./log-rotation.ts";
-import { backoffKey, latest, type PlannedStart } from "./plan.ts";
-import type { PodContext } from "./pod-context.ts";
-import { ephemeralContainers, graceSeconds, isStatic, podUid } from "./pod-fields.ts";
-import { userNamespaceOf } from "./runtime-features.ts";
-import { makeSandboxConfig } from "./sandbox.ts";
+import { backoffKey, latest, type PlannedStart } from "../plan.ts";
+import type { PodContext } from "../pod-context.ts";
+import { ephemeralContainers, graceSeconds, isStatic, podUid } from "../pod-fields.ts";
+import { userNamespaceOf } from "../runtime-features.ts";
+import { makeSandboxConfig } from "../sandbox.ts";
 
 /**
  * Why a container does not start: `CreateContainerConfigError`, `CreateContainerError`, `RunContainerError`,

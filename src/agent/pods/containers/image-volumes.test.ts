@@ -1,6 +1,6 @@
 import t from "tap";
-import { podHarness, testPod } from "../../testing/agent/pod-harness.ts";
-import type { ContainerConfig } from "../runtime/cri/container.ts";
+import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
+import type { ContainerConfig } from "../../runtime/cri/container.ts";
 
 const volumes = [{ name: "model", image: { reference: "models/llm:2", pullPolicy: "Always" as const } }];
 const containers = [
