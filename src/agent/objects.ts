@@ -22,7 +22,7 @@ import { type Informer, startInformer } from "../client/informer/informer.ts";
 import type { Clock } from "../std/time/clock.ts";
 import type { Logger } from "../std/log/logger.ts";
 import type { RandomSource } from "../std/crypto/random.ts";
-import type { EnvironmentSources } from "./pods/environment.ts";
+import type { EnvironmentSources } from "./pods/environment/environment.ts";
 import { podUid } from "./pods/pod-fields.ts";
 import { referencedObjects } from "./references.ts";
 import type { ClaimSource } from "./volumes/claims.ts";

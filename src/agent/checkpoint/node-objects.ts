@@ -7,7 +7,7 @@ import type { Pod } from "../../api/core/pod.ts";
 import type { Service } from "../../api/core/service.ts";
 import { StatusError } from "../../api/status.ts";
 import type { ObjectReader } from "../objects.ts";
-import type { EnvironmentSources } from "../pods/environment.ts";
+import type { EnvironmentSources } from "../pods/environment/environment.ts";
 import { podUid } from "../pods/pod-fields.ts";
 import { referencedObjects } from "../references.ts";
 import type { StaticPods } from "../sources/static-pods.ts";

@@ -9,7 +9,7 @@ import type {
   ServiceAccountTokenProjection,
   VolumeProjection,
 } from "../../api/core/volume.ts";
-import { fieldValue, type NodeFacts, resourceValue } from "../pods/downward.ts";
+import { fieldValue, type NodeFacts, resourceValue } from "../pods/environment/downward-api.ts";
 import { appContainers, initContainers, podNamespace } from "../pods/pod-fields.ts";
 import { type FileContent, validatePath } from "./atomic-writer.ts";
 

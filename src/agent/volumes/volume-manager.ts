@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Pod } from "../../api/core/pod.ts";
 import type { Volume } from "../../api/core/volume.ts";
 import { podDir, podsDir, volumeDir } from "../pods/directories.ts";
-import type { NodeFacts } from "../pods/downward.ts";
+import type { NodeFacts } from "../pods/environment/downward-api.ts";
 import { isStatic, podUid } from "../pods/pod-fields.ts";
 import { writeAtomically } from "./atomic-writer.ts";
 import { boundVolume, ClaimError, type ClaimSource, claimName } from "./claims.ts";

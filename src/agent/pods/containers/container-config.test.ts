@@ -4,8 +4,8 @@ import type { PodSpec } from "../../../api/core/pod.ts";
 import { testPod } from "../../../testing/agent/pod-harness.ts";
 import { containerHash } from "./container-hash.ts";
 import { type ContainerInput, containerConfig } from "./container-config.ts";
-import { makeEnvironment } from "../environment.ts";
-import { expand } from "../expansion.ts";
+import { makeEnvironment } from "../environment/environment.ts";
+import { expand } from "../environment/expansion.ts";
 import { cgroupParent } from "../resources.ts";
 import { sandboxConfig } from "../sandbox-spec.ts";
 

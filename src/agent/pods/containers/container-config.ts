@@ -8,7 +8,7 @@ import type { Device, Mount, UserNamespace } from "../../runtime/cri/shared.ts";
 import { annotations, labels } from "../../runtime/observation.ts";
 import { containerHash } from "./container-hash.ts";
 import { logPath } from "../directories.ts";
-import { expand } from "../expansion.ts";
+import { expand } from "../environment/expansion.ts";
 import { graceSeconds, podFullName } from "../pod-fields.ts";
 import { containerResources, type ResourceSettings } from "../resources.ts";
 import { groups, namespaces, podLabels, seccomp } from "../sandbox-spec.ts";

@@ -10,7 +10,7 @@ import { openSubPath } from "../../volumes/sub-path.ts";
 import { isReadOnly, isWritten } from "../../volumes/volume-manager.ts";
 import { hostsFile, podDir } from "../directories.ts";
 import { hostsText } from "../dns.ts";
-import { expand } from "../expansion.ts";
+import { expand } from "../environment/expansion.ts";
 import { imageMount } from "./image-volumes.ts";
 import type { PodContext } from "../pod-context.ts";
 import { podUid } from "../pod-fields.ts";

@@ -9,7 +9,7 @@ import { RuntimeError } from "../../runtime/runtime.ts";
 import { containerDevices, containerMounts } from "./container-mounts.ts";
 import { containerConfig } from "./container-config.ts";
 import { containerDir, logPath, podLogDir } from "../directories.ts";
-import { makeEnvironment } from "../environment.ts";
+import { makeEnvironment } from "../environment/environment.ts";
 import { runHook } from "./hooks.ts";
 import { killContainer } from "./kill-container.ts";
 import { removeLogs } from "./log-rotation.ts";

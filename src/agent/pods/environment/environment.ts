@@ -2,12 +2,12 @@
  * The environment of a container: envFrom, then env in order, each value seeing the ones before it, and the variables
  * of services, which give way to all of these.
  */
-import type { Container, EnvVar } from "../../api/core/container.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import type { Service } from "../../api/core/service.ts";
-import { fieldValue, type NodeFacts, resourceValue } from "./downward.ts";
+import type { Container, EnvVar } from "../../../api/core/container.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { Service } from "../../../api/core/service.ts";
+import { fieldValue, type NodeFacts, resourceValue } from "./downward-api.ts";
 import { expand } from "./expansion.ts";
-import { podNamespace } from "./pod-fields.ts";
+import { podNamespace } from "../pod-fields.ts";
 import { serviceVariables } from "./service-links.ts";
 
 /** ConfigMaps and Secrets of the pod's namespace: key → text; undefined when there is no such object. */

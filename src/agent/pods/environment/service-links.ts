@@ -1,7 +1,7 @@
 /** Variables that tell containers where services are, as Docker's links once did. */
-import type { Pod } from "../../api/core/pod.ts";
-import type { Service } from "../../api/core/service.ts";
-import { podNamespace } from "./pod-fields.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { Service } from "../../../api/core/service.ts";
+import { podNamespace } from "../pod-fields.ts";
 
 /** Told to every pod, whatever its namespace and whether it wants service links or not. */
 const everywhere = { namespace: "default", name: "kubernetes" };

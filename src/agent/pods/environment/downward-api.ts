@@ -1,10 +1,10 @@
 /** What a container may learn about its own pod: fieldRef and resourceFieldRef. */
-import type { Container } from "../../api/core/container.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import type { ResourceFieldSelector } from "../../api/core/selector.ts";
-import { goQuote } from "../../schema/go-quote.ts";
-import { amount, dividedBy } from "./amounts.ts";
-import { allContainers } from "./pod-fields.ts";
+import type { Container } from "../../../api/core/container.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { ResourceFieldSelector } from "../../../api/core/selector.ts";
+import { goQuote } from "../../../schema/go-quote.ts";
+import { amount, dividedBy } from "../amounts.ts";
+import { allContainers } from "../pod-fields.ts";
 
 /** What only the node knows. */
 export interface NodeFacts {
