@@ -24,7 +24,7 @@ import type { PodServices } from "./pods/pod-context.ts";
 import type { EventType, PodEvents } from "./pods/pod-events.ts";
 import { isStatic, podName, podNamespace, podUid } from "./pods/pod-fields.ts";
 import { processorsAreBusy, StartTurns } from "./pods/start-turns.ts";
-import { hostRange, UserNamespaces } from "./pods/user-namespaces.ts";
+import { hostRange, UserNamespaces } from "./pods/sandbox/user-namespaces.ts";
 import { ProbeManager } from "./probes/probe-manager.ts";
 import type { CriClient } from "./runtime/cri.ts";
 import type { RuntimeClasses } from "./runtime-classes.ts";

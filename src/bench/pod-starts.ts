@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import type { AgentProcess } from "../acceptance/cluster/agent-process.ts";
 import { until } from "../acceptance/cluster/cluster.ts";
 import { containerConfig } from "../agent/pods/containers/container-config.ts";
-import { sandboxConfig } from "../agent/pods/sandbox-spec.ts";
+import { sandboxConfig } from "../agent/pods/sandbox/sandbox-config.ts";
 import type { ContainerConfig } from "../agent/runtime/cri/container.ts";
 import type { PodSandboxConfig } from "../agent/runtime/cri/sandbox.ts";
 import { type CriClient, createCriClient } from "../agent/runtime/cri.ts";

@@ -8,7 +8,7 @@ import { ImageManager } from "../../agent/images/image-manager.ts";
 import { cgroupsOf, PodCgroups } from "../../agent/pods/cgroups.ts";
 import type { PodServices } from "../../agent/pods/pod-context.ts";
 import { PodManager } from "../../agent/pods/pod-manager.ts";
-import { UserNamespaces } from "../../agent/pods/user-namespaces.ts";
+import { UserNamespaces } from "../../agent/pods/sandbox/user-namespaces.ts";
 import { ProbeManager } from "../../agent/probes/probe-manager.ts";
 import { type CriClient, createCriClient } from "../../agent/runtime/cri.ts";
 import { Relister } from "../../agent/runtime/events.ts";

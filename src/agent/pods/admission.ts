@@ -7,7 +7,7 @@ import type { WaitingReason } from "./container-status.ts";
 import { podAmount, requestedNames, resourceAmount } from "./pod-amounts.ts";
 import { appContainers, initContainers, isCritical, isSidecar, isStatic } from "./pod-fields.ts";
 import { qosClass } from "./qos.ts";
-import { forbiddenSysctl } from "./sysctls.ts";
+import { forbiddenSysctl } from "./sandbox/sysctls.ts";
 
 export interface AdmissionInput {
   readonly pod: Pod;

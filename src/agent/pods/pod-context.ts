@@ -20,7 +20,7 @@ import type { ResourceBook } from "./resource-book.ts";
 import type { CgroupSettings, ResourceSettings } from "./resources.ts";
 import type { RestartBackoff, RestartDelays } from "./restart-backoff.ts";
 import type { StartTurns } from "./start-turns.ts";
-import type { UserNamespaces } from "./user-namespaces.ts";
+import type { UserNamespaces } from "./sandbox/user-namespaces.ts";
 
 export interface PodSettings {
   readonly directories: Directories;

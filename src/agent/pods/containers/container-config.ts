@@ -11,7 +11,7 @@ import { logPath } from "../directories.ts";
 import { expand } from "../environment/expansion.ts";
 import { graceSeconds, podFullName } from "../pod-fields.ts";
 import { containerResources, type ResourceSettings } from "../resources.ts";
-import { groups, namespaces, podLabels, seccomp } from "../sandbox-spec.ts";
+import { groups, namespaces, podLabels, seccomp } from "../sandbox/sandbox-config.ts";
 import { runtimeSignal } from "./stop-signals.ts";
 
 export interface ContainerInput {

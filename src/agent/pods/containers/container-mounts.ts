@@ -9,7 +9,7 @@ import type { Device, Mount } from "../../runtime/cri/shared.ts";
 import { openSubPath } from "../../volumes/sub-path.ts";
 import { isReadOnly, isWritten } from "../../volumes/volume-manager.ts";
 import { hostsFile, podDir } from "../directories.ts";
-import { hostsText } from "../dns.ts";
+import { hostsText } from "../sandbox/dns.ts";
 import { expand } from "../environment/expansion.ts";
 import { imageMount } from "./image-volumes.ts";
 import type { PodContext } from "../pod-context.ts";

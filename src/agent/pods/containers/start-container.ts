@@ -17,7 +17,7 @@ import { backoffKey, latest, type PlannedStart } from "../plan.ts";
 import type { PodContext } from "../pod-context.ts";
 import { ephemeralContainers, graceSeconds, isStatic, podUid } from "../pod-fields.ts";
 import { userNamespaceOf } from "../runtime-features.ts";
-import { makeSandboxConfig } from "../sandbox.ts";
+import { makeSandboxConfig } from "../sandbox/create-sandbox.ts";
 
 /**
  * Why a container does not start: `CreateContainerConfigError`, `CreateContainerError`, `RunContainerError`,

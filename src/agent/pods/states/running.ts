@@ -5,7 +5,7 @@ import { backoffKey, type Plan, type PlannedKill, type PlannedWait, planPod } fr
 import type { PodContext, PodState } from "../pod-context.ts";
 import { allContainers, graceSeconds, podFullName } from "../pod-fields.ts";
 import { resize } from "../resize.ts";
-import { createSandbox } from "../sandbox.ts";
+import { createSandbox } from "../sandbox/create-sandbox.ts";
 import { noteForNextSync, sayBackOff, showNoted } from "../waiting.ts";
 
 /**

@@ -1,6 +1,6 @@
 import t from "tap";
-import type { PodSpec } from "../../api/core/pod.ts";
-import { testPod } from "../../testing/agent/pod-harness.ts";
+import type { PodSpec } from "../../../api/core/pod.ts";
+import { testPod } from "../../../testing/agent/pod-harness.ts";
 import { hostnameOf, hostsText, kernelHostname, parseResolvConf, podDns } from "./dns.ts";
 
 const settings = {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { podHarness, testPod } from "../../testing/agent/pod-harness.ts";
+import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
 import { hostRange, UserNamespaces } from "./user-namespaces.ts";
 
 t.test("UserNamespaces.of() gives each pod ids of its own, which outlive the agent", async (t) => {

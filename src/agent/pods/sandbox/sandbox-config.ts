@@ -1,14 +1,14 @@
 /** Pod → CRI PodSandboxConfig. */
-import type { ContainerPort } from "../../api/core/container.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import type { SeccompProfile } from "../../api/core/security-context.ts";
-import type { LinuxSandboxSecurityContext, PodSandboxConfig } from "../runtime/cri/sandbox.ts";
-import type { DNSConfig, NamespaceOption, PortMapping, SecurityProfile, UserNamespace } from "../runtime/cri/shared.ts";
-import { labels } from "../runtime/observation.ts";
-import { type Directories, podLogDir } from "./directories.ts";
+import type { ContainerPort } from "../../../api/core/container.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { SeccompProfile } from "../../../api/core/security-context.ts";
+import type { LinuxSandboxSecurityContext, PodSandboxConfig } from "../../runtime/cri/sandbox.ts";
+import type { DNSConfig, NamespaceOption, PortMapping, SecurityProfile, UserNamespace } from "../../runtime/cri/shared.ts";
+import { labels } from "../../runtime/observation.ts";
+import { type Directories, podLogDir } from "../directories.ts";
 import { kernelHostname } from "./dns.ts";
-import { allContainers, appContainers, podName, podNamespace, podUid } from "./pod-fields.ts";
-import { type CgroupSettings, cgroupParent } from "./resources.ts";
+import { allContainers, appContainers, podName, podNamespace, podUid } from "../pod-fields.ts";
+import { type CgroupSettings, cgroupParent } from "../resources.ts";
 import { podSysctls } from "./sysctls.ts";
 
 export interface SandboxInput {

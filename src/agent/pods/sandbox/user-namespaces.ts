@@ -6,8 +6,8 @@ import { execFile } from "node:child_process";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { IDMapping, UserNamespace } from "../runtime/cri/shared.ts";
-import { type Directories, podDir, podsDir } from "./directories.ts";
+import type { IDMapping, UserNamespace } from "../../runtime/cri/shared.ts";
+import { type Directories, podDir, podsDir } from "../directories.ts";
 
 export interface IdRange {
   readonly first: number;

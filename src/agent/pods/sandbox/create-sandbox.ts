@@ -1,14 +1,14 @@
 /** Makes a pod's sandbox. */
 import { mkdir } from "node:fs/promises";
-import type { PodSandboxConfig } from "../runtime/cri/sandbox.ts";
-import { networkProblem } from "../runtime/readiness.ts";
-import { podDir, podLogDir } from "./directories.ts";
+import type { PodSandboxConfig } from "../../runtime/cri/sandbox.ts";
+import { networkProblem } from "../../runtime/readiness.ts";
+import { podDir, podLogDir } from "../directories.ts";
 import { type DnsWarning, podDns } from "./dns.ts";
-import type { Plan } from "./plan.ts";
-import type { PodContext } from "./pod-context.ts";
-import { podUid } from "./pod-fields.ts";
-import { userNamespaceOf } from "./runtime-features.ts";
-import { sandboxConfig } from "./sandbox-spec.ts";
+import type { Plan } from "../plan.ts";
+import type { PodContext } from "../pod-context.ts";
+import { podUid } from "../pod-fields.ts";
+import { userNamespaceOf } from "../runtime-features.ts";
+import { sandboxConfig } from "./sandbox-config.ts";
 
 const RETRY_MS = 5_000;
 
