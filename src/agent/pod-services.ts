@@ -19,7 +19,7 @@ import type { MachineInfo } from "./node/machine.ts";
 import type { NodeIps } from "./node/node-ips.ts";
 import type { ObjectReader } from "./objects.ts";
 import { AdmissionDesk, type AdmissionDeskOptions } from "./pods/admission-desk.ts";
-import { PodCgroups } from "./pods/cgroups.ts";
+import { PodCgroups } from "./pods/resources/pod-cgroups.ts";
 import type { PodServices } from "./pods/pod-context.ts";
 import type { EventType, PodEvents } from "./pods/pod-events.ts";
 import { isStatic, podName, podNamespace, podUid } from "./pods/pod-fields.ts";

@@ -5,7 +5,7 @@ import t from "tap";
 import { startAgent } from "../../agent/agent.ts";
 import { CgroupTree } from "../../agent/cgroups/cgroup-tree.ts";
 import { ImageManager } from "../../agent/images/image-manager.ts";
-import { cgroupsOf, PodCgroups } from "../../agent/pods/cgroups.ts";
+import { cgroupsOf, PodCgroups } from "../../agent/pods/resources/pod-cgroups.ts";
 import type { PodServices } from "../../agent/pods/pod-context.ts";
 import { PodManager } from "../../agent/pods/pod-manager.ts";
 import { UserNamespaces } from "../../agent/pods/sandbox/user-namespaces.ts";

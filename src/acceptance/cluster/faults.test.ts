@@ -1,7 +1,7 @@
 /** A real agent, killed at steps of a pod's start and end, and a real containerd that is killed under it. */
 import { join } from "node:path";
 import t from "tap";
-import { cgroupsOf } from "../../agent/pods/cgroups.ts";
+import { cgroupsOf } from "../../agent/pods/resources/pod-cgroups.ts";
 import { createCriClient } from "../../agent/runtime/cri.ts";
 import { systemMounter } from "../../agent/volumes/mounter.ts";
 import { systemClock } from "../../std/time/clock.ts";

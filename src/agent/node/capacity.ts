@@ -1,7 +1,7 @@
 /** What a node has, and what of it pods may have. */
 import type { ResourceList } from "../../api/core/resources.ts";
 import type { NodeConfig } from "../agent-config.ts";
-import { bytes, milliCpu } from "../pods/amounts.ts";
+import { bytes, milliCpu } from "../pods/resources/quantities.ts";
 import type { MachineInfo, Usage } from "./machine.ts";
 
 export interface NodeCapacity {

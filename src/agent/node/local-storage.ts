@@ -2,9 +2,9 @@
 import { join } from "node:path";
 import type { Pod } from "../../api/core/pod.ts";
 import type { Volume } from "../../api/core/volume.ts";
-import { bytes } from "../pods/amounts.ts";
+import { bytes } from "../pods/resources/quantities.ts";
 import { type Directories, podLogDir } from "../pods/directories.ts";
-import { podAmount } from "../pods/pod-amounts.ts";
+import { podAmount } from "../pods/resources/pod-resources.ts";
 import { allContainers, appContainers, podUid } from "../pods/pod-fields.ts";
 import { labels } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";

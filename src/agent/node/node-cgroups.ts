@@ -8,10 +8,10 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { CgroupLimits, CgroupTree } from "../cgroups/cgroup-tree.ts";
 import { type SystemdSlices, slicePath } from "../cgroups/systemd-slices.ts";
-import { bytes, milliCpu } from "../pods/amounts.ts";
-import { applyLimits } from "../pods/cgroups.ts";
-import { hugePageLimits } from "../pods/pod-limits.ts";
-import { type CgroupSettings, cpuShares, podCgroup } from "../pods/resources.ts";
+import { bytes, milliCpu } from "../pods/resources/quantities.ts";
+import { applyLimits } from "../pods/resources/pod-cgroups.ts";
+import { hugePageLimits } from "../pods/resources/pod-limits.ts";
+import { type CgroupSettings, cpuShares, podCgroup } from "../pods/resources/container-resources.ts";
 
 export type Enforcement = "none" | "pods" | "system-reserved" | "svc-reserved";
 

@@ -4,7 +4,7 @@ import type { Pod } from "../../api/core/pod.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type AdmissionInput, type Obstacle, obstacles } from "./admission.ts";
 import type { WaitingReason } from "./container-status.ts";
-import { podAmount, resourceAmount } from "./pod-amounts.ts";
+import { podAmount, resourceAmount } from "./resources/pod-resources.ts";
 import type { Termination } from "./pod-context.ts";
 import type { PodEvents } from "./pod-events.ts";
 import { graceSeconds, isCritical, isTerminal, podUid } from "./pod-fields.ts";

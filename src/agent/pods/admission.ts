@@ -4,9 +4,9 @@ import type { Pod } from "../../api/core/pod.ts";
 import { affinityMismatch } from "../../controllers/scheduler/filters/node-affinity.ts";
 import { tolerates } from "../../controllers/scheduler/filters/taints.ts";
 import type { WaitingReason } from "./container-status.ts";
-import { podAmount, requestedNames, resourceAmount } from "./pod-amounts.ts";
+import { podAmount, requestedNames, resourceAmount } from "./resources/pod-resources.ts";
 import { appContainers, initContainers, isCritical, isSidecar, isStatic } from "./pod-fields.ts";
-import { qosClass } from "./qos.ts";
+import { qosClass } from "./resources/qos.ts";
 import { forbiddenSysctl } from "./sandbox/sysctls.ts";
 
 export interface AdmissionInput {

@@ -2,7 +2,7 @@
 import type { PodStatus } from "../../api/core/pod.ts";
 import type { PodContext } from "./pod-context.ts";
 import { hasInitialized, podStatus } from "./pod-status.ts";
-import { isResizing } from "./resize.ts";
+import { isResizing } from "./resources/resize.ts";
 
 export function deriveStatus(pod: PodContext, ended: boolean): PodStatus {
   const { services, memory } = pod;

@@ -2,7 +2,7 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { VolumeManager } from "../volumes/volume-manager.ts";
-import type { PodCgroups } from "./cgroups.ts";
+import type { PodCgroups } from "./resources/pod-cgroups.ts";
 import { type Directories, podsDir } from "./directories.ts";
 
 export interface Leftovers {

@@ -3,7 +3,7 @@ import type { Pod } from "../../api/core/pod.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { annotations, type Observation } from "../runtime/observation.ts";
 import type { PodMemory } from "./pod-context.ts";
-import { ResourceBook } from "./resource-book.ts";
+import { ResourceBook } from "./resources/resource-allocation.ts";
 import { RestartBackoff, type RestartDelays } from "./restart-backoff.ts";
 
 export function newMemory(pod: Pod, clock: Clock, delays: RestartDelays | undefined): PodMemory {

@@ -16,7 +16,7 @@ import {
   isStatic,
   restartPolicy,
 } from "./pod-fields.ts";
-import { qosClass } from "./qos.ts";
+import { qosClass } from "./resources/qos.ts";
 
 export interface StatusInput {
   readonly pod: Pod;

@@ -2,7 +2,7 @@
 import { chmod, mkdir } from "node:fs/promises";
 import type { Pod } from "../../api/core/pod.ts";
 import type { Volume } from "../../api/core/volume.ts";
-import { bytes } from "../pods/amounts.ts";
+import { bytes } from "../pods/resources/quantities.ts";
 import { appContainers, initContainers } from "../pods/pod-fields.ts";
 import type { Mounter } from "./mounter.ts";
 

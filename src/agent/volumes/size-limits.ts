@@ -5,7 +5,7 @@ import type { Pod } from "../../api/core/pod.ts";
 import type { Volume } from "../../api/core/volume.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { bytes } from "../pods/amounts.ts";
+import { bytes } from "../pods/resources/quantities.ts";
 import type { Termination } from "../pods/pod-context.ts";
 import type { PodEvents } from "../pods/pod-events.ts";
 import { isCritical, isTerminal, podFullName } from "../pods/pod-fields.ts";

@@ -6,7 +6,7 @@ import { containerHash } from "./container-hash.ts";
 import { type ContainerInput, containerConfig } from "./container-config.ts";
 import { makeEnvironment } from "../environment/environment.ts";
 import { expand } from "../environment/expansion.ts";
-import { cgroupParent } from "../resources.ts";
+import { cgroupParent } from "../resources/container-resources.ts";
 import { sandboxConfig } from "../sandbox/sandbox-config.ts";
 
 const node = { name: "n1", ips: ["192.0.2.1"], allocatable: { cpuMillis: 2000, memoryBytes: 1000, storageBytes: 5 } };

@@ -10,7 +10,7 @@ import { containerHash } from "./container-hash.ts";
 import { logPath } from "../directories.ts";
 import { expand } from "../environment/expansion.ts";
 import { graceSeconds, podFullName } from "../pod-fields.ts";
-import { containerResources, type ResourceSettings } from "../resources.ts";
+import { containerResources, type ResourceSettings } from "../resources/container-resources.ts";
 import { groups, namespaces, podLabels, seccomp } from "../sandbox/sandbox-config.ts";
 import { runtimeSignal } from "./stop-signals.ts";
 

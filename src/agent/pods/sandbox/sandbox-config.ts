@@ -8,7 +8,7 @@ import { labels } from "../../runtime/observation.ts";
 import { type Directories, podLogDir } from "../directories.ts";
 import { kernelHostname } from "./dns.ts";
 import { allContainers, appContainers, podName, podNamespace, podUid } from "../pod-fields.ts";
-import { type CgroupSettings, cgroupParent } from "../resources.ts";
+import { type CgroupSettings, cgroupParent } from "../resources/container-resources.ts";
 import { podSysctls } from "./sysctls.ts";
 
 export interface SandboxInput {

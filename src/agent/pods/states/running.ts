@@ -4,7 +4,7 @@ import { killContainer } from "../containers/kill-container.ts";
 import { backoffKey, type Plan, type PlannedKill, type PlannedWait, planPod } from "../plan.ts";
 import type { PodContext, PodState } from "../pod-context.ts";
 import { allContainers, graceSeconds, podFullName } from "../pod-fields.ts";
-import { resize } from "../resize.ts";
+import { resize } from "../resources/resize.ts";
 import { createSandbox } from "../sandbox/create-sandbox.ts";
 import { noteForNextSync, sayBackOff, showNoted } from "../waiting.ts";
 

@@ -1,12 +1,12 @@
 /** Changes what a pod's running containers may take, without a new pod: first whether, then in the right order. */
-import type { Container } from "../../api/core/container.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import { deepEqual } from "../../schema/equal.ts";
-import type { ObservedContainer } from "../runtime/observation.ts";
-import { latest } from "./plan.ts";
-import type { PodContext } from "./pod-context.ts";
-import { allContainers, isStatic } from "./pod-fields.ts";
-import { containerResources } from "./resources.ts";
+import type { Container } from "../../../api/core/container.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import { deepEqual } from "../../../schema/equal.ts";
+import type { ObservedContainer } from "../../runtime/observation.ts";
+import { latest } from "../plan.ts";
+import type { PodContext } from "../pod-context.ts";
+import { allContainers, isStatic } from "../pod-fields.ts";
+import { containerResources } from "./container-resources.ts";
 
 /** Grants what the newest version asks for, if the node has it, and gives it to the containers that run. */
 export async function resize(pod: PodContext): Promise<void> {

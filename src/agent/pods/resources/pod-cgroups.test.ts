@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import type { Pod } from "../../api/core/pod.ts";
-import { CgroupTree, cpuWeight } from "../cgroups/cgroup-tree.ts";
-import { PodCgroups } from "./cgroups.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import { CgroupTree, cpuWeight } from "../../cgroups/cgroup-tree.ts";
+import { PodCgroups } from "./pod-cgroups.ts";
 
 const settings = {
   cgroupDriver: "cgroupfs",

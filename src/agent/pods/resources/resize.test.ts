@@ -1,8 +1,8 @@
 import t from "tap";
-import type { Pod } from "../../api/core/pod.ts";
-import type { ResourceRequirements } from "../../api/core/resources.ts";
-import { podHarness, testPod } from "../../testing/agent/pod-harness.ts";
-import type { PodServices } from "./pod-context.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { ResourceRequirements } from "../../../api/core/resources.ts";
+import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
+import type { PodServices } from "../pod-context.ts";
 
 type Policy = { readonly resourceName: string; readonly restartPolicy: string };
 

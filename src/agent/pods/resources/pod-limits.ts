@@ -1,9 +1,9 @@
 /** What the cgroup of a whole pod is given, from what its containers ask for. */
-import type { Pod } from "../../api/core/pod.ts";
-import type { CgroupLimits } from "../cgroups/cgroup-tree.ts";
-import { isLimited, podAmount } from "./pod-amounts.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { CgroupLimits } from "../../cgroups/cgroup-tree.ts";
+import { isLimited, podAmount } from "./pod-resources.ts";
 import { qosClass } from "./qos.ts";
-import { cpuQuotaUs, cpuShares, kernelSize, type ResourceSettings } from "./resources.ts";
+import { cpuQuotaUs, cpuShares, kernelSize, type ResourceSettings } from "./container-resources.ts";
 
 export interface PodLimitSettings extends ResourceSettings {
   /** Processes; without limit when not positive. */

@@ -1,9 +1,9 @@
 /** What a whole pod asks for and may have. */
-import type { Pod } from "../../api/core/pod.ts";
-import { podLimits, podRequests } from "../../api/core/pod-amounts.ts";
-import { quantityMilliValue, quantityValue } from "../../api/meta/quantity.ts";
-import { bytes, milliCpu } from "./amounts.ts";
-import { appContainers, initContainers } from "./pod-fields.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import { podLimits, podRequests } from "../../../api/core/pod-amounts.ts";
+import { quantityMilliValue, quantityValue } from "../../../api/meta/quantity.ts";
+import { bytes, milliCpu } from "./quantities.ts";
+import { appContainers, initContainers } from "../pod-fields.ts";
 
 export type Side = "requests" | "limits";
 

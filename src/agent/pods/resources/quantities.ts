@@ -1,5 +1,5 @@
 /** Quantities as plain numbers, which is all that cgroups and comparisons need. Throw for text that is no quantity. */
-import { parseQuantity, type Quantity, quantityMilliValue, quantityValue } from "../../api/meta/quantity.ts";
+import { parseQuantity, type Quantity, quantityMilliValue, quantityValue } from "../../../api/meta/quantity.ts";
 
 /** The exact value in billionths; 0 for an absent quantity. */
 export function amount(quantity: string | undefined): bigint {

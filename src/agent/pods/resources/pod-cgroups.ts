@@ -3,14 +3,14 @@
  * of the pod is left.
  */
 import { rmdir } from "node:fs/promises";
-import type { Pod } from "../../api/core/pod.ts";
-import { type CgroupLimits, CgroupTree } from "../cgroups/cgroup-tree.ts";
-import { type SystemdSlices, slicePath } from "../cgroups/systemd-slices.ts";
-import { podAmount } from "./pod-amounts.ts";
-import { podUid } from "./pod-fields.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import { type CgroupLimits, CgroupTree } from "../../cgroups/cgroup-tree.ts";
+import { type SystemdSlices, slicePath } from "../../cgroups/systemd-slices.ts";
+import { podAmount } from "./pod-resources.ts";
+import { podUid } from "../pod-fields.ts";
 import { hugePageLimits, looser, type PodLimitSettings, podLimits } from "./pod-limits.ts";
 import { qosClass } from "./qos.ts";
-import { type CgroupSettings, cgroupParent, cpuShares, podCgroup } from "./resources.ts";
+import { type CgroupSettings, cgroupParent, cpuShares, podCgroup } from "./container-resources.ts";
 
 export interface PodCgroupSettings extends CgroupSettings, PodLimitSettings {
   /** The share of what pods ask for that pods of lesser classes may not use: `{ memory: "50%" }`. */
