@@ -3,7 +3,7 @@ import type { Node } from "../../api/core/node.ts";
 import type { Pod } from "../../api/core/pod.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type AdmissionInput, type Obstacle, obstacles } from "./admission.ts";
-import type { WaitingReason } from "./container-status.ts";
+import type { WaitingReason } from "./status/container-status.ts";
 import { podAmount, resourceAmount } from "./resources/pod-resources.ts";
 import type { Termination } from "./pod-context.ts";
 import type { PodEvents } from "./pod-events.ts";

@@ -10,7 +10,7 @@ import type { Mounter } from "../volumes/mounter.ts";
 import type { VolumeManager } from "../volumes/volume-manager.ts";
 import type { AdmissionDesk } from "./admission-desk.ts";
 import type { PodCgroups } from "./resources/pod-cgroups.ts";
-import type { WaitingReason } from "./container-status.ts";
+import type { WaitingReason } from "./status/container-status.ts";
 import type { Directories } from "./directories.ts";
 import type { NodeFacts } from "./environment/downward-api.ts";
 import type { EnvironmentSources } from "./environment/environment.ts";

@@ -7,7 +7,7 @@ import { deepEqual } from "../../schema/equal.ts";
 import type { Timer } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Observation, ObservedContainer } from "../runtime/observation.ts";
-import { previousRun } from "./container-status.ts";
+import { previousRun } from "./status/container-status.ts";
 import { deadlineExceeded, deadlineTimer } from "./deadline.ts";
 import { Ending } from "./ending.ts";
 import type { PodContext, PodMemory, PodServices, PodState, Termination, Transition } from "./pod-context.ts";
@@ -16,7 +16,7 @@ import { adoptDelays, newMemory } from "./pod-memory.ts";
 import { PodObserver } from "./pod-observer.ts";
 import { Rest } from "./rest.ts";
 import { stateOf } from "./states/state.ts";
-import { showNoted } from "./waiting.ts";
+import { showNoted } from "./status/waiting-reasons.ts";
 
 export interface PodWorkerOptions {
   readonly services: PodServices;

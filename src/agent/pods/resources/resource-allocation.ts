@@ -5,7 +5,7 @@
 import type { Container } from "../../../api/core/container.ts";
 import type { Pod } from "../../../api/core/pod.ts";
 import type { ResourceRequirements } from "../../../api/core/resources.ts";
-import type { WaitingReason } from "../container-status.ts";
+import type { WaitingReason } from "../status/container-status.ts";
 import { resourceAmount } from "./pod-resources.ts";
 import { allContainers, appContainers, initContainers } from "../pod-fields.ts";
 

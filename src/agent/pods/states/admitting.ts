@@ -1,5 +1,5 @@
-import type { WaitingReason } from "../container-status.ts";
-import { deriveStatus } from "../derive-status.ts";
+import type { WaitingReason } from "../status/container-status.ts";
+import { deriveStatus } from "../status/generate-status.ts";
 import type { PodContext, PodState } from "../pod-context.ts";
 import { allContainers } from "../pod-fields.ts";
 import { runtimeRejection } from "../runtime-features.ts";

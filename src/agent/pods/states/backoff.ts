@@ -1,8 +1,8 @@
-import { deriveStatus } from "../derive-status.ts";
+import { deriveStatus } from "../status/generate-status.ts";
 import type { PlannedWait } from "../plan.ts";
 import type { PodState } from "../pod-context.ts";
 import { remindMs } from "../restart-backoff.ts";
-import { sayBackOff, showNoted } from "../waiting.ts";
+import { sayBackOff, showNoted } from "../status/waiting-reasons.ts";
 
 /** Some container may not be started yet. Next: running, when the first delay is over or something changed. */
 export function backoff(waits: readonly PlannedWait[]): PodState {

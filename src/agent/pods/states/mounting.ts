@@ -1,5 +1,5 @@
 import { MountError } from "../../volumes/volume-manager.ts";
-import { deriveStatus } from "../derive-status.ts";
+import { deriveStatus } from "../status/generate-status.ts";
 import type { PodContext, PodState } from "../pod-context.ts";
 
 /** Kubernetes' delays between two tries. */

@@ -1,10 +1,10 @@
 import { ImageError } from "../../images/image-manager.ts";
 import type { ObservedSandbox } from "../../runtime/observation.ts";
-import { deriveStatus } from "../derive-status.ts";
+import { deriveStatus } from "../status/generate-status.ts";
 import { pullImageVolumes } from "../containers/image-volumes.ts";
 import type { PlannedStart } from "../plan.ts";
 import type { PodState } from "../pod-context.ts";
-import { noteForNextSync } from "../waiting.ts";
+import { noteForNextSync } from "../status/waiting-reasons.ts";
 
 /** Makes one container's image present. Next: starting; running when it failed, which tries again later. */
 export function pulling(start: PlannedStart, sandbox: ObservedSandbox): PodState {

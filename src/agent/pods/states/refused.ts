@@ -1,4 +1,4 @@
-import { deriveStatus } from "../derive-status.ts";
+import { deriveStatus } from "../status/generate-status.ts";
 import type { PodState } from "../pod-context.ts";
 
 const RECHECK_MS = 300_000;

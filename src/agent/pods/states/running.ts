@@ -1,12 +1,12 @@
 import type { Container } from "../../../api/core/container.ts";
-import { deriveStatus } from "../derive-status.ts";
+import { deriveStatus } from "../status/generate-status.ts";
 import { killContainer } from "../containers/kill-container.ts";
 import { backoffKey, type Plan, type PlannedKill, type PlannedWait, planPod } from "../plan.ts";
 import type { PodContext, PodState } from "../pod-context.ts";
 import { allContainers, graceSeconds, podFullName } from "../pod-fields.ts";
 import { resize } from "../resources/resize.ts";
 import { createSandbox } from "../sandbox/create-sandbox.ts";
-import { noteForNextSync, sayBackOff, showNoted } from "../waiting.ts";
+import { noteForNextSync, sayBackOff, showNoted } from "../status/waiting-reasons.ts";
 
 /**
  * Keeps what should run running: compares, acts, and sleeps when there is nothing to do. Next: pulling, backoff,

@@ -1,10 +1,10 @@
 import type { PresentImage } from "../../images/image-manager.ts";
 import type { ObservedSandbox } from "../../runtime/observation.ts";
 import { StartError, startContainer } from "../containers/start-container.ts";
-import { deriveStatus } from "../derive-status.ts";
+import { deriveStatus } from "../status/generate-status.ts";
 import { backoffKey, type PlannedStart } from "../plan.ts";
 import type { PodState } from "../pod-context.ts";
-import { noteWaiting } from "../waiting.ts";
+import { noteWaiting } from "../status/waiting-reasons.ts";
 
 /** A container that could not be started is tried again after this; Kubernetes' sync period for failing pods. */
 const RETRY_MS = 10_000;

@@ -1,9 +1,9 @@
 import { rm } from "node:fs/promises";
-import { deriveStatus } from "../derive-status.ts";
+import { deriveStatus } from "../status/generate-status.ts";
 import { podLogDir } from "../directories.ts";
 import type { PodContext, PodState } from "../pod-context.ts";
 import { isDeleted, podUid } from "../pod-fields.ts";
-import { rejectedStatus } from "../pod-status.ts";
+import { rejectedStatus } from "../status/pod-status.ts";
 
 const RETRY_MS = 5_000;
 const IDLE_MS = 60_000;

@@ -1,10 +1,10 @@
 import { goQuote } from "../../../schema/go-quote.ts";
 import { annotations, type ObservedContainer } from "../../runtime/observation.ts";
-import { deriveStatus } from "../derive-status.ts";
+import { deriveStatus } from "../status/generate-status.ts";
 import { killContainer } from "../containers/kill-container.ts";
 import type { PodContext, PodState } from "../pod-context.ts";
 import { allContainers, graceSeconds, isSidecar, type PodContainer, podUid } from "../pod-fields.ts";
-import { hasInitialized } from "../pod-status.ts";
+import { hasInitialized } from "../status/pod-status.ts";
 
 const RETRY_MS = 2_000;
 

@@ -1,13 +1,13 @@
 /** The API's view of one container, from the spec and what was observed. */
 
-import type { Container } from "../../api/core/container.ts";
-import type { ContainerState, ContainerStateTerminated, ContainerStatus } from "../../api/core/container-status.ts";
-import type { PodStatus } from "../../api/core/pod.ts";
-import type { ResourceRequirements } from "../../api/core/resources.ts";
-import { timeOf } from "../../schema/time.ts";
-import type { Observation, ObservedContainer } from "../runtime/observation.ts";
-import { type ContainerRole, isSidecar } from "./pod-fields.ts";
-import { apiSignal } from "./containers/stop-signals.ts";
+import type { Container } from "../../../api/core/container.ts";
+import type { ContainerState, ContainerStateTerminated, ContainerStatus } from "../../../api/core/container-status.ts";
+import type { PodStatus } from "../../../api/core/pod.ts";
+import type { ResourceRequirements } from "../../../api/core/resources.ts";
+import { timeOf } from "../../../schema/time.ts";
+import type { Observation, ObservedContainer } from "../../runtime/observation.ts";
+import { type ContainerRole, isSidecar } from "../pod-fields.ts";
+import { apiSignal } from "../containers/stop-signals.ts";
 
 /** Why a container does not run although it should: `CrashLoopBackOff`, `ErrImagePull`, … */
 export interface WaitingReason {

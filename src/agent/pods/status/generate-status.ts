@@ -1,8 +1,8 @@
 /** Status of a pod from its context: what most states show. */
-import type { PodStatus } from "../../api/core/pod.ts";
-import type { PodContext } from "./pod-context.ts";
+import type { PodStatus } from "../../../api/core/pod.ts";
+import type { PodContext } from "../pod-context.ts";
 import { hasInitialized, podStatus } from "./pod-status.ts";
-import { isResizing } from "./resources/resize.ts";
+import { isResizing } from "../resources/resize.ts";
 
 export function deriveStatus(pod: PodContext, ended: boolean): PodStatus {
   const { services, memory } = pod;

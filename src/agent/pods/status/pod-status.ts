@@ -1,11 +1,11 @@
 /** The API's view of a pod, from its spec and what was observed. */
 
-import type { Container } from "../../api/core/container.ts";
-import type { ContainerStateTerminated, ContainerStatus } from "../../api/core/container-status.ts";
-import type { Pod, PodCondition, PodStatus } from "../../api/core/pod.ts";
-import type { ResourceRequirements } from "../../api/core/resources.ts";
-import { timeOf } from "../../schema/time.ts";
-import type { Observation } from "../runtime/observation.ts";
+import type { Container } from "../../../api/core/container.ts";
+import type { ContainerStateTerminated, ContainerStatus } from "../../../api/core/container-status.ts";
+import type { Pod, PodCondition, PodStatus } from "../../../api/core/pod.ts";
+import type { ResourceRequirements } from "../../../api/core/resources.ts";
+import { timeOf } from "../../../schema/time.ts";
+import type { Observation } from "../../runtime/observation.ts";
 import { type ContainerView, containerStatus, settled, type WaitingReason } from "./container-status.ts";
 import {
   appContainers,
@@ -15,8 +15,8 @@ import {
   isSidecar,
   isStatic,
   restartPolicy,
-} from "./pod-fields.ts";
-import { qosClass } from "./resources/qos.ts";
+} from "../pod-fields.ts";
+import { qosClass } from "../resources/qos.ts";
 
 export interface StatusInput {
   readonly pod: Pod;
