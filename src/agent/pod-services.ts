@@ -18,7 +18,7 @@ import type { NodeCapacity } from "./node/capacity.ts";
 import type { MachineInfo } from "./node/machine.ts";
 import type { NodeIps } from "./node/node-ips.ts";
 import type { ObjectReader } from "./objects.ts";
-import { AdmissionDesk, type AdmissionDeskOptions } from "./pods/admission-desk.ts";
+import { AdmissionDesk, type AdmissionDeskOptions } from "./pods/admission/pod-admitter.ts";
 import { PodCgroups } from "./pods/resources/pod-cgroups.ts";
 import type { PodServices } from "./pods/pod-context.ts";
 import type { EventType, PodEvents } from "./pods/pod-events.ts";

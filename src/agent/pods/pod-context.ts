@@ -8,7 +8,7 @@ import type { Made, Observation, ObservedSandbox } from "../runtime/observation.
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Mounter } from "../volumes/mounter.ts";
 import type { VolumeManager } from "../volumes/volume-manager.ts";
-import type { AdmissionDesk } from "./admission-desk.ts";
+import type { AdmissionDesk } from "./admission/pod-admitter.ts";
 import type { PodCgroups } from "./resources/pod-cgroups.ts";
 import type { WaitingReason } from "./status/container-status.ts";
 import type { Directories } from "./directories.ts";

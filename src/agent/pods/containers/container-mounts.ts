@@ -14,7 +14,7 @@ import { expand } from "../environment/expansion.ts";
 import { imageMount } from "./image-volumes.ts";
 import type { PodContext } from "../pod-context.ts";
 import { podUid } from "../pod-fields.ts";
-import { isRecursivelyReadOnly } from "../runtime-features.ts";
+import { isRecursivelyReadOnly } from "../admission/runtime-features.ts";
 
 const propagation = {
   None: "PROPAGATION_PRIVATE",

@@ -2,7 +2,7 @@ import t from "tap";
 import type { VolumeMount } from "../../../api/core/container.ts";
 import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
 import type { PodContext } from "../pod-context.ts";
-import { isRecursivelyReadOnly } from "../runtime-features.ts";
+import { isRecursivelyReadOnly } from "../admission/runtime-features.ts";
 
 t.test("isRecursivelyReadOnly() asks the handler that the pod's class stands for", async (t) => {
   await using at = await podHarness();

@@ -16,7 +16,7 @@ import { removeLogs } from "./log-rotation.ts";
 import { backoffKey, latest, type PlannedStart } from "../plan.ts";
 import type { PodContext } from "../pod-context.ts";
 import { ephemeralContainers, graceSeconds, isStatic, podUid } from "../pod-fields.ts";
-import { userNamespaceOf } from "../runtime-features.ts";
+import { userNamespaceOf } from "../admission/runtime-features.ts";
 import { makeSandboxConfig } from "../sandbox/create-sandbox.ts";
 
 /**

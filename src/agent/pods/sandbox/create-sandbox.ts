@@ -7,7 +7,7 @@ import { type DnsWarning, podDns } from "./dns.ts";
 import type { Plan } from "../plan.ts";
 import type { PodContext } from "../pod-context.ts";
 import { podUid } from "../pod-fields.ts";
-import { userNamespaceOf } from "../runtime-features.ts";
+import { userNamespaceOf } from "../admission/runtime-features.ts";
 import { sandboxConfig } from "./sandbox-config.ts";
 
 const RETRY_MS = 5_000;

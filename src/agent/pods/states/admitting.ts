@@ -2,8 +2,8 @@ import type { WaitingReason } from "../status/container-status.ts";
 import { deriveStatus } from "../status/generate-status.ts";
 import type { PodContext, PodState } from "../pod-context.ts";
 import { allContainers } from "../pod-fields.ts";
-import { runtimeRejection } from "../runtime-features.ts";
-import { unsupportedFeature } from "../unsupported.ts";
+import { runtimeRejection } from "../admission/runtime-features.ts";
+import { unsupportedFeature } from "../admission/unsupported-features.ts";
 
 /**
  * Decides whether this node runs the pod. Next: mounting; refused; or terminating, when the pod cannot ever run here.

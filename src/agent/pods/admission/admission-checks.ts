@@ -1,13 +1,13 @@
 /** Whether the node can take a pod that the scheduler, or nobody, sent it: in Kubernetes' order and words. */
-import type { Node } from "../../api/core/node.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import { affinityMismatch } from "../../controllers/scheduler/filters/node-affinity.ts";
-import { tolerates } from "../../controllers/scheduler/filters/taints.ts";
-import type { WaitingReason } from "./status/container-status.ts";
-import { podAmount, requestedNames, resourceAmount } from "./resources/pod-resources.ts";
-import { appContainers, initContainers, isCritical, isSidecar, isStatic } from "./pod-fields.ts";
-import { qosClass } from "./resources/qos.ts";
-import { forbiddenSysctl } from "./sandbox/sysctls.ts";
+import type { Node } from "../../../api/core/node.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import { affinityMismatch } from "../../../controllers/scheduler/filters/node-affinity.ts";
+import { tolerates } from "../../../controllers/scheduler/filters/taints.ts";
+import type { WaitingReason } from "../status/container-status.ts";
+import { podAmount, requestedNames, resourceAmount } from "../resources/pod-resources.ts";
+import { appContainers, initContainers, isCritical, isSidecar, isStatic } from "../pod-fields.ts";
+import { qosClass } from "../resources/qos.ts";
+import { forbiddenSysctl } from "../sandbox/sysctls.ts";
 
 export interface AdmissionInput {
   readonly pod: Pod;

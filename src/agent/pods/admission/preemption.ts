@@ -1,9 +1,9 @@
 /** Which pods have to go so that a critical one has room: as few and as unimportant ones as will do. */
-import type { Pod } from "../../api/core/pod.ts";
-import type { Shortage } from "./admission.ts";
-import { podAmount } from "./resources/pod-resources.ts";
-import { isCritical } from "./pod-fields.ts";
-import { type QosClass, qosClass } from "./resources/qos.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { Shortage } from "./admission-checks.ts";
+import { podAmount } from "../resources/pod-resources.ts";
+import { isCritical } from "../pod-fields.ts";
+import { type QosClass, qosClass } from "../resources/qos.ts";
 
 /** Throws, in Kubernetes' words, when all that may go would not be enough. */
 export function victimsFor(pod: Pod, others: readonly Pod[], shortages: readonly Shortage[]): readonly Pod[] {

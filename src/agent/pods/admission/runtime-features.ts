@@ -1,9 +1,9 @@
 /** What pods may have only where the runtime can do it. The runtime is asked each time: it may have been replaced. */
-import type { VolumeMount } from "../../api/core/container.ts";
-import type { UserNamespace } from "../runtime/cri/shared.ts";
-import type { WaitingReason } from "./status/container-status.ts";
-import type { PodContext } from "./pod-context.ts";
-import { podUid } from "./pod-fields.ts";
+import type { VolumeMount } from "../../../api/core/container.ts";
+import type { UserNamespace } from "../../runtime/cri/shared.ts";
+import type { WaitingReason } from "../status/container-status.ts";
+import type { PodContext } from "../pod-context.ts";
+import { podUid } from "../pod-fields.ts";
 
 /** Why the pod cannot run on this node's runtime; undefined when it can. */
 export async function runtimeRejection(pod: PodContext): Promise<WaitingReason | undefined> {

@@ -1,13 +1,13 @@
 /** Admits pods one after the other, so that no two of them are given the same room. */
-import type { Node } from "../../api/core/node.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import { type AdmissionInput, type Obstacle, obstacles } from "./admission.ts";
-import type { WaitingReason } from "./status/container-status.ts";
-import { podAmount, resourceAmount } from "./resources/pod-resources.ts";
-import type { Termination } from "./pod-context.ts";
-import type { PodEvents } from "./pod-events.ts";
-import { graceSeconds, isCritical, isTerminal, podUid } from "./pod-fields.ts";
+import type { Node } from "../../../api/core/node.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import { type AdmissionInput, type Obstacle, obstacles } from "./admission-checks.ts";
+import type { WaitingReason } from "../status/container-status.ts";
+import { podAmount, resourceAmount } from "../resources/pod-resources.ts";
+import type { Termination } from "../pod-context.ts";
+import type { PodEvents } from "../pod-events.ts";
+import { graceSeconds, isCritical, isTerminal, podUid } from "../pod-fields.ts";
 import { victimsFor } from "./preemption.ts";
 
 export interface AdmissionDeskOptions extends Pick<AdmissionInput, "allowedSysctls" | "appArmor"> {

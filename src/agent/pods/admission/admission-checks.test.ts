@@ -1,9 +1,9 @@
 import t from "tap";
-import type { Node } from "../../api/core/node.ts";
-import type { Pod, PodSpec } from "../../api/core/pod.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { type AdmissionInput, obstacles } from "./admission.ts";
-import { AdmissionDesk } from "./admission-desk.ts";
+import type { Node } from "../../../api/core/node.ts";
+import type { Pod, PodSpec } from "../../../api/core/pod.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
+import { type AdmissionInput, obstacles } from "./admission-checks.ts";
+import { AdmissionDesk } from "./pod-admitter.ts";
 import { victimsFor } from "./preemption.ts";
 
 const node: Node = {

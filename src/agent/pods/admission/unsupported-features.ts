@@ -1,8 +1,8 @@
 /** What a pod may ask for that the agent cannot do yet. Named, so that nothing is ignored in silence. */
-import type { Pod } from "../../api/core/pod.ts";
-import { unsupportedSource } from "../volumes/volume-manager.ts";
-import type { PodServices } from "./pod-context.ts";
-import { allContainers } from "./pod-fields.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import { unsupportedSource } from "../../volumes/volume-manager.ts";
+import type { PodServices } from "../pod-context.ts";
+import { allContainers } from "../pod-fields.ts";
 
 type Abilities = Pick<PodServices, "userNamespaces"> & {
   readonly settings: Pick<PodServices["settings"], "imageVolumes" | "stopSignals">;
