@@ -5,7 +5,7 @@ import { parseDuration } from "../flags/types/duration.ts";
 import { openSslCiphers, tlsVersion } from "../http/tls-suites.ts";
 import { type AgentConfig, defaultAgentConfig } from "./agent-config.ts";
 import type { EffectiveConfig } from "./config/load.ts";
-import { type RestartDelays, restartDelays } from "./pods/restart-backoff.ts";
+import { type RestartDelays, restartDelays } from "./pods/worker/restart-backoff.ts";
 import { checkAllowedSysctls } from "./pods/sandbox/sysctls.ts";
 
 /** Throws with an operator's message for values that make no sense. */

@@ -23,7 +23,7 @@ import { PodCgroups } from "./pods/resources/pod-cgroups.ts";
 import type { PodServices } from "./pods/pod-context.ts";
 import type { EventType, PodEvents } from "./pods/pod-events.ts";
 import { isStatic, podName, podNamespace, podUid } from "./pods/pod-fields.ts";
-import { processorsAreBusy, StartTurns } from "./pods/start-turns.ts";
+import { processorsAreBusy, StartTurns } from "./pods/worker/start-limiter.ts";
 import { hostRange, UserNamespaces } from "./pods/sandbox/user-namespaces.ts";
 import { ProbeManager } from "./probes/probe-manager.ts";
 import type { CriClient } from "./runtime/cri.ts";

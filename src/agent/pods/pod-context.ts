@@ -14,12 +14,12 @@ import type { WaitingReason } from "./status/container-status.ts";
 import type { Directories } from "./directories.ts";
 import type { NodeFacts } from "./environment/downward-api.ts";
 import type { EnvironmentSources } from "./environment/environment.ts";
-import type { PlannedStart, PlannedWait } from "./plan.ts";
+import type { PlannedStart, PlannedWait } from "./worker/plan.ts";
 import type { PodEvents } from "./pod-events.ts";
 import type { ResourceBook } from "./resources/resource-allocation.ts";
 import type { CgroupSettings, ResourceSettings } from "./resources/container-resources.ts";
-import type { RestartBackoff, RestartDelays } from "./restart-backoff.ts";
-import type { StartTurns } from "./start-turns.ts";
+import type { RestartBackoff, RestartDelays } from "./worker/restart-backoff.ts";
+import type { StartTurns } from "./worker/start-limiter.ts";
 import type { UserNamespaces } from "./sandbox/user-namespaces.ts";
 
 export interface PodSettings {

@@ -4,7 +4,7 @@ import type { RuntimePod } from "../runtime/events.ts";
 import { removeLeftovers } from "./leftovers.ts";
 import type { PodServices, Termination } from "./pod-context.ts";
 import { isStatic, podName, podNamespace, podUid } from "./pod-fields.ts";
-import { PodWorker } from "./pod-worker.ts";
+import { PodWorker } from "./worker/pod-worker.ts";
 import { stopAll } from "./stop-all.ts";
 
 export interface PodManagerOptions {

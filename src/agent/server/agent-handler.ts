@@ -9,7 +9,7 @@ import { Router } from "../../http/router.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { allContainers } from "../pods/pod-fields.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
-import type { PodWorker } from "../pods/pod-worker.ts";
+import type { PodWorker } from "../pods/worker/pod-worker.ts";
 import type { ObservedContainer } from "../runtime/observation.ts";
 import type { AgentAuthorization } from "./authorization.ts";
 import { type LogOptions, readLog } from "./log-reader.ts";

@@ -7,7 +7,7 @@ import type { PodServices } from "../../agent/pods/pod-context.ts";
 import type { PodEvents } from "../../agent/pods/pod-events.ts";
 import { podUid } from "../../agent/pods/pod-fields.ts";
 import { PodManager } from "../../agent/pods/pod-manager.ts";
-import { StartTurns } from "../../agent/pods/start-turns.ts";
+import { StartTurns } from "../../agent/pods/worker/start-limiter.ts";
 import { ProbeManager } from "../../agent/probes/probe-manager.ts";
 import { digestOf, observe } from "../../agent/runtime/observation.ts";
 import { TokenManager } from "../../agent/volumes/token-manager.ts";

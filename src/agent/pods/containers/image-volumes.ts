@@ -3,7 +3,7 @@ import type { Container, VolumeMount } from "../../../api/core/container.ts";
 import type { Pod } from "../../../api/core/pod.ts";
 import type { ImageVolumeSource } from "../../../api/core/volume.ts";
 import type { Mount } from "../../runtime/cri/shared.ts";
-import type { PlannedStart } from "../plan.ts";
+import type { PlannedStart } from "../worker/plan.ts";
 import type { PodContext } from "../pod-context.ts";
 
 /** Rejects as for the container's own image. */

@@ -13,7 +13,7 @@ import { makeEnvironment } from "../environment/environment.ts";
 import { runHook } from "./hooks.ts";
 import { killContainer } from "./kill-container.ts";
 import { removeLogs } from "./log-rotation.ts";
-import { backoffKey, latest, type PlannedStart } from "../plan.ts";
+import { backoffKey, latest, type PlannedStart } from "../worker/plan.ts";
 import type { PodContext } from "../pod-context.ts";
 import { ephemeralContainers, graceSeconds, isStatic, podUid } from "../pod-fields.ts";
 import { userNamespaceOf } from "../admission/runtime-features.ts";

@@ -3,7 +3,7 @@ import type { Container } from "../../../api/core/container.ts";
 import type { Pod } from "../../../api/core/pod.ts";
 import { deepEqual } from "../../../schema/equal.ts";
 import type { ObservedContainer } from "../../runtime/observation.ts";
-import { latest } from "../plan.ts";
+import { latest } from "../worker/plan.ts";
 import type { PodContext } from "../pod-context.ts";
 import { allContainers, isStatic } from "../pod-fields.ts";
 import { containerResources } from "./container-resources.ts";

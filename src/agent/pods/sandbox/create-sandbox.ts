@@ -4,7 +4,7 @@ import type { PodSandboxConfig } from "../../runtime/cri/sandbox.ts";
 import { networkProblem } from "../../runtime/readiness.ts";
 import { podDir, podLogDir } from "../directories.ts";
 import { type DnsWarning, podDns } from "./dns.ts";
-import type { Plan } from "../plan.ts";
+import type { Plan } from "../worker/plan.ts";
 import type { PodContext } from "../pod-context.ts";
 import { podUid } from "../pod-fields.ts";
 import { userNamespaceOf } from "../admission/runtime-features.ts";

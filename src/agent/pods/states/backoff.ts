@@ -1,7 +1,7 @@
 import { deriveStatus } from "../status/generate-status.ts";
-import type { PlannedWait } from "../plan.ts";
+import type { PlannedWait } from "../worker/plan.ts";
 import type { PodState } from "../pod-context.ts";
-import { remindMs } from "../restart-backoff.ts";
+import { remindMs } from "../worker/restart-backoff.ts";
 import { sayBackOff, showNoted } from "../status/waiting-reasons.ts";
 
 /** Some container may not be started yet. Next: running, when the first delay is over or something changed. */

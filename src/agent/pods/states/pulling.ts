@@ -2,7 +2,7 @@ import { ImageError } from "../../images/image-manager.ts";
 import type { ObservedSandbox } from "../../runtime/observation.ts";
 import { deriveStatus } from "../status/generate-status.ts";
 import { pullImageVolumes } from "../containers/image-volumes.ts";
-import type { PlannedStart } from "../plan.ts";
+import type { PlannedStart } from "../worker/plan.ts";
 import type { PodState } from "../pod-context.ts";
 import { noteForNextSync } from "../status/waiting-reasons.ts";
 

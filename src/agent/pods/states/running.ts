@@ -1,7 +1,7 @@
 import type { Container } from "../../../api/core/container.ts";
 import { deriveStatus } from "../status/generate-status.ts";
 import { killContainer } from "../containers/kill-container.ts";
-import { backoffKey, type Plan, type PlannedKill, type PlannedWait, planPod } from "../plan.ts";
+import { backoffKey, type Plan, type PlannedKill, type PlannedWait, planPod } from "../worker/plan.ts";
 import type { PodContext, PodState } from "../pod-context.ts";
 import { allContainers, graceSeconds, podFullName } from "../pod-fields.ts";
 import { resize } from "../resources/resize.ts";

@@ -2,7 +2,7 @@ import type { PresentImage } from "../../images/image-manager.ts";
 import type { ObservedSandbox } from "../../runtime/observation.ts";
 import { StartError, startContainer } from "../containers/start-container.ts";
 import { deriveStatus } from "../status/generate-status.ts";
-import { backoffKey, type PlannedStart } from "../plan.ts";
+import { backoffKey, type PlannedStart } from "../worker/plan.ts";
 import type { PodState } from "../pod-context.ts";
 import { noteWaiting } from "../status/waiting-reasons.ts";
 

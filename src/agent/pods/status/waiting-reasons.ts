@@ -2,7 +2,7 @@
 
 import type { Container } from "../../../api/core/container.ts";
 import { currentRun, type WaitingReason } from "./container-status.ts";
-import { backoffKey } from "../plan.ts";
+import { backoffKey } from "../worker/plan.ts";
 import type { PodContext } from "../pod-context.ts";
 import { type ContainerRole, podFullName } from "../pod-fields.ts";
 

@@ -1,9 +1,9 @@
 /** What a pod's worker begins with: what status and containers tell of an agent before. */
-import type { Pod } from "../../api/core/pod.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import { annotations, type Observation } from "../runtime/observation.ts";
-import type { PodMemory } from "./pod-context.ts";
-import { ResourceBook } from "./resources/resource-allocation.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import { annotations, type Observation } from "../../runtime/observation.ts";
+import type { PodMemory } from "../pod-context.ts";
+import { ResourceBook } from "../resources/resource-allocation.ts";
 import { RestartBackoff, type RestartDelays } from "./restart-backoff.ts";
 
 export function newMemory(pod: Pod, clock: Clock, delays: RestartDelays | undefined): PodMemory {

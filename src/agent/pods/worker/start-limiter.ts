@@ -3,7 +3,7 @@
  * at once would run no sooner together, and each of them as late as the last.
  */
 import { readFileSync } from "node:fs";
-import type { Clock, Timer } from "../../std/time/clock.ts";
+import type { Clock, Timer } from "../../../std/time/clock.ts";
 
 export interface StartTurnsOptions {
   readonly clock: Clock;

@@ -1,5 +1,5 @@
 import t from "tap";
-import { podHarness, testPod } from "../../testing/agent/pod-harness.ts";
+import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
 import { deadlineExceeded } from "./deadline.ts";
 
 t.test(

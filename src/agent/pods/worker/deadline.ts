@@ -1,7 +1,7 @@
 /** A pod's `activeDeadlineSeconds`. */
-import type { Pod } from "../../api/core/pod.ts";
-import type { Clock, Timer } from "../../std/time/clock.ts";
-import type { WaitingReason } from "./status/container-status.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { Clock, Timer } from "../../../std/time/clock.ts";
+import type { WaitingReason } from "../status/container-status.ts";
 
 export const deadlineExceeded: WaitingReason = {
   reason: "DeadlineExceeded",

@@ -1,7 +1,7 @@
 import t from "tap";
-import { type Harness, podHarness, testPod } from "../../testing/agent/pod-harness.ts";
-import { digestOf } from "../runtime/observation.ts";
-import { RuntimeError } from "../runtime/runtime.ts";
+import { type Harness, podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
+import { digestOf } from "../../runtime/observation.ts";
+import { RuntimeError } from "../../runtime/runtime.ts";
 
 /** What the first container showed, one after the other, with the count of its restarts. */
 function statesOf(at: Harness, pod: string): readonly string[] {

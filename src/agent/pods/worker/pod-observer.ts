@@ -1,11 +1,11 @@
 /** Looks at what the runtime has of one pod. */
-import type { Pod } from "../../api/core/pod.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import { digestOf, type Made, nothing, type Observation, observe, observeMade } from "../runtime/observation.ts";
-import { isAway, type Runtime, RuntimeError } from "../runtime/runtime.ts";
-import { mayHaveRunOut, sureOfReason } from "./containers/oom-reason.ts";
-import { allContainers, podUid } from "./pod-fields.ts";
-import { withTerminationMessage } from "./containers/termination-message.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import { digestOf, type Made, nothing, type Observation, observe, observeMade } from "../../runtime/observation.ts";
+import { isAway, type Runtime, RuntimeError } from "../../runtime/runtime.ts";
+import { mayHaveRunOut, sureOfReason } from "../containers/oom-reason.ts";
+import { allContainers, podUid } from "../pod-fields.ts";
+import { withTerminationMessage } from "../containers/termination-message.ts";
 
 export interface PodObserverOptions {
   readonly runtime: Runtime;

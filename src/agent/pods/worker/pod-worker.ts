@@ -2,21 +2,21 @@
  * One loop per pod, and the only writer of that pod. It is given the newest wanted version (older ones are skipped), is
  * woken when the runtime changed, and drives what is observed to what is wanted, one state after the other.
  */
-import type { Pod, PodStatus } from "../../api/core/pod.ts";
-import { deepEqual } from "../../schema/equal.ts";
-import type { Timer } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
-import type { Observation, ObservedContainer } from "../runtime/observation.ts";
-import { previousRun } from "./status/container-status.ts";
+import type { Pod, PodStatus } from "../../../api/core/pod.ts";
+import { deepEqual } from "../../../schema/equal.ts";
+import type { Timer } from "../../../std/time/clock.ts";
+import type { Logger } from "../../../std/log/logger.ts";
+import type { Observation, ObservedContainer } from "../../runtime/observation.ts";
+import { previousRun } from "../status/container-status.ts";
 import { deadlineExceeded, deadlineTimer } from "./deadline.ts";
-import { Ending } from "./ending.ts";
-import type { PodContext, PodMemory, PodServices, PodState, Termination, Transition } from "./pod-context.ts";
-import { podFullName, podUid } from "./pod-fields.ts";
+import { Ending } from "./pod-termination.ts";
+import type { PodContext, PodMemory, PodServices, PodState, Termination, Transition } from "../pod-context.ts";
+import { podFullName, podUid } from "../pod-fields.ts";
 import { adoptDelays, newMemory } from "./pod-memory.ts";
 import { PodObserver } from "./pod-observer.ts";
-import { Rest } from "./rest.ts";
-import { stateOf } from "./states/state.ts";
-import { showNoted } from "./status/waiting-reasons.ts";
+import { Rest } from "./worker-sleep.ts";
+import { stateOf } from "../states/state.ts";
+import { showNoted } from "../status/waiting-reasons.ts";
 
 export interface PodWorkerOptions {
   readonly services: PodServices;

@@ -1,5 +1,5 @@
 import t from "tap";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { RestartBackoff, remindMs, restartDelays } from "./restart-backoff.ts";
 
 t.test("RestartBackoff doubles the delay up to its bound and forgets after a long run", async (t) => {

@@ -1,6 +1,6 @@
 import t from "tap";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { processorsAreBusy, StartTurns } from "./start-turns.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
+import { processorsAreBusy, StartTurns } from "./start-limiter.ts";
 
 interface Machine extends Disposable {
   readonly clock: FakeClock;

@@ -1,8 +1,8 @@
 /** What is to be done about a pod, from what is wanted and what is observed. Pure: a level, not an edge. */
-import type { Container } from "../../api/core/container.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import type { Observation, ObservedContainer, ObservedSandbox } from "../runtime/observation.ts";
-import { containerHash } from "./containers/container-hash.ts";
+import type { Container } from "../../../api/core/container.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { Observation, ObservedContainer, ObservedSandbox } from "../../runtime/observation.ts";
+import { containerHash } from "../containers/container-hash.ts";
 import {
   appContainers,
   type ContainerRole,
@@ -10,7 +10,7 @@ import {
   initContainers,
   isSidecar,
   restartPolicy,
-} from "./pod-fields.ts";
+} from "../pod-fields.ts";
 import type { RestartBackoff } from "./restart-backoff.ts";
 
 export interface PlannedStart {

@@ -2,7 +2,7 @@
  * How long a container that ended waits before it is started again: 10 s, doubled up to 5 min, forgotten after 10 min;
  * operators may want it shorter.
  */
-import type { Clock } from "../../std/time/clock.ts";
+import type { Clock } from "../../../std/time/clock.ts";
 
 interface Entry {
   readonly delayMs: number;

@@ -2,8 +2,8 @@
  * What a worker does between two pieces of work: it rests until time has passed, or somebody rouses it. Who rests does
  * not keep others from starting.
  */
-import type { Clock } from "../../std/time/clock.ts";
-import type { StartTurns } from "./start-turns.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import type { StartTurns } from "./start-limiter.ts";
 
 /** Made once: an error for each time that somebody is roused would cost more than the rousing. */
 const ROUSED = new Error("roused");
