@@ -6,7 +6,7 @@ import { writeFileDurably, writeKeyPair } from "../auth/pki/key-pair.ts";
 import { issueCertificate, makeCa } from "../auth/pki/certificate-authority.ts";
 import type { Handler } from "../http/message.ts";
 import { text } from "../http/respond.ts";
-import { listen } from "../http/server.ts";
+import { listen } from "../http/server/server.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { silentLogger } from "../std/log/logger.ts";
 import { testServer } from "../testing/apiserver/server-fixture.ts";

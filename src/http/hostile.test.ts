@@ -16,11 +16,11 @@ import {
   uint32,
 } from "../testing/http/test-frames.ts";
 import { readBody } from "./body.ts";
-import type { ListenLimits } from "./exchange.ts";
-import type { Listener } from "./listener.ts";
+import type { ListenLimits } from "./server/exchange.ts";
+import type { Listener } from "./server/listener.ts";
 import type { Handler } from "./message.ts";
 import { bytes, text } from "./respond.ts";
-import { listen } from "./server.ts";
+import { listen } from "./server/server.ts";
 
 const pair = (await makeServerCertificate()).server;
 const { ack, endHeaders, endStream } = FLAG;

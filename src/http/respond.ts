@@ -2,7 +2,7 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { HttpError } from "./http-error.ts";
 import type { AnswerHeaders, Filter, HttpResponse } from "./message.ts";
-import { bodyLength, isStreamed } from "./stream.ts";
+import { bodyLength, isStreamed } from "./server/write-body.ts";
 
 const gzipAsync = promisify(gzip);
 

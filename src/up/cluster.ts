@@ -8,7 +8,7 @@ import { type RunningAgent, startAgent } from "../agent/agent.ts";
 import { type AgentConfig, defaultAgentConfig } from "../agent/agent-config.ts";
 import { type ApiServerConfig, defaultConfig } from "../apiserver/config.ts";
 import { type RunningApiServer, startApiServer } from "../apiserver/server.ts";
-import { listening } from "../http/port-taken.ts";
+import { listening } from "../http/server/address-in-use.ts";
 import { makeRequest } from "../http/request.ts";
 import { aborted } from "../std/async/wait-for-abort.ts";
 import { makeDirectory } from "../std/fs/make-directory.ts";

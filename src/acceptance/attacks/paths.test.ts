@@ -2,7 +2,7 @@
 import t from "tap";
 import { requestInfo } from "../../apiserver/request-info.ts";
 import { makeRequest } from "../../http/request.ts";
-import { parseTarget } from "../../http/target.ts";
+import { parseTarget } from "../../http/server/request-target.ts";
 import {
   type Answer,
   type Asked,

@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net";
 import t, { type Test } from "tap";
 import { readBody } from "../../http/body.ts";
 import { text } from "../../http/respond.ts";
-import { listen } from "../../http/server.ts";
+import { listen } from "../../http/server/server.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { makeServerCertificate } from "../../testing/http/test-certificates.ts";
 import { RawConnection, TYPE } from "../../testing/http/test-frames.ts";

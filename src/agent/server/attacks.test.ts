@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import t from "tap";
 import { makeRequest } from "../../http/request.ts";
 import { text as refusalText } from "../../http/respond.ts";
-import { parseTarget } from "../../http/target.ts";
+import { parseTarget } from "../../http/server/request-target.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { podHarness, testPod } from "../../testing/agent/pod-harness.ts";
 import { defaultAgentConfig } from "../agent-config.ts";

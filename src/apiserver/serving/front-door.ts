@@ -1,8 +1,8 @@
 /** Where the server meets the network: its port, what only requests from outside pass, and how it closes. */
-import type { Listener } from "../../http/listener.ts";
+import type { Listener } from "../../http/server/listener.ts";
 import type { Filter, Handler } from "../../http/message.ts";
-import { listening } from "../../http/port-taken.ts";
-import { listen } from "../../http/server.ts";
+import { listening } from "../../http/server/address-in-use.ts";
+import { listen } from "../../http/server/server.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";

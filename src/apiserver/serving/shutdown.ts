@@ -1,5 +1,5 @@
 /** How the server stops: in Kubernetes' phases, so that load balancers and clients have time to go elsewhere. */
-import type { Listener } from "../../http/listener.ts";
+import type { Listener } from "../../http/server/listener.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { LongRunning } from "../stages/long-running.ts";

@@ -1,5 +1,5 @@
 import type { Filter, HttpResponse } from "../../http/message.ts";
-import { isStreamed } from "../../http/stream.ts";
+import { isStreamed } from "../../http/server/write-body.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
 /** However few there are, they are not ended more slowly than this; Kubernetes' figure. */

@@ -1,5 +1,5 @@
 import type { Filter, Peer } from "../../http/message.ts";
-import { isStreamed } from "../../http/stream.ts";
+import { isStreamed } from "../../http/server/write-body.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
 /** Holds what a connection's long-running requests (watches, logs) are sent to so many bytes a second; 0: no limit. */

@@ -8,7 +8,7 @@ import t, { type Test } from "tap";
 import type { Handler } from "../../http/message.ts";
 import { makeRequest } from "../../http/request.ts";
 import { json } from "../../http/respond.ts";
-import { listen } from "../../http/server.ts";
+import { listen } from "../../http/server/server.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../testing/http/test-certificates.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";

@@ -15,7 +15,7 @@ import { systemMounter } from "../../agent/volumes/mounter.ts";
 import type { Container } from "../../api/core/container.ts";
 import type { PodSpec, PodStatus } from "../../api/core/pod.ts";
 import type { HttpResponse } from "../../http/message.ts";
-import { isStreamed } from "../../http/stream.ts";
+import { isStreamed } from "../../http/server/write-body.ts";
 import { type Clock, sleepOn, systemClock, type Timer } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeApi } from "./fake-api.ts";

@@ -2,7 +2,7 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { type Algorithm, signJws } from "../../auth/service-account/jws.ts";
 import { bytes, json } from "../../http/respond.ts";
-import { listen } from "../../http/server.ts";
+import { listen } from "../../http/server/server.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { makeServerCertificate } from "../http/test-certificates.ts";

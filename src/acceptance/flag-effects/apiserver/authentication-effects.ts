@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 import type { Test } from "tap";
 import { renderKubeconfig } from "../../../client/kubeconfig/kubeconfig.ts";
 import { json } from "../../../http/respond.ts";
-import { listen } from "../../../http/server.ts";
+import { listen } from "../../../http/server/server.ts";
 import { systemClock } from "../../../std/time/clock.ts";
 import { silentLogger } from "../../../std/log/logger.ts";
 import { testIssuer } from "../../../testing/auth/test-issuer.ts";

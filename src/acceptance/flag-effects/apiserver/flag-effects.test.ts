@@ -19,7 +19,7 @@ import { invoke } from "../../../flags/program.ts";
 import type { HttpRequest } from "../../../http/message.ts";
 import { makeRequest } from "../../../http/request.ts";
 import { text } from "../../../http/respond.ts";
-import { listen } from "../../../http/server.ts";
+import { listen } from "../../../http/server/server.ts";
 import { fileDirectory } from "../../../testing/std/file-directory.ts";
 import { createLogger, silentLogger } from "../../../std/log/logger.ts";
 import { createMemoryStore } from "../../../storage/memory.ts";

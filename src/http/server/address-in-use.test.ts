@@ -1,5 +1,5 @@
 import t from "tap";
-import { listening } from "./port-taken.ts";
+import { listening } from "./address-in-use.ts";
 
 t.test("listening() names the flag for a port that is taken, the outermost where there are several", async (t) => {
   const taken = () => Promise.reject(Object.assign(new Error("in use"), { code: "EADDRINUSE", port: 6443 }));

@@ -1,11 +1,11 @@
-import { type Clock, systemClock } from "../std/time/clock.ts";
-import type { Logger } from "../std/log/logger.ts";
+import { type Clock, systemClock } from "../../std/time/clock.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import type { ListenLimits, Serving } from "./exchange.ts";
-import { Flight } from "./flight.ts";
+import { Flight } from "./requests-in-flight.ts";
 import { type BindOptions, type Listener, PlainListener } from "./listener.ts";
-import type { Handler } from "./message.ts";
+import type { Handler } from "../message.ts";
 import { SecureListener } from "./secure-listener.ts";
-import type { TlsOptions } from "./tls.ts";
+import type { TlsOptions } from "../tls.ts";
 
 export interface ListenOptions extends BindOptions {
   readonly handler: Handler;

@@ -10,10 +10,10 @@ import {
   respondTo,
   type Serving,
 } from "./exchange.ts";
-import type { Headers, HttpRequest, HttpResponse, Peer } from "./message.ts";
-import { statusJson } from "./respond.ts";
-import { discard, StalledError, writeAtOnce, writeBody } from "./stream.ts";
-import { parseTarget } from "./target.ts";
+import type { Headers, HttpRequest, HttpResponse, Peer } from "../message.ts";
+import { statusJson } from "../respond.ts";
+import { discard, StalledError, writeAtOnce, writeBody } from "./write-body.ts";
+import { parseTarget } from "./request-target.ts";
 
 /** What a client may send on one connection before we read on; one stream gets the smaller window. */
 const CONNECTION_WINDOW_BYTES = 4 * 1024 * 1024;

@@ -1,5 +1,5 @@
 import t from "tap";
-import { parseTarget } from "./target.ts";
+import { parseTarget } from "./request-target.ts";
 
 t.test("parseTarget() splits path and query and keeps both as they came", async (t) => {
   t.strictSame(parseTarget("/a%2Fb/c?d=e?f"), { path: "/a%2Fb/c", query: "d=e?f" });

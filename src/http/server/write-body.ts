@@ -1,7 +1,7 @@
 /** Writing the bodies of responses with backpressure. */
 import type { Writable } from "node:stream";
-import type { Clock } from "../std/time/clock.ts";
-import type { HttpResponse } from "./message.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import type { HttpResponse } from "../message.ts";
 
 type Body = HttpResponse["body"];
 

@@ -1,7 +1,7 @@
 import { Writable } from "node:stream";
 import t from "tap";
-import { FakeClock } from "../testing/std/fake-clock.ts";
-import { bodyLength, discard, StalledError, writeBody } from "./stream.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { bodyLength, discard, StalledError, writeBody } from "./write-body.ts";
 
 const clock = new FakeClock();
 const patience = { clock, stallTimeoutMs: 1000 };

@@ -11,11 +11,11 @@ import {
   respondTo,
   type Serving,
 } from "./exchange.ts";
-import type { Headers, HttpRequest, HttpResponse, Peer } from "./message.ts";
+import type { Headers, HttpRequest, HttpResponse, Peer } from "../message.ts";
 import { Pipeline } from "./pipeline.ts";
-import { statusJson } from "./respond.ts";
-import { discard, isStreamed, writeBody } from "./stream.ts";
-import { parseTarget } from "./target.ts";
+import { statusJson } from "../respond.ts";
+import { discard, isStreamed, writeBody } from "./write-body.ts";
+import { parseTarget } from "./request-target.ts";
 
 /** Of what could not be read as a request, the bytes. */
 interface ClientError extends NodeJS.ErrnoException {
