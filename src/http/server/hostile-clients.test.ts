@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import t, { type Test } from "tap";
-import { silentLogger } from "../std/log/logger.ts";
-import { makeServerCertificate } from "../testing/http/test-certificates.ts";
+import { silentLogger } from "../../std/log/logger.ts";
+import { makeServerCertificate } from "../../testing/http/test-certificates.ts";
 import {
   FLAG,
   frame,
@@ -14,13 +14,13 @@ import {
   settings,
   TYPE,
   uint32,
-} from "../testing/http/test-frames.ts";
-import { readBody } from "./body.ts";
-import type { ListenLimits } from "./server/exchange.ts";
-import type { Listener } from "./server/listener.ts";
-import type { Handler } from "./message.ts";
-import { bytes, text } from "./respond.ts";
-import { listen } from "./server/server.ts";
+} from "../../testing/http/test-frames.ts";
+import { readBody } from "../body.ts";
+import type { ListenLimits } from "./exchange.ts";
+import type { Listener } from "./listener.ts";
+import type { Handler } from "../message.ts";
+import { bytes, text } from "../respond.ts";
+import { listen } from "./server.ts";
 
 const pair = (await makeServerCertificate()).server;
 const { ack, endHeaders, endStream } = FLAG;
