@@ -1,5 +1,5 @@
 import type { ContentType } from "../client/api-client.ts";
-import type { TlsOptions } from "../http/tls.ts";
+import type { TlsOptions } from "../http/tls/options.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
 import type { NodeCgroupSettings } from "./node/node-cgroups.ts";
 import { type RestartDelays, restartDelays } from "./pods/worker/restart-backoff.ts";

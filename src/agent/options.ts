@@ -2,7 +2,7 @@
 import { hostname } from "node:os";
 import { addQuantities, formatQuantity, parseQuantity } from "../api/meta/quantity.ts";
 import { parseDuration } from "../flags/types/duration.ts";
-import { openSslCiphers, tlsVersion } from "../http/tls-suites.ts";
+import { openSslCiphers, tlsVersion } from "../http/tls/cipher-suites.ts";
 import { type AgentConfig, defaultAgentConfig } from "./agent-config.ts";
 import type { EffectiveConfig } from "./config/load.ts";
 import { type RestartDelays, restartDelays } from "./pods/worker/restart-backoff.ts";

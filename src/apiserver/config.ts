@@ -6,7 +6,7 @@ import type { KeyPairFiles } from "../auth/pki/key-pair.ts";
 import type { SigningAuthorities } from "../controllers/signing-authorities.ts";
 import { apiserverGates } from "../flags/gate-tables/apiserver.ts";
 import { FeatureGates } from "../flags/gates.ts";
-import type { TlsOptions } from "../http/tls.ts";
+import type { TlsOptions } from "../http/tls/options.ts";
 import type { StorageMediaType } from "../storage/codec.ts";
 import type { ApisConfig } from "./apis/served-apis.ts";
 import type { FeatureState } from "./observe/build-metrics.ts";

@@ -3,7 +3,7 @@
 import type { SigningAuthorities } from "../controllers/signing-authorities.ts";
 import { type Flag, type ParsedFlags, printValue } from "../flags/flag.ts";
 import type { FeatureGates } from "../flags/gates.ts";
-import { openSslCiphers, tlsVersion } from "../http/tls-suites.ts";
+import { openSslCiphers, tlsVersion } from "../http/tls/cipher-suites.ts";
 import {
   type ApiServerConfig,
   type AuthorizationConfig,

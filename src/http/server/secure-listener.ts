@@ -9,8 +9,8 @@ import { http1Server } from "./http1.ts";
 import { H2Connection, STREAM_WINDOW_BYTES } from "./http2.ts";
 import { BaseListener } from "./listener.ts";
 import type { Peer } from "../message.ts";
-import { CertificateChoice, plainAddress } from "../sni.ts";
-import { type NamedTlsPair, secureOptions, securePeer, type TlsCertificates, type TlsOptions } from "../tls.ts";
+import { CertificateChoice, plainAddress } from "../tls/server-names.ts";
+import { type NamedTlsPair, secureOptions, securePeer, type TlsCertificates, type TlsOptions } from "../tls/options.ts";
 
 /** A client that resets streams faster than this, in the long run, is cut off (CVE-2023-44487). */
 const RESETS_BURST = 1000;

@@ -5,7 +5,7 @@ import { Flight } from "./requests-in-flight.ts";
 import { type BindOptions, type Listener, PlainListener } from "./listener.ts";
 import type { Handler } from "../message.ts";
 import { SecureListener } from "./secure-listener.ts";
-import type { TlsOptions } from "../tls.ts";
+import type { TlsOptions } from "../tls/options.ts";
 
 export interface ListenOptions extends BindOptions {
   readonly handler: Handler;

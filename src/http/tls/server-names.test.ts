@@ -1,6 +1,6 @@
 import t from "tap";
-import { makeCertificate } from "../testing/http/test-certificates.ts";
-import { CertificateChoice, plainAddress } from "./sni.ts";
+import { makeCertificate } from "../../testing/http/test-certificates.ts";
+import { CertificateChoice, plainAddress } from "./server-names.ts";
 
 const pair = async (
   label: string,

@@ -1,7 +1,7 @@
 /** Which of several certificates a connection is shown, by Go's rules, which are those of Kubernetes' servers. */
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
-import type { NamedTlsPair, TlsPair } from "./tls.ts";
+import type { NamedTlsPair, TlsPair } from "./options.ts";
 
 const LABEL = "[a-z0-9](?:[-a-z0-9]*[a-z0-9])?";
 /** Names are those of the extension; Go does not look at the common name here. */

@@ -1,5 +1,5 @@
 /** TLS versions and cipher suites: from the names flags have for them to those of Node and OpenSSL. */
-import type { TlsOptions } from "./tls.ts";
+import type { TlsOptions } from "./options.ts";
 
 const VERSIONS: Readonly<Record<string, TlsOptions["minVersion"]>> = {
   VersionTLS10: "TLSv1",

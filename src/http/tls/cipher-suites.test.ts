@@ -1,6 +1,6 @@
 import { getCiphers } from "node:tls";
 import t from "tap";
-import { openSslCiphers, tlsVersion } from "./tls-suites.ts";
+import { openSslCiphers, tlsVersion } from "./cipher-suites.ts";
 
 t.test("tlsVersion() knows the names that flags have for versions", async (t) => {
   t.equal(tlsVersion("VersionTLS12"), "TLSv1.2");

@@ -2,7 +2,7 @@
 import { constants } from "node:crypto";
 import type { Socket } from "node:net";
 import { DEFAULT_CIPHERS, type DetailedPeerCertificate, type PeerCertificate, type TLSSocket } from "node:tls";
-import type { Peer } from "./message.ts";
+import type { Peer } from "../message.ts";
 
 /** A certificate (leaf first, then intermediates) and its key, both PEM text. */
 export interface TlsPair {
