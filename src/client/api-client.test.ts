@@ -6,7 +6,7 @@ import type { ApiObject, Kind } from "../api/kind.ts";
 import { readBody } from "../http/body.ts";
 import type { HttpResponse } from "../http/message.ts";
 import { bytes, json, text } from "../http/respond.ts";
-import { valueStream } from "../http/values.ts";
+import { valueStream } from "../http/value-stream.ts";
 import { decodeEnvelope } from "../schema/envelope.ts";
 import { decodeProtobuf } from "../schema/protobuf.ts";
 import { createClient } from "./api-client.ts";

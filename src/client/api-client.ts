@@ -3,7 +3,7 @@ import { formatApiVersion, kubernetesGroup } from "../api/scheme.ts";
 import { StatusError } from "../api/status.ts";
 import type { HttpResponse } from "../http/message.ts";
 import { makeRequest } from "../http/request.ts";
-import { valuesOf } from "../http/values.ts";
+import { valuesOf } from "../http/value-stream.ts";
 import { decode } from "../schema/decode.ts";
 import { encodeEnvelope } from "../schema/envelope.ts";
 import { encodeJson } from "../schema/json.ts";

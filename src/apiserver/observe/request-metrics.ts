@@ -3,7 +3,7 @@ import type { Kind } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { bodyLength, isStreamed } from "../../http/server/write-body.ts";
-import { wrapped } from "../../http/values.ts";
+import { wrapped } from "../../http/value-stream.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type {
   Counter,

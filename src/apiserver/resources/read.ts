@@ -1,4 +1,4 @@
-import { valueStream } from "../../http/values.ts";
+import { valueStream } from "../../http/value-stream.ts";
 import { get } from "../../registry/get.ts";
 import { list } from "../../registry/list.ts";
 import type { Scope } from "../../registry/registry.ts";

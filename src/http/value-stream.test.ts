@@ -1,5 +1,5 @@
 import t from "tap";
-import { valueStream, valuesOf, wrapped } from "./values.ts";
+import { valueStream, valuesOf, wrapped } from "./value-stream.ts";
 
 async function* each<T>(...items: readonly T[]): AsyncGenerator<T> {
   yield* items;
