@@ -4,7 +4,7 @@ import t from "tap";
 import { decodeCbor, encodeCbor } from "../schema/cbor.ts";
 import { decode } from "../schema/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
-import { encodeJson, parseJson, stringify } from "../schema/json.ts";
+import { encodeJson, parseJson, stringify } from "../schema/json/encode.ts";
 import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
 import { encodeYaml, parseYaml } from "../schema/yaml.ts";

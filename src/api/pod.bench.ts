@@ -8,7 +8,7 @@ import { decode } from "../schema/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { deepEqual } from "../schema/equal.ts";
 import { deepFreeze } from "../schema/freeze.ts";
-import { encodeJson, parseJson } from "../schema/json.ts";
+import { encodeJson, parseJson } from "../schema/json/encode.ts";
 import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf.ts";
 import { validate } from "../schema/validate.ts";
 import { cpuMicroseconds, heapBytes } from "../testing/std/measure.ts";

@@ -2,7 +2,7 @@ import { type Status, StatusError } from "../api/status.ts";
 import type { HttpResponse } from "../http/message.ts";
 import { negotiate } from "../http/negotiate.ts";
 import { bytes } from "../http/respond.ts";
-import { htmlSafe } from "../schema/html-safe.ts";
+import { htmlSafe } from "../schema/json/html-escape.ts";
 import { encodeYaml } from "../schema/yaml.ts";
 import type { RequestContext } from "./context.ts";
 import { protobufStatus } from "./resources/protobuf.ts";

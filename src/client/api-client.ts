@@ -6,7 +6,7 @@ import { makeRequest } from "../http/request.ts";
 import { valuesOf } from "../http/value-stream.ts";
 import { decode } from "../schema/decode.ts";
 import { encodeEnvelope } from "../schema/envelope.ts";
-import { encodeJson } from "../schema/json.ts";
+import { encodeJson } from "../schema/json/encode.ts";
 import { encodeProtobuf } from "../schema/protobuf.ts";
 import { errorOf, readAll, readJson, statusErrorOf } from "./response.ts";
 import type {

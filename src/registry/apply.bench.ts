@@ -16,7 +16,7 @@ import { checkShape } from "../schema/apply/typed-validation.ts";
 import { decode } from "../schema/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { deepFreeze } from "../schema/freeze.ts";
-import { parseJson } from "../schema/json.ts";
+import { parseJson } from "../schema/json/encode.ts";
 import { cpuMicroseconds } from "../testing/std/measure.ts";
 import { fixture } from "../testing/registry/registry-fixture.ts";
 import { applied } from "./apply.ts";

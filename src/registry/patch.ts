@@ -3,7 +3,7 @@ import { jsonPatch } from "../api/json-patch.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { formatApiVersion } from "../api/scheme.ts";
 import { badRequest, StatusError } from "../api/status.ts";
-import { parseJson, stringify } from "../schema/json.ts";
+import { parseJson, stringify } from "../schema/json/encode.ts";
 import { mergePatch } from "../schema/merge-patch.ts";
 import { PatchError, strategicMerge } from "../schema/strategic-merge.ts";
 import { change, type Next } from "./change.ts";

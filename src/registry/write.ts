@@ -7,7 +7,7 @@ import {
   validateObjectMetaUpdate,
 } from "../api/meta/object-meta-validation.ts";
 import { badRequest, conflict, invalid, StatusError } from "../api/status.ts";
-import { canonicalJson } from "../schema/canonical-json.ts";
+import { canonicalJson } from "../schema/json/canonical-json.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { type FieldError, invalidBare, renderFieldError } from "../schema/field-error.ts";
 import { validateChange } from "../schema/ratchet.ts";

@@ -6,7 +6,7 @@
  */
 import { Buffer } from "node:buffer";
 import { CborWriter } from "./cbor-writer.ts";
-import { stringify } from "./json.ts";
+import { stringify } from "./json/encode.ts";
 import { memberOf } from "./members.ts";
 import { setMember } from "./plain.ts";
 import type { ObjectSchema, Schema } from "./schema.ts";

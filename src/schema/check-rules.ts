@@ -2,7 +2,7 @@
  * Checks values by `Rules`, in the words of Kubernetes' OpenAPI validator: `spec.size in body should be less than or
  * equal to 10`. Each rule is compiled once.
  */
-import { canonicalJson } from "./canonical-json.ts";
+import { canonicalJson } from "./json/canonical-json.ts";
 import { type FieldError, invalidField, notSupported, requiredField, tooLong, tooMany } from "./field-error.ts";
 import { formatOf } from "./formats.ts";
 import { compilePattern } from "./pattern.ts";

@@ -1,5 +1,5 @@
 /** Which part of an old value a part of a new one was: by name in objects and maps, by keys in keyed lists. */
-import { canonicalJson } from "./canonical-json.ts";
+import { canonicalJson } from "./json/canonical-json.ts";
 import { isPlainObject } from "./plain.ts";
 import type { ListSchema, MapSchema, ObjectSchema } from "./schema.ts";
 

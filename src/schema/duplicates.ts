@@ -1,5 +1,5 @@
 /** Items that a custom resource's sets and keyed lists hold more than once. */
-import { canonicalJson } from "./canonical-json.ts";
+import { canonicalJson } from "./json/canonical-json.ts";
 import { duplicateField, type FieldError } from "./field-error.ts";
 import { child, index, key } from "./field-path.ts";
 import { membersOf } from "./members.ts";

@@ -2,7 +2,7 @@
 
 import { everything, fuzz, sample } from "../testing/schema/fuzz-harness.ts";
 import { decodeEnvelope, encodeEnvelope } from "./envelope.ts";
-import { encodeJson } from "./json.ts";
+import { encodeJson } from "./json/encode.ts";
 import { decodeProtobuf, encodeProtobuf } from "./protobuf.ts";
 import { ProtobufError } from "./wire.ts";
 

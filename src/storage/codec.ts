@@ -2,7 +2,7 @@
 import { type ApiObject, type Kind, storedKind } from "../api/kind.ts";
 import { decode } from "../schema/decode.ts";
 import { decodeEnvelope, encodeEnvelope } from "../schema/envelope.ts";
-import { encodeJson, parseJson } from "../schema/json.ts";
+import { encodeJson, parseJson } from "../schema/json/encode.ts";
 import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf.ts";
 import { encodeYaml, parseYaml } from "../schema/yaml.ts";
 

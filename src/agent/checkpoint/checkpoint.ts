@@ -5,7 +5,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { canonicalJson } from "../../schema/canonical-json.ts";
+import { canonicalJson } from "../../schema/json/canonical-json.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { KEY_BYTES, seal, unseal } from "./seal.ts";

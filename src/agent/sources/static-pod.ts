@@ -4,7 +4,7 @@ import type { ConfigMap } from "../../api/core/config-map.ts";
 import type { Pod } from "../../api/core/pod.ts";
 import { podKind } from "../../api/core/pod-kind.ts";
 import type { Secret } from "../../api/core/secret.ts";
-import { canonicalJson } from "../../schema/canonical-json.ts";
+import { canonicalJson } from "../../schema/json/canonical-json.ts";
 import { applyDefaults } from "../../schema/default.ts";
 import { renderFieldError } from "../../schema/field-error.ts";
 import { validate } from "../../schema/validate.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
 import { decode } from "../../schema/decode.ts";
-import { encodeJson, parseJson } from "../../schema/json.ts";
+import { encodeJson, parseJson } from "../../schema/json/encode.ts";
 import { conversionReview } from "./conversion-review.ts";
 
 const about = { kind: "ConversionReview", apiVersion: "apiextensions.k8s.io/v1" };

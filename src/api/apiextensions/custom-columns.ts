@@ -1,6 +1,6 @@
 /** What `kubectl get` shows of custom resources, and what their lists can be selected by. */
 
-import { type JsonPath, parseJsonPath, printedValue } from "../../schema/json-path.ts";
+import { type JsonPath, parseJsonPath, printedValue } from "../../schema/json/json-path.ts";
 import { formatInstant, parseInstant } from "../../schema/time.ts";
 import { ageColumn, nameColumn } from "../columns.ts";
 import type { ApiObject, Column, FieldValue } from "../kind.ts";

@@ -4,7 +4,7 @@
  */
 import { decode } from "../../schema/decode.ts";
 import { list } from "../../schema/define.ts";
-import { parseJson, stringify } from "../../schema/json.ts";
+import { parseJson, stringify } from "../../schema/json/encode.ts";
 import type { Infer, ObjectSchema, Schema } from "../../schema/schema.ts";
 import type {
   CrossVersionObjectReference,

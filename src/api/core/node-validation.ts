@@ -1,6 +1,6 @@
 /** Rules for nodes: their taints, the ranges their pods' addresses come from, what they have to give. */
 
-import { canonicalJson } from "../../schema/canonical-json.ts";
+import { canonicalJson } from "../../schema/json/canonical-json.ts";
 import { deepEqual } from "../../schema/equal.ts";
 import {
   duplicateField,

@@ -4,7 +4,7 @@ import { badRequest } from "../../api/status.ts";
 import { readBody } from "../../http/body.ts";
 import { type ApplyOptions, apply, type Configuration } from "../../registry/apply.ts";
 import { CborError, decodeCbor } from "../../schema/cbor.ts";
-import { parseJson } from "../../schema/json.ts";
+import { parseJson } from "../../schema/json/encode.ts";
 import { isPlainObject } from "../../schema/plain.ts";
 import { parseYaml, repeatedKeys } from "../../schema/yaml.ts";
 import type { RequestContext } from "../context.ts";

@@ -1,7 +1,7 @@
 /** Kind and apiVersion in front of cached bytes, in the spelling a request used. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { formatApiVersion } from "../../api/scheme.ts";
-import { encodeJson } from "../../schema/json.ts";
+import { encodeJson } from "../../schema/json/encode.ts";
 
 export interface Identity {
   readonly kind: string;

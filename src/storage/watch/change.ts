@@ -1,7 +1,7 @@
 /** What a cache holds and tells: objects with their wire bytes, made once, and changes shared by all watchers. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { ObjectMeta } from "../../api/meta/object-meta.ts";
-import { encodeJson } from "../../schema/json.ts";
+import { encodeJson } from "../../schema/json/encode.ts";
 import { ownMemory } from "../../std/memory/unpooled-buffer.ts";
 import { versioned } from "../object-store.ts";
 import type { KeyValue, Revision } from "../store.ts";

@@ -7,7 +7,7 @@
  *      take sixteen times as long.
  * A failure names the seed and the input; the same seed finds it again.
  *
- *     node src/schema/json.fuzz.ts --seconds 60 --seed 1
+ *     node src/schema/json/json.fuzz.ts --seconds 60 --seed 1
  */
 import { parseArgs } from "node:util";
 import {

@@ -1,5 +1,5 @@
 /** Fuzzes the reader of JSONPath: what it takes finds something or nothing, and soon. */
-import { fuzz } from "../testing/schema/fuzz-harness.ts";
+import { fuzz } from "../../testing/schema/fuzz-harness.ts";
 import { JsonPathError, parseJsonPath } from "./json-path.ts";
 
 const object = { spec: { l: ["p", { k: 1 }], o: { "a.b": null } }, status: { conditions: [{ type: "Ready" }] } };

@@ -1,7 +1,7 @@
 import t from "tap";
-import { int32, list, map, object, optional, string } from "./define.ts";
-import { parseJson } from "./json.ts";
-import { mergeRepeated } from "./repeated.ts";
+import { int32, list, map, object, optional, string } from "../define.ts";
+import { parseJson } from "./encode.ts";
+import { mergeRepeated } from "./repeated-members.ts";
 
 const inner = object("test.Inner", { a: optional(1, int32), b: optional(2, int32) });
 const schema = object("test.Outer", {

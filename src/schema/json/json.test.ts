@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import t from "tap";
-import { decode } from "./decode.ts";
+import { decode } from "../decode.ts";
 import {
   boolean,
   int32,
@@ -14,9 +14,9 @@ import {
   required,
   string,
   time,
-} from "./define.ts";
-import { encodeJson, parseJson, stringify } from "./json.ts";
-import type { ObjectSchema } from "./schema.ts";
+} from "../define.ts";
+import { encodeJson, parseJson, stringify } from "./encode.ts";
+import type { ObjectSchema } from "../schema.ts";
 
 const bytes = (text: string) => Buffer.from(text);
 

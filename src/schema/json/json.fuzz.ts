@@ -1,9 +1,9 @@
 /** Fuzzes the JSON reader and the decoder behind it: what was read and written again reads the same. */
 
-import { everything, fuzz, sample } from "../testing/schema/fuzz-harness.ts";
-import { decode } from "./decode.ts";
-import { deepEqual } from "./equal.ts";
-import { encodeJson, parseJson } from "./json.ts";
+import { everything, fuzz, sample } from "../../testing/schema/fuzz-harness.ts";
+import { decode } from "../decode.ts";
+import { deepEqual } from "../equal.ts";
+import { encodeJson, parseJson } from "./encode.ts";
 
 fuzz({
   name: "json",

@@ -1,8 +1,8 @@
 /** What Go's decoder makes of members that an object names more than once. */
-import { Repeated } from "./json-scan.ts";
-import { memberOf } from "./members.ts";
-import { isPlainObject, setMember } from "./plain.ts";
-import type { MapSchema, ObjectSchema, Schema } from "./schema.ts";
+import { Repeated } from "./scanner.ts";
+import { memberOf } from "../members.ts";
+import { isPlainObject, setMember } from "../plain.ts";
+import type { MapSchema, ObjectSchema, Schema } from "../schema.ts";
 
 /**
  * The value that `schema` stands for: an object or a map is read into what has been read before, so that members add

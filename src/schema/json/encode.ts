@@ -1,14 +1,14 @@
 /** JSON in both directions: strict parsing, and writing a value by its schema as Go's encoder would. */
 import { Buffer } from "node:buffer";
 import { canonicalJson } from "./canonical-json.ts";
-import { depthMax } from "./decode-walk.ts";
-import { htmlSafe } from "./html-safe.ts";
-import { type Scan, scanJson, tooDeep } from "./json-scan.ts";
-import { type Member, membersOf } from "./members.ts";
-import { hasNoMembers, sortedNames } from "./plain.ts";
-import type { ListSchema, MapSchema, ObjectSchema, Schema } from "./schema.ts";
-import { textOfSet } from "./shared-sets.ts";
-import { type VisitMembers, type Visitor, visitMembers } from "./visit-members.ts";
+import { depthMax } from "../decode-walk.ts";
+import { htmlSafe } from "./html-escape.ts";
+import { type Scan, scanJson, tooDeep } from "./scanner.ts";
+import { type Member, membersOf } from "../members.ts";
+import { hasNoMembers, sortedNames } from "../plain.ts";
+import type { ListSchema, MapSchema, ObjectSchema, Schema } from "../schema.ts";
+import { textOfSet } from "../shared-sets.ts";
+import { type VisitMembers, type Visitor, visitMembers } from "../visit-members.ts";
 
 export interface ParsedJson {
   readonly value: unknown;

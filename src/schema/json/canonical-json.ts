@@ -1,4 +1,4 @@
-import { htmlSafe } from "./html-safe.ts";
+import { htmlSafe } from "./html-escape.ts";
 
 /** JSON with the members of every object in alphabetical order: equal values give equal text. */
 export function canonicalJson(value: unknown): string {
