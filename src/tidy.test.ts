@@ -51,8 +51,8 @@ const order = [
 /** Programs rather than modules: the tests in acceptance/cluster/ run them whole. */
 const provedWhole = [
   /^main\.ts$/,
-  /^(?:up|apiserver|agent)\/(?:[\w-]+-)?command\.ts$/,
-  /^up\/(?:cluster|runtime|write-reference)\.ts$/,
+  /^(?:up|apiserver|agent)\/command\.ts$/,
+  /^up\/(?:cluster|containerd\/runtime|commands\/(?:completion|token|write-reference))\.ts$/,
   /^(?:acceptance|testing|bench)\//,
   /\.(?:bench|fuzz)\.ts$/,
 ];
@@ -71,7 +71,7 @@ const provedAbove: readonly (readonly [RegExp, string])[] = [
   [/^flags\/(?:completion|program|reference)\.ts$/, "up/commands/programs.test.ts"],
   [/^api\/core\/(?:pod-)?amounts\.ts$/, "admission/plugins/limit-ranger/limit-ranger.test.ts"],
   [/^auth\/review-client\.ts$/, "acceptance/flag-effects/apiserver/flag-effects.test.ts"],
-  [/^(?:client\/webhook-client|admission\/webhooks\/fixture)\.ts$/, "apiserver/webhooks.test.ts"],
+  [/^(?:client\/webhook\/webhook-client|admission\/webhooks\/fixture)\.ts$/, "apiserver/webhooks.test.ts"],
 ];
 
 t.test("imports point one way", (t) => {

@@ -1,0 +1,22 @@
+import t from "tap";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { TokenBucket } from "./token-bucket.ts";
+
+t.test("a bucket gives its burst at once and one token more after each interval", (t) => {
+  const clock = new FakeClock();
+  const bucket = new TokenBucket(clock, 2, 3);
+  t.same([bucket.take(), bucket.take(), bucket.take(), bucket.take()], [true, true, true, false]);
+  t.equal(bucket.waitMs, 500);
+  clock.advance(500);
+  t.equal(bucket.waitMs, 0);
+  t.same([bucket.take(), bucket.take()], [true, false]);
+  t.end();
+});
+
+t.test("an idle bucket holds no more than its burst", (t) => {
+  const clock = new FakeClock();
+  const bucket = new TokenBucket(clock, 1, 2);
+  clock.advance(60_000);
+  t.same([bucket.take(), bucket.take(), bucket.take()], [true, true, false]);
+  t.end();
+});
