@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { writeFileDurably } from "../auth/pki/key-pair.ts";
 import { readAll } from "../client/response.ts";
 import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../client/kubeconfig/kubeconfig.ts";
-import { parseYaml } from "../schema/yaml.ts";
+import { parseYaml } from "../schema/yaml/yaml.ts";
 import { sameSecret } from "../std/crypto/constant-time-equal.ts";
 import type { AgentConfig } from "./agent-config.ts";
 

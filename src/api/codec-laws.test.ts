@@ -7,7 +7,7 @@ import { applyDefaults } from "../schema/default.ts";
 import { encodeJson, parseJson, stringify } from "../schema/json/encode.ts";
 import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
-import { encodeYaml, parseYaml } from "../schema/yaml.ts";
+import { encodeYaml, parseYaml } from "../schema/yaml/yaml.ts";
 import { topLevelSchemas } from "../testing/api/every-schema.ts";
 import { arbitraryOf } from "../testing/schema/arbitrary.ts";
 

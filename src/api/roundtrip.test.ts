@@ -8,7 +8,7 @@ import { htmlSafe } from "../schema/json/html-escape.ts";
 import { encodeJson, parseJson, stringify } from "../schema/json/encode.ts";
 import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
-import { encodeYaml, parseYaml } from "../schema/yaml.ts";
+import { encodeYaml, parseYaml } from "../schema/yaml/yaml.ts";
 import { topLevelSchemas } from "../testing/api/every-schema.ts";
 import { builtinScheme } from "./builtin.ts";
 import { kubernetesGroup } from "./scheme.ts";

@@ -3,7 +3,7 @@ import type { HttpResponse } from "../http/message.ts";
 import { negotiate } from "../http/negotiate.ts";
 import { bytes } from "../http/respond.ts";
 import { htmlSafe } from "../schema/json/html-escape.ts";
-import { encodeYaml } from "../schema/yaml.ts";
+import { encodeYaml } from "../schema/yaml/yaml.ts";
 import type { RequestContext } from "./context.ts";
 import { protobufStatus } from "./resources/protobuf.ts";
 

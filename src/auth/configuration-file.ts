@@ -2,7 +2,7 @@
 import { decode } from "../schema/decode.ts";
 import { type FieldError, renderFieldError } from "../schema/field-error.ts";
 import type { Infer, ObjectSchema } from "../schema/schema.ts";
-import { parseYaml, type YamlDocument } from "../schema/yaml.ts";
+import { parseYaml, type YamlDocument } from "../schema/yaml/yaml.ts";
 
 export interface ConfigDocumentKind<S extends ObjectSchema, V> {
   readonly kind: string;

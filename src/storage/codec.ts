@@ -4,7 +4,7 @@ import { decode } from "../schema/decode.ts";
 import { decodeEnvelope, encodeEnvelope } from "../schema/envelope.ts";
 import { encodeJson, parseJson } from "../schema/json/encode.ts";
 import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf.ts";
-import { encodeYaml, parseYaml } from "../schema/yaml.ts";
+import { encodeYaml, parseYaml } from "../schema/yaml/yaml.ts";
 
 export type StorageMediaType = "application/json" | "application/yaml" | "application/vnd.svc.protobuf";
 

@@ -10,7 +10,7 @@ import { decode } from "../../schema/decode.ts";
 import { list, object, optional, rawExtension, required, string } from "../../schema/define.ts";
 import { isPlainObject } from "../../schema/plain.ts";
 import type { Infer, ObjectSchema } from "../../schema/schema.ts";
-import { parseYaml, type YamlDocument } from "../../schema/yaml.ts";
+import { parseYaml, type YamlDocument } from "../../schema/yaml/yaml.ts";
 import type { PluginConfiguration } from "./factory.ts";
 
 export interface ConfigurationIdentity {

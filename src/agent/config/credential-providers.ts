@@ -17,7 +17,7 @@ import {
 import { isPlainObject } from "../../schema/plain.ts";
 import type { Infer } from "../../schema/schema.ts";
 import { parseDuration } from "../../schema/time.ts";
-import { parseYaml } from "../../schema/yaml.ts";
+import { parseYaml } from "../../schema/yaml/yaml.ts";
 import { imagePatternProblem } from "../images/image-pattern.ts";
 
 const execEnvVar = object("svclet.config.svc.io/v1.ExecEnvVar", {

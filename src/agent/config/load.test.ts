@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import t, { type Test } from "tap";
 import { FlagError } from "../../flags/flag.ts";
 import { decode } from "../../schema/decode.ts";
-import { encodeYaml, parseYaml } from "../../schema/yaml.ts";
+import { encodeYaml, parseYaml } from "../../schema/yaml/yaml.ts";
 import { agentCommandLine } from "./command-line.ts";
 import { configFields, defaultOf, fromJson, isEffective, toJson } from "./fields.ts";
 import { dropInVariable, loadAgentConfig } from "./load.ts";

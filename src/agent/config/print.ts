@@ -1,6 +1,6 @@
 /** `svc agent --dry-run-config`: the effective configuration as YAML, the origin of each value behind it. */
 import { type Flag, printValue } from "../../flags/flag.ts";
-import { encodeYaml } from "../../schema/yaml.ts";
+import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import { agentFlags } from "../flags.ts";
 import type { EffectiveConfig } from "./load.ts";
 import { type Branch, sourceText } from "./origin.ts";

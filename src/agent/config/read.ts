@@ -6,7 +6,7 @@ import { decode } from "../../schema/decode.ts";
 import { splitPath } from "../../schema/field-path.ts";
 import { membersOf } from "../../schema/members.ts";
 import { isPlainObject } from "../../schema/plain.ts";
-import { parseYaml, type YamlDocument } from "../../schema/yaml.ts";
+import { parseYaml, type YamlDocument } from "../../schema/yaml/yaml.ts";
 import { type Branch, emptyBranch, originsOf, pathText, place, type Source, type Steps } from "./origin.ts";
 import { svcletConfiguration } from "./schema.ts";
 import { configApiVersion, configKind, isConfigKind, respell, spellings } from "./spelling.ts";

@@ -5,7 +5,7 @@ import { type Secret, secret } from "../../api/core/secret.ts";
 import { decode } from "../../schema/decode.ts";
 import { isPlainObject } from "../../schema/plain.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
-import { parseYaml, type YamlDocument } from "../../schema/yaml.ts";
+import { parseYaml, type YamlDocument } from "../../schema/yaml/yaml.ts";
 
 /** One text of a source. */
 export interface ManifestText {

@@ -6,7 +6,7 @@ import { boolean, list, message, optional, required, string } from "../../schema
 import { encodeEnvelope, type Magic } from "../../schema/envelope.ts";
 import { encodeProtobuf } from "../../schema/protobuf.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
-import { encodeYaml } from "../../schema/yaml.ts";
+import { encodeYaml } from "../../schema/yaml/yaml.ts";
 
 /** Made once; the forms that few ask for when they are asked for. */
 export interface Document {

@@ -1,6 +1,6 @@
 /** From what an operator says about metrics to what is shown. */
 import { readFile } from "node:fs/promises";
-import { parseYaml } from "../../schema/yaml.ts";
+import { parseYaml } from "../../schema/yaml/yaml.ts";
 import type { MetricPolicy } from "../../std/metrics/metrics.ts";
 
 export interface MetricsConfig {

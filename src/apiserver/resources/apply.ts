@@ -6,7 +6,7 @@ import { type ApplyOptions, apply, type Configuration } from "../../registry/app
 import { CborError, decodeCbor } from "../../schema/cbor.ts";
 import { parseJson } from "../../schema/json/encode.ts";
 import { isPlainObject } from "../../schema/plain.ts";
-import { parseYaml, repeatedKeys } from "../../schema/yaml.ts";
+import { parseYaml, repeatedKeys } from "../../schema/yaml/yaml.ts";
 import type { RequestContext } from "../context.ts";
 import { admissionOf } from "./admission.ts";
 import { BODY_BYTES_MAX } from "./body.ts";

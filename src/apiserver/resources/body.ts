@@ -11,7 +11,7 @@ import { goQuote } from "../../schema/go-quote.ts";
 import { type ParsedJson, parseJson } from "../../schema/json/encode.ts";
 import { decodeProtobuf } from "../../schema/protobuf.ts";
 import { mergeRepeated } from "../../schema/json/repeated-members.ts";
-import { parseYaml, repeatedKeys } from "../../schema/yaml.ts";
+import { parseYaml, repeatedKeys } from "../../schema/yaml/yaml.ts";
 import type { RequestContext } from "../context.ts";
 import { cannotHandle, checkKind, type Expected, type Identity, identityOf, notRegistered } from "./body-identity.ts";
 import { type FieldValidation, type WriteQuery, writeQuery } from "./query.ts";

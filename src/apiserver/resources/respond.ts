@@ -5,7 +5,7 @@ import { bytes } from "../../http/respond.ts";
 import type { ListPage } from "../../registry/list.ts";
 import { htmlSafe } from "../../schema/json/html-escape.ts";
 import { parseJson } from "../../schema/json/encode.ts";
-import { encodeYaml } from "../../schema/yaml.ts";
+import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import { otherForm } from "../status-response.ts";
 import { internalType } from "./body-identity.ts";
 import { cborList, cborObject, cborOf } from "./cbor.ts";

@@ -1,7 +1,7 @@
 /** What connection files are read with: the one place that knows how their entries refer to each other. */
 import { readFile } from "node:fs/promises";
 import { dirname, isAbsolute, resolve } from "node:path";
-import { parseYaml, type YamlDocument } from "../../schema/yaml.ts";
+import { parseYaml, type YamlDocument } from "../../schema/yaml/yaml.ts";
 
 export class KubeconfigError extends Error {
   override readonly name = "KubeconfigError";

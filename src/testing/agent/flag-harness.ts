@@ -18,7 +18,7 @@ import { agentOptions } from "../../agent/options.ts";
 import type { Pod, PodSpec } from "../../api/core/pod.ts";
 import type { Flag } from "../../flags/flag.ts";
 import { isPlainObject } from "../../schema/plain.ts";
-import { encodeYaml } from "../../schema/yaml.ts";
+import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../std/fake-clock.ts";
 import { FakeApi } from "./fake-api.ts";

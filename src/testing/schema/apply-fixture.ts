@@ -6,7 +6,7 @@ import { pathText } from "../../schema/apply/path-element.ts";
 import { shapeOf } from "../../schema/apply/shape.ts";
 import { int32, list, listMap, listSet, map, object, pointer, rawExtension, string } from "../../schema/define.ts";
 import type { Field, ListSchema, Schema } from "../../schema/schema.ts";
-import { parseYaml } from "../../schema/yaml.ts";
+import { parseYaml } from "../../schema/yaml/yaml.ts";
 
 interface TypeDef {
   readonly name?: string;

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { int32, list, map, object, optional, pointer, rawExtension, string } from "../../schema/define.ts";
 import type { ListSchema, ObjectSchema } from "../../schema/schema.ts";
-import { parseYaml } from "../../schema/yaml.ts";
+import { parseYaml } from "../../schema/yaml/yaml.ts";
 
 const items = (): ListSchema => list(mergeItem);
 const byName = { patchStrategy: "merge", patchMergeKey: "name" };

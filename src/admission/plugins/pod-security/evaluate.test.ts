@@ -4,7 +4,7 @@ import type { Pod } from "../../../api/core/pod.ts";
 import { podKind } from "../../../api/core/pod-kind.ts";
 import { decode } from "../../../schema/decode.ts";
 import { applyDefaults } from "../../../schema/default.ts";
-import { parseYaml } from "../../../schema/yaml.ts";
+import { parseYaml } from "../../../schema/yaml/yaml.ts";
 import { detailsText, violationsOf } from "./evaluate.ts";
 import type { LevelVersion } from "./level.ts";
 import { parseVersion } from "./version.ts";

@@ -5,7 +5,7 @@ import type { ClusterRole } from "../../../../api/rbac/cluster-role.ts";
 import type { RoleBinding } from "../../../../api/rbac/role-binding.ts";
 import type { PolicyRule } from "../../../../api/rbac/rules.ts";
 import { svcGroup } from "../../../../api/scheme.ts";
-import { parseYaml } from "../../../../schema/yaml.ts";
+import { parseYaml } from "../../../../schema/yaml/yaml.ts";
 import { bootstrapPolicy, bootstrapRules } from "./policy.ts";
 
 const shared = process.env.SVC_SHARED ?? new URL("../../../../../../shared", import.meta.url).pathname;

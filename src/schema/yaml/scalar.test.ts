@@ -1,5 +1,5 @@
 import t from "tap";
-import { resolvePlain, resolveTagged } from "./yaml-scalar.ts";
+import { resolvePlain, resolveTagged } from "./scalar.ts";
 
 t.test("resolvePlain() takes words and numbers as YAML 1.1 does", async (t) => {
   const cases: Readonly<Record<string, unknown>> = {

@@ -3,11 +3,11 @@
  * errors in configuration files can name it.
  */
 import { dump, EVENT_ID, type Event, getScalarValue, parseEvents, SCALAR_STYLE_PLAIN, YAMLException } from "js-yaml";
-import { joinPath } from "./field-path.ts";
-import { goQuote } from "./go-quote.ts";
-import { isPlainObject, setMember } from "./plain.ts";
-import { resolvePlain, resolveTagged } from "./yaml-scalar.ts";
-import { yamlWords } from "./yaml-words.ts";
+import { joinPath } from "../field-path.ts";
+import { goQuote } from "../go-quote.ts";
+import { isPlainObject, setMember } from "../plain.ts";
+import { resolvePlain, resolveTagged } from "./scalar.ts";
+import { yamlWords } from "./error-messages.ts";
 
 export interface YamlDocument {
   /** Null for an empty document. */
