@@ -1,7 +1,7 @@
 /** What holds for every value of every kind, whichever way it is written. */
 import fc from "fast-check";
 import t from "tap";
-import { decodeCbor, encodeCbor } from "../schema/cbor.ts";
+import { decodeCbor, encodeCbor } from "../schema/cbor/decode.ts";
 import { decode } from "../schema/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { encodeJson, parseJson, stringify } from "../schema/json/encode.ts";

@@ -3,7 +3,7 @@
  * that it takes for a pod of about 3 KB.
  */
 import { readFileSync } from "node:fs";
-import { decodeCbor, encodeCbor } from "../schema/cbor.ts";
+import { decodeCbor, encodeCbor } from "../schema/cbor/decode.ts";
 import { decode } from "../schema/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { deepEqual } from "../schema/equal.ts";

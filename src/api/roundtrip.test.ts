@@ -1,7 +1,7 @@
 /** Kubernetes' own samples with every field filled: JSON, YAML and protobuf of one object, byte for byte. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import t, { type Test } from "tap";
-import { decodeCbor, encodeCbor } from "../schema/cbor.ts";
+import { decodeCbor, encodeCbor } from "../schema/cbor/decode.ts";
 import { decode } from "../schema/decode.ts";
 import { decodeEnvelope, encodeEnvelope } from "../schema/envelope.ts";
 import { htmlSafe } from "../schema/json/html-escape.ts";

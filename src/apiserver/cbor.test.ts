@@ -1,5 +1,5 @@
 import t from "tap";
-import { decodeCbor, encodeCborValue } from "../schema/cbor.ts";
+import { decodeCbor, encodeCborValue } from "../schema/cbor/decode.ts";
 import { testServer } from "../testing/apiserver/server-fixture.ts";
 
 const SECRETS = "/api/v1/namespaces/default/secrets";

@@ -3,7 +3,7 @@ import type { Part } from "../../api/kind.ts";
 import { badRequest } from "../../api/status.ts";
 import { readBody } from "../../http/body.ts";
 import { type ApplyOptions, apply, type Configuration } from "../../registry/apply.ts";
-import { CborError, decodeCbor } from "../../schema/cbor.ts";
+import { CborError, decodeCbor } from "../../schema/cbor/decode.ts";
 import { parseJson } from "../../schema/json/encode.ts";
 import { isPlainObject } from "../../schema/plain.ts";
 import { parseYaml, repeatedKeys } from "../../schema/yaml/yaml.ts";

@@ -4,7 +4,7 @@ import type { ApiObject } from "../../api/kind.ts";
 import { badRequest, StatusError } from "../../api/status.ts";
 import { readBody } from "../../http/body.ts";
 import { parseMediaType } from "../../http/negotiate.ts";
-import { CborError, decodeCbor } from "../../schema/cbor.ts";
+import { CborError, decodeCbor } from "../../schema/cbor/decode.ts";
 import { decode } from "../../schema/decode.ts";
 import { decodeEnvelope } from "../../schema/envelope.ts";
 import { goQuote } from "../../schema/go-quote.ts";

@@ -1,9 +1,9 @@
 /** Fuzzes the CBOR reader: what was read and written again reads the same. */
 
-import { everything, fuzz, sample } from "../testing/schema/fuzz-harness.ts";
-import { CborError, decodeCbor, encodeCbor, encodeCborValue } from "./cbor.ts";
-import { decode } from "./decode.ts";
-import { deepEqual } from "./equal.ts";
+import { everything, fuzz, sample } from "../../testing/schema/fuzz-harness.ts";
+import { CborError, decodeCbor, encodeCbor, encodeCborValue } from "./decode.ts";
+import { decode } from "../decode.ts";
+import { deepEqual } from "../equal.ts";
 
 const bytes = (hex: string) => Buffer.from(hex, "hex");
 

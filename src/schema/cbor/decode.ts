@@ -5,12 +5,12 @@
  * refuses what JSON has no form for.
  */
 import { Buffer } from "node:buffer";
-import { CborWriter } from "./cbor-writer.ts";
-import { stringify } from "./json/encode.ts";
-import { memberOf } from "./members.ts";
-import { setMember } from "./plain.ts";
-import type { ObjectSchema, Schema } from "./schema.ts";
-import { formatInstant, parseInstant } from "./time.ts";
+import { CborWriter } from "./writer.ts";
+import { stringify } from "../json/encode.ts";
+import { memberOf } from "../members.ts";
+import { setMember } from "../plain.ts";
+import type { ObjectSchema, Schema } from "../schema.ts";
+import { formatInstant, parseInstant } from "../time.ts";
 
 export class CborError extends Error {
   override readonly name = "CborError";
