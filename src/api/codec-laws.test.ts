@@ -5,7 +5,7 @@ import { decodeCbor, encodeCbor } from "../schema/cbor/decode.ts";
 import { decode } from "../schema/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { encodeJson, parseJson, stringify } from "../schema/json/encode.ts";
-import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf.ts";
+import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf/encode.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
 import { encodeYaml, parseYaml } from "../schema/yaml/yaml.ts";
 import { topLevelSchemas } from "../testing/api/every-schema.ts";

@@ -1,7 +1,7 @@
 import t from "tap";
 import { podKind } from "../api/core/pod-kind.ts";
-import { decodeEnvelope, encodeEnvelope } from "../schema/envelope.ts";
-import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf.ts";
+import { decodeEnvelope, encodeEnvelope } from "../schema/protobuf/envelope.ts";
+import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf/encode.ts";
 import { lines, testServer } from "../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "./config.ts";
 

@@ -5,9 +5,9 @@ import type { HttpResponse } from "../http/message.ts";
 import { makeRequest } from "../http/request.ts";
 import { valuesOf } from "../http/value-stream.ts";
 import { decode } from "../schema/decode.ts";
-import { encodeEnvelope } from "../schema/envelope.ts";
+import { encodeEnvelope } from "../schema/protobuf/envelope.ts";
 import { encodeJson } from "../schema/json/encode.ts";
-import { encodeProtobuf } from "../schema/protobuf.ts";
+import { encodeProtobuf } from "../schema/protobuf/encode.ts";
 import { errorOf, readAll, readJson, statusErrorOf } from "./response.ts";
 import type {
   Client,

@@ -5,7 +5,7 @@ import { everything } from "../testing/schema/fuzz-harness.ts";
 import { decode } from "./decode.ts";
 import { deepEqual } from "./equal.ts";
 import { mergePatch } from "./merge-patch.ts";
-import { decodeProtobuf, encodeProtobuf } from "./protobuf.ts";
+import { decodeProtobuf, encodeProtobuf } from "./protobuf/encode.ts";
 
 const drawn = arbitraryOf(everything);
 const decoded = drawn.map((value) => decode(everything, value).value as Readonly<Record<string, unknown>>);

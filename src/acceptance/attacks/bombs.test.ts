@@ -1,7 +1,7 @@
 /** Little that would become much: each is refused, or answered, in a time that is bounded. */
 import { gzipSync } from "node:zlib";
 import t from "tap";
-import { encodeEnvelope } from "../../schema/envelope.ts";
+import { encodeEnvelope } from "../../schema/protobuf/envelope.ts";
 import { type Answer, type Asked, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import t from "tap";
-import { encodeProtobuf } from "../../schema/protobuf.ts";
+import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";

@@ -3,8 +3,8 @@ import { apiGroup, apiGroupList, apiVersions } from "../../api/meta/answers.ts";
 import { listMeta } from "../../api/meta/list-meta.ts";
 import { objectMeta } from "../../api/meta/object-meta.ts";
 import { boolean, list, message, optional, required, string } from "../../schema/define.ts";
-import { encodeEnvelope, type Magic } from "../../schema/envelope.ts";
-import { encodeProtobuf } from "../../schema/protobuf.ts";
+import { encodeEnvelope, type Magic } from "../../schema/protobuf/envelope.ts";
+import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
 

@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import t from "tap";
-import { decodeEnvelope } from "../../schema/envelope.ts";
+import { decodeEnvelope } from "../../schema/protobuf/envelope.ts";
 import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../config.ts";
 

@@ -3,7 +3,7 @@
  * documents fill.
  */
 import { boolean, double, int64, list, message, optional, pointer, string } from "../../schema/define.ts";
-import { encodeProtobuf } from "../../schema/protobuf.ts";
+import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import type { Field, ListSchema, ObjectSchema, Schema } from "../../schema/schema.ts";
 
 type Json = Readonly<Record<string, unknown>>;

@@ -3,7 +3,7 @@
  * messages and fields that our documents fill.
  */
 import { boolean, list, message, optional, string } from "../../schema/define.ts";
-import { encodeProtobuf } from "../../schema/protobuf.ts";
+import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import type { Infer, ObjectSchema, Of } from "../../schema/schema.ts";
 
 const any = message("openapi.v2.Any", { yaml: optional(2, string) });

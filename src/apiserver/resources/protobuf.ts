@@ -3,9 +3,9 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import { statusAnswer } from "../../api/meta/answers.ts";
 import { listMeta } from "../../api/meta/list-meta.ts";
 import { binary, message, optional, string } from "../../schema/define.ts";
-import { encodeEnvelope, type Magic } from "../../schema/envelope.ts";
-import { encodeProtobuf } from "../../schema/protobuf.ts";
-import { ReverseWriter, wireBytes } from "../../schema/wire.ts";
+import { encodeEnvelope, type Magic } from "../../schema/protobuf/envelope.ts";
+import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
+import { ReverseWriter, wireBytes } from "../../schema/protobuf/wire.ts";
 import type { Identity } from "./identity.ts";
 import { metadataOnly } from "./metadata-only.ts";
 

@@ -6,7 +6,7 @@ import { registration } from "../../agent/plugins/messages.ts";
 import type { Method } from "../../agent/plugins/unix-channel.ts";
 import { nodeService } from "../../agent/volumes/csi/messages.ts";
 import type { Mounter } from "../../agent/volumes/mounter.ts";
-import { unaryMethod } from "../../schema/unary-method.ts";
+import { unaryMethod } from "../../schema/protobuf/unary-method.ts";
 
 export interface FakeDriverOptions {
   readonly name: string;

@@ -6,7 +6,7 @@ import * as grpc from "@grpc/grpc-js";
 import { imageService, runtimeService } from "../../agent/runtime/cri/services.ts";
 import { type ImageService, type Runtime, RuntimeError } from "../../agent/runtime/runtime.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
-import { unaryMethod } from "../../schema/unary-method.ts";
+import { unaryMethod } from "../../schema/protobuf/unary-method.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
 export type CriMethod = keyof typeof runtimeService | keyof typeof imageService;

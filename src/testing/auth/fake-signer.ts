@@ -7,7 +7,7 @@ import * as grpc from "@grpc/grpc-js";
 import type { Test } from "tap";
 import { SIGNER_SERVICE, signerMethods } from "../../auth/service-account/external-signer.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
-import { unaryMethod } from "../../schema/unary-method.ts";
+import { unaryMethod } from "../../schema/protobuf/unary-method.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
 /** DER. */

@@ -1,5 +1,5 @@
 /** Profiles in the form that `go tool pprof` and its like read: github.com/google/pprof, `profile.proto`. */
-import { ReverseWriter, wireBytes, wireVarint } from "../../../schema/wire.ts";
+import { ReverseWriter, wireBytes, wireVarint } from "../../../schema/protobuf/wire.ts";
 
 export interface StackFrame {
   readonly functionName: string;

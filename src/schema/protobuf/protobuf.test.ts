@@ -27,9 +27,9 @@ import {
   string,
   time,
   uint32,
-} from "./define.ts";
-import { decodeProtobuf, encodeProtobuf } from "./protobuf.ts";
-import type { ObjectSchema } from "./schema.ts";
+} from "../define.ts";
+import { decodeProtobuf, encodeProtobuf } from "./encode.ts";
+import type { ObjectSchema } from "../schema.ts";
 import { ProtobufError } from "./wire.ts";
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");

@@ -4,13 +4,13 @@
  * out, pack repeated numbers, and are decoded with their zeros filled in.
  */
 import { Buffer } from "node:buffer";
-import { isEmpty, zeroOf } from "./decode.ts";
-import { depthMax } from "./decode-walk.ts";
+import { isEmpty, zeroOf } from "../decode.ts";
+import { depthMax } from "../decode-walk.ts";
 import { eitherMessageOf, fromEitherMessage, toEitherMessage } from "./either.ts";
-import { setMember, sortedNames } from "./plain.ts";
-import { specialDecoder, specialEncoder } from "./protobuf-special.ts";
-import { type Field, type Infer, type ListSchema, type ObjectSchema, type Schema, schemaOf } from "./schema.ts";
-import { type VisitMembers, type Visitor, visitMembers } from "./visit-members.ts";
+import { setMember, sortedNames } from "../plain.ts";
+import { specialDecoder, specialEncoder } from "./special-types.ts";
+import { type Field, type Infer, type ListSchema, type ObjectSchema, type Schema, schemaOf } from "../schema.ts";
+import { type VisitMembers, type Visitor, visitMembers } from "../visit-members.ts";
 import {
   ProtobufError,
   Reader,

@@ -1,5 +1,5 @@
 import t from "tap";
-import { message, optional, string } from "./define.ts";
+import { message, optional, string } from "../define.ts";
 import { unaryMethod } from "./unary-method.ts";
 
 t.test("unaryMethod() reads what it writes, on either side", (t) => {

@@ -1,6 +1,6 @@
 /** How a value of one of several forms is held by a protobuf message: a member for each form. */
-import { boolean, object, optional, pointer, required } from "./define.ts";
-import type { EitherSchema, Field, ObjectSchema } from "./schema.ts";
+import { boolean, object, optional, pointer, required } from "../define.ts";
+import type { EitherSchema, Field, ObjectSchema } from "../schema.ts";
 
 export interface EitherMessage {
   readonly boolean?: boolean;
