@@ -1,6 +1,6 @@
 /** What an error shows of a patched object that is not of its kind: as Kubernetes' own decoders leave it. */
 import { isPlainObject } from "../schema/plain.ts";
-import { goMap } from "../schema/strategic-merge.ts";
+import { goMap } from "../schema/patch/strategic-merge.ts";
 import type { Patch } from "./patch.ts";
 
 export interface Shown {

@@ -4,7 +4,7 @@ import { arbitraryOf } from "../testing/schema/arbitrary.ts";
 import { everything } from "../testing/schema/fuzz-harness.ts";
 import { decode } from "./decode.ts";
 import { deepEqual } from "./equal.ts";
-import { mergePatch } from "./merge-patch.ts";
+import { mergePatch } from "./patch/merge-patch.ts";
 import { decodeProtobuf, encodeProtobuf } from "./protobuf/encode.ts";
 
 const drawn = arbitraryOf(everything);

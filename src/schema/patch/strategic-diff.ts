@@ -5,9 +5,9 @@
  *     strategicDiffOf(schema, { original, modified, current })  deletions since `original`, changes against `current`
  */
 import { orderItems, sameItem } from "./element-order.ts";
-import { deepEqual } from "./equal.ts";
-import { isPlainObject, setMember } from "./plain.ts";
-import type { ObjectSchema, Schema } from "./schema.ts";
+import { deepEqual } from "../equal.ts";
+import { isPlainObject, setMember } from "../plain.ts";
+import type { ObjectSchema, Schema } from "../schema.ts";
 import {
   deletePrefix,
   directive,

@@ -3,10 +3,10 @@
  * patch delete, replace and order (`$patch`, `$retainKeys`, `$setElementOrder/…`, `$deleteFromPrimitiveList/…`).
  */
 import { orderItems, sameItem } from "./element-order.ts";
-import { deepEqual } from "./equal.ts";
-import { memberOf } from "./members.ts";
-import { isPlainObject, setMember } from "./plain.ts";
-import type { ObjectSchema, Schema } from "./schema.ts";
+import { deepEqual } from "../equal.ts";
+import { memberOf } from "../members.ts";
+import { isPlainObject, setMember } from "../plain.ts";
+import type { ObjectSchema, Schema } from "../schema.ts";
 
 /** The patch contradicts itself or its schema (`content`), or a directive is not of the form it has to have. */
 export class PatchError extends Error {
