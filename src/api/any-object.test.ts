@@ -4,7 +4,7 @@ import t from "tap";
 import { decode } from "../schema/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { deepFreeze } from "../schema/freeze.ts";
-import { validate } from "../schema/validate.ts";
+import { validate } from "../schema/validation/validate.ts";
 import { arbitraryOf } from "../testing/schema/arbitrary.ts";
 import { builtinScheme } from "./builtin.ts";
 import type { ApiObject, Kind } from "./kind.ts";

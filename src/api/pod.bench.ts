@@ -10,7 +10,7 @@ import { deepEqual } from "../schema/equal.ts";
 import { deepFreeze } from "../schema/freeze.ts";
 import { encodeJson, parseJson } from "../schema/json/encode.ts";
 import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf/encode.ts";
-import { validate } from "../schema/validate.ts";
+import { validate } from "../schema/validation/validate.ts";
 import { cpuMicroseconds, heapBytes } from "../testing/std/measure.ts";
 import { pod } from "./core/pod.ts";
 import { podKind } from "./core/pod-kind.ts";

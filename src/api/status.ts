@@ -1,5 +1,5 @@
 /** Every failure a client can see: a `Status` object, thrown as a `StatusError`. */
-import type { FieldError } from "../schema/field-error.ts";
+import type { FieldError } from "../schema/validation/field-error.ts";
 
 export interface Status {
   readonly kind: "Status";

@@ -5,7 +5,7 @@ import { badRequest, invalid, notFound, StatusError } from "../api/status.ts";
 import type { HttpResponse } from "../http/message.ts";
 import { get } from "../registry/get.ts";
 import type { Registry } from "../registry/registry.ts";
-import { type FieldError, forbiddenField, invalidField, renderFieldError } from "../schema/field-error.ts";
+import { type FieldError, forbiddenField, invalidField, renderFieldError } from "../schema/validation/field-error.ts";
 import type { AgentAnswer, AgentConnections } from "./agents.ts";
 import { type ResourceHandler, scopeOf } from "./resources/target.ts";
 

@@ -1,6 +1,6 @@
 /** A file with one of Kubernetes' configuration kinds: one document, nothing in it unknown, nothing said twice. */
 import { decode } from "../schema/decode.ts";
-import { type FieldError, renderFieldError } from "../schema/field-error.ts";
+import { type FieldError, renderFieldError } from "../schema/validation/field-error.ts";
 import type { Infer, ObjectSchema } from "../schema/schema.ts";
 import { parseYaml, type YamlDocument } from "../schema/yaml/yaml.ts";
 

@@ -1,7 +1,7 @@
 import type { Binding } from "../api/core/binding.ts";
 import type { Pod } from "../api/core/pod.ts";
 import { conflict, StatusError } from "../api/status.ts";
-import { type FieldError, notSupported, renderFieldError, requiredField } from "../schema/field-error.ts";
+import { type FieldError, notSupported, renderFieldError, requiredField } from "../schema/validation/field-error.ts";
 import { validated } from "./admission.ts";
 import { change } from "./change.ts";
 import type { Registry, Scope, WriteOptions } from "./registry.ts";

@@ -2,7 +2,7 @@
 import type { PodSpec } from "../api/core/pod.ts";
 import { eachContainer } from "../api/core/pod-containers.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
-import { type FieldError, forbiddenField } from "../schema/field-error.ts";
+import { type FieldError, forbiddenField } from "../schema/validation/field-error.ts";
 import type { ClusterPolicy } from "./registry.ts";
 
 const DETAIL = "disallowed by cluster policy";

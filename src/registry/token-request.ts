@@ -11,7 +11,7 @@ import { parseApiVersion } from "../api/scheme.ts";
 import { badRequest, conflict, invalid, StatusError } from "../api/status.ts";
 import type { Issued, Reference } from "../auth/service-account/claims.ts";
 import type { TokenIssuer } from "../auth/service-account/issuer.ts";
-import { type FieldError, invalidField, renderFieldError } from "../schema/field-error.ts";
+import { type FieldError, invalidField, renderFieldError } from "../schema/validation/field-error.ts";
 import { timeOf } from "../schema/time.ts";
 import { uuid } from "../std/crypto/random.ts";
 import { type Admission, validated } from "./admission.ts";

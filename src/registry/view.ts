@@ -2,7 +2,7 @@
 import type { ApiObject, Part, View } from "../api/kind.ts";
 import { formatApiVersion } from "../api/scheme.ts";
 import { badRequest, conflict, invalid } from "../api/status.ts";
-import { renderFieldError } from "../schema/field-error.ts";
+import { renderFieldError } from "../schema/validation/field-error.ts";
 import { type ApplyOptions, apply, type Configuration, checkConfiguration } from "./apply.ts";
 import { change, type Next } from "./change.ts";
 import { booked } from "./field-tracking.ts";

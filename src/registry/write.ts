@@ -9,9 +9,9 @@ import {
 import { badRequest, conflict, invalid, StatusError } from "../api/status.ts";
 import { canonicalJson } from "../schema/json/canonical-json.ts";
 import { applyDefaults } from "../schema/default.ts";
-import { type FieldError, invalidBare, renderFieldError } from "../schema/field-error.ts";
-import { validateChange } from "../schema/ratchet.ts";
-import { validate } from "../schema/validate.ts";
+import { type FieldError, invalidBare, renderFieldError } from "../schema/validation/field-error.ts";
+import { validateChange } from "../schema/validation/ratcheting.ts";
+import { validate } from "../schema/validation/validate.ts";
 import type { Allocate } from "./allocation.ts";
 import type { Registry, Scope, WriteOptions } from "./registry.ts";
 

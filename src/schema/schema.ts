@@ -3,7 +3,7 @@
  * how lists merge. Plain readonly data; behaviour lives in the files named by their verb beside this one.
  */
 
-import type { Rules } from "./rules.ts";
+import type { Rules } from "./validation/rules.ts";
 
 declare const inferred: unique symbol;
 

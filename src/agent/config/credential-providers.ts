@@ -13,7 +13,7 @@ import {
   notSupported,
   renderFieldError,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { isPlainObject } from "../../schema/plain.ts";
 import type { Infer } from "../../schema/schema.ts";
 import { parseDuration } from "../../schema/time.ts";

@@ -6,8 +6,8 @@ import { podKind } from "../../api/core/pod-kind.ts";
 import type { Secret } from "../../api/core/secret.ts";
 import { canonicalJson } from "../../schema/json/canonical-json.ts";
 import { applyDefaults } from "../../schema/default.ts";
-import { renderFieldError } from "../../schema/field-error.ts";
-import { validate } from "../../schema/validate.ts";
+import { renderFieldError } from "../../schema/validation/field-error.ts";
+import { validate } from "../../schema/validation/validate.ts";
 import type { ManifestItem, ManifestProblem } from "./manifest.ts";
 
 export interface StaticSource {

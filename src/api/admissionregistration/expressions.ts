@@ -15,7 +15,7 @@ import {
   timestampType,
   typeText,
 } from "../../cel/types.ts";
-import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
 import { nameForms } from "../meta/name-forms.ts";
 
 const groupVersion = { group: stringType, version: stringType };

@@ -8,7 +8,7 @@ import {
   notSupported,
   requiredField,
   tooMany,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { validateLabelSelector } from "../meta/label-selector-validation.ts";
 import { pathSegment, qualifiedName } from "../meta/names.ts";

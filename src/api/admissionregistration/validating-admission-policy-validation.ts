@@ -1,6 +1,6 @@
 import { type Compiled, compile } from "../../cel/cel.ts";
 import { boolType, errorType, nullType, type ObjectType, stringType, type Type } from "../../cel/types.ts";
-import { duplicateField, type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
+import { duplicateField, type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { dns1035Label, qualifiedName } from "../meta/names.ts";
 import { parseApiVersion } from "../scheme.ts";

@@ -4,7 +4,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { validateLabelSelector } from "../meta/label-selector-validation.ts";
 import { dns1035Label, dns1123Subdomain } from "../meta/names.ts";

@@ -10,8 +10,8 @@
 import { decode } from "../../schema/decode.ts";
 import { applyDefaults } from "../../schema/default.ts";
 import { deepEqual } from "../../schema/equal.ts";
-import { type FieldError, invalidField } from "../../schema/field-error.ts";
-import { validateChange } from "../../schema/ratchet.ts";
+import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
+import { validateChange } from "../../schema/validation/ratcheting.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { convertResource } from "../../schema/structural/convert.ts";
 import { type ApiObject, allVerbs, type Converter, type Kind, type Strategy, type Subresource } from "../kind.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { renderFieldError } from "../../schema/field-error.ts";
+import { renderFieldError } from "../../schema/validation/field-error.ts";
 import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";
 import { definitionOf, widgets } from "../../testing/api/definition-fixture.ts";
 import type { CustomResourceDefinition } from "./custom-resource-definition.ts";

@@ -1,7 +1,7 @@
 /** Everything Kubernetes 1.33 asks of a CustomResourceDefinition, in its order and words. */
 
 import { deepEqual } from "../../schema/equal.ts";
-import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { validateImmutableField } from "../meta/immutable.ts";
 import { dns1035Label, dns1123Subdomain } from "../meta/names.ts";

@@ -1,5 +1,5 @@
 /** Whole resources inside custom ones: they say what they are, and their metadata is like any other. */
-import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
 import { child, index, key } from "../../schema/field-path.ts";
 import { membersOf } from "../../schema/members.ts";
 import { isPlainObject } from "../../schema/plain.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
-import { renderFieldError } from "../../schema/field-error.ts";
-import type { ValidationRule } from "../../schema/rules.ts";
+import { renderFieldError } from "../../schema/validation/field-error.ts";
+import type { ValidationRule } from "../../schema/validation/rules.ts";
 import { convertPart, convertResource } from "../../schema/structural/convert.ts";
 import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";
 import { objectMeta } from "../meta/object-meta.ts";

@@ -3,7 +3,7 @@ import type { Variables } from "../../cel/cel.ts";
 import { PER_RESOURCE_COST_MAX } from "../../cel/limits.ts";
 import { nativeOf } from "../../cel/native.ts";
 import { Optional, type Value } from "../../cel/value.ts";
-import { oldItems, oldMember } from "../../schema/correlate.ts";
+import { oldItems, oldMember } from "../../schema/validation/correlate.ts";
 import { deepEqual } from "../../schema/equal.ts";
 import {
   duplicateField,
@@ -12,11 +12,11 @@ import {
   invalidField,
   renderFieldError,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, index, key } from "../../schema/field-path.ts";
 import { membersOf } from "../../schema/members.ts";
 import { isPlainObject } from "../../schema/plain.ts";
-import type { ValidationRule } from "../../schema/rules.ts";
+import type { ValidationRule } from "../../schema/validation/rules.ts";
 import type { Schema } from "../../schema/schema.ts";
 import { type CompiledRule, compileRules } from "./validation-rules.ts";
 

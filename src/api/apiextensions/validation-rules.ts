@@ -4,7 +4,7 @@ import { typeOf } from "../../cel/declare.ts";
 import { environment } from "../../cel/environment.ts";
 import { renderErrors } from "../../cel/source.ts";
 import { optionalType, type Type } from "../../cel/types.ts";
-import type { ValidationRule } from "../../schema/rules.ts";
+import type { ValidationRule } from "../../schema/validation/rules.ts";
 import type { Schema } from "../../schema/schema.ts";
 import { nameForms } from "../meta/name-forms.ts";
 

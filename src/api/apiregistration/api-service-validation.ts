@@ -1,4 +1,4 @@
-import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
 import { dns1035Label, dns1123Subdomain, portNumber } from "../meta/names.ts";
 import type { APIService, APIServiceSpec } from "./api-service.ts";
 

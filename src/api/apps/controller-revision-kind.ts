@@ -1,4 +1,4 @@
-import { requiredField } from "../../schema/field-error.ts";
+import { requiredField } from "../../schema/validation/field-error.ts";
 import { ageColumn, column, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { nonNegative } from "../meta/bounds.ts";

@@ -1,4 +1,4 @@
-import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/validation/field-error.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";
 import { ageColumn, column, integerColumn, nameColumn, wideColumn } from "../columns.ts";
 import { podTemplateSpec } from "../core/pod-template.ts";

@@ -1,5 +1,5 @@
 import { deepEqual } from "../../schema/equal.ts";
-import { type FieldError, forbiddenField, invalidField, notSupported } from "../../schema/field-error.ts";
+import { type FieldError, forbiddenField, invalidField, notSupported } from "../../schema/validation/field-error.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";
 import { scaleSubresource } from "../autoscaling/scale-kind.ts";
 import { ageColumn, column, nameColumn, wideColumn } from "../columns.ts";

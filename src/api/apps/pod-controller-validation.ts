@@ -6,7 +6,7 @@ import {
   invalidMap,
   notSupported,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child } from "../../schema/field-path.ts";
 import { rulesFor } from "../core/pod-stored-rules.ts";
 import type { PodTemplateSpec } from "../core/pod-template.ts";

@@ -1,4 +1,4 @@
-import { type FieldError, invalidField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
 import type { ApiObject } from "../kind.ts";
 import { nonNegativeMembers } from "../meta/bounds.ts";
 

@@ -1,5 +1,5 @@
 /** Rules of Kubernetes 1.33 for StatefulSets. Pods and claims of their templates are checked when they are made. */
-import { type FieldError, forbiddenField, invalidField, notSupported } from "../../schema/field-error.ts";
+import { type FieldError, forbiddenField, invalidField, notSupported } from "../../schema/validation/field-error.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";
 import { neverDecremented, nonNegative, nonNegativeMembers } from "../meta/bounds.ts";
 import { dns1123Label } from "../meta/names.ts";

@@ -1,4 +1,4 @@
-import { bare, type FieldError, invalidField } from "../../schema/field-error.ts";
+import { bare, type FieldError, invalidField } from "../../schema/validation/field-error.ts";
 import type { Kind } from "../kind.ts";
 import { reviewKind } from "../review-kind.ts";
 import { type SelfSubjectReview, selfSubjectReview } from "./self-subject-review.ts";

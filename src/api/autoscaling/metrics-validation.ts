@@ -5,7 +5,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { validateContainerResourceName } from "../core/resource-names.ts";
 import { pathSegment } from "../meta/names.ts";

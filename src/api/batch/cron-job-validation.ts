@@ -1,5 +1,5 @@
 /** Rules of Kubernetes 1.33 for cron jobs. */
-import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/validation/field-error.ts";
 import { nonNegativeMembers } from "../meta/bounds.ts";
 import type { CronJob, CronJobSpec } from "./cron-job.ts";
 import { CronError, parseCronSchedule } from "./cron-schedule.ts";

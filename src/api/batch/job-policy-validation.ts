@@ -9,7 +9,7 @@ import {
   requiredField,
   tooLong,
   tooMany,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { nonNegative } from "../meta/bounds.ts";
 import { qualifiedName } from "../meta/names.ts";

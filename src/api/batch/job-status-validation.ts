@@ -10,7 +10,7 @@ import {
   invalidField,
   invalidTogether,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { nonNegativeMembers } from "../meta/bounds.ts";
 import type { Job, JobStatus } from "./job.ts";
 import { firstShared, parseIndexes } from "./job-indexes.ts";

@@ -1,5 +1,5 @@
 /** Rules of Kubernetes 1.33 for jobs, and for the jobs that cron jobs describe. */
-import { type FieldError, invalidField, notSupported, requiredField, tooLong } from "../../schema/field-error.ts";
+import { type FieldError, invalidField, notSupported, requiredField, tooLong } from "../../schema/validation/field-error.ts";
 import { child } from "../../schema/field-path.ts";
 import {
   isReadable,

@@ -1,4 +1,4 @@
-import { type FieldError, invalidField, requiredField, tooLong } from "../../schema/field-error.ts";
+import { type FieldError, invalidField, requiredField, tooLong } from "../../schema/validation/field-error.ts";
 import { dns1123Label, dns1123Subdomain } from "../meta/names.ts";
 
 const DOMAIN_MAX = 253;

@@ -1,4 +1,4 @@
-import { type FieldError, invalidField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
 import { ageColumn, column, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { nonNegative } from "../meta/bounds.ts";

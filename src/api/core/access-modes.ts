@@ -1,5 +1,5 @@
 /** How volumes may be mounted; the same for volumes and for claims to them. */
-import { type FieldError, forbiddenField, notSupported } from "../../schema/field-error.ts";
+import { type FieldError, forbiddenField, notSupported } from "../../schema/validation/field-error.ts";
 
 const MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"] as const;
 

@@ -1,4 +1,4 @@
-import { invalidField } from "../../schema/field-error.ts";
+import { invalidField } from "../../schema/validation/field-error.ts";
 import { key } from "../../schema/field-path.ts";
 import { ageColumn, column, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";

@@ -7,7 +7,7 @@ import {
   notFoundField,
   notSupported,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { dns1123Label, portName, portNumber, validateName } from "../meta/names.ts";
 import type { Container, ContainerPort, EphemeralContainer } from "./container.ts";

@@ -1,6 +1,6 @@
 /** What ConfigMaps and Secrets share: keys that become file names, a bound on the size, and immutability. */
 import { deepEqual } from "../../schema/equal.ts";
-import { type FieldError, forbiddenField, invalidField, tooLong } from "../../schema/field-error.ts";
+import { type FieldError, forbiddenField, invalidField, tooLong } from "../../schema/validation/field-error.ts";
 import { key } from "../../schema/field-path.ts";
 import { configMapKey } from "../meta/names.ts";
 

@@ -1,4 +1,4 @@
-import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { ipWarnings, validateLegacyIp, validateNonSpecialIp } from "../meta/ip-validation.ts";
 import { dns1123Label, dns1123Subdomain, portNumber, qualifiedName } from "../meta/names.ts";

@@ -1,5 +1,5 @@
 /** Rules for the environment of containers. */
-import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { configMapKey, dns1123Subdomain, environmentName, validateName } from "../meta/names.ts";
 import type { EnvFromSource, EnvVar, EnvVarSource } from "./container.ts";

@@ -3,7 +3,7 @@
  * core `v1` may be of the old form, without an `eventTime`, which Kubernetes keeps accepting.
  */
 import { deepEqual } from "../../schema/equal.ts";
-import { bareTime, type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
+import { bareTime, type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
 import { dns1123Subdomain, qualifiedName, validateName } from "../meta/names.ts";
 import type { Event } from "./event.ts";
 

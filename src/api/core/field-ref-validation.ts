@@ -2,7 +2,7 @@
  * Rules for references to what a pod knows of itself (the downward API): a field of the pod, or a resource of one of
  * its containers.
  */
-import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/validation/field-error.ts";
 import { child } from "../../schema/field-path.ts";
 import { qualifiedName, validateName } from "../meta/names.ts";
 import { parseQuantity } from "../meta/quantity.ts";

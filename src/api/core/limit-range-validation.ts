@@ -5,7 +5,7 @@ import {
   forbiddenField,
   invalidField,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, index, key } from "../../schema/field-path.ts";
 import { qualifiedName, validateName } from "../meta/names.ts";
 import { compareAmounts, quantityValueOf } from "../meta/quantity.ts";

@@ -1,4 +1,4 @@
-import { type FieldError, invalidField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
 import { index } from "../../schema/field-path.ts";
 import { ageColumn, column, nameColumn } from "../columns.ts";
 import type { Kind, Strategy } from "../kind.ts";

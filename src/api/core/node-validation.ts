@@ -9,7 +9,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { parseCidr } from "../../std/net/ip.ts";
 import { validateLegacyCidr } from "../meta/ip-validation.ts";

@@ -6,7 +6,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, key } from "../../schema/field-path.ts";
 import { type LabelSelectorRules, validateLabelSelector } from "../meta/label-selector-validation.ts";
 import { dns1123Label, dns1123Subdomain, qualifiedName } from "../meta/names.ts";

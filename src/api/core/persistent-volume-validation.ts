@@ -6,7 +6,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, key } from "../../schema/field-path.ts";
 import { dns1123Subdomain } from "../meta/names.ts";
 import { compareAmounts, quantityValueOf } from "../meta/quantity.ts";

@@ -1,5 +1,5 @@
 /** Rules for how a pod finds names: its resolver's settings and the hosts it knows by heart. */
-import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { validateLegacyIp } from "../meta/ip-validation.ts";
 import { dns1123Subdomain, looseSubdomain, validateName } from "../meta/names.ts";

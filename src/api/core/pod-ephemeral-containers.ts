@@ -1,5 +1,5 @@
 /** The `ephemeralcontainers` subresource: containers that come to look may be added to a pod, and stay as they are. */
-import { type FieldError, forbiddenField } from "../../schema/field-error.ts";
+import { type FieldError, forbiddenField } from "../../schema/validation/field-error.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";
 import type { Part } from "../kind.ts";
 import { ephemeralContainer } from "./container.ts";

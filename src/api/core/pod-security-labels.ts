@@ -1,6 +1,6 @@
 /** Labels by which a namespace says how secure the pods in it must be. */
 import { deepEqual } from "../../schema/equal.ts";
-import { type FieldError, invalidField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
 import { key } from "../../schema/field-path.ts";
 
 type Labels = Readonly<Record<string, string>> | undefined;

@@ -5,7 +5,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import type { PodSpec } from "./pod.ts";
 import type { Sysctl } from "./security-context.ts";

@@ -1,5 +1,5 @@
 /** Rules for what the node agent says of a pod. */
-import { bare, duplicateField, type FieldError, forbiddenField, invalidField } from "../../schema/field-error.ts";
+import { bare, duplicateField, type FieldError, forbiddenField, invalidField } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { parseIp } from "../../std/net/ip.ts";
 import { validateLegacyIp } from "../meta/ip-validation.ts";

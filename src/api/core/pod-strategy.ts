@@ -1,5 +1,5 @@
 /** What becomes of pods as they are written: what the server sets, what a client may not. */
-import type { FieldError } from "../../schema/field-error.ts";
+import type { FieldError } from "../../schema/validation/field-error.ts";
 import type { Part, Strategy } from "../kind.ts";
 import { dns1123Label } from "../meta/names.ts";
 import { keepStatus, onlyStatus } from "../strategy.ts";

@@ -6,7 +6,7 @@
  *     setPodTemplateDefaults(template)          the template with what its author left out
  *     podTemplateWarnings(template, path)       what is deprecated or pointless in it
  */
-import { type FieldError, forbiddenField } from "../../schema/field-error.ts";
+import { type FieldError, forbiddenField } from "../../schema/validation/field-error.ts";
 import { child } from "../../schema/field-path.ts";
 import { validateAnnotations, validateLabels } from "../meta/object-meta-validation.ts";
 import { validatePodAnnotations, validateSeccompAgrees } from "./pod-annotation-validation.ts";

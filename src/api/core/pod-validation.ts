@@ -1,5 +1,5 @@
 /** Rules for new pods, and what of them holds on every write. Those for changes stand in `pod-update-validation.ts`. */
-import { type FieldError, forbiddenField } from "../../schema/field-error.ts";
+import { type FieldError, forbiddenField } from "../../schema/validation/field-error.ts";
 import { index } from "../../schema/field-path.ts";
 import { validateImageSpaces } from "./container-validation.ts";
 import type { Pod, PodSpec } from "./pod.ts";

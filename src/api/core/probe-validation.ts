@@ -5,7 +5,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child } from "../../schema/field-path.ts";
 import { portName, portNumber } from "../meta/names.ts";
 import type { LifecycleHandler, Probe } from "./probe.ts";

@@ -1,4 +1,4 @@
-import { type FieldError, requiredField } from "../../schema/field-error.ts";
+import { type FieldError, requiredField } from "../../schema/validation/field-error.ts";
 import { containerColumns } from "../apps/pod-controller-columns.ts";
 import {
   controllerWarnings,

@@ -1,5 +1,5 @@
 /** Which names stand for resources, and what sort each is: `cpu`, `hugepages-2Mi`, `example.com/gpu`. */
-import { type FieldError, invalidBare } from "../../schema/field-error.ts";
+import { type FieldError, invalidBare } from "../../schema/validation/field-error.ts";
 import { qualifiedName } from "../meta/names.ts";
 import { parseQuantity } from "../meta/quantity.ts";
 

@@ -7,7 +7,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, index, key } from "../../schema/field-path.ts";
 import { compareAmounts, isFractional } from "../meta/quantity.ts";
 import type { ContainerResizePolicy } from "./container.ts";

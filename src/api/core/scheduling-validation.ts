@@ -6,7 +6,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import type { LabelSelector } from "../meta/label-selector.ts";
 import { validateLabelSelector } from "../meta/label-selector-validation.ts";

@@ -6,7 +6,7 @@ import {
   notSupported,
   requiredField,
   tooLong,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child } from "../../schema/field-path.ts";
 import { dns1123Subdomain, validateName } from "../meta/names.ts";
 import type {

@@ -5,7 +5,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { index } from "../../schema/field-path.ts";
 import { parseIp } from "../../std/net/ip.ts";
 import { validateLegacyIp } from "../meta/ip-validation.ts";

@@ -5,7 +5,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { dns1123Label, portName, portNumber, qualifiedName } from "../meta/names.ts";
 import { PROTOCOLS } from "./protocols.ts";

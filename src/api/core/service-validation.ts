@@ -5,7 +5,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, index, key } from "../../schema/field-path.ts";
 import { parseIp } from "../../std/net/ip.ts";
 import {

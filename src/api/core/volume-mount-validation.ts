@@ -6,7 +6,7 @@ import {
   notFoundField,
   notSupported,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import type { Container, VolumeMount } from "./container.ts";
 import type { Volume } from "./volume.ts";

@@ -9,7 +9,7 @@ import {
   notSupported,
   requiredField,
   tooLong,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, key } from "../../schema/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "../meta/names.ts";
 import type {

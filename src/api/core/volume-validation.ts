@@ -5,7 +5,7 @@ import {
   forbiddenField,
   invalidField,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { dns1123Label, dns1123Subdomain, validateName } from "../meta/names.ts";
 import { validateAnnotations, validateLabels } from "../meta/object-meta-validation.ts";

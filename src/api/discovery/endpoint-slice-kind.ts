@@ -1,5 +1,5 @@
 import { deepEqual } from "../../schema/equal.ts";
-import { invalidField } from "../../schema/field-error.ts";
+import { invalidField } from "../../schema/validation/field-error.ts";
 import { ageColumn, column, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { listText } from "../meta/list-text.ts";

@@ -6,7 +6,7 @@ import {
   notSupported,
   requiredField,
   tooMany,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { parseIp } from "../../std/net/ip.ts";
 import { PROTOCOLS } from "../core/protocols.ts";

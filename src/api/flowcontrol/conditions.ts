@@ -1,4 +1,4 @@
-import { duplicateField, type FieldError, requiredField } from "../../schema/field-error.ts";
+import { duplicateField, type FieldError, requiredField } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 
 /** Conditions of a status: each has a type, none twice. */

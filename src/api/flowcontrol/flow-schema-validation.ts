@@ -6,7 +6,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { dns1123Label, dns1123Subdomain, validateName } from "../meta/names.ts";
 import { validateConditions } from "./conditions.ts";

@@ -6,7 +6,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child } from "../../schema/field-path.ts";
 import { validateConditions } from "./conditions.ts";
 import { mandatoryPriorityLevels } from "./mandatory.ts";

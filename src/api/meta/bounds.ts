@@ -1,5 +1,5 @@
 /** Numbers that have a least value. */
-import { type FieldError, invalidField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
 import { child } from "../../schema/field-path.ts";
 
 /** An absent number is fine. */

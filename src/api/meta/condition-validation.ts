@@ -6,7 +6,7 @@ import {
   notSupported,
   requiredField,
   tooLong,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import type { Condition } from "./condition.ts";
 import { qualifiedName } from "./names.ts";

@@ -1,5 +1,5 @@
 import { deepEqual } from "../../schema/equal.ts";
-import { bare, type FieldError, invalidField, mapText } from "../../schema/field-error.ts";
+import { bare, type FieldError, invalidField, mapText } from "../../schema/validation/field-error.ts";
 import type { Schema } from "../../schema/schema.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";
 import type { LabelSelector } from "./label-selector.ts";

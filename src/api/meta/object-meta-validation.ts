@@ -8,7 +8,7 @@ import {
   invalidField,
   requiredField,
   tooLong,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { index } from "../../schema/field-path.ts";
 import { goQuote } from "../../schema/go-quote.ts";
 import type { ApiObject, Kind } from "../kind.ts";

@@ -1,5 +1,5 @@
 import { deepEqual } from "../../schema/equal.ts";
-import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
 import { child } from "../../schema/field-path.ts";
 import { column, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";

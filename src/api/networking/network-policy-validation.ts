@@ -5,7 +5,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { contains, parseCidr } from "../../std/net/ip.ts";
 import { cidrWarnings, validateLegacyCidr } from "../meta/ip-validation.ts";

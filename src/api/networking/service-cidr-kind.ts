@@ -1,4 +1,4 @@
-import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
 import { index } from "../../schema/field-path.ts";
 import { parseCidr } from "../../std/net/ip.ts";
 import { ageColumn, column, nameColumn } from "../columns.ts";

@@ -1,5 +1,5 @@
 import { deepEqual } from "../../schema/equal.ts";
-import { duplicateField, type FieldError, invalidField } from "../../schema/field-error.ts";
+import { duplicateField, type FieldError, invalidField } from "../../schema/validation/field-error.ts";
 import { index } from "../../schema/field-path.ts";
 import { ageColumn, column, nameColumn } from "../columns.ts";
 import type { Toleration } from "../core/affinity.ts";

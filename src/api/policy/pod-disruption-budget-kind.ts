@@ -1,4 +1,4 @@
-import { type FieldError, invalidField, notSupported } from "../../schema/field-error.ts";
+import { type FieldError, invalidField, notSupported } from "../../schema/validation/field-error.ts";
 import { countingChanges, prepareForCreate } from "../apps/pod-controller-strategy.ts";
 import { validateStoredSelector } from "../apps/pod-controller-validation.ts";
 import { ageColumn, column, integerColumn, nameColumn } from "../columns.ts";

@@ -1,6 +1,6 @@
 /** What the bindings of a namespace and those of the cluster have in common. */
 import { deepEqual } from "../../schema/equal.ts";
-import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { ageColumn, column, nameColumn, wideColumn } from "../columns.ts";
 import type { ApiObject, Column, Strategy } from "../kind.ts";

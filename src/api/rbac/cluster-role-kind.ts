@@ -1,4 +1,4 @@
-import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
 import { index } from "../../schema/field-path.ts";
 import { createdAtColumn, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind } from "../kind.ts";

@@ -1,4 +1,4 @@
-import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import type { PolicyRule } from "./rules.ts";
 

@@ -4,7 +4,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { ageColumn, booleanColumn, column, integerColumn, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { firstGeneration, nextGeneration } from "../strategy.ts";

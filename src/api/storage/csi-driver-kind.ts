@@ -5,7 +5,7 @@ import {
   invalidField,
   notSupported,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { ageColumn, booleanColumn, column, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";

@@ -1,5 +1,5 @@
 import { deepEqual } from "../../schema/equal.ts";
-import { duplicateField, type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
+import { duplicateField, type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { ageColumn, integerColumn, nameColumn } from "../columns.ts";
 import { validateDriverName } from "../core/volume-source-validation.ts";

@@ -1,5 +1,5 @@
 import { deepEqual } from "../../schema/equal.ts";
-import { type FieldError, invalidField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import { column, nameColumn } from "../columns.ts";
 import { renamedLabel } from "../core/renamed-labels.ts";

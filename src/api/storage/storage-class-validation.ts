@@ -8,7 +8,7 @@ import {
   notSupported,
   requiredField,
   tooLong,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/field-path.ts";
 import type { TopologySelectorTerm } from "../core/topology-selector.ts";
 import { qualifiedName, validateName } from "../meta/names.ts";

@@ -11,7 +11,7 @@ import { cachedTokens, type TokenCacheObserver } from "../../auth/authn/token/to
 import { tokenWebhook } from "../../auth/authn/token/token-webhook.ts";
 import { reviewClient } from "../../auth/webhook/review-client.ts";
 import type { Authenticator } from "../../auth/user.ts";
-import { renderFieldError } from "../../schema/field-error.ts";
+import { renderFieldError } from "../../schema/validation/field-error.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { AuthenticationConfig, OidcConfig, TokenWebhookConfig } from "../config.ts";

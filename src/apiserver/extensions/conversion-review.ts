@@ -1,7 +1,7 @@
 /** What a conversion webhook is asked and what it answers: `ConversionReview` of either version. */
 import type { JsonObject } from "../../api/kind.ts";
 import { validateAnnotations, validateLabels } from "../../api/meta/object-meta-validation.ts";
-import { type FieldError, renderFieldError } from "../../schema/field-error.ts";
+import { type FieldError, renderFieldError } from "../../schema/validation/field-error.ts";
 import { isPlainObject } from "../../schema/plain.ts";
 import type { ConversionFailure } from "./conversion-metrics.ts";
 

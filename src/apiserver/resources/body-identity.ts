@@ -3,7 +3,7 @@ import type { Kind } from "../../api/kind.ts";
 import { formatApiVersion, parseApiVersion, type Scheme, svcGroup } from "../../api/scheme.ts";
 import { badRequest, invalid, type StatusError } from "../../api/status.ts";
 import { decode } from "../../schema/decode.ts";
-import { invalidField, renderFieldError } from "../../schema/field-error.ts";
+import { invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
 import { goQuote } from "../../schema/go-quote.ts";
 import { isPlainObject } from "../../schema/plain.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";

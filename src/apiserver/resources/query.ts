@@ -13,7 +13,7 @@ import {
   notSupported,
   renderFieldError,
   requiredField,
-} from "../../schema/field-error.ts";
+} from "../../schema/validation/field-error.ts";
 import { goQuote } from "../../schema/go-quote.ts";
 import { isTrue } from "../request-info.ts";
 

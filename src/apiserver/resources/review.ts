@@ -3,7 +3,7 @@ import { invalid } from "../../api/status.ts";
 import { mutated, validated } from "../../registry/admission.ts";
 import { tracked } from "../../registry/field-tracking.ts";
 import { defaulted, inNamespace } from "../../registry/write.ts";
-import { renderFieldError } from "../../schema/field-error.ts";
+import { renderFieldError } from "../../schema/validation/field-error.ts";
 import type { RequestContext } from "../context.ts";
 import { admissionOf } from "./admission.ts";
 import { readObject } from "./body.ts";

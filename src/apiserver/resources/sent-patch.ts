@@ -6,7 +6,7 @@ import { readBody } from "../../http/body.ts";
 import type { Patch } from "../../registry/patch.ts";
 import type { Shown } from "../../registry/shown-patch.ts";
 import { canonicalJson } from "../../schema/json/canonical-json.ts";
-import { invalidField, renderFieldError } from "../../schema/field-error.ts";
+import { invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
 import { parseJson } from "../../schema/json/encode.ts";
 import type { RequestContext } from "../context.ts";
 import { APPLY_CBOR_TYPE, APPLY_TYPE } from "./apply.ts";

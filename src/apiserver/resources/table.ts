@@ -3,7 +3,7 @@
 import { columnTexts } from "../../api/column-texts.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { invalid } from "../../api/status.ts";
-import { notSupported, renderFieldError } from "../../schema/field-error.ts";
+import { notSupported, renderFieldError } from "../../schema/validation/field-error.ts";
 import { htmlSafe } from "../../schema/json/html-escape.ts";
 import { stringify } from "../../schema/json/encode.ts";
 import { headOf, type Identity } from "./identity.ts";

@@ -4,7 +4,7 @@ import { isAbsolute } from "node:path";
 import { dns1123Subdomain } from "../../api/meta/names.ts";
 import { parseDuration } from "../../flags/types/duration.ts";
 import { duration, list, object, optional, pointer, string } from "../../schema/define.ts";
-import { type FieldError, invalidField, requiredField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
 import type { Infer } from "../../schema/schema.ts";
 import { readConfigDocument } from "../configuration-file.ts";
 import { compileCondition } from "./webhook/match-conditions.ts";

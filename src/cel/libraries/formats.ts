@@ -1,5 +1,5 @@
 /** `format.dns1123Label().validate(name)`: nothing when the text has the form, else what is wrong with it. */
-import { formatOf } from "../../schema/formats.ts";
+import { formatOf } from "../../schema/validation/formats.ts";
 import { functionOf, type Library, method, overload } from "../functions.ts";
 import { listType, opaqueType, optionalType, stringType, type Type } from "../types.ts";
 import { ArrayList, Opaque, Optional, type Value } from "../value.ts";

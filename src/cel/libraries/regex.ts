@@ -1,6 +1,6 @@
 /** Regular expressions with the semantics of RE2: time linear in the text, whatever the pattern. */
 import type { RE2JS } from "re2js";
-import { compileExpression, workOf } from "../../schema/pattern.ts";
+import { compileExpression, workOf } from "../../schema/validation/pattern.ts";
 import { functionOf, type Library, method, overload } from "../functions.ts";
 import { boolType, intType, listType, stringType } from "../types.ts";
 import { ArrayList, fail } from "../value.ts";

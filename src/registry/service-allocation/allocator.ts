@@ -4,7 +4,7 @@ import type { Service, ServiceSpec } from "../../api/core/service.ts";
 import { isHeadless, specOf } from "../../api/core/service-types.ts";
 import { withLinkedMembers } from "../../api/core/service-update.ts";
 import { invalid } from "../../api/status.ts";
-import { type FieldError, invalidField, renderFieldError } from "../../schema/field-error.ts";
+import { type FieldError, invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
 import type { IpFamily } from "../../std/net/ip.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Allocation, Allocator } from "../allocation.ts";

@@ -2,7 +2,7 @@
 import type { Service, ServiceSpec } from "../../api/core/service.ts";
 import { validateIpFields } from "../../api/core/service-ip-validation.ts";
 import { isHeadless, NO_IP, sameClusterIPs, sameTexts, specOf } from "../../api/core/service-types.ts";
-import { type FieldError, invalidField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
 import { index } from "../../schema/field-path.ts";
 import { type IpFamily, parseIp } from "../../std/net/ip.ts";
 

@@ -2,7 +2,7 @@
 import type { ServicePort, ServiceSpec } from "../../api/core/service.ts";
 import { getsNodePorts, mayHaveNodePorts, needsHealthCheck, nodePortsOf } from "../../api/core/service-types.ts";
 import { StatusError } from "../../api/status.ts";
-import { type FieldError, invalidField } from "../../schema/field-error.ts";
+import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
 import { internalError } from "./internal-error.ts";
 import { type PortTaking, PortUnavailable } from "./node-ports.ts";
 

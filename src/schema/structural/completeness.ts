@@ -1,5 +1,5 @@
 /** What the junctions at the root of a schema speak of must be described outside of them. */
-import { type FieldError, requiredField } from "../field-error.ts";
+import { type FieldError, requiredField } from "../validation/field-error.ts";
 import { child, index, key } from "../field-path.ts";
 import { itemsOf, type JsonSchemaProps, propertiesOf, propertyOf } from "./json-schema-props.ts";
 

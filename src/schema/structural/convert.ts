@@ -1,6 +1,6 @@
 /** From the schema of a CustomResourceDefinition to the one that every derivation reads. */
 import { setMember } from "../plain.ts";
-import type { JsonType, Rules, ValidationRule } from "../rules.ts";
+import type { JsonType, Rules, ValidationRule } from "../validation/rules.ts";
 import type { Field, ListSchema, ObjectSchema, Ruled, Schema } from "../schema.ts";
 import { itemsOf, type JsonSchemaProps, propertiesOf, propertyOf, valuesOf } from "./json-schema-props.ts";
 

@@ -1,5 +1,5 @@
 /** A schema as CustomResourceDefinitions write it (`apiextensions/v1.JSONSchemaProps`). */
-import type { ValidationRule } from "../rules.ts";
+import type { ValidationRule } from "../validation/rules.ts";
 
 export interface JsonSchemaProps {
   readonly id?: string | undefined;

@@ -4,9 +4,9 @@ import { decode } from "../decode.ts";
 import { applyDefaults } from "../default.ts";
 import { object, optional, string } from "../define.ts";
 import { deepEqual } from "../equal.ts";
-import { validateChange } from "../ratchet.ts";
+import { validateChange } from "../validation/ratcheting.ts";
 import type { Schema } from "../schema.ts";
-import { validate } from "../validate.ts";
+import { validate } from "../validation/validate.ts";
 import { convertPart } from "./convert.ts";
 import type { JsonSchemaProps } from "./json-schema-props.ts";
 

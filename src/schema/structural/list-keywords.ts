@@ -1,5 +1,5 @@
 /** Rules for lists that are sets, and for those whose items have keys. */
-import { type FieldError, forbiddenField, invalidField, notSupported, requiredField } from "../field-error.ts";
+import { type FieldError, forbiddenField, invalidField, notSupported, requiredField } from "../validation/field-error.ts";
 import { child, key } from "../field-path.ts";
 import { itemsOf, type JsonSchemaProps, propertyOf } from "./json-schema-props.ts";
 

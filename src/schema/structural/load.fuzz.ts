@@ -8,7 +8,7 @@ import { decode } from "../decode.ts";
 import { applyDefaults } from "../default.ts";
 import { object, optional, string } from "../define.ts";
 import { isPlainObject } from "../plain.ts";
-import { validate } from "../validate.ts";
+import { validate } from "../validation/validate.ts";
 import type { JsonSchemaProps } from "./json-schema-props.ts";
 import { load } from "./load.ts";
 

@@ -1,6 +1,6 @@
 import t from "tap";
 import { object, optional, string } from "../define.ts";
-import { renderFieldError } from "../field-error.ts";
+import { renderFieldError } from "../validation/field-error.ts";
 import type { JsonSchemaProps } from "./json-schema-props.ts";
 import { load } from "./load.ts";
 

@@ -6,7 +6,7 @@
  *
  * The checks stand apart: `invariants.ts` (is it structural?), `defaults.ts`, `keywords.ts` (is it supported?).
  */
-import type { FieldError } from "../field-error.ts";
+import type { FieldError } from "../validation/field-error.ts";
 import type { ObjectSchema } from "../schema.ts";
 import { convertResource } from "./convert.ts";
 import { type DefaultsOptions, findBadDefaults } from "./defaults.ts";

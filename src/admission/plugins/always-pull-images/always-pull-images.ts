@@ -2,7 +2,7 @@
 import type { Pod, PodSpec } from "../../../api/core/pod.ts";
 import { eachContainer } from "../../../api/core/pod-containers.ts";
 import { podKind } from "../../../api/core/pod-kind.ts";
-import { type FieldError, notSupported, renderFieldError } from "../../../schema/field-error.ts";
+import { type FieldError, notSupported, renderFieldError } from "../../../schema/validation/field-error.ts";
 import { isAt, refusal } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
 

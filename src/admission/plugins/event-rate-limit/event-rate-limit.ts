@@ -3,7 +3,7 @@ import type { Event } from "../../../api/core/event.ts";
 import type { Event as NewEvent } from "../../../api/events/event.ts";
 import { StatusError } from "../../../api/status.ts";
 import { int32, list, object, optional, required, string } from "../../../schema/define.ts";
-import { type FieldError, invalidField, notSupported, renderFieldError } from "../../../schema/field-error.ts";
+import { type FieldError, invalidField, notSupported, renderFieldError } from "../../../schema/validation/field-error.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { type ConfigurationIdentity, decodeConfiguration } from "../../chain/configuration.ts";

@@ -1,6 +1,6 @@
 /** The file of `--authentication-config`: whose identity tokens are believed, and who is let in without a name. */
 import { boolean, list, object, optional, pointer, string } from "../../../schema/define.ts";
-import { type FieldError, forbiddenField, invalidField, tooMany } from "../../../schema/field-error.ts";
+import { type FieldError, forbiddenField, invalidField, tooMany } from "../../../schema/validation/field-error.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { type ConfigDocumentKind, readConfigDocument } from "../../configuration-file.ts";
 import { type CompiledIssuer, compileIssuer } from "./compile-issuer.ts";

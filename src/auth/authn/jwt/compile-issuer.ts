@@ -6,7 +6,7 @@ import { compile, type Program } from "../../../cel/cel.ts";
 import { type Environment, environment } from "../../../cel/environment.ts";
 import { renderErrors } from "../../../cel/source.ts";
 import { boolType, dynType, listType, mapType, objectType, stringType, type Type } from "../../../cel/types.ts";
-import { duplicateField, type FieldError, invalidField, requiredField } from "../../../schema/field-error.ts";
+import { duplicateField, type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import type { Algorithm } from "../../service-account/jws.ts";
 import { JWT_ALGORITHMS } from "./algorithms.ts";
 import type { JwtAuthenticator } from "./authentication-configuration.ts";

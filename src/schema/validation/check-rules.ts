@@ -2,11 +2,11 @@
  * Checks values by `Rules`, in the words of Kubernetes' OpenAPI validator: `spec.size in body should be less than or
  * equal to 10`. Each rule is compiled once.
  */
-import { canonicalJson } from "./json/canonical-json.ts";
+import { canonicalJson } from "../json/canonical-json.ts";
 import { type FieldError, invalidField, notSupported, requiredField, tooLong, tooMany } from "./field-error.ts";
 import { formatOf } from "./formats.ts";
 import { compilePattern } from "./pattern.ts";
-import { isPlainObject } from "./plain.ts";
+import { isPlainObject } from "../plain.ts";
 import type { JsonType, Rules } from "./rules.ts";
 
 /** As many errors as are collected for one object. */

@@ -1,6 +1,6 @@
 import t from "tap";
-import { list, map, object, oneOf, optional, pointer, string } from "./define.ts";
-import type { ObjectSchema } from "./schema.ts";
+import { list, map, object, oneOf, optional, pointer, string } from "../define.ts";
+import type { ObjectSchema } from "../schema.ts";
 import { validate } from "./validate.ts";
 
 const port = object("t/v1.Port", { protocol: optional(1, oneOf("TCP", "UDP")) });

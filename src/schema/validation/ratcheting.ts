@@ -2,12 +2,12 @@
 import { memberPath, Report } from "./check-rules.ts";
 import { oldItems, oldMember } from "./correlate.ts";
 import { findDuplicates } from "./duplicates.ts";
-import { deepEqual } from "./equal.ts";
+import { deepEqual } from "../equal.ts";
 import type { FieldError } from "./field-error.ts";
-import { index } from "./field-path.ts";
-import { membersOf } from "./members.ts";
-import { isPlainObject } from "./plain.ts";
-import type { Schema } from "./schema.ts";
+import { index } from "../field-path.ts";
+import { membersOf } from "../members.ts";
+import { isPlainObject } from "../plain.ts";
+import type { Schema } from "../schema.ts";
 import { ownCheckOf, validate } from "./validate.ts";
 
 /**
