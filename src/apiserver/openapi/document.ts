@@ -7,7 +7,7 @@ import {
   type OpenApiContext,
   type OpenApiSchema,
   type OpenApiVersion,
-} from "../../schema/openapi.ts";
+} from "../../schema/openapi/openapi.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import {
   type Answer,

@@ -1,7 +1,7 @@
 /** What documents say of components beyond their schemas: of which kinds they are, and the sentences for people. */
 import type { Describe } from "../../api/descriptions/descriptions.ts";
 import type { Kind } from "../../api/kind.ts";
-import type { OpenApiContext } from "../../schema/openapi.ts";
+import type { OpenApiContext } from "../../schema/openapi/openapi.ts";
 import type { GroupVersionKind } from "./operations.ts";
 
 /** Kinds that are no resources themselves: bodies of subresources, in the groups that are served or not. */

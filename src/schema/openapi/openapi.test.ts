@@ -12,9 +12,9 @@ import {
   required,
   string,
   time,
-} from "./define.ts";
+} from "../define.ts";
 import { OpenApiComponents, openApiName } from "./openapi.ts";
-import type { ObjectSchema, StringSchema } from "./schema.ts";
+import type { ObjectSchema, StringSchema } from "../schema.ts";
 
 const port = object("core/v1.Port", {
   number: required(1, int32),
