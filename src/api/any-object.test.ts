@@ -3,7 +3,7 @@ import fc from "fast-check";
 import t from "tap";
 import { decode } from "../schema/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
-import { deepFreeze } from "../schema/freeze.ts";
+import { deepFreeze } from "../schema/value/freeze.ts";
 import { validate } from "../schema/validation/validate.ts";
 import { arbitraryOf } from "../testing/schema/arbitrary.ts";
 import { builtinScheme } from "./builtin.ts";

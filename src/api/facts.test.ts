@@ -7,7 +7,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import t from "tap";
-import { deepEqual } from "../schema/equal.ts";
+import { deepEqual } from "../schema/value/equal.ts";
 import { membersOf } from "../schema/members.ts";
 import { type Field, type ObjectSchema, type Schema, schemaOf } from "../schema/schema.ts";
 import { everySchema } from "../testing/api/every-schema.ts";

@@ -1,6 +1,6 @@
 /** Constants that some functions would refuse when they are called: times, spans and patterns that are none. */
 
-import { parseDuration } from "../schema/time.ts";
+import { parseDuration } from "../schema/value/time.ts";
 import { children, type Expr } from "./ast.ts";
 import type { Checked } from "./checked.ts";
 import { pattern } from "./libraries/regex.ts";

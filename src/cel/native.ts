@@ -1,6 +1,6 @@
 /** JSON values as values of expressions: views, converted where an expression looks. */
 import { memberOf } from "../schema/members.ts";
-import { isPlainObject } from "../schema/plain.ts";
+import { isPlainObject } from "../schema/value/plain-object.ts";
 import type { ListSchema, ObjectSchema, Schema, StringSchema } from "../schema/schema.ts";
 import { typeOf } from "./declare.ts";
 import { unescapeName } from "./escape.ts";

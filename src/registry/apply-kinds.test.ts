@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import t from "tap";
 import type { ApiObject } from "../api/kind.ts";
 import { kubernetesGroup } from "../api/scheme.ts";
-import { deepFreeze } from "../schema/freeze.ts";
+import { deepFreeze } from "../schema/value/freeze.ts";
 import { fixture } from "../testing/registry/registry-fixture.ts";
 import { applied } from "./apply.ts";
 import { tracked } from "./field-tracking.ts";

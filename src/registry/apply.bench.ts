@@ -15,7 +15,7 @@ import { toFieldSet } from "../schema/apply/to-field-set.ts";
 import { checkShape } from "../schema/apply/typed-validation.ts";
 import { decode } from "../schema/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
-import { deepFreeze } from "../schema/freeze.ts";
+import { deepFreeze } from "../schema/value/freeze.ts";
 import { parseJson } from "../schema/json/encode.ts";
 import { cpuMicroseconds } from "../testing/std/measure.ts";
 import { fixture } from "../testing/registry/registry-fixture.ts";

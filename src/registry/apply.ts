@@ -7,7 +7,7 @@ import { pathText } from "../schema/apply/path-element.ts";
 import { IdentityError, shapeOf } from "../schema/apply/shape.ts";
 import { checkShape, ShapeError } from "../schema/apply/typed-validation.ts";
 import { decode } from "../schema/decode.ts";
-import { isPlainObject } from "../schema/plain.ts";
+import { isPlainObject } from "../schema/value/plain-object.ts";
 import { change, type Next } from "./change.ts";
 import { withConversions } from "./conversions.ts";
 import { createFromApply } from "./create.ts";

@@ -1,6 +1,6 @@
 import type { ApiObject } from "../api/kind.ts";
 import { conflict, forbidden, notFound, StatusError } from "../api/status.ts";
-import { timeOf } from "../schema/time.ts";
+import { timeOf } from "../schema/value/time.ts";
 import { mayDelete } from "./admission.ts";
 import { waitsForNamespace } from "./change.ts";
 import { get } from "./get.ts";

@@ -6,7 +6,7 @@ import { isEmptySet, noFields, union } from "../schema/apply/field-set.ts";
 import { jsonForm } from "../schema/apply/json-form.ts";
 import { type Change, type Managers, managersAfterUpdate } from "../schema/apply/managers.ts";
 import { IdentityError } from "../schema/apply/shape.ts";
-import { deepEqual } from "../schema/equal.ts";
+import { deepEqual } from "../schema/value/equal.ts";
 import type { Soon } from "../std/async/maybe-promise.ts";
 import { type Conversions, withConversions } from "./conversions.ts";
 import {

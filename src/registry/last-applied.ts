@@ -6,7 +6,7 @@ import { difference, type FieldSet } from "../schema/apply/field-set.ts";
 import { IdentityError, type Shape } from "../schema/apply/shape.ts";
 import { toFieldSet } from "../schema/apply/to-field-set.ts";
 import { checkShape, ShapeError } from "../schema/apply/typed-validation.ts";
-import { isPlainObject } from "../schema/plain.ts";
+import { isPlainObject } from "../schema/value/plain-object.ts";
 
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 /** The manager for which the annotation is kept: whoever does not want it takes another name. */

@@ -4,7 +4,7 @@ import { parseApiVersion, svcGroup } from "../api/scheme.ts";
 import { canonical, type FieldSet } from "../schema/apply/field-set.ts";
 import type { Managed, Managers } from "../schema/apply/managers.ts";
 import { parseFields } from "../schema/apply/parse-fields.ts";
-import { sharedSet } from "../schema/shared-sets.ts";
+import { sharedSet } from "../schema/value/fields-v1-cache.ts";
 
 export type Operation = "Apply" | "Update";
 

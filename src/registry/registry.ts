@@ -4,7 +4,7 @@ import type { ApiObject, Kind } from "../api/kind.ts";
 import type { Subject } from "../api/status.ts";
 import type { UserInfo } from "../auth/user.ts";
 import type { FieldError } from "../schema/validation/field-error.ts";
-import { timeOf } from "../schema/time.ts";
+import { timeOf } from "../schema/value/time.ts";
 import type { Clock } from "../std/time/clock.ts";
 import type { Logger } from "../std/log/logger.ts";
 import type { RandomSource } from "../std/crypto/random.ts";

@@ -12,7 +12,7 @@ import { badRequest, conflict, invalid, StatusError } from "../api/status.ts";
 import type { Issued, Reference } from "../auth/service-account/claims.ts";
 import type { TokenIssuer } from "../auth/service-account/issuer.ts";
 import { type FieldError, invalidField, renderFieldError } from "../schema/validation/field-error.ts";
-import { timeOf } from "../schema/time.ts";
+import { timeOf } from "../schema/value/time.ts";
 import { uuid } from "../std/crypto/random.ts";
 import { type Admission, validated } from "./admission.ts";
 import { get } from "./get.ts";

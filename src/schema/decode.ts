@@ -5,9 +5,9 @@
  */
 import { type DecodeError, type Decoder, depthMax, fail, reportUnknown, type Walk } from "./decode-walk.ts";
 import { type Member, membersOf } from "./members.ts";
-import { hasNoMembers, isPlainObject, setMember } from "./plain.ts";
+import { hasNoMembers, isPlainObject, setMember } from "./value/plain-object.ts";
 import { unstructuredDecoder } from "./prune.ts";
-import { canonicalQuantity, quantityHint } from "./quantity.ts";
+import { canonicalQuantity, quantityHint } from "./value/quantity.ts";
 import type {
   EitherSchema,
   Infer,
@@ -18,7 +18,7 @@ import type {
   Schema,
   SpecialSchema,
 } from "./schema.ts";
-import { canonicalInstant, formatDuration, parseDuration } from "./time.ts";
+import { canonicalInstant, formatDuration, parseDuration } from "./value/time.ts";
 
 export interface Decoded<T> {
   readonly value: T;

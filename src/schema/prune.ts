@@ -5,7 +5,7 @@
  */
 import { type Decoder, depthMax, fail, reportUnknown, type Walk } from "./decode-walk.ts";
 import { membersOf } from "./members.ts";
-import { isPlainObject, setMember } from "./plain.ts";
+import { isPlainObject, setMember } from "./value/plain-object.ts";
 import type { ListSchema, MapSchema, ObjectSchema, Schema } from "./schema.ts";
 
 type DecoderOf = (schema: Schema) => Decoder;

@@ -1,6 +1,6 @@
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { alreadyExists, conflict, notFound, type Subject } from "../api/status.ts";
-import { deepFreeze } from "../schema/freeze.ts";
+import { deepFreeze } from "../schema/value/freeze.ts";
 import { ownMemory } from "../std/memory/unpooled-buffer.ts";
 import { andThen, type Soon } from "../std/async/maybe-promise.ts";
 import { type Codec, codecOf, type StorageMediaType } from "./codec.ts";

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defaultConfig } from "../../apiserver/config.ts";
 import type { HttpResponse } from "../../http/message.ts";
-import { isPlainObject } from "../../schema/plain.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { type Answer, readAnswer, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 

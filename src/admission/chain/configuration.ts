@@ -8,7 +8,7 @@ import { svcGroup } from "../../api/scheme.ts";
 import { nearest } from "../../flags/distance.ts";
 import { decode } from "../../schema/decode.ts";
 import { list, object, optional, rawExtension, required, string } from "../../schema/define.ts";
-import { isPlainObject } from "../../schema/plain.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { Infer, ObjectSchema } from "../../schema/schema.ts";
 import { parseYaml, type YamlDocument } from "../../schema/yaml/yaml.ts";
 import type { PluginConfiguration } from "./factory.ts";

@@ -1,7 +1,7 @@
 /** One question to one webhook. */
 import { badRequest, StatusError } from "../../api/status.ts";
 import type { WebhookClient } from "../../client/webhook/webhook-client.ts";
-import { goQuote } from "../../schema/go-quote.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { type RandomSource, uuid } from "../../std/crypto/random.ts";
 import type { Form } from "../matching/versioned-object.ts";

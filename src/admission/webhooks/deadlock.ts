@@ -8,7 +8,7 @@ import type { Service } from "../../api/core/service.ts";
 import { serviceKind } from "../../api/core/service-kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
-import { timeOf } from "../../schema/time.ts";
+import { timeOf } from "../../schema/value/time.ts";
 import type { PluginDeps } from "../chain/factory.ts";
 import { metadataOf } from "../chain/attributes.ts";
 import type { AdmissionRequest, Effects } from "../chain/plugin.ts";

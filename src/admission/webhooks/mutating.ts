@@ -2,7 +2,7 @@
 import { mutatingWebhookConfigurationKind } from "../../api/admissionregistration/mutating-webhook-configuration-kind.ts";
 import type { MutatingWebhook } from "../../api/admissionregistration/webhook-configuration.ts";
 import type { ApiObject } from "../../api/kind.ts";
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";
 import { andThen } from "../../std/async/maybe-promise.ts";
 import type { PluginDeps } from "../chain/factory.ts";

@@ -2,8 +2,8 @@
 import type { Operation } from "rfc6902";
 import { jsonPatch } from "../../api/json-patch.ts";
 import { StatusError } from "../../api/status.ts";
-import { goQuote } from "../../schema/go-quote.ts";
-import { isPlainObject } from "../../schema/plain.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { internalError } from "./outcome.ts";
 
 const KINDS: ReadonlySet<unknown> = new Set(["add", "remove", "replace", "move", "copy", "test"]);

@@ -1,7 +1,7 @@
 /** What a webhook is asked, and what its answer says: `AdmissionReview` of either version. */
 import type { ApiObject } from "../../api/kind.ts";
 import { type StatusDetails, StatusError } from "../../api/status.ts";
-import { isPlainObject } from "../../schema/plain.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { type Form, jsonIn } from "../matching/versioned-object.ts";
 import type { AdmissionRequest } from "../chain/plugin.ts";
 

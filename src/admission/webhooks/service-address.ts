@@ -7,7 +7,7 @@ import type { Endpoint, EndpointSlice } from "../../api/discovery/endpoint-slice
 import { endpointSliceKind } from "../../api/discovery/endpoint-slice-kind.ts";
 import { notFound, StatusError } from "../../api/status.ts";
 import type { FindService, HostPort } from "../../client/webhook/webhook-client.ts";
-import { goQuote } from "../../schema/go-quote.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Lookup } from "../chain/plugin.ts";
 

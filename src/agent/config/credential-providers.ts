@@ -14,9 +14,9 @@ import {
   renderFieldError,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { isPlainObject } from "../../schema/plain.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { Infer } from "../../schema/schema.ts";
-import { parseDuration } from "../../schema/time.ts";
+import { parseDuration } from "../../schema/value/time.ts";
 import { parseYaml } from "../../schema/yaml/yaml.ts";
 import { imagePatternProblem } from "../images/image-pattern.ts";
 

@@ -1,6 +1,6 @@
 /** A configuration value with, at each leaf, where it came from. */
-import { child, key } from "../../schema/field-path.ts";
-import { isPlainObject } from "../../schema/plain.ts";
+import { child, key } from "../../schema/value/field-path.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
 
 export type Source =
   | { readonly kind: "default" }

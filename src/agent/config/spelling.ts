@@ -1,5 +1,5 @@
 /** Files written for Kubernetes' node agent: same fields, a few other names. */
-import { isPlainObject, setMember } from "../../schema/plain.ts";
+import { isPlainObject, setMember } from "../../schema/value/plain-object.ts";
 
 export const configApiVersion = "svclet.config.svc.io/v1beta1";
 export const configKind = "SvcletConfiguration";

@@ -1,8 +1,8 @@
 /** Runs one credential provider plugin: a program that is asked on its input and answers on its output. */
 import { decode } from "../../schema/decode.ts";
 import { duration, map, object, optional, pointer, required, string } from "../../schema/define.ts";
-import { isPlainObject } from "../../schema/plain.ts";
-import { parseDuration } from "../../schema/time.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
+import { parseDuration } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { converse } from "../../std/process/run-with-stdin.ts";
 import type { RegistryAuths } from "./docker-config.ts";

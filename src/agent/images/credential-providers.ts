@@ -6,7 +6,7 @@ import { access, constants, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Pod } from "../../api/core/pod.ts";
 import type { ServiceAccount } from "../../api/core/service-account.ts";
-import { parseDuration } from "../../schema/time.ts";
+import { parseDuration } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { CredentialProvidersConfig } from "../agent-config.ts";

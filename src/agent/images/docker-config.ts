@@ -1,5 +1,5 @@
 /** Registry credentials as Docker wrote them over time: in pull secrets, and in files of the node. */
-import { isPlainObject } from "../../schema/plain.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { AuthConfig } from "../runtime/cri/image.ts";
 
 /** By what they are for, in Docker's spelling: `registry.example.com`, `https://index.docker.io/v1/`. */

@@ -2,7 +2,7 @@
 
 import { hostname } from "node:os";
 import type { NodeStatus } from "../../api/core/node.ts";
-import { timeOf } from "../../schema/time.ts";
+import { timeOf } from "../../schema/value/time.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { agentVersion } from "../agent-config.ts";
 import type { StatusResponse } from "../runtime/cri/runtime-status.ts";

@@ -11,7 +11,7 @@ import type { Secret } from "../../api/core/secret.ts";
 import { secretKind } from "../../api/core/secret-kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
-import { timeOf } from "../../schema/time.ts";
+import { timeOf } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { type RandomSource, uuid } from "../../std/crypto/random.ts";

@@ -1,6 +1,6 @@
 /** What to send so that the server's status of a pod becomes ours, and nothing of anybody else's is lost. */
 import type { PodCondition, PodStatus } from "../../api/core/pod.ts";
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 
 /** Conditions that the agent owns; others belong to controllers and are left alone. */
 const owned: ReadonlySet<string> = new Set([

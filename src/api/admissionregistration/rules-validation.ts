@@ -9,7 +9,7 @@ import {
   requiredField,
   tooMany,
 } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { validateLabelSelector } from "../meta/label-selector-validation.ts";
 import { pathSegment, qualifiedName } from "../meta/names.ts";
 import { validateExpression } from "./expressions.ts";

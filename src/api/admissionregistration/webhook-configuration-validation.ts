@@ -5,7 +5,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { validateLabelSelector } from "../meta/label-selector-validation.ts";
 import { dns1035Label, dns1123Subdomain } from "../meta/names.ts";
 import { validateWebhookService, validateWebhookUrl } from "../meta/webhook-client-validation.ts";

@@ -1,6 +1,6 @@
 /** Groups of Kubernetes' community, in which only reviewed definitions should stand: an annotation says so. */
 import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
-import { key } from "../../schema/field-path.ts";
+import { key } from "../../schema/value/field-path.ts";
 import type { CustomResourceDefinition } from "./custom-resource-definition.ts";
 
 export const APPROVED_ANNOTATION = "api-approved.kubernetes.io";

@@ -6,7 +6,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { dns1035Label } from "../meta/names.ts";
 import { validateCaBundle, validateWebhookService, validateWebhookUrl } from "../meta/webhook-client-validation.ts";
 import type { CustomResourceConversion, WebhookClientConfig } from "./custom-resource-definition.ts";

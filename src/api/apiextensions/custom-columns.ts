@@ -1,7 +1,7 @@
 /** What `kubectl get` shows of custom resources, and what their lists can be selected by. */
 
 import { type JsonPath, parseJsonPath, printedValue } from "../../schema/json/json-path.ts";
-import { formatInstant, parseInstant } from "../../schema/time.ts";
+import { formatInstant, parseInstant } from "../../schema/value/time.ts";
 import { ageColumn, nameColumn } from "../columns.ts";
 import type { ApiObject, Column, FieldValue } from "../kind.ts";
 import { since } from "../meta/human-duration.ts";

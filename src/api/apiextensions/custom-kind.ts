@@ -9,7 +9,7 @@
  */
 import { decode } from "../../schema/decode.ts";
 import { applyDefaults } from "../../schema/default.ts";
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
 import { validateChange } from "../../schema/validation/ratcheting.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";

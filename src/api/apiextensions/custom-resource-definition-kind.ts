@@ -1,4 +1,4 @@
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { createdAtColumn, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { firstGeneration, keepStatus, nextGeneration, statusSubresource } from "../strategy.ts";

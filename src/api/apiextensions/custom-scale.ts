@@ -1,6 +1,6 @@
 /** The `scale` subresource of a custom resource: its definition says where the numbers stand. */
 import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
-import { isPlainObject, setMember } from "../../schema/plain.ts";
+import { isPlainObject, setMember } from "../../schema/value/plain-object.ts";
 import type { Scale } from "../autoscaling/scale.ts";
 import { scaleKind, scaleMetadata } from "../autoscaling/scale-kind.ts";
 import type { ApiObject, Subresource } from "../kind.ts";

@@ -1,8 +1,8 @@
 /** Everything Kubernetes 1.33 asks of a CustomResourceDefinition, in its order and words. */
 
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { validateImmutableField } from "../meta/immutable.ts";
 import { dns1035Label, dns1123Subdomain } from "../meta/names.ts";
 import { validateCaBundle } from "../meta/webhook-client-validation.ts";

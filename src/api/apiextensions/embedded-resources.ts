@@ -1,8 +1,8 @@
 /** Whole resources inside custom ones: they say what they are, and their metadata is like any other. */
 import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
-import { child, index, key } from "../../schema/field-path.ts";
+import { child, index, key } from "../../schema/value/field-path.ts";
 import { membersOf } from "../../schema/members.ts";
-import { isPlainObject } from "../../schema/plain.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { Schema } from "../../schema/schema.ts";
 import { dns1035Label, pathSegment } from "../meta/names.ts";
 import type { ObjectMeta } from "../meta/object-meta.ts";

@@ -4,7 +4,7 @@ import { PER_RESOURCE_COST_MAX } from "../../cel/limits.ts";
 import { nativeOf } from "../../cel/native.ts";
 import { Optional, type Value } from "../../cel/value.ts";
 import { oldItems, oldMember } from "../../schema/validation/correlate.ts";
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import {
   duplicateField,
   type FieldError,
@@ -13,9 +13,9 @@ import {
   renderFieldError,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child, index, key } from "../../schema/field-path.ts";
+import { child, index, key } from "../../schema/value/field-path.ts";
 import { membersOf } from "../../schema/members.ts";
-import { isPlainObject } from "../../schema/plain.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { ValidationRule } from "../../schema/validation/rules.ts";
 import type { Schema } from "../../schema/schema.ts";
 import { type CompiledRule, compileRules } from "./validation-rules.ts";

@@ -4,7 +4,7 @@ import { typeOf } from "../../cel/declare.ts";
 import type { UnboundedPart } from "../../cel/estimate.ts";
 import { REQUEST_BYTES_MAX, RULE_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX } from "../../cel/limits.ts";
 import { type FieldError, forbiddenField, invalidField } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import type { Schema } from "../../schema/schema.ts";
 import { convertPart, convertResource } from "../../schema/structural/convert.ts";
 import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";

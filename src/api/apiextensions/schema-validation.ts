@@ -1,6 +1,6 @@
 /** The schema of a version: what may stand at its root, what the loader says of it, what its rules cost. */
 import { type FieldError, forbiddenField, invalidField } from "../../schema/validation/field-error.ts";
-import { child } from "../../schema/field-path.ts";
+import { child } from "../../schema/value/field-path.ts";
 import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";
 import { findSchemaErrors } from "../../schema/structural/load.ts";
 import { objectMeta } from "../meta/object-meta.ts";

@@ -1,4 +1,4 @@
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { type FieldError, forbiddenField, invalidField, notSupported } from "../../schema/validation/field-error.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";
 import { scaleSubresource } from "../autoscaling/scale-kind.ts";

@@ -7,7 +7,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child } from "../../schema/field-path.ts";
+import { child } from "../../schema/value/field-path.ts";
 import { rulesFor } from "../core/pod-stored-rules.ts";
 import type { PodTemplateSpec } from "../core/pod-template.ts";
 import { validatePodTemplateSpec } from "../core/pod-template-validation.ts";

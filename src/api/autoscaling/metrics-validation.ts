@@ -6,7 +6,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { validateContainerResourceName } from "../core/resource-names.ts";
 import { pathSegment } from "../meta/names.ts";
 import { parseQuantity } from "../meta/quantity.ts";

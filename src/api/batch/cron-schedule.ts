@@ -2,7 +2,7 @@
  * Schedules of cron jobs: five fields (`0,30 9-17 * * mon-fri`), a name for the usual ones (`@daily`), or a period
  * (`@every 90m`). What is read, and what is said of what cannot be read, is as in Kubernetes.
  */
-import { parseDuration } from "../../schema/time.ts";
+import { parseDuration } from "../../schema/value/time.ts";
 
 /** Why a text is no schedule. */
 export class CronError extends Error {}

@@ -10,7 +10,7 @@ import {
   tooLong,
   tooMany,
 } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { nonNegative } from "../meta/bounds.ts";
 import { qualifiedName } from "../meta/names.ts";
 import type {

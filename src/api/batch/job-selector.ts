@@ -1,6 +1,6 @@
 /** The labels by which a job finds its pods, made by the server unless the client says that it knows better. */
 import { type FieldError, invalidField, invalidMap, requiredField } from "../../schema/validation/field-error.ts";
-import { key } from "../../schema/field-path.ts";
+import { key } from "../../schema/value/field-path.ts";
 import { isReadable, selects } from "../apps/pod-controller-validation.ts";
 import type { Job } from "./job.ts";
 

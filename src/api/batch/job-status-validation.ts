@@ -2,7 +2,7 @@
  * What the status of a job may become. Rules about members that an update leaves alone are not asked: a status that was
  * wrong before may be mended bit by bit, and the controller may lag behind a change of the spec.
  */
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import {
   bareTime,
   duplicateField,

@@ -1,5 +1,5 @@
 /** What of a job may change, and what its status may become. */
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
 import { type PodTemplateSpec, podTemplateSpec } from "../core/pod-template.ts";
 import { validateImmutableField, validateImmutableSelector } from "../meta/immutable.ts";

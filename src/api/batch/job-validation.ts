@@ -1,6 +1,6 @@
 /** Rules of Kubernetes 1.33 for jobs, and for the jobs that cron jobs describe. */
 import { type FieldError, invalidField, notSupported, requiredField, tooLong } from "../../schema/validation/field-error.ts";
-import { child } from "../../schema/field-path.ts";
+import { child } from "../../schema/value/field-path.ts";
 import {
   isReadable,
   validateSelected,

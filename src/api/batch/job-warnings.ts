@@ -1,4 +1,4 @@
-import { child } from "../../schema/field-path.ts";
+import { child } from "../../schema/value/field-path.ts";
 import { templateWarnings } from "../apps/pod-controller-strategy.ts";
 import type { ApiObject } from "../kind.ts";
 import type { JobSpec } from "./job.ts";

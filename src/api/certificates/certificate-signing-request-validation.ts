@@ -7,7 +7,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { requestProblem } from "./certificate-request.ts";
 import {
   type CertificateSigningRequest,

@@ -1,5 +1,5 @@
 import { invalidField } from "../../schema/validation/field-error.ts";
-import { key } from "../../schema/field-path.ts";
+import { key } from "../../schema/value/field-path.ts";
 import { ageColumn, column, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { type ConfigMap, configMap } from "./config-map.ts";

@@ -8,7 +8,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { dns1123Label, portName, portNumber, validateName } from "../meta/names.ts";
 import type { Container, ContainerPort, EphemeralContainer } from "./container.ts";
 import { validateEnv, validateEnvFrom } from "./env-validation.ts";

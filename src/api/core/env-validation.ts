@@ -1,6 +1,6 @@
 /** Rules for the environment of containers. */
 import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { configMapKey, dns1123Subdomain, environmentName, validateName } from "../meta/names.ts";
 import type { EnvFromSource, EnvVar, EnvVarSource } from "./container.ts";
 import { ENV_FIELDS, validateFieldRef, validateResourceFieldRef } from "./field-ref-validation.ts";

@@ -2,7 +2,7 @@
  * Rules for events. What comes through `events.svc.io` must be complete (specification 2, Event); what comes through
  * core `v1` may be of the old form, without an `eventTime`, which Kubernetes keeps accepting.
  */
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { bareTime, type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
 import { dns1123Subdomain, qualifiedName, validateName } from "../meta/names.ts";
 import type { Event } from "./event.ts";

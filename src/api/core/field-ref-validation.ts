@@ -3,7 +3,7 @@
  * its containers.
  */
 import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/validation/field-error.ts";
-import { child } from "../../schema/field-path.ts";
+import { child } from "../../schema/value/field-path.ts";
 import { qualifiedName, validateName } from "../meta/names.ts";
 import { parseQuantity } from "../meta/quantity.ts";
 import type { ObjectFieldSelector, ResourceFieldSelector } from "./selector.ts";

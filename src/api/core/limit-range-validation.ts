@@ -6,7 +6,7 @@ import {
   invalidField,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child, index, key } from "../../schema/field-path.ts";
+import { child, index, key } from "../../schema/value/field-path.ts";
 import { qualifiedName, validateName } from "../meta/names.ts";
 import { compareAmounts, quantityValueOf } from "../meta/quantity.ts";
 import type { LimitRange, LimitRangeItem } from "./limit-range.ts";

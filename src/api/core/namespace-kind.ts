@@ -1,5 +1,5 @@
 import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
-import { index } from "../../schema/field-path.ts";
+import { index } from "../../schema/value/field-path.ts";
 import { ageColumn, column, nameColumn } from "../columns.ts";
 import type { Kind, Strategy } from "../kind.ts";
 import { dns1123Label } from "../meta/names.ts";

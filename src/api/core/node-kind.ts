@@ -1,4 +1,4 @@
-import { index } from "../../schema/field-path.ts";
+import { index } from "../../schema/value/field-path.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { cidrWarnings } from "../meta/ip-validation.ts";
 import { keepStatus, onlyStatus, statusSubresource } from "../strategy.ts";

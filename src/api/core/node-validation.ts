@@ -1,7 +1,7 @@
 /** Rules for nodes: their taints, the ranges their pods' addresses come from, what they have to give. */
 
 import { canonicalJson } from "../../schema/json/canonical-json.ts";
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import {
   duplicateField,
   type FieldError,
@@ -10,7 +10,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { parseCidr } from "../../std/net/ip.ts";
 import { validateLegacyCidr } from "../meta/ip-validation.ts";
 import { labelValue, qualifiedName, validateName } from "../meta/names.ts";

@@ -1,5 +1,5 @@
 /** Rules of Kubernetes 1.33 for claims to volumes, and for the claims that pods and sets carry as templates. */
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import {
   type FieldError,
   forbiddenField,
@@ -7,7 +7,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child, key } from "../../schema/field-path.ts";
+import { child, key } from "../../schema/value/field-path.ts";
 import { type LabelSelectorRules, validateLabelSelector } from "../meta/label-selector-validation.ts";
 import { dns1123Label, dns1123Subdomain, qualifiedName } from "../meta/names.ts";
 import { compareAmounts, quantityValueOf } from "../meta/quantity.ts";

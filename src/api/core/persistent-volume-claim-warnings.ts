@@ -1,5 +1,5 @@
 /** What the author of a claim is told although nothing is wrong. */
-import { child, key } from "../../schema/field-path.ts";
+import { child, key } from "../../schema/value/field-path.ts";
 import { isFractional } from "../meta/quantity.ts";
 import type { PersistentVolumeClaim } from "./persistent-volume-claim.ts";
 import { STORAGE_CLASS_ANNOTATION } from "./storage-class-name.ts";

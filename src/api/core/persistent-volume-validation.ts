@@ -1,5 +1,5 @@
 /** Rules of Kubernetes 1.33 for persistent volumes, and for those that stand inside an attachment. */
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import {
   type FieldError,
   forbiddenField,
@@ -7,7 +7,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child, key } from "../../schema/field-path.ts";
+import { child, key } from "../../schema/value/field-path.ts";
 import { dns1123Subdomain } from "../meta/names.ts";
 import { compareAmounts, quantityValueOf } from "../meta/quantity.ts";
 import { validateAccessModes } from "./access-modes.ts";

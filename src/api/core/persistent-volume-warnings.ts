@@ -1,5 +1,5 @@
 /** What the author of a persistent volume is told although nothing is wrong. */
-import { index, key } from "../../schema/field-path.ts";
+import { index, key } from "../../schema/value/field-path.ts";
 import type { PersistentVolume } from "./persistent-volume.ts";
 import { MOUNT_OPTIONS_ANNOTATION } from "./persistent-volume-validation.ts";
 import { nodeTermWarnings } from "./pod-warnings.ts";

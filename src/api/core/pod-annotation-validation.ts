@@ -1,6 +1,6 @@
 /** Rules for annotations that mean something to Kubernetes: some came before the fields that replaced them. */
 import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
-import { child, key } from "../../schema/field-path.ts";
+import { child, key } from "../../schema/value/field-path.ts";
 import type { ObjectMeta } from "../meta/object-meta.ts";
 import type { Toleration } from "./affinity.ts";
 import type { PodSpec } from "./pod.ts";

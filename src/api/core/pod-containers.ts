@@ -1,5 +1,5 @@
 /** The containers of a pod, of every sort, each with where it stands. */
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import type { Container } from "./container.ts";
 import type { PodSpec } from "./pod.ts";
 

@@ -6,7 +6,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child } from "../../schema/field-path.ts";
+import { child } from "../../schema/value/field-path.ts";
 import type { PodSpec } from "./pod.ts";
 import { eachContainer } from "./pod-containers.ts";
 

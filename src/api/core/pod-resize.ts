@@ -1,6 +1,6 @@
 /** The `resize` subresource: CPU and memory of containers that run may change, and nothing else. */
 import { type FieldError, forbiddenField, invalidField } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";
 import type { Part } from "../kind.ts";
 import { compareAmounts } from "../meta/quantity.ts";

@@ -6,7 +6,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import type { PodSpec } from "./pod.ts";
 import type { Sysctl } from "./security-context.ts";
 import {

@@ -1,6 +1,6 @@
 /** Rules for the spec of a pod, wherever it stands: in a pod, or in the template of a workload. */
 import { duplicateField, type FieldError, invalidField } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { dns1123Label, dns1123Subdomain, qualifiedName, validateName } from "../meta/names.ts";
 import { validateLabels } from "../meta/object-meta-validation.ts";
 import { validateChoice, validateContainers } from "./container-validation.ts";

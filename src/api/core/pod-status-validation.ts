@@ -1,6 +1,6 @@
 /** Rules for what the node agent says of a pod. */
 import { bare, duplicateField, type FieldError, forbiddenField, invalidField } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { parseIp } from "../../std/net/ip.ts";
 import { validateLegacyIp } from "../meta/ip-validation.ts";
 import { dns1123Subdomain, qualifiedName, validateName } from "../meta/names.ts";

@@ -7,7 +7,7 @@
  *     podTemplateWarnings(template, path)       what is deprecated or pointless in it
  */
 import { type FieldError, forbiddenField } from "../../schema/validation/field-error.ts";
-import { child } from "../../schema/field-path.ts";
+import { child } from "../../schema/value/field-path.ts";
 import { validateAnnotations, validateLabels } from "../meta/object-meta-validation.ts";
 import { validatePodAnnotations, validateSeccompAgrees } from "./pod-annotation-validation.ts";
 import { setPodSpecDefaults } from "./pod-defaults.ts";

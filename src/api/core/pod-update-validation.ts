@@ -1,7 +1,7 @@
 /** What may be changed of a pod that exists: little, and a bit more while scheduling gates hold it back. */
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { type FieldError, forbiddenField, invalidField } from "../../schema/validation/field-error.ts";
-import { child, index, key } from "../../schema/field-path.ts";
+import { child, index, key } from "../../schema/value/field-path.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";
 import type { ObjectMeta } from "../meta/object-meta.ts";
 import { type NodeAffinity, nodeAffinity, type Toleration } from "./affinity.ts";

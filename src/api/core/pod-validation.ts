@@ -1,6 +1,6 @@
 /** Rules for new pods, and what of them holds on every write. Those for changes stand in `pod-update-validation.ts`. */
 import { type FieldError, forbiddenField } from "../../schema/validation/field-error.ts";
-import { index } from "../../schema/field-path.ts";
+import { index } from "../../schema/value/field-path.ts";
 import { validateImageSpaces } from "./container-validation.ts";
 import type { Pod, PodSpec } from "./pod.ts";
 import { validateAppArmorAgrees, validatePodAnnotations, validateSeccompAgrees } from "./pod-annotation-validation.ts";

@@ -1,5 +1,5 @@
 /** What the author of a pod or of a template is told although nothing is wrong: deprecated, pointless, ambiguous. */
-import { child, index, key } from "../../schema/field-path.ts";
+import { child, index, key } from "../../schema/value/field-path.ts";
 import { ipWarnings } from "../meta/ip-validation.ts";
 import { labelValue } from "../meta/names.ts";
 import type { ObjectMeta } from "../meta/object-meta.ts";

@@ -6,7 +6,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child } from "../../schema/field-path.ts";
+import { child } from "../../schema/value/field-path.ts";
 import { portName, portNumber } from "../meta/names.ts";
 import type { LifecycleHandler, Probe } from "./probe.ts";
 

@@ -1,6 +1,6 @@
 /** Rules of Kubernetes 1.33 for quotas: resources that can be counted, and scopes that go with them. */
 import { type FieldError, invalidBare, invalidField, requiredField } from "../../schema/validation/field-error.ts";
-import { child, key } from "../../schema/field-path.ts";
+import { child, key } from "../../schema/value/field-path.ts";
 import { isStandard, validateResourceName } from "./resource-names.ts";
 import type { ResourceQuota, ResourceQuotaSpec, ScopedResourceSelectorRequirement } from "./resource-quota.ts";
 import { validateResourceAmount } from "./resource-validation.ts";

@@ -8,7 +8,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child, index, key } from "../../schema/field-path.ts";
+import { child, index, key } from "../../schema/value/field-path.ts";
 import { compareAmounts, isFractional } from "../meta/quantity.ts";
 import type { ContainerResizePolicy } from "./container.ts";
 import { isHugePages, isWhole, isWholePages, mayOvercommit, validateContainerResourceName } from "./resource-names.ts";

@@ -7,7 +7,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import type { LabelSelector } from "../meta/label-selector.ts";
 import { validateLabelSelector } from "../meta/label-selector-validation.ts";
 import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName, validateName } from "../meta/names.ts";

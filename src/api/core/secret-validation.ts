@@ -1,6 +1,6 @@
 /** Rules for secrets: what each of Kubernetes' own types must hold. */
 import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
-import { key } from "../../schema/field-path.ts";
+import { key } from "../../schema/value/field-path.ts";
 import { parseJson } from "../../schema/json/encode.ts";
 import { decodedBytes, validateImmutable, validateKeys, validateSize } from "./data-validation.ts";
 import type { Secret } from "./secret.ts";

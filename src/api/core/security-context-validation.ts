@@ -7,7 +7,7 @@ import {
   requiredField,
   tooLong,
 } from "../../schema/validation/field-error.ts";
-import { child } from "../../schema/field-path.ts";
+import { child } from "../../schema/value/field-path.ts";
 import { dns1123Subdomain, validateName } from "../meta/names.ts";
 import type {
   AppArmorProfile,

@@ -1,4 +1,4 @@
-import { key } from "../../schema/field-path.ts";
+import { key } from "../../schema/value/field-path.ts";
 import { ageColumn, column, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { type ServiceAccount, serviceAccount } from "./service-account.ts";

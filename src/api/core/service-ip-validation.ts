@@ -6,7 +6,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { index } from "../../schema/field-path.ts";
+import { index } from "../../schema/value/field-path.ts";
 import { parseIp } from "../../std/net/ip.ts";
 import { validateLegacyIp } from "../meta/ip-validation.ts";
 import type { Service, ServiceSpec } from "./service.ts";

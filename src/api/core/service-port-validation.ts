@@ -6,7 +6,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { dns1123Label, portName, portNumber, qualifiedName } from "../meta/names.ts";
 import { PROTOCOLS } from "./protocols.ts";
 import type { ServicePort, ServiceSpec } from "./service.ts";

@@ -6,7 +6,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child, index, key } from "../../schema/field-path.ts";
+import { child, index, key } from "../../schema/value/field-path.ts";
 import { parseIp } from "../../std/net/ip.ts";
 import {
   cidrWarnings,

@@ -1,6 +1,6 @@
 /** Rules for tolerations: which taints of nodes a pod puts up with. */
 import { type FieldError, invalidField, notSupported } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { labelValue, qualifiedName, validateName } from "../meta/names.ts";
 import type { Toleration } from "./affinity.ts";
 

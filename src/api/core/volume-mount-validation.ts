@@ -7,7 +7,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import type { Container, VolumeMount } from "./container.ts";
 import type { Volume } from "./volume.ts";
 import { validateDescendingPath } from "./volume-file-validation.ts";

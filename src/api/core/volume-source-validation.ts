@@ -10,7 +10,7 @@ import {
   requiredField,
   tooLong,
 } from "../../schema/validation/field-error.ts";
-import { child, key } from "../../schema/field-path.ts";
+import { child, key } from "../../schema/value/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "../meta/names.ts";
 import type {
   AzureDiskVolumeSource,

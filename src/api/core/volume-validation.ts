@@ -6,7 +6,7 @@ import {
   invalidField,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { dns1123Label, dns1123Subdomain, validateName } from "../meta/names.ts";
 import { validateAnnotations, validateLabels } from "../meta/object-meta-validation.ts";
 import { parseQuantity } from "../meta/quantity.ts";

@@ -1,5 +1,5 @@
 /** Warnings about a pod's volumes: drivers that are gone, files that hide one another. */
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { persistentVolumeClaimSpecWarnings } from "./persistent-volume-claim-warnings.ts";
 import type { Volume } from "./volume.ts";
 

@@ -7,7 +7,7 @@ import {
   requiredField,
   tooMany,
 } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { parseIp } from "../../std/net/ip.ts";
 import { PROTOCOLS } from "../core/protocols.ts";
 import { ipWarnings, validateLegacyIp, validateNonSpecialIp } from "../meta/ip-validation.ts";

@@ -1,5 +1,5 @@
 import { duplicateField, type FieldError, requiredField } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 
 /** Conditions of a status: each has a type, none twice. */
 export function validateConditions(

@@ -1,5 +1,5 @@
 /** Rules of Kubernetes 1.33 for flow schemas: whose requests, about what, are of which priority. */
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import {
   type FieldError,
   forbiddenField,
@@ -7,7 +7,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { dns1123Label, dns1123Subdomain, validateName } from "../meta/names.ts";
 import { validateConditions } from "./conditions.ts";
 import type {

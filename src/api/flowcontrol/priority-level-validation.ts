@@ -1,5 +1,5 @@
 /** Rules of Kubernetes 1.33 for priority levels: how many requests at once, and what becomes of the others. */
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import {
   type FieldError,
   forbiddenField,
@@ -7,7 +7,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child } from "../../schema/field-path.ts";
+import { child } from "../../schema/value/field-path.ts";
 import { validateConditions } from "./conditions.ts";
 import { mandatoryPriorityLevels } from "./mandatory.ts";
 import type {

@@ -7,7 +7,7 @@ import {
   requiredField,
   tooLong,
 } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import type { Condition } from "./condition.ts";
 import { qualifiedName } from "./names.ts";
 

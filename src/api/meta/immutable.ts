@@ -1,4 +1,4 @@
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { bare, type FieldError, invalidField, mapText } from "../../schema/validation/field-error.ts";
 import type { Schema } from "../../schema/schema.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";

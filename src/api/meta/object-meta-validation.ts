@@ -1,5 +1,5 @@
 /** Rules for `metadata`, the same for every kind. */
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import {
   bare,
   bareTime,
@@ -9,8 +9,8 @@ import {
   requiredField,
   tooLong,
 } from "../../schema/validation/field-error.ts";
-import { index } from "../../schema/field-path.ts";
-import { goQuote } from "../../schema/go-quote.ts";
+import { index } from "../../schema/value/field-path.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
 import type { ApiObject, Kind } from "../kind.ts";
 import { nonNegative } from "./bounds.ts";
 import { validateManagedFields } from "./field-manager.ts";

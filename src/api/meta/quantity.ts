@@ -1,7 +1,7 @@
 /** Reckoning with quantities; their text form is the schema engine's (`schema/quantity.ts`). */
-import { formatQuantity, parseQuantityText, type Quantity } from "../../schema/quantity.ts";
+import { formatQuantity, parseQuantityText, type Quantity } from "../../schema/value/quantity.ts";
 
-export type { Quantity } from "../../schema/quantity.ts";
+export type { Quantity } from "../../schema/value/quantity.ts";
 export { formatQuantity };
 
 const UNIT = 1_000_000_000n;

@@ -1,6 +1,6 @@
 /** Rules of Kubernetes 1.33 for the hosts, paths and backends of an ingress. */
 import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { parseIp } from "../../std/net/ip.ts";
 import type { TypedLocalObjectReference } from "../core/object-reference.ts";
 import { ipWarnings, validateLegacyIp } from "../meta/ip-validation.ts";

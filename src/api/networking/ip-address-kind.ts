@@ -1,6 +1,6 @@
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
-import { child } from "../../schema/field-path.ts";
+import { child } from "../../schema/value/field-path.ts";
 import { column, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { ipProblems } from "../meta/ip-validation.ts";

@@ -1,4 +1,4 @@
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { ageColumn, column, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { labelSelectorText } from "../meta/selector-text.ts";

@@ -6,7 +6,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { contains, parseCidr } from "../../std/net/ip.ts";
 import { cidrWarnings, validateLegacyCidr } from "../meta/ip-validation.ts";
 import { type LabelSelectorRules, validateLabelSelector } from "../meta/label-selector-validation.ts";

@@ -1,5 +1,5 @@
 import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
-import { index } from "../../schema/field-path.ts";
+import { index } from "../../schema/value/field-path.ts";
 import { parseCidr } from "../../std/net/ip.ts";
 import { ageColumn, column, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";

@@ -1,6 +1,6 @@
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { duplicateField, type FieldError, invalidField } from "../../schema/validation/field-error.ts";
-import { index } from "../../schema/field-path.ts";
+import { index } from "../../schema/value/field-path.ts";
 import { ageColumn, column, nameColumn } from "../columns.ts";
 import type { Toleration } from "../core/affinity.ts";
 import { renamedLabel } from "../core/renamed-labels.ts";

@@ -1,7 +1,7 @@
 /** What the bindings of a namespace and those of the cluster have in common. */
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { ageColumn, column, nameColumn, wideColumn } from "../columns.ts";
 import type { ApiObject, Column, Strategy } from "../kind.ts";
 import { dns1123Subdomain, pathSegment, validateName } from "../meta/names.ts";

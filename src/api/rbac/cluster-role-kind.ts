@@ -1,5 +1,5 @@
 import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
-import { index } from "../../schema/field-path.ts";
+import { index } from "../../schema/value/field-path.ts";
 import { createdAtColumn, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind } from "../kind.ts";
 import { validateLabelSelector } from "../meta/label-selector-validation.ts";

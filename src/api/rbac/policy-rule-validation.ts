@@ -1,5 +1,5 @@
 import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import type { PolicyRule } from "./rules.ts";
 
 /** Rules are about resources or about URLs, never both; those of a namespace are about resources. */

@@ -1,4 +1,4 @@
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import {
   duplicateField,
   type FieldError,
@@ -6,7 +6,7 @@ import {
   notSupported,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { ageColumn, booleanColumn, column, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { nextGeneration } from "../strategy.ts";

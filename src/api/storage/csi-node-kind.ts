@@ -1,6 +1,6 @@
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { duplicateField, type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { ageColumn, integerColumn, nameColumn } from "../columns.ts";
 import { validateDriverName } from "../core/volume-source-validation.ts";
 import { allVerbs, type Kind } from "../kind.ts";

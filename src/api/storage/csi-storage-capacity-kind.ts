@@ -1,6 +1,6 @@
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { column, nameColumn } from "../columns.ts";
 import { renamedLabel } from "../core/renamed-labels.ts";
 import { allVerbs, type Kind } from "../kind.ts";

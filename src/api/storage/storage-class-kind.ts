@@ -1,4 +1,4 @@
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import { ageColumn, column, nameColumn } from "../columns.ts";
 import { renamedLabel } from "../core/renamed-labels.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";

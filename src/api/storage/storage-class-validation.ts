@@ -1,5 +1,5 @@
 /** Rules of Kubernetes 1.33 for storage classes: who provisions, with what parameters, and where. */
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import {
   duplicateField,
   type FieldError,
@@ -9,7 +9,7 @@ import {
   requiredField,
   tooLong,
 } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/field-path.ts";
+import { child, index } from "../../schema/value/field-path.ts";
 import type { TopologySelectorTerm } from "../core/topology-selector.ts";
 import { qualifiedName, validateName } from "../meta/names.ts";
 import type { StorageClass } from "./storage-class.ts";

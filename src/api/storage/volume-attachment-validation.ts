@@ -1,7 +1,7 @@
 /** Rules of Kubernetes 1.33 for attachments of volumes to nodes. */
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { type FieldError, forbiddenField, invalidField, requiredField, tooLong } from "../../schema/validation/field-error.ts";
-import { child } from "../../schema/field-path.ts";
+import { child } from "../../schema/value/field-path.ts";
 import { validateInlineVolumeSpec } from "../core/persistent-volume-validation.ts";
 import { validateDriverName } from "../core/volume-source-validation.ts";
 import { dns1123Subdomain, validateName } from "../meta/names.ts";

@@ -14,7 +14,7 @@ import { errorOf, readAll } from "../../client/response.ts";
 import { connectionTo } from "../../client/kubeconfig/kubeconfig-transport.ts";
 import { loadConnection } from "../../client/kubeconfig/webhook-kubeconfig.ts";
 import { makeRequest } from "../../http/request.ts";
-import { isPlainObject } from "../../schema/plain.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";

@@ -16,8 +16,8 @@ import type { Authorizer, UserInfo, UserRules } from "../../auth/user.ts";
 import { get } from "../../registry/get.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Confirm, Scope } from "../../registry/registry.ts";
-import { deepEqual } from "../../schema/equal.ts";
-import { goQuote } from "../../schema/go-quote.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
 
 /** As the request names the object: empty for POST, which names it in its body only. */
 type Check = (named: string) => Confirm;

@@ -12,7 +12,7 @@ import type { ApiObject } from "../../api/kind.ts";
 import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
 import { badRequest } from "../../api/status.ts";
 import type { Attributes, Authorizer, UserInfo } from "../../auth/user.ts";
-import { timeOf } from "../../schema/time.ts";
+import { timeOf } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type RequestContext, userOf } from "../context.ts";
 import type { AnswerReview } from "../resources/review.ts";

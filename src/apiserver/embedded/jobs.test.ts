@@ -3,7 +3,7 @@ import type { Job } from "../../api/batch/job.ts";
 import { jobKind } from "../../api/batch/job-kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
-import { timeOf } from "../../schema/time.ts";
+import { timeOf } from "../../schema/value/time.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { cluster } from "./embedded-cluster.ts";
 

@@ -7,7 +7,7 @@ import type { PodSpec } from "../../api/core/pod.ts";
 import { podKind } from "../../api/core/pod-kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
-import { microTimeOf, timeOf } from "../../schema/time.ts";
+import { microTimeOf, timeOf } from "../../schema/value/time.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { cluster } from "./embedded-cluster.ts";
 

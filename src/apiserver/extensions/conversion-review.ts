@@ -2,7 +2,7 @@
 import type { JsonObject } from "../../api/kind.ts";
 import { validateAnnotations, validateLabels } from "../../api/meta/object-meta-validation.ts";
 import { type FieldError, renderFieldError } from "../../schema/validation/field-error.ts";
-import { isPlainObject } from "../../schema/plain.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { ConversionFailure } from "./conversion-metrics.ts";
 
 const GROUP = "apiextensions.k8s.io";

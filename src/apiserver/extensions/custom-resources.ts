@@ -5,7 +5,7 @@ import type { CustomResourceDefinition } from "../../api/apiextensions/custom-re
 import { isTrue } from "../../api/apiextensions/definition-status.ts";
 import type { Kind } from "../../api/kind.ts";
 import type { Registries } from "../../registry/registries.ts";
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { type ConversionDeps, conversionWebhook } from "./conversion-webhook.ts";
 import { type DefinitionState, ServedKind } from "./served-kind.ts";

@@ -11,7 +11,7 @@ import t from "tap";
 import { builtinScheme } from "../../api/builtin.ts";
 import { kubernetesGroup } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { OpenApi } from "./openapi.ts";
 

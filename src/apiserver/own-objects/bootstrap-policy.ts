@@ -18,7 +18,7 @@ import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/registry.ts";
 import { update } from "../../registry/update.ts";
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 
 const AUTOUPDATE = "rbac.authorization.kubernetes.io/autoupdate";
 

@@ -13,7 +13,7 @@ import type { Registries } from "../../registry/registries.ts";
 import type { Registry, Scope } from "../../registry/registry.ts";
 import { update } from "../../registry/update.ts";
 import { applyDefaults } from "../../schema/default.ts";
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { systemScope, unlessOvertaken } from "./ensure.ts";
 
 const AUTO_UPDATE = "apf.kubernetes.io/autoupdate-spec";

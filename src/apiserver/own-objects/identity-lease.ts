@@ -4,7 +4,7 @@ import type { Lease } from "../../api/coordination/lease.ts";
 import { leaseKind } from "../../api/coordination/lease-kind.ts";
 import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
-import { microTimeOf } from "../../schema/time.ts";
+import { microTimeOf } from "../../schema/value/time.ts";
 import { uuid } from "../../std/crypto/random.ts";
 import { ensure, systemScope, unlessOvertaken } from "./ensure.ts";
 

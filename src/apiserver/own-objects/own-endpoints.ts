@@ -10,7 +10,7 @@ import type { EndpointSlice } from "../../api/discovery/endpoint-slice.ts";
 import { endpointSliceKind } from "../../api/discovery/endpoint-slice-kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import type { Registries } from "../../registry/registries.ts";
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { parseIp } from "../../std/net/ip.ts";
 import { ObjectStore } from "../../storage/object-store.ts";
 import { ensure, systemScope, unlessOvertaken } from "./ensure.ts";

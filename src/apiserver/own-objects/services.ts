@@ -17,7 +17,7 @@ import type { ClusterFamilies } from "../../registry/service-allocation/families
 import { NodePorts } from "../../registry/service-allocation/node-ports.ts";
 import { repairAddresses } from "../../registry/service-allocation/repair.ts";
 import { update } from "../../registry/update.ts";
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { type Cidr, formatCidr, formatIp, type IpFamily, parseCidr } from "../../std/net/ip.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Revision } from "../../storage/store.ts";

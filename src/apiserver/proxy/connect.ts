@@ -12,7 +12,7 @@ import type { HttpResponse } from "../../http/message.ts";
 import { get } from "../../registry/get.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/registry.ts";
-import { goQuote } from "../../schema/go-quote.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { AgentConnections } from "../agents.ts";
 import type { RequestContext } from "../context.ts";

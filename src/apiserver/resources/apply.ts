@@ -5,7 +5,7 @@ import { readBody } from "../../http/body.ts";
 import { type ApplyOptions, apply, type Configuration } from "../../registry/apply.ts";
 import { CborError, decodeCbor } from "../../schema/cbor/decode.ts";
 import { parseJson } from "../../schema/json/encode.ts";
-import { isPlainObject } from "../../schema/plain.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { parseYaml, repeatedKeys } from "../../schema/yaml/yaml.ts";
 import type { RequestContext } from "../context.ts";
 import { admissionOf } from "./admission.ts";

@@ -4,8 +4,8 @@ import { formatApiVersion, parseApiVersion, type Scheme, svcGroup } from "../../
 import { badRequest, invalid, type StatusError } from "../../api/status.ts";
 import { decode } from "../../schema/decode.ts";
 import { invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
-import { goQuote } from "../../schema/go-quote.ts";
-import { isPlainObject } from "../../schema/plain.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 
 /** What a body is to be: the kind the path asks for. */

@@ -7,7 +7,7 @@ import { parseMediaType } from "../../http/negotiate.ts";
 import { CborError, decodeCbor } from "../../schema/cbor/decode.ts";
 import { decode } from "../../schema/decode.ts";
 import { decodeEnvelope } from "../../schema/protobuf/envelope.ts";
-import { goQuote } from "../../schema/go-quote.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
 import { type ParsedJson, parseJson } from "../../schema/json/encode.ts";
 import { decodeProtobuf } from "../../schema/protobuf/encode.ts";
 import { mergeRepeated } from "../../schema/json/repeated-members.ts";

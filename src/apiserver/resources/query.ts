@@ -14,7 +14,7 @@ import {
   renderFieldError,
   requiredField,
 } from "../../schema/validation/field-error.ts";
-import { goQuote } from "../../schema/go-quote.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
 import { isTrue } from "../request-info.ts";
 
 /** The spelling in which options are named in errors. */

@@ -1,4 +1,4 @@
-import { goQuote } from "../../schema/go-quote.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
 import type { Attributes } from "../user.ts";
 
 /**

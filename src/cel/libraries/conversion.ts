@@ -1,5 +1,5 @@
 /** `int(x)`, `string(x)` and their like, and the names of types. */
-import { parseDuration } from "../../schema/time.ts";
+import { parseDuration } from "../../schema/value/time.ts";
 import { type FunctionDeclaration, functionOf, type Library, overload } from "../functions.ts";
 import { Uint } from "../order.ts";
 import { Duration, Timestamp } from "../time-value.ts";

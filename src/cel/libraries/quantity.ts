@@ -1,5 +1,5 @@
 /** `quantity('1.5Gi')`: amounts that can be compared, added and subtracted. */
-import { parseQuantityText } from "../../schema/quantity.ts";
+import { parseQuantityText } from "../../schema/value/quantity.ts";
 import { functionOf, type Library, method, overload } from "../functions.ts";
 import { compareNumbers } from "../order.ts";
 import { boolType, doubleType, intType, opaqueType, stringType, type Type } from "../types.ts";

@@ -2,7 +2,7 @@ import type { Event } from "../../api/core/event.ts";
 import { eventKind } from "../../api/core/event-kind.ts";
 import type { ObjectReference } from "../../api/core/object-reference.ts";
 import { StatusError } from "../../api/status.ts";
-import { formatInstant } from "../../schema/time.ts";
+import { formatInstant } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { type RandomSource, suffix } from "../../std/crypto/random.ts";

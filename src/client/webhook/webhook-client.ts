@@ -5,7 +5,7 @@
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { isIP } from "node:net";
 import { StatusError } from "../../api/status.ts";
-import { goQuote } from "../../schema/go-quote.ts";
+import { goQuote } from "../../schema/value/go-quote.ts";
 import { parseJson } from "../../schema/json/encode.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { statusErrorOf } from "../response.ts";

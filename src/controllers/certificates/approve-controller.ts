@@ -11,7 +11,7 @@ import { nodeKind } from "../../api/core/node-kind.ts";
 import type { RequestedCertificate } from "../../auth/pki/certificate-signing.ts";
 import { NODE_USER_PREFIX } from "../../auth/user.ts";
 import type { Client } from "../../client/client.ts";
-import { timeOf } from "../../schema/time.ts";
+import { timeOf } from "../../schema/value/time.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { NODE_CLIENT_SIGNER, NODE_SERVING_SIGNER, nodeClientProblem, nodeServingProblem } from "./node-requests.ts";
 import { hasCondition, requestText, runRequestQueue } from "./request-queue.ts";

@@ -1,7 +1,7 @@
 import t from "tap";
 import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request.ts";
 import { makeCa } from "../../auth/pki/certificate-authority.ts";
-import { timeOf } from "../../schema/time.ts";
+import { timeOf } from "../../schema/value/time.ts";
 import { isOver } from "./clean-controller.ts";
 
 const NOW = Date.UTC(2026, 5, 1);

@@ -2,7 +2,7 @@
 import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request.ts";
 import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request-kind.ts";
 import { readKeyPair } from "../../auth/pki/key-pair.ts";
-import { timeOf } from "../../schema/time.ts";
+import { timeOf } from "../../schema/value/time.ts";
 import type { ControllerDeps } from "../controller.ts";
 import {
   CLIENT_SIGNER,

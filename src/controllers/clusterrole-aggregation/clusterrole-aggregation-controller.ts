@@ -5,7 +5,7 @@ import { clusterRoleKind } from "../../api/rbac/cluster-role-kind.ts";
 import type { PolicyRule } from "../../api/rbac/rules.ts";
 import { StatusError } from "../../api/status.ts";
 import { type Informer, startInformer } from "../../client/informer/informer.ts";
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { aborted } from "../../std/async/wait-for-abort.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";

@@ -5,7 +5,7 @@
 import type { Kind } from "../../api/kind.ts";
 import type { ObjectMeta, OwnerReference } from "../../api/meta/object-meta.ts";
 import { parseApiVersion, svcGroup } from "../../api/scheme.ts";
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 
 export const ORPHAN = "orphan";
 export const FOREGROUND = "foregroundDeletion";

@@ -11,7 +11,7 @@ import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { startInformer } from "../../client/informer/informer.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";
-import { timeOf } from "../../schema/time.ts";
+import { timeOf } from "../../schema/value/time.ts";
 import { aborted } from "../../std/async/wait-for-abort.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";

@@ -15,7 +15,7 @@ import { StatusError } from "../../api/status.ts";
 import { createEventRecorder, type EventRecorder } from "../../client/events/event-recorder.ts";
 import { startInformer } from "../../client/informer/informer.ts";
 import { type ReflectorEvent, reflect } from "../../client/informer/reflector.ts";
-import { timeOf } from "../../schema/time.ts";
+import { timeOf } from "../../schema/value/time.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { isDriving, readyStatus, wantedTaints } from "./condition-taints.ts";

@@ -7,7 +7,7 @@ import type { ResourceQuota } from "../../api/core/resource-quota.ts";
 import { resourceQuotaKind } from "../../api/core/resource-quota-kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { startInformer } from "../../client/informer/informer.ts";
-import { deepEqual } from "../../schema/equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { aborted } from "../../std/async/wait-for-abort.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";

@@ -3,7 +3,7 @@ import type { Service, ServiceSpec } from "../../api/core/service.ts";
 import { validateIpFields } from "../../api/core/service-ip-validation.ts";
 import { isHeadless, NO_IP, sameClusterIPs, sameTexts, specOf } from "../../api/core/service-types.ts";
 import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
-import { index } from "../../schema/field-path.ts";
+import { index } from "../../schema/value/field-path.ts";
 import { type IpFamily, parseIp } from "../../std/net/ip.ts";
 
 /** In order; the first is what a service gets that does not choose. */

@@ -1,5 +1,5 @@
-import { deepEqual } from "../equal.ts";
-import { isPlainObject } from "../plain.ts";
+import { deepEqual } from "../value/equal.ts";
+import { isPlainObject } from "../value/plain-object.ts";
 import {
   belowOf,
   childrenOf,

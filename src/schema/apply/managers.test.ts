@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import t from "tap";
 import { anything, example, Story } from "../../testing/schema/apply-fixture.ts";
-import { isPlainObject } from "../plain.ts";
+import { isPlainObject } from "../value/plain-object.ts";
 import {
   difference,
   equalSets,

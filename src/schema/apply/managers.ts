@@ -2,8 +2,8 @@
  * Who manages which fields of an object, kept true through updates and applies: an update takes over what it changes,
  * an apply what it names; an apply that would change what another manages is a conflict unless it is forced.
  */
-import { deepEqual } from "../equal.ts";
-import { sharedSet } from "../shared-sets.ts";
+import { deepEqual } from "../value/equal.ts";
+import { sharedSet } from "../value/fields-v1-cache.ts";
 import { type Comparison, compare } from "./compare.ts";
 import { difference, type FieldSet, intersection, isEmptySet, noFields, pathsOf, union } from "./field-set.ts";
 import { merge } from "./merge.ts";

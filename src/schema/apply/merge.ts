@@ -1,5 +1,5 @@
-import { deepEqual } from "../equal.ts";
-import { isPlainObject, setMember } from "../plain.ts";
+import { deepEqual } from "../value/equal.ts";
+import { isPlainObject, setMember } from "../value/plain-object.ts";
 import { type ItemsShape, type MembersShape, resolved, type Shape } from "./shape.ts";
 
 /**

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import t from "tap";
-import { sharedSet } from "../shared-sets.ts";
+import { sharedSet } from "../value/fields-v1-cache.ts";
 import { canonical, setOf } from "./field-set.ts";
 import { parseFields } from "./parse-fields.ts";
 

@@ -1,4 +1,4 @@
-import { isPlainObject, setMember } from "../plain.ts";
+import { isPlainObject, setMember } from "../value/plain-object.ts";
 import { type FieldSet, isMember } from "./field-set.ts";
 import { deduced, type ItemsShape, type MembersShape, resolved, type Shape } from "./shape.ts";
 

@@ -1,4 +1,4 @@
-import { isPlainObject } from "../plain.ts";
+import { isPlainObject } from "../value/plain-object.ts";
 import { canonicalMembers, type FieldSet, LEAF, type MutableFieldSet, noFields, SELF } from "./field-set.ts";
 import { compareElements, fieldElement } from "./path-element.ts";
 import { type ItemsShape, type MembersShape, resolved, type Shape } from "./shape.ts";

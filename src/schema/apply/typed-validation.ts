@@ -1,4 +1,4 @@
-import { isPlainObject } from "../plain.ts";
+import { isPlainObject } from "../value/plain-object.ts";
 import { elementText, fieldElement } from "./path-element.ts";
 import { IdentityError, type ItemsShape, type MembersShape, resolved, type Shape } from "./shape.ts";
 

@@ -3,7 +3,7 @@ import t from "tap";
 import { CborError, cborDepthMax, decodeCbor, encodeCbor, encodeCborValue } from "./decode.ts";
 import { decode } from "../decode.ts";
 import { base64, double, int64, list, map, object, optional, string, time } from "../define.ts";
-import { deepEqual } from "../equal.ts";
+import { deepEqual } from "../value/equal.ts";
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 const fromHex = (text: string) => Buffer.from(text.replaceAll(" ", ""), "hex");

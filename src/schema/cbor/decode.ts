@@ -8,9 +8,9 @@ import { Buffer } from "node:buffer";
 import { CborWriter } from "./writer.ts";
 import { stringify } from "../json/encode.ts";
 import { memberOf } from "../members.ts";
-import { setMember } from "../plain.ts";
+import { setMember } from "../value/plain-object.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
-import { formatInstant, parseInstant } from "../time.ts";
+import { formatInstant, parseInstant } from "../value/time.ts";
 
 export class CborError extends Error {
   override readonly name = "CborError";

@@ -5,10 +5,10 @@ import { depthMax } from "../decode-walk.ts";
 import { htmlSafe } from "./html-escape.ts";
 import { type Scan, scanJson, tooDeep } from "./scanner.ts";
 import { type Member, membersOf } from "../members.ts";
-import { hasNoMembers, sortedNames } from "../plain.ts";
+import { hasNoMembers, sortedNames } from "../value/plain-object.ts";
 import type { ListSchema, MapSchema, ObjectSchema, Schema } from "../schema.ts";
-import { textOfSet } from "../shared-sets.ts";
-import { type VisitMembers, type Visitor, visitMembers } from "../visit-members.ts";
+import { textOfSet } from "../value/fields-v1-cache.ts";
+import { type VisitMembers, type Visitor, visitMembers } from "../value/visit-members.ts";
 
 export interface ParsedJson {
   readonly value: unknown;

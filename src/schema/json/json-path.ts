@@ -3,7 +3,7 @@
  * `.metadata.labels.a\.b/c`, `..name`, `.spec['x','y']`, `.l[*]`. What is not there gives nothing.
  */
 import { canonicalJson } from "./canonical-json.ts";
-import { isPlainObject } from "../plain.ts";
+import { isPlainObject } from "../value/plain-object.ts";
 
 export interface JsonPath {
   /** All values found, in the order of the document. */

@@ -2,7 +2,7 @@
 
 import { everything, fuzz, sample } from "../../testing/schema/fuzz-harness.ts";
 import { decode } from "../decode.ts";
-import { deepEqual } from "../equal.ts";
+import { deepEqual } from "../value/equal.ts";
 import { encodeJson, parseJson } from "./encode.ts";
 
 fuzz({

@@ -1,7 +1,7 @@
 /** What Go's decoder makes of members that an object names more than once. */
 import { Repeated } from "./scanner.ts";
 import { memberOf } from "../members.ts";
-import { isPlainObject, setMember } from "../plain.ts";
+import { isPlainObject, setMember } from "../value/plain-object.ts";
 import type { MapSchema, ObjectSchema, Schema } from "../schema.ts";
 
 /**

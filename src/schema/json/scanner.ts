@@ -2,9 +2,9 @@
  * A strict walk over JSON text: finds the first error with its position, and members named twice with their paths.
  * Slower than `JSON.parse`, and so run only when that failed or members were lost.
  */
-import { joinPath } from "../field-path.ts";
-import { goQuoteByte } from "../go-quote.ts";
-import { setMember } from "../plain.ts";
+import { joinPath } from "../value/field-path.ts";
+import { goQuoteByte } from "../value/go-quote.ts";
+import { setMember } from "../value/plain-object.ts";
 
 export interface Scan {
   /** In which the values of members that are named twice stand as `Repeated`. */

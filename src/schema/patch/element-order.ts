@@ -1,6 +1,6 @@
 /** The order of a merged list: what the patch says first, else what the list had, and the two interleaved. */
-import { deepEqual } from "../equal.ts";
-import { isPlainObject } from "../plain.ts";
+import { deepEqual } from "../value/equal.ts";
+import { isPlainObject } from "../value/plain-object.ts";
 
 type Items = readonly unknown[];
 

@@ -1,5 +1,5 @@
 /** JSON Merge Patch (RFC 7396): null removes, objects merge, everything else replaces. Neither input is changed. */
-import { isPlainObject, setMember } from "../plain.ts";
+import { isPlainObject, setMember } from "../value/plain-object.ts";
 
 export function mergePatch(current: unknown, patch: unknown): unknown {
   if (!isPlainObject(patch)) return patch;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import t from "tap";
 import { mergeItem as item, mergeCases } from "../../testing/schema/strategic-merge-cases.ts";
-import { deepEqual } from "../equal.ts";
+import { deepEqual } from "../value/equal.ts";
 import { strategicDiff, strategicDiffOf } from "./strategic-diff.ts";
 import { PatchError, strategicMerge } from "./strategic-merge.ts";
 

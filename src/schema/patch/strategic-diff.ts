@@ -5,8 +5,8 @@
  *     strategicDiffOf(schema, { original, modified, current })  deletions since `original`, changes against `current`
  */
 import { orderItems, sameItem } from "./element-order.ts";
-import { deepEqual } from "../equal.ts";
-import { isPlainObject, setMember } from "../plain.ts";
+import { deepEqual } from "../value/equal.ts";
+import { isPlainObject, setMember } from "../value/plain-object.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
 import {
   deletePrefix,

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import t from "tap";
 import { mergeItem as item, mergeCases, oracles } from "../../testing/schema/strategic-merge-cases.ts";
-import { deepEqual } from "../equal.ts";
+import { deepEqual } from "../value/equal.ts";
 import { PatchError, strategicMerge } from "./strategic-merge.ts";
 
 t.test("strategicMerge() merges lists by key, replaces others, and obeys directives", async (t) => {

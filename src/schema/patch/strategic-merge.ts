@@ -3,9 +3,9 @@
  * patch delete, replace and order (`$patch`, `$retainKeys`, `$setElementOrder/…`, `$deleteFromPrimitiveList/…`).
  */
 import { orderItems, sameItem } from "./element-order.ts";
-import { deepEqual } from "../equal.ts";
+import { deepEqual } from "../value/equal.ts";
 import { memberOf } from "../members.ts";
-import { isPlainObject, setMember } from "../plain.ts";
+import { isPlainObject, setMember } from "../value/plain-object.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
 
 /** The patch contradicts itself or its schema (`content`), or a directive is not of the form it has to have. */

@@ -7,10 +7,10 @@ import { Buffer } from "node:buffer";
 import { isEmpty, zeroOf } from "../decode.ts";
 import { depthMax } from "../decode-walk.ts";
 import { eitherMessageOf, fromEitherMessage, toEitherMessage } from "./either.ts";
-import { setMember, sortedNames } from "../plain.ts";
+import { setMember, sortedNames } from "../value/plain-object.ts";
 import { specialDecoder, specialEncoder } from "./special-types.ts";
 import { type Field, type Infer, type ListSchema, type ObjectSchema, type Schema, schemaOf } from "../schema.ts";
-import { type VisitMembers, type Visitor, visitMembers } from "../visit-members.ts";
+import { type VisitMembers, type Visitor, visitMembers } from "../value/visit-members.ts";
 import {
   ProtobufError,
   Reader,

@@ -1,9 +1,9 @@
 /** Scalars that are messages on the wire (facts/types.json `encodings`): times, quantities, int-or-string, raw JSON. */
 import { Buffer } from "node:buffer";
-import { canonicalQuantity, quantityHint } from "../quantity.ts";
+import { canonicalQuantity, quantityHint } from "../value/quantity.ts";
 import type { RawSchema, SpecialSchema } from "../schema.ts";
-import { setOfText, textOfSet } from "../shared-sets.ts";
-import { formatDuration, formatInstant, parseDuration, parseInstant } from "../time.ts";
+import { setOfText, textOfSet } from "../value/fields-v1-cache.ts";
+import { formatDuration, formatInstant, parseDuration, parseInstant } from "../value/time.ts";
 import { ProtobufError, type Reader, type ReverseWriter, wireBytes, wireVarint } from "./wire.ts";
 
 /** Writes the fields of the message, highest number first; the caller adds tag and length. */

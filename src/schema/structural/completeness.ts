@@ -1,6 +1,6 @@
 /** What the junctions at the root of a schema speak of must be described outside of them. */
 import { type FieldError, requiredField } from "../validation/field-error.ts";
-import { child, index, key } from "../field-path.ts";
+import { child, index, key } from "../value/field-path.ts";
 import { itemsOf, type JsonSchemaProps, propertiesOf, propertyOf } from "./json-schema-props.ts";
 
 /** Kubernetes looks at the root only: junctions further inside may name members that nothing describes. */

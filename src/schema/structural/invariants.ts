@@ -3,7 +3,7 @@
  * (`allOf`, `anyOf`, `oneOf`, `not`). Only then can a server prune, default and merge without trying alternatives.
  */
 import { type FieldError, forbiddenField, invalidField, renderFieldError, requiredField } from "../validation/field-error.ts";
-import { child, index, key } from "../field-path.ts";
+import { child, index, key } from "../value/field-path.ts";
 import { compilePattern } from "../validation/pattern.ts";
 import { findIncomplete } from "./completeness.ts";
 import { itemsOf, type JsonSchemaProps, propertiesOf, propertyOf, valuesOf } from "./json-schema-props.ts";

@@ -3,7 +3,7 @@ import t from "tap";
 import { decode } from "../decode.ts";
 import { applyDefaults } from "../default.ts";
 import { object, optional, string } from "../define.ts";
-import { deepEqual } from "../equal.ts";
+import { deepEqual } from "../value/equal.ts";
 import { validateChange } from "../validation/ratcheting.ts";
 import type { Schema } from "../schema.ts";
 import { validate } from "../validation/validate.ts";

@@ -1,6 +1,6 @@
 /** Rules for lists that are sets, and for those whose items have keys. */
 import { type FieldError, forbiddenField, invalidField, notSupported, requiredField } from "../validation/field-error.ts";
-import { child, key } from "../field-path.ts";
+import { child, key } from "../value/field-path.ts";
 import { itemsOf, type JsonSchemaProps, propertyOf } from "./json-schema-props.ts";
 
 const LIST_TYPE = "x-kubernetes-list-type";

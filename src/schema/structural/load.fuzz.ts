@@ -7,7 +7,7 @@ import { fuzz } from "../../testing/schema/fuzz-harness.ts";
 import { decode } from "../decode.ts";
 import { applyDefaults } from "../default.ts";
 import { object, optional, string } from "../define.ts";
-import { isPlainObject } from "../plain.ts";
+import { isPlainObject } from "../value/plain-object.ts";
 import { validate } from "../validation/validate.ts";
 import type { JsonSchemaProps } from "./json-schema-props.ts";
 import { load } from "./load.ts";

@@ -1,5 +1,5 @@
 /** Paths by which definitions point at a field: `.spec.size`, `.labels['app']`. Lists cannot be entered. */
-import { isPlainObject } from "../plain.ts";
+import { isPlainObject } from "../value/plain-object.ts";
 import { type JsonSchemaProps, propertyOf, valuesOf } from "./json-schema-props.ts";
 
 export type PropertyPath =

@@ -1,6 +1,6 @@
 /** Which part of an old value a part of a new one was: by name in objects and maps, by keys in keyed lists. */
 import { canonicalJson } from "../json/canonical-json.ts";
-import { isPlainObject } from "../plain.ts";
+import { isPlainObject } from "../value/plain-object.ts";
 import type { ListSchema, MapSchema, ObjectSchema } from "../schema.ts";
 
 /** Undefined where nothing was, or where the whole is one value whose parts come and go together. */

@@ -1,9 +1,9 @@
 /** Items that a custom resource's sets and keyed lists hold more than once. */
 import { canonicalJson } from "../json/canonical-json.ts";
 import { duplicateField, type FieldError } from "./field-error.ts";
-import { child, index, key } from "../field-path.ts";
+import { child, index, key } from "../value/field-path.ts";
 import { membersOf } from "../members.ts";
-import { isPlainObject, setMember } from "../plain.ts";
+import { isPlainObject, setMember } from "../value/plain-object.ts";
 import type { ListSchema, Schema } from "../schema.ts";
 
 /** One error for each item that has come before. */

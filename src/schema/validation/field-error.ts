@@ -1,4 +1,4 @@
-import { goQuote } from "../go-quote.ts";
+import { goQuote } from "../value/go-quote.ts";
 
 /** One thing wrong with one field, in Kubernetes' form. */
 export interface FieldError {

@@ -1,6 +1,6 @@
 /** The formats of text that Kubernetes 1.33 checks in custom resources; others say nothing about a value. */
 import { isIP, isIPv6 } from "node:net";
-import { parseDuration } from "../time.ts";
+import { parseDuration } from "../value/time.ts";
 
 type Check = (text: string) => boolean;
 

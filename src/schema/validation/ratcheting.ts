@@ -2,11 +2,11 @@
 import { memberPath, Report } from "./check-rules.ts";
 import { oldItems, oldMember } from "./correlate.ts";
 import { findDuplicates } from "./duplicates.ts";
-import { deepEqual } from "../equal.ts";
+import { deepEqual } from "../value/equal.ts";
 import type { FieldError } from "./field-error.ts";
-import { index } from "../field-path.ts";
+import { index } from "../value/field-path.ts";
 import { membersOf } from "../members.ts";
-import { isPlainObject } from "../plain.ts";
+import { isPlainObject } from "../value/plain-object.ts";
 import type { Schema } from "../schema.ts";
 import { ownCheckOf, validate } from "./validate.ts";
 

@@ -6,9 +6,9 @@
 import { type Check, compileRules, memberPath, Report } from "./check-rules.ts";
 import { findDuplicates } from "./duplicates.ts";
 import { type FieldError, notSupported } from "./field-error.ts";
-import { index, key } from "../field-path.ts";
+import { index, key } from "../value/field-path.ts";
 import { membersOf } from "../members.ts";
-import { isPlainObject } from "../plain.ts";
+import { isPlainObject } from "../value/plain-object.ts";
 import type { ListSchema, MapSchema, ObjectSchema, Schema, StringSchema } from "../schema.ts";
 
 /** All errors at once, up to `errorsMax`. `field` is the path of the value, empty for a whole object. */

@@ -1,7 +1,7 @@
 /** Fuzzes the YAML reader: what was read and written again reads the same. */
 
 import { fuzz, sample } from "../../testing/schema/fuzz-harness.ts";
-import { deepEqual } from "../equal.ts";
+import { deepEqual } from "../value/equal.ts";
 import { encodeYaml, parseYaml } from "./yaml.ts";
 
 fuzz({

@@ -3,9 +3,9 @@
  * errors in configuration files can name it.
  */
 import { dump, EVENT_ID, type Event, getScalarValue, parseEvents, SCALAR_STYLE_PLAIN, YAMLException } from "js-yaml";
-import { joinPath } from "../field-path.ts";
-import { goQuote } from "../go-quote.ts";
-import { isPlainObject, setMember } from "../plain.ts";
+import { joinPath } from "../value/field-path.ts";
+import { goQuote } from "../value/go-quote.ts";
+import { isPlainObject, setMember } from "../value/plain-object.ts";
 import { resolvePlain, resolveTagged } from "./scalar.ts";
 import { yamlWords } from "./error-messages.ts";
 

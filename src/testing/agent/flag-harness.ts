@@ -17,7 +17,7 @@ import type { Iptables } from "../../agent/node/iptables-chains.ts";
 import { agentOptions } from "../../agent/options.ts";
 import type { Pod, PodSpec } from "../../api/core/pod.ts";
 import type { Flag } from "../../flags/flag.ts";
-import { isPlainObject } from "../../schema/plain.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../std/fake-clock.ts";

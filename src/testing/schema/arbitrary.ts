@@ -2,7 +2,7 @@
 import fc, { type Arbitrary } from "fast-check";
 import { membersOf } from "../../schema/members.ts";
 import type { IntegerSchema, ObjectSchema, Schema, SpecialSchema } from "../../schema/schema.ts";
-import { formatDuration, formatInstant } from "../../schema/time.ts";
+import { formatDuration, formatInstant } from "../../schema/value/time.ts";
 
 const DEPTH_MAX = 6;
 

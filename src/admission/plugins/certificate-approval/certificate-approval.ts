@@ -5,7 +5,7 @@
 import type { CertificateSigningRequest } from "../../../api/certificates/certificate-signing-request.ts";
 import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request-kind.ts";
 import type { Authorizer } from "../../../auth/user.ts";
-import { deepEqual } from "../../../schema/equal.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { isAt, refusal } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
 import { maySign } from "./signer-authorization.ts";

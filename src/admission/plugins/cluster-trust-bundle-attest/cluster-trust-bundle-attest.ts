@@ -1,6 +1,6 @@
 /** Who publishes what a signer's certificates are trusted by must be allowed to speak for the signer. */
 import type { ApiObject } from "../../../api/kind.ts";
-import { deepEqual } from "../../../schema/equal.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
 import { metadataOf, refusal } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";

@@ -3,7 +3,7 @@ import type { Pod } from "../../../api/core/pod.ts";
 import { podKind } from "../../../api/core/pod-kind.ts";
 import { askPatiently } from "../../../auth/webhook/retry.ts";
 import { type ReviewClient, reviewClient } from "../../../auth/webhook/review-client.ts";
-import { isPlainObject } from "../../../schema/plain.ts";
+import { isPlainObject } from "../../../schema/value/plain-object.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { ExpiringCache } from "../../../std/collections/expiring-cache.ts";
 import type { Logger } from "../../../std/log/logger.ts";

@@ -5,7 +5,7 @@ import type { Pod } from "../../../api/core/pod.ts";
 import { podKind } from "../../../api/core/pod-kind.ts";
 import { notFound } from "../../../api/status.ts";
 import { podReferences } from "../../../auth/authz/node/node-graph.ts";
-import { deepEqual } from "../../../schema/equal.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { metadataOf, refusal } from "../../chain/attributes.ts";
 import type { AdmissionRequest } from "../../chain/plugin.ts";
 import type { Deps } from "./restriction.ts";

@@ -7,7 +7,7 @@ import type { ApiObject } from "../../../api/kind.ts";
 import type { OwnerReference } from "../../../api/meta/object-meta.ts";
 import { parseApiVersion } from "../../../api/scheme.ts";
 import type { Authorizer } from "../../../auth/user.ts";
-import { deepEqual } from "../../../schema/equal.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
 import { isAt, metadataOf, refusal } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";

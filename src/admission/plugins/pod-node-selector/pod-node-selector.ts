@@ -4,7 +4,7 @@ import { namespaceKind } from "../../../api/core/namespace-kind.ts";
 import type { Pod } from "../../../api/core/pod.ts";
 import { podKind } from "../../../api/core/pod-kind.ts";
 import { StatusError } from "../../../api/status.ts";
-import { isPlainObject } from "../../../schema/plain.ts";
+import { isPlainObject } from "../../../schema/value/plain-object.ts";
 import type { PluginConfiguration, PluginDeps } from "../../chain/factory.ts";
 import { isAt, refusal } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";

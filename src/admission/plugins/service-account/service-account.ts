@@ -9,7 +9,7 @@ import type { ServiceAccount } from "../../../api/core/service-account.ts";
 import { serviceAccountKind } from "../../../api/core/service-account-kind.ts";
 import type { Volume } from "../../../api/core/volume.ts";
 import { podReferences } from "../../../auth/authz/node/node-graph.ts";
-import { deepFreeze } from "../../../schema/freeze.ts";
+import { deepFreeze } from "../../../schema/value/freeze.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { type RandomSource, suffix } from "../../../std/crypto/random.ts";
 import { andThen, type Soon } from "../../../std/async/maybe-promise.ts";

@@ -2,7 +2,7 @@
 import type { Container } from "../../../api/core/container.ts";
 import type { Pod } from "../../../api/core/pod.ts";
 import type { ResourceFieldSelector } from "../../../api/core/selector.ts";
-import { goQuote } from "../../../schema/go-quote.ts";
+import { goQuote } from "../../../schema/value/go-quote.ts";
 import { amount, dividedBy } from "../resources/quantities.ts";
 import { allContainers } from "../pod-fields.ts";
 

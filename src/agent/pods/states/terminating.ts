@@ -1,4 +1,4 @@
-import { goQuote } from "../../../schema/go-quote.ts";
+import { goQuote } from "../../../schema/value/go-quote.ts";
 import { annotations, type ObservedContainer } from "../../runtime/observation.ts";
 import { deriveStatus } from "../status/generate-status.ts";
 import { killContainer } from "../containers/kill-container.ts";

@@ -4,7 +4,7 @@ import type { Container } from "../../../api/core/container.ts";
 import type { ContainerState, ContainerStateTerminated, ContainerStatus } from "../../../api/core/container-status.ts";
 import type { PodStatus } from "../../../api/core/pod.ts";
 import type { ResourceRequirements } from "../../../api/core/resources.ts";
-import { timeOf } from "../../../schema/time.ts";
+import { timeOf } from "../../../schema/value/time.ts";
 import type { Observation, ObservedContainer } from "../../runtime/observation.ts";
 import { type ContainerRole, isSidecar } from "../pod-fields.ts";
 import { apiSignal } from "../containers/stop-signals.ts";

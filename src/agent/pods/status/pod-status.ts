@@ -4,7 +4,7 @@ import type { Container } from "../../../api/core/container.ts";
 import type { ContainerStateTerminated, ContainerStatus } from "../../../api/core/container-status.ts";
 import type { Pod, PodCondition, PodStatus } from "../../../api/core/pod.ts";
 import type { ResourceRequirements } from "../../../api/core/resources.ts";
-import { timeOf } from "../../../schema/time.ts";
+import { timeOf } from "../../../schema/value/time.ts";
 import type { Observation } from "../../runtime/observation.ts";
 import { type ContainerView, containerStatus, settled, type WaitingReason } from "./container-status.ts";
 import {

@@ -3,7 +3,7 @@
  * woken when the runtime changed, and drives what is observed to what is wanted, one state after the other.
  */
 import type { Pod, PodStatus } from "../../../api/core/pod.ts";
-import { deepEqual } from "../../../schema/equal.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import type { Timer } from "../../../std/time/clock.ts";
 import type { Logger } from "../../../std/log/logger.ts";
 import type { Observation, ObservedContainer } from "../../runtime/observation.ts";

@@ -5,7 +5,7 @@ import { StatusError } from "../../../api/status.ts";
 import type { CSINode, CSINodeDriver } from "../../../api/storage/csi-node.ts";
 import { csiNodeKind } from "../../../api/storage/csi-node-kind.ts";
 import type { Client } from "../../../client/client.ts";
-import { deepEqual } from "../../../schema/equal.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { Backoff } from "../../../std/time/backoff.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Logger } from "../../../std/log/logger.ts";

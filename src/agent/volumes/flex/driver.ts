@@ -5,7 +5,7 @@
 import { execFile } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { isPlainObject } from "../../../schema/plain.ts";
+import { isPlainObject } from "../../../schema/value/plain-object.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 
 export interface FlexDriversOptions {

@@ -1,5 +1,5 @@
 /** The file of `--authorization-policy-file`: a policy in JSON on each line, in either of Kubernetes' two forms. */
-import { isPlainObject } from "../../../schema/plain.ts";
+import { isPlainObject } from "../../../schema/value/plain-object.ts";
 import { AUTHENTICATED } from "../../user.ts";
 
 /** A line, in one form: empty members match nothing, `*` everything. */

@@ -1,5 +1,5 @@
 import t from "tap";
-import { isPlainObject, setMember } from "./plain.ts";
+import { isPlainObject, setMember } from "./plain-object.ts";
 
 t.test("setMember() makes __proto__ a member like any other", async (t) => {
   const target: Record<string, unknown> = {};
