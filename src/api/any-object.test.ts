@@ -1,7 +1,7 @@
 /** No kind breaks on an object of the right types, however senseless: rules answer with errors, they do not throw. */
 import fc from "fast-check";
 import t from "tap";
-import { decode } from "../schema/decode.ts";
+import { decode } from "../schema/decode/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { deepFreeze } from "../schema/value/freeze.ts";
 import { validate } from "../schema/validation/validate.ts";

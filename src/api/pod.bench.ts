@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { decodeCbor, encodeCbor } from "../schema/cbor/decode.ts";
-import { decode } from "../schema/decode.ts";
+import { decode } from "../schema/decode/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { deepEqual } from "../schema/value/equal.ts";
 import { deepFreeze } from "../schema/value/freeze.ts";

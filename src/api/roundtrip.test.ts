@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import t, { type Test } from "tap";
 import { decodeCbor, encodeCbor } from "../schema/cbor/decode.ts";
-import { decode } from "../schema/decode.ts";
+import { decode } from "../schema/decode/decode.ts";
 import { decodeEnvelope, encodeEnvelope } from "../schema/protobuf/envelope.ts";
 import { htmlSafe } from "../schema/json/html-escape.ts";
 import { encodeJson, parseJson, stringify } from "../schema/json/encode.ts";

@@ -1,5 +1,5 @@
 /** A file with one of Kubernetes' configuration kinds: one document, nothing in it unknown, nothing said twice. */
-import { decode } from "../schema/decode.ts";
+import { decode } from "../schema/decode/decode.ts";
 import { type FieldError, renderFieldError } from "../schema/validation/field-error.ts";
 import type { Infer, ObjectSchema } from "../schema/schema.ts";
 import { parseYaml, type YamlDocument } from "../schema/yaml/yaml.ts";

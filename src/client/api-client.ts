@@ -4,7 +4,7 @@ import { StatusError } from "../api/status.ts";
 import type { HttpResponse } from "../http/message.ts";
 import { makeRequest } from "../http/request.ts";
 import { valuesOf } from "../http/value-stream.ts";
-import { decode } from "../schema/decode.ts";
+import { decode } from "../schema/decode/decode.ts";
 import { encodeEnvelope } from "../schema/protobuf/envelope.ts";
 import { encodeJson } from "../schema/json/encode.ts";
 import { encodeProtobuf } from "../schema/protobuf/encode.ts";

@@ -6,7 +6,7 @@ import { apply as applyFields, type Conflict, ConflictError, type Managers } fro
 import { pathText } from "../schema/apply/path-element.ts";
 import { IdentityError, shapeOf } from "../schema/apply/shape.ts";
 import { checkShape, ShapeError } from "../schema/apply/typed-validation.ts";
-import { decode } from "../schema/decode.ts";
+import { decode } from "../schema/decode/decode.ts";
 import { isPlainObject } from "../schema/value/plain-object.ts";
 import { change, type Next } from "./change.ts";
 import { withConversions } from "./conversions.ts";

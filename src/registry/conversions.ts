@@ -3,7 +3,7 @@
  * the way. Where a webhook converts, the reckoning is done again each time something that it lacked is there.
  */
 import type { Converter, JsonObject, Kind } from "../api/kind.ts";
-import { decode } from "../schema/decode.ts";
+import { decode } from "../schema/decode/decode.ts";
 import type { Soon } from "../std/async/maybe-promise.ts";
 
 /** What has been converted for one reckoning. */

@@ -1,7 +1,7 @@
 import t from "tap";
 import { customKind } from "../api/apiextensions/custom-kind.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
-import { decode } from "../schema/decode.ts";
+import { decode } from "../schema/decode/decode.ts";
 import { widgets } from "../testing/api/definition-fixture.ts";
 import { fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";

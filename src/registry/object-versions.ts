@@ -5,7 +5,7 @@ import type { FieldSet } from "../schema/apply/field-set.ts";
 import { jsonForm } from "../schema/apply/json-form.ts";
 import type { Versions } from "../schema/apply/managers.ts";
 import { type Shape, shapeOf } from "../schema/apply/shape.ts";
-import { decode } from "../schema/decode.ts";
+import { decode } from "../schema/decode/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
 import type { Conversions } from "./conversions.ts";
 import { managedBy, withoutSystemFields } from "./managed-part.ts";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import t from "tap";
 import { arbitraryOf } from "../testing/schema/arbitrary.ts";
 import { everything } from "../testing/schema/fuzz-harness.ts";
-import { decode } from "./decode.ts";
+import { decode } from "./decode/decode.ts";
 import { deepEqual } from "./value/equal.ts";
 import { mergePatch } from "./patch/merge-patch.ts";
 import { decodeProtobuf, encodeProtobuf } from "./protobuf/encode.ts";

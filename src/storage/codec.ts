@@ -1,6 +1,6 @@
 /** How an object is spelled in the store: protobuf envelope, JSON or YAML. All are read, whichever is written. */
 import { type ApiObject, type Kind, storedKind } from "../api/kind.ts";
-import { decode } from "../schema/decode.ts";
+import { decode } from "../schema/decode/decode.ts";
 import { decodeEnvelope, encodeEnvelope } from "../schema/protobuf/envelope.ts";
 import { encodeJson, parseJson } from "../schema/json/encode.ts";
 import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf/encode.ts";

@@ -8,7 +8,7 @@
  */
 import type { ApiObject, Converter, JsonObject, Kind } from "../api/kind.ts";
 import { formatApiVersion } from "../api/scheme.ts";
-import { decode } from "../schema/decode.ts";
+import { decode } from "../schema/decode/decode.ts";
 import { applyDefaults } from "../schema/default.ts";
 import { stringify } from "../schema/json/encode.ts";
 import { ownMemory } from "../std/memory/unpooled-buffer.ts";

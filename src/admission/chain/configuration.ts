@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { svcGroup } from "../../api/scheme.ts";
 import { nearest } from "../../flags/distance.ts";
-import { decode } from "../../schema/decode.ts";
+import { decode } from "../../schema/decode/decode.ts";
 import { list, object, optional, rawExtension, required, string } from "../../schema/define.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { Infer, ObjectSchema } from "../../schema/schema.ts";

@@ -1,7 +1,7 @@
 /** The versions in which an object can be shown to whoever asks for it in another one than it was sent in. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { formatApiVersion, type Scheme } from "../../api/scheme.ts";
-import { decode } from "../../schema/decode.ts";
+import { decode } from "../../schema/decode/decode.ts";
 import { applyDefaults } from "../../schema/default.ts";
 import { parseJson, stringify } from "../../schema/json/encode.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";

@@ -2,7 +2,7 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { qualifiedName } from "../../api/meta/names.ts";
-import { decode } from "../../schema/decode.ts";
+import { decode } from "../../schema/decode/decode.ts";
 import { boolean, duration, list, object, optional, pointer, required, string } from "../../schema/define.ts";
 import {
   bare,

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import t, { type Test } from "tap";
 import { FlagError } from "../../flags/flag.ts";
-import { decode } from "../../schema/decode.ts";
+import { decode } from "../../schema/decode/decode.ts";
 import { encodeYaml, parseYaml } from "../../schema/yaml/yaml.ts";
 import { agentCommandLine } from "./command-line.ts";
 import { configFields, defaultOf, fromJson, isEffective, toJson } from "./fields.ts";

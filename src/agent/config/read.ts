@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, isAbsolute, resolve } from "node:path";
 import { nearest } from "../../flags/distance.ts";
-import { decode } from "../../schema/decode.ts";
+import { decode } from "../../schema/decode/decode.ts";
 import { splitPath } from "../../schema/value/field-path.ts";
 import { membersOf } from "../../schema/members.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";

@@ -1,5 +1,5 @@
 /** Runs one credential provider plugin: a program that is asked on its input and answers on its output. */
-import { decode } from "../../schema/decode.ts";
+import { decode } from "../../schema/decode/decode.ts";
 import { duration, map, object, optional, pointer, required, string } from "../../schema/define.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { parseDuration } from "../../schema/value/time.ts";

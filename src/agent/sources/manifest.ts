@@ -2,7 +2,7 @@
 import { type ConfigMap, configMap } from "../../api/core/config-map.ts";
 import { type Pod, pod } from "../../api/core/pod.ts";
 import { type Secret, secret } from "../../api/core/secret.ts";
-import { decode } from "../../schema/decode.ts";
+import { decode } from "../../schema/decode/decode.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { parseYaml, type YamlDocument } from "../../schema/yaml/yaml.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { decode } from "../../schema/decode.ts";
+import { decode } from "../../schema/decode/decode.ts";
 import { encodeJson, parseJson } from "../../schema/json/encode.ts";
 import { conversionReview } from "./conversion-review.ts";
 

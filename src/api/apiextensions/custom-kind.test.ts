@@ -1,5 +1,5 @@
 import t from "tap";
-import { decode } from "../../schema/decode.ts";
+import { decode } from "../../schema/decode/decode.ts";
 import { definitionOf, widgets } from "../../testing/api/definition-fixture.ts";
 import type { ApiObject, Kind } from "../kind.ts";
 import { customKind } from "./custom-kind.ts";

@@ -7,7 +7,7 @@
  * Its schema prunes, defaults and validates; its strategy evaluates the rules. Objects of other versions than the one
  * that is stored are converted by their name alone, or by a `converter` where the definition wants a webhook.
  */
-import { decode } from "../../schema/decode.ts";
+import { decode } from "../../schema/decode/decode.ts";
 import { applyDefaults } from "../../schema/default.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";

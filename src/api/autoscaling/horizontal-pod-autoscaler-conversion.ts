@@ -2,7 +2,7 @@
  * Autoscalers of version 1 and of version 2. Version 1 knows one metric, the share of CPU; what else there is stands in
  * annotations, so that a client of this version that writes back what it read loses nothing.
  */
-import { decode } from "../../schema/decode.ts";
+import { decode } from "../../schema/decode/decode.ts";
 import { list } from "../../schema/define.ts";
 import { parseJson, stringify } from "../../schema/json/encode.ts";
 import type { Infer, ObjectSchema, Schema } from "../../schema/schema.ts";

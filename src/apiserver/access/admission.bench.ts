@@ -11,7 +11,7 @@ import { configMap, pod } from "../../bench/objects.ts";
 import { create } from "../../registry/create.ts";
 import { Registries } from "../../registry/registries.ts";
 import { defaulted } from "../../registry/write.ts";
-import { decode } from "../../schema/decode.ts";
+import { decode } from "../../schema/decode/decode.ts";
 import { systemClock as clock } from "../../std/time/clock.ts";
 import { silentLogger as log } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";

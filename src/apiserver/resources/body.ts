@@ -5,7 +5,7 @@ import { badRequest, StatusError } from "../../api/status.ts";
 import { readBody } from "../../http/body.ts";
 import { parseMediaType } from "../../http/negotiate.ts";
 import { CborError, decodeCbor } from "../../schema/cbor/decode.ts";
-import { decode } from "../../schema/decode.ts";
+import { decode } from "../../schema/decode/decode.ts";
 import { decodeEnvelope } from "../../schema/protobuf/envelope.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { type ParsedJson, parseJson } from "../../schema/json/encode.ts";

@@ -2,7 +2,7 @@
 
 import { everything, fuzz, sample } from "../../testing/schema/fuzz-harness.ts";
 import { CborError, decodeCbor, encodeCbor, encodeCborValue } from "./decode.ts";
-import { decode } from "../decode.ts";
+import { decode } from "../decode/decode.ts";
 import { deepEqual } from "../value/equal.ts";
 
 const bytes = (hex: string) => Buffer.from(hex, "hex");

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import t from "tap";
 import { CborError, cborDepthMax, decodeCbor, encodeCbor, encodeCborValue } from "./decode.ts";
-import { decode } from "../decode.ts";
+import { decode } from "../decode/decode.ts";
 import { base64, double, int64, list, map, object, optional, string, time } from "../define.ts";
 import { deepEqual } from "../value/equal.ts";
 

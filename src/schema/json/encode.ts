@@ -1,7 +1,7 @@
 /** JSON in both directions: strict parsing, and writing a value by its schema as Go's encoder would. */
 import { Buffer } from "node:buffer";
 import { canonicalJson } from "./canonical-json.ts";
-import { depthMax } from "../decode-walk.ts";
+import { depthMax } from "../decode/walk.ts";
 import { htmlSafe } from "./html-escape.ts";
 import { type Scan, scanJson, tooDeep } from "./scanner.ts";
 import { type Member, membersOf } from "../members.ts";

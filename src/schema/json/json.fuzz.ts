@@ -1,7 +1,7 @@
 /** Fuzzes the JSON reader and the decoder behind it: what was read and written again reads the same. */
 
 import { everything, fuzz, sample } from "../../testing/schema/fuzz-harness.ts";
-import { decode } from "../decode.ts";
+import { decode } from "../decode/decode.ts";
 import { deepEqual } from "../value/equal.ts";
 import { encodeJson, parseJson } from "./encode.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import t from "tap";
-import { decode } from "../decode.ts";
+import { decode } from "../decode/decode.ts";
 import {
   boolean,
   int32,

@@ -4,8 +4,8 @@
  * out, pack repeated numbers, and are decoded with their zeros filled in.
  */
 import { Buffer } from "node:buffer";
-import { isEmpty, zeroOf } from "../decode.ts";
-import { depthMax } from "../decode-walk.ts";
+import { isEmpty, zeroOf } from "../decode/decode.ts";
+import { depthMax } from "../decode/walk.ts";
 import { eitherMessageOf, fromEitherMessage, toEitherMessage } from "./either.ts";
 import { setMember, sortedNames } from "../value/plain-object.ts";
 import { specialDecoder, specialEncoder } from "./special-types.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import t from "tap";
-import { decode } from "../decode.ts";
+import { decode } from "../decode/decode.ts";
 import { applyDefaults } from "../default.ts";
 import { object, optional, string } from "../define.ts";
 import { deepEqual } from "../value/equal.ts";

@@ -4,7 +4,7 @@
  */
 
 import { fuzz } from "../../testing/schema/fuzz-harness.ts";
-import { decode } from "../decode.ts";
+import { decode } from "../decode/decode.ts";
 import { applyDefaults } from "../default.ts";
 import { object, optional, string } from "../define.ts";
 import { isPlainObject } from "../value/plain-object.ts";

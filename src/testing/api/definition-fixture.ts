@@ -6,7 +6,7 @@ import {
   customResourceDefinition,
 } from "../../api/apiextensions/custom-resource-definition.ts";
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition-kind.ts";
-import { decode } from "../../schema/decode.ts";
+import { decode } from "../../schema/decode/decode.ts";
 import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";
 
 /** Widgets of `example.com/v1`, with the properties given. */

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import t from "tap";
 import type { Pod } from "../../../api/core/pod.ts";
 import { podKind } from "../../../api/core/pod-kind.ts";
-import { decode } from "../../../schema/decode.ts";
+import { decode } from "../../../schema/decode/decode.ts";
 import { applyDefaults } from "../../../schema/default.ts";
 import { parseYaml } from "../../../schema/yaml/yaml.ts";
 import { detailsText, violationsOf } from "./evaluate.ts";

@@ -5,7 +5,7 @@ import type { Pod } from "../../../api/core/pod.ts";
 import { podKind } from "../../../api/core/pod-kind.ts";
 import { qosClassOf } from "../../../api/core/pod-qos.ts";
 import { StatusError } from "../../../api/status.ts";
-import { decode } from "../../../schema/decode.ts";
+import { decode } from "../../../schema/decode/decode.ts";
 import { list, object, optional, string } from "../../../schema/define.ts";
 import { type ConfigurationIdentity, decodeConfiguration } from "../../chain/configuration.ts";
 import type { PluginDeps } from "../../chain/factory.ts";

@@ -1,5 +1,5 @@
 /** What the readings of JSON values have in common: where they are, and what they found. */
-import { joinPath } from "./value/field-path.ts";
+import { joinPath } from "../value/field-path.ts";
 
 export interface DecodeError {
   /** `spec.containers[0].name`; empty for the value itself. */

@@ -3,10 +3,10 @@
  * preserves them; nulls go, where null is no value; nothing else changes. Whether a value is of the right type is for
  * validation to say.
  */
-import { type Decoder, depthMax, fail, reportUnknown, type Walk } from "./decode-walk.ts";
-import { membersOf } from "./members.ts";
-import { isPlainObject, setMember } from "./value/plain-object.ts";
-import type { ListSchema, MapSchema, ObjectSchema, Schema } from "./schema.ts";
+import { type Decoder, depthMax, fail, reportUnknown, type Walk } from "./walk.ts";
+import { membersOf } from "../members.ts";
+import { isPlainObject, setMember } from "../value/plain-object.ts";
+import type { ListSchema, MapSchema, ObjectSchema, Schema } from "../schema.ts";
 
 type DecoderOf = (schema: Schema) => Decoder;
 

@@ -3,11 +3,11 @@
  * optional members left out, absent required ones zero, times and quantities in canonical text. Parts of custom
  * resources are only pruned (`prune.ts`). What comes out shares with what went in only raw and preserved members.
  */
-import { type DecodeError, type Decoder, depthMax, fail, reportUnknown, type Walk } from "./decode-walk.ts";
-import { type Member, membersOf } from "./members.ts";
-import { hasNoMembers, isPlainObject, setMember } from "./value/plain-object.ts";
-import { unstructuredDecoder } from "./prune.ts";
-import { canonicalQuantity, quantityHint } from "./value/quantity.ts";
+import { type DecodeError, type Decoder, depthMax, fail, reportUnknown, type Walk } from "./walk.ts";
+import { type Member, membersOf } from "../members.ts";
+import { hasNoMembers, isPlainObject, setMember } from "../value/plain-object.ts";
+import { unstructuredDecoder } from "./unstructured.ts";
+import { canonicalQuantity, quantityHint } from "../value/quantity.ts";
 import type {
   EitherSchema,
   Infer,
@@ -17,8 +17,8 @@ import type {
   ObjectSchema,
   Schema,
   SpecialSchema,
-} from "./schema.ts";
-import { canonicalInstant, formatDuration, parseDuration } from "./value/time.ts";
+} from "../schema.ts";
+import { canonicalInstant, formatDuration, parseDuration } from "../value/time.ts";
 
 export interface Decoded<T> {
   readonly value: T;

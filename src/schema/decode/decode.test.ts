@@ -1,6 +1,6 @@
 import t from "tap";
 import { decode } from "./decode.ts";
-import { reportsMax } from "./decode-walk.ts";
+import { reportsMax } from "./walk.ts";
 import {
   base64,
   bigInt64,
@@ -22,8 +22,8 @@ import {
   requiredPointer,
   string,
   time,
-} from "./define.ts";
-import type { ObjectSchema } from "./schema.ts";
+} from "../define.ts";
+import type { ObjectSchema } from "../schema.ts";
 
 const port = object("t/v1.Port", { name: optional(1, string), number: required(2, int32) });
 const reference = object("t/v1.Reference", { name: optional(1, string) });
