@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import t from "tap";
 import { decode } from "../schema/decode/decode.ts";
-import { applyDefaults } from "../schema/default.ts";
+import { applyDefaults } from "../schema/defaults.ts";
 import { deepFreeze } from "../schema/value/freeze.ts";
 import { validate } from "../schema/validation/validate.ts";
 import { arbitraryOf } from "../testing/schema/arbitrary.ts";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import t from "tap";
 import { decodeCbor, encodeCbor } from "../schema/cbor/decode.ts";
 import { decode } from "../schema/decode/decode.ts";
-import { applyDefaults } from "../schema/default.ts";
+import { applyDefaults } from "../schema/defaults.ts";
 import { encodeJson, parseJson, stringify } from "../schema/json/encode.ts";
 import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf/encode.ts";
 import type { ObjectSchema } from "../schema/schema.ts";

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { decodeCbor, encodeCbor } from "../schema/cbor/decode.ts";
 import { decode } from "../schema/decode/decode.ts";
-import { applyDefaults } from "../schema/default.ts";
+import { applyDefaults } from "../schema/defaults.ts";
 import { deepEqual } from "../schema/value/equal.ts";
 import { deepFreeze } from "../schema/value/freeze.ts";
 import { encodeJson, parseJson } from "../schema/json/encode.ts";

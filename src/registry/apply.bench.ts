@@ -14,7 +14,7 @@ import { shapeOf } from "../schema/apply/shape.ts";
 import { toFieldSet } from "../schema/apply/to-field-set.ts";
 import { checkShape } from "../schema/apply/typed-validation.ts";
 import { decode } from "../schema/decode/decode.ts";
-import { applyDefaults } from "../schema/default.ts";
+import { applyDefaults } from "../schema/defaults.ts";
 import { deepFreeze } from "../schema/value/freeze.ts";
 import { parseJson } from "../schema/json/encode.ts";
 import { cpuMicroseconds } from "../testing/std/measure.ts";

@@ -6,7 +6,7 @@ import { jsonForm } from "../schema/apply/json-form.ts";
 import type { Versions } from "../schema/apply/managers.ts";
 import { type Shape, shapeOf } from "../schema/apply/shape.ts";
 import { decode } from "../schema/decode/decode.ts";
-import { applyDefaults } from "../schema/default.ts";
+import { applyDefaults } from "../schema/defaults.ts";
 import type { Conversions } from "./conversions.ts";
 import { managedBy, withoutSystemFields } from "./managed-part.ts";
 import type { Registry } from "./registry.ts";

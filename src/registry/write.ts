@@ -8,7 +8,7 @@ import {
 } from "../api/meta/object-meta-validation.ts";
 import { badRequest, conflict, invalid, StatusError } from "../api/status.ts";
 import { canonicalJson } from "../schema/json/canonical-json.ts";
-import { applyDefaults } from "../schema/default.ts";
+import { applyDefaults } from "../schema/defaults.ts";
 import { type FieldError, invalidBare, renderFieldError } from "../schema/validation/field-error.ts";
 import { validateChange } from "../schema/validation/ratcheting.ts";
 import { validate } from "../schema/validation/validate.ts";

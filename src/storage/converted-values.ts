@@ -9,7 +9,7 @@
 import type { ApiObject, Converter, JsonObject, Kind } from "../api/kind.ts";
 import { formatApiVersion } from "../api/scheme.ts";
 import { decode } from "../schema/decode/decode.ts";
-import { applyDefaults } from "../schema/default.ts";
+import { applyDefaults } from "../schema/defaults.ts";
 import { stringify } from "../schema/json/encode.ts";
 import { ownMemory } from "../std/memory/unpooled-buffer.ts";
 import { type Codec, parseValue, plainCodec, type StorageMediaType } from "./codec.ts";

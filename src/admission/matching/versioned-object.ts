@@ -2,7 +2,7 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { formatApiVersion, type Scheme } from "../../api/scheme.ts";
 import { decode } from "../../schema/decode/decode.ts";
-import { applyDefaults } from "../../schema/default.ts";
+import { applyDefaults } from "../../schema/defaults.ts";
 import { parseJson, stringify } from "../../schema/json/encode.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import type { Place } from "../chain/plugin.ts";

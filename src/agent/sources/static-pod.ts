@@ -5,7 +5,7 @@ import type { Pod } from "../../api/core/pod.ts";
 import { podKind } from "../../api/core/pod-kind.ts";
 import type { Secret } from "../../api/core/secret.ts";
 import { canonicalJson } from "../../schema/json/canonical-json.ts";
-import { applyDefaults } from "../../schema/default.ts";
+import { applyDefaults } from "../../schema/defaults.ts";
 import { renderFieldError } from "../../schema/validation/field-error.ts";
 import { validate } from "../../schema/validation/validate.ts";
 import type { ManifestItem, ManifestProblem } from "./manifest.ts";

@@ -8,7 +8,7 @@
  * that is stored are converted by their name alone, or by a `converter` where the definition wants a webhook.
  */
 import { decode } from "../../schema/decode/decode.ts";
-import { applyDefaults } from "../../schema/default.ts";
+import { applyDefaults } from "../../schema/defaults.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
 import { validateChange } from "../../schema/validation/ratcheting.ts";

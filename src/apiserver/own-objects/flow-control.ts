@@ -12,7 +12,7 @@ import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry, Scope } from "../../registry/registry.ts";
 import { update } from "../../registry/update.ts";
-import { applyDefaults } from "../../schema/default.ts";
+import { applyDefaults } from "../../schema/defaults.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { systemScope, unlessOvertaken } from "./ensure.ts";
 

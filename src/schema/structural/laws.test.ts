@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import t from "tap";
 import { decode } from "../decode/decode.ts";
-import { applyDefaults } from "../default.ts";
+import { applyDefaults } from "../defaults.ts";
 import { object, optional, string } from "../define.ts";
 import { deepEqual } from "../value/equal.ts";
 import { validateChange } from "../validation/ratcheting.ts";

@@ -3,7 +3,7 @@ import t from "tap";
 import type { Pod } from "../../../api/core/pod.ts";
 import { podKind } from "../../../api/core/pod-kind.ts";
 import { decode } from "../../../schema/decode/decode.ts";
-import { applyDefaults } from "../../../schema/default.ts";
+import { applyDefaults } from "../../../schema/defaults.ts";
 import { parseYaml } from "../../../schema/yaml/yaml.ts";
 import { detailsText, violationsOf } from "./evaluate.ts";
 import type { LevelVersion } from "./level.ts";

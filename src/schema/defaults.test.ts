@@ -1,5 +1,5 @@
 import t from "tap";
-import { applyDefaults } from "./default.ts";
+import { applyDefaults } from "./defaults.ts";
 import { boolean, list, map, object, optional, pointer, string } from "./define.ts";
 import type { ObjectSchema } from "./schema.ts";
 
