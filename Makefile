@@ -33,6 +33,10 @@ build: packages dist/svc ## dist/svc: everything in one file, for hosts with Nod
 dist/svc: $(sources)
 	@node build.mjs
 
+.PHONY: debug
+debug: packages ## dist/debug/svc: not minified, with source maps for a debugger (docs/development.md)
+	@node build.mjs --debug --out dist/debug
+
 $(example): src/acceptance/cluster/example-image.ts $(wildcard testdata/examples/hello/*)
 	@node src/acceptance/cluster/example-image.ts $@
 

@@ -4,6 +4,7 @@
  *   node build.mjs              dist/svc, one file for hosts with Node (and dist/svclet, a link to it)
  *   node build.mjs --binary     dist/svc-linux-x64 and, where its Node can be had, dist/svc-linux-arm64
  *   --arch x64                  of the binaries only this one
+ *   --debug                     not minified, with source maps for a debugger (NODE_OPTIONS=--inspect dist/svc …)
  *   --main FILE --out DIR       another entry, another place; for the tests of this file
  *
  * Either form is src/main.ts and, apart from it, what is imported while it runs, in parts: of each part, one import or
@@ -34,6 +35,7 @@ import {
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { gzipSync } from "node:zlib";
 import * as esbuild from "esbuild";
 
 const root = dirname(fileURLToPath(import.meta.url));
@@ -53,6 +55,7 @@ const placesDigits = 12;
 const { values: options } = parseArgs({
   options: {
     binary: { type: "boolean", default: false },
+    debug: { type: "boolean", default: false },
     arch: { type: "string", multiple: true, default: ["x64", "arm64"] },
     main: { type: "string", default: join(root, "src", "main.ts") },
     out: { type: "string", default: join(root, "dist") },
@@ -130,6 +133,111 @@ function readPart(name) {
 }
 `;
 
+/**
+ * Where each position of a part came from, for stack traces and log lines: a source map of version 3 with only what
+ * changes the file or line, each line of it readable by itself, compressed. `skippedLines` come before those of the map.
+ */
+function packPositions(map, skippedLines) {
+  const { sources, mappings } = JSON.parse(map);
+  const lines = [];
+  let source = 0;
+  let sourceLine = 0;
+  for (const line of mappings.split(";")) {
+    let column = 0;
+    let last;
+    const kept = [];
+    for (const segment of line === "" ? [] : line.split(",")) {
+      const [columns, sourceChange, lineChange] = decodeVlq(segment);
+      column += columns;
+      if (sourceChange === undefined) continue;
+      source += sourceChange;
+      sourceLine += lineChange;
+      if (last?.source === source && last.sourceLine === sourceLine) continue;
+      const from = last ?? { column: 0, source: 0, sourceLine: 0 };
+      kept.push([column - from.column, source - from.source, sourceLine - from.sourceLine].join(","));
+      last = { column, source, sourceLine };
+    }
+    lines.push(kept.join(" "));
+  }
+  const names = sources.map((path) => path.replace(/^(?:\.\.\/)+/, ""));
+  const text = `${JSON.stringify(names)}\n${"\n".repeat(skippedLines)}${lines.join("\n")}`;
+  return gzipSync(text, { level: 9 }).toString("base64");
+}
+
+/** The numbers of one segment of a source map (ECMA-426, "Base64 VLQ"). */
+function decodeVlq(text) {
+  const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const numbers = [];
+  let value = 0;
+  let shift = 0;
+  for (const letter of text) {
+    const digit = digits.indexOf(letter);
+    value += (digit & 31) << shift;
+    shift += 5;
+    if (digit & 32) continue;
+    numbers.push(value & 1 ? -(value >> 1) : value >> 1);
+    value = 0;
+    shift = 0;
+  }
+  return numbers;
+}
+
+/** The part that holds the source positions of another. */
+function positionsOf(name) {
+  return `${name}.positions`;
+}
+
+/**
+ * JavaScript that finds the source of a position, \`src/…/file.ts:12\`, and puts it into stack traces. Positions found
+ * are kept: 4096 of them, and the table of the part that was read last until memory is collected.
+ */
+const sourcePositions = `
+const located = new Map();
+let lastTable;
+function locate(script, line, column) {
+  if (script === null || script === undefined || !script.startsWith(__filename)) return undefined;
+  const key = script + ":" + line + ":" + column;
+  let found = located.get(key);
+  if (found === undefined) {
+    found = findPosition(script === __filename ? "main" : script.slice(__filename.length + 1), line, column) ?? "";
+    if (located.size >= 4096) located.clear();
+    located.set(key, found);
+  }
+  return found === "" ? undefined : found;
+}
+function findPosition(name, line, column) {
+  let table = lastTable?.deref();
+  if (table?.name !== name) {
+    let bytes;
+    try { bytes = readBytes(name + ".positions"); } catch { return undefined; }
+    const [sources, ...lines] = require("node:zlib").gunzipSync(bytes).toString("latin1").split("\\n");
+    table = { name, sources: JSON.parse(sources), lines };
+    lastTable = new WeakRef(table);
+  }
+  let at = 0, source = 0, sourceLine = 0, found;
+  for (const segment of (table.lines[line - 1] || "").split(" ")) {
+    const [columns, sources, lines] = segment.split(",").map(Number);
+    at += columns;
+    if (segment === "" || at > column - 1) break;
+    source += sources;
+    sourceLine += lines;
+    found = table.sources[source] + ":" + (sourceLine + 1);
+  }
+  return found;
+}
+Error.prepareStackTrace = (error, sites) => {
+  let head;
+  try { head = String(error); } catch { head = "Error"; }
+  for (const site of sites) {
+    const found = locate(site.getFileName(), site.getLineNumber(), site.getColumnNumber());
+    const name = found === undefined ? undefined : site.getFunctionName();
+    if (found === undefined) head += "\\n    at " + site;
+    else head += "\\n    at " + (name === null ? found : name + " (" + found + ")");
+  }
+  return head;
+};
+`;
+
 const partLoader = `
 const parts = new Map();
 function loadPart(name) {
@@ -141,7 +249,7 @@ function loadPart(name) {
   const part = { exports: {} };
   parts.set(name, part);
   const find = (id) => (id.startsWith("./") ? loadPart(id.slice(2)) : require(id));
-  script.runInThisContext()(find, part, part.exports, __filename, __dirname, importMetaUrl, readBytes);
+  script.runInThisContext()(find, part, part.exports, __filename, __dirname, importMetaUrl, readBytes, locate);
   return part.exports;
 }
 function readBytes(name) {
@@ -167,12 +275,24 @@ async function bundleApart(architectures, reader) {
       }));
     },
   };
-  const main = textOf(await bundle({ entryPoints: [options.main], plugins: [apart], banner }));
-  // The order in which esbuild asks is not always the same.
+  const { outputFiles } = await bundle({ entryPoints: [options.main], plugins: [apart], banner, outfile: "main.js" });
+  const main = outputFile(outputFiles, "main.js");
+  // esbuild does not always resolve imports in the same order.
   paths.sort();
   const { parts, programs } = await bundleParts(paths, architectures);
+  parts.set(positionsOf("main"), packPositions(outputFile(outputFiles, "main.js.map"), 0));
   const known = `\nconst programs = ${JSON.stringify(programs)};\n`;
-  return { main: main + known + reader + partLoader, parts };
+  const code = ascii(withoutMapComment(main)) + known + reader + partLoader + sourcePositions;
+  return { main: code + mapComment(outputFile(outputFiles, "main.js.map"), 0), parts };
+}
+
+/** The text of one of esbuild's output files. */
+function outputFile(files, name) {
+  return files.find(({ path }) => path.endsWith(`/${name}`)).text;
+}
+
+function withoutMapComment(text) {
+  return text.replace(/\n\/\/# sourceMappingURL=.*\n?$/, "\n");
 }
 
 /** What is imported while the program runs, and all that it needs: parts by name, and the part of each path. */
@@ -189,25 +309,29 @@ async function bundleParts(paths, architectures) {
   });
   const programs = {};
   for (const { path, text } of outputFiles) {
+    if (path.endsWith(".map")) continue;
     const name = relative(root, path);
     const { entryPoint, imports } = metafile.outputs[name];
     const needed = imports.filter(({ kind, external }) => kind === "import-statement" && external !== true);
     // Of these esbuild exports all as the default only; Node's imports have their names as well.
     const isCommonJs = metafile.inputs[entryPoint]?.format === "cjs";
     const end = isCommonJs ? "module.exports = module.exports.default;\n" : "";
-    parts.set(name, await asFunction(ascii(text), needed.length, end));
+    const map = outputFile(outputFiles, `${name}.map`);
+    const { code, positions } = await asFunction(withoutMapComment(text), map, needed.length, end);
+    parts.set(name, code);
+    parts.set(positionsOf(name), positions);
     if (entryPoint !== undefined && paths.includes(entryPoint)) programs[entryPoint] = name;
   }
   return { parts, programs };
 }
 
-const partParameters = ["require", "module", "exports", "__filename", "__dirname", "importMetaUrl", "readBytes"];
+const partParameters = ["require", "module", "exports", "__filename", "__dirname", "importMetaUrl", "readBytes", "locate"];
 
 /**
  * A module of esbuild's as the expression of a function. Its `count` imports of other parts come first, and none of these
  * needs a part that needs it: what they export is there, and is read once rather than whenever it is used.
  */
-async function asFunction(text, count, end) {
+async function asFunction(text, map, count, end) {
   const needs = /^import\s*(?:\{([^}]*)\}\s*from\s*)?("\.\/[^"]+");?\s*/;
   let rest = text;
   let head = "";
@@ -215,15 +339,31 @@ async function asFunction(text, count, end) {
     const [statement, names, path] = needs.exec(rest) ?? [];
     if (statement === undefined) throw new Error(`${left} imports are not where they should be: ${rest.slice(0, 80)}`);
     const required = `require(${path})`;
-    head += names === undefined ? `${required};\n` : `const {${names.replaceAll(/\sas\s/g, ":")}} = ${required};\n`;
+    head += names === undefined ? `${required};` : `const {${names.replaceAll(/\sas\s/g, ":")}} = ${required};`;
+    // As many lines as before, so that the map still fits.
+    head += "\n".repeat(statement.split("\n").length - 1);
     rest = rest.slice(statement.length);
   }
-  const { code } = await esbuild.transform(head + rest, {
+  const inlineMap = `\n//# sourceMappingURL=data:application/json;base64,${Buffer.from(map).toString("base64")}`;
+  const result = await esbuild.transform(head + rest + inlineMap, {
     ...form,
     format: "cjs",
     supported: { "dynamic-import": false },
+    sourcemap: "external",
+    sourcesContent: options.debug,
   });
-  return `(function (${partParameters.join(", ")}) {\n${ascii(code)}${end}})`;
+  // The function's head is a line more than the map has.
+  const code = `(function (${partParameters.join(", ")}) {\n${ascii(result.code)}${end}})${mapComment(result.map, 1)}`;
+  return { code, positions: packPositions(result.map, 1) };
+}
+
+/** With --debug, the comment by which a debugger finds the sources; `skippedLines` come before those of the map. */
+function mapComment(map, skippedLines) {
+  if (!options.debug) return "";
+  const { mappings, sources, ...rest } = JSON.parse(map);
+  const paths = sources.map((path) => join(root, path.replace(/^(?:\.\.\/)+/, "")));
+  const shifted = JSON.stringify({ ...rest, sources: paths, mappings: ";".repeat(skippedLines) + mappings });
+  return `\n//# sourceMappingURL=data:application/json;base64,${Buffer.from(shifted).toString("base64")}`;
 }
 
 const banner = { js: 'const importMetaUrl=require("node:url").pathToFileURL(__filename).href;' };
@@ -232,8 +372,8 @@ const banner = { js: 'const importMetaUrl=require("node:url").pathToFileURL(__fi
 const form = {
   platform: "node",
   target: `node${oldestNode.major}.${oldestNode.minor}`,
-  minifySyntax: true,
-  minifyWhitespace: true,
+  minifySyntax: !options.debug,
+  minifyWhitespace: !options.debug,
   // Short lines, so that a stack trace points somewhere.
   lineLimit: 160,
   legalComments: "inline",
@@ -248,18 +388,16 @@ function bundle(input) {
     bundle: true,
     write: false,
     format: "cjs",
+    sourcemap: "external",
+    sourcesContent: options.debug,
     define: {
+      SVC_LOCATE: "locate",
       "import.meta.url": "importMetaUrl",
       "import.meta.dirname": "__dirname",
       SVC_VERSION: JSON.stringify(manifest.version),
     },
     ...input,
   });
-}
-
-/** Bytes beyond ASCII would make Node keep all of it twice as wide. */
-function textOf({ outputFiles: [file] }) {
-  return ascii(file.text);
 }
 
 /** esbuild leaves letters beyond ASCII in regular expressions and comments. An escape means the same wherever they are. */
