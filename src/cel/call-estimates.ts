@@ -1,5 +1,5 @@
 /** What calls can cost, and how large their results can become, from the sizes of their arguments. */
-import type { Expr } from "./ast.ts";
+import type { Expr } from "./parse/ast.ts";
 import { CHECK_COST, LIST_COST, OBJECT_COST, REGEX, TRAVERSAL } from "./costs.ts";
 import { add, fixed, multiply, type Range, scale, unknownRange } from "./range.ts";
 import type { Type } from "./types.ts";

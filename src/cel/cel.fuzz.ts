@@ -9,7 +9,7 @@ import { compile } from "./cel.ts";
 import { typeOf } from "./declare.ts";
 import { environment } from "./environment.ts";
 import { dynamicOf, nativeOf } from "./native.ts";
-import { renderErrors } from "./source.ts";
+import { renderErrors } from "./parse/source.ts";
 import { dynType, intType } from "./types.ts";
 
 const self = typeOf(everything) ?? dynType;

@@ -3,7 +3,7 @@ import { nameForms } from "../testing/cel/name-formats.ts";
 import { type Compiled, compile, type Program } from "./cel.ts";
 import { type Environment, environment } from "./environment.ts";
 import { dynamicOf } from "./native.ts";
-import { renderErrors } from "./source.ts";
+import { renderErrors } from "./parse/source.ts";
 import { boolType, dynType, intType, listType, mapType, objectType, stringType, typeText } from "./types.ts";
 import { fail } from "./value.ts";
 

@@ -1,5 +1,5 @@
 /** What checking an expression needs, and what it finds. */
-import type { Expr } from "./ast.ts";
+import type { Expr } from "./parse/ast.ts";
 import type { FunctionDeclaration, Overload } from "./functions.ts";
 import type { Type } from "./types.ts";
 import type { Value } from "./value.ts";

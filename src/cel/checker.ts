@@ -14,11 +14,11 @@ import {
   type ObjectLiteral,
   qualifiedName,
   type Select,
-} from "./ast.ts";
+} from "./parse/ast.ts";
 import type { Checked, Meaning, Names } from "./checked.ts";
 import type { Overload } from "./functions.ts";
 import { instantiate, TYPE_SIZE_MAX, typeSize } from "./instantiate.ts";
-import { type CelError, locate } from "./source.ts";
+import { type CelError, locate } from "./parse/source.ts";
 import {
   boolType,
   bytesType,

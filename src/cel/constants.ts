@@ -1,5 +1,5 @@
 /** What is known of an expression at load, so that evaluating it costs nothing. */
-import type { Call, Expr, MapLiteral } from "./ast.ts";
+import type { Call, Expr, MapLiteral } from "./parse/ast.ts";
 import type { Checked } from "./checked.ts";
 import { dispatch } from "./dispatch.ts";
 import { EntryMap } from "./entry-map.ts";

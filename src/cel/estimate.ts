@@ -3,7 +3,7 @@
  * have, which schemas bound (declare.ts). The figures are cel-go's and Kubernetes', so that a rule is accepted here
  * when it is accepted there.
  */
-import { ACCUMULATOR, type Call, type Comprehension, type Expr } from "./ast.ts";
+import { ACCUMULATOR, type Call, type Comprehension, type Expr } from "./parse/ast.ts";
 import { callEstimate, type EstimatedArg } from "./call-estimates.ts";
 import type { Checked } from "./checked.ts";
 import { LIST_COST, MAP_COST, OBJECT_COST } from "./costs.ts";

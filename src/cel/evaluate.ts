@@ -3,7 +3,7 @@
  * step into a value 1, a new list 10, a new map 30, a call 1 unless costs.ts says otherwise; constants, `&&`, `||` and
  * `?:` themselves nothing.
  */
-import type { Call, Comprehension, Expr, Identifier, ListLiteral, MapLiteral, ObjectLiteral, Select } from "./ast.ts";
+import type { Call, Comprehension, Expr, Identifier, ListLiteral, MapLiteral, ObjectLiteral, Select } from "./parse/ast.ts";
 import type { Checked } from "./checked.ts";
 import { Constants } from "./constants.ts";
 import { LIST_COST, MAP_COST, OBJECT_COST, runtimeCost, TRAVERSAL } from "./costs.ts";

@@ -1,10 +1,10 @@
 /** Constants that some functions would refuse when they are called: times, spans and patterns that are none. */
 
 import { parseDuration } from "../schema/value/time.ts";
-import { children, type Expr } from "./ast.ts";
+import { children, type Expr } from "./parse/ast.ts";
 import type { Checked } from "./checked.ts";
 import { pattern } from "./libraries/regex.ts";
-import { type CelError, locate } from "./source.ts";
+import { type CelError, locate } from "./parse/source.ts";
 import { Timestamp } from "./time-value.ts";
 import { Failure } from "./value.ts";
 

@@ -20,7 +20,7 @@ import { typeOf } from "./declare.ts";
 import { environment } from "./environment.ts";
 import { escapeName, unescapeName } from "./escape.ts";
 import { dynamicOf, nativeOf } from "./native.ts";
-import { renderErrors } from "./source.ts";
+import { renderErrors } from "./parse/source.ts";
 import { dynType } from "./types.ts";
 
 const item = object("Item", { name: optional(1, string), size: optional(2, int64) });

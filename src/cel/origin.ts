@@ -1,7 +1,7 @@
 /** Where values come from in a schema, and sizes that are plain to see. */
-import type { Expr } from "./ast.ts";
+import type { Expr } from "./parse/ast.ts";
 import { fixed, type Range } from "./range.ts";
-import { characters } from "./source.ts";
+import { characters } from "./parse/source.ts";
 import { isOptional, type Type } from "./types.ts";
 
 /** A part of a schema that a value comes from. */

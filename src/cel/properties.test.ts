@@ -2,13 +2,13 @@
 import fc from "fast-check";
 import t from "tap";
 import { nameForms } from "../testing/cel/name-formats.ts";
-import type { Expr } from "./ast.ts";
+import type { Expr } from "./parse/ast.ts";
 import { compile } from "./cel.ts";
 import { environment } from "./environment.ts";
 import { dynamicOf } from "./native.ts";
 import { compareStrings } from "./order.ts";
-import { parse } from "./parser.ts";
-import { renderErrors } from "./source.ts";
+import { parse } from "./parse/parser.ts";
+import { renderErrors } from "./parse/source.ts";
 import { dynType, intType } from "./types.ts";
 import { equal } from "./value.ts";
 

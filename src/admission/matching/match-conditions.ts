@@ -5,7 +5,7 @@ import type { Authorizer, UserInfo } from "../../auth/user.ts";
 import { compile, type Program } from "../../cel/cel.ts";
 import { type Answer, authorizerValue, type Question, resourceCheckValue } from "../../cel/libraries/authorizer.ts";
 import { dynamicOf } from "../../cel/native.ts";
-import { renderErrors } from "../../cel/source.ts";
+import { renderErrors } from "../../cel/parse/source.ts";
 import type { Value } from "../../cel/value.ts";
 
 /** What expressions may cost together, as in Kubernetes. */

@@ -2,7 +2,7 @@
 import { type Compiled, compile } from "../../cel/cel.ts";
 import { type Environment, environment } from "../../cel/environment.ts";
 import { authorizerType, resourceCheckType } from "../../cel/libraries/authorizer.ts";
-import { renderErrors } from "../../cel/source.ts";
+import { renderErrors } from "../../cel/parse/source.ts";
 import {
   boolType,
   dynType,

@@ -2,7 +2,7 @@
 import { type FunctionDeclaration, functionOf, type Library, method, type Overload, overload } from "../functions.ts";
 import { elementOf } from "../member.ts";
 import { compareBytes, compareNumbers, compareStrings, isNumeric } from "../order.ts";
-import { characters } from "../source.ts";
+import { characters } from "../parse/source.ts";
 import { Duration, Timestamp } from "../time-value.ts";
 import {
   boolType,

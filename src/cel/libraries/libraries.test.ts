@@ -3,7 +3,7 @@ import t from "tap";
 import { nameForms } from "../../testing/cel/name-formats.ts";
 import { compile } from "../cel.ts";
 import { environment } from "../environment.ts";
-import { renderErrors } from "../source.ts";
+import { renderErrors } from "../parse/source.ts";
 
 const names = environment({ variables: {}, nameForms, stored: true });
 

@@ -5,7 +5,7 @@ import { compile, type Program } from "../../../cel/cel.ts";
 import { typeOf } from "../../../cel/declare.ts";
 import { type Environment, environment } from "../../../cel/environment.ts";
 import { nativeOf } from "../../../cel/native.ts";
-import { renderErrors } from "../../../cel/source.ts";
+import { renderErrors } from "../../../cel/parse/source.ts";
 import { boolType, objectType, type Type } from "../../../cel/types.ts";
 import type { Value } from "../../../cel/value.ts";
 import { memberOf, membersOf } from "../../../schema/members.ts";

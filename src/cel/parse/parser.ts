@@ -9,9 +9,9 @@ import {
   type MapEntry,
   type ObjectField,
 } from "./ast.ts";
-import { Cursor } from "./cursor.ts";
+import { Cursor } from "./token-cursor.ts";
 import { SyntaxMistake, type Token, tokenize } from "./lexer.ts";
-import { NESTING_MAX, SOURCE_LENGTH_MAX } from "./limits.ts";
+import { NESTING_MAX, SOURCE_LENGTH_MAX } from "../limits.ts";
 import { expandMacro, isMacro } from "./macros.ts";
 import { type CelError, characters, locate } from "./source.ts";
 
