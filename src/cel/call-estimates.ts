@@ -2,7 +2,7 @@
 import type { Expr } from "./parse/ast.ts";
 import { CHECK_COST, LIST_COST, OBJECT_COST, REGEX, TRAVERSAL } from "./costs.ts";
 import { add, fixed, multiply, type Range, scale, unknownRange } from "./range.ts";
-import type { Type } from "./types.ts";
+import type { Type } from "./values/types.ts";
 
 export interface EstimatedArg {
   readonly type: Type;

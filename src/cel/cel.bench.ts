@@ -9,7 +9,7 @@ import { compile } from "./cel.ts";
 import { typeOf } from "./declare.ts";
 import { environment } from "./environment.ts";
 import { nativeOf } from "./native.ts";
-import { dynType } from "./types.ts";
+import { dynType } from "./values/types.ts";
 
 const schema = object("Bench", {
   replicas: optional(1, int64),

@@ -10,7 +10,7 @@ import { typeOf } from "./declare.ts";
 import { environment } from "./environment.ts";
 import { dynamicOf, nativeOf } from "./native.ts";
 import { renderErrors } from "./parse/source.ts";
-import { dynType, intType } from "./types.ts";
+import { dynType, intType } from "./values/types.ts";
 
 const self = typeOf(everything) ?? dynType;
 const names = environment({ variables: { self, d: dynType, x: intType }, nameForms, stored: true });

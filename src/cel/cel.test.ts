@@ -4,8 +4,8 @@ import { type Compiled, compile, type Program } from "./cel.ts";
 import { type Environment, environment } from "./environment.ts";
 import { dynamicOf } from "./native.ts";
 import { renderErrors } from "./parse/source.ts";
-import { boolType, dynType, intType, listType, mapType, objectType, stringType, typeText } from "./types.ts";
-import { fail } from "./value.ts";
+import { boolType, dynType, intType, listType, mapType, objectType, stringType, typeText } from "./values/types.ts";
+import { fail } from "./values/value.ts";
 
 const self = objectType("Self", { a: intType, s: stringType, list: listType(intType) });
 const names = environment({

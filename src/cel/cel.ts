@@ -18,9 +18,9 @@ import { PER_CALL_COST_MAX } from "./limits.ts";
 import { checkLiterals } from "./literals.ts";
 import { parse } from "./parse/parser.ts";
 import type { CelError } from "./parse/source.ts";
-import { type Type, typeText } from "./types.ts";
+import { type Type, typeText } from "./values/types.ts";
 import { sameType } from "./unify.ts";
-import { compared, Failure, type Value } from "./value.ts";
+import { compared, Failure, type Value } from "./values/value.ts";
 
 export interface CompileOptions {
   /** What the expression must give. `dyn` and unbound types do not fit: what they give is known too late. */

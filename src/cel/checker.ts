@@ -34,7 +34,7 @@ import {
   type Type,
   typeText,
   uintType,
-} from "./types.ts";
+} from "./values/types.ts";
 import { Bindings, isDyn, mostGeneral, sameType, unwrapOptional } from "./unify.ts";
 
 export type CheckResult =

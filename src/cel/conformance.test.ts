@@ -9,10 +9,10 @@ import t from "tap";
 import { nameForms } from "../testing/cel/name-formats.ts";
 import { parseTextproto, type TextMessage, type TextValue } from "../testing/cel/textproto.ts";
 import { compile, type Outcome } from "./cel.ts";
-import { EntryMap } from "./entry-map.ts";
+import { EntryMap } from "./values/entry-map.ts";
 import { environment } from "./environment.ts";
-import { Uint } from "./order.ts";
-import { Duration, Timestamp } from "./time-value.ts";
+import { Uint } from "./values/compare.ts";
+import { Duration, Timestamp } from "./values/time-value.ts";
 import {
   boolType,
   bytesType,
@@ -30,8 +30,8 @@ import {
   typeText,
   typeType,
   uintType,
-} from "./types.ts";
-import { ArrayList, equal, Optional, TypeValue, typeOfValue, type Value } from "./value.ts";
+} from "./values/types.ts";
+import { ArrayList, equal, Optional, TypeValue, typeOfValue, type Value } from "./values/value.ts";
 
 const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../shared", import.meta.url));
 const folder = join(shared, "oracles/cel-spec");

@@ -2,9 +2,9 @@
 import type { Call, Expr, MapLiteral } from "./parse/ast.ts";
 import type { Checked } from "./checked.ts";
 import { dispatch } from "./dispatch.ts";
-import { EntryMap } from "./entry-map.ts";
-import { Uint } from "./order.ts";
-import { ArrayList, Failure, type Value } from "./value.ts";
+import { EntryMap } from "./values/entry-map.ts";
+import { Uint } from "./values/compare.ts";
+import { ArrayList, Failure, type Value } from "./values/value.ts";
 
 const conversions: ReadonlySet<string> = new Set(
   "bool bytes double duration dyn int string timestamp type uint".split(" "),

@@ -3,7 +3,7 @@ import { membersOf } from "../schema/members.ts";
 import type { ListSchema, MapSchema, ObjectSchema, Schema, StringSchema } from "../schema/schema.ts";
 import { escapeName } from "./escape.ts";
 import { REQUEST_BYTES_MAX } from "./limits.ts";
-import { type Bounds, listType, mapType, type ObjectType, type Type } from "./types.ts";
+import { type Bounds, listType, mapType, type ObjectType, type Type } from "./values/types.ts";
 
 export interface TypeOfOptions {
   /** The schema is that of a whole resource: `apiVersion`, `kind`, `metadata.name` and `.generateName` are there. */

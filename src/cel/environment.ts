@@ -15,8 +15,8 @@ import { semver } from "./libraries/semver.ts";
 import { basicStrings, strings } from "./libraries/strings.ts";
 import { time } from "./libraries/time.ts";
 import { url } from "./libraries/url.ts";
-import type { Type } from "./types.ts";
-import type { Value } from "./value.ts";
+import type { Type } from "./values/types.ts";
+import type { Value } from "./values/value.ts";
 
 /** In this order overloads of one name are tried. */
 const standardLibraries: readonly Library[] = [

@@ -17,7 +17,7 @@ import { nameForms } from "../testing/cel/name-formats.ts";
 import { compile, type Program } from "./cel.ts";
 import { typeOf } from "./declare.ts";
 import { environment } from "./environment.ts";
-import { fail } from "./value.ts";
+import { fail } from "./values/value.ts";
 
 function format(name: string): Schema {
   return { ...string, rules: { format: name } };

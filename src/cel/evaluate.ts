@@ -8,11 +8,11 @@ import type { Checked } from "./checked.ts";
 import { Constants } from "./constants.ts";
 import { LIST_COST, MAP_COST, OBJECT_COST, runtimeCost, TRAVERSAL } from "./costs.ts";
 import { dispatch } from "./dispatch.ts";
-import { EntryMap } from "./entry-map.ts";
+import { EntryMap } from "./values/entry-map.ts";
 import { type Frame, type Run, read } from "./frame.ts";
 import { type LoopParts, runLoop } from "./loops.ts";
 import { elementOf, hasMember, memberOf, optionalElement, optionalMember } from "./member.ts";
-import { ArrayList, compared, equal, Failure, fail, List, Optional, sizeForCost, type Value } from "./value.ts";
+import { ArrayList, compared, equal, Failure, fail, List, Optional, sizeForCost, type Value } from "./values/value.ts";
 
 export interface Executable {
   readonly run: Run;

@@ -1,6 +1,6 @@
 /** What a function is: its signatures, and for each what it does. */
-import type { Type } from "./types.ts";
-import type { Value } from "./value.ts";
+import type { Type } from "./values/types.ts";
+import type { Value } from "./values/value.ts";
 
 export interface Overload {
   /** As cel-go names it (`string_size`, `index_list`): costs are given by these names. */

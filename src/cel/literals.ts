@@ -5,8 +5,8 @@ import { children, type Expr } from "./parse/ast.ts";
 import type { Checked } from "./checked.ts";
 import { pattern } from "./libraries/regex.ts";
 import { type CelError, locate } from "./parse/source.ts";
-import { Timestamp } from "./time-value.ts";
-import { Failure } from "./value.ts";
+import { Timestamp } from "./values/time-value.ts";
+import { Failure } from "./values/value.ts";
 
 type Check = (text: string) => boolean;
 

@@ -21,7 +21,7 @@ import { environment } from "./environment.ts";
 import { escapeName, unescapeName } from "./escape.ts";
 import { dynamicOf, nativeOf } from "./native.ts";
 import { renderErrors } from "./parse/source.ts";
-import { dynType } from "./types.ts";
+import { dynType } from "./values/types.ts";
 
 const item = object("Item", { name: optional(1, string), size: optional(2, int64) });
 const schema = object("Custom", {

@@ -5,9 +5,9 @@ import type { ListSchema, ObjectSchema, Schema, StringSchema } from "../schema/s
 import { typeOf } from "./declare.ts";
 import { unescapeName } from "./escape.ts";
 import { parseSpan } from "./span.ts";
-import { Duration, Timestamp } from "./time-value.ts";
-import { dynType, type Type } from "./types.ts";
-import { equal, fail, List, MapValue, type Value } from "./value.ts";
+import { Duration, Timestamp } from "./values/time-value.ts";
+import { dynType, type Type } from "./values/types.ts";
+import { equal, fail, List, MapValue, type Value } from "./values/value.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 

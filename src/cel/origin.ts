@@ -2,7 +2,7 @@
 import type { Expr } from "./parse/ast.ts";
 import { fixed, type Range } from "./range.ts";
 import { characters } from "./parse/source.ts";
-import { isOptional, type Type } from "./types.ts";
+import { isOptional, type Type } from "./values/types.ts";
 
 /** A part of a schema that a value comes from. */
 export interface Origin {

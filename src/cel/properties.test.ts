@@ -6,11 +6,11 @@ import type { Expr } from "./parse/ast.ts";
 import { compile } from "./cel.ts";
 import { environment } from "./environment.ts";
 import { dynamicOf } from "./native.ts";
-import { compareStrings } from "./order.ts";
+import { compareStrings } from "./values/compare.ts";
 import { parse } from "./parse/parser.ts";
 import { renderErrors } from "./parse/source.ts";
-import { dynType, intType } from "./types.ts";
-import { equal } from "./value.ts";
+import { dynType, intType } from "./values/types.ts";
+import { equal } from "./values/value.ts";
 
 const operators = ["+", "-", "*", "/", "%", "<", "<=", ">", ">=", "==", "!=", "&&", "||", "in"];
 

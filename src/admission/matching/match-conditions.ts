@@ -6,7 +6,7 @@ import { compile, type Program } from "../../cel/cel.ts";
 import { type Answer, authorizerValue, type Question, resourceCheckValue } from "../../cel/libraries/authorizer.ts";
 import { dynamicOf } from "../../cel/native.ts";
 import { renderErrors } from "../../cel/parse/source.ts";
-import type { Value } from "../../cel/value.ts";
+import type { Value } from "../../cel/values/value.ts";
 
 /** What expressions may cost together, as in Kubernetes. */
 const BUDGET = 2_500_000;

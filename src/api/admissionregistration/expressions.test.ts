@@ -1,5 +1,5 @@
 import t from "tap";
-import { boolType, stringType } from "../../cel/types.ts";
+import { boolType, stringType } from "../../cel/values/types.ts";
 import { admissionEnvironment, validateExpression } from "./expressions.ts";
 
 const check = (source: string, params = false) =>

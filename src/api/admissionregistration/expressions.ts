@@ -14,7 +14,7 @@ import {
   type Type,
   timestampType,
   typeText,
-} from "../../cel/types.ts";
+} from "../../cel/values/types.ts";
 import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
 import { nameForms } from "../meta/name-forms.ts";
 

@@ -1,6 +1,6 @@
 /** Rules for what requests a webhook or policy is about: operations, resources, conditions, selectors. */
 import type { Environment } from "../../cel/environment.ts";
-import { boolType } from "../../cel/types.ts";
+import { boolType } from "../../cel/values/types.ts";
 import {
   duplicateField,
   type FieldError,

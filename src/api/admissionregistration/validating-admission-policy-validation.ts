@@ -1,5 +1,5 @@
 import { type Compiled, compile } from "../../cel/cel.ts";
-import { boolType, errorType, nullType, type ObjectType, stringType, type Type } from "../../cel/types.ts";
+import { boolType, errorType, nullType, type ObjectType, stringType, type Type } from "../../cel/values/types.ts";
 import { duplicateField, type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/value/field-path.ts";
 import { dns1035Label, qualifiedName } from "../meta/names.ts";

@@ -2,7 +2,7 @@
 import type { Variables } from "../../cel/cel.ts";
 import { PER_RESOURCE_COST_MAX } from "../../cel/limits.ts";
 import { nativeOf } from "../../cel/native.ts";
-import { Optional, type Value } from "../../cel/value.ts";
+import { Optional, type Value } from "../../cel/values/value.ts";
 import { oldItems, oldMember } from "../../schema/validation/correlate.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import {

@@ -3,7 +3,7 @@ import { type Compiled, compile, type Program } from "../../cel/cel.ts";
 import { typeOf } from "../../cel/declare.ts";
 import { environment } from "../../cel/environment.ts";
 import { renderErrors } from "../../cel/parse/source.ts";
-import { optionalType, type Type } from "../../cel/types.ts";
+import { optionalType, type Type } from "../../cel/values/types.ts";
 import type { ValidationRule } from "../../schema/validation/rules.ts";
 import type { Schema } from "../../schema/schema.ts";
 import { nameForms } from "../meta/name-forms.ts";

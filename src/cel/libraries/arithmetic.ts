@@ -1,7 +1,7 @@
 /** `+ - * / %` and unary minus: int and uint are exact in 64 bits, and what does not fit fails. */
 import { functionOf, type Library, overload } from "../functions.ts";
-import { Uint } from "../order.ts";
-import { Duration, Timestamp } from "../time-value.ts";
+import { Uint } from "../values/compare.ts";
+import { Duration, Timestamp } from "../values/time-value.ts";
 import {
   bytesType,
   doubleType,
@@ -12,8 +12,8 @@ import {
   stringType,
   timestampType,
   uintType,
-} from "../types.ts";
-import { fail, type List } from "../value.ts";
+} from "../values/types.ts";
+import { fail, type List } from "../values/value.ts";
 
 export const INT_MAX = 2n ** 63n - 1n;
 export const INT_MIN = -(2n ** 63n);

@@ -3,8 +3,8 @@
  * authorizer, which whoever evaluates hands in as the variable `authorizer`.
  */
 import { type FunctionDeclaration, functionOf, type Library, method } from "../functions.ts";
-import { boolType, opaqueType, stringType, type Type } from "../types.ts";
-import { fail, Opaque, type Value } from "../value.ts";
+import { boolType, opaqueType, stringType, type Type } from "../values/types.ts";
+import { fail, Opaque, type Value } from "../values/value.ts";
 import type { NameForms } from "./formats.ts";
 
 export interface Question {

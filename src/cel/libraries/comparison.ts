@@ -1,9 +1,9 @@
 /** `== != < <= > >= in`, the logical operators, `[]`, and `size`. */
 import { type FunctionDeclaration, functionOf, type Library, method, type Overload, overload } from "../functions.ts";
 import { elementOf } from "../member.ts";
-import { compareBytes, compareNumbers, compareStrings, isNumeric } from "../order.ts";
+import { compareBytes, compareNumbers, compareStrings, isNumeric } from "../values/compare.ts";
 import { characters } from "../parse/source.ts";
-import { Duration, Timestamp } from "../time-value.ts";
+import { Duration, Timestamp } from "../values/time-value.ts";
 import {
   boolType,
   bytesType,
@@ -18,8 +18,8 @@ import {
   type Type,
   timestampType,
   uintType,
-} from "../types.ts";
-import { equal, fail, type List, type MapValue, type Value } from "../value.ts";
+} from "../values/types.ts";
+import { equal, fail, type List, type MapValue, type Value } from "../values/value.ts";
 
 /** Negative, zero or positive; fails for what has no order. */
 export function compare(a: Value, b: Value): number {

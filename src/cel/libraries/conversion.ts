@@ -1,8 +1,8 @@
 /** `int(x)`, `string(x)` and their like, and the names of types. */
 import { parseDuration } from "../../schema/value/time.ts";
 import { type FunctionDeclaration, functionOf, type Library, overload } from "../functions.ts";
-import { Uint } from "../order.ts";
-import { Duration, Timestamp } from "../time-value.ts";
+import { Uint } from "../values/compare.ts";
+import { Duration, Timestamp } from "../values/time-value.ts";
 import {
   boolType,
   bytesType,
@@ -20,8 +20,8 @@ import {
   timestampType,
   typeType,
   uintType,
-} from "../types.ts";
-import { fail, TypeValue, typeOfValue, type Value } from "../value.ts";
+} from "../values/types.ts";
+import { fail, TypeValue, typeOfValue, type Value } from "../values/value.ts";
 import { toInt, toUint } from "./arithmetic.ts";
 
 function cannot(from: string, to: string): never {

@@ -1,8 +1,8 @@
 /** `format.dns1123Label().validate(name)`: nothing when the text has the form, else what is wrong with it. */
 import { formatOf } from "../../schema/validation/formats.ts";
 import { functionOf, type Library, method, overload } from "../functions.ts";
-import { listType, opaqueType, optionalType, stringType, type Type } from "../types.ts";
-import { ArrayList, Opaque, Optional, type Value } from "../value.ts";
+import { listType, opaqueType, optionalType, stringType, type Type } from "../values/types.ts";
+import { ArrayList, Opaque, Optional, type Value } from "../values/value.ts";
 import { checkRequestUri } from "./go-url.ts";
 
 /** What is wrong with a text; nothing when it has the form. */

@@ -1,8 +1,8 @@
 /** `ip('10.0.0.1')` and `cidr('10.0.0.0/8')`: addresses and blocks of them, read strictly. */
 import { bitsOf, formatIp, type IpFamily, parseIp } from "../../std/net/ip.ts";
 import { type FunctionDeclaration, functionOf, type Library, method, overload } from "../functions.ts";
-import { boolType, intType, opaqueType, stringType, type Type } from "../types.ts";
-import { fail, Opaque, type Value } from "../value.ts";
+import { boolType, intType, opaqueType, stringType, type Type } from "../values/types.ts";
+import { fail, Opaque, type Value } from "../values/value.ts";
 import { typeConstant } from "./conversion.ts";
 
 const ipType = opaqueType("net.IP");

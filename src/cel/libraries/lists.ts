@@ -1,7 +1,7 @@
 /** Lists as wholes: sorted or not, sums, extremes, places of items, and lists as sets. */
 import { type FunctionDeclaration, functionOf, type Library, method, overload } from "../functions.ts";
-import { Uint } from "../order.ts";
-import { Duration } from "../time-value.ts";
+import { Uint } from "../values/compare.ts";
+import { Duration } from "../values/time-value.ts";
 import {
   boolType,
   bytesType,
@@ -14,8 +14,8 @@ import {
   type Type,
   timestampType,
   uintType,
-} from "../types.ts";
-import { equal, fail, type List, type Value } from "../value.ts";
+} from "../values/types.ts";
+import { equal, fail, type List, type Value } from "../values/value.ts";
 import { toInt, toUint } from "./arithmetic.ts";
 import { compare } from "./comparison.ts";
 

@@ -1,7 +1,7 @@
 /** What maps that loops build are typed by; the loops themselves are run by the evaluator. */
 import { functionOf, type Library, overload } from "../functions.ts";
-import { mapType, parameter } from "../types.ts";
-import { fail } from "../value.ts";
+import { mapType, parameter } from "../values/types.ts";
+import { fail } from "../values/value.ts";
 
 const k = parameter("K");
 const v = parameter("V");

@@ -1,9 +1,9 @@
 /** Values that may be missing: `optional.of(x)`, `a.?b`, `.orValue(y)`. */
 import { functionOf, type Library, method, overload } from "../functions.ts";
-import { isNumeric, Uint } from "../order.ts";
-import { Duration, Timestamp } from "../time-value.ts";
-import { boolType, listType, optionalType, parameter } from "../types.ts";
-import { ArrayList, fail, List, MapValue, Optional, type Value } from "../value.ts";
+import { isNumeric, Uint } from "../values/compare.ts";
+import { Duration, Timestamp } from "../values/time-value.ts";
+import { boolType, listType, optionalType, parameter } from "../values/types.ts";
+import { ArrayList, fail, List, MapValue, Optional, type Value } from "../values/value.ts";
 
 const v = parameter("V");
 const optionalV = optionalType(v);

@@ -1,9 +1,9 @@
 /** `quantity('1.5Gi')`: amounts that can be compared, added and subtracted. */
 import { parseQuantityText } from "../../schema/value/quantity.ts";
 import { functionOf, type Library, method, overload } from "../functions.ts";
-import { compareNumbers } from "../order.ts";
-import { boolType, doubleType, intType, opaqueType, stringType, type Type } from "../types.ts";
-import { fail, Opaque, type Value } from "../value.ts";
+import { compareNumbers } from "../values/compare.ts";
+import { boolType, doubleType, intType, opaqueType, stringType, type Type } from "../values/types.ts";
+import { fail, Opaque, type Value } from "../values/value.ts";
 import { INT_MAX, INT_MIN } from "./arithmetic.ts";
 
 const quantityType = opaqueType("kubernetes.Quantity");

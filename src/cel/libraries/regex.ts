@@ -2,8 +2,8 @@
 import type { RE2JS } from "re2js";
 import { compileExpression, workOf } from "../../schema/validation/pattern.ts";
 import { functionOf, type Library, method, overload } from "../functions.ts";
-import { boolType, intType, listType, stringType } from "../types.ts";
-import { ArrayList, fail } from "../value.ts";
+import { boolType, intType, listType, stringType } from "../values/types.ts";
+import { ArrayList, fail } from "../values/value.ts";
 
 const PATTERNS_MAX = 512;
 /** What all searches in one text may take, as if each went through the rest of it: times what one may. */

@@ -1,8 +1,8 @@
 /** `semver('1.2.3-rc.1')`: versions that can be compared (semver.org). */
 import { functionOf, type Library, method, overload } from "../functions.ts";
-import { compareNumbers } from "../order.ts";
-import { boolType, intType, opaqueType, stringType, type Type } from "../types.ts";
-import { fail, Opaque, type Value } from "../value.ts";
+import { compareNumbers } from "../values/compare.ts";
+import { boolType, intType, opaqueType, stringType, type Type } from "../values/types.ts";
+import { fail, Opaque, type Value } from "../values/value.ts";
 import { UINT_MAX } from "./arithmetic.ts";
 
 const semverType = opaqueType("kubernetes.Semver");

@@ -1,7 +1,7 @@
 /** Texts by characters: places, parts, replacing, splitting, joining, and `format`. */
 import { type FunctionDeclaration, functionOf, type Library, method, overload } from "../functions.ts";
-import { dynType, intType, listType, stringType, type Type } from "../types.ts";
-import { ArrayList, fail, type List } from "../value.ts";
+import { dynType, intType, listType, stringType, type Type } from "../values/types.ts";
+import { ArrayList, fail, type List } from "../values/value.ts";
 import { formatText } from "./text-format.ts";
 
 const ascii = /^[\0-\x7f]*$/;

@@ -1,8 +1,8 @@
 /** `"%s has %d".format([a, b])`, as cel-go prints it for American readers. */
 
-import { Uint } from "../order.ts";
-import { Duration, Timestamp } from "../time-value.ts";
-import { fail, type List, List as ListClass, MapValue, TypeValue, type Value } from "../value.ts";
+import { Uint } from "../values/compare.ts";
+import { Duration, Timestamp } from "../values/time-value.ts";
+import { fail, type List, List as ListClass, MapValue, TypeValue, type Value } from "../values/value.ts";
 import { doubleText } from "./conversion.ts";
 
 const clause = /%(?:%|(?:\.(\d*))?(.)|$)/gsu;

@@ -1,7 +1,7 @@
 /** Parts of instants and spans of time: `getHours()` and its like. */
 import { type FunctionDeclaration, functionOf, type Library, method } from "../functions.ts";
-import type { CalendarParts, Duration, Timestamp } from "../time-value.ts";
-import { durationType, intType, stringType, timestampType } from "../types.ts";
+import type { CalendarParts, Duration, Timestamp } from "../values/time-value.ts";
+import { durationType, intType, stringType, timestampType } from "../values/types.ts";
 
 type Part = (parts: CalendarParts) => number;
 

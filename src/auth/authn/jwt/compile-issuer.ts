@@ -5,7 +5,7 @@ import { dns1123Subdomain } from "../../../api/meta/names.ts";
 import { compile, type Program } from "../../../cel/cel.ts";
 import { type Environment, environment } from "../../../cel/environment.ts";
 import { renderErrors } from "../../../cel/parse/source.ts";
-import { boolType, dynType, listType, mapType, objectType, stringType, type Type } from "../../../cel/types.ts";
+import { boolType, dynType, listType, mapType, objectType, stringType, type Type } from "../../../cel/values/types.ts";
 import { duplicateField, type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import type { Algorithm } from "../../service-account/jws.ts";
 import { JWT_ALGORITHMS } from "./algorithms.ts";

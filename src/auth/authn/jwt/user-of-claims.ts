@@ -1,7 +1,7 @@
 /** Who the claims of a token that was verified say its bearer is. */
 import type { Program } from "../../../cel/cel.ts";
 import { dynamicOf } from "../../../cel/native.ts";
-import { List, type Value } from "../../../cel/value.ts";
+import { List, type Value } from "../../../cel/values/value.ts";
 import type { UserInfo } from "../../user.ts";
 import { Refusal } from "../invalid-credentials-error.ts";
 import type { CompiledIssuer, Rule, Source } from "./compile-issuer.ts";

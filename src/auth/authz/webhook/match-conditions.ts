@@ -6,8 +6,8 @@ import { typeOf } from "../../../cel/declare.ts";
 import { type Environment, environment } from "../../../cel/environment.ts";
 import { nativeOf } from "../../../cel/native.ts";
 import { renderErrors } from "../../../cel/parse/source.ts";
-import { boolType, objectType, type Type } from "../../../cel/types.ts";
-import type { Value } from "../../../cel/value.ts";
+import { boolType, objectType, type Type } from "../../../cel/values/types.ts";
+import type { Value } from "../../../cel/values/value.ts";
 import { memberOf, membersOf } from "../../../schema/members.ts";
 import type { Schema } from "../../../schema/schema.ts";
 

@@ -1,5 +1,5 @@
 /** Maps that expressions build. */
-import { Uint } from "./order.ts";
+import { Uint } from "./compare.ts";
 import { dynType, type Type } from "./types.ts";
 import { checkWeight, fail, MapValue, type Value, weightOf } from "./value.ts";
 

@@ -1,5 +1,5 @@
 /** Values of expressions: what each type is held as, and when two of them are equal. */
-import { compareBytes, compareNumbers, isNumeric, Uint } from "./order.ts";
+import { compareBytes, compareNumbers, isNumeric, Uint } from "./compare.ts";
 import { dynType, type Type, typeText } from "./types.ts";
 
 /**

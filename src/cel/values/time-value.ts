@@ -1,5 +1,5 @@
 /** Instants and spans of time, exact to the nanosecond, within the years 1 to 9999. */
-import { formatDuration, parseInstant } from "../schema/value/time.ts";
+import { formatDuration, parseInstant } from "../../schema/value/time.ts";
 import type { Type } from "./types.ts";
 import { fail, Opaque, type Value } from "./value.ts";
 
