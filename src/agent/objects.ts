@@ -26,8 +26,8 @@ import type { EnvironmentSources } from "./pods/environment/environment.ts";
 import { podUid } from "./pods/pod-fields.ts";
 import { referencedObjects } from "./references.ts";
 import type { ClaimSource } from "./volumes/claims.ts";
-import type { VolumeObjects } from "./volumes/payload.ts";
-import type { TokenRequestSource } from "./volumes/token-manager.ts";
+import type { VolumeObjects } from "./volumes/projected/payload.ts";
+import type { TokenRequestSource } from "./volumes/projected/token-manager.ts";
 
 export interface ObjectReaderOptions {
   /** Undefined: the agent has no API server. */

@@ -31,7 +31,7 @@ import type { RuntimeClasses } from "./runtime-classes.ts";
 import type { ClaimSource } from "./volumes/claims.ts";
 import type { DriverVolumes } from "./volumes/driver-volumes.ts";
 import { systemMounter } from "./volumes/mounter.ts";
-import { TokenManager } from "./volumes/token-manager.ts";
+import { TokenManager } from "./volumes/projected/token-manager.ts";
 import { VolumeManager } from "./volumes/volume-manager.ts";
 
 const HOOK_TIMEOUT_MS = 120_000;

@@ -13,7 +13,7 @@ import { ProbeManager } from "../../agent/probes/probe-manager.ts";
 import { type CriClient, createCriClient } from "../../agent/runtime/cri.ts";
 import { Relister } from "../../agent/runtime/events.ts";
 import { systemMounter } from "../../agent/volumes/mounter.ts";
-import { TokenManager } from "../../agent/volumes/token-manager.ts";
+import { TokenManager } from "../../agent/volumes/projected/token-manager.ts";
 import { VolumeManager } from "../../agent/volumes/volume-manager.ts";
 import type { Container } from "../../api/core/container.ts";
 import type { Pod, PodSpec, PodStatus } from "../../api/core/pod.ts";

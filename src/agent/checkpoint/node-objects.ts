@@ -11,8 +11,8 @@ import type { EnvironmentSources } from "../pods/environment/environment.ts";
 import { podUid } from "../pods/pod-fields.ts";
 import { referencedObjects } from "../references.ts";
 import type { StaticPods } from "../sources/static-pods.ts";
-import type { VolumeObjects } from "../volumes/payload.ts";
-import type { TokenRequestSource } from "../volumes/token-manager.ts";
+import type { VolumeObjects } from "../volumes/projected/payload.ts";
+import type { TokenRequestSource } from "../volumes/projected/token-manager.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 
 export interface NodeObjectsOptions {

@@ -17,7 +17,7 @@ import { type FakeDriver, type FakeDriverOptions, startFakeDriver } from "../../
 import { attachmentName } from "./csi/volume.ts";
 import type { Mounter } from "./mounter.ts";
 import { NodeVolumes, type NodeVolumesOptions } from "./node-volumes.ts";
-import { TokenManager, type TokenRequestSource } from "./token-manager.ts";
+import { TokenManager, type TokenRequestSource } from "./projected/token-manager.ts";
 import { type MountError, VolumeManager } from "./volume-manager.ts";
 
 const NAME = "disks.example.com";

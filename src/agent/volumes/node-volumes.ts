@@ -21,7 +21,7 @@ import { DriverVolumes } from "./driver-volumes.ts";
 import { FlexDrivers } from "./flex/driver.ts";
 import { FlexVolumes } from "./flex/flex-volumes.ts";
 import type { Mounter } from "./mounter.ts";
-import { TokenManager, type TokenRequestSource } from "./token-manager.ts";
+import { TokenManager, type TokenRequestSource } from "./projected/token-manager.ts";
 
 export interface NodeVolumesOptions {
   readonly directories: Directories;

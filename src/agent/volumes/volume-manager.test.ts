@@ -6,7 +6,7 @@ import type { Pod } from "../../api/core/pod.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import type { ClaimSource } from "./claims.ts";
 import type { Mounter } from "./mounter.ts";
-import { TokenManager } from "./token-manager.ts";
+import { TokenManager } from "./projected/token-manager.ts";
 import { type MountError, VolumeManager } from "./volume-manager.ts";
 
 const pod: Pod = {

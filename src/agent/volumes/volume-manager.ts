@@ -6,7 +6,7 @@ import type { Volume } from "../../api/core/volume.ts";
 import { podDir, podsDir, volumeDir } from "../pods/directories.ts";
 import type { NodeFacts } from "../pods/environment/downward-api.ts";
 import { isStatic, podUid } from "../pods/pod-fields.ts";
-import { writeAtomically } from "./atomic-writer.ts";
+import { writeAtomically } from "./projected/atomic-writer.ts";
 import { boundVolume, ClaimError, type ClaimSource, claimName } from "./claims.ts";
 import type { DriverVolumes } from "./driver-volumes.ts";
 import { isMounted, setUpEmptyDir } from "./empty-dir.ts";
@@ -22,9 +22,9 @@ import {
   projectedPayload,
   secretPayload,
   type VolumeObjects,
-} from "./payload.ts";
+} from "./projected/payload.ts";
 import type { Place } from "./place.ts";
-import type { TokenManager } from "./token-manager.ts";
+import type { TokenManager } from "./projected/token-manager.ts";
 
 export interface VolumeManagerOptions extends LocalVolumeOptions {
   readonly objects: VolumeObjects;

@@ -10,7 +10,7 @@ import { PodManager } from "../../agent/pods/pod-manager.ts";
 import { StartTurns } from "../../agent/pods/worker/start-limiter.ts";
 import { ProbeManager } from "../../agent/probes/probe-manager.ts";
 import { digestOf, observe } from "../../agent/runtime/observation.ts";
-import { TokenManager } from "../../agent/volumes/token-manager.ts";
+import { TokenManager } from "../../agent/volumes/projected/token-manager.ts";
 import { VolumeManager } from "../../agent/volumes/volume-manager.ts";
 import type { Pod, PodSpec, PodStatus } from "../../api/core/pod.ts";
 import { silentLogger } from "../../std/log/logger.ts";

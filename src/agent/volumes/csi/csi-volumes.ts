@@ -13,7 +13,7 @@ import type { Mounter } from "../mounter.ts";
 import { operation } from "../operation-error.ts";
 import { belongsToGroup, giveVolume } from "../ownership.ts";
 import type { Place } from "../place.ts";
-import type { TokenManager } from "../token-manager.ts";
+import type { TokenManager } from "../projected/token-manager.ts";
 import type { CsiDriver } from "./driver.ts";
 import type { CsiDrivers } from "./drivers.ts";
 import type { VolumeCapability } from "./messages.ts";

@@ -2,7 +2,7 @@
 import type { Pod } from "../../../api/core/pod.ts";
 import type { CSIDriver } from "../../../api/storage/csi-driver.ts";
 import { podName, podNamespace, podUid } from "../../pods/pod-fields.ts";
-import type { TokenManager } from "../token-manager.ts";
+import type { TokenManager } from "../projected/token-manager.ts";
 import type { VolumeCapability } from "./messages.ts";
 import type { CsiVolume, SecretName } from "./volume.ts";
 

@@ -1,9 +1,9 @@
 /** Tokens of service accounts for the pods of the node, each asked for once and renewed before it expires. */
-import type { TokenRequest } from "../../api/authentication/token-request.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import type { ServiceAccountTokenProjection } from "../../api/core/volume.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import { podName, podNamespace, podUid } from "../pods/pod-fields.ts";
+import type { TokenRequest } from "../../../api/authentication/token-request.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { ServiceAccountTokenProjection } from "../../../api/core/volume.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import { podName, podNamespace, podUid } from "../../pods/pod-fields.ts";
 
 export interface TokenRequestSource {
   /** Resolves with the answer. Rejects as the API server, or what is between, does. */

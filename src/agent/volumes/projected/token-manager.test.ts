@@ -1,7 +1,7 @@
 import t from "tap";
-import type { TokenRequest } from "../../api/authentication/token-request.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
+import type { TokenRequest } from "../../../api/authentication/token-request.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { TokenManager } from "./token-manager.ts";
 
 const pod: Pod = {
