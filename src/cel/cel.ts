@@ -8,18 +8,18 @@
  *
  * `environment` is in environment.ts, `typeOf` in declare.ts, `nativeOf` in native.ts, limits in limits.ts.
  */
-import type { Checked } from "./checked.ts";
-import { check } from "./checker.ts";
+import type { Checked } from "./check/checked.ts";
+import { check } from "./check/checker.ts";
 import type { Environment } from "./environment.ts";
 import { type CostEstimate, estimateCost } from "./estimate.ts";
 import { executable } from "./evaluate.ts";
 import { CostExceeded, Frame, type Run } from "./frame.ts";
 import { PER_CALL_COST_MAX } from "./limits.ts";
-import { checkLiterals } from "./literals.ts";
+import { checkLiterals } from "./check/check-literals.ts";
 import { parse } from "./parse/parser.ts";
 import type { CelError } from "./parse/source.ts";
 import { type Type, typeText } from "./values/types.ts";
-import { sameType } from "./unify.ts";
+import { sameType } from "./check/unify.ts";
 import { compared, Failure, type Value } from "./values/value.ts";
 
 export interface CompileOptions {

@@ -1,6 +1,6 @@
 /** What is known of an expression at load, so that evaluating it costs nothing. */
 import type { Call, Expr, MapLiteral } from "./parse/ast.ts";
-import type { Checked } from "./checked.ts";
+import type { Checked } from "./check/checked.ts";
 import { dispatch } from "./dispatch.ts";
 import { EntryMap } from "./values/entry-map.ts";
 import { Uint } from "./values/compare.ts";

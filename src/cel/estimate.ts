@@ -5,7 +5,7 @@
  */
 import { ACCUMULATOR, type Call, type Comprehension, type Expr } from "./parse/ast.ts";
 import { callEstimate, type EstimatedArg } from "./call-estimates.ts";
-import type { Checked } from "./checked.ts";
+import type { Checked } from "./check/checked.ts";
 import { LIST_COST, MAP_COST, OBJECT_COST } from "./costs.ts";
 import { isScalar, items, keys, member, type Origin, writtenSize } from "./origin.ts";
 import { add, fixed, multiply, type Range, union, unknownRange } from "./range.ts";

@@ -4,7 +4,7 @@
  * `?:` themselves nothing.
  */
 import type { Call, Comprehension, Expr, Identifier, ListLiteral, MapLiteral, ObjectLiteral, Select } from "./parse/ast.ts";
-import type { Checked } from "./checked.ts";
+import type { Checked } from "./check/checked.ts";
 import { Constants } from "./constants.ts";
 import { LIST_COST, MAP_COST, OBJECT_COST, runtimeCost, TRAVERSAL } from "./costs.ts";
 import { dispatch } from "./dispatch.ts";

@@ -14,11 +14,11 @@ import {
   type ObjectLiteral,
   qualifiedName,
   type Select,
-} from "./parse/ast.ts";
+} from "../parse/ast.ts";
 import type { Checked, Meaning, Names } from "./checked.ts";
-import type { Overload } from "./functions.ts";
+import type { Overload } from "../functions.ts";
 import { instantiate, TYPE_SIZE_MAX, typeSize } from "./instantiate.ts";
-import { type CelError, locate } from "./parse/source.ts";
+import { type CelError, locate } from "../parse/source.ts";
 import {
   boolType,
   bytesType,
@@ -34,7 +34,7 @@ import {
   type Type,
   typeText,
   uintType,
-} from "./values/types.ts";
+} from "../values/types.ts";
 import { Bindings, isDyn, mostGeneral, sameType, unwrapOptional } from "./unify.ts";
 
 export type CheckResult =

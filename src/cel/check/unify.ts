@@ -1,5 +1,5 @@
 /** Which types fit where, and what the parameters of a function's signature stand for. */
-import { dynType, errorType, isOptional, listType, mapType, opaqueType, type Type, typeType } from "./values/types.ts";
+import { dynType, errorType, isOptional, listType, mapType, opaqueType, type Type, typeType } from "../values/types.ts";
 
 export function isDyn(type: Type): boolean {
   return type.kind === "dyn" || type.kind === "error";

@@ -1,6 +1,6 @@
 /** Signatures as types of one call. */
-import type { Overload } from "./functions.ts";
-import { listType, mapType, type Type, typeType } from "./values/types.ts";
+import type { Overload } from "../functions.ts";
+import { listType, mapType, type Type, typeType } from "../values/types.ts";
 
 export interface Signature {
   readonly parameters: readonly Type[];
