@@ -8,7 +8,7 @@ import { tellOfMachine } from "../node/node-events.ts";
 import { watchOom } from "../node/oom-watch.ts";
 import { rotateLogs } from "../pods/containers/log-rotation.ts";
 import { followEvents } from "../runtime/event-stream.ts";
-import { diskUsage, enforceSizeLimits } from "../volumes/size-limits.ts";
+import { diskUsage, enforceSizeLimits } from "../volumes/local/size-limits.ts";
 import type { Foundation } from "./foundation.ts";
 import type { NodeParts } from "./node.ts";
 import type { PodParts } from "./pods.ts";

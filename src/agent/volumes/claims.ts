@@ -5,7 +5,7 @@ import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-cla
 import type { Pod } from "../../api/core/pod.ts";
 import type { Volume } from "../../api/core/volume.ts";
 import { allContainers, podName, podNamespace, podUid } from "../pods/pod-fields.ts";
-import { checkHostPath } from "./host-path.ts";
+import { checkHostPath } from "./local/host-path.ts";
 
 /** Undefined: there is no such object. */
 export interface ClaimSource {

@@ -9,9 +9,9 @@ import { isStatic, podUid } from "../pods/pod-fields.ts";
 import { writeAtomically } from "./projected/atomic-writer.ts";
 import { boundVolume, ClaimError, type ClaimSource, claimName } from "./claims.ts";
 import type { DriverVolumes } from "./driver-volumes.ts";
-import { isMounted, setUpEmptyDir } from "./empty-dir.ts";
-import { checkHostPath } from "./host-path.ts";
-import { type LocalVolumeOptions, mountLocal } from "./local-volumes.ts";
+import { isMounted, setUpEmptyDir } from "./local/empty-dir.ts";
+import { checkHostPath } from "./local/host-path.ts";
+import { type LocalVolumeOptions, mountLocal } from "./local/local-volumes.ts";
 import { OperationError, operation, type VolumeEvent } from "./operation-error.ts";
 import { belongsToGroup, giveToGroup } from "./ownership.ts";
 import {

@@ -17,7 +17,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
 import { validatePath, writeAtomically } from "./projected/atomic-writer.ts";
-import { checkHostPath } from "./host-path.ts";
+import { checkHostPath } from "./local/host-path.ts";
 import { openSubPath } from "./sub-path.ts";
 import { unsupportedSource } from "./volume-manager.ts";
 

@@ -8,7 +8,7 @@ import type { Directories } from "../../pods/directories.ts";
 import type { PodEvents } from "../../pods/pod-events.ts";
 import { podUid } from "../../pods/pod-fields.ts";
 import type { Attachable, Attachments } from "../attachments.ts";
-import { isMounted } from "../empty-dir.ts";
+import { isMounted } from "../local/empty-dir.ts";
 import type { Mounter } from "../mounter.ts";
 import { operation } from "../operation-error.ts";
 import { belongsToGroup, giveVolume } from "../ownership.ts";

@@ -7,7 +7,7 @@ import { podName, podNamespace, podUid } from "../../pods/pod-fields.ts";
 import type { Attachments } from "../attachments.ts";
 import type { SecretSource } from "../csi/requests.ts";
 import { Turns } from "../csi/turns.ts";
-import { isMounted } from "../empty-dir.ts";
+import { isMounted } from "../local/empty-dir.ts";
 import type { Mounter } from "../mounter.ts";
 import { OperationError, operation } from "../operation-error.ts";
 import { giveToGroup } from "../ownership.ts";

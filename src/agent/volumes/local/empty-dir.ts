@@ -1,10 +1,10 @@
 /** emptyDir volumes: on disk, in memory, or in huge pages. */
 import { chmod, mkdir } from "node:fs/promises";
-import type { Pod } from "../../api/core/pod.ts";
-import type { Volume } from "../../api/core/volume.ts";
-import { bytes } from "../pods/resources/quantities.ts";
-import { appContainers, initContainers } from "../pods/pod-fields.ts";
-import type { Mounter } from "./mounter.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { Volume } from "../../../api/core/volume.ts";
+import { bytes } from "../../pods/resources/quantities.ts";
+import { appContainers, initContainers } from "../../pods/pod-fields.ts";
+import type { Mounter } from "../mounter.ts";
 
 const HUGE_PAGES = "HugePages";
 const PREFIX = "hugepages-";

@@ -1,7 +1,7 @@
 import type { Stats } from "node:fs";
 import { stat, writeFile } from "node:fs/promises";
-import type { HostPathVolumeSource } from "../../api/core/volume.ts";
-import { makeDirectory } from "../../std/fs/make-directory.ts";
+import type { HostPathVolumeSource } from "../../../api/core/volume.ts";
+import { makeDirectory } from "../../../std/fs/make-directory.ts";
 
 interface Check {
   readonly is: (stats: Stats) => boolean;

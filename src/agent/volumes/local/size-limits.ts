@@ -1,15 +1,15 @@
 /** Ends pods that put more into an emptyDir than its `sizeLimit` allows, or more on the disk than their limits do. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import type { Pod } from "../../api/core/pod.ts";
-import type { Volume } from "../../api/core/volume.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
-import { bytes } from "../pods/resources/quantities.ts";
-import type { Termination } from "../pods/pod-context.ts";
-import type { PodEvents } from "../pods/pod-events.ts";
-import { isCritical, isTerminal, podFullName } from "../pods/pod-fields.ts";
-import type { VolumeManager } from "./volume-manager.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { Volume } from "../../../api/core/volume.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import type { Logger } from "../../../std/log/logger.ts";
+import { bytes } from "../../pods/resources/quantities.ts";
+import type { Termination } from "../../pods/pod-context.ts";
+import type { PodEvents } from "../../pods/pod-events.ts";
+import { isCritical, isTerminal, podFullName } from "../../pods/pod-fields.ts";
+import type { VolumeManager } from "../volume-manager.ts";
 
 export interface LimitedPod {
   readonly pod: Pod;
