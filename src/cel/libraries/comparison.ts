@@ -1,6 +1,6 @@
 /** `== != < <= > >= in`, the logical operators, `[]`, and `size`. */
 import { type FunctionDeclaration, functionOf, type Library, method, type Overload, overload } from "../functions.ts";
-import { elementOf } from "../member.ts";
+import { elementOf } from "../evaluate/member-access.ts";
 import { compareBytes, compareNumbers, compareStrings, isNumeric } from "../values/compare.ts";
 import { characters } from "../parse/source.ts";
 import { Duration, Timestamp } from "../values/time-value.ts";

@@ -1,7 +1,7 @@
 /** Reaching into values: `a.b`, `a[i]`, `has(a.b)`, and their optional forms. */
-import { Uint } from "./values/compare.ts";
-import { typeText } from "./values/types.ts";
-import { fail, List, MapValue, Optional, typeOfValue, type Value } from "./values/value.ts";
+import { Uint } from "../values/compare.ts";
+import { typeText } from "../values/types.ts";
+import { fail, List, MapValue, Optional, typeOfValue, type Value } from "../values/value.ts";
 
 export function memberOf(value: Value, name: string): Value {
   if (value instanceof MapValue) {

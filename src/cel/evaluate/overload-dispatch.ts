@@ -1,8 +1,8 @@
 /** Which signature of a function the values of a call fit. */
-import type { Overload } from "./functions.ts";
-import { Uint } from "./values/compare.ts";
-import type { Type } from "./values/types.ts";
-import { fail, List, MapValue, Opaque, type Value } from "./values/value.ts";
+import type { Overload } from "../functions.ts";
+import { Uint } from "../values/compare.ts";
+import type { Type } from "../values/types.ts";
+import { fail, List, MapValue, Opaque, type Value } from "../values/value.ts";
 
 type Guard = (value: Value) => boolean;
 

@@ -1,5 +1,5 @@
 /** What one evaluation holds: its variables, and what it has spent. */
-import { fail, type Value } from "./values/value.ts";
+import { fail, type Value } from "../values/value.ts";
 
 /** The budget is used up: ends the evaluation wherever it is, and no `||` makes up for it. */
 export class CostExceeded {
