@@ -12,7 +12,7 @@ import { UserNamespaces } from "../../agent/pods/sandbox/user-namespaces.ts";
 import { ProbeManager } from "../../agent/probes/probe-manager.ts";
 import { type CriClient, createCriClient } from "../../agent/runtime/cri.ts";
 import { Relister } from "../../agent/runtime/events.ts";
-import { systemMounter } from "../../agent/volumes/mounter.ts";
+import { systemMounter } from "../../agent/volumes/mount/mounter.ts";
 import { TokenManager } from "../../agent/volumes/projected/token-manager.ts";
 import { VolumeManager } from "../../agent/volumes/volume-manager.ts";
 import type { Container } from "../../api/core/container.ts";

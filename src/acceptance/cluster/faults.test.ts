@@ -3,7 +3,7 @@ import { join } from "node:path";
 import t from "tap";
 import { cgroupsOf } from "../../agent/pods/resources/pod-cgroups.ts";
 import { createCriClient } from "../../agent/runtime/cri.ts";
-import { systemMounter } from "../../agent/volumes/mounter.ts";
+import { systemMounter } from "../../agent/volumes/mount/mounter.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { type CriMethod, ScriptedCri } from "../../testing/agent/scripted-cri.ts";
 import { clusterLack, until } from "./cluster.ts";

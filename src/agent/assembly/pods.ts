@@ -11,7 +11,7 @@ import { Relister } from "../runtime/events.ts";
 import { RuntimeClasses } from "../runtime-classes.ts";
 import { PodSources } from "../sources/pod-sources.ts";
 import { StaticPods } from "../sources/static-pods.ts";
-import { systemMounter } from "../volumes/mounter.ts";
+import { systemMounter } from "../volumes/mount/mounter.ts";
 import { NodeVolumes } from "../volumes/node-volumes.ts";
 import type { Foundation } from "./foundation.ts";
 import type { NodeParts } from "./node.ts";

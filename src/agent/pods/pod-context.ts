@@ -6,7 +6,7 @@ import type { ImageManager, PresentImage } from "../images/image-manager.ts";
 import type { ProbeManager } from "../probes/probe-manager.ts";
 import type { Made, Observation, ObservedSandbox } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import type { Mounter } from "../volumes/mounter.ts";
+import type { Mounter } from "../volumes/mount/mounter.ts";
 import type { VolumeManager } from "../volumes/volume-manager.ts";
 import type { AdmissionDesk } from "./admission/pod-admitter.ts";
 import type { PodCgroups } from "./resources/pod-cgroups.ts";

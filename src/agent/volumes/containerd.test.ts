@@ -11,7 +11,7 @@ import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { startFakeDriver } from "../../testing/agent/fake-csi-driver.ts";
 import { agentConfigOn, missing, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
 import { startAgent } from "../agent.ts";
-import { systemMounter } from "./mounter.ts";
+import { systemMounter } from "./mount/mounter.ts";
 
 const run = promisify(execFile);
 const NAME = "disks.example.com";

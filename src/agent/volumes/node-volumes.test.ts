@@ -15,7 +15,7 @@ import { systemRandom } from "../../std/crypto/random.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { type FakeDriver, type FakeDriverOptions, startFakeDriver } from "../../testing/agent/fake-csi-driver.ts";
 import { attachmentName } from "./csi/volume.ts";
-import type { Mounter } from "./mounter.ts";
+import type { Mounter } from "./mount/mounter.ts";
 import { NodeVolumes, type NodeVolumesOptions } from "./node-volumes.ts";
 import { TokenManager, type TokenRequestSource } from "./projected/token-manager.ts";
 import { type MountError, VolumeManager } from "./volume-manager.ts";

@@ -20,7 +20,7 @@ import type { SecretSource } from "./csi/requests.ts";
 import { DriverVolumes } from "./driver-volumes.ts";
 import { FlexDrivers } from "./flex/driver.ts";
 import { FlexVolumes } from "./flex/flex-volumes.ts";
-import type { Mounter } from "./mounter.ts";
+import type { Mounter } from "./mount/mounter.ts";
 import { TokenManager, type TokenRequestSource } from "./projected/token-manager.ts";
 
 export interface NodeVolumesOptions {

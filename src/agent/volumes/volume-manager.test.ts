@@ -5,7 +5,7 @@ import t from "tap";
 import type { Pod } from "../../api/core/pod.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import type { ClaimSource } from "./claims.ts";
-import type { Mounter } from "./mounter.ts";
+import type { Mounter } from "./mount/mounter.ts";
 import { TokenManager } from "./projected/token-manager.ts";
 import { type MountError, VolumeManager } from "./volume-manager.ts";
 

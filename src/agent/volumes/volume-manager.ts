@@ -13,7 +13,7 @@ import { isMounted, setUpEmptyDir } from "./local/empty-dir.ts";
 import { checkHostPath } from "./local/host-path.ts";
 import { type LocalVolumeOptions, mountLocal } from "./local/local-volumes.ts";
 import { OperationError, operation, type VolumeEvent } from "./operation-error.ts";
-import { belongsToGroup, giveToGroup } from "./ownership.ts";
+import { belongsToGroup, giveToGroup } from "./mount/ownership.ts";
 import {
   configMapPayload,
   downwardPayload,

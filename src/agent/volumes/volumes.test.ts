@@ -18,7 +18,7 @@ import { join } from "node:path";
 import t from "tap";
 import { validatePath, writeAtomically } from "./projected/atomic-writer.ts";
 import { checkHostPath } from "./local/host-path.ts";
-import { openSubPath } from "./sub-path.ts";
+import { openSubPath } from "./mount/sub-path.ts";
 import { unsupportedSource } from "./volume-manager.ts";
 
 const root = await mkdtemp(join(tmpdir(), "svc-volumes-"));

@@ -5,7 +5,7 @@ import * as grpc from "@grpc/grpc-js";
 import { registration } from "../../agent/plugins/messages.ts";
 import type { Method } from "../../agent/plugins/unix-channel.ts";
 import { nodeService } from "../../agent/volumes/csi/messages.ts";
-import type { Mounter } from "../../agent/volumes/mounter.ts";
+import type { Mounter } from "../../agent/volumes/mount/mounter.ts";
 import { unaryMethod } from "../../schema/protobuf/unary-method.ts";
 
 export interface FakeDriverOptions {

@@ -11,7 +11,7 @@ import type { Container as RuntimeContainer } from "../../agent/runtime/cri/cont
 import type { PodSandbox } from "../../agent/runtime/cri/sandbox.ts";
 import { labels } from "../../agent/runtime/observation.ts";
 import type { ImageService, Runtime } from "../../agent/runtime/runtime.ts";
-import { systemMounter } from "../../agent/volumes/mounter.ts";
+import { systemMounter } from "../../agent/volumes/mount/mounter.ts";
 import type { Container } from "../../api/core/container.ts";
 import type { PodSpec, PodStatus } from "../../api/core/pod.ts";
 import type { HttpResponse } from "../../http/message.ts";

@@ -6,7 +6,7 @@ import type { Container, VolumeMount } from "../../../api/core/container.ts";
 import type { Volume } from "../../../api/core/volume.ts";
 import { makeDirectory } from "../../../std/fs/make-directory.ts";
 import type { Device, Mount } from "../../runtime/cri/shared.ts";
-import { openSubPath } from "../../volumes/sub-path.ts";
+import { openSubPath } from "../../volumes/mount/sub-path.ts";
 import { isReadOnly, isWritten } from "../../volumes/volume-manager.ts";
 import { hostsFile, podDir } from "../directories.ts";
 import { hostsText } from "../sandbox/dns.ts";

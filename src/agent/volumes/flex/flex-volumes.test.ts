@@ -6,7 +6,7 @@ import type { Node } from "../../../api/core/node.ts";
 import type { Pod } from "../../../api/core/pod.ts";
 import { systemClock } from "../../../std/time/clock.ts";
 import { Attachments } from "../attachments.ts";
-import type { Mounter } from "../mounter.ts";
+import type { Mounter } from "../mount/mounter.ts";
 import { FlexDrivers } from "./driver.ts";
 import { FlexVolumes } from "./flex-volumes.ts";
 import { flexVolume } from "./volume.ts";

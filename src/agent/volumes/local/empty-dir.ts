@@ -4,7 +4,7 @@ import type { Pod } from "../../../api/core/pod.ts";
 import type { Volume } from "../../../api/core/volume.ts";
 import { bytes } from "../../pods/resources/quantities.ts";
 import { appContainers, initContainers } from "../../pods/pod-fields.ts";
-import type { Mounter } from "../mounter.ts";
+import type { Mounter } from "../mount/mounter.ts";
 
 const HUGE_PAGES = "HugePages";
 const PREFIX = "hugepages-";

@@ -9,8 +9,8 @@ import { type Directories, podsDir } from "../../pods/directories.ts";
 import type { PodEvents } from "../../pods/pod-events.ts";
 import { type DeviceMount, formatAndMount } from "./block-device.ts";
 import { hostPathOf } from "../claims.ts";
-import type { Mounter } from "../mounter.ts";
-import { belongsToGroup, giveVolume } from "../ownership.ts";
+import type { Mounter } from "../mount/mounter.ts";
+import { belongsToGroup, giveVolume } from "../mount/ownership.ts";
 import type { Place } from "../place.ts";
 
 export interface LocalVolumeOptions {

@@ -1,10 +1,10 @@
 /** What `fsGroup` does to a volume. */
 import { constants } from "node:fs";
 import { chmod, chown, lchown, lstat, open, readdir } from "node:fs/promises";
-import type { Pod } from "../../api/core/pod.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { PodEvents } from "../pods/pod-events.ts";
-import { podUid } from "../pods/pod-fields.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import type { PodEvents } from "../../pods/pod-events.ts";
+import { podUid } from "../../pods/pod-fields.ts";
 
 const READ_WRITE = 0o660;
 const READ = 0o440;

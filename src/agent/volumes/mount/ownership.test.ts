@@ -2,7 +2,7 @@ import { chmod, lstat, mkdir, mkdtemp, rename, rm, symlink, writeFile } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { giveToGroup, tellOfDelay } from "./ownership.ts";
 
 async function tree(): Promise<string> {
