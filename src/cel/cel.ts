@@ -11,10 +11,10 @@
 import type { Checked } from "./check/checked.ts";
 import { check } from "./check/checker.ts";
 import type { Environment } from "./environment.ts";
-import { type CostEstimate, estimateCost } from "./estimate.ts";
+import { type CostEstimate, estimateCost } from "./cost/estimate.ts";
 import { executable } from "./evaluate/evaluate.ts";
 import { CostExceeded, Frame, type Run } from "./evaluate/frame.ts";
-import { PER_CALL_COST_MAX } from "./limits.ts";
+import { PER_CALL_COST_MAX } from "./cost/limits.ts";
 import { checkLiterals } from "./check/check-literals.ts";
 import { parse } from "./parse/parser.ts";
 import type { CelError } from "./parse/source.ts";

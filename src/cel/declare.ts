@@ -2,7 +2,7 @@
 import { membersOf } from "../schema/members.ts";
 import type { ListSchema, MapSchema, ObjectSchema, Schema, StringSchema } from "../schema/schema.ts";
 import { escapeName } from "./escape.ts";
-import { REQUEST_BYTES_MAX } from "./limits.ts";
+import { REQUEST_BYTES_MAX } from "./cost/limits.ts";
 import { type Bounds, listType, mapType, type ObjectType, type Type } from "./values/types.ts";
 
 export interface TypeOfOptions {

@@ -6,7 +6,7 @@
 import type { Call, Comprehension, Expr, Identifier, ListLiteral, MapLiteral, ObjectLiteral, Select } from "../parse/ast.ts";
 import type { Checked } from "../check/checked.ts";
 import { Constants } from "./constants.ts";
-import { LIST_COST, MAP_COST, OBJECT_COST, runtimeCost, TRAVERSAL } from "../costs.ts";
+import { LIST_COST, MAP_COST, OBJECT_COST, runtimeCost, TRAVERSAL } from "../cost/runtime-cost.ts";
 import { dispatch } from "./overload-dispatch.ts";
 import { EntryMap } from "../values/entry-map.ts";
 import { type Frame, type Run, read } from "./frame.ts";

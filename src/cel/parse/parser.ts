@@ -11,7 +11,7 @@ import {
 } from "./ast.ts";
 import { Cursor } from "./token-cursor.ts";
 import { SyntaxMistake, type Token, tokenize } from "./lexer.ts";
-import { NESTING_MAX, SOURCE_LENGTH_MAX } from "../limits.ts";
+import { NESTING_MAX, SOURCE_LENGTH_MAX } from "../cost/limits.ts";
 import { expandMacro, isMacro } from "./macros.ts";
 import { type CelError, characters, locate } from "./source.ts";
 

@@ -1,5 +1,5 @@
 /** What calls cost when they are evaluated: cel-go's figures and those of Kubernetes' libraries. All others cost 1. */
-import { List, MapValue, sizeForCost, type Value } from "./values/value.ts";
+import { List, MapValue, sizeForCost, type Value } from "../values/value.ts";
 
 export interface CallCost {
   /** Known before the call, so that a call beyond the budget is never made. */

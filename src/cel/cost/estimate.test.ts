@@ -11,13 +11,13 @@ import {
   optional,
   required,
   string,
-} from "../schema/define.ts";
-import type { Schema } from "../schema/schema.ts";
-import { nameForms } from "../testing/cel/name-formats.ts";
-import { compile, type Program } from "./cel.ts";
-import { typeOf } from "./declare.ts";
-import { environment } from "./environment.ts";
-import { fail } from "./values/value.ts";
+} from "../../schema/define.ts";
+import type { Schema } from "../../schema/schema.ts";
+import { nameForms } from "../../testing/cel/name-formats.ts";
+import { compile, type Program } from "../cel.ts";
+import { typeOf } from "../declare.ts";
+import { environment } from "../environment.ts";
+import { fail } from "../values/value.ts";
 
 function format(name: string): Schema {
   return { ...string, rules: { format: name } };

@@ -1,12 +1,12 @@
 /** What evaluations cost: the figures of cel-go with constants folded, and of Kubernetes' functions. */
 import t from "tap";
-import { nameForms } from "../testing/cel/name-formats.ts";
-import { compile } from "./cel.ts";
-import { EntryMap } from "./values/entry-map.ts";
-import { environment } from "./environment.ts";
-import { Timestamp } from "./values/time-value.ts";
-import { bytesType, dynType, intType, listType, mapType, stringType, timestampType } from "./values/types.ts";
-import { ArrayList, fail, type Value } from "./values/value.ts";
+import { nameForms } from "../../testing/cel/name-formats.ts";
+import { compile } from "../cel.ts";
+import { EntryMap } from "../values/entry-map.ts";
+import { environment } from "../environment.ts";
+import { Timestamp } from "../values/time-value.ts";
+import { bytesType, dynType, intType, listType, mapType, stringType, timestampType } from "../values/types.ts";
+import { ArrayList, fail, type Value } from "../values/value.ts";
 
 const names = environment({
   variables: {
