@@ -29,7 +29,7 @@ import { ProbeManager } from "./probes/probe-manager.ts";
 import type { CriClient } from "./runtime/cri.ts";
 import type { RuntimeClasses } from "./runtime-classes.ts";
 import type { ClaimSource } from "./volumes/claims.ts";
-import type { DriverVolumes } from "./volumes/driver-volumes.ts";
+import type { DriverVolumes } from "./volumes/drivers/driver-volumes.ts";
 import { systemMounter } from "./volumes/mount/mounter.ts";
 import { TokenManager } from "./volumes/projected/token-manager.ts";
 import { VolumeManager } from "./volumes/volume-manager.ts";

@@ -12,7 +12,7 @@ import { RuntimeClasses } from "../runtime-classes.ts";
 import { PodSources } from "../sources/pod-sources.ts";
 import { StaticPods } from "../sources/static-pods.ts";
 import { systemMounter } from "../volumes/mount/mounter.ts";
-import { NodeVolumes } from "../volumes/node-volumes.ts";
+import { NodeVolumes } from "../volumes/drivers/node-volumes.ts";
 import type { Foundation } from "./foundation.ts";
 import type { NodeParts } from "./node.ts";
 import type { Reporting } from "./reporting.ts";

@@ -8,7 +8,7 @@ import type { NodeFacts } from "../pods/environment/downward-api.ts";
 import { isStatic, podUid } from "../pods/pod-fields.ts";
 import { writeAtomically } from "./projected/atomic-writer.ts";
 import { boundVolume, ClaimError, type ClaimSource, claimName } from "./claims.ts";
-import type { DriverVolumes } from "./driver-volumes.ts";
+import type { DriverVolumes } from "./drivers/driver-volumes.ts";
 import { isMounted, setUpEmptyDir } from "./local/empty-dir.ts";
 import { checkHostPath } from "./local/host-path.ts";
 import { type LocalVolumeOptions, mountLocal } from "./local/local-volumes.ts";

@@ -7,7 +7,7 @@ import type { Clock } from "../../../std/time/clock.ts";
 import type { Directories } from "../../pods/directories.ts";
 import type { PodEvents } from "../../pods/pod-events.ts";
 import { podUid } from "../../pods/pod-fields.ts";
-import type { Attachable, Attachments } from "../attachments.ts";
+import type { Attachable, Attachments } from "../drivers/attachments.ts";
 import { isMounted } from "../local/empty-dir.ts";
 import type { Mounter } from "../mount/mounter.ts";
 import { operation } from "../operation-error.ts";

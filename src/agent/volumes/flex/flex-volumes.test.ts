@@ -5,7 +5,7 @@ import t, { type Test } from "tap";
 import type { Node } from "../../../api/core/node.ts";
 import type { Pod } from "../../../api/core/pod.ts";
 import { systemClock } from "../../../std/time/clock.ts";
-import { Attachments } from "../attachments.ts";
+import { Attachments } from "../drivers/attachments.ts";
 import type { Mounter } from "../mount/mounter.ts";
 import { FlexDrivers } from "./driver.ts";
 import { FlexVolumes } from "./flex-volumes.ts";

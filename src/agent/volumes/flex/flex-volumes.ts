@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import type { Pod } from "../../../api/core/pod.ts";
 import { type Directories, podDir, podsDir } from "../../pods/directories.ts";
 import { podName, podNamespace, podUid } from "../../pods/pod-fields.ts";
-import type { Attachments } from "../attachments.ts";
+import type { Attachments } from "../drivers/attachments.ts";
 import type { SecretSource } from "../csi/requests.ts";
 import { Turns } from "../csi/turns.ts";
 import { isMounted } from "../local/empty-dir.ts";

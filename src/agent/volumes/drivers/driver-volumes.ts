@@ -1,14 +1,14 @@
 /** Volumes that drivers provide, whatever sort of driver. */
 
-import type { Pod } from "../../api/core/pod.ts";
-import type { Volume } from "../../api/core/volume.ts";
-import { compareAmounts, parseQuantity, quantityValue } from "../../api/meta/quantity.ts";
-import type { Bound, ClaimSource } from "./claims.ts";
-import type { CsiGrowth, CsiRequest, CsiVolumes } from "./csi/csi-volumes.ts";
-import { csiVolume } from "./csi/volume.ts";
-import type { FlexVolumes } from "./flex/flex-volumes.ts";
-import { flexVolume } from "./flex/volume.ts";
-import type { Place } from "./place.ts";
+import type { Pod } from "../../../api/core/pod.ts";
+import type { Volume } from "../../../api/core/volume.ts";
+import { compareAmounts, parseQuantity, quantityValue } from "../../../api/meta/quantity.ts";
+import type { Bound, ClaimSource } from "../claims.ts";
+import type { CsiGrowth, CsiRequest, CsiVolumes } from "../csi/csi-volumes.ts";
+import { csiVolume } from "../csi/volume.ts";
+import type { FlexVolumes } from "../flex/flex-volumes.ts";
+import { flexVolume } from "../flex/volume.ts";
+import type { Place } from "../place.ts";
 
 export interface DriverVolumesOptions {
   readonly csi: CsiVolumes;

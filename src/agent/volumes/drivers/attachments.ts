@@ -3,13 +3,13 @@
  * agent tells in the node's status what it uses and waits until it is told what is there; or the agent asks for the
  * attachment itself.
  */
-import type { Node } from "../../api/core/node.ts";
-import { StatusError } from "../../api/status.ts";
-import type { VolumeAttachment } from "../../api/storage/volume-attachment.ts";
-import { volumeAttachmentKind } from "../../api/storage/volume-attachment-kind.ts";
-import type { Client } from "../../client/client.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import { OperationError } from "./operation-error.ts";
+import type { Node } from "../../../api/core/node.ts";
+import { StatusError } from "../../../api/status.ts";
+import type { VolumeAttachment } from "../../../api/storage/volume-attachment.ts";
+import { volumeAttachmentKind } from "../../../api/storage/volume-attachment-kind.ts";
+import type { Client } from "../../../client/client.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import { OperationError } from "../operation-error.ts";
 
 export interface AttachmentsOptions {
   /** Undefined: there is no API server, and nothing can be attached. */

@@ -1,27 +1,27 @@
 /** All that the node needs for volumes of drivers, put together: who registers, what is attached, what is mounted. */
 import { join } from "node:path";
-import type { Node } from "../../api/core/node.ts";
-import { StatusError } from "../../api/status.ts";
-import type { CSIDriver } from "../../api/storage/csi-driver.ts";
-import { csiDriverKind } from "../../api/storage/csi-driver-kind.ts";
-import type { Client } from "../../client/client.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
-import type { RandomSource } from "../../std/crypto/random.ts";
-import { watchPlugins } from "../plugins/plugin-watcher.ts";
-import type { Directories } from "../pods/directories.ts";
-import type { PodEvents } from "../pods/pod-events.ts";
+import type { Node } from "../../../api/core/node.ts";
+import { StatusError } from "../../../api/status.ts";
+import type { CSIDriver } from "../../../api/storage/csi-driver.ts";
+import { csiDriverKind } from "../../../api/storage/csi-driver-kind.ts";
+import type { Client } from "../../../client/client.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import type { Logger } from "../../../std/log/logger.ts";
+import type { RandomSource } from "../../../std/crypto/random.ts";
+import { watchPlugins } from "../../plugins/plugin-watcher.ts";
+import type { Directories } from "../../pods/directories.ts";
+import type { PodEvents } from "../../pods/pod-events.ts";
 import { Attachments } from "./attachments.ts";
-import type { ClaimSource } from "./claims.ts";
-import { CsiNodeRecord } from "./csi/csi-node.ts";
-import { CsiVolumes } from "./csi/csi-volumes.ts";
-import { CsiDrivers } from "./csi/drivers.ts";
-import type { SecretSource } from "./csi/requests.ts";
+import type { ClaimSource } from "../claims.ts";
+import { CsiNodeRecord } from "../csi/csi-node.ts";
+import { CsiVolumes } from "../csi/csi-volumes.ts";
+import { CsiDrivers } from "../csi/drivers.ts";
+import type { SecretSource } from "../csi/requests.ts";
 import { DriverVolumes } from "./driver-volumes.ts";
-import { FlexDrivers } from "./flex/driver.ts";
-import { FlexVolumes } from "./flex/flex-volumes.ts";
-import type { Mounter } from "./mount/mounter.ts";
-import { TokenManager, type TokenRequestSource } from "./projected/token-manager.ts";
+import { FlexDrivers } from "../flex/driver.ts";
+import { FlexVolumes } from "../flex/flex-volumes.ts";
+import type { Mounter } from "../mount/mounter.ts";
+import { TokenManager, type TokenRequestSource } from "../projected/token-manager.ts";
 
 export interface NodeVolumesOptions {
   readonly directories: Directories;

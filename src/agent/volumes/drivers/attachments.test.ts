@@ -1,5 +1,5 @@
 import t from "tap";
-import { testAgent } from "../../testing/agent/flag-harness.ts";
+import { testAgent } from "../../../testing/agent/flag-harness.ts";
 
 const UNIQUE = "kubernetes.io/csi/disks.example.com^vol-1";
 
