@@ -6,9 +6,9 @@ import { int64, list, listMap, map, object, optional, string } from "../schema/d
 import { cpuMicroseconds, heapBytes } from "../testing/std/measure.ts";
 import { nameForms } from "../testing/cel/name-formats.ts";
 import { compile } from "./cel.ts";
-import { typeOf } from "./declare.ts";
+import { typeOf } from "./adapter/schema-type.ts";
 import { environment } from "./environment.ts";
-import { nativeOf } from "./native.ts";
+import { nativeOf } from "./adapter/json-value.ts";
 import { dynType } from "./values/types.ts";
 
 const schema = object("Bench", {

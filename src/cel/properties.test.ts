@@ -5,7 +5,7 @@ import { nameForms } from "../testing/cel/name-formats.ts";
 import type { Expr } from "./parse/ast.ts";
 import { compile } from "./cel.ts";
 import { environment } from "./environment.ts";
-import { dynamicOf } from "./native.ts";
+import { dynamicOf } from "./adapter/json-value.ts";
 import { compareStrings } from "./values/compare.ts";
 import { parse } from "./parse/parser.ts";
 import { renderErrors } from "./parse/source.ts";

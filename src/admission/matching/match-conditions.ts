@@ -4,7 +4,7 @@ import type { MatchCondition } from "../../api/admissionregistration/rules.ts";
 import type { Authorizer, UserInfo } from "../../auth/user.ts";
 import { compile, type Program } from "../../cel/cel.ts";
 import { type Answer, authorizerValue, type Question, resourceCheckValue } from "../../cel/libraries/authorizer.ts";
-import { dynamicOf } from "../../cel/native.ts";
+import { dynamicOf } from "../../cel/adapter/json-value.ts";
 import { renderErrors } from "../../cel/parse/source.ts";
 import type { Value } from "../../cel/values/value.ts";
 

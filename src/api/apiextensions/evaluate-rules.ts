@@ -1,7 +1,7 @@
 /** Evaluates the rules of a custom resource: on itself, and on what it was before. */
 import type { Variables } from "../../cel/cel.ts";
 import { PER_RESOURCE_COST_MAX } from "../../cel/cost/limits.ts";
-import { nativeOf } from "../../cel/native.ts";
+import { nativeOf } from "../../cel/adapter/json-value.ts";
 import { Optional, type Value } from "../../cel/values/value.ts";
 import { oldItems, oldMember } from "../../schema/validation/correlate.ts";
 import { deepEqual } from "../../schema/value/equal.ts";

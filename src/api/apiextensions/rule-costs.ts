@@ -1,6 +1,6 @@
 /** Looks at the rules of a definition when it is written: do they compile, and what may they cost? */
 
-import { typeOf } from "../../cel/declare.ts";
+import { typeOf } from "../../cel/adapter/schema-type.ts";
 import type { UnboundedPart } from "../../cel/cost/estimate.ts";
 import { REQUEST_BYTES_MAX, RULE_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX } from "../../cel/cost/limits.ts";
 import { type FieldError, forbiddenField, invalidField } from "../../schema/validation/field-error.ts";

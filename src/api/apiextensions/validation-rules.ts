@@ -1,6 +1,6 @@
 /** The expressions of `x-kubernetes-validations`, compiled against the schema they stand at. */
 import { type Compiled, compile, type Program } from "../../cel/cel.ts";
-import { typeOf } from "../../cel/declare.ts";
+import { typeOf } from "../../cel/adapter/schema-type.ts";
 import { environment } from "../../cel/environment.ts";
 import { renderErrors } from "../../cel/parse/source.ts";
 import { optionalType, type Type } from "../../cel/values/types.ts";

@@ -15,7 +15,7 @@ import {
 import type { Schema } from "../../schema/schema.ts";
 import { nameForms } from "../../testing/cel/name-formats.ts";
 import { compile, type Program } from "../cel.ts";
-import { typeOf } from "../declare.ts";
+import { typeOf } from "../adapter/schema-type.ts";
 import { environment } from "../environment.ts";
 import { fail } from "../values/value.ts";
 

@@ -1,6 +1,6 @@
 /** Who the claims of a token that was verified say its bearer is. */
 import type { Program } from "../../../cel/cel.ts";
-import { dynamicOf } from "../../../cel/native.ts";
+import { dynamicOf } from "../../../cel/adapter/json-value.ts";
 import { List, type Value } from "../../../cel/values/value.ts";
 import type { UserInfo } from "../../user.ts";
 import { Refusal } from "../invalid-credentials-error.ts";

@@ -2,9 +2,9 @@
 import { subjectAccessReviewSpec } from "../../../api/authorization/access-review.ts";
 import { nameForms } from "../../../api/meta/name-forms.ts";
 import { compile, type Program } from "../../../cel/cel.ts";
-import { typeOf } from "../../../cel/declare.ts";
+import { typeOf } from "../../../cel/adapter/schema-type.ts";
 import { type Environment, environment } from "../../../cel/environment.ts";
-import { nativeOf } from "../../../cel/native.ts";
+import { nativeOf } from "../../../cel/adapter/json-value.ts";
 import { renderErrors } from "../../../cel/parse/source.ts";
 import { boolType, objectType, type Type } from "../../../cel/values/types.ts";
 import type { Value } from "../../../cel/values/value.ts";

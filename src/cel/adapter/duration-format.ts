@@ -1,5 +1,5 @@
 /** Spans of time as the `duration` format has them: Go's (`1h30m`), or words (`2 days`, `3 wks`). */
-import { parseDuration } from "../schema/value/time.ts";
+import { parseDuration } from "../../schema/value/time.ts";
 
 const MILLISECOND = 1_000_000n;
 const SECOND = 1000n * MILLISECOND;
