@@ -23,7 +23,7 @@ import {
   secretPayload,
   type VolumeObjects,
 } from "./projected/payload.ts";
-import type { Place } from "./place.ts";
+import type { Place } from "./volume-path.ts";
 import type { TokenManager } from "./projected/token-manager.ts";
 
 export interface VolumeManagerOptions extends LocalVolumeOptions {

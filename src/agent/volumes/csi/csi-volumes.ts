@@ -12,7 +12,7 @@ import { isMounted } from "../local/empty-dir.ts";
 import type { Mounter } from "../mount/mounter.ts";
 import { operation } from "../operation-error.ts";
 import { belongsToGroup, giveVolume } from "../mount/ownership.ts";
-import type { Place } from "../place.ts";
+import type { Place } from "../volume-path.ts";
 import type { TokenManager } from "../projected/token-manager.ts";
 import type { CsiDriver } from "./driver.ts";
 import type { CsiDrivers } from "./drivers.ts";

@@ -8,7 +8,7 @@ import type { CsiGrowth, CsiRequest, CsiVolumes } from "../csi/csi-volumes.ts";
 import { csiVolume } from "../csi/volume.ts";
 import type { FlexVolumes } from "../flex/flex-volumes.ts";
 import { flexVolume } from "../flex/volume.ts";
-import type { Place } from "../place.ts";
+import type { Place } from "../volume-path.ts";
 
 export interface DriverVolumesOptions {
   readonly csi: CsiVolumes;

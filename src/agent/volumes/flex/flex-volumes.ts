@@ -11,7 +11,7 @@ import { isMounted } from "../local/empty-dir.ts";
 import type { Mounter } from "../mount/mounter.ts";
 import { OperationError, operation } from "../operation-error.ts";
 import { giveToGroup } from "../mount/ownership.ts";
-import type { Place } from "../place.ts";
+import type { Place } from "../volume-path.ts";
 import { type FlexDrivers, NotSupported } from "./driver.ts";
 import type { FlexVolume } from "./volume.ts";
 

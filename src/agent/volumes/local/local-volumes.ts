@@ -11,7 +11,7 @@ import { type DeviceMount, formatAndMount } from "./block-device.ts";
 import { hostPathOf } from "../claims.ts";
 import type { Mounter } from "../mount/mounter.ts";
 import { belongsToGroup, giveVolume } from "../mount/ownership.ts";
-import type { Place } from "../place.ts";
+import type { Place } from "../volume-path.ts";
 
 export interface LocalVolumeOptions {
   readonly directories: Directories;
