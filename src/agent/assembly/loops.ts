@@ -1,11 +1,11 @@
 /** What goes on for as long as the agent runs. */
 import type { Pod } from "../../api/core/pod.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
-import { machineFacts } from "../machine-check.ts";
+import { machineFacts } from "../node/machine/machine-check.ts";
 import { keepIptablesChains } from "../node/iptables-chains.ts";
 import { storageExcess } from "../node/local-storage.ts";
 import { tellOfMachine } from "../node/node-events.ts";
-import { watchOom } from "../node/oom-watch.ts";
+import { watchOom } from "../node/machine/oom-watch.ts";
 import { rotateLogs } from "../pods/containers/log-rotation.ts";
 import { followEvents } from "../runtime/event-stream.ts";
 import { diskUsage, enforceSizeLimits } from "../volumes/local/size-limits.ts";

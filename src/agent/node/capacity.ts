@@ -2,7 +2,7 @@
 import type { ResourceList } from "../../api/core/resources.ts";
 import type { NodeConfig } from "../agent-config.ts";
 import { bytes, milliCpu } from "../pods/resources/quantities.ts";
-import type { MachineInfo, Usage } from "./machine.ts";
+import type { MachineInfo, Usage } from "./machine/machine.ts";
 
 export interface NodeCapacity {
   readonly capacity: ResourceList;

@@ -3,7 +3,7 @@ import type { NodeCondition, NodeStatus } from "../../api/core/node.ts";
 import type { StatusResponse } from "../runtime/cri/runtime-status.ts";
 import { unreadiness } from "../runtime/readiness.ts";
 import { thresholdValue } from "./capacity.ts";
-import type { MachineInfo, Usage } from "./machine.ts";
+import type { MachineInfo, Usage } from "./machine/machine.ts";
 
 export interface ConditionInput {
   readonly machine: MachineInfo;

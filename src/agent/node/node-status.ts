@@ -9,7 +9,7 @@ import type { StatusResponse } from "../runtime/cri/runtime-status.ts";
 import type { ImageService, Runtime } from "../runtime/runtime.ts";
 import { nodeCapacity } from "./capacity.ts";
 import { nodeConditions } from "./conditions.ts";
-import { type MachineInfo, readUsage } from "./machine.ts";
+import { type MachineInfo, readUsage } from "./machine/machine.ts";
 
 export interface NodeStatusOptions {
   readonly config: AgentConfig;

@@ -4,7 +4,7 @@ import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { defaultAgentConfig } from "../agent-config.ts";
 import { nodeCapacity, thresholdValue } from "./capacity.ts";
 import { nodeConditions } from "./conditions.ts";
-import type { MachineInfo, Usage } from "./machine.ts";
+import type { MachineInfo, Usage } from "./machine/machine.ts";
 import { nodeStatus } from "./node-status.ts";
 
 const machine: MachineInfo = {

@@ -1,9 +1,9 @@
 /** Notices in the kernel's log that the whole machine ran out of memory; a pod that did shows it in its own status. */
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
-import type { NodeEvent } from "./node-events.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import type { Logger } from "../../../std/log/logger.ts";
+import type { NodeEvent } from "../node-events.ts";
 
 /** Records in the order of their writing; undefined: there are no more for now. */
 export interface KernelLog extends AsyncDisposable {

@@ -1,6 +1,6 @@
 import t from "tap";
-import { silentLogger } from "../../std/log/logger.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { silentLogger } from "../../../std/log/logger.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { watchOom } from "./oom-watch.ts";
 
 t.test("watchOom() tells of processes that the machine had no memory for, from its start on", async (t) => {

@@ -1,10 +1,10 @@
 /** What the agent looks at before it starts: whether the machine is one that it may run on. */
 import { writeFile } from "node:fs/promises";
-import type { Logger } from "../std/log/logger.ts";
-import type { AgentConfig } from "./agent-config.ts";
-import { kernelProblems } from "./node/kernel-tunables.ts";
-import { type MachineInfo, swapDevices, usesCgroupV1 } from "./node/machine.ts";
-import type { MachineFacts } from "./node/node-events.ts";
+import type { Logger } from "../../../std/log/logger.ts";
+import type { AgentConfig } from "../../agent-config.ts";
+import { kernelProblems } from "./kernel-tunables.ts";
+import { type MachineInfo, swapDevices, usesCgroupV1 } from "./machine.ts";
+import type { MachineFacts } from "../node-events.ts";
 
 /** Rejects when the agent must not run here. */
 export async function checkMachine(config: AgentConfig, log: Logger): Promise<void> {

@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
-import type { Logger } from "../../std/log/logger.ts";
+import type { Logger } from "../../../std/log/logger.ts";
 
 const run = promisify(execFile);
 
