@@ -16,7 +16,7 @@ import { ImageManager } from "./images/image-manager.ts";
 import { nodeCredentials } from "./images/node-credentials.ts";
 import type { NodeCapacity } from "./node/capacity.ts";
 import type { MachineInfo } from "./node/machine/machine.ts";
-import type { NodeIps } from "./node/node-ips.ts";
+import type { NodeIps } from "./node/network/node-ips.ts";
 import type { ObjectReader } from "./objects.ts";
 import { AdmissionDesk, type AdmissionDeskOptions } from "./pods/admission/pod-admitter.ts";
 import { PodCgroups } from "./pods/resources/pod-cgroups.ts";

@@ -13,9 +13,9 @@ import { Checkpoint } from "../checkpoint/checkpoint.ts";
 import { openPlugins, type Plugins } from "../images/credential-providers.ts";
 import { limitedTransport } from "../limited-transport.ts";
 import { type NodeCapacity, nodeCapacity } from "../node/capacity.ts";
-import { type Iptables, systemIptables } from "../node/iptables-chains.ts";
+import { type Iptables, systemIptables } from "../node/network/iptables-chains.ts";
 import { type MachineInfo, readMachine, readUsage } from "../node/machine/machine.ts";
-import { NodeIps } from "../node/node-ips.ts";
+import { NodeIps } from "../node/network/node-ips.ts";
 import { type CriClient, createCriClient } from "../runtime/cri.ts";
 import { type MakeNodeApi, Standalone } from "../standalone/standalone.ts";
 

@@ -8,7 +8,7 @@ import { SchedulableTeller } from "../node/node-events.ts";
 import { NodeKeeper } from "../node/node-keeper.ts";
 import { machineLabels, type NodeStatusOptions, nodeStatus } from "../node/node-status.ts";
 import { OwnNode } from "../node/own-node.ts";
-import { PodNetwork } from "../node/pod-network.ts";
+import { PodNetwork } from "../node/network/pod-network.ts";
 import type { Foundation } from "./foundation.ts";
 import type { Reporting } from "./reporting.ts";
 

@@ -13,7 +13,7 @@ import { slicePath } from "../../agent/cgroups/systemd-slices.ts";
 import { toJson } from "../../agent/config/fields.ts";
 import { type EffectiveConfig, loadAgentConfig } from "../../agent/config/load.ts";
 import { agentFlags } from "../../agent/flags.ts";
-import type { Iptables } from "../../agent/node/iptables-chains.ts";
+import type { Iptables } from "../../agent/node/network/iptables-chains.ts";
 import { agentOptions } from "../../agent/options.ts";
 import type { Pod, PodSpec } from "../../api/core/pod.ts";
 import type { Flag } from "../../flags/flag.ts";

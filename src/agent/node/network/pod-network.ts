@@ -1,8 +1,8 @@
 /** The pods' addresses, told to the runtime: it may write the configuration of its network from them. */
-import type { Node } from "../../api/core/node.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
-import type { Runtime } from "../runtime/runtime.ts";
+import type { Node } from "../../../api/core/node.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import type { Logger } from "../../../std/log/logger.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
 
 export interface PodNetworkOptions {
   readonly runtime: Pick<Runtime, "updateRuntimeConfig">;

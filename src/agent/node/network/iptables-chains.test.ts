@@ -1,7 +1,7 @@
 import t, { type Test } from "tap";
-import { silentLogger } from "../../std/log/logger.ts";
-import { fakeIptables } from "../../testing/agent/flag-harness.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { silentLogger } from "../../../std/log/logger.ts";
+import { fakeIptables } from "../../../testing/agent/flag-harness.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { type Iptables, keepIptablesChains } from "./iptables-chains.ts";
 
 const martians =

@@ -1,5 +1,5 @@
 /** The node's addresses: those it was told, or the host's own, which may be others tomorrow. */
-import { hostAddress } from "../../std/net/host-addresses.ts";
+import { hostAddress } from "../../../std/net/host-addresses.ts";
 
 /** Where the host is reached when it has no address at all. */
 const NOWHERE = "127.0.0.1";

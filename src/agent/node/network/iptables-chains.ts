@@ -4,8 +4,8 @@
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import type { Logger } from "../../../std/log/logger.ts";
 
 /** Runs one of the family's programs. Rejects with what it said. */
 export type Iptables = (program: "iptables" | "ip6tables", words: readonly string[]) => Promise<void>;

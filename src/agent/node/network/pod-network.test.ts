@@ -1,7 +1,7 @@
 import t from "tap";
-import { silentLogger } from "../../std/log/logger.ts";
-import { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { silentLogger } from "../../../std/log/logger.ts";
+import { FakeRuntime } from "../../../testing/agent/fake-runtime.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { PodNetwork } from "./pod-network.ts";
 
 t.test(
