@@ -14,7 +14,7 @@ import type { NodeObjects } from "./checkpoint/node-objects.ts";
 import { CredentialProviders, type Plugins } from "./images/credential-providers.ts";
 import { ImageManager } from "./images/image-manager.ts";
 import { nodeCredentials } from "./images/node-credentials.ts";
-import type { NodeCapacity } from "./node/capacity.ts";
+import type { NodeCapacity } from "./node/status/capacity.ts";
 import type { MachineInfo } from "./node/machine/machine.ts";
 import type { NodeIps } from "./node/network/node-ips.ts";
 import type { ObjectReader } from "./objects.ts";

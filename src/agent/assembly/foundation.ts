@@ -12,7 +12,7 @@ import { type CallSystemd, SystemdSlices } from "../cgroups/systemd-slices.ts";
 import { Checkpoint } from "../checkpoint/checkpoint.ts";
 import { openPlugins, type Plugins } from "../images/credential-providers.ts";
 import { limitedTransport } from "../limited-transport.ts";
-import { type NodeCapacity, nodeCapacity } from "../node/capacity.ts";
+import { type NodeCapacity, nodeCapacity } from "../node/status/capacity.ts";
 import { type Iptables, systemIptables } from "../node/network/iptables-chains.ts";
 import { type MachineInfo, readMachine, readUsage } from "../node/machine/machine.ts";
 import { NodeIps } from "../node/network/node-ips.ts";

@@ -2,11 +2,11 @@
 import type { Node, NodeStatus } from "../../api/core/node.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { ServingNames } from "../certificates/serving-certificate.ts";
-import { pressuresOf } from "../node/conditions.ts";
+import { pressuresOf } from "../node/status/conditions.ts";
 import { NodeCgroups } from "../node/node-cgroups.ts";
 import { SchedulableTeller } from "../node/node-events.ts";
-import { NodeKeeper } from "../node/node-keeper.ts";
-import { machineLabels, type NodeStatusOptions, nodeStatus } from "../node/node-status.ts";
+import { NodeKeeper } from "../node/status/node-status-manager.ts";
+import { machineLabels, type NodeStatusOptions, nodeStatus } from "../node/status/node-status.ts";
 import { OwnNode } from "../node/own-node.ts";
 import { PodNetwork } from "../node/network/pod-network.ts";
 import type { Foundation } from "./foundation.ts";

@@ -3,19 +3,19 @@
  * status when it changed, and at least every `statusReportMs`.
  */
 
-import type { Lease } from "../../api/coordination/lease.ts";
-import { leaseKind } from "../../api/coordination/lease-kind.ts";
-import type { Node, NodeStatus } from "../../api/core/node.ts";
-import { nodeKind } from "../../api/core/node-kind.ts";
-import { StatusError } from "../../api/status.ts";
-import type { Client } from "../../client/client.ts";
-import { deepEqual } from "../../schema/value/equal.ts";
-import { microTimeOf } from "../../schema/value/time.ts";
-import { Backoff } from "../../std/time/backoff.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
-import type { RandomSource } from "../../std/crypto/random.ts";
-import type { NodeConfig } from "../agent-config.ts";
+import type { Lease } from "../../../api/coordination/lease.ts";
+import { leaseKind } from "../../../api/coordination/lease-kind.ts";
+import type { Node, NodeStatus } from "../../../api/core/node.ts";
+import { nodeKind } from "../../../api/core/node-kind.ts";
+import { StatusError } from "../../../api/status.ts";
+import type { Client } from "../../../client/client.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
+import { microTimeOf } from "../../../schema/value/time.ts";
+import { Backoff } from "../../../std/time/backoff.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import type { Logger } from "../../../std/log/logger.ts";
+import type { RandomSource } from "../../../std/crypto/random.ts";
+import type { NodeConfig } from "../../agent-config.ts";
 
 export interface NodeKeeperOptions {
   readonly client: Client;

@@ -1,8 +1,8 @@
 /** What a node has, and what of it pods may have. */
-import type { ResourceList } from "../../api/core/resources.ts";
-import type { NodeConfig } from "../agent-config.ts";
-import { bytes, milliCpu } from "../pods/resources/quantities.ts";
-import type { MachineInfo, Usage } from "./machine/machine.ts";
+import type { ResourceList } from "../../../api/core/resources.ts";
+import type { NodeConfig } from "../../agent-config.ts";
+import { bytes, milliCpu } from "../../pods/resources/quantities.ts";
+import type { MachineInfo, Usage } from "../machine/machine.ts";
 
 export interface NodeCapacity {
   readonly capacity: ResourceList;

@@ -1,9 +1,9 @@
 /** The node's conditions, computed from what was measured. */
-import type { NodeCondition, NodeStatus } from "../../api/core/node.ts";
-import type { StatusResponse } from "../runtime/cri/runtime-status.ts";
-import { unreadiness } from "../runtime/readiness.ts";
+import type { NodeCondition, NodeStatus } from "../../../api/core/node.ts";
+import type { StatusResponse } from "../../runtime/cri/runtime-status.ts";
+import { unreadiness } from "../../runtime/readiness.ts";
 import { thresholdValue } from "./capacity.ts";
-import type { MachineInfo, Usage } from "./machine/machine.ts";
+import type { MachineInfo, Usage } from "../machine/machine.ts";
 
 export interface ConditionInput {
   readonly machine: MachineInfo;

@@ -1,15 +1,15 @@
 /** Puts the node's status together. */
 
 import { hostname } from "node:os";
-import type { NodeStatus } from "../../api/core/node.ts";
-import { timeOf } from "../../schema/value/time.ts";
-import type { AgentConfig } from "../agent-config.ts";
-import { agentVersion } from "../agent-config.ts";
-import type { StatusResponse } from "../runtime/cri/runtime-status.ts";
-import type { ImageService, Runtime } from "../runtime/runtime.ts";
+import type { NodeStatus } from "../../../api/core/node.ts";
+import { timeOf } from "../../../schema/value/time.ts";
+import type { AgentConfig } from "../../agent-config.ts";
+import { agentVersion } from "../../agent-config.ts";
+import type { StatusResponse } from "../../runtime/cri/runtime-status.ts";
+import type { ImageService, Runtime } from "../../runtime/runtime.ts";
 import { nodeCapacity } from "./capacity.ts";
 import { nodeConditions } from "./conditions.ts";
-import { type MachineInfo, readUsage } from "./machine/machine.ts";
+import { type MachineInfo, readUsage } from "../machine/machine.ts";
 
 export interface NodeStatusOptions {
   readonly config: AgentConfig;
