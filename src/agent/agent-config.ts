@@ -1,7 +1,7 @@
 import type { ContentType } from "../client/api-client.ts";
 import type { TlsOptions } from "../http/tls/options.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
-import type { NodeCgroupSettings } from "./node/node-cgroups.ts";
+import type { NodeCgroupSettings } from "./cgroups/node-cgroups.ts";
 import { type RestartDelays, restartDelays } from "./pods/worker/restart-backoff.ts";
 
 /** Everything the agent can be told, checked and with defaults applied; made from flags and file by `options.ts`. */

@@ -3,7 +3,7 @@ import type { Node, NodeStatus } from "../../api/core/node.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { ServingNames } from "../certificates/serving-certificate.ts";
 import { pressuresOf } from "../node/status/conditions.ts";
-import { NodeCgroups } from "../node/node-cgroups.ts";
+import { NodeCgroups } from "../cgroups/node-cgroups.ts";
 import { SchedulableTeller } from "../node/node-events.ts";
 import { NodeKeeper } from "../node/status/node-status-manager.ts";
 import { machineLabels, type NodeStatusOptions, nodeStatus } from "../node/status/node-status.ts";

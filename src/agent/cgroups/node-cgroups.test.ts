@@ -3,7 +3,7 @@ import { join } from "node:path";
 import t, { type Test } from "tap";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { CgroupTree } from "../cgroups/cgroup-tree.ts";
+import { CgroupTree } from "./cgroup-tree.ts";
 import { type NodeCgroupSettings, NodeCgroups } from "./node-cgroups.ts";
 
 const capacity = { cpu: "2", memory: "1Gi", "hugepages-2Mi": "4Mi" };
