@@ -6,7 +6,7 @@ import { createNotifier } from "../std/process/sd-notify.ts";
 import { tidyMemory } from "../std/memory/collect-when-idle.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
 import { type AgentInvocation, agentCommandLine } from "./config/command-line.ts";
-import { joined } from "./join.ts";
+import { joined } from "./api-server/join.ts";
 import { agentOptions } from "./options.ts";
 import type { MakeNodeApi } from "./standalone/standalone.ts";
 

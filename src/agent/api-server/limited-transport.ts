@@ -1,8 +1,8 @@
 /** Spares the API server: requests beyond a rate wait for their turn. */
-import type { Transport } from "../client/client.ts";
-import { TokenBucket } from "../std/time/token-bucket.ts";
-import type { HttpRequest } from "../http/message.ts";
-import type { Clock } from "../std/time/clock.ts";
+import type { Transport } from "../../client/client.ts";
+import { TokenBucket } from "../../std/time/token-bucket.ts";
+import type { HttpRequest } from "../../http/message.ts";
+import type { Clock } from "../../std/time/clock.ts";
 
 export interface LimitedTransportOptions {
   readonly transport: Transport;

@@ -6,12 +6,12 @@ import { createHash, X509Certificate } from "node:crypto";
 import { access } from "node:fs/promises";
 import { type RequestOptions, request } from "node:https";
 import { join } from "node:path";
-import { writeFileDurably } from "../auth/pki/key-pair.ts";
-import { readAll } from "../client/response.ts";
-import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../client/kubeconfig/kubeconfig.ts";
-import { parseYaml } from "../schema/yaml/yaml.ts";
-import { sameSecret } from "../std/crypto/constant-time-equal.ts";
-import type { AgentConfig } from "./agent-config.ts";
+import { writeFileDurably } from "../../auth/pki/key-pair.ts";
+import { readAll } from "../../client/response.ts";
+import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
+import { parseYaml } from "../../schema/yaml/yaml.ts";
+import { sameSecret } from "../../std/crypto/constant-time-equal.ts";
+import type { AgentConfig } from "../agent-config.ts";
 
 export interface Invitation {
   /** `https://host:6443` */

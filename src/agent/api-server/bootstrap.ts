@@ -6,22 +6,22 @@
 
 import { X509Certificate } from "node:crypto";
 import { access, readFile } from "node:fs/promises";
-import { StatusError } from "../api/status.ts";
-import type { KeyPair } from "../auth/pki/key-pair.ts";
-import { NODE_USER_PREFIX, NODES } from "../auth/user.ts";
-import { createClient } from "../client/api-client.ts";
-import type { Client, Transport } from "../client/client.ts";
-import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../client/kubeconfig/kubeconfig.ts";
-import { networkTransport } from "../client/transport/transport.ts";
-import { Backoff } from "../std/time/backoff.ts";
-import type { Clock } from "../std/time/clock.ts";
-import type { Logger } from "../std/log/logger.ts";
-import { systemRandom } from "../std/crypto/random.ts";
-import type { AgentConfig } from "./agent-config.ts";
-import { askCertificate } from "./certificates/ask-certificate.ts";
-import { CertificateFiles } from "./certificates/certificate-files.ts";
-import { Refusals } from "./certificates/refusals.ts";
-import { rotate } from "./certificates/rotation.ts";
+import { StatusError } from "../../api/status.ts";
+import type { KeyPair } from "../../auth/pki/key-pair.ts";
+import { NODE_USER_PREFIX, NODES } from "../../auth/user.ts";
+import { createClient } from "../../client/api-client.ts";
+import type { Client, Transport } from "../../client/client.ts";
+import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
+import { networkTransport } from "../../client/transport/transport.ts";
+import { Backoff } from "../../std/time/backoff.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
+import type { AgentConfig } from "../agent-config.ts";
+import { askCertificate } from "../certificates/ask-certificate.ts";
+import { CertificateFiles } from "../certificates/certificate-files.ts";
+import { Refusals } from "../certificates/refusals.ts";
+import { rotate } from "../certificates/rotation.ts";
 
 type Config = Pick<AgentConfig, "nodeName" | "certDir" | "svcconfig" | "certificates">;
 
