@@ -1,14 +1,14 @@
 /** The pods: who wants them, what they need, who runs them, and what the runtime shows of them. */
 import { systemRandom } from "../../std/crypto/random.ts";
 import { NodeObjects } from "../checkpoint/node-objects.ts";
-import { ObjectReader } from "../objects.ts";
+import { ObjectReader } from "../pod-objects/object-reader.ts";
 import { makeServices } from "../pod-services.ts";
 import type { PodServices } from "../pods/pod-context.ts";
 import { podUid } from "../pods/pod-fields.ts";
 import { PodManager } from "../pods/pod-manager.ts";
 import { RunOnce } from "../run-once.ts";
 import { Relister } from "../runtime/events.ts";
-import { RuntimeClasses } from "../runtime-classes.ts";
+import { RuntimeClasses } from "../pod-objects/runtime-classes.ts";
 import { PodSources } from "../sources/pod-sources.ts";
 import { StaticPods } from "../sources/static-pods.ts";
 import { systemMounter } from "../volumes/mount/mounter.ts";

@@ -1,8 +1,8 @@
 /** Which of the runtime's handlers a pod's runtime class stands for. */
-import type { Pod } from "../api/core/pod.ts";
-import { runtimeClassKind } from "../api/node/runtime-class-kind.ts";
-import { StatusError } from "../api/status.ts";
-import type { Client } from "../client/client.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import { runtimeClassKind } from "../../api/node/runtime-class-kind.ts";
+import { StatusError } from "../../api/status.ts";
+import type { Client } from "../../client/client.ts";
 
 /** Names kept for when the API server is away. */
 const KNOWN_MAX = 256;

@@ -1,6 +1,6 @@
 /** Which ConfigMaps and Secrets pods refer to, as keys of the `ObjectReader`. */
-import type { Pod } from "../api/core/pod.ts";
-import { allContainers, podNamespace } from "./pods/pod-fields.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import { allContainers, podNamespace } from "../pods/pod-fields.ts";
 
 export function referencedObjects(pods: Iterable<Pod>): ReadonlySet<string> {
   const keys = new Set<string>();

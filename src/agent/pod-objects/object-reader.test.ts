@@ -1,11 +1,11 @@
 import t from "tap";
-import type { Pod } from "../api/core/pod.ts";
-import { createClient } from "../client/api-client.ts";
-import { silentLogger } from "../std/log/logger.ts";
-import { seededRandom } from "../std/crypto/random.ts";
-import { FakeApi } from "../testing/agent/fake-api.ts";
-import { FakeClock } from "../testing/std/fake-clock.ts";
-import { ObjectReader } from "./objects.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import { createClient } from "../../client/api-client.ts";
+import { silentLogger } from "../../std/log/logger.ts";
+import { seededRandom } from "../../std/crypto/random.ts";
+import { FakeApi } from "../../testing/agent/fake-api.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { ObjectReader } from "./object-reader.ts";
 
 const path = (kind: "configmaps" | "secrets" | "services", name: string) =>
   `/api/v1/namespaces/default/${kind}/${name}`;

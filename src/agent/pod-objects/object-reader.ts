@@ -3,31 +3,31 @@
  * so that changes are known at once and reading costs nothing, unless operators want it asked for; it is remembered for
  * when the API server is away.
  */
-import type { TokenRequest } from "../api/authentication/token-request.ts";
-import { configMapKind } from "../api/core/config-map-kind.ts";
-import type { PersistentVolume } from "../api/core/persistent-volume.ts";
-import type { PersistentVolumeClaim } from "../api/core/persistent-volume-claim.ts";
-import { persistentVolumeClaimKind } from "../api/core/persistent-volume-claim-kind.ts";
-import { persistentVolumeKind } from "../api/core/persistent-volume-kind.ts";
-import type { Pod } from "../api/core/pod.ts";
-import { secretKind } from "../api/core/secret-kind.ts";
-import type { Service } from "../api/core/service.ts";
-import type { ServiceAccount } from "../api/core/service-account.ts";
-import { serviceAccountKind } from "../api/core/service-account-kind.ts";
-import { serviceKind } from "../api/core/service-kind.ts";
-import type { ApiObject, Kind } from "../api/kind.ts";
-import { StatusError } from "../api/status.ts";
-import type { Client, ObjectName } from "../client/client.ts";
-import { type Informer, startInformer } from "../client/informer/informer.ts";
-import type { Clock } from "../std/time/clock.ts";
-import type { Logger } from "../std/log/logger.ts";
-import type { RandomSource } from "../std/crypto/random.ts";
-import type { EnvironmentSources } from "./pods/environment/environment.ts";
-import { podUid } from "./pods/pod-fields.ts";
+import type { TokenRequest } from "../../api/authentication/token-request.ts";
+import { configMapKind } from "../../api/core/config-map-kind.ts";
+import type { PersistentVolume } from "../../api/core/persistent-volume.ts";
+import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim.ts";
+import { persistentVolumeClaimKind } from "../../api/core/persistent-volume-claim-kind.ts";
+import { persistentVolumeKind } from "../../api/core/persistent-volume-kind.ts";
+import type { Pod } from "../../api/core/pod.ts";
+import { secretKind } from "../../api/core/secret-kind.ts";
+import type { Service } from "../../api/core/service.ts";
+import type { ServiceAccount } from "../../api/core/service-account.ts";
+import { serviceAccountKind } from "../../api/core/service-account-kind.ts";
+import { serviceKind } from "../../api/core/service-kind.ts";
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import { StatusError } from "../../api/status.ts";
+import type { Client, ObjectName } from "../../client/client.ts";
+import { type Informer, startInformer } from "../../client/informer/informer.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
+import type { EnvironmentSources } from "../pods/environment/environment.ts";
+import { podUid } from "../pods/pod-fields.ts";
 import { referencedObjects } from "./references.ts";
-import type { ClaimSource } from "./volumes/claims.ts";
-import type { VolumeObjects } from "./volumes/projected/payload.ts";
-import type { TokenRequestSource } from "./volumes/projected/token-manager.ts";
+import type { ClaimSource } from "../volumes/claims.ts";
+import type { VolumeObjects } from "../volumes/projected/payload.ts";
+import type { TokenRequestSource } from "../volumes/projected/token-manager.ts";
 
 export interface ObjectReaderOptions {
   /** Undefined: the agent has no API server. */
