@@ -2,11 +2,11 @@
 import { systemRandom } from "../../std/crypto/random.ts";
 import { NodeObjects } from "../checkpoint/node-objects.ts";
 import { ObjectReader } from "../pod-objects/object-reader.ts";
-import { makeServices } from "../pod-services.ts";
+import { makeServices } from "./pod-services.ts";
 import type { PodServices } from "../pods/pod-context.ts";
 import { podUid } from "../pods/pod-fields.ts";
 import { PodManager } from "../pods/pod-manager.ts";
-import { RunOnce } from "../run-once.ts";
+import { RunOnce } from "../standalone/run-once.ts";
 import { Relister } from "../runtime/events.ts";
 import { RuntimeClasses } from "../pod-objects/runtime-classes.ts";
 import { PodSources } from "../sources/pod-sources.ts";

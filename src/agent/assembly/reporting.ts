@@ -4,7 +4,7 @@ import type { Client } from "../../client/client.ts";
 import { createEventRecorder } from "../../client/events/event-recorder.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import type { NodeEvent } from "../node/node-events.ts";
-import { nodeReference, podEvents } from "../pod-services.ts";
+import { nodeReference, podEvents } from "./pod-services.ts";
 import type { PodEvents } from "../pods/pod-events.ts";
 import { isStatic, podUid } from "../pods/pod-fields.ts";
 import { MirrorPods } from "../sources/mirror-pods.ts";

@@ -1,7 +1,7 @@
 /** `--runonce`: the pods of the manifests are started, and the agent ends once they all run or have run. */
-import type { Pod, PodStatus } from "../api/core/pod.ts";
-import type { Clock } from "../std/time/clock.ts";
-import { podName, podNamespace, podUid } from "./pods/pod-fields.ts";
+import type { Pod, PodStatus } from "../../api/core/pod.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import { podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 
 export interface RunOnceOptions {
   readonly clock: Clock;
