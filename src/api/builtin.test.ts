@@ -1,7 +1,7 @@
 import t from "tap";
 import { builtinScheme } from "./builtin.ts";
 import { leaseKind } from "./coordination/lease-kind.ts";
-import { nodeKind } from "./core/node-kind.ts";
+import { nodeKind } from "./core/node/kind.ts";
 import { formatApiVersion, kubernetesGroup, parseApiVersion, Scheme, svcGroup } from "./scheme.ts";
 
 t.test("builtinScheme() answers to both spellings of a group", async (t) => {

@@ -12,8 +12,8 @@ import { encodeJson, parseJson } from "../schema/json/encode.ts";
 import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf/encode.ts";
 import { validate } from "../schema/validation/validate.ts";
 import { cpuMicroseconds, heapBytes } from "../testing/std/measure.ts";
-import { pod } from "./core/pod.ts";
-import { podKind } from "./core/pod-kind.ts";
+import { pod } from "./core/pod/schema.ts";
+import { podKind } from "./core/pod/kind.ts";
 
 const text = readFileSync(new URL("./pod.bench.json", import.meta.url));
 const parsed = parseJson(text).value;

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { Agent, type RequestOptions, request } from "node:https";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
-import type { Node } from "../api/core/node.ts";
+import type { Node } from "../api/core/node/schema.ts";
 import { StatusError } from "../api/status.ts";
 import { readKeyPair } from "../auth/pki/key-pair.ts";
 import type { Clock } from "../std/time/clock.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { podKind } from "../api/core/pod-kind.ts";
+import { podKind } from "../api/core/pod/kind.ts";
 import { makeRequest } from "../http/request.ts";
 import { bytes } from "../http/respond.ts";
 import { silentLogger } from "../std/log/logger.ts";

@@ -1,6 +1,6 @@
 /** `pods/log`: asks the agent of the pod's node and passes on what it says. */
-import type { Node } from "../api/core/node.ts";
-import type { Pod } from "../api/core/pod.ts";
+import type { Node } from "../api/core/node/schema.ts";
+import type { Pod } from "../api/core/pod/schema.ts";
 import { badRequest, invalid, notFound, StatusError } from "../api/status.ts";
 import type { HttpResponse } from "../http/message.ts";
 import { get } from "../registry/get.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { podKind } from "../api/core/pod-kind.ts";
+import { podKind } from "../api/core/pod/kind.ts";
 import { decodeEnvelope, encodeEnvelope } from "../schema/protobuf/envelope.ts";
 import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf/encode.ts";
 import { lines, testServer } from "../testing/apiserver/server-fixture.ts";

@@ -1,7 +1,7 @@
 import t from "tap";
 import { leaseKind } from "../api/coordination/lease-kind.ts";
-import { configMapKind } from "../api/core/config-map-kind.ts";
-import { namespaceKind } from "../api/core/namespace-kind.ts";
+import { configMapKind } from "../api/core/config-map/kind.ts";
+import { namespaceKind } from "../api/core/namespace/kind.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { readBody } from "../http/body.ts";
 import type { HttpResponse } from "../http/message.ts";

@@ -3,8 +3,8 @@
  * take for a pod of about 3 KB.
  */
 import { readFileSync } from "node:fs";
-import { type Pod, pod } from "../api/core/pod.ts";
-import { podKind } from "../api/core/pod-kind.ts";
+import { type Pod, pod } from "../api/core/pod/schema.ts";
+import { podKind } from "../api/core/pod/kind.ts";
 import { compare } from "../schema/apply/compare.ts";
 import { canonical, difference, union } from "../schema/apply/field-set.ts";
 import { jsonForm } from "../schema/apply/json-form.ts";

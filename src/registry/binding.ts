@@ -1,5 +1,5 @@
-import type { Binding } from "../api/core/binding.ts";
-import type { Pod } from "../api/core/pod.ts";
+import type { Binding } from "../api/core/binding/schema.ts";
+import type { Pod } from "../api/core/pod/schema.ts";
 import { conflict, StatusError } from "../api/status.ts";
 import { type FieldError, notSupported, renderFieldError, requiredField } from "../schema/validation/field-error.ts";
 import { validated } from "./admission.ts";

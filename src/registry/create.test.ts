@@ -1,8 +1,8 @@
 import t from "tap";
 import { leaseKind } from "../api/coordination/lease-kind.ts";
-import { configMapKind } from "../api/core/config-map-kind.ts";
-import { eventKind } from "../api/core/event-kind.ts";
-import { podKind } from "../api/core/pod-kind.ts";
+import { configMapKind } from "../api/core/config-map/kind.ts";
+import { eventKind } from "../api/core/event/kind.ts";
+import { podKind } from "../api/core/pod/kind.ts";
 import { fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";

@@ -1,8 +1,8 @@
 import t from "tap";
 import { jobKind } from "../api/batch/job-kind.ts";
-import { configMapKind } from "../api/core/config-map-kind.ts";
-import type { Pod } from "../api/core/pod.ts";
-import { podKind } from "../api/core/pod-kind.ts";
+import { configMapKind } from "../api/core/config-map/kind.ts";
+import type { Pod } from "../api/core/pod/schema.ts";
+import { podKind } from "../api/core/pod/kind.ts";
 import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";

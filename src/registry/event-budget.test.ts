@@ -1,5 +1,5 @@
 import t from "tap";
-import { eventKind } from "../api/core/event-kind.ts";
+import { eventKind } from "../api/core/event/kind.ts";
 import { silentLogger } from "../std/log/logger.ts";
 import { prefixRange } from "../storage/store.ts";
 import { fixture } from "../testing/registry/registry-fixture.ts";

@@ -1,4 +1,4 @@
-import type { Event } from "../api/core/event.ts";
+import type { Event } from "../api/core/event/schema.ts";
 import type { Clock } from "../std/time/clock.ts";
 import type { Logger } from "../std/log/logger.ts";
 import type { ObjectStore } from "../storage/object-store.ts";

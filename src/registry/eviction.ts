@@ -2,7 +2,7 @@
  * The `eviction` subresource: a pod is deleted as far as its disruption budget allows. What a refusal says, and what
  * is taken from the budget, is as in Kubernetes: 429 where the client may try again.
  */
-import type { Pod, PodStatus } from "../api/core/pod.ts";
+import type { Pod, PodStatus } from "../api/core/pod/schema.ts";
 import { validateLabelSelector } from "../api/meta/label-selector-validation.ts";
 import { matchesLabels, requirementsOf } from "../api/meta/selector.ts";
 import type { Eviction } from "../api/policy/eviction.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
-import { namespaceKind } from "../api/core/namespace-kind.ts";
-import { podKind } from "../api/core/pod-kind.ts";
+import { namespaceKind } from "../api/core/namespace/kind.ts";
+import { podKind } from "../api/core/pod/kind.ts";
 import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { bind } from "./binding.ts";
 import { create } from "./create.ts";

@@ -1,5 +1,5 @@
 /** What is special about namespaces: they hold other objects, and go after these. */
-import type { Namespace } from "../api/core/namespace.ts";
+import type { Namespace } from "../api/core/namespace/schema.ts";
 import { mayDelete } from "./admission.ts";
 import { change } from "./change.ts";
 import { type DeleteOptions, type DeleteResult, remove } from "./delete.ts";

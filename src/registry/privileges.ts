@@ -1,6 +1,6 @@
 /** What `--allow-privileged` says of pods, and of the templates that pods are made from. */
-import type { PodSpec } from "../api/core/pod.ts";
-import { eachContainer } from "../api/core/pod-containers.ts";
+import type { PodSpec } from "../api/core/pod/schema.ts";
+import { eachContainer } from "../api/core/pod-spec/containers.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { type FieldError, forbiddenField } from "../schema/validation/field-error.ts";
 import type { ClusterPolicy } from "./registry.ts";

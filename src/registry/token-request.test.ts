@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from "node:crypto";
 import t from "tap";
 import type { TokenRequest } from "../api/authentication/token-request.ts";
-import { podKind } from "../api/core/pod-kind.ts";
-import { serviceAccountKind } from "../api/core/service-account-kind.ts";
+import { podKind } from "../api/core/pod/kind.ts";
+import { serviceAccountKind } from "../api/core/service-account/kind.ts";
 import { tokenIssuer } from "../auth/service-account/issuer.ts";
 import { readSigningKey } from "../auth/service-account/keys.ts";
 import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";

@@ -1,11 +1,11 @@
 /** The `token` subresource: a token that stands for a service account, as long as what it is bound to is there. */
 import type { BoundObjectReference, TokenRequest, TokenRequestSpec } from "../api/authentication/token-request.ts";
-import { nodeKind } from "../api/core/node-kind.ts";
-import type { Pod } from "../api/core/pod.ts";
-import { podKind } from "../api/core/pod-kind.ts";
-import { secretKind } from "../api/core/secret-kind.ts";
-import type { ServiceAccount } from "../api/core/service-account.ts";
-import { serviceAccountKind } from "../api/core/service-account-kind.ts";
+import { nodeKind } from "../api/core/node/kind.ts";
+import type { Pod } from "../api/core/pod/schema.ts";
+import { podKind } from "../api/core/pod/kind.ts";
+import { secretKind } from "../api/core/secret/kind.ts";
+import type { ServiceAccount } from "../api/core/service-account/schema.ts";
+import { serviceAccountKind } from "../api/core/service-account/kind.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { parseApiVersion } from "../api/scheme.ts";
 import { badRequest, conflict, invalid, StatusError } from "../api/status.ts";

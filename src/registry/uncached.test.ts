@@ -1,6 +1,6 @@
 import t from "tap";
-import { configMapKind } from "../api/core/config-map-kind.ts";
-import { eventKind } from "../api/core/event-kind.ts";
+import { configMapKind } from "../api/core/config-map/kind.ts";
+import { eventKind } from "../api/core/event/kind.ts";
 import type { CacheEvent } from "../storage/watch/cache.ts";
 import { fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
-import { configMapKind } from "../../api/core/config-map-kind.ts";
-import { podKind } from "../../api/core/pod-kind.ts";
+import { configMapKind } from "../../api/core/config-map/kind.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { alice } from "../../testing/admission/admission-fixture.ts";

@@ -3,9 +3,9 @@
  * is let through, and that is how it stays. This finds out when a request is refused, and says what helps.
  */
 import { createHash } from "node:crypto";
-import { eventKind } from "../../api/core/event-kind.ts";
-import type { Service } from "../../api/core/service.ts";
-import { serviceKind } from "../../api/core/service-kind.ts";
+import { eventKind } from "../../api/core/event/kind.ts";
+import type { Service } from "../../api/core/service/schema.ts";
+import { serviceKind } from "../../api/core/service/kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { timeOf } from "../../schema/value/time.ts";

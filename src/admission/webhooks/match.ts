@@ -1,7 +1,7 @@
 /** Whether a webhook is to be asked about a request, and in which version of its resource. */
 
 import type { RuleWithOperations } from "../../api/admissionregistration/rules.ts";
-import { namespaceKind } from "../../api/core/namespace-kind.ts";
+import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { matchesLabels, type Requirement } from "../../api/meta/selector.ts";
 import type { Scheme } from "../../api/scheme.ts";

@@ -1,8 +1,8 @@
 /** Where a service that webhooks name is reached from the API server's host. */
 
-import { endpointsKind } from "../../api/core/endpoints-kind.ts";
-import type { Service, ServicePort } from "../../api/core/service.ts";
-import { serviceKind } from "../../api/core/service-kind.ts";
+import { endpointsKind } from "../../api/core/endpoints/kind.ts";
+import type { Service, ServicePort } from "../../api/core/service/schema.ts";
+import { serviceKind } from "../../api/core/service/kind.ts";
 import type { Endpoint, EndpointSlice } from "../../api/discovery/endpoint-slice.ts";
 import { endpointSliceKind } from "../../api/discovery/endpoint-slice-kind.ts";
 import { notFound, StatusError } from "../../api/status.ts";

@@ -1,5 +1,5 @@
 /** What goes on for as long as the agent runs. */
-import type { Pod } from "../../api/core/pod.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { machineFacts } from "../node/machine/machine-check.ts";
 import { keepIptablesChains } from "../node/network/iptables-chains.ts";

@@ -1,5 +1,5 @@
 /** The node itself: its object on the API server, what is told of it there, and the control groups of all pods. */
-import type { Node, NodeStatus } from "../../api/core/node.ts";
+import type { Node, NodeStatus } from "../../api/core/node/schema.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { ServingNames } from "../certificates/serving-certificate.ts";
 import { pressuresOf } from "../node/status/conditions.ts";

@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
-import type { ObjectReference } from "../../api/core/object-reference.ts";
-import type { Pod } from "../../api/core/pod.ts";
+import type { ObjectReference } from "../../api/core/references/object-reference.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import type { EventRecorder } from "../../client/events/event-recorder.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";

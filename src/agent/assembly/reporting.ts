@@ -1,5 +1,5 @@
 /** Who is told what: events, and the statuses of pods and of their mirrors. */
-import type { Pod, PodStatus } from "../../api/core/pod.ts";
+import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import type { Client } from "../../client/client.ts";
 import { createEventRecorder } from "../../client/events/event-recorder.ts";
 import { systemRandom } from "../../std/crypto/random.ts";

@@ -4,7 +4,7 @@
  */
 import type { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
-import type { Node } from "../../api/core/node.ts";
+import type { Node } from "../../api/core/node/schema.ts";
 import type { KeyPair } from "../../auth/pki/key-pair.ts";
 import { NODE_USER_PREFIX, NODES } from "../../auth/user.ts";
 import type { Client } from "../../client/client.ts";

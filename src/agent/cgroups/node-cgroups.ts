@@ -3,7 +3,7 @@
  * the service; and who lives where beside the pods.
  */
 import { readFile, readlink } from "node:fs/promises";
-import type { ResourceList } from "../../api/core/resources.ts";
+import type { ResourceList } from "../../api/core/resources/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { CgroupLimits, CgroupTree } from "./cgroup-tree.ts";

@@ -3,8 +3,8 @@
  * their manifests.
  */
 import type { TokenRequest } from "../../api/authentication/token-request.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import type { Service } from "../../api/core/service.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import type { Service } from "../../api/core/service/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { ObjectReader } from "../pod-objects/object-reader.ts";
 import type { EnvironmentSources } from "../pods/environment/environment.ts";

@@ -4,8 +4,8 @@
  */
 import { access, constants, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Pod } from "../../api/core/pod.ts";
-import type { ServiceAccount } from "../../api/core/service-account.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import type { ServiceAccount } from "../../api/core/service-account/schema.ts";
 import { parseDuration } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";

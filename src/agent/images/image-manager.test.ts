@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import type { Pod } from "../../api/core/pod.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";

@@ -1,6 +1,6 @@
 /** Makes images present: pull policies, credentials, back-off per pod and image. */
-import type { Container } from "../../api/core/container.ts";
-import type { Pod } from "../../api/core/pod.ts";
+import type { Container } from "../../api/core/container/schema.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { PodEvents } from "../pods/pod-events.ts";
 import { type ContainerRole, podNamespace, podUid } from "../pods/pod-fields.ts";

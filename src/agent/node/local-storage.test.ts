@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Pod } from "../../api/core/pod.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import { type LocalStorageOptions, storageExcess } from "./local-storage.ts";
 
 const mebi = 2 ** 20;

@@ -1,7 +1,7 @@
 /** What pods put on the node's disk outside volumes of their own, held against their limits of ephemeral-storage. */
 import { join } from "node:path";
-import type { Pod } from "../../api/core/pod.ts";
-import type { Volume } from "../../api/core/volume.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import type { Volume } from "../../api/core/volume/schema.ts";
 import { bytes } from "../pods/resources/quantities.ts";
 import { type Directories, podLogDir } from "../pods/directories.ts";
 import { podAmount } from "../pods/resources/pod-resources.ts";

@@ -1,6 +1,6 @@
 /** What the agent says of its node, as Events, beside what the node's conditions tell. */
 import { readFile } from "node:fs/promises";
-import type { Node } from "../../api/core/node.ts";
+import type { Node } from "../../api/core/node/schema.ts";
 import { NAME_CHARACTERS_MAX, parseResolvConf, SEARCH_CHARACTERS_MAX, SEARCHES_MAX } from "../pods/sandbox/dns.ts";
 
 export type NodeEvent = (type: "Normal" | "Warning", reason: string, message: string) => void;

@@ -1,6 +1,6 @@
 /** The node's object as the API server has it: others label it, taint it and add resources to it. */
-import type { Node } from "../../api/core/node.ts";
-import { nodeKind } from "../../api/core/node-kind.ts";
+import type { Node } from "../../api/core/node/schema.ts";
+import { nodeKind } from "../../api/core/node/kind.ts";
 import type { Client } from "../../client/client.ts";
 import { type Informer, startInformer } from "../../client/informer/informer.ts";
 import type { Clock } from "../../std/time/clock.ts";

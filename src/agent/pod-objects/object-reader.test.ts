@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Pod } from "../../api/core/pod.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import { createClient } from "../../client/api-client.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { seededRandom } from "../../std/crypto/random.ts";

@@ -4,17 +4,17 @@
  * when the API server is away.
  */
 import type { TokenRequest } from "../../api/authentication/token-request.ts";
-import { configMapKind } from "../../api/core/config-map-kind.ts";
-import type { PersistentVolume } from "../../api/core/persistent-volume.ts";
-import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim.ts";
-import { persistentVolumeClaimKind } from "../../api/core/persistent-volume-claim-kind.ts";
-import { persistentVolumeKind } from "../../api/core/persistent-volume-kind.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import { secretKind } from "../../api/core/secret-kind.ts";
-import type { Service } from "../../api/core/service.ts";
-import type { ServiceAccount } from "../../api/core/service-account.ts";
-import { serviceAccountKind } from "../../api/core/service-account-kind.ts";
-import { serviceKind } from "../../api/core/service-kind.ts";
+import { configMapKind } from "../../api/core/config-map/kind.ts";
+import type { PersistentVolume } from "../../api/core/persistent-volume/schema.ts";
+import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim/schema.ts";
+import { persistentVolumeClaimKind } from "../../api/core/persistent-volume-claim/kind.ts";
+import { persistentVolumeKind } from "../../api/core/persistent-volume/kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import { secretKind } from "../../api/core/secret/kind.ts";
+import type { Service } from "../../api/core/service/schema.ts";
+import type { ServiceAccount } from "../../api/core/service-account/schema.ts";
+import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
+import { serviceKind } from "../../api/core/service/kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client, ObjectName } from "../../client/client.ts";

@@ -1,5 +1,5 @@
 /** Which ConfigMaps and Secrets pods refer to, as keys of the `ObjectReader`. */
-import type { Pod } from "../../api/core/pod.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import { allContainers, podNamespace } from "../pods/pod-fields.ts";
 
 export function referencedObjects(pods: Iterable<Pod>): ReadonlySet<string> {

@@ -1,6 +1,6 @@
 /** Where the agent keeps things of a pod, all below two roots, laid out as Kubernetes does. */
 import { join } from "node:path";
-import type { Pod } from "../../api/core/pod.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import { podName, podNamespace, podUid } from "./pod-fields.ts";
 
 export interface Directories {

@@ -1,5 +1,5 @@
 /** What a pod's states work with. */
-import type { Pod, PodStatus } from "../../api/core/pod.ts";
+import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { ImageManager, PresentImage } from "../images/image-manager.ts";

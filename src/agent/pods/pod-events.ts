@@ -1,5 +1,5 @@
 /** What the agent says about a pod, as Kubernetes Events. */
-import type { Pod } from "../../api/core/pod.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import type { ContainerRole } from "./pod-fields.ts";
 
 export type EventType = "Normal" | "Warning";

@@ -1,6 +1,6 @@
 /** Small questions about a Pod that many files ask. */
-import type { Container, EphemeralContainer } from "../../api/core/container.ts";
-import type { Pod } from "../../api/core/pod.ts";
+import type { Container, EphemeralContainer } from "../../api/core/container/schema.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 
 export type ContainerRole = "containers" | "initContainers" | "ephemeralContainers";
 

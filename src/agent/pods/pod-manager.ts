@@ -1,5 +1,5 @@
 /** Which pods are wanted, and a worker for each; ends what runs and nobody wants. */
-import type { Pod, PodStatus } from "../../api/core/pod.ts";
+import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import type { RuntimePod } from "../runtime/events.ts";
 import { removeLeftovers } from "./leftovers.ts";
 import type { PodServices, Termination } from "./pod-context.ts";

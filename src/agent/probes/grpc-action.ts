@@ -1,7 +1,7 @@
 /** The gRPC health protocol (grpc.health.v1), one call over a connection of its own. */
 import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from "node:http2";
 import { gunzipSync } from "node:zlib";
-import type { GRPCAction } from "../../api/core/probe.ts";
+import type { GRPCAction } from "../../api/core/container/probe.ts";
 import { int32, message, optional, string } from "../../schema/define.ts";
 import { decodeProtobuf, encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import { goCode } from "../runtime/runtime.ts";

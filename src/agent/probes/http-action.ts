@@ -2,7 +2,7 @@
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { isIP } from "node:net";
-import type { HTTPGetAction } from "../../api/core/probe.ts";
+import type { HTTPGetAction } from "../../api/core/container/probe.ts";
 import {
   dialText,
   hostOf,

@@ -1,7 +1,7 @@
 /** Asks one container one thing, again and again, and keeps the verdict. */
-import type { Container } from "../../api/core/container.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import type { Probe } from "../../api/core/probe.ts";
+import type { Container } from "../../api/core/container/schema.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import type { Probe } from "../../api/core/container/probe.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { PodEvents } from "../pods/pod-events.ts";
 import { type ContainerRole, podUid } from "../pods/pod-fields.ts";

@@ -1,5 +1,5 @@
 /** What the agent answers over HTTP. */
-import type { Pod } from "../../api/core/pod.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Authenticator } from "../../auth/user.ts";
 import { HttpError } from "../../http/http-error.ts";

@@ -1,6 +1,6 @@
 /** Pods that the API server assigns to this node. */
-import type { Pod } from "../../api/core/pod.ts";
-import { podKind } from "../../api/core/pod-kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
 import type { Client } from "../../client/client.ts";
 import { type Informer, startInformer } from "../../client/informer/informer.ts";
 import type { Clock } from "../../std/time/clock.ts";

@@ -1,7 +1,7 @@
 /** A manifest: pods, and the ConfigMaps and Secrets they use, as YAML or JSON, one or many to a text. */
-import { type ConfigMap, configMap } from "../../api/core/config-map.ts";
-import { type Pod, pod } from "../../api/core/pod.ts";
-import { type Secret, secret } from "../../api/core/secret.ts";
+import { type ConfigMap, configMap } from "../../api/core/config-map/schema.ts";
+import { type Pod, pod } from "../../api/core/pod/schema.ts";
+import { type Secret, secret } from "../../api/core/secret/schema.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";

@@ -2,10 +2,10 @@
  * Static pods as the API server shows them: for each a mirror pod that this node owns. A mirror that was deleted comes
  * back, one of an earlier manifest is replaced, and the static pod's status is written to its mirror.
  */
-import type { Node } from "../../api/core/node.ts";
-import { nodeKind } from "../../api/core/node-kind.ts";
-import type { Pod, PodStatus } from "../../api/core/pod.ts";
-import { podKind } from "../../api/core/pod-kind.ts";
+import type { Node } from "../../api/core/node/schema.ts";
+import { nodeKind } from "../../api/core/node/kind.ts";
+import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import type { Clock } from "../../std/time/clock.ts";

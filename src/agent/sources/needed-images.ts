@@ -1,5 +1,5 @@
 /** Images that nobody may collect as garbage: with the registry or the API server away they could not be had again. */
-import type { Pod } from "../../api/core/pod.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import { allContainers } from "../pods/pod-fields.ts";
 
 /** As the pods name them, those of image volumes included. */

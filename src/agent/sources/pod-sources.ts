@@ -1,5 +1,5 @@
 /** All sources of pods: what they want goes to the pod manager; once all have told, what else runs is ended. */
-import type { Pod } from "../../api/core/pod.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Client } from "../../client/client.ts";
 import { aborted } from "../../std/async/wait-for-abort.ts";
 import type { Clock } from "../../std/time/clock.ts";

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import type { Pod, PodStatus } from "../../api/core/pod.ts";
+import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import { createClient } from "../../client/api-client.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";

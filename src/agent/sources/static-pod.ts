@@ -1,9 +1,9 @@
 /** From an object in a manifest to a pod of this node, and what becomes of ConfigMaps and Secrets beside it. */
 import { createHash } from "node:crypto";
-import type { ConfigMap } from "../../api/core/config-map.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import { podKind } from "../../api/core/pod-kind.ts";
-import type { Secret } from "../../api/core/secret.ts";
+import type { ConfigMap } from "../../api/core/config-map/schema.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
+import type { Secret } from "../../api/core/secret/schema.ts";
 import { canonicalJson } from "../../schema/json/canonical-json.ts";
 import { applyDefaults } from "../../schema/defaults.ts";
 import { renderFieldError } from "../../schema/validation/field-error.ts";

@@ -1,8 +1,8 @@
 /** What all manifests together ask for: which pods, with which ConfigMaps and Secrets, and what is wrong with them. */
 
-import type { ConfigMap } from "../../api/core/config-map.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import type { Secret } from "../../api/core/secret.ts";
+import type { ConfigMap } from "../../api/core/config-map/schema.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import type { Secret } from "../../api/core/secret/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { timeOf } from "../../schema/value/time.ts";

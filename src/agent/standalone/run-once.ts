@@ -1,5 +1,5 @@
 /** `--runonce`: the pods of the manifests are started, and the agent ends once they all run or have run. */
-import type { Pod, PodStatus } from "../../api/core/pod.ts";
+import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 

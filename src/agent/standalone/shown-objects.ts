@@ -3,12 +3,12 @@
  * which clients list and watch. The newest of an object only; bounded by what the operator put on the node.
  */
 import { createHash } from "node:crypto";
-import { configMapKind } from "../../api/core/config-map-kind.ts";
-import { namespaceKind } from "../../api/core/namespace-kind.ts";
-import type { Pod, PodStatus } from "../../api/core/pod.ts";
-import { podKind } from "../../api/core/pod-kind.ts";
-import type { Secret } from "../../api/core/secret.ts";
-import { secretKind } from "../../api/core/secret-kind.ts";
+import { configMapKind } from "../../api/core/config-map/kind.ts";
+import { namespaceKind } from "../../api/core/namespace/kind.ts";
+import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
+import type { Secret } from "../../api/core/secret/schema.ts";
+import { secretKind } from "../../api/core/secret/kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { timeOf } from "../../schema/value/time.ts";

@@ -3,7 +3,7 @@
  * agent itself writes its node, its lease and its events there as it would to a server.
  */
 import { join } from "node:path";
-import type { Pod, PodStatus } from "../../api/core/pod.ts";
+import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";

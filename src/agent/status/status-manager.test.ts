@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Pod } from "../../api/core/pod.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { silentLogger } from "../../std/log/logger.ts";

@@ -3,8 +3,8 @@
  * goes out as one patch, the newest only. Once a deleted pod has stopped and its last status is written, its object is
  * removed.
  */
-import type { Pod, PodStatus } from "../../api/core/pod.ts";
-import { podKind } from "../../api/core/pod-kind.ts";
+import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import type { Clock } from "../../std/time/clock.ts";

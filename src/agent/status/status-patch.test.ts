@@ -1,5 +1,5 @@
 import t from "tap";
-import type { PodStatus } from "../../api/core/pod.ts";
+import type { PodStatus } from "../../api/core/pod/schema.ts";
 import { statusPatch } from "./status-patch.ts";
 
 const ready = (status: string, extra = {}) => ({ type: "Ready", status, lastTransitionTime: "t", ...extra });

@@ -1,5 +1,5 @@
 /** What to send so that the server's status of a pod becomes ours, and nothing of anybody else's is lost. */
-import type { PodCondition, PodStatus } from "../../api/core/pod.ts";
+import type { PodCondition, PodStatus } from "../../api/core/pod/schema.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 
 /** Conditions that the agent owns; others belong to controllers and are left alone. */

@@ -2,10 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import type { PersistentVolume } from "../../api/core/persistent-volume.ts";
-import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import type { Volume } from "../../api/core/volume.ts";
+import type { PersistentVolume } from "../../api/core/persistent-volume/schema.ts";
+import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim/schema.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import type { Volume } from "../../api/core/volume/schema.ts";
 import { boundVolume, ClaimError, hostPathOf } from "./claims.ts";
 
 const root = await mkdtemp(join(tmpdir(), "svc-claims-"));

@@ -1,9 +1,9 @@
 /** From a claim of a pod to what it is bound to on this node. */
 import { stat } from "node:fs/promises";
-import type { PersistentVolume } from "../../api/core/persistent-volume.ts";
-import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import type { Volume } from "../../api/core/volume.ts";
+import type { PersistentVolume } from "../../api/core/persistent-volume/schema.ts";
+import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim/schema.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import type { Volume } from "../../api/core/volume/schema.ts";
 import { allContainers, podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 import { checkHostPath } from "./local/host-path.ts";
 

@@ -4,7 +4,7 @@ import { mkdir, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import t from "tap";
-import type { Pod } from "../../api/core/pod.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, stat, symlink, writeFile } from "node:fs/promise
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import type { Pod } from "../../api/core/pod.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import type { ClaimSource } from "./claims.ts";
 import type { Mounter } from "./mount/mounter.ts";

@@ -1,8 +1,8 @@
 /** Volumes of pods: set up before the first container, refreshed while it runs, gone after the last. */
 import { chmod, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Pod } from "../../api/core/pod.ts";
-import type { Volume } from "../../api/core/volume.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import type { Volume } from "../../api/core/volume/schema.ts";
 import { podDir, podsDir, volumeDir } from "../pods/directories.ts";
 import type { NodeFacts } from "../pods/environment/downward-api.ts";
 import { isStatic, podUid } from "../pods/pod-fields.ts";

@@ -1,7 +1,7 @@
 import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/validation/field-error.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";
 import { ageColumn, column, integerColumn, nameColumn, wideColumn } from "../columns.ts";
-import { podTemplateSpec } from "../core/pod-template.ts";
+import { podTemplateSpec } from "../core/pod-template/schema.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { neverDecremented, nonNegativeMembers } from "../meta/bounds.ts";
 import { validateImmutableSelector } from "../meta/immutable.ts";

@@ -1,6 +1,6 @@
 /** Columns of `kubectl get -o wide` that show what a template's pods run. */
 import { wideColumn } from "../columns.ts";
-import type { PodTemplateSpec } from "../core/pod-template.ts";
+import type { PodTemplateSpec } from "../core/pod-template/schema.ts";
 import type { Column } from "../kind.ts";
 
 type Template<T> = (object: T) => PodTemplateSpec | undefined;

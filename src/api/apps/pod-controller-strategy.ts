@@ -1,8 +1,8 @@
 /** What the strategies of the kinds that make pods have in common. */
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";
-import type { PodTemplateSpec } from "../core/pod-template.ts";
-import { podTemplateWarnings, setPodTemplateDefaults } from "../core/pod-template-validation.ts";
+import type { PodTemplateSpec } from "../core/pod-template/schema.ts";
+import { podTemplateWarnings, setPodTemplateDefaults } from "../core/pod-template/validation.ts";
 import type { ApiObject } from "../kind.ts";
 import { dns1123Label } from "../meta/names.ts";
 import { dropStatus, firstGeneration, keepStatus, nextGeneration } from "../strategy.ts";

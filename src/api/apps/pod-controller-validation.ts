@@ -8,9 +8,9 @@ import {
   requiredField,
 } from "../../schema/validation/field-error.ts";
 import { child } from "../../schema/value/field-path.ts";
-import { rulesFor } from "../core/pod-stored-rules.ts";
-import type { PodTemplateSpec } from "../core/pod-template.ts";
-import { validatePodTemplateSpec } from "../core/pod-template-validation.ts";
+import { rulesFor } from "../core/pod-spec/validation-options.ts";
+import type { PodTemplateSpec } from "../core/pod-template/schema.ts";
+import { validatePodTemplateSpec } from "../core/pod-template/validation.ts";
 import type { LabelSelector } from "../meta/label-selector.ts";
 import { validateLabelSelector } from "../meta/label-selector-validation.ts";
 import { matchesLabels, requirementsOf } from "../meta/selector.ts";

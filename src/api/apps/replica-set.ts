@@ -11,7 +11,7 @@ import {
   time,
 } from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
-import { podTemplateSpec } from "../core/pod-template.ts";
+import { podTemplateSpec } from "../core/pod-template/schema.ts";
 import { labelSelector } from "../meta/label-selector.ts";
 import { objectMeta } from "../meta/object-meta.ts";
 import { typeMeta } from "../meta/type-meta.ts";

@@ -1,10 +1,10 @@
 import { scaleSubresource } from "../autoscaling/scale-kind.ts";
 import { ageColumn, column, nameColumn } from "../columns.ts";
-import type { PersistentVolumeClaim } from "../core/persistent-volume-claim.ts";
-import { setPersistentVolumeClaimDefaults } from "../core/persistent-volume-claim-defaults.ts";
-import { persistentVolumeClaimSpecWarnings } from "../core/persistent-volume-claim-warnings.ts";
-import type { PodSpec } from "../core/pod.ts";
-import type { PodTemplateSpec } from "../core/pod-template.ts";
+import type { PersistentVolumeClaim } from "../core/persistent-volume-claim/schema.ts";
+import { setPersistentVolumeClaimDefaults } from "../core/persistent-volume-claim/defaults.ts";
+import { persistentVolumeClaimSpecWarnings } from "../core/persistent-volume-claim/warnings.ts";
+import type { PodSpec } from "../core/pod/schema.ts";
+import type { PodTemplateSpec } from "../core/pod-template/schema.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { dns1123Label } from "../meta/names.ts";
 import { statusSubresource } from "../strategy.ts";

@@ -7,7 +7,7 @@ import {
   requiredField,
 } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/value/field-path.ts";
-import { validateContainerResourceName } from "../core/resource-names.ts";
+import { validateContainerResourceName } from "../core/resources/names.ts";
 import { pathSegment } from "../meta/names.ts";
 import { parseQuantity } from "../meta/quantity.ts";
 import type {

@@ -1,7 +1,7 @@
 /** What of a job may change, and what its status may become. */
 import { deepEqual } from "../../schema/value/equal.ts";
 import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
-import { type PodTemplateSpec, podTemplateSpec } from "../core/pod-template.ts";
+import { type PodTemplateSpec, podTemplateSpec } from "../core/pod-template/schema.ts";
 import { validateImmutableField, validateImmutableSelector } from "../meta/immutable.ts";
 import type { Job, JobSpec } from "./job.ts";
 

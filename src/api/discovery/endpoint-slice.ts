@@ -12,7 +12,7 @@ import {
   string,
 } from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
-import { objectReference } from "../core/object-reference.ts";
+import { objectReference } from "../core/references/object-reference.ts";
 import { objectMeta } from "../meta/object-meta.ts";
 import { typeMeta } from "../meta/type-meta.ts";
 

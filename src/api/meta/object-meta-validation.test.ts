@@ -1,6 +1,6 @@
 import t from "tap";
-import { nodeKind } from "../core/node-kind.ts";
-import { podKind } from "../core/pod-kind.ts";
+import { nodeKind } from "../core/node/kind.ts";
+import { podKind } from "../core/pod/kind.ts";
 import type { ObjectMeta } from "./object-meta.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "./object-meta-validation.ts";
 

@@ -2,7 +2,7 @@
 import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/value/field-path.ts";
 import { parseIp } from "../../std/net/ip.ts";
-import type { TypedLocalObjectReference } from "../core/object-reference.ts";
+import type { TypedLocalObjectReference } from "../core/references/object-reference.ts";
 import { ipWarnings, validateLegacyIp } from "../meta/ip-validation.ts";
 import { dns1035Label, dns1123Subdomain, pathSegment, portName, portNumber, wildcardSubdomain } from "../meta/names.ts";
 import type {

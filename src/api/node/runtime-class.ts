@@ -1,6 +1,6 @@
 import { list, map, object, optional, pointer, quantity, required, string } from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
-import { toleration } from "../core/affinity.ts";
+import { toleration } from "../core/pod-spec/affinity.ts";
 import { objectMeta } from "../meta/object-meta.ts";
 import { typeMeta } from "../meta/type-meta.ts";
 

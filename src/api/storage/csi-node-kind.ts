@@ -2,7 +2,7 @@ import { deepEqual } from "../../schema/value/equal.ts";
 import { duplicateField, type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/value/field-path.ts";
 import { ageColumn, integerColumn, nameColumn } from "../columns.ts";
-import { validateDriverName } from "../core/volume-source-validation.ts";
+import { validateDriverName } from "../core/volume/source-validation.ts";
 import { allVerbs, type Kind } from "../kind.ts";
 import { qualifiedName, validateName } from "../meta/names.ts";
 import { type CSINode, type CSINodeDriver, csiNode } from "./csi-node.ts";

@@ -2,7 +2,7 @@ import { deepEqual } from "../../schema/value/equal.ts";
 import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/value/field-path.ts";
 import { column, nameColumn } from "../columns.ts";
-import { renamedLabel } from "../core/renamed-labels.ts";
+import { renamedLabel } from "../core/node/deprecated-labels.ts";
 import { allVerbs, type Kind } from "../kind.ts";
 import { validateLabelSelector } from "../meta/label-selector-validation.ts";
 import { dns1123Subdomain, validateName } from "../meta/names.ts";

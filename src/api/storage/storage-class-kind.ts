@@ -1,6 +1,6 @@
 import { child, index } from "../../schema/value/field-path.ts";
 import { ageColumn, column, nameColumn } from "../columns.ts";
-import { renamedLabel } from "../core/renamed-labels.ts";
+import { renamedLabel } from "../core/node/deprecated-labels.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { type StorageClass, storageClass } from "./storage-class.ts";
 import { validateStorageClass, validateStorageClassUpdate } from "./storage-class-validation.ts";

@@ -10,7 +10,7 @@ import {
   tooLong,
 } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/value/field-path.ts";
-import type { TopologySelectorTerm } from "../core/topology-selector.ts";
+import type { TopologySelectorTerm } from "../core/node/topology-selector.ts";
 import { qualifiedName, validateName } from "../meta/names.ts";
 import type { StorageClass } from "./storage-class.ts";
 

@@ -1,6 +1,6 @@
 import { boolean, list, map, object, optional, pointer, published, required, string } from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
-import { topologySelectorTerm } from "../core/topology-selector.ts";
+import { topologySelectorTerm } from "../core/node/topology-selector.ts";
 import { objectMeta } from "../meta/object-meta.ts";
 import { typeMeta } from "../meta/type-meta.ts";
 

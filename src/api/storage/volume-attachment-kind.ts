@@ -1,5 +1,5 @@
 import { ageColumn, booleanColumn, column, nameColumn } from "../columns.ts";
-import { setPersistentVolumeSpecDefaults } from "../core/persistent-volume-defaults.ts";
+import { setPersistentVolumeSpecDefaults } from "../core/persistent-volume/defaults.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { dropStatus, keepStatus, nothingButStatus, statusSubresource } from "../strategy.ts";
 import { type VolumeAttachment, volumeAttachment } from "./volume-attachment.ts";

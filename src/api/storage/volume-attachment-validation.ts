@@ -2,8 +2,8 @@
 import { deepEqual } from "../../schema/value/equal.ts";
 import { type FieldError, forbiddenField, invalidField, requiredField, tooLong } from "../../schema/validation/field-error.ts";
 import { child } from "../../schema/value/field-path.ts";
-import { validateInlineVolumeSpec } from "../core/persistent-volume-validation.ts";
-import { validateDriverName } from "../core/volume-source-validation.ts";
+import { validateInlineVolumeSpec } from "../core/persistent-volume/validation.ts";
+import { validateDriverName } from "../core/volume/source-validation.ts";
 import { dns1123Subdomain, validateName } from "../meta/names.ts";
 import type { VolumeAttachment, VolumeAttachmentSource, VolumeError } from "./volume-attachment.ts";
 

@@ -1,6 +1,6 @@
 import { boolean, int32, map, object, optional, pointer, required, string, time } from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
-import { persistentVolumeSpec } from "../core/persistent-volume.ts";
+import { persistentVolumeSpec } from "../core/persistent-volume/schema.ts";
 import { objectMeta } from "../meta/object-meta.ts";
 import { typeMeta } from "../meta/type-meta.ts";
 

@@ -1,10 +1,10 @@
 /** Run by `make bench`: one JSON line for each sample, with what the plugins that are on by default cost a new one. */
 import type { About } from "../../admission/chain/chain.ts";
 import { builtinScheme } from "../../api/builtin.ts";
-import { configMapKind } from "../../api/core/config-map-kind.ts";
-import { namespaceKind } from "../../api/core/namespace-kind.ts";
-import { podKind } from "../../api/core/pod-kind.ts";
-import { serviceAccountKind } from "../../api/core/service-account-kind.ts";
+import { configMapKind } from "../../api/core/config-map/kind.ts";
+import { namespaceKind } from "../../api/core/namespace/kind.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
+import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { alwaysAllow } from "../../auth/authz/always.ts";
 import { configMap, pod } from "../../bench/objects.ts";

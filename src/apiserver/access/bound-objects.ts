@@ -1,7 +1,7 @@
-import { nodeKind } from "../../api/core/node-kind.ts";
-import { podKind } from "../../api/core/pod-kind.ts";
-import { secretKind } from "../../api/core/secret-kind.ts";
-import { serviceAccountKind } from "../../api/core/service-account-kind.ts";
+import { nodeKind } from "../../api/core/node/kind.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
+import { secretKind } from "../../api/core/secret/kind.ts";
+import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
 import type { Kind } from "../../api/kind.ts";
 import type { FindBound } from "../../auth/service-account/authenticator.ts";
 import type { Registries } from "../../registry/registries.ts";

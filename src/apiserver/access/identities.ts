@@ -1,5 +1,5 @@
 /** Who may be who: every way to prove it that the configuration allows, in Kubernetes' order. */
-import type { Secret } from "../../api/core/secret.ts";
+import type { Secret } from "../../api/core/secret/schema.ts";
 import { bootstrapTokens } from "../../auth/authn/token/bootstrap-token.ts";
 import { knownTokens } from "../../auth/authn/token/static-tokens.ts";
 import { Refusal } from "../../auth/authn/invalid-credentials-error.ts";

@@ -1,8 +1,8 @@
 /** Keeps the node authorizer's view of who refers to what as new as the objects. */
-import type { PersistentVolume } from "../../api/core/persistent-volume.ts";
-import { persistentVolumeKind } from "../../api/core/persistent-volume-kind.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import { podKind } from "../../api/core/pod-kind.ts";
+import type { PersistentVolume } from "../../api/core/persistent-volume/schema.ts";
+import { persistentVolumeKind } from "../../api/core/persistent-volume/kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import type { VolumeAttachment } from "../../api/storage/volume-attachment.ts";
 import { volumeAttachmentKind } from "../../api/storage/volume-attachment-kind.ts";

@@ -1,5 +1,5 @@
 /** What the server does by itself once its port is open: first what it is not ready without, then the rest. */
-import { eventKind } from "../../api/core/event-kind.ts";
+import { eventKind } from "../../api/core/event/kind.ts";
 import { includesController } from "../../controllers/controllers.ts";
 import type { Handler } from "../../http/message.ts";
 import { EventBudget } from "../../registry/event-budget.ts";

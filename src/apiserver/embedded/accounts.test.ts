@@ -1,7 +1,7 @@
 import t from "tap";
-import { configMapKind } from "../../api/core/config-map-kind.ts";
-import { namespaceKind } from "../../api/core/namespace-kind.ts";
-import { serviceAccountKind } from "../../api/core/service-account-kind.ts";
+import { configMapKind } from "../../api/core/config-map/kind.ts";
+import { namespaceKind } from "../../api/core/namespace/kind.ts";
+import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { defaultConfig } from "../config.ts";
 import { cluster, until } from "./embedded-cluster.ts";

@@ -4,12 +4,12 @@ import type { CustomResourceDefinition } from "../../api/apiextensions/custom-re
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition-kind.ts";
 import type { ReplicaSet } from "../../api/apps/replica-set.ts";
 import { replicaSetKind } from "../../api/apps/replica-set-kind.ts";
-import type { ConfigMap } from "../../api/core/config-map.ts";
-import { configMapKind } from "../../api/core/config-map-kind.ts";
-import { eventKind } from "../../api/core/event-kind.ts";
-import { namespaceKind } from "../../api/core/namespace-kind.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import { podKind } from "../../api/core/pod-kind.ts";
+import type { ConfigMap } from "../../api/core/config-map/schema.ts";
+import { configMapKind } from "../../api/core/config-map/kind.ts";
+import { eventKind } from "../../api/core/event/kind.ts";
+import { namespaceKind } from "../../api/core/namespace/kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import type { OwnerReference } from "../../api/meta/object-meta.ts";
 import { clusterRoleKind } from "../../api/rbac/cluster-role-kind.ts";

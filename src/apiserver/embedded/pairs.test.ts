@@ -1,11 +1,11 @@
 /** All controllers twice over one server, as beside a controller manager that does the same; and what they ask for. */
 import t, { type Test } from "tap";
 import { builtinScheme } from "../../api/builtin.ts";
-import type { ConfigMap } from "../../api/core/config-map.ts";
-import { configMapKind } from "../../api/core/config-map-kind.ts";
-import { namespaceKind } from "../../api/core/namespace-kind.ts";
-import { podKind } from "../../api/core/pod-kind.ts";
-import { serviceAccountKind } from "../../api/core/service-account-kind.ts";
+import type { ConfigMap } from "../../api/core/config-map/schema.ts";
+import { configMapKind } from "../../api/core/config-map/kind.ts";
+import { namespaceKind } from "../../api/core/namespace/kind.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
+import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import type { ClusterRole } from "../../api/rbac/cluster-role.ts";
 import { clusterRoleKind } from "../../api/rbac/cluster-role-kind.ts";

@@ -1,9 +1,9 @@
 import t from "tap";
-import { configMapKind } from "../../api/core/config-map-kind.ts";
-import { namespaceKind } from "../../api/core/namespace-kind.ts";
-import { podKind } from "../../api/core/pod-kind.ts";
-import { secretKind } from "../../api/core/secret-kind.ts";
-import { serviceAccountKind } from "../../api/core/service-account-kind.ts";
+import { configMapKind } from "../../api/core/config-map/kind.ts";
+import { namespaceKind } from "../../api/core/namespace/kind.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
+import { secretKind } from "../../api/core/secret/kind.ts";
+import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
 import { parseJws } from "../../auth/service-account/jws.ts";
 import { DAY_MS, INVALID_SINCE_LABEL, LEGACY_TRACKING } from "../../auth/service-account/legacy-tokens.ts";
 import { createClient } from "../../client/api-client.ts";

@@ -1,7 +1,7 @@
 import t from "tap";
-import { persistentVolumeClaimKind } from "../../api/core/persistent-volume-claim-kind.ts";
-import { persistentVolumeKind } from "../../api/core/persistent-volume-kind.ts";
-import { podKind } from "../../api/core/pod-kind.ts";
+import { persistentVolumeClaimKind } from "../../api/core/persistent-volume-claim/kind.ts";
+import { persistentVolumeKind } from "../../api/core/persistent-volume/kind.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import { systemClock } from "../../std/time/clock.ts";

@@ -1,6 +1,6 @@
 /** `kubectl get componentstatuses`: how the parts of the control plane are that this process knows of. */
-import type { ComponentCondition, ComponentStatus } from "../../api/core/component-status.ts";
-import { componentStatusKind } from "../../api/core/component-status-kind.ts";
+import type { ComponentCondition, ComponentStatus } from "../../api/core/component-status/schema.ts";
+import { componentStatusKind } from "../../api/core/component-status/kind.ts";
 import { notFound } from "../../api/status.ts";
 import type { Revision } from "../../storage/store.ts";
 import { encodeObject } from "../resources/identity.ts";

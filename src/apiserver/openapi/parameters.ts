@@ -1,5 +1,5 @@
 /** The parameters of operations, read from the options kinds they stand for. */
-import { podLogOptions } from "../../api/core/connect-options.ts";
+import { podLogOptions } from "../../api/core/pod/connect-options.ts";
 import { createOptions, deleteOptions, listOptions, patchOptions, updateOptions } from "../../api/meta/options.ts";
 import { membersOf } from "../../schema/members.ts";
 import type { ObjectSchema, Schema } from "../../schema/schema.ts";

@@ -1,7 +1,7 @@
 /** The schemas of what subresources are written with, or asked with. */
 import { tokenRequest } from "../../api/authentication/token-request.ts";
 import { scale } from "../../api/autoscaling/scale.ts";
-import { binding } from "../../api/core/binding.ts";
+import { binding } from "../../api/core/binding/schema.ts";
 import {
   nodeProxyOptions,
   podAttachOptions,
@@ -9,7 +9,7 @@ import {
   podPortForwardOptions,
   podProxyOptions,
   serviceProxyOptions,
-} from "../../api/core/connect-options.ts";
+} from "../../api/core/pod/connect-options.ts";
 import type { Subresource } from "../../api/kind.ts";
 import { eviction } from "../../api/policy/eviction.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";

@@ -1,5 +1,5 @@
 /** What must exist before the first client comes. */
-import { namespaceKind } from "../../api/core/namespace-kind.ts";
+import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import type { PriorityClass } from "../../api/scheduling/priority-class.ts";
 import { priorityClassKind } from "../../api/scheduling/priority-class-kind.ts";
 import { systemPriorityClasses } from "../../api/scheduling/system-priority-classes.ts";

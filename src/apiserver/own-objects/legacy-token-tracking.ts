@@ -1,4 +1,4 @@
-import { configMapKind } from "../../api/core/config-map-kind.ts";
+import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { dayOf, LEGACY_TRACKING, startOfDay, TRACKED_SINCE } from "../../auth/service-account/legacy-tokens.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Clock } from "../../std/time/clock.ts";

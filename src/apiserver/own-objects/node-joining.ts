@@ -2,7 +2,7 @@
  * What nodes need to join, where this server approves their requests: rights to ask, for those with a bootstrap token;
  * and, for everybody, who the cluster's authority is.
  */
-import { configMapKind } from "../../api/core/config-map-kind.ts";
+import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { clusterRoleBindingKind } from "../../api/rbac/cluster-role-binding-kind.ts";
 import { roleBindingKind } from "../../api/rbac/role-binding-kind.ts";
 import { roleKind } from "../../api/rbac/role-kind.ts";

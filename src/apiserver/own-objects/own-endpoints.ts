@@ -3,9 +3,9 @@
  * seconds that it does, in keys that go by themselves; by `master-count` nobody's address is ever taken away; by `none`
  * somebody else looks after it.
  */
-import type { Endpoints } from "../../api/core/endpoints.ts";
-import { endpointsKind } from "../../api/core/endpoints-kind.ts";
-import { serviceKind } from "../../api/core/service-kind.ts";
+import type { Endpoints } from "../../api/core/endpoints/schema.ts";
+import { endpointsKind } from "../../api/core/endpoints/kind.ts";
+import { serviceKind } from "../../api/core/service/kind.ts";
 import type { EndpointSlice } from "../../api/discovery/endpoint-slice.ts";
 import { endpointSliceKind } from "../../api/discovery/endpoint-slice-kind.ts";
 import type { ApiObject } from "../../api/kind.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { serviceKind } from "../../api/core/service-kind.ts";
+import { serviceKind } from "../../api/core/service/kind.ts";
 import { ipAddressKind } from "../../api/networking/ip-address-kind.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr-kind.ts";
 import { create } from "../../registry/create.ts";

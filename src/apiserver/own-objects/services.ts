@@ -1,7 +1,7 @@
 /** Addresses and ports of services: where they come from, and the server's own service, which has the first. */
-import { endpointsKind } from "../../api/core/endpoints-kind.ts";
-import type { Service } from "../../api/core/service.ts";
-import { serviceKind } from "../../api/core/service-kind.ts";
+import { endpointsKind } from "../../api/core/endpoints/kind.ts";
+import type { Service } from "../../api/core/service/schema.ts";
+import { serviceKind } from "../../api/core/service/kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { ipAddressKind } from "../../api/networking/ip-address-kind.ts";
 import type { ServiceCIDR } from "../../api/networking/service-cidr.ts";

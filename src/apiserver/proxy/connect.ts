@@ -1,12 +1,12 @@
 /** `pods/exec` and its like, and the proxies to pods, services and nodes. */
-import type { Endpoints } from "../../api/core/endpoints.ts";
-import { endpointsKind } from "../../api/core/endpoints-kind.ts";
-import type { Node } from "../../api/core/node.ts";
-import { nodeKind } from "../../api/core/node-kind.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import { podKind } from "../../api/core/pod-kind.ts";
-import type { Service } from "../../api/core/service.ts";
-import { serviceKind } from "../../api/core/service-kind.ts";
+import type { Endpoints } from "../../api/core/endpoints/schema.ts";
+import { endpointsKind } from "../../api/core/endpoints/kind.ts";
+import type { Node } from "../../api/core/node/schema.ts";
+import { nodeKind } from "../../api/core/node/kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
+import type { Service } from "../../api/core/service/schema.ts";
+import { serviceKind } from "../../api/core/service/kind.ts";
 import { badRequest, StatusError } from "../../api/status.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { get } from "../../registry/get.ts";

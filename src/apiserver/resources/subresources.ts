@@ -1,5 +1,5 @@
-import { type Binding, binding as bindingSchema } from "../../api/core/binding.ts";
-import type { Pod } from "../../api/core/pod.ts";
+import { type Binding, binding as bindingSchema } from "../../api/core/binding/schema.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import { type Eviction, eviction as evictionSchema } from "../../api/policy/eviction.ts";
 import type { PodDisruptionBudget } from "../../api/policy/pod-disruption-budget.ts";
 import { badRequest } from "../../api/status.ts";

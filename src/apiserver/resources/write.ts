@@ -1,4 +1,4 @@
-import type { Namespace } from "../../api/core/namespace.ts";
+import type { Namespace } from "../../api/core/namespace/schema.ts";
 import { answersDeleted } from "../../api/deleted-answer.ts";
 import type { ApiObject, Part } from "../../api/kind.ts";
 import { deleteOptions as deleteOptionsSchema, type DeleteOptions as SentOptions } from "../../api/meta/options.ts";

@@ -3,7 +3,7 @@
  * bound to what still exists. What a signature covers does not change, so it is verified once; the rest is asked every
  * time.
  */
-import type { ServiceAccount } from "../../api/core/service-account.ts";
+import type { ServiceAccount } from "../../api/core/service-account/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { sameSecret } from "../../std/crypto/constant-time-equal.ts";

@@ -1,5 +1,5 @@
 /** Which events are told once more rather than anew: as client-go's correlator. */
-import type { ObjectReference } from "../../api/core/object-reference.ts";
+import type { ObjectReference } from "../../api/core/references/object-reference.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { TokenBucket } from "../../std/time/token-bucket.ts";
 

@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Event } from "../../api/core/event.ts";
+import type { Event } from "../../api/core/event/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import { type Logger, silentLogger } from "../../std/log/logger.ts";
 import { seededRandom } from "../../std/crypto/random.ts";

@@ -1,6 +1,6 @@
-import type { Event } from "../../api/core/event.ts";
-import { eventKind } from "../../api/core/event-kind.ts";
-import type { ObjectReference } from "../../api/core/object-reference.ts";
+import type { Event } from "../../api/core/event/schema.ts";
+import { eventKind } from "../../api/core/event/kind.ts";
+import type { ObjectReference } from "../../api/core/references/object-reference.ts";
 import { StatusError } from "../../api/status.ts";
 import { formatInstant } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
-import type { ConfigMap } from "../../api/core/config-map.ts";
-import { configMapKind } from "../../api/core/config-map-kind.ts";
+import type { ConfigMap } from "../../api/core/config-map/schema.ts";
+import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { seededRandom } from "../../std/crypto/random.ts";

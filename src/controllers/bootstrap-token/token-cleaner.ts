@@ -1,6 +1,6 @@
 /** Deletes bootstrap tokens whose time is over. */
-import type { Secret } from "../../api/core/secret.ts";
-import { secretKind } from "../../api/core/secret-kind.ts";
+import type { Secret } from "../../api/core/secret/schema.ts";
+import { secretKind } from "../../api/core/secret/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { BOOTSTRAP_NAMESPACES, expiryOf, isBootstrapToken } from "../../auth/authn/token/bootstrap-token.ts";
 import { type ReflectorEvent, reflect } from "../../client/informer/reflector.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
-import { configMapKind } from "../../api/core/config-map-kind.ts";
-import { podKind } from "../../api/core/pod-kind.ts";
+import { configMapKind } from "../../api/core/config-map/kind.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
 import type { Kind } from "../../api/kind.ts";
 import type { ObjectMeta, OwnerReference } from "../../api/meta/object-meta.ts";
 import { OwnershipGraph } from "./ownership-graph.ts";

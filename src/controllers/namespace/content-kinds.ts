@@ -2,7 +2,7 @@
 import { customKind } from "../../api/apiextensions/custom-kind.ts";
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition-kind.ts";
 import { versionToRead } from "../../api/apiextensions/definition-status.ts";
-import { podKind } from "../../api/core/pod-kind.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
 import { type Kind, oneVersionEach } from "../../api/kind.ts";
 import type { Client } from "../../client/client.ts";
 

@@ -1,5 +1,5 @@
 /** What a namespace says of its own deletion, in Kubernetes' words: tools, and people, look for them. */
-import type { Namespace } from "../../api/core/namespace.ts";
+import type { Namespace } from "../../api/core/namespace/schema.ts";
 
 type Condition = NonNullable<NonNullable<Namespace["status"]>["conditions"]>[number];
 

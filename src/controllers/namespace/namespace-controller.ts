@@ -2,9 +2,9 @@
  * Empties namespaces that are being deleted and then lets them go: deletes what they hold, pods before all else, says
  * in the namespace's conditions what is left, and takes its finalizer away when nothing is.
  */
-import type { Namespace } from "../../api/core/namespace.ts";
-import { namespaceKind } from "../../api/core/namespace-kind.ts";
-import { podKind } from "../../api/core/pod-kind.ts";
+import type { Namespace } from "../../api/core/namespace/schema.ts";
+import { namespaceKind } from "../../api/core/namespace/kind.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { kubernetesGroup } from "../../api/scheme.ts";
 import { StatusError } from "../../api/status.ts";

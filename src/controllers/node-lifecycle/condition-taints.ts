@@ -1,5 +1,5 @@
 /** The taints by which a node's conditions keep pods away (`NoSchedule`) or drive them off (`NoExecute`). */
-import type { Node, Taint } from "../../api/core/node.ts";
+import type { Node, Taint } from "../../api/core/node/schema.ts";
 
 const PREFIX = "node.kubernetes.io/";
 export const NOT_READY = `${PREFIX}not-ready`;

@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Node } from "../../api/core/node.ts";
+import type { Node } from "../../api/core/node/schema.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { Disruption } from "./disruption.ts";
 

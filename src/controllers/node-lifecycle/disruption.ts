@@ -3,7 +3,7 @@
  * all, where most of a zone is down; and not at all where no node of any zone is ready: then it is more likely that the
  * control plane has lost its network than that the whole cluster died.
  */
-import type { Node } from "../../api/core/node.ts";
+import type { Node } from "../../api/core/node/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { DueTimes } from "../../std/time/key-timers.ts";
 import { readyStatus } from "./condition-taints.ts";

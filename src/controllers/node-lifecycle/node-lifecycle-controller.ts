@@ -7,10 +7,10 @@
  */
 import type { Lease } from "../../api/coordination/lease.ts";
 import { leaseKind } from "../../api/coordination/lease-kind.ts";
-import type { Node } from "../../api/core/node.ts";
-import { nodeKind } from "../../api/core/node-kind.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import { podKind } from "../../api/core/pod-kind.ts";
+import type { Node } from "../../api/core/node/schema.ts";
+import { nodeKind } from "../../api/core/node/kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { createEventRecorder, type EventRecorder } from "../../client/events/event-recorder.ts";
 import { startInformer } from "../../client/informer/informer.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
-import type { Toleration } from "../../api/core/affinity.ts";
-import type { Taint } from "../../api/core/node.ts";
+import type { Toleration } from "../../api/core/pod-spec/affinity.ts";
+import type { Taint } from "../../api/core/node/schema.ts";
 import { toleratedMs } from "./taint-evictions.ts";
 
 const GONE: Taint = { key: "gone", effect: "NoExecute" };

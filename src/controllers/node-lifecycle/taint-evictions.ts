@@ -2,10 +2,10 @@
  * Drives pods off nodes with `NoExecute` taints that they do not tolerate, or tolerate for a time only. Pods are
  * watched only of nodes that have such taints.
  */
-import type { Toleration } from "../../api/core/affinity.ts";
-import type { Node, Taint } from "../../api/core/node.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import { podKind } from "../../api/core/pod-kind.ts";
+import type { Toleration } from "../../api/core/pod-spec/affinity.ts";
+import type { Node, Taint } from "../../api/core/node/schema.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { EventRecorder } from "../../client/events/event-recorder.ts";
 import { type Informer, startInformer } from "../../client/informer/informer.ts";

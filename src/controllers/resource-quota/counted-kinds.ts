@@ -2,8 +2,8 @@
 
 import { type Evaluator, evaluatorOf } from "../../admission/plugins/resource-quota/evaluator.ts";
 import { scopesOf } from "../../admission/plugins/resource-quota/scopes.ts";
-import { type Amounts, amountsOf, NOTHING, pick, sum } from "../../api/core/amounts.ts";
-import type { ResourceQuota } from "../../api/core/resource-quota.ts";
+import { type Amounts, amountsOf, NOTHING, pick, sum } from "../../api/core/resources/quantities.ts";
+import type { ResourceQuota } from "../../api/core/resource-quota/schema.ts";
 import { type ApiObject, type Kind, oneVersionEach } from "../../api/kind.ts";
 import type { Client } from "../../client/client.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";

@@ -2,9 +2,9 @@
  * Keeps in the status of every quota what is used in its namespace. The API server charges what is made; what goes is
  * counted out here, and what was charged for nothing.
  */
-import { type Amounts, amountsOf, listOf, pick } from "../../api/core/amounts.ts";
-import type { ResourceQuota } from "../../api/core/resource-quota.ts";
-import { resourceQuotaKind } from "../../api/core/resource-quota-kind.ts";
+import { type Amounts, amountsOf, listOf, pick } from "../../api/core/resources/quantities.ts";
+import type { ResourceQuota } from "../../api/core/resource-quota/schema.ts";
+import { resourceQuotaKind } from "../../api/core/resource-quota/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { startInformer } from "../../client/informer/informer.ts";
 import { deepEqual } from "../../schema/value/equal.ts";

@@ -1,5 +1,5 @@
 /** Tells when something is freed that a quota counts: one watch for each kind that quotas name. */
-import { amountsText } from "../../api/core/amounts.ts";
+import { amountsText } from "../../api/core/resources/quantities.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { type ReflectorEvent, reflect } from "../../client/informer/reflector.ts";
 import type { ControllerDeps } from "../controller.ts";

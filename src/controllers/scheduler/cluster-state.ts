@@ -1,8 +1,8 @@
 /**
  * Which pods are on which node, kept up to date with every pod event; pods just bound count before the server says so.
  */
-import type { Node } from "../../api/core/node.ts";
-import type { Pod } from "../../api/core/pod.ts";
+import type { Node } from "../../api/core/node/schema.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import { type NodeInfo, nodeInfo, takesRoom } from "./node-info.ts";
 
 export function podKey(pod: Pod): string {

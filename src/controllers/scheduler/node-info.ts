@@ -1,6 +1,6 @@
 /** A node as the scheduler sees it: what it offers, and what the pods that are on it or on their way take of that. */
-import type { Node } from "../../api/core/node.ts";
-import type { Pod } from "../../api/core/pod.ts";
+import type { Node } from "../../api/core/node/schema.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import { type Amounts, add, amountsOf, podRequests } from "./resources.ts";
 
 export interface NodeInfo {

@@ -1,6 +1,6 @@
 /** What a pod asks of a node, in units that add up. */
-import type { Pod } from "../../api/core/pod.ts";
-import type { ResourceList } from "../../api/core/resources.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import type { ResourceList } from "../../api/core/resources/schema.ts";
 import { parseQuantity } from "../../api/meta/quantity.ts";
 
 /** Amounts in nano-units by resource name. */

@@ -1,6 +1,6 @@
 import t from "tap";
-import type { Node } from "../../api/core/node.ts";
-import type { Pod } from "../../api/core/pod.ts";
+import type { Node } from "../../api/core/node/schema.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Kind } from "../../api/kind.ts";
 import type { Client, ClientWatchEvent, ObjectName } from "../../client/client.ts";
 import { silentLogger } from "../../std/log/logger.ts";

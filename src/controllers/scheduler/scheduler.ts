@@ -5,10 +5,10 @@
  *     informers → queue of pods → select-node → bind, or wait → (node or room changes) → queue
  */
 
-import type { Node } from "../../api/core/node.ts";
-import { nodeKind } from "../../api/core/node-kind.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import { podKind } from "../../api/core/pod-kind.ts";
+import type { Node } from "../../api/core/node/schema.ts";
+import { nodeKind } from "../../api/core/node/kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { createEventRecorder, type EventRecorder } from "../../client/events/event-recorder.ts";
 import { type Informer, startInformer } from "../../client/informer/informer.ts";

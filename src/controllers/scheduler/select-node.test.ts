@@ -1,6 +1,6 @@
 import t from "tap";
-import type { Node } from "../../api/core/node.ts";
-import type { Pod, PodSpec } from "../../api/core/pod.ts";
+import type { Node } from "../../api/core/node/schema.ts";
+import type { Pod, PodSpec } from "../../api/core/pod/schema.ts";
 import { nodeInfo } from "./node-info.ts";
 import { selectNode } from "./select-node.ts";
 

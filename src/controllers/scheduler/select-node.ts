@@ -1,5 +1,5 @@
 /** Where a pod goes: the nodes that every filter lets pass, and of those the one with most room left. */
-import type { Pod } from "../../api/core/pod.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Filter } from "./filters/filter.ts";
 import { nodeAffinity } from "./filters/node-affinity.ts";
 import { nodeReady, nodeSchedulable } from "./filters/node-state.ts";

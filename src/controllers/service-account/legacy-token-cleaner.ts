@@ -2,12 +2,12 @@
  * Takes away the tokens that controllers once put into secrets for every account, where nobody uses them: after a year
  * without use a token is marked invalid, and after one more year its secret is deleted. Looks once a day.
  */
-import { configMapKind } from "../../api/core/config-map-kind.ts";
-import { podKind } from "../../api/core/pod-kind.ts";
-import type { Secret } from "../../api/core/secret.ts";
-import { secretKind } from "../../api/core/secret-kind.ts";
-import type { ServiceAccount } from "../../api/core/service-account.ts";
-import { serviceAccountKind } from "../../api/core/service-account-kind.ts";
+import { configMapKind } from "../../api/core/config-map/kind.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
+import type { Secret } from "../../api/core/secret/schema.ts";
+import { secretKind } from "../../api/core/secret/kind.ts";
+import type { ServiceAccount } from "../../api/core/service-account/schema.ts";
+import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { podReferences } from "../../auth/authz/node/node-graph.ts";

@@ -1,6 +1,6 @@
 /** Keeps one object of a certain name in every namespace that is not on its way out. */
-import type { Namespace } from "../../api/core/namespace.ts";
-import { namespaceKind } from "../../api/core/namespace-kind.ts";
+import type { Namespace } from "../../api/core/namespace/schema.ts";
+import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { startInformer } from "../../client/informer/informer.ts";

@@ -1,6 +1,6 @@
 /** Puts the authority of the cluster's serving certificates into every namespace, for pods to mount beside a token. */
-import type { ConfigMap } from "../../api/core/config-map.ts";
-import { configMapKind } from "../../api/core/config-map-kind.ts";
+import type { ConfigMap } from "../../api/core/config-map/schema.ts";
+import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { aborted } from "../../std/async/wait-for-abort.ts";
 import type { ControllerDeps } from "../controller.ts";

@@ -2,10 +2,10 @@
  * Fills in the tokens of secrets that ask for one, and deletes those whose account is gone. Accounts that list a secret
  * which is deleted list it no more.
  */
-import type { Secret } from "../../api/core/secret.ts";
-import { secretKind } from "../../api/core/secret-kind.ts";
-import type { ServiceAccount } from "../../api/core/service-account.ts";
-import { serviceAccountKind } from "../../api/core/service-account-kind.ts";
+import type { Secret } from "../../api/core/secret/schema.ts";
+import { secretKind } from "../../api/core/secret/kind.ts";
+import type { ServiceAccount } from "../../api/core/service-account/schema.ts";
+import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { startInformer } from "../../client/informer/informer.ts";
 import { aborted } from "../../std/async/wait-for-abort.ts";

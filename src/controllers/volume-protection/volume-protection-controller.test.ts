@@ -1,7 +1,7 @@
 import t from "tap";
-import type { PersistentVolume } from "../../api/core/persistent-volume.ts";
-import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim.ts";
-import type { Pod } from "../../api/core/pod.ts";
+import type { PersistentVolume } from "../../api/core/persistent-volume/schema.ts";
+import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim/schema.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { Client, ClientWatchEvent } from "../../client/client.ts";
 import { silentLogger } from "../../std/log/logger.ts";

@@ -1,10 +1,10 @@
 /** Lets deleted claims and volumes go once nobody uses them: takes away the finalizer that held them. */
-import type { PersistentVolume } from "../../api/core/persistent-volume.ts";
-import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim.ts";
-import { persistentVolumeClaimKind } from "../../api/core/persistent-volume-claim-kind.ts";
-import { persistentVolumeKind } from "../../api/core/persistent-volume-kind.ts";
-import type { Pod } from "../../api/core/pod.ts";
-import { podKind } from "../../api/core/pod-kind.ts";
+import type { PersistentVolume } from "../../api/core/persistent-volume/schema.ts";
+import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim/schema.ts";
+import { persistentVolumeClaimKind } from "../../api/core/persistent-volume-claim/kind.ts";
+import { persistentVolumeKind } from "../../api/core/persistent-volume/kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client, WatchQuery } from "../../client/client.ts";

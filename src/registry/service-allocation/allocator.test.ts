@@ -1,7 +1,7 @@
 import t from "tap";
-import { endpointsKind } from "../../api/core/endpoints-kind.ts";
-import type { Service, ServiceSpec } from "../../api/core/service.ts";
-import { serviceKind } from "../../api/core/service-kind.ts";
+import { endpointsKind } from "../../api/core/endpoints/kind.ts";
+import type { Service, ServiceSpec } from "../../api/core/service/schema.ts";
+import { serviceKind } from "../../api/core/service/kind.ts";
 import { ipAddressKind } from "../../api/networking/ip-address-kind.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr-kind.ts";
 import { silentLogger } from "../../std/log/logger.ts";

@@ -1,8 +1,8 @@
 /** Gives services their addresses and their ports on the nodes: see `Allocator`. */
-import type { Endpoints } from "../../api/core/endpoints.ts";
-import type { Service, ServiceSpec } from "../../api/core/service.ts";
-import { isHeadless, specOf } from "../../api/core/service-types.ts";
-import { withLinkedMembers } from "../../api/core/service-update.ts";
+import type { Endpoints } from "../../api/core/endpoints/schema.ts";
+import type { Service, ServiceSpec } from "../../api/core/service/schema.ts";
+import { isHeadless, specOf } from "../../api/core/service/types.ts";
+import { withLinkedMembers } from "../../api/core/service/strategy.ts";
 import { invalid } from "../../api/status.ts";
 import { type FieldError, invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
 import type { IpFamily } from "../../std/net/ip.ts";

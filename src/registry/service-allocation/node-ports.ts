@@ -3,8 +3,8 @@
  * repaired. While a service is being written a key in the store says which it takes, to other servers over that store:
  * nobody can create the same key twice, and what a server leaves behind that dies goes by itself.
  */
-import type { Service } from "../../api/core/service.ts";
-import { mayHaveNodePorts } from "../../api/core/service-types.ts";
+import type { Service } from "../../api/core/service/schema.ts";
+import { mayHaveNodePorts } from "../../api/core/service/types.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import { type Revision, StoreError } from "../../storage/store.ts";
 import type { Registry, Scope } from "../registry.ts";

@@ -1,6 +1,6 @@
 /** Which ports on the nodes a service is to have. */
-import type { ServicePort, ServiceSpec } from "../../api/core/service.ts";
-import { getsNodePorts, mayHaveNodePorts, needsHealthCheck, nodePortsOf } from "../../api/core/service-types.ts";
+import type { ServicePort, ServiceSpec } from "../../api/core/service/schema.ts";
+import { getsNodePorts, mayHaveNodePorts, needsHealthCheck, nodePortsOf } from "../../api/core/service/types.ts";
 import { StatusError } from "../../api/status.ts";
 import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
 import { internalError } from "./internal-error.ts";

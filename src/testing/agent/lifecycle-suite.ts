@@ -1,6 +1,6 @@
 /** What becomes of pods from their start to their end, with a whole agent; the same on every runtime. */
 import type { Test } from "tap";
-import type { ContainerStatus } from "../../api/core/container-status.ts";
+import type { ContainerStatus } from "../../api/core/container/status.ts";
 import { FakeNode, type NodeRuntime } from "./fake-node.ts";
 import type { Program } from "./fake-runtime.ts";
 

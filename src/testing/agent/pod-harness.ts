@@ -12,7 +12,7 @@ import { ProbeManager } from "../../agent/probes/probe-manager.ts";
 import { digestOf, observe } from "../../agent/runtime/observation.ts";
 import { TokenManager } from "../../agent/volumes/projected/token-manager.ts";
 import { VolumeManager } from "../../agent/volumes/volume-manager.ts";
-import type { Pod, PodSpec, PodStatus } from "../../api/core/pod.ts";
+import type { Pod, PodSpec, PodStatus } from "../../api/core/pod/schema.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../std/fake-clock.ts";
 import { FakeRuntime } from "./fake-runtime.ts";

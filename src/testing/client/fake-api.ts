@@ -2,7 +2,7 @@
  * A small API server of config maps behind the `Client` interface, for tests: what it is asked, tests can see and
  * break.
  */
-import type { ConfigMap } from "../../api/core/config-map.ts";
+import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import type { Client, ClientWatchEvent, ListQuery, WatchQuery } from "../../client/client.ts";
 
 type Event = ClientWatchEvent<ConfigMap>;

@@ -1,7 +1,7 @@
 /** `svc token create`: lets one more machine join, and prints the command to run there. */
 import { hashOf } from "../../agent/api-server/join.ts";
-import { configMapKind } from "../../api/core/config-map-kind.ts";
-import { secretKind } from "../../api/core/secret-kind.ts";
+import { configMapKind } from "../../api/core/config-map/kind.ts";
+import { secretKind } from "../../api/core/secret/kind.ts";
 import { CLUSTER_INFO, JOINING_GROUP } from "../../apiserver/own-objects/node-joining.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";

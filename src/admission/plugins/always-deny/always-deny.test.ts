@@ -1,5 +1,5 @@
 import t from "tap";
-import { configMapKind } from "../../../api/core/config-map-kind.ts";
+import { configMapKind } from "../../../api/core/config-map/kind.ts";
 import { ask, refused } from "../../../testing/admission/admission-fixture.ts";
 import { alwaysAdmit, alwaysDeny } from "./always-deny.ts";
 

@@ -1,7 +1,7 @@
 /** Nobody runs an image that lies on a node without having the right to pull it. */
-import type { Pod, PodSpec } from "../../../api/core/pod.ts";
-import { eachContainer } from "../../../api/core/pod-containers.ts";
-import { podKind } from "../../../api/core/pod-kind.ts";
+import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
+import { eachContainer } from "../../../api/core/pod-spec/containers.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
 import { type FieldError, notSupported, renderFieldError } from "../../../schema/validation/field-error.ts";
 import { isAt, refusal } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";

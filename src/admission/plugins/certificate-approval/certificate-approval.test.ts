@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import t from "tap";
 import { subjectOrganizations } from "../../../api/certificates/certificate-request.ts";
 import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request-kind.ts";
-import { configMapKind } from "../../../api/core/config-map-kind.ts";
+import { configMapKind } from "../../../api/core/config-map/kind.ts";
 import type { Kind } from "../../../api/kind.ts";
 import { ask, authorizerOf, refused } from "../../../testing/admission/admission-fixture.ts";
 import { certificateSubjectRestriction } from "../certificate-subject-restriction/certificate-subject-restriction.ts";

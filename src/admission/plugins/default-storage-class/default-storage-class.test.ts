@@ -1,9 +1,9 @@
 /** Plugins about claims, volumes, ingresses and services. */
 import t from "tap";
-import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim.ts";
-import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim-kind.ts";
-import { persistentVolumeKind } from "../../../api/core/persistent-volume-kind.ts";
-import { serviceKind } from "../../../api/core/service-kind.ts";
+import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
+import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
+import { persistentVolumeKind } from "../../../api/core/persistent-volume/kind.ts";
+import { serviceKind } from "../../../api/core/service/kind.ts";
 import { ingressClassKind } from "../../../api/networking/ingress-class-kind.ts";
 import { ingressKind } from "../../../api/networking/ingress-kind.ts";
 import { storageClassKind } from "../../../api/storage/storage-class-kind.ts";

@@ -1,7 +1,7 @@
 /** Claims and ingresses that name no class get the one that is marked as the default. */
-import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim.ts";
-import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim-kind.ts";
-import { STORAGE_CLASS_ANNOTATION } from "../../../api/core/storage-class-name.ts";
+import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
+import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
+import { STORAGE_CLASS_ANNOTATION } from "../../../api/core/persistent-volume/storage-class-name.ts";
 import type { ApiObject, Kind } from "../../../api/kind.ts";
 import type { Ingress } from "../../../api/networking/ingress.ts";
 import { ingressClassKind } from "../../../api/networking/ingress-class-kind.ts";

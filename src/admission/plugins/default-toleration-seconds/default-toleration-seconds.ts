@@ -1,6 +1,6 @@
 /** Pods stay a while on a node that is in trouble, unless they say themselves. */
-import type { Pod, PodSpec } from "../../../api/core/pod.ts";
-import { podKind } from "../../../api/core/pod-kind.ts";
+import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
 import { isAt } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
 

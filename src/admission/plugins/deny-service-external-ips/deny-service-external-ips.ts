@@ -1,6 +1,6 @@
 /** Whoever writes a service with external addresses takes what is sent to them: nobody may have more of them. */
-import type { Service } from "../../../api/core/service.ts";
-import { serviceKind } from "../../../api/core/service-kind.ts";
+import type { Service } from "../../../api/core/service/schema.ts";
+import { serviceKind } from "../../../api/core/service/kind.ts";
 import { isAt, refusal } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
 

@@ -1,5 +1,5 @@
 import t from "tap";
-import { eventKind } from "../../../api/core/event-kind.ts";
+import { eventKind } from "../../../api/core/event/kind.ts";
 import { eventsV1EventKind } from "../../../api/events/event-kind.ts";
 import { alice, ask, pluginDeps, refused } from "../../../testing/admission/admission-fixture.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";

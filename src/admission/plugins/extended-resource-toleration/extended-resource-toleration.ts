@@ -1,8 +1,8 @@
 /** Nodes with devices may keep other pods away by a taint of the device's name: who asks for the device is let in. */
-import type { Toleration } from "../../../api/core/affinity.ts";
-import type { Pod } from "../../../api/core/pod.ts";
-import { podKind } from "../../../api/core/pod-kind.ts";
-import { isExtended } from "../../../api/core/resource-names.ts";
+import type { Toleration } from "../../../api/core/pod-spec/affinity.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
+import { isExtended } from "../../../api/core/resources/names.ts";
 import { isAt } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
 

@@ -1,6 +1,6 @@
 /** Pods run the images that somebody else allows, who is asked over HTTPS with an `ImageReview`. */
-import type { Pod } from "../../../api/core/pod.ts";
-import { podKind } from "../../../api/core/pod-kind.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
 import { askPatiently } from "../../../auth/webhook/retry.ts";
 import { type ReviewClient, reviewClient } from "../../../auth/webhook/review-client.ts";
 import { isPlainObject } from "../../../schema/value/plain-object.ts";

@@ -1,6 +1,6 @@
 /** Pods may keep others off their node, but not off a whole zone. */
-import type { Pod } from "../../../api/core/pod.ts";
-import { podKind } from "../../../api/core/pod-kind.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
 import { isAt, refusal } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
 

@@ -1,5 +1,5 @@
 /** The three constraints of limit ranges, each with what is wrong in Kubernetes' words. */
-import type { Amounts } from "../../../api/core/amounts.ts";
+import type { Amounts } from "../../../api/core/resources/quantities.ts";
 import { formatQuantity, quantityMilliValue, quantityValueOf } from "../../../api/meta/quantity.ts";
 
 export interface Constrained {

@@ -1,10 +1,10 @@
 import t from "tap";
-import type { LimitRange, LimitRangeItem } from "../../../api/core/limit-range.ts";
-import { limitRangeKind } from "../../../api/core/limit-range-kind.ts";
-import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim.ts";
-import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim-kind.ts";
-import type { Pod } from "../../../api/core/pod.ts";
-import { podKind } from "../../../api/core/pod-kind.ts";
+import type { LimitRange, LimitRangeItem } from "../../../api/core/limit-range/schema.ts";
+import { limitRangeKind } from "../../../api/core/limit-range/kind.ts";
+import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
+import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
 import { ask, lookupOf, type Present, refused } from "../../../testing/admission/admission-fixture.ts";
 import { limitRanger } from "./limit-ranger.ts";
 

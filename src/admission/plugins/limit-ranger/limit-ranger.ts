@@ -1,14 +1,14 @@
 /** Keeps pods and claims within the limit ranges of their namespace, and fills in what those say of defaults. */
-import { type Amounts, amountsOf } from "../../../api/core/amounts.ts";
-import type { Container } from "../../../api/core/container.ts";
-import type { LimitRange, LimitRangeItem } from "../../../api/core/limit-range.ts";
-import { limitRangeKind } from "../../../api/core/limit-range-kind.ts";
-import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim.ts";
-import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim-kind.ts";
-import type { Pod } from "../../../api/core/pod.ts";
-import { podLimits, podRequests } from "../../../api/core/pod-amounts.ts";
-import { podKind } from "../../../api/core/pod-kind.ts";
-import type { ResourceList } from "../../../api/core/resources.ts";
+import { type Amounts, amountsOf } from "../../../api/core/resources/quantities.ts";
+import type { Container } from "../../../api/core/container/schema.ts";
+import type { LimitRange, LimitRangeItem } from "../../../api/core/limit-range/schema.ts";
+import { limitRangeKind } from "../../../api/core/limit-range/kind.ts";
+import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
+import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import { podLimits, podRequests } from "../../../api/core/pod-spec/resources.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
+import type { ResourceList } from "../../../api/core/resources/schema.ts";
 import { andThen, type Soon } from "../../../std/async/maybe-promise.ts";
 import { maximumOf, minimumOf, ratioOf, requestMaximumOf } from "./constraints.ts";
 import { isAt, metadataOf, refusal } from "../../chain/attributes.ts";

@@ -1,8 +1,8 @@
 import t from "tap";
-import { configMapKind } from "../../../api/core/config-map-kind.ts";
-import type { Namespace } from "../../../api/core/namespace.ts";
-import { namespaceKind } from "../../../api/core/namespace-kind.ts";
-import { nodeKind } from "../../../api/core/node-kind.ts";
+import { configMapKind } from "../../../api/core/config-map/kind.ts";
+import type { Namespace } from "../../../api/core/namespace/schema.ts";
+import { namespaceKind } from "../../../api/core/namespace/kind.ts";
+import { nodeKind } from "../../../api/core/node/kind.ts";
 import { alreadyExists } from "../../../api/status.ts";
 import { ask, pluginDeps, refused } from "../../../testing/admission/admission-fixture.ts";
 import { namespaceAutoProvision, namespaceExists } from "./namespace-exists.ts";

@@ -1,5 +1,5 @@
 /** What is done about namespaces that are not there: refused, or they are made. */
-import { namespaceKind } from "../../../api/core/namespace-kind.ts";
+import { namespaceKind } from "../../../api/core/namespace/kind.ts";
 import { notFound, StatusError } from "../../../api/status.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
 import type { AdmissionPlugin, AdmissionRequest, Lookup, Operation, Place } from "../../chain/plugin.ts";

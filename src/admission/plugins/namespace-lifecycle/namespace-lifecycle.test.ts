@@ -1,8 +1,8 @@
 import t from "tap";
 import { localSubjectAccessReviewKind } from "../../../api/authorization/access-review-kinds.ts";
-import { configMapKind } from "../../../api/core/config-map-kind.ts";
-import { namespaceKind } from "../../../api/core/namespace-kind.ts";
-import { nodeKind } from "../../../api/core/node-kind.ts";
+import { configMapKind } from "../../../api/core/config-map/kind.ts";
+import { namespaceKind } from "../../../api/core/namespace/kind.ts";
+import { nodeKind } from "../../../api/core/node/kind.ts";
 import { ask, lookupOf, refused } from "../../../testing/admission/admission-fixture.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 

@@ -1,6 +1,6 @@
 /** Nothing comes into a namespace that is not there or on its way out, and some namespaces never go. */
-import type { Namespace } from "../../../api/core/namespace.ts";
-import { namespaceKind } from "../../../api/core/namespace-kind.ts";
+import type { Namespace } from "../../../api/core/namespace/schema.ts";
+import { namespaceKind } from "../../../api/core/namespace/kind.ts";
 import { notFound, StatusError } from "../../../api/status.ts";
 import { isAt, refusal } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest, Lookup, Place } from "../../chain/plugin.ts";

@@ -1,6 +1,6 @@
 /** Of claims a node tells how large their volumes have become. */
-import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim.ts";
-import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim-kind.ts";
+import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
+import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { metadataOf, refusal } from "../../chain/attributes.ts";
 import type { AdmissionRequest } from "../../chain/plugin.ts";

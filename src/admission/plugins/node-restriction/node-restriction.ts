@@ -3,10 +3,10 @@ import { subjectCommonName } from "../../../api/certificates/certificate-request
 import type { CertificateSigningRequest } from "../../../api/certificates/certificate-signing-request.ts";
 import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request-kind.ts";
 import { leaseKind } from "../../../api/coordination/lease-kind.ts";
-import { nodeKind } from "../../../api/core/node-kind.ts";
-import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim-kind.ts";
-import { podKind } from "../../../api/core/pod-kind.ts";
-import { serviceAccountKind } from "../../../api/core/service-account-kind.ts";
+import { nodeKind } from "../../../api/core/node/kind.ts";
+import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
+import { serviceAccountKind } from "../../../api/core/service-account/kind.ts";
 import type { Kind } from "../../../api/kind.ts";
 import { csiNodeKind } from "../../../api/storage/csi-node-kind.ts";
 import { NODE_USER_PREFIX, NODES, type UserInfo } from "../../../auth/user.ts";

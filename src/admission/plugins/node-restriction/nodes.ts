@@ -1,5 +1,5 @@
 /** A node's own Node: what steers pods to it is for others to say, but for the labels that are its own business. */
-import { type Node, nodeConfigSource, taint } from "../../../api/core/node.ts";
+import { type Node, nodeConfigSource, taint } from "../../../api/core/node/schema.ts";
 import { mayNodeSetLabel } from "../../../flags/types/node.ts";
 import { list } from "../../../schema/define.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";

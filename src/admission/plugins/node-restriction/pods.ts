@@ -1,8 +1,8 @@
 /** The pods of a node: it shows those it runs by itself, tells how its pods are, and may send them away. */
-import type { Node } from "../../../api/core/node.ts";
-import { nodeKind } from "../../../api/core/node-kind.ts";
-import type { Pod } from "../../../api/core/pod.ts";
-import { podKind } from "../../../api/core/pod-kind.ts";
+import type { Node } from "../../../api/core/node/schema.ts";
+import { nodeKind } from "../../../api/core/node/kind.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
 import { notFound } from "../../../api/status.ts";
 import { podReferences } from "../../../auth/authz/node/node-graph.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";

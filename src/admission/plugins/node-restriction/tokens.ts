@@ -1,9 +1,9 @@
 /** A node is given tokens for its pods: bound to them, and for those whom the pods want to show them to. */
 import type { TokenRequest } from "../../../api/authentication/token-request.ts";
-import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim-kind.ts";
-import { persistentVolumeKind } from "../../../api/core/persistent-volume-kind.ts";
-import type { Pod } from "../../../api/core/pod.ts";
-import type { Volume } from "../../../api/core/volume.ts";
+import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
+import { persistentVolumeKind } from "../../../api/core/persistent-volume/kind.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { Volume } from "../../../api/core/volume/schema.ts";
 import { csiDriverKind } from "../../../api/storage/csi-driver-kind.ts";
 import { metadataOf, refusal } from "../../chain/attributes.ts";
 import type { AdmissionRequest } from "../../chain/plugin.ts";

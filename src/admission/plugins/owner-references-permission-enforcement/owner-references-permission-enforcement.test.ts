@@ -1,6 +1,6 @@
 import t from "tap";
-import { configMapKind } from "../../../api/core/config-map-kind.ts";
-import { podKind } from "../../../api/core/pod-kind.ts";
+import { configMapKind } from "../../../api/core/config-map/kind.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
 import type { OwnerReference } from "../../../api/meta/object-meta.ts";
 import { ask, authorizerOf, pluginDeps, refused } from "../../../testing/admission/admission-fixture.ts";
 import { ownerReferencesPermissionEnforcement } from "./owner-references-permission-enforcement.ts";

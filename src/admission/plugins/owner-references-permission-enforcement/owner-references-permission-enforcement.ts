@@ -2,7 +2,7 @@
  * Naming an owner lets the garbage collector delete the object when the owner goes, and may keep the owner from going:
  * who does so must be allowed to delete the object, or to set finalizers on the owner.
  */
-import { podKind } from "../../../api/core/pod-kind.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
 import type { ApiObject } from "../../../api/kind.ts";
 import type { OwnerReference } from "../../../api/meta/object-meta.ts";
 import { parseApiVersion } from "../../../api/scheme.ts";

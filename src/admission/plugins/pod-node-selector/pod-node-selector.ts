@@ -1,8 +1,8 @@
 /** Pods of a namespace run on the nodes that the namespace is given, and on no others than it may have. */
 
-import { namespaceKind } from "../../../api/core/namespace-kind.ts";
-import type { Pod } from "../../../api/core/pod.ts";
-import { podKind } from "../../../api/core/pod-kind.ts";
+import { namespaceKind } from "../../../api/core/namespace/kind.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
 import { StatusError } from "../../../api/status.ts";
 import { isPlainObject } from "../../../schema/value/plain-object.ts";
 import type { PluginConfiguration, PluginDeps } from "../../chain/factory.ts";

@@ -1,5 +1,5 @@
 /** What no pod may do that is to be kept from the host: the baseline of Kubernetes' Pod Security Standards. */
-import type { SELinuxOptions } from "../../../api/core/security-context.ts";
+import type { SELinuxOptions } from "../../../api/core/container/security-context.ts";
 import {
   type Check,
   type CheckedPod,

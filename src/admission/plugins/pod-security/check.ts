@@ -1,7 +1,7 @@
 /** What a check of a pod is, and the words that checks have in common. */
-import type { Container } from "../../../api/core/container.ts";
-import type { PodSpec } from "../../../api/core/pod.ts";
-import { eachContainer } from "../../../api/core/pod-containers.ts";
+import type { Container } from "../../../api/core/container/schema.ts";
+import type { PodSpec } from "../../../api/core/pod/schema.ts";
+import { eachContainer } from "../../../api/core/pod-spec/containers.ts";
 import type { ObjectMeta } from "../../../api/meta/object-meta.ts";
 
 export interface CheckedPod {

@@ -1,6 +1,6 @@
 /** Which changes of a pod are judged: those of what can be changed, and matters to its security. */
-import type { Container } from "../../../api/core/container.ts";
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Container } from "../../../api/core/container/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 
 const POD_SECCOMP = "seccomp.security.alpha.kubernetes.io/pod";
 const CONTAINER_SECCOMP = "container.seccomp.security.alpha.kubernetes.io/";

@@ -1,10 +1,10 @@
 import t from "tap";
 import type { Deployment } from "../../../api/apps/deployment.ts";
 import { deploymentKind } from "../../../api/apps/deployment-kind.ts";
-import type { Namespace } from "../../../api/core/namespace.ts";
-import { namespaceKind } from "../../../api/core/namespace-kind.ts";
-import type { Pod } from "../../../api/core/pod.ts";
-import { podKind } from "../../../api/core/pod-kind.ts";
+import type { Namespace } from "../../../api/core/namespace/schema.ts";
+import { namespaceKind } from "../../../api/core/namespace/kind.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
 import { alice, ask, type Present, pluginDeps, refused } from "../../../testing/admission/admission-fixture.ts";
 import type { PluginConfiguration } from "../../chain/factory.ts";
 import { podSecurity } from "./pod-security.ts";

@@ -1,8 +1,8 @@
 /** Pods must be as secure as the labels of their namespace demand: Kubernetes' PodSecurity. */
-import type { Namespace } from "../../../api/core/namespace.ts";
-import { namespaceKind } from "../../../api/core/namespace-kind.ts";
-import type { Pod, PodSpec } from "../../../api/core/pod.ts";
-import { podKind } from "../../../api/core/pod-kind.ts";
+import type { Namespace } from "../../../api/core/namespace/schema.ts";
+import { namespaceKind } from "../../../api/core/namespace/kind.ts";
+import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
 import type { ObjectMeta } from "../../../api/meta/object-meta.ts";
 import { StatusError } from "../../../api/status.ts";
 import { andThen, type Soon } from "../../../std/async/maybe-promise.ts";

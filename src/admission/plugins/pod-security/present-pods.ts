@@ -1,5 +1,5 @@
 /** Whoever makes a namespace stricter hears which of its pods would not be let in again. */
-import type { Pod, PodSpec } from "../../../api/core/pod.ts";
+import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
 import type { ObjectMeta } from "../../../api/meta/object-meta.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { CheckedPod } from "./check.ts";

@@ -1,5 +1,5 @@
 /** What pods must do beside keeping to the baseline where they are to have no more than they need. */
-import type { Volume } from "../../../api/core/volume.ts";
+import type { Volume } from "../../../api/core/volume/schema.ts";
 import { addedCapabilities } from "./baseline.ts";
 import {
   type Check,

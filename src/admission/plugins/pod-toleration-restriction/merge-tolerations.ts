@@ -1,5 +1,5 @@
 /** How tolerations cover one another. */
-import { type Toleration, toleration } from "../../../api/core/affinity.ts";
+import { type Toleration, toleration } from "../../../api/core/pod-spec/affinity.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 
 /** Of all, those that no other one covers. Of equal ones the first is kept. */

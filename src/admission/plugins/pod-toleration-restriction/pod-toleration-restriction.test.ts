@@ -1,9 +1,9 @@
 /** Plugins by which an operator narrows what pods may say. */
 import t from "tap";
-import type { Toleration } from "../../../api/core/affinity.ts";
-import { namespaceKind } from "../../../api/core/namespace-kind.ts";
-import type { Pod, PodSpec } from "../../../api/core/pod.ts";
-import { podKind } from "../../../api/core/pod-kind.ts";
+import type { Toleration } from "../../../api/core/pod-spec/affinity.ts";
+import { namespaceKind } from "../../../api/core/namespace/kind.ts";
+import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
 import { ask, type Present, pluginDeps, refused } from "../../../testing/admission/admission-fixture.ts";
 import { alwaysPullImages } from "../always-pull-images/always-pull-images.ts";
 import { extendedResourceToleration } from "../extended-resource-toleration/extended-resource-toleration.ts";

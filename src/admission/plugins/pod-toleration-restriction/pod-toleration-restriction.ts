@@ -1,9 +1,9 @@
 /** Pods of a namespace tolerate what the namespace is given, and nothing else than it may have. */
-import { type Toleration, toleration } from "../../../api/core/affinity.ts";
-import { namespaceKind } from "../../../api/core/namespace-kind.ts";
-import type { Pod } from "../../../api/core/pod.ts";
-import { podKind } from "../../../api/core/pod-kind.ts";
-import { qosClassOf } from "../../../api/core/pod-qos.ts";
+import { type Toleration, toleration } from "../../../api/core/pod-spec/affinity.ts";
+import { namespaceKind } from "../../../api/core/namespace/kind.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
+import { qosClassOf } from "../../../api/core/pod/qos.ts";
 import { StatusError } from "../../../api/status.ts";
 import { decode } from "../../../schema/decode/decode.ts";
 import { list, object, optional, string } from "../../../schema/define.ts";

@@ -1,7 +1,7 @@
 import t from "tap";
-import { bindingKind } from "../../../api/core/binding-kind.ts";
-import { nodeKind } from "../../../api/core/node-kind.ts";
-import { podKind } from "../../../api/core/pod-kind.ts";
+import { bindingKind } from "../../../api/core/binding/kind.ts";
+import { nodeKind } from "../../../api/core/node/kind.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
 import { ask, pluginDeps } from "../../../testing/admission/admission-fixture.ts";
 import { podTopologyLabels } from "./pod-topology-labels.ts";
 

@@ -1,8 +1,8 @@
 /** Pods have the labels that tell where their node stands, so that what runs in them may know. */
-import type { Binding } from "../../../api/core/binding.ts";
-import { nodeKind } from "../../../api/core/node-kind.ts";
-import type { Pod } from "../../../api/core/pod.ts";
-import { podKind } from "../../../api/core/pod-kind.ts";
+import type { Binding } from "../../../api/core/binding/schema.ts";
+import { nodeKind } from "../../../api/core/node/kind.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
 import type { ApiObject } from "../../../api/kind.ts";
 import { andThen } from "../../../std/async/maybe-promise.ts";
 import type { PluginDeps } from "../../chain/factory.ts";

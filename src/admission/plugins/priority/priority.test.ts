@@ -1,9 +1,9 @@
 /** Plugins that look after pods, and the nodes that these run on. */
 import t from "tap";
-import type { Taint } from "../../../api/core/node.ts";
-import { nodeKind } from "../../../api/core/node-kind.ts";
-import type { Pod, PodSpec } from "../../../api/core/pod.ts";
-import { podKind } from "../../../api/core/pod-kind.ts";
+import type { Taint } from "../../../api/core/node/schema.ts";
+import { nodeKind } from "../../../api/core/node/kind.ts";
+import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
 import { runtimeClassKind } from "../../../api/node/runtime-class-kind.ts";
 import { priorityClassKind } from "../../../api/scheduling/priority-class-kind.ts";
 import { ask, lookupOf, refused } from "../../../testing/admission/admission-fixture.ts";

@@ -2,8 +2,8 @@
  * Charges requests to quotas, exactly once and never beyond them, however many come at once: those of a namespace that
  * wait are checked one after the other against the same state and written together, if nobody has written meanwhile.
  */
-import type { ResourceQuota } from "../../../api/core/resource-quota.ts";
-import { resourceQuotaKind } from "../../../api/core/resource-quota-kind.ts";
+import type { ResourceQuota } from "../../../api/core/resource-quota/schema.ts";
+import { resourceQuotaKind } from "../../../api/core/resource-quota/kind.ts";
 import { conflict, StatusError } from "../../../api/status.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { metadataOf } from "../../chain/attributes.ts";

@@ -1,7 +1,7 @@
 /** Whether a request fits into the quotas of its namespace, and what they have used then. */
-import { type Amounts, amountsOf, amountsText, difference, listOf, pick, sum } from "../../../api/core/amounts.ts";
-import { podKind } from "../../../api/core/pod-kind.ts";
-import type { ResourceQuota } from "../../../api/core/resource-quota.ts";
+import { type Amounts, amountsOf, amountsText, difference, listOf, pick, sum } from "../../../api/core/resources/quantities.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
+import type { ResourceQuota } from "../../../api/core/resource-quota/schema.ts";
 import type { ApiObject } from "../../../api/kind.ts";
 import { svcGroup } from "../../../api/scheme.ts";
 import { StatusError } from "../../../api/status.ts";

@@ -1,8 +1,8 @@
 /** Claims are counted, and the storage they ask for; both once more for their storage class. */
-import { type Amounts, ONE } from "../../../api/core/amounts.ts";
-import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim.ts";
-import type { ScopedResourceSelectorRequirement } from "../../../api/core/resource-quota.ts";
-import { storageClassNameOf } from "../../../api/core/storage-class-name.ts";
+import { type Amounts, ONE } from "../../../api/core/resources/quantities.ts";
+import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
+import type { ScopedResourceSelectorRequirement } from "../../../api/core/resource-quota/schema.ts";
+import { storageClassNameOf } from "../../../api/core/persistent-volume/storage-class-name.ts";
 import { parseQuantity, type Quantity } from "../../../api/meta/quantity.ts";
 import type { Evaluator } from "./evaluator.ts";
 import { meetsScope } from "./scopes.ts";

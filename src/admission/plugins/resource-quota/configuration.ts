@@ -1,5 +1,5 @@
 /** What may only be used where a quota covers it: `ResourceQuotaConfiguration` of the operator's file. */
-import { scopedResourceSelectorRequirement } from "../../../api/core/resource-quota.ts";
+import { scopedResourceSelectorRequirement } from "../../../api/core/resource-quota/schema.ts";
 import { svcGroup } from "../../../api/scheme.ts";
 import { list, object, optional, string } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";

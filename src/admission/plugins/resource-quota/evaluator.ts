@@ -1,6 +1,6 @@
 /** What quotas count of objects of a kind, and of which requests they have to be asked. */
-import { type Amounts, ONE } from "../../../api/core/amounts.ts";
-import type { ScopedResourceSelectorRequirement } from "../../../api/core/resource-quota.ts";
+import { type Amounts, ONE } from "../../../api/core/resources/quantities.ts";
+import type { ScopedResourceSelectorRequirement } from "../../../api/core/resource-quota/schema.ts";
 import type { ApiObject, Kind } from "../../../api/kind.ts";
 import { kubernetesGroup, svcGroup } from "../../../api/scheme.ts";
 import type { Operation } from "../../chain/plugin.ts";

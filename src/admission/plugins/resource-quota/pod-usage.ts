@@ -1,9 +1,9 @@
 /** Pods that have not ended use what their containers ask for; of those that have ended only the object counts. */
-import { type Amounts, amountsOf, ONE } from "../../../api/core/amounts.ts";
-import type { Pod } from "../../../api/core/pod.ts";
-import { podLimits, podRequests } from "../../../api/core/pod-amounts.ts";
-import { qosClassOf } from "../../../api/core/pod-qos.ts";
-import { isExtended, isHugePages, isNative } from "../../../api/core/resource-names.ts";
+import { type Amounts, amountsOf, ONE } from "../../../api/core/resources/quantities.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import { podLimits, podRequests } from "../../../api/core/pod-spec/resources.ts";
+import { qosClassOf } from "../../../api/core/pod/qos.ts";
+import { isExtended, isHugePages, isNative } from "../../../api/core/resources/names.ts";
 import type { Quantity } from "../../../api/meta/quantity.ts";
 import type { Evaluator } from "./evaluator.ts";
 import { meetsScope, type Scope } from "./scopes.ts";

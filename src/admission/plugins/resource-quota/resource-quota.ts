@@ -1,5 +1,5 @@
 /** Lets a namespace use no more than its quotas say: Kubernetes' ResourceQuota. */
-import { resourceQuotaKind } from "../../../api/core/resource-quota-kind.ts";
+import { resourceQuotaKind } from "../../../api/core/resource-quota/kind.ts";
 import { andThen, type Soon } from "../../../std/async/maybe-promise.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";

@@ -1,5 +1,5 @@
 /** Scopes of quotas: a quota counts the objects that lie within all of its own. */
-import type { ResourceQuota, ScopedResourceSelectorRequirement } from "../../../api/core/resource-quota.ts";
+import type { ResourceQuota, ScopedResourceSelectorRequirement } from "../../../api/core/resource-quota/schema.ts";
 import { meets, type Requirement } from "../../../api/meta/selector.ts";
 
 export type Scope = ScopedResourceSelectorRequirement;

@@ -1,6 +1,6 @@
 /** Services are counted, and apart from that what is scarce outside the cluster: load balancers and ports of nodes. */
-import { ONE } from "../../../api/core/amounts.ts";
-import type { Service } from "../../../api/core/service.ts";
+import { ONE } from "../../../api/core/resources/quantities.ts";
+import type { Service } from "../../../api/core/service/schema.ts";
 import type { Quantity } from "../../../api/meta/quantity.ts";
 import type { Evaluator } from "./evaluator.ts";
 

@@ -1,8 +1,8 @@
 /** What the class of a pod's runtime adds to the pod: its overhead, and the nodes that have such a runtime. */
-import { type Toleration, toleration } from "../../../api/core/affinity.ts";
-import type { Pod, PodSpec } from "../../../api/core/pod.ts";
-import { podKind } from "../../../api/core/pod-kind.ts";
-import { resourceList } from "../../../api/core/resources.ts";
+import { type Toleration, toleration } from "../../../api/core/pod-spec/affinity.ts";
+import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
+import { resourceList } from "../../../api/core/resources/schema.ts";
 import type { RuntimeClass } from "../../../api/node/runtime-class.ts";
 import { runtimeClassKind } from "../../../api/node/runtime-class-kind.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";

@@ -1,7 +1,7 @@
 /** Accounts that name the secrets which their pods may use, and all others not. */
-import type { Container } from "../../../api/core/container.ts";
-import type { PodSpec } from "../../../api/core/pod.ts";
-import type { ServiceAccount } from "../../../api/core/service-account.ts";
+import type { Container } from "../../../api/core/container/schema.ts";
+import type { PodSpec } from "../../../api/core/pod/schema.ts";
+import type { ServiceAccount } from "../../../api/core/service-account/schema.ts";
 
 const ENFORCED = "kubernetes.io/enforce-mountable-secrets";
 

@@ -1,8 +1,8 @@
 import t from "tap";
-import type { Pod } from "../../../api/core/pod.ts";
-import { podKind } from "../../../api/core/pod-kind.ts";
-import type { ServiceAccount } from "../../../api/core/service-account.ts";
-import { serviceAccountKind } from "../../../api/core/service-account-kind.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
+import type { ServiceAccount } from "../../../api/core/service-account/schema.ts";
+import { serviceAccountKind } from "../../../api/core/service-account/kind.ts";
 import { ask, type Present, pluginDeps, refused } from "../../../testing/admission/admission-fixture.ts";
 import { serviceAccount } from "./service-account.ts";
 

@@ -2,12 +2,12 @@
  * Every pod runs as an account of its namespace, and finds in its containers what it needs to speak to the API as that
  * account: Kubernetes' ServiceAccount.
  */
-import type { VolumeMount } from "../../../api/core/container.ts";
-import type { Pod, PodSpec } from "../../../api/core/pod.ts";
-import { podKind } from "../../../api/core/pod-kind.ts";
-import type { ServiceAccount } from "../../../api/core/service-account.ts";
-import { serviceAccountKind } from "../../../api/core/service-account-kind.ts";
-import type { Volume } from "../../../api/core/volume.ts";
+import type { VolumeMount } from "../../../api/core/container/schema.ts";
+import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
+import type { ServiceAccount } from "../../../api/core/service-account/schema.ts";
+import { serviceAccountKind } from "../../../api/core/service-account/kind.ts";
+import type { Volume } from "../../../api/core/volume/schema.ts";
 import { podReferences } from "../../../auth/authz/node/node-graph.ts";
 import { deepFreeze } from "../../../schema/value/freeze.ts";
 import type { Clock } from "../../../std/time/clock.ts";

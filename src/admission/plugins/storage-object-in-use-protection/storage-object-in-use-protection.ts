@@ -1,8 +1,8 @@
 /** Volumes and claims do not go while they are used, and grow only where that is foreseen. */
-import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim.ts";
-import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim-kind.ts";
-import { persistentVolumeKind } from "../../../api/core/persistent-volume-kind.ts";
-import { storageClassNameOf } from "../../../api/core/storage-class-name.ts";
+import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
+import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
+import { persistentVolumeKind } from "../../../api/core/persistent-volume/kind.ts";
+import { storageClassNameOf } from "../../../api/core/persistent-volume/storage-class-name.ts";
 import { compareAmounts } from "../../../api/meta/quantity.ts";
 import { storageClassKind } from "../../../api/storage/storage-class-kind.ts";
 import type { PluginDeps } from "../../chain/factory.ts";

@@ -1,6 +1,6 @@
 /** New nodes are kept free of pods until somebody says that they are ready: the node lifecycle controller lifts it. */
-import type { Node, Taint } from "../../../api/core/node.ts";
-import { nodeKind } from "../../../api/core/node-kind.ts";
+import type { Node, Taint } from "../../../api/core/node/schema.ts";
+import { nodeKind } from "../../../api/core/node/kind.ts";
 import { isAt } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
 

@@ -1,5 +1,5 @@
 /** The pods' addresses, told to the runtime: it may write the configuration of its network from them. */
-import type { Node } from "../../../api/core/node.ts";
+import type { Node } from "../../../api/core/node/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Logger } from "../../../std/log/logger.ts";
 import type { Runtime } from "../../runtime/runtime.ts";

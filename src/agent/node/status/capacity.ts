@@ -1,5 +1,5 @@
 /** What a node has, and what of it pods may have. */
-import type { ResourceList } from "../../../api/core/resources.ts";
+import type { ResourceList } from "../../../api/core/resources/schema.ts";
 import type { NodeConfig } from "../../agent-config.ts";
 import { bytes, milliCpu } from "../../pods/resources/quantities.ts";
 import type { MachineInfo, Usage } from "../machine/machine.ts";

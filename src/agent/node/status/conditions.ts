@@ -1,5 +1,5 @@
 /** The node's conditions, computed from what was measured. */
-import type { NodeCondition, NodeStatus } from "../../../api/core/node.ts";
+import type { NodeCondition, NodeStatus } from "../../../api/core/node/schema.ts";
 import type { StatusResponse } from "../../runtime/cri/runtime-status.ts";
 import { unreadiness } from "../../runtime/readiness.ts";
 import { thresholdValue } from "./capacity.ts";

@@ -5,8 +5,8 @@
 
 import type { Lease } from "../../../api/coordination/lease.ts";
 import { leaseKind } from "../../../api/coordination/lease-kind.ts";
-import type { Node, NodeStatus } from "../../../api/core/node.ts";
-import { nodeKind } from "../../../api/core/node-kind.ts";
+import type { Node, NodeStatus } from "../../../api/core/node/schema.ts";
+import { nodeKind } from "../../../api/core/node/kind.ts";
 import { StatusError } from "../../../api/status.ts";
 import type { Client } from "../../../client/client.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";

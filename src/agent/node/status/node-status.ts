@@ -1,7 +1,7 @@
 /** Puts the node's status together. */
 
 import { hostname } from "node:os";
-import type { NodeStatus } from "../../../api/core/node.ts";
+import type { NodeStatus } from "../../../api/core/node/schema.ts";
 import { timeOf } from "../../../schema/value/time.ts";
 import type { AgentConfig } from "../../agent-config.ts";
 import { agentVersion } from "../../agent-config.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
-import type { Node } from "../../../api/core/node.ts";
-import type { Pod, PodSpec } from "../../../api/core/pod.ts";
+import type { Node } from "../../../api/core/node/schema.ts";
+import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { type AdmissionInput, obstacles } from "./admission-checks.ts";
 import { AdmissionDesk } from "./pod-admitter.ts";

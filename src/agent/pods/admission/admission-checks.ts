@@ -1,6 +1,6 @@
 /** Whether the node can take a pod that the scheduler, or nobody, sent it: in Kubernetes' order and words. */
-import type { Node } from "../../../api/core/node.ts";
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Node } from "../../../api/core/node/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import { affinityMismatch } from "../../../controllers/scheduler/filters/node-affinity.ts";
 import { tolerates } from "../../../controllers/scheduler/filters/taints.ts";
 import type { WaitingReason } from "../status/container-status.ts";

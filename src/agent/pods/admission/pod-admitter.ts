@@ -1,6 +1,6 @@
 /** Admits pods one after the other, so that no two of them are given the same room. */
-import type { Node } from "../../../api/core/node.ts";
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Node } from "../../../api/core/node/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { type AdmissionInput, type Obstacle, obstacles } from "./admission-checks.ts";
 import type { WaitingReason } from "../status/container-status.ts";

@@ -1,5 +1,5 @@
 /** Which pods have to go so that a critical one has room: as few and as unimportant ones as will do. */
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Shortage } from "./admission-checks.ts";
 import { podAmount } from "../resources/pod-resources.ts";
 import { isCritical } from "../pod-fields.ts";

@@ -1,5 +1,5 @@
 /** What pods may have only where the runtime can do it. The runtime is asked each time: it may have been replaced. */
-import type { VolumeMount } from "../../../api/core/container.ts";
+import type { VolumeMount } from "../../../api/core/container/schema.ts";
 import type { UserNamespace } from "../../runtime/cri/shared.ts";
 import type { WaitingReason } from "../status/container-status.ts";
 import type { PodContext } from "../pod-context.ts";

@@ -1,5 +1,5 @@
 /** What a pod may ask for that the agent cannot do yet. Named, so that nothing is ignored in silence. */
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import { unsupportedSource } from "../../volumes/volume-manager.ts";
 import type { PodServices } from "../pod-context.ts";
 import { allContainers } from "../pod-fields.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
-import type { Container } from "../../../api/core/container.ts";
-import type { PodSpec } from "../../../api/core/pod.ts";
+import type { Container } from "../../../api/core/container/schema.ts";
+import type { PodSpec } from "../../../api/core/pod/schema.ts";
 import { testPod } from "../../../testing/agent/pod-harness.ts";
 import { containerHash } from "./container-hash.ts";
 import { type ContainerInput, containerConfig } from "./container-config.ts";

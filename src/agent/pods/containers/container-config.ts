@@ -1,7 +1,7 @@
 /** Container → CRI ContainerConfig. */
-import type { Container } from "../../../api/core/container.ts";
-import type { Pod } from "../../../api/core/pod.ts";
-import type { AppArmorProfile } from "../../../api/core/security-context.ts";
+import type { Container } from "../../../api/core/container/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { AppArmorProfile } from "../../../api/core/container/security-context.ts";
 import type { ContainerConfig, LinuxContainerSecurityContext } from "../../runtime/cri/container.ts";
 import type { Image } from "../../runtime/cri/image.ts";
 import type { Device, Mount, UserNamespace } from "../../runtime/cri/shared.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Container } from "../../../api/core/container.ts";
+import type { Container } from "../../../api/core/container/schema.ts";
 import { containerHash } from "./container-hash.ts";
 
 /**

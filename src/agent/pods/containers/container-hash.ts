@@ -1,4 +1,4 @@
-import type { Container } from "../../../api/core/container.ts";
+import type { Container } from "../../../api/core/container/schema.ts";
 
 /**
  * Tells whether a running container still is what the spec says. Only what cannot change in place counts, name and

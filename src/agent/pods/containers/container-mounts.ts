@@ -2,8 +2,8 @@
 import { existsSync } from "node:fs";
 import { chmod, lstat, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Container, VolumeMount } from "../../../api/core/container.ts";
-import type { Volume } from "../../../api/core/volume.ts";
+import type { Container, VolumeMount } from "../../../api/core/container/schema.ts";
+import type { Volume } from "../../../api/core/volume/schema.ts";
 import { makeDirectory } from "../../../std/fs/make-directory.ts";
 import type { Device, Mount } from "../../runtime/cri/shared.ts";
 import { openSubPath } from "../../volumes/mount/sub-path.ts";

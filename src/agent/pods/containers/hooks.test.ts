@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import t, { type Test } from "tap";
-import type { HTTPGetAction } from "../../../api/core/probe.ts";
+import type { HTTPGetAction } from "../../../api/core/container/probe.ts";
 import { FakeRuntime } from "../../../testing/agent/fake-runtime.ts";
 import { testPod } from "../../../testing/agent/pod-harness.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";

@@ -1,7 +1,7 @@
 /** postStart and preStop. */
-import type { Container } from "../../../api/core/container.ts";
-import type { Pod } from "../../../api/core/pod.ts";
-import type { HTTPGetAction, LifecycleHandler } from "../../../api/core/probe.ts";
+import type { Container } from "../../../api/core/container/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { HTTPGetAction, LifecycleHandler } from "../../../api/core/container/probe.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { execAction, type NetworkOptions, type Outcome } from "../../probes/actions.ts";
 import { httpAnswer, NO_TLS } from "../../probes/http-action.ts";

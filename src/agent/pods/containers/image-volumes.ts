@@ -1,7 +1,7 @@
 /** Images mounted as volumes: made present like those that containers run, and mounted by the runtime. */
-import type { Container, VolumeMount } from "../../../api/core/container.ts";
-import type { Pod } from "../../../api/core/pod.ts";
-import type { ImageVolumeSource } from "../../../api/core/volume.ts";
+import type { Container, VolumeMount } from "../../../api/core/container/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { ImageVolumeSource } from "../../../api/core/volume/schema.ts";
 import type { Mount } from "../../runtime/cri/shared.ts";
 import type { PlannedStart } from "../worker/plan.ts";
 import type { PodContext } from "../pod-context.ts";

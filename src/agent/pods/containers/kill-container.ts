@@ -1,5 +1,5 @@
 /** Ends one container: says so, runs its preStop hook, asks it to stop, and has it killed when its grace is over. */
-import type { Container } from "../../../api/core/container.ts";
+import type { Container } from "../../../api/core/container/schema.ts";
 import type { ObservedContainer } from "../../runtime/observation.ts";
 import { runHook } from "./hooks.ts";
 import type { PodContext } from "../pod-context.ts";

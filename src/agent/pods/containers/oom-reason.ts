@@ -2,7 +2,7 @@
  * Why a container ended is known a moment later than that it did: runtimes hear of memory that ran out apart from the
  * end of a process, and correct the reason then.
  */
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { type ObservedContainer, observedContainer } from "../../runtime/observation.ts";
 import { type Runtime, RuntimeError } from "../../runtime/runtime.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import type { VolumeMount } from "../../../api/core/container.ts";
+import type { VolumeMount } from "../../../api/core/container/schema.ts";
 import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
 import type { PodContext } from "../pod-context.ts";
 import { isRecursivelyReadOnly } from "../admission/runtime-features.ts";

@@ -1,6 +1,6 @@
 /** Signals as the API and as the runtime spell them: `SIGRTMIN+3` and `SIGRTMINPLUS3`. */
-import type { Container } from "../../../api/core/container.ts";
-import type { ContainerStatus } from "../../../api/core/container-status.ts";
+import type { Container } from "../../../api/core/container/schema.ts";
+import type { ContainerStatus } from "../../../api/core/container/status.ts";
 import type { ContainerConfig } from "../../runtime/cri/container.ts";
 
 type RuntimeSignal = NonNullable<ContainerConfig["stopSignal"]>;

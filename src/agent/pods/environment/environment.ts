@@ -2,9 +2,9 @@
  * The environment of a container: envFrom, then env in order, each value seeing the ones before it, and the variables
  * of services, which give way to all of these.
  */
-import type { Container, EnvVar } from "../../../api/core/container.ts";
-import type { Pod } from "../../../api/core/pod.ts";
-import type { Service } from "../../../api/core/service.ts";
+import type { Container, EnvVar } from "../../../api/core/container/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { Service } from "../../../api/core/service/schema.ts";
 import { fieldValue, type NodeFacts, resourceValue } from "./downward-api.ts";
 import { expand } from "./expansion.ts";
 import { podNamespace } from "../pod-fields.ts";

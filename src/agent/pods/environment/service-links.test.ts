@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Service } from "../../../api/core/service.ts";
+import type { Service } from "../../../api/core/service/schema.ts";
 import { serviceVariables } from "./service-links.ts";
 
 function service(namespace: string, name: string, spec: Service["spec"]): Service {

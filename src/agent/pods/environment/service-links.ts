@@ -1,6 +1,6 @@
 /** Variables that tell containers where services are, as Docker's links once did. */
-import type { Pod } from "../../../api/core/pod.ts";
-import type { Service } from "../../../api/core/service.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { Service } from "../../../api/core/service/schema.ts";
 import { podNamespace } from "../pod-fields.ts";
 
 /** Told to every pod, whatever its namespace and whether it wants service links or not. */

@@ -1,6 +1,6 @@
 /** Requests and limits as the kernel takes them. */
-import type { Container } from "../../../api/core/container.ts";
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Container } from "../../../api/core/container/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { LinuxContainerResources } from "../../runtime/cri/shared.ts";
 import { bytes, milliCpu } from "./quantities.ts";
 import { oomScoreAdj, type QosClass, qosClass } from "./qos.ts";

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import { CgroupTree, cpuWeight } from "../../cgroups/cgroup-tree.ts";
 import { PodCgroups } from "./pod-cgroups.ts";
 

@@ -3,7 +3,7 @@
  * of the pod is left.
  */
 import { rmdir } from "node:fs/promises";
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import { type CgroupLimits, CgroupTree } from "../../cgroups/cgroup-tree.ts";
 import { type SystemdSlices, slicePath } from "../../cgroups/systemd-slices.ts";
 import { podAmount } from "./pod-resources.ts";

@@ -1,5 +1,5 @@
 /** What the cgroup of a whole pod is given, from what its containers ask for. */
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { CgroupLimits } from "../../cgroups/cgroup-tree.ts";
 import { isLimited, podAmount } from "./pod-resources.ts";
 import { qosClass } from "./qos.ts";

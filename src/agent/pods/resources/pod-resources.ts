@@ -1,6 +1,6 @@
 /** What a whole pod asks for and may have. */
-import type { Pod } from "../../../api/core/pod.ts";
-import { podLimits, podRequests } from "../../../api/core/pod-amounts.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import { podLimits, podRequests } from "../../../api/core/pod-spec/resources.ts";
 import { quantityMilliValue, quantityValue } from "../../../api/meta/quantity.ts";
 import { bytes, milliCpu } from "./quantities.ts";
 import { appContainers, initContainers } from "../pod-fields.ts";

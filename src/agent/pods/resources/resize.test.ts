@@ -1,6 +1,6 @@
 import t from "tap";
-import type { Pod } from "../../../api/core/pod.ts";
-import type { ResourceRequirements } from "../../../api/core/resources.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { ResourceRequirements } from "../../../api/core/resources/schema.ts";
 import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
 import type { PodServices } from "../pod-context.ts";
 

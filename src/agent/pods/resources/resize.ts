@@ -1,6 +1,6 @@
 /** Changes what a pod's running containers may take, without a new pod: first whether, then in the right order. */
-import type { Container } from "../../../api/core/container.ts";
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Container } from "../../../api/core/container/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import type { ObservedContainer } from "../../runtime/observation.ts";
 import { latest } from "../worker/plan.ts";

@@ -2,9 +2,9 @@
  * What a pod's containers are granted and what they have: other than the spec says while the node cannot, or did not
  * yet, give what a new version asks for.
  */
-import type { Container } from "../../../api/core/container.ts";
-import type { Pod } from "../../../api/core/pod.ts";
-import type { ResourceRequirements } from "../../../api/core/resources.ts";
+import type { Container } from "../../../api/core/container/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { ResourceRequirements } from "../../../api/core/resources/schema.ts";
 import type { WaitingReason } from "../status/container-status.ts";
 import { resourceAmount } from "./pod-resources.ts";
 import { allContainers, appContainers, initContainers } from "../pod-fields.ts";

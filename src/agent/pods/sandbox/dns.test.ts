@@ -1,5 +1,5 @@
 import t from "tap";
-import type { PodSpec } from "../../../api/core/pod.ts";
+import type { PodSpec } from "../../../api/core/pod/schema.ts";
 import { testPod } from "../../../testing/agent/pod-harness.ts";
 import { hostnameOf, hostsText, kernelHostname, parseResolvConf, podDns } from "./dns.ts";
 

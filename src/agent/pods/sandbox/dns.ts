@@ -1,5 +1,5 @@
 /** What a pod's /etc/resolv.conf and /etc/hosts say. */
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { DNSConfig } from "../../runtime/cri/shared.ts";
 import { podFullName, podName, podNamespace } from "../pod-fields.ts";
 

@@ -1,7 +1,7 @@
 /** Pod → CRI PodSandboxConfig. */
-import type { ContainerPort } from "../../../api/core/container.ts";
-import type { Pod } from "../../../api/core/pod.ts";
-import type { SeccompProfile } from "../../../api/core/security-context.ts";
+import type { ContainerPort } from "../../../api/core/container/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { SeccompProfile } from "../../../api/core/container/security-context.ts";
 import type { LinuxSandboxSecurityContext, PodSandboxConfig } from "../../runtime/cri/sandbox.ts";
 import type { DNSConfig, NamespaceOption, PortMapping, SecurityProfile, UserNamespace } from "../../runtime/cri/shared.ts";
 import { labels } from "../../runtime/observation.ts";

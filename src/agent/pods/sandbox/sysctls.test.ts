@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Pod, PodSpec } from "../../../api/core/pod.ts";
+import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
 import { checkAllowedSysctls, forbiddenSysctl, podSysctls, sysctlName } from "./sysctls.ts";
 
 function podWith(names: readonly string[], spec: Partial<PodSpec> = {}): Pod {

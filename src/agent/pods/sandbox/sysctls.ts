@@ -1,5 +1,5 @@
 /** Which kernel parameters pods may set: the safe ones, and what the node allows beyond them. */
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 
 type Namespace = "ipc" | "net";
 

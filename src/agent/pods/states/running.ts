@@ -1,4 +1,4 @@
-import type { Container } from "../../../api/core/container.ts";
+import type { Container } from "../../../api/core/container/schema.ts";
 import { deriveStatus } from "../status/generate-status.ts";
 import { killContainer } from "../containers/kill-container.ts";
 import { backoffKey, type Plan, type PlannedKill, type PlannedWait, planPod } from "../worker/plan.ts";

@@ -1,9 +1,9 @@
 /** The API's view of one container, from the spec and what was observed. */
 
-import type { Container } from "../../../api/core/container.ts";
-import type { ContainerState, ContainerStateTerminated, ContainerStatus } from "../../../api/core/container-status.ts";
-import type { PodStatus } from "../../../api/core/pod.ts";
-import type { ResourceRequirements } from "../../../api/core/resources.ts";
+import type { Container } from "../../../api/core/container/schema.ts";
+import type { ContainerState, ContainerStateTerminated, ContainerStatus } from "../../../api/core/container/status.ts";
+import type { PodStatus } from "../../../api/core/pod/schema.ts";
+import type { ResourceRequirements } from "../../../api/core/resources/schema.ts";
 import { timeOf } from "../../../schema/value/time.ts";
 import type { Observation, ObservedContainer } from "../../runtime/observation.ts";
 import { type ContainerRole, isSidecar } from "../pod-fields.ts";

@@ -1,5 +1,5 @@
 /** Status of a pod from its context: what most states show. */
-import type { PodStatus } from "../../../api/core/pod.ts";
+import type { PodStatus } from "../../../api/core/pod/schema.ts";
 import type { PodContext } from "../pod-context.ts";
 import { hasInitialized, podStatus } from "./pod-status.ts";
 import { isResizing } from "../resources/resize.ts";

@@ -1,9 +1,9 @@
 /** The API's view of a pod, from its spec and what was observed. */
 
-import type { Container } from "../../../api/core/container.ts";
-import type { ContainerStateTerminated, ContainerStatus } from "../../../api/core/container-status.ts";
-import type { Pod, PodCondition, PodStatus } from "../../../api/core/pod.ts";
-import type { ResourceRequirements } from "../../../api/core/resources.ts";
+import type { Container } from "../../../api/core/container/schema.ts";
+import type { ContainerStateTerminated, ContainerStatus } from "../../../api/core/container/status.ts";
+import type { Pod, PodCondition, PodStatus } from "../../../api/core/pod/schema.ts";
+import type { ResourceRequirements } from "../../../api/core/resources/schema.ts";
 import { timeOf } from "../../../schema/value/time.ts";
 import type { Observation } from "../../runtime/observation.ts";
 import { type ContainerView, containerStatus, settled, type WaitingReason } from "./container-status.ts";

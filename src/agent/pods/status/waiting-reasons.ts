@@ -1,6 +1,6 @@
 /** What is remembered of why containers wait, from when on it shows, and what is said of it. */
 
-import type { Container } from "../../../api/core/container.ts";
+import type { Container } from "../../../api/core/container/schema.ts";
 import { currentRun, type WaitingReason } from "./container-status.ts";
 import { backoffKey } from "../worker/plan.ts";
 import type { PodContext } from "../pod-context.ts";

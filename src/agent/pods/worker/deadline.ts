@@ -1,5 +1,5 @@
 /** A pod's `activeDeadlineSeconds`. */
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Clock, Timer } from "../../../std/time/clock.ts";
 import type { WaitingReason } from "../status/container-status.ts";
 

@@ -1,6 +1,6 @@
 /** What is to be done about a pod, from what is wanted and what is observed. Pure: a level, not an edge. */
-import type { Container } from "../../../api/core/container.ts";
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Container } from "../../../api/core/container/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Observation, ObservedContainer, ObservedSandbox } from "../../runtime/observation.ts";
 import { containerHash } from "../containers/container-hash.ts";
 import {

@@ -1,5 +1,5 @@
 /** What a pod's worker begins with: what status and containers tell of an agent before. */
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { annotations, type Observation } from "../../runtime/observation.ts";
 import type { PodMemory } from "../pod-context.ts";

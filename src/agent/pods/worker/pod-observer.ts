@@ -1,5 +1,5 @@
 /** Looks at what the runtime has of one pod. */
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { digestOf, type Made, nothing, type Observation, observe, observeMade } from "../../runtime/observation.ts";
 import { isAway, type Runtime, RuntimeError } from "../../runtime/runtime.ts";

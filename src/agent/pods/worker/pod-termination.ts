@@ -1,5 +1,5 @@
 /** Whether a pod is to end, and how: the first who asks says why, and who leaves it less time is heard as well. */
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Termination } from "../pod-context.ts";
 import { graceSeconds, isDeleted, isTerminal } from "../pod-fields.ts";
 

@@ -2,7 +2,7 @@
  * One loop per pod, and the only writer of that pod. It is given the newest wanted version (older ones are skipped), is
  * woken when the runtime changed, and drives what is observed to what is wanted, one state after the other.
  */
-import type { Pod, PodStatus } from "../../../api/core/pod.ts";
+import type { Pod, PodStatus } from "../../../api/core/pod/schema.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import type { Timer } from "../../../std/time/clock.ts";
 import type { Logger } from "../../../std/log/logger.ts";

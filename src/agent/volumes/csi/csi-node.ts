@@ -1,6 +1,6 @@
 /** What the cluster is told of the node's CSI drivers: the CSINode object, an annotation and topology labels. */
-import type { Node } from "../../../api/core/node.ts";
-import { nodeKind } from "../../../api/core/node-kind.ts";
+import type { Node } from "../../../api/core/node/schema.ts";
+import { nodeKind } from "../../../api/core/node/kind.ts";
 import { StatusError } from "../../../api/status.ts";
 import type { CSINode, CSINodeDriver } from "../../../api/storage/csi-node.ts";
 import { csiNodeKind } from "../../../api/storage/csi-node-kind.ts";

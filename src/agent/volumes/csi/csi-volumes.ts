@@ -1,7 +1,7 @@
 /** Volumes of CSI drivers: attached, staged once for the node, published for each pod, and all of it undone. */
 import { lstat, mkdir, rm, rmdir, stat, symlink } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { CSIDriver } from "../../../api/storage/csi-driver.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Directories } from "../../pods/directories.ts";

@@ -1,8 +1,8 @@
 /** What is to be mounted, said the same way for volumes of a claim and those that a pod describes itself. */
 import { createHash } from "node:crypto";
-import type { PersistentVolume } from "../../../api/core/persistent-volume.ts";
-import type { Pod } from "../../../api/core/pod.ts";
-import type { Volume } from "../../../api/core/volume.ts";
+import type { PersistentVolume } from "../../../api/core/persistent-volume/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { Volume } from "../../../api/core/volume/schema.ts";
 import { podNamespace, podUid } from "../../pods/pod-fields.ts";
 
 export interface SecretName {

@@ -3,7 +3,7 @@
  * agent tells in the node's status what it uses and waits until it is told what is there; or the agent asks for the
  * attachment itself.
  */
-import type { Node } from "../../../api/core/node.ts";
+import type { Node } from "../../../api/core/node/schema.ts";
 import { StatusError } from "../../../api/status.ts";
 import type { VolumeAttachment } from "../../../api/storage/volume-attachment.ts";
 import { volumeAttachmentKind } from "../../../api/storage/volume-attachment-kind.ts";

@@ -1,7 +1,7 @@
 /** Volumes that drivers provide, whatever sort of driver. */
 
-import type { Pod } from "../../../api/core/pod.ts";
-import type { Volume } from "../../../api/core/volume.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { Volume } from "../../../api/core/volume/schema.ts";
 import { compareAmounts, parseQuantity, quantityValue } from "../../../api/meta/quantity.ts";
 import type { Bound, ClaimSource } from "../claims.ts";
 import type { CsiGrowth, CsiRequest, CsiVolumes } from "../csi/csi-volumes.ts";

@@ -1,6 +1,6 @@
 /** All that the node needs for volumes of drivers, put together: who registers, what is attached, what is mounted. */
 import { join } from "node:path";
-import type { Node } from "../../../api/core/node.ts";
+import type { Node } from "../../../api/core/node/schema.ts";
 import { StatusError } from "../../../api/status.ts";
 import type { CSIDriver } from "../../../api/storage/csi-driver.ts";
 import { csiDriverKind } from "../../../api/storage/csi-driver-kind.ts";

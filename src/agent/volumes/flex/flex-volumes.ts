@@ -1,7 +1,7 @@
 /** Volumes of Flex drivers: attached and mounted for the node when the driver does that, mounted for each pod. */
 import { lstat, mkdir, readdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import { type Directories, podDir, podsDir } from "../../pods/directories.ts";
 import { podName, podNamespace, podUid } from "../../pods/pod-fields.ts";
 import type { Attachments } from "../drivers/attachments.ts";

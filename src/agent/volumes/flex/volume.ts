@@ -1,7 +1,7 @@
 /** What a Flex driver is to mount, said the same way for volumes of a claim and those of a pod. */
-import type { PersistentVolume } from "../../../api/core/persistent-volume.ts";
-import type { Pod } from "../../../api/core/pod.ts";
-import type { Volume } from "../../../api/core/volume.ts";
+import type { PersistentVolume } from "../../../api/core/persistent-volume/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { Volume } from "../../../api/core/volume/schema.ts";
 import { podNamespace } from "../../pods/pod-fields.ts";
 
 export interface FlexVolume {

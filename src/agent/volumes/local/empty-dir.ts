@@ -1,7 +1,7 @@
 /** emptyDir volumes: on disk, in memory, or in huge pages. */
 import { chmod, mkdir } from "node:fs/promises";
-import type { Pod } from "../../../api/core/pod.ts";
-import type { Volume } from "../../../api/core/volume.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { Volume } from "../../../api/core/volume/schema.ts";
 import { bytes } from "../../pods/resources/quantities.ts";
 import { appContainers, initContainers } from "../../pods/pod-fields.ts";
 import type { Mounter } from "../mount/mounter.ts";

@@ -1,6 +1,6 @@
 import type { Stats } from "node:fs";
 import { stat, writeFile } from "node:fs/promises";
-import type { HostPathVolumeSource } from "../../../api/core/volume.ts";
+import type { HostPathVolumeSource } from "../../../api/core/volume/schema.ts";
 import { makeDirectory } from "../../../std/fs/make-directory.ts";
 
 interface Check {

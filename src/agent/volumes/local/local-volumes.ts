@@ -1,9 +1,9 @@
 /** Persistent volumes that lie on the node itself: directories, files and block devices. */
 import { mkdir, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { PersistentVolume } from "../../../api/core/persistent-volume.ts";
-import type { Pod } from "../../../api/core/pod.ts";
-import type { Volume } from "../../../api/core/volume.ts";
+import type { PersistentVolume } from "../../../api/core/persistent-volume/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { Volume } from "../../../api/core/volume/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { type Directories, podsDir } from "../../pods/directories.ts";
 import type { PodEvents } from "../../pods/pod-events.ts";

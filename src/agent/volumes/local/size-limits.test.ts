@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import { silentLogger } from "../../../std/log/logger.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import type { Termination } from "../../pods/pod-context.ts";

@@ -1,8 +1,8 @@
 /** Ends pods that put more into an emptyDir than its `sizeLimit` allows, or more on the disk than their limits do. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import type { Pod } from "../../../api/core/pod.ts";
-import type { Volume } from "../../../api/core/volume.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { Volume } from "../../../api/core/volume/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Logger } from "../../../std/log/logger.ts";
 import { bytes } from "../../pods/resources/quantities.ts";

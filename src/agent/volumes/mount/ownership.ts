@@ -1,7 +1,7 @@
 /** What `fsGroup` does to a volume. */
 import { constants } from "node:fs";
 import { chmod, chown, lchown, lstat, open, readdir } from "node:fs/promises";
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { PodEvents } from "../../pods/pod-events.ts";
 import { podUid } from "../../pods/pod-fields.ts";

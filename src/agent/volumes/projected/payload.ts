@@ -1,5 +1,5 @@
 /** What configMap, secret, downwardAPI and projected volumes contain, as files in memory. */
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import type {
   ConfigMapVolumeSource,
   DownwardAPIVolumeFile,
@@ -8,7 +8,7 @@ import type {
   SecretVolumeSource,
   ServiceAccountTokenProjection,
   VolumeProjection,
-} from "../../../api/core/volume.ts";
+} from "../../../api/core/volume/schema.ts";
 import { fieldValue, type NodeFacts, resourceValue } from "../../pods/environment/downward-api.ts";
 import { appContainers, initContainers, podNamespace } from "../../pods/pod-fields.ts";
 import { type FileContent, validatePath } from "./atomic-writer.ts";

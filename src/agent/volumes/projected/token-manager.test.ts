@@ -1,6 +1,6 @@
 import t from "tap";
 import type { TokenRequest } from "../../../api/authentication/token-request.ts";
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { TokenManager } from "./token-manager.ts";
 

@@ -1,7 +1,7 @@
 /** Tokens of service accounts for the pods of the node, each asked for once and renewed before it expires. */
 import type { TokenRequest } from "../../../api/authentication/token-request.ts";
-import type { Pod } from "../../../api/core/pod.ts";
-import type { ServiceAccountTokenProjection } from "../../../api/core/volume.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { ServiceAccountTokenProjection } from "../../../api/core/volume/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { podName, podNamespace, podUid } from "../../pods/pod-fields.ts";
 

@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Secret } from "../../../api/core/secret.ts";
+import type { Secret } from "../../../api/core/secret/schema.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { bootstrapTokens } from "./bootstrap-token.ts";
 import { BearerToken } from "./bearer-token.ts";

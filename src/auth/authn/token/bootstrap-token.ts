@@ -1,5 +1,5 @@
 /** Tokens for machines that have nothing else yet: `id.secret`, kept in a secret until it expires. */
-import type { Secret } from "../../../api/core/secret.ts";
+import type { Secret } from "../../../api/core/secret/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { sameSecret } from "../../../std/crypto/constant-time-equal.ts";
 import { Refusal } from "../invalid-credentials-error.ts";

@@ -2,9 +2,9 @@
  * Which node may see what: its pods and what they refer to, the volumes that their claims are bound to, the secrets
  * that those volumes name, and what names the node itself. As large as the pods, volumes and attachments there are.
  */
-import type { Container, EphemeralContainer } from "../../../api/core/container.ts";
-import type { PersistentVolume } from "../../../api/core/persistent-volume.ts";
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Container, EphemeralContainer } from "../../../api/core/container/schema.ts";
+import type { PersistentVolume } from "../../../api/core/persistent-volume/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 
 export interface NodeGraph {
   putPod(pod: Pod): void;

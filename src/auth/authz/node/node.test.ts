@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Pod } from "../../../api/core/pod.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Attributes } from "../../user.ts";
 import { type NodeAuthorizerOptions, nodeAuthorizer } from "./node.ts";
 import { createNodeGraph } from "./node-graph.ts";

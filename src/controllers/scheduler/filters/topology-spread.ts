@@ -1,8 +1,8 @@
 /**
  * `topologySpreadConstraints` that must hold (`DoNotSchedule`): no part of the topology gets too far ahead of the rest.
  */
-import type { TopologySpreadConstraint } from "../../../api/core/affinity.ts";
-import type { Pod } from "../../../api/core/pod.ts";
+import type { TopologySpreadConstraint } from "../../../api/core/pod-spec/affinity.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import { matchesLabels, requirementsOf } from "../../../api/meta/selector.ts";
 import type { NodeInfo } from "../node-info.ts";
 import type { Filter } from "./filter.ts";

@@ -1,0 +1,35 @@
+import { column, nameColumn } from "../../columns.ts";
+import type { Kind } from "../../kind.ts";
+import { type ComponentCondition, type ComponentStatus, componentStatus } from "./schema.ts";
+
+function healthy(object: ComponentStatus): ComponentCondition | undefined {
+  return (object.conditions ?? []).find(({ type }) => type === "Healthy");
+}
+
+const WORDS: Readonly<Record<string, string>> = { True: "Healthy", False: "Unhealthy" };
+
+/** What the server finds when it is asked; nothing is stored. */
+export const componentStatusKind: Kind<ComponentStatus> = {
+  group: "",
+  version: "v1",
+  kind: "ComponentStatus",
+  listKind: "ComponentStatusList",
+  plural: "componentstatuses",
+  singular: "componentstatus",
+  shortNames: ["cs"],
+  categories: [],
+  namespaced: false,
+  verbs: ["get", "list"],
+  subresources: [],
+  storageName: "",
+  schema: componentStatus,
+  deprecation: "v1 ComponentStatus is deprecated in v1.19+",
+  columns: [
+    nameColumn,
+    column("Status", (object) => WORDS[healthy(object)?.status ?? ""] ?? "Unknown"),
+    column("Message", (object) => healthy(object)?.message ?? ""),
+    column("Error", (object) => healthy(object)?.error ?? ""),
+  ],
+  selectableFields: {},
+  strategy: {},
+};

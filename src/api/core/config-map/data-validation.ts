@@ -1,0 +1,47 @@
+/** What ConfigMaps and Secrets share: keys that become file names, a bound on the size, and immutability. */
+import { deepEqual } from "../../../schema/value/equal.ts";
+import { type FieldError, forbiddenField, invalidField, tooLong } from "../../../schema/validation/field-error.ts";
+import { key } from "../../../schema/value/field-path.ts";
+import { configMapKey } from "../../meta/names.ts";
+
+/** Bytes of all values together. */
+const SIZE_MAX = 1_048_576;
+
+export function validateKeys(data: Readonly<Record<string, string>> | undefined, field: string): readonly FieldError[] {
+  return Object.keys(data ?? {}).flatMap((name) =>
+    configMapKey(name).map((problem) => invalidField(key(field, name), name, problem)),
+  );
+}
+
+export function validateSize(bytes: number, field: string): readonly FieldError[] {
+  return bytes > SIZE_MAX ? [tooLong(field, SIZE_MAX)] : [];
+}
+
+export function textBytes(data: Readonly<Record<string, string>> | undefined): number {
+  return Object.values(data ?? {}).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+}
+
+/** Bytes that base64 values decode to. */
+export function decodedBytes(data: Readonly<Record<string, string>> | undefined): number {
+  return Object.values(data ?? {}).reduce((sum, text) => sum + Buffer.byteLength(text, "base64"), 0);
+}
+
+interface Immutable {
+  readonly immutable?: boolean | undefined;
+}
+
+/** Once immutable, the named fields stay as they are, `immutable` itself included. */
+export function validateImmutable<T extends Immutable>(
+  next: T,
+  previous: T,
+  fields: readonly (keyof T & string)[],
+): readonly FieldError[] {
+  if (previous.immutable !== true) return [];
+  const detail = "field is immutable when `immutable` is set";
+  return [
+    ...(next.immutable === true ? [] : [forbiddenField("immutable", detail)]),
+    ...fields
+      .filter((field) => !deepEqual(next[field] ?? {}, previous[field] ?? {}))
+      .map((f) => forbiddenField(f, detail)),
+  ];
+}

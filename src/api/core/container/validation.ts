@@ -1,0 +1,225 @@
+/** Rules for the containers of a pod: what all have in common, and what each sort may or must not have. */
+import {
+  duplicateField,
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  notFoundField,
+  notSupported,
+  requiredField,
+} from "../../../schema/validation/field-error.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
+import { dns1123Label, portName, portNumber, validateName } from "../../meta/names.ts";
+import type { Container, ContainerPort, EphemeralContainer } from "./schema.ts";
+import { validateEnv, validateEnvFrom } from "./env-validation.ts";
+import type { PodSpec } from "../pod/schema.ts";
+import { validateHandler, validateProbe } from "./probe-validation.ts";
+import { validateContainerResources, validateResizePolicy } from "../resources/validation.ts";
+import { validateSecurityContext } from "./security-context-validation.ts";
+import type { Volume } from "../volume/schema.ts";
+import { validateDevices, validateMounts } from "./volume-mount-validation.ts";
+
+/** What a container's rules need to know of the pod around it. */
+export interface PodSurroundings {
+  readonly volumes: ReadonlyMap<string, Volume>;
+  readonly gracePeriodSeconds: number;
+  readonly restartPolicy: string;
+  /** Whether containers have the node's users. */
+  readonly hostUsers: boolean;
+}
+
+/** All containers of a pod. `path` is the path of the spec. */
+export function validateContainers(spec: PodSpec, path: string, pod: PodSurroundings): readonly FieldError[] {
+  return [
+    ...validateMainContainers(spec.containers, child(path, "containers"), pod),
+    ...validateInitContainers(spec, child(path, "initContainers"), pod),
+    ...validateEphemeralContainers(spec, child(path, "ephemeralContainers"), pod),
+  ];
+}
+
+function validateMainContainers(
+  containers: readonly Container[],
+  path: string,
+  pod: PodSurroundings,
+): readonly FieldError[] {
+  if (containers.length === 0) return [requiredField(path)];
+  const names = new Set<string>();
+  return [
+    ...containers.flatMap((container, i) => {
+      const at = index(path, i);
+      const forbidden = forbiddenField(child(at, "restartPolicy"), "may not be set for non-init containers");
+      return [
+        ...validateContainer(container, at, pod),
+        ...validateUnique(container.name, child(at, "name"), names),
+        ...validateRunning(container, at, pod),
+        ...(container.restartPolicy === undefined ? [] : [forbidden]),
+      ];
+    }),
+    ...validateHostPorts(containers, path),
+  ];
+}
+
+function validateInitContainers(spec: PodSpec, path: string, pod: PodSurroundings): readonly FieldError[] {
+  const names = new Set(spec.containers.map(({ name }) => name));
+  return (spec.initContainers ?? []).flatMap((container, i) => {
+    const at = index(path, i);
+    const { restartPolicy } = container;
+    const supported = restartPolicy === undefined || restartPolicy === "Always";
+    return [
+      ...validateContainer(container, at, pod),
+      ...(supported ? [] : [notSupported(child(at, "restartPolicy"), restartPolicy, ["Always"])]),
+      ...validateUnique(container.name, child(at, "name"), names),
+      // They run one by one; Kubernetes counts each as the first.
+      ...validateHostPorts([container], path),
+      ...(restartPolicy === "Always"
+        ? validateRunning(container, at, pod)
+        : forbidMembers(container, at, RUNNING, "may not be set for init containers without restartPolicy=Always")),
+    ];
+  });
+}
+
+/** What only containers have that go on running. */
+const RUNNING = ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] as const;
+
+/** What the services of a pod have, which those who come to look must not. */
+const SERVICE = ["ports", "resources", "resizePolicy", "restartPolicy", ...RUNNING] as const;
+
+function validateEphemeralContainers(spec: PodSpec, path: string, pod: PodSurroundings): readonly FieldError[] {
+  const others = new Set([...spec.containers, ...(spec.initContainers ?? [])].map(({ name }) => name));
+  const names = new Set(others);
+  const detail = "cannot be set for an Ephemeral Container";
+  return (spec.ephemeralContainers ?? []).flatMap((container: EphemeralContainer, i) => {
+    const at = index(path, i);
+    const { targetContainerName: target = "", volumeMounts = [] } = container;
+    return [
+      ...validateContainer(container, at, pod),
+      ...validateImageSpaces(container, at),
+      ...validateUnique(container.name, child(at, "name"), names),
+      ...(target === "" || others.has(target) ? [] : [notFoundField(child(at, "targetContainerName"), target)]),
+      ...forbidMembers(container, at, SERVICE, detail),
+      ...volumeMounts.flatMap((mount, place) =>
+        forbidMembers(mount, index(child(at, "volumeMounts"), place), ["subPath", "subPathExpr"], detail),
+      ),
+    ];
+  });
+}
+
+function validateUnique(name: string, path: string, taken: Set<string>): readonly FieldError[] {
+  const twice = taken.has(name);
+  taken.add(name);
+  return twice ? [duplicateField(path, name)] : [];
+}
+
+/** Members that are set at all: an empty list or object is not. */
+function forbidMembers<T extends object>(
+  object: T,
+  path: string,
+  names: readonly (keyof T & string)[],
+  detail: string,
+): readonly FieldError[] {
+  const isSet = (value: unknown): boolean =>
+    value !== undefined && value !== "" && !(Array.isArray(value) && value.length === 0);
+  return names
+    .filter((name) => isSet(object[name]) && !(name === "resources" && isEmpty(object[name])))
+    .map((name) => forbiddenField(child(path, name), detail));
+}
+
+function isEmpty(value: unknown): boolean {
+  return Object.values(value as object).every((list) => list === undefined || Object.keys(list as object).length === 0);
+}
+
+const MESSAGE_POLICIES = ["File", "FallbackToLogsOnError"];
+const PULL_POLICIES = ["Always", "IfNotPresent", "Never"];
+
+function validateContainer(container: Container, path: string, pod: PodSurroundings): readonly FieldError[] {
+  const { name, image = "", terminationMessagePolicy = "", imagePullPolicy = "", securityContext } = container;
+  const at = child(path, "name");
+  return [
+    ...(name === "" ? [requiredField(at)] : validateName(at, name, dns1123Label)),
+    ...(image === "" ? [requiredField(child(path, "image"))] : []),
+    ...validateChoice(terminationMessagePolicy, child(path, "terminationMessagePolicy"), MESSAGE_POLICIES),
+    ...validatePorts(container.ports ?? [], child(path, "ports")),
+    ...validateEnv(container.env ?? [], child(path, "env")),
+    ...validateEnvFrom(container.envFrom ?? [], child(path, "envFrom")),
+    ...validateMounts(container, path, pod.volumes),
+    ...validateDevices(container, path, pod.volumes),
+    ...validateChoice(imagePullPolicy, child(path, "imagePullPolicy"), PULL_POLICIES),
+    ...validateContainerResources(container.resources ?? {}, child(path, "resources")),
+    ...validateResizePolicy(container.resizePolicy ?? [], child(path, "resizePolicy"), pod.restartPolicy),
+    ...(securityContext === undefined
+      ? []
+      : validateSecurityContext(securityContext, child(path, "securityContext"), pod.hostUsers)),
+  ];
+}
+
+/** One of a closed set; there is always a default. */
+export function validateChoice(value: string, path: string, choices: readonly string[]): readonly FieldError[] {
+  if (choices.includes(value)) return [];
+  return [value === "" ? requiredField(path) : notSupported(path, value, choices)];
+}
+
+/** Templates were never checked for this. */
+export function validateImageSpaces({ image = "" }: Container, path: string): readonly FieldError[] {
+  if (image === image.trim()) return [];
+  return [invalidField(child(path, "image"), image, "must not have leading or trailing whitespace")];
+}
+
+const PROTOCOLS = ["SCTP", "TCP", "UDP"];
+
+function validatePorts(ports: readonly ContainerPort[], path: string): readonly FieldError[] {
+  const names = new Set<string>();
+  return ports.flatMap(({ name = "", containerPort, hostPort = 0, protocol = "" }, i) => {
+    const at = index(path, i);
+    const [nameAt, portAt, hostAt] = [child(at, "name"), child(at, "containerPort"), child(at, "hostPort")];
+    const problems = name === "" ? [] : validateName(nameAt, name, portName);
+    return [
+      ...(name !== "" && problems.length === 0 ? validateUnique(name, nameAt, names) : problems),
+      ...(containerPort === 0 ? [requiredField(portAt)] : validatePort(containerPort, portAt)),
+      ...(hostPort === 0 ? [] : validatePort(hostPort, hostAt)),
+      ...validateChoice(protocol, child(at, "protocol"), PROTOCOLS),
+    ];
+  });
+}
+
+function validatePort(port: number, path: string): readonly FieldError[] {
+  return portNumber(port).map((problem) => invalidField(path, port, problem));
+}
+
+/** A port of the node can be had once. */
+function validateHostPorts(containers: readonly Container[], path: string): readonly FieldError[] {
+  const taken = new Set<string>();
+  return containers.flatMap(({ ports = [] }, i) =>
+    ports.flatMap(({ hostPort = 0, hostIP = "", protocol = "" }, place) => {
+      if (hostPort === 0) return [];
+      const at = child(index(child(index(path, i), "ports"), place), "hostPort");
+      return validateUnique(`${protocol}/${hostIP}/${hostPort}`, at, taken);
+    }),
+  );
+}
+
+/** Hooks and probes of a container that goes on running. */
+function validateRunning(container: Container, path: string, pod: PodSurroundings): readonly FieldError[] {
+  const { lifecycle, livenessProbe, readinessProbe, startupProbe } = container;
+  const [live, ready, start] = RUNNING.slice(1).map((name) => child(path, name)) as [string, string, string];
+  const errors: FieldError[] = [];
+  for (const hook of ["postStart", "preStop"] as const) {
+    const handler = lifecycle?.[hook];
+    if (handler === undefined) continue;
+    errors.push(...validateHandler(handler, child(path, `lifecycle.${hook}`), pod.gracePeriodSeconds));
+  }
+  if (livenessProbe !== undefined) errors.push(...validateProbe(livenessProbe, live), ...once(livenessProbe, live));
+  if (readinessProbe !== undefined) {
+    errors.push(...validateProbe(readinessProbe, ready));
+    const grace = readinessProbe.terminationGracePeriodSeconds;
+    if (grace !== undefined) {
+      const at = child(ready, "terminationGracePeriodSeconds");
+      errors.push(invalidField(at, grace, "must not be set for readinessProbes"));
+    }
+  }
+  if (startupProbe !== undefined) errors.push(...validateProbe(startupProbe, start), ...once(startupProbe, start));
+  return errors;
+}
+
+function once({ successThreshold = 0 }: { readonly successThreshold?: number | undefined }, path: string) {
+  return successThreshold === 1 ? [] : [invalidField(child(path, "successThreshold"), successThreshold, "must be 1")];
+}

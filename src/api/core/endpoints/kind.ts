@@ -1,0 +1,53 @@
+import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
+import { listText } from "../../meta/list-text.ts";
+import { type EndpointSubset, type Endpoints, endpoints } from "./schema.ts";
+import { endpointsWarnings, validateEndpoints } from "./validation.ts";
+
+function setDefaults(object: Endpoints): Endpoints {
+  if (object.subsets === undefined) return object;
+  return { ...object, subsets: object.subsets.map(withProtocols) };
+}
+
+function withProtocols(subset: EndpointSubset): EndpointSubset {
+  if (subset.ports === undefined) return subset;
+  return { ...subset, ports: subset.ports.map((port) => ({ ...port, protocol: port.protocol || "TCP" })) };
+}
+
+const strategy: Strategy<Endpoints> = {
+  setDefaults,
+  validate: validateEndpoints,
+  warnings: endpointsWarnings,
+  allowCreateOnUpdate: true,
+};
+
+/** `10.0.0.1:80,10.0.0.2:80`; addresses alone where there are no ports. */
+function endpointsText({ subsets = [] }: Endpoints): string {
+  if (subsets.length === 0) return "<none>";
+  const all = subsets.flatMap(({ addresses = [], ports = [] }) =>
+    ports.length === 0
+      ? addresses.map(({ ip }) => ip)
+      : ports.flatMap(({ port }) => addresses.map(({ ip }) => `${ip.includes(":") ? `[${ip}]` : ip}:${port}`)),
+  );
+  return listText(all);
+}
+
+export const endpointsKind: Kind<Endpoints> = {
+  group: "",
+  version: "v1",
+  kind: "Endpoints",
+  listKind: "EndpointsList",
+  plural: "endpoints",
+  singular: "endpoints",
+  shortNames: ["ep"],
+  categories: [],
+  namespaced: true,
+  verbs: allVerbs,
+  subresources: [],
+  storageName: "services/endpoints",
+  schema: endpoints,
+  deprecation: "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+  columns: [nameColumn, column("Endpoints", endpointsText, "Addresses and ports that are ready."), ageColumn],
+  selectableFields: {},
+  strategy,
+};

@@ -1,0 +1,38 @@
+/** What `kubectl get events` shows (`printEvent`); both versions of Event are printed through the core one. */
+import { column, nameColumn, wideColumn } from "../../columns.ts";
+import type { Column } from "../../kind.ts";
+import { since } from "../../meta/human-duration.ts";
+import type { Event } from "./schema.ts";
+
+export const eventColumns: readonly Column<Event>[] = [
+  column("Last Seen", (event, now) => since(lastSeen(event), now), "Time since the event was last seen."),
+  column("Type", (event) => event.type ?? "", "Normal or Warning."),
+  column("Reason", (event) => event.reason ?? "", "Why it happened, for machines."),
+  column("Object", object, "What the event is about."),
+  wideColumn("Subobject", (event) => event.involvedObject.fieldPath ?? ""),
+  wideColumn("Source", source),
+  column("Message", (event) => (event.message ?? "").trim(), "What happened, for people."),
+  wideColumn("First Seen", (event, now) => since(firstSeen(event), now)),
+  wideColumn("Count", (event) => event.series?.count ?? (event.count || 1)),
+  { ...nameColumn, priority: 1 },
+];
+
+function firstSeen(event: Event): string | undefined {
+  return event.firstTimestamp ?? event.eventTime;
+}
+
+function lastSeen(event: Event): string | undefined {
+  return event.series?.lastObservedTime ?? event.lastTimestamp ?? firstSeen(event);
+}
+
+function object(event: Event): string {
+  const { kind, name } = event.involvedObject;
+  const lower = (kind ?? "").toLowerCase();
+  return name === undefined || name === "" ? lower : `${lower}/${name}`;
+}
+
+function source(event: Event): string {
+  const component = event.source?.component || event.reportingComponent || "";
+  const host = event.source?.host || event.reportingInstance || "";
+  return host === "" ? component : `${component}, ${host}`;
+}

@@ -1,0 +1,39 @@
+import { allVerbs, type Kind } from "../../kind.ts";
+import { pathSegment } from "../../meta/names.ts";
+import { type Event, event } from "./schema.ts";
+import { eventColumns } from "./columns.ts";
+import { validateEvent } from "./validation.ts";
+
+export const eventKind: Kind<Event> = {
+  group: "",
+  version: "v1",
+  kind: "Event",
+  listKind: "EventList",
+  plural: "events",
+  singular: "event",
+  shortNames: ["ev"],
+  categories: [],
+  namespaced: true,
+  verbs: allVerbs,
+  subresources: [],
+  storageName: "events",
+  schema: event,
+  columns: eventColumns,
+  selectableFields: {
+    "involvedObject.kind": (object) => object.involvedObject.kind ?? "",
+    "involvedObject.namespace": (object) => object.involvedObject.namespace ?? "",
+    "involvedObject.name": (object) => object.involvedObject.name ?? "",
+    "involvedObject.uid": (object) => object.involvedObject.uid ?? "",
+    "involvedObject.apiVersion": (object) => object.involvedObject.apiVersion ?? "",
+    "involvedObject.resourceVersion": (object) => object.involvedObject.resourceVersion ?? "",
+    "involvedObject.fieldPath": (object) => object.involvedObject.fieldPath ?? "",
+    reason: (object) => object.reason ?? "",
+    reportingComponent: (object) => object.reportingComponent ?? "",
+    source: (object) => object.source?.component || object.reportingComponent || "",
+    type: (object) => object.type ?? "",
+  },
+  // Names and finalizers of events are only what a path and a qualified name must be.
+  nameForm: pathSegment,
+  anyFinalizer: true,
+  strategy: { validate: (object) => validateEvent(object, "reportingComponent"), allowCreateOnUpdate: true },
+};

@@ -1,0 +1,108 @@
+/** Rules of Kubernetes 1.33 for limit ranges: least, most and what lies between them must agree. */
+import {
+  duplicateField,
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  requiredField,
+} from "../../../schema/validation/field-error.ts";
+import { child, index, key } from "../../../schema/value/field-path.ts";
+import { qualifiedName, validateName } from "../../meta/names.ts";
+import { compareAmounts, quantityValueOf } from "../../meta/quantity.ts";
+import type { LimitRange, LimitRangeItem } from "./schema.ts";
+import { mayOvercommit, validateContainerResourceName, validateResourceName } from "../resources/names.ts";
+
+const TYPES = ["Pod", "Container", "PersistentVolumeClaim"];
+
+export function validateLimitRange({ spec }: LimitRange): readonly FieldError[] {
+  const types = new Set<string>();
+  return (spec?.limits ?? []).flatMap((item, i) => {
+    const at = index("spec.limits", i);
+    const repeated = types.has(item.type);
+    types.add(item.type);
+    return [
+      ...validateType(item.type, child(at, "type")),
+      ...(repeated ? [duplicateField(child(at, "type"), item.type)] : []),
+      ...validateNames(item, at),
+      ...resourcesOf(item).flatMap((name) => validateOrder(item, name, at)),
+    ];
+  });
+}
+
+function validateType(type: string, path: string): readonly FieldError[] {
+  const problems = validateName(path, type, qualifiedName);
+  if (problems.length > 0 || type.includes("/") || TYPES.includes(type)) return problems;
+  return [invalidField(path, type, "must be a standard limit type or fully qualified")];
+}
+
+const LISTS = ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] as const;
+type List = (typeof LISTS)[number];
+
+function validateNames(item: LimitRangeItem, path: string): readonly FieldError[] {
+  const ofContainers = item.type === "Pod" || item.type === "Container";
+  const check = ofContainers ? validateContainerResourceName : validateResourceName;
+  const named = (list: List): readonly FieldError[] =>
+    Object.keys(item[list] ?? {}).flatMap((name) => check(name, key(child(path, list), name)));
+  const isClaim = item.type === "PersistentVolumeClaim";
+  const bounded = item.min?.storage !== undefined || item.max?.storage !== undefined;
+  const detail = "either minimum or maximum storage value is required, but neither was provided";
+  return [
+    ...named("max"),
+    ...named("min"),
+    ...(["default", "defaultRequest"] as const).flatMap((list) => {
+      if (item.type !== "Pod") return named(list);
+      const given = Object.keys(item[list] ?? {}).length > 0;
+      return given ? [forbiddenField(child(path, list), "may not be specified when `type` is 'Pod'")] : [];
+    }),
+    ...(isClaim && !bounded ? [requiredField(child(path, "limits"), detail)] : []),
+    ...named("maxLimitRequestRatio"),
+  ];
+}
+
+function resourcesOf(item: LimitRangeItem): readonly string[] {
+  return [...new Set(LISTS.flatMap((list) => Object.keys(item[list] ?? {})))];
+}
+
+/** Where both are given, the first must not be greater than the second; `blamed` is the list that errors name. */
+const ORDER: readonly (readonly [least: List, most: List, blamed: List, text: string])[] = [
+  ["min", "max", "min", "min value $ is greater than max value $"],
+  ["min", "defaultRequest", "defaultRequest", "min value $ is greater than default request value $"],
+  ["defaultRequest", "max", "defaultRequest", "default request value $ is greater than max value $"],
+  ["defaultRequest", "default", "defaultRequest", "default request value $ is greater than default limit value $"],
+  ["min", "default", "default", "min value $ is greater than default value $"],
+  ["default", "max", "default", "default value $ is greater than max value $"],
+];
+
+function validateOrder(item: LimitRangeItem, name: string, path: string): readonly FieldError[] {
+  // Pods have no defaults: what is written there has been refused as a whole.
+  const valueIn = (list: List): string | undefined =>
+    item.type === "Pod" && list.startsWith("default") ? undefined : item[list]?.[name];
+  const errors: FieldError[] = [];
+  for (const [least, most, blamed, text] of ORDER) {
+    const [low, high] = [valueIn(least), valueIn(most)];
+    if (low === undefined || high === undefined || compareAmounts(low, high) <= 0) continue;
+    errors.push(invalidField(key(child(path, blamed), name), low, text.replace("$", low).replace("$", high)));
+  }
+  errors.push(...validateRatio(item, name, key(child(path, "maxLimitRequestRatio"), name)));
+  const [limit, request] = [valueIn("default"), valueIn("defaultRequest")];
+  if (limit !== undefined && request !== undefined && !mayOvercommit(name) && compareAmounts(limit, request) !== 0) {
+    const detail = `default value ${limit} must equal to defaultRequest value ${request} in ${name}`;
+    errors.push(invalidField(key(child(path, "defaultRequest"), name), request, detail));
+  }
+  return errors;
+}
+
+/** How much greater a limit may be than its request: no more than the bounds allow anyway. */
+function validateRatio(item: LimitRangeItem, name: string, path: string): readonly FieldError[] {
+  const ratio = item.maxLimitRequestRatio?.[name];
+  if (ratio === undefined) return [];
+  const errors: FieldError[] = [];
+  if (compareAmounts(ratio, "1") < 0) errors.push(invalidField(path, ratio, `ratio ${ratio} is less than 1`));
+  const [least, most] = [item.min?.[name], item.max?.[name]];
+  if (least === undefined || most === undefined) return errors;
+  const bound = Number(quantityValueOf(most)) / Number(quantityValueOf(least));
+  if (Number(quantityValueOf(ratio)) / 1e9 > bound) {
+    errors.push(invalidField(path, ratio, `ratio ${ratio} is greater than max/min = ${bound.toFixed(6)}`));
+  }
+  return errors;
+}

@@ -1,0 +1,37 @@
+/** Labels by which a namespace says how secure the pods in it must be. */
+import { deepEqual } from "../../../schema/value/equal.ts";
+import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
+import { key } from "../../../schema/value/field-path.ts";
+
+type Labels = Readonly<Record<string, string>> | undefined;
+
+const MODES = ["enforce", "audit", "warn"] as const;
+const LEVELS = ["privileged", "baseline", "restricted"];
+const VERSION = /^(?:latest|v1\.(?:0|[1-9]\d*))$/;
+
+/** What was wrong before may stay so. */
+export function validatePodSecurity(labels: Labels, previous: Labels): readonly FieldError[] {
+  const errors = faultsOf(labels);
+  const old = faultsOf(previous);
+  return old.length > 0 && deepEqual(errors, old) ? [] : errors;
+}
+
+function faultsOf(labels: Labels = {}): readonly FieldError[] {
+  return MODES.flatMap((mode) => {
+    const [level, version] = [`pod-security.kubernetes.io/${mode}`, `pod-security.kubernetes.io/${mode}-version`];
+    return [
+      ...faultOf(labels, level, (value) => LEVELS.includes(value), `must be one of ${LEVELS.join(", ")}`),
+      ...faultOf(labels, version, (value) => VERSION.test(value), 'must be "latest" or "v1.x"'),
+    ];
+  });
+}
+
+function faultOf(
+  labels: NonNullable<Labels>,
+  name: string,
+  isGood: (value: string) => boolean,
+  detail: string,
+): readonly FieldError[] {
+  const value = labels[name];
+  return value === undefined || isGood(value) ? [] : [invalidField(key("metadata.labels", name), value, detail)];
+}

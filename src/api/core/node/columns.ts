@@ -1,0 +1,44 @@
+/** What `kubectl get nodes` shows, as Kubernetes' own printer does (`printNode`). */
+import { ageColumn, column, nameColumn, wideColumn } from "../../columns.ts";
+import type { Column } from "../../kind.ts";
+import type { Node } from "./schema.ts";
+
+const ROLE_PREFIX = /^node-role\.(?:kubernetes|svc)\.io\/(.+)$/;
+const ROLE_LABEL = /^(?:kubernetes|svc)\.io\/role$/;
+
+export const nodeColumns: readonly Column<Node>[] = [
+  nameColumn,
+  column("Status", status, "Whether the node is ready and takes pods."),
+  column("Roles", roles, "Roles from the node's labels."),
+  ageColumn,
+  column("Version", (node) => node.status?.nodeInfo?.kubeletVersion ?? "", "Version of the node agent."),
+  wideColumn("Internal-IP", (node) => address(node, "InternalIP")),
+  wideColumn("External-IP", (node) => address(node, "ExternalIP")),
+  wideColumn("OS-Image", (node) => orUnknown(node.status?.nodeInfo?.osImage)),
+  wideColumn("Kernel-Version", (node) => orUnknown(node.status?.nodeInfo?.kernelVersion)),
+  wideColumn("Container-Runtime", (node) => orUnknown(node.status?.nodeInfo?.containerRuntimeVersion)),
+];
+
+function orUnknown(text: string | undefined): string {
+  return text === undefined || text === "" ? "<unknown>" : text;
+}
+
+function status(node: Node): string {
+  const ready = node.status?.conditions?.find((condition) => condition.type === "Ready");
+  const words = [ready === undefined ? "Unknown" : ready.status === "True" ? "Ready" : "NotReady"];
+  if (node.spec?.unschedulable === true) words.push("SchedulingDisabled");
+  return words.join(",");
+}
+
+function roles(node: Node): string {
+  const found = new Set<string>();
+  for (const [key, value] of Object.entries(node.metadata?.labels ?? {})) {
+    const role = ROLE_PREFIX.exec(key)?.[1] ?? (ROLE_LABEL.test(key) ? value : undefined);
+    if (role !== undefined && role !== "") found.add(role);
+  }
+  return found.size === 0 ? "<none>" : [...found].sort().join(",");
+}
+
+function address(node: Node, type: string): string {
+  return node.status?.addresses?.find((a) => a.type === type)?.address ?? "<none>";
+}

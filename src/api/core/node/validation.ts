@@ -1,0 +1,106 @@
+/** Rules for nodes: their taints, the ranges their pods' addresses come from, what they have to give. */
+
+import { canonicalJson } from "../../../schema/json/canonical-json.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
+import {
+  duplicateField,
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  notSupported,
+  requiredField,
+} from "../../../schema/validation/field-error.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
+import { parseCidr } from "../../../std/net/ip.ts";
+import { validateLegacyCidr } from "../../meta/ip-validation.ts";
+import { labelValue, qualifiedName, validateName } from "../../meta/names.ts";
+import type { Node, Taint } from "./schema.ts";
+import { validateResourceAmount } from "../resources/validation.ts";
+
+const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+export function validateNode(node: Node): readonly FieldError[] {
+  return [
+    ...validateTaints(node.spec?.taints ?? []),
+    ...validateAmounts(node),
+    ...validateCidrs(node.spec?.podCIDRs ?? []),
+  ];
+}
+
+/** Kubernetes names faults of taints under `metadata`. */
+function validateTaints(taints: readonly Taint[]): readonly FieldError[] {
+  const seen = new Set<string>();
+  return taints.flatMap((taint, i) => {
+    const at = index("metadata.taints", i);
+    const { key, value = "" } = taint;
+    const effect: string = taint.effect;
+    const problems = labelValue(value);
+    const pair = `${key}:${effect}`;
+    const twice = seen.has(pair);
+    seen.add(pair);
+    return [
+      ...validateName(child(at, "key"), key, qualifiedName),
+      ...(problems.length === 0 ? [] : [invalidField(child(at, "value"), value, problems.join(";"))]),
+      ...validateEffect(effect, child(at, "effect")),
+      ...(twice ? [{ ...duplicateField(at, taint), detail: "taints must be unique by key and effect pair" }] : []),
+    ];
+  });
+}
+
+function validateEffect(effect: string, path: string): readonly FieldError[] {
+  if (EFFECTS.includes(effect)) return [];
+  return [effect === "" ? requiredField(path) : notSupported(path, effect, EFFECTS)];
+}
+
+function validateAmounts({ status }: Node): readonly FieldError[] {
+  return (["capacity", "allocatable"] as const).flatMap((list) =>
+    Object.entries(status?.[list] ?? {}).flatMap(([name, amount]) =>
+      validateResourceAmount(name, amount, child(`status.${list}`, name)),
+    ),
+  );
+}
+
+/** One range, or one of each family. */
+function validateCidrs(cidrs: readonly string[]): readonly FieldError[] {
+  const path = "spec.podCIDRs";
+  const faults = cidrs.flatMap((cidr, i) => validateLegacyCidr(cidr, index(path, i)));
+  if (cidrs.length < 2) return faults;
+  const families = cidrs.map((cidr) => parseCidr(cidr)?.family);
+  const unread = families.indexOf(undefined);
+  const dual = unread < 0 && new Set(families).size === 2 && cidrs.length === 2;
+  const why = `invalid CIDR[${unread}]: <nil> (invalid CIDR address: ${cidrs[unread]})`;
+  const detail = `invalid PodCIDRs. failed to check with dual stack with error:${why}`;
+  return [
+    ...faults,
+    ...(unread < 0 ? [] : [{ type: "InternalError", field: path, detail } as const]),
+    ...(dual ? [] : [invalidField(path, cidrs, "may specify no more than one CIDR for each IP family")]),
+  ];
+}
+
+/** What no update may change, of the node or of its status. */
+export function validateNodeUpdate(next: Node, previous: Node): readonly FieldError[] {
+  return [...validateAmounts(next), ...validateAddresses(next), ...validateFixed(next, previous)];
+}
+
+function validateAddresses({ status }: Node): readonly FieldError[] {
+  const addresses = status?.addresses ?? [];
+  const seen = new Set<string>();
+  return addresses.flatMap((address, i) =>
+    seen.size === seen.add(canonicalJson(address)).size ? [duplicateField(index("status.addresses", i), address)] : [],
+  );
+}
+
+function validateFixed({ spec: next }: Node, { spec: previous }: Node): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  const { podCIDRs = [], providerID = "", externalID = "" } = previous ?? {};
+  if (podCIDRs.length > 0 && !deepEqual(podCIDRs, next?.podCIDRs ?? [])) {
+    errors.push(forbiddenField("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'));
+  }
+  if (providerID !== "" && providerID !== (next?.providerID ?? "")) {
+    errors.push(forbiddenField("spec.providerID", 'node updates may not change providerID except from "" to valid'));
+  }
+  if (externalID !== (next?.externalID ?? "")) {
+    errors.push(forbiddenField("spec.externalID", "may not be updated"));
+  }
+  return errors;
+}

@@ -1,0 +1,15 @@
+/** What is filled into claims, and into the templates of claims that other kinds carry. */
+import type { PersistentVolumeClaim } from "./schema.ts";
+import type { PersistentVolumeClaimSpec } from "../volume/schema.ts";
+
+export function setPersistentVolumeClaimDefaults(claim: PersistentVolumeClaim): PersistentVolumeClaim {
+  return {
+    ...claim,
+    spec: setPersistentVolumeClaimSpecDefaults(claim.spec ?? {}),
+    status: { ...claim.status, phase: claim.status?.phase || "Pending" },
+  };
+}
+
+export function setPersistentVolumeClaimSpecDefaults(spec: PersistentVolumeClaimSpec): PersistentVolumeClaimSpec {
+  return spec.volumeMode === undefined ? { ...spec, volumeMode: "Filesystem" } : spec;
+}

@@ -1,0 +1,56 @@
+import t from "tap";
+import type { PersistentVolumeClaim } from "./schema.ts";
+import { persistentVolumeClaimKind } from "./kind.ts";
+import { validatePersistentVolumeClaimUpdate } from "./validation.ts";
+import type { PersistentVolumeClaimSpec } from "../volume/schema.ts";
+
+const spec: PersistentVolumeClaimSpec = {
+  accessModes: ["ReadWriteOnce"],
+  resources: { requests: { storage: "10Gi" } },
+  volumeMode: "Filesystem",
+};
+const bound: PersistentVolumeClaim = { spec, status: { phase: "Bound", capacity: { storage: "5Gi" } } };
+
+function faults(next: PersistentVolumeClaimSpec, previous = bound): readonly string[] {
+  return validatePersistentVolumeClaimUpdate({ ...previous, spec: next }, previous).map(({ field }) => field);
+}
+
+function sized(storage: string): PersistentVolumeClaimSpec {
+  return { ...spec, resources: { requests: { storage } } };
+}
+
+t.test(
+  "validatePersistentVolumeClaimUpdate() lets a bound claim grow, and take back what it did not get",
+  async (t) => {
+    t.same(faults(sized("20Gi")), []);
+    t.same(faults(sized("6Gi")), [], "more than the volume has");
+    t.same(faults(sized("5Gi")), ["spec.resources.requests.storage"], "what the volume has anyway");
+    t.same(faults(sized("20Gi"), { ...bound, status: { phase: "Pending" } }), ["spec"]);
+    t.same(faults(sized("10737418240")), [], "the same amount, written otherwise");
+  },
+);
+
+t.test("validatePersistentVolumeClaimUpdate() lets a class move from the annotation to the spec", async (t) => {
+  const annotation = "volume.beta.kubernetes.io/storage-class";
+  const previous: PersistentVolumeClaim = { ...bound, metadata: { annotations: { [annotation]: "fast" } } };
+  t.same(faults({ ...spec, storageClassName: "fast" }, previous), []);
+  t.same(faults({ ...spec, storageClassName: "slow" }, previous), ["spec"]);
+  t.same(faults({ ...spec, storageClassName: "slow" }), [], "a claim without a class may get one");
+  const changed = { ...previous, metadata: { annotations: { [annotation]: "slow" } } };
+  t.same(
+    validatePersistentVolumeClaimUpdate(changed, previous).map(({ field }) => field),
+    [`metadata.annotations[${annotation}]`],
+  );
+});
+
+t.test("persistentVolumeClaimKind says in both members what either says of a source", async (t) => {
+  const created = (more: PersistentVolumeClaimSpec) => {
+    const sent: PersistentVolumeClaim = { spec: { ...spec, ...more } };
+    return persistentVolumeClaimKind.strategy.prepareForCreate?.(sent, "2026-01-01T00:00:00Z").spec;
+  };
+  const claim = { kind: "PersistentVolumeClaim", name: "a" };
+  t.same(created({ dataSource: claim })?.dataSourceRef, claim);
+  t.same(created({ dataSourceRef: claim })?.dataSource, claim);
+  t.same(created({ dataSource: { kind: "Pod", name: "a" } }), spec, "the older member knows no other kinds");
+  t.same(created({ dataSourceRef: { ...claim, namespace: "b" } }), spec, "the feature is off");
+});

@@ -1,0 +1,230 @@
+/** Rules of Kubernetes 1.33 for claims to volumes, and for the claims that pods and sets carry as templates. */
+import { deepEqual } from "../../../schema/value/equal.ts";
+import {
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  notSupported,
+  requiredField,
+} from "../../../schema/validation/field-error.ts";
+import { child, key } from "../../../schema/value/field-path.ts";
+import { type LabelSelectorRules, validateLabelSelector } from "../../meta/label-selector-validation.ts";
+import { dns1123Label, dns1123Subdomain, qualifiedName } from "../../meta/names.ts";
+import { compareAmounts, quantityValueOf } from "../../meta/quantity.ts";
+import { validateAccessModes } from "../persistent-volume/access-modes.ts";
+import type { TypedLocalObjectReference, TypedObjectReference } from "../references/object-reference.ts";
+import type { PersistentVolumeClaim, PersistentVolumeClaimStatus } from "./schema.ts";
+import type { ResourceList } from "../resources/schema.ts";
+import { STORAGE_CLASS_ANNOTATION } from "../persistent-volume/storage-class-name.ts";
+import type { PersistentVolumeClaimSpec } from "../volume/schema.ts";
+
+export interface PersistentVolumeClaimRules {
+  /** What was stored before groups and label values were checked stays. */
+  readonly selector?: LabelSelectorRules;
+  readonly allowBadGroups?: boolean;
+}
+
+/** What an update need not put right, because the claim was so before. */
+export function rulesFor(previous: PersistentVolumeClaimSpec | undefined): PersistentVolumeClaimRules {
+  const badValues = validateLabelSelector(previous?.selector, "").length > 0;
+  const groups = [previous?.dataSource?.apiGroup, previous?.dataSourceRef?.apiGroup];
+  const allowBadGroups = groups.some((group) => group !== undefined);
+  return { selector: { allowBadValues: badValues }, allowBadGroups };
+}
+
+export function validatePersistentVolumeClaim(
+  claim: PersistentVolumeClaim,
+  previous?: PersistentVolumeClaim,
+): readonly FieldError[] {
+  return validatePersistentVolumeClaimSpec(claim.spec ?? {}, "spec", rulesFor(previous?.spec));
+}
+
+export function validatePersistentVolumeClaimSpec(
+  spec: PersistentVolumeClaimSpec,
+  path: string,
+  rules: PersistentVolumeClaimRules = {},
+): readonly FieldError[] {
+  const { accessModes = [], volumeMode } = spec;
+  const modes = child(path, "accessModes");
+  return [
+    ...(accessModes.length === 0 ? [requiredField(modes, "at least 1 access mode is required")] : []),
+    ...validateLabelSelector(spec.selector, child(path, "selector"), rules.selector),
+    ...validateAccessModes(accessModes, modes),
+    ...validateSize(spec.resources?.requests?.storage, key(child(path, "resources"), "storage")),
+    ...validateClass(spec.storageClassName, child(path, "storageClassName")),
+    ...(volumeMode === undefined ? [] : validateVolumeMode(volumeMode, child(path, "volumeMode"))),
+    ...validateDataSources(spec, path, rules),
+  ];
+}
+
+function validateSize(storage: string | undefined, path: string): readonly FieldError[] {
+  if (storage === undefined) return [requiredField(path)];
+  return compareAmounts(storage, "0") > 0 ? [] : [invalidField(path, storage, "must be greater than zero")];
+}
+
+function validateClass(name: string | undefined, path: string): readonly FieldError[] {
+  return name ? dns1123Subdomain(name).map((problem) => invalidField(path, name, problem)) : [];
+}
+
+export function validateVolumeMode(mode: string, path: string): readonly FieldError[] {
+  return mode === "Block" || mode === "Filesystem" ? [] : [notSupported(path, mode, ["Block", "Filesystem"])];
+}
+
+function validateDataSources(
+  { dataSource, dataSourceRef }: PersistentVolumeClaimSpec,
+  path: string,
+  rules: PersistentVolumeClaimRules,
+): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  const source = child(path, "dataSource");
+  if (dataSource !== undefined) errors.push(...validateDataSource(dataSource, source, rules));
+  if (dataSourceRef !== undefined) {
+    errors.push(...validateDataSourceRef(dataSourceRef, child(path, "dataSourceRef"), rules));
+  }
+  if (dataSource === undefined || dataSourceRef === undefined) return errors;
+  if (dataSourceRef.namespace) {
+    errors.push(invalidField(source, dataSource, "may not be specified when dataSourceRef.namespace is specified"));
+  } else if (!deepEqual({ ...dataSource }, { ...dataSourceRef, namespace: undefined })) {
+    errors.push(invalidField(path, dataSource, "must match dataSourceRef"));
+  }
+  return errors;
+}
+
+function validateDataSource(
+  { name, kind, apiGroup = "" }: TypedLocalObjectReference,
+  path: string,
+  rules: PersistentVolumeClaimRules,
+): readonly FieldError[] {
+  const group = child(path, "apiGroup");
+  const errors: FieldError[] = [];
+  if (name === "") errors.push(requiredField(child(path, "name")));
+  if (kind === "") errors.push(requiredField(child(path, "kind")));
+  if (apiGroup === "" && kind !== "PersistentVolumeClaim") {
+    errors.push(invalidField(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup"));
+  }
+  if (apiGroup !== "" && rules.allowBadGroups !== true) {
+    errors.push(...dns1123Subdomain(apiGroup).map((problem) => invalidField(group, apiGroup, problem)));
+  }
+  return errors;
+}
+
+function validateDataSourceRef(
+  reference: TypedObjectReference,
+  path: string,
+  rules: PersistentVolumeClaimRules,
+): readonly FieldError[] {
+  const { namespace } = reference;
+  const place = child(path, "namespace");
+  return [
+    ...validateDataSource(reference, path, rules),
+    ...(namespace ? dns1123Label(namespace).map((problem) => invalidField(place, namespace, problem)) : []),
+  ];
+}
+
+const IMMUTABLE =
+  "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
+
+export function validatePersistentVolumeClaimUpdate(
+  next: PersistentVolumeClaim,
+  previous: PersistentVolumeClaim,
+): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  if (!takesClassFromAnnotation(next, previous)) {
+    const [is, was] = [annotatedClass(next) ?? "", annotatedClass(previous) ?? ""];
+    const at = key("metadata.annotations", STORAGE_CLASS_ANNOTATION);
+    if (is !== was) errors.push(invalidField(at, is, "field is immutable"));
+  }
+  if (!deepEqual(comparable(withoutFreedoms(next, previous)), comparable(previous.spec ?? {}))) {
+    errors.push(forbiddenField("spec", IMMUTABLE));
+  }
+  const [size, before] = [next, previous].map((claim) => claim.spec?.resources?.requests?.storage ?? "0");
+  const held = previous.status?.capacity?.storage ?? "0";
+  // A request that could not be fulfilled may be taken back, down to what the volume has.
+  if (compareAmounts(size!, before!) < 0 && compareAmounts(size!, held) <= 0) {
+    errors.push(forbiddenField("spec.resources.requests.storage", "field can not be less than status.capacity"));
+  }
+  if (next.spec?.volumeMode !== previous.spec?.volumeMode) {
+    errors.push(invalidField("volumeMode", next.spec?.volumeMode, "field is immutable"));
+  }
+  return errors;
+}
+
+/** The new spec with everything put back that may change. */
+function withoutFreedoms(next: PersistentVolumeClaim, previous: PersistentVolumeClaim): PersistentVolumeClaimSpec {
+  let spec = next.spec ?? {};
+  const before = previous.spec ?? {};
+  if (!before.volumeName) spec = { ...spec, volumeName: before.volumeName };
+  const annotated = annotatedClass(previous);
+  const gainsClass =
+    before.storageClassName === undefined && (annotated === undefined || annotated === spec.storageClassName);
+  if (takesClassFromAnnotation(next, previous) || gainsClass) {
+    spec = { ...spec, storageClassName: before.storageClassName };
+  }
+  spec = { ...spec, volumeAttributesClassName: before.volumeAttributesClassName };
+  if (next.status?.phase !== "Bound") return spec;
+  if (spec.resources?.requests !== undefined) {
+    const { storage: _, ...others } = spec.resources.requests;
+    const storage = before.resources?.requests?.storage;
+    const requests = storage === undefined ? others : { ...others, storage };
+    spec = { ...spec, resources: { ...spec.resources, requests } };
+  }
+  return spec;
+}
+
+function annotatedClass(claim: PersistentVolumeClaim): string | undefined {
+  return claim.metadata?.annotations?.[STORAGE_CLASS_ANNOTATION];
+}
+
+/** A claim whose class stood in the annotation may name the same one in its spec. */
+function takesClassFromAnnotation(next: PersistentVolumeClaim, previous: PersistentVolumeClaim): boolean {
+  const was = annotatedClass(previous);
+  const is = annotatedClass(next);
+  if (was === undefined || previous.spec?.storageClassName !== undefined) return false;
+  return next.spec?.storageClassName === was && (is === undefined || is === was);
+}
+
+/** Amounts are equal when their values are, however they are written. */
+function comparable({ resources, ...spec }: PersistentVolumeClaimSpec): unknown {
+  const values = (list: ResourceList = {}): unknown =>
+    Object.fromEntries(Object.entries(list).map(([name, amount]) => [name, quantityValueOf(amount)]));
+  return { ...spec, requests: values(resources?.requests), limits: values(resources?.limits) };
+}
+
+const RESIZE_STATES = [
+  "ControllerResizeInProgress",
+  "ControllerResizeInfeasible",
+  "NodeResizePending",
+  "NodeResizeInProgress",
+  "NodeResizeInfeasible",
+].sort();
+
+export function validatePersistentVolumeClaimStatusUpdate(next: PersistentVolumeClaim): readonly FieldError[] {
+  const { capacity, allocatedResources, allocatedResourceStatuses }: PersistentVolumeClaimStatus = next.status ?? {};
+  const states = "status.allocatedResourceStatus";
+  const amounts = "status.allocatedResources";
+  return [
+    ...((next.spec?.accessModes ?? []).length === 0 ? [requiredField("Spec.accessModes")] : []),
+    ...Object.entries(capacity ?? {}).flatMap(([name, amount]) => validateAmount(amount, key("status.capacity", name))),
+    ...Object.entries(allocatedResourceStatuses ?? {}).flatMap(([name, state]) => [
+      ...validateResourceKey(name, states),
+      ...(RESIZE_STATES.includes(state) ? [] : [notSupported(states, name, RESIZE_STATES)]),
+    ]),
+    ...Object.entries(allocatedResources ?? {}).flatMap(([name, amount]) => {
+      const wrongName = validateResourceKey(name, amounts);
+      return wrongName.length > 0 ? wrongName : validateAmount(amount, key(amounts, name));
+    }),
+  ];
+}
+
+function validateAmount(amount: string, path: string): readonly FieldError[] {
+  if (compareAmounts(amount, "0") >= 0) return [];
+  return [invalidField(path, amount, "must be a valid resource quantity")];
+}
+
+/** Of the names without a domain of their own, only storage is a resource of claims. */
+function validateResourceKey(name: string, path: string): readonly FieldError[] {
+  const problems = qualifiedName(name).map((problem) => invalidField(path, name, problem));
+  if (problems.length > 0 || name === "storage") return problems;
+  const native = !name.includes("/") || name.includes("kubernetes.io/");
+  return native ? [notSupported(path, name, ["storage"])] : [];
+}

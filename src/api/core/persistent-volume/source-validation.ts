@@ -1,0 +1,178 @@
+/** Rules for the source of a persistent volume: exactly one, with what it needs to be found. */
+import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { child } from "../../../schema/value/field-path.ts";
+import { dns1123Label, dns1123Subdomain } from "../../meta/names.ts";
+import type {
+  CSIPersistentVolumeSource,
+  GlusterfsPersistentVolumeSource,
+  PersistentVolumeSource,
+  PersistentVolumeSpec,
+} from "./schema.ts";
+import {
+  oneSource,
+  pathWithoutBacksteps,
+  requireMembers,
+  validateAzureDisk,
+  validateDriverName,
+  validateFc,
+  validateFlex,
+  validateFlocker,
+  validateHostPath,
+  validateIscsi,
+  validateIscsiLength,
+  validateNfs,
+  validatePartition,
+  validateQuobyte,
+  validateStorageOS,
+} from "../volume/source-validation.ts";
+
+type Source = keyof PersistentVolumeSource;
+type Sources = { readonly [S in Source]-?: NonNullable<PersistentVolumeSource[S]> };
+type Check<S extends Source> = (source: Sources[S], at: string, volume: string, spec: Spec) => readonly FieldError[];
+interface Spec {
+  readonly path: string;
+  readonly nodeAffinity?: unknown;
+}
+
+/** By source, in the order in which they are looked at: the first that is given counts. */
+const checks: { readonly [S in Source]-?: Check<S> } = {
+  hostPath: validateHostPath,
+  gcePersistentDisk: (source, at) => [
+    ...requireMembers(source, at, "pdName"),
+    ...validatePartition(source.partition, child(at, "partition")),
+  ],
+  awsElasticBlockStore: (source, at) => [
+    ...requireMembers(source, at, "volumeID"),
+    ...validatePartition(source.partition, child(at, "partition")),
+  ],
+  glusterfs: (source, at) => [...requireMembers(source, at, "endpoints", "path"), ...endpointsNamespace(source, at)],
+  flocker: validateFlocker,
+  nfs: validateNfs,
+  rbd: (source, at) => requireMembers(source, at, "monitors", "image"),
+  quobyte: validateQuobyte,
+  cephfs: (source, at) => requireMembers(source, at, "monitors"),
+  iscsi: (source, at, volume) => [
+    ...validateIscsi(source, at, "must be valid format"),
+    ...(source.secretRef === undefined ? [] : requireMembers(source.secretRef, child(at, "secretRef"), "name")),
+    ...validateIscsiLength(source, volume, child(at, "targetportal"), source.targetPortal),
+  ],
+  cinder: (source, at) => [
+    ...requireMembers(source, at, "volumeID"),
+    ...(source.secretRef === undefined
+      ? []
+      : requireMembers(source.secretRef, child(at, "secretRef"), "name", "namespace")),
+  ],
+  fc: validateFc,
+  flexVolume: validateFlex,
+  azureFile: (source, at) => [
+    ...requireMembers(source, at, "secretName", "shareName"),
+    ...(source.secretNamespace === "" ? [requiredField(child(at, "secretNamespace"))] : []),
+  ],
+  vsphereVolume: (source, at) => requireMembers(source, at, "volumePath"),
+  photonPersistentDisk: (source, at) => requireMembers(source, at, "pdID"),
+  portworxVolume: (source, at) => requireMembers(source, at, "volumeID"),
+  azureDisk: validateAzureDisk,
+  scaleIO: (source, at) => requireMembers(source, at, "gateway", "system", "volumeName"),
+  local: (source, at, _, { path, nodeAffinity }) => [
+    ...(source.path === "" ? [requiredField(child(at, "path"))] : pathWithoutBacksteps(source.path, child(at, "path"))),
+    ...(nodeAffinity === undefined
+      ? [requiredField(child(path, "nodeAffinity"), "Local volume requires node affinity")]
+      : []),
+  ],
+  storageos: (source, at) => [
+    ...validateStorageOS(source, at),
+    ...(source.secretRef === undefined
+      ? []
+      : requireMembers(source.secretRef, child(at, "secretRef"), "name", "namespace")),
+  ],
+  csi: validateCsi,
+};
+
+/** Kubernetes names two of them otherwise in its errors: one in those of its members, one where it is too much. */
+const spelling: Partial<Record<Source, string>> = { gcePersistentDisk: "persistentDisk" };
+const spellingOfSurplus: Partial<Record<Source, string>> = { cephfs: "cephFS" };
+const sources = Object.keys(checks) as readonly Source[];
+
+export function validatePersistentVolumeSource(
+  spec: PersistentVolumeSpec,
+  volume: string,
+  path: string,
+): readonly FieldError[] {
+  const given = sources.filter((name) => spec[name] !== undefined);
+  const check = (name: Source): readonly FieldError[] =>
+    (checks[name] as Check<Source>)(spec[name] as never, child(path, spelling[name] ?? name), volume, {
+      path,
+      nodeAffinity: spec.nodeAffinity,
+    });
+  // A flex volume is never one too many.
+  const checked = given.filter((name, i) => i === 0 || name === "flexVolume");
+  const surplus = given.filter((name) => !checked.includes(name)).map((name) => spellingOfSurplus[name] ?? name);
+  return [...checked.flatMap(check), ...oneSource([...checked.slice(0, 1), ...surplus], path)];
+}
+
+/** The source alone, of all that a spec says. */
+export function sourceOf(spec: PersistentVolumeSpec): PersistentVolumeSource {
+  return Object.fromEntries(sources.flatMap((name) => (spec[name] === undefined ? [] : [[name, spec[name]]])));
+}
+
+const unmountable: ReadonlySet<Source> = new Set<Source>([
+  "hostPath",
+  "flocker",
+  "fc",
+  "flexVolume",
+  "portworxVolume",
+  "scaleIO",
+  "local",
+  "storageos",
+  "csi",
+]);
+
+/** Whether an annotation may say how the volume is to be mounted. */
+export function isMountable(spec: PersistentVolumeSpec): boolean {
+  return sources.some((name) => spec[name] !== undefined && !unmountable.has(name));
+}
+
+function endpointsNamespace(source: GlusterfsPersistentVolumeSource, path: string): readonly FieldError[] {
+  const { endpointsNamespace: namespace } = source;
+  if (namespace === undefined) return [];
+  const at = child(path, "endpointsNamespace");
+  const detail = "if the endpointnamespace is set, it must be a valid namespace name";
+  if (namespace === "") return [invalidField(at, namespace, detail)];
+  return dns1123Label(namespace).map((problem) => invalidField(at, namespace, problem));
+}
+
+/** The secret for staging is not looked at, in Kubernetes either. */
+const checkedSecrets = [
+  "controllerPublishSecretRef",
+  "controllerExpandSecretRef",
+  "nodePublishSecretRef",
+  "nodeExpandSecretRef",
+] as const;
+
+function validateCsi(source: CSIPersistentVolumeSource, path: string): readonly FieldError[] {
+  return [
+    ...validateDriverName(source.driver, child(path, "driver")),
+    ...requireMembers(source, path, "volumeHandle"),
+    ...checkedSecrets.flatMap((name) => {
+      const secret = source[name];
+      return secret === undefined ? [] : validateSecret(secret, child(path, name));
+    }),
+  ];
+}
+
+interface SecretReference {
+  readonly name?: string | undefined;
+  readonly namespace?: string | undefined;
+}
+
+function validateSecret({ name = "", namespace = "" }: SecretReference, path: string): readonly FieldError[] {
+  const [nameAt, namespaceAt] = [child(path, "name"), child(path, "namespace")];
+  return [
+    ...(name === ""
+      ? [requiredField(nameAt)]
+      : dns1123Subdomain(name).map((problem) => invalidField(nameAt, name, problem))),
+    ...(namespace === ""
+      ? [requiredField(namespaceAt)]
+      : dns1123Label(namespace).map((problem) => invalidField(namespaceAt, namespace, problem))),
+  ];
+}

@@ -1,0 +1,61 @@
+import t from "tap";
+import type { PersistentVolume, PersistentVolumeSpec } from "./schema.ts";
+import {
+  validatePersistentVolume,
+  validatePersistentVolumeSpec,
+  validatePersistentVolumeUpdate,
+} from "./validation.ts";
+
+const base: PersistentVolumeSpec = { accessModes: ["ReadWriteOnce"], capacity: { storage: "1Gi" } };
+const csi = { driver: "csi.example.com", volumeHandle: "h" };
+
+function on(label: string, value = "a"): PersistentVolume {
+  const terms = [{ matchExpressions: [{ key: label, operator: "In" as const, values: [value] }] }];
+  return { spec: { ...base, csi, nodeAffinity: { required: { nodeSelectorTerms: terms } } } };
+}
+
+function changes(next: PersistentVolume, previous: PersistentVolume): readonly string[] {
+  return validatePersistentVolumeUpdate(next, previous).map(({ field }) => field);
+}
+
+t.test("validatePersistentVolumeUpdate() lets labels take their newer names, and nothing else move", async (t) => {
+  const [older, newer] = ["failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"];
+  t.same(changes(on(newer), on(older)), []);
+  t.same(changes(on(older), on(newer)), ["nodeAffinity"]);
+  t.same(changes(on(newer, "b"), on(older)), ["nodeAffinity"]);
+  t.same(changes(on(newer), { spec: { ...base, csi } }), [], "what was not bound to nodes may be");
+});
+
+t.test("validatePersistentVolumeUpdate() takes the secret for growing later, but keeps it", async (t) => {
+  const secret = (name: string): PersistentVolume => ({
+    spec: { ...base, csi: { ...csi, controllerExpandSecretRef: { name, namespace: "n" } } },
+  });
+  t.same(changes(secret("s"), { spec: { ...base, csi } }), []);
+  t.same(changes(secret("s"), secret("r")), ["spec.persistentvolumesource"]);
+});
+
+t.test("validatePersistentVolumeSpec() wants one source, but for flex volumes", async (t) => {
+  const faults = (spec: PersistentVolumeSpec) =>
+    validatePersistentVolumeSpec({ ...base, ...spec }, "v", "spec").map(({ type, field }) => `${type} ${field}`);
+  t.same(faults({ csi, cephfs: { monitors: ["m"] } }), ["FieldValueForbidden spec.csi"]);
+  t.same(faults({ nfs: { server: "s", path: "/" }, cephfs: { monitors: [] } }), ["FieldValueForbidden spec.cephFS"]);
+  t.same(faults({ nfs: { server: "s", path: "/" }, flexVolume: { driver: "" } }), [
+    "FieldValueRequired spec.flexVolume.driver",
+  ]);
+  t.same(faults({ gcePersistentDisk: { pdName: "" } }), ["FieldValueRequired spec.persistentDisk.pdName"]);
+  t.same(faults({}), ["FieldValueRequired spec"]);
+});
+
+t.test(
+  "validatePersistentVolume() refuses to wipe the root of a node, and options for what is not mounted",
+  async (t) => {
+    for (const path of ["/", "//", "/.", "/./"]) {
+      const spec = { ...base, hostPath: { path }, persistentVolumeReclaimPolicy: "Recycle" as const };
+      t.match(validatePersistentVolume({ spec }), [{ field: "spec.persistentVolumeReclaimPolicy" }], path);
+    }
+    const annotations = { "volume.beta.kubernetes.io/mount-options": "ro" };
+    t.equal(validatePersistentVolume({ metadata: { annotations }, spec: { ...base, csi } }).length, 1);
+    const nfs = { server: "s", path: "/" };
+    t.same(validatePersistentVolume({ metadata: { annotations }, spec: { ...base, nfs } }), []);
+  },
+);

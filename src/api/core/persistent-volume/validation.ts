@@ -1,0 +1,162 @@
+/** Rules of Kubernetes 1.33 for persistent volumes, and for those that stand inside an attachment. */
+import { deepEqual } from "../../../schema/value/equal.ts";
+import {
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  notSupported,
+  requiredField,
+} from "../../../schema/validation/field-error.ts";
+import { child, key } from "../../../schema/value/field-path.ts";
+import { dns1123Subdomain } from "../../meta/names.ts";
+import { compareAmounts, quantityValueOf } from "../../meta/quantity.ts";
+import { validateAccessModes } from "./access-modes.ts";
+import type { PersistentVolume, PersistentVolumeSpec, VolumeNodeAffinity } from "./schema.ts";
+import { validateVolumeMode } from "../persistent-volume-claim/validation.ts";
+import { isMountable, sourceOf, validatePersistentVolumeSource } from "./source-validation.ts";
+import { newerLabel } from "../node/deprecated-labels.ts";
+import { validateNodeSelector } from "../pod-spec/scheduling-validation.ts";
+
+export const MOUNT_OPTIONS_ANNOTATION = "volume.beta.kubernetes.io/mount-options";
+
+export function validatePersistentVolume(volume: PersistentVolume): readonly FieldError[] {
+  const spec = volume.spec ?? {};
+  const options = volume.metadata?.annotations?.[MOUNT_OPTIONS_ANNOTATION];
+  const at = child("metadata.annotations", MOUNT_OPTIONS_ANNOTATION);
+  return [
+    ...validatePersistentVolumeSpec(spec, volume.metadata?.name ?? "", "spec"),
+    ...(options === undefined || isMountable(spec)
+      ? []
+      : [forbiddenField(at, "may not specify mount options for this volume type")]),
+  ];
+}
+
+export function validatePersistentVolumeSpec(
+  spec: PersistentVolumeSpec,
+  name: string,
+  path: string,
+): readonly FieldError[] {
+  const { nodeAffinity, storageClassName, volumeMode, persistentVolumeReclaimPolicy: policy } = spec;
+  const className = child(path, "storageClassName");
+  return [
+    ...modes(spec, path),
+    ...capacity(spec, child(path, "capacity")),
+    ...(nodeAffinity === undefined ? [] : affinity(nodeAffinity, child(path, "nodeAffinity"))),
+    ...validatePersistentVolumeSource(spec, name, path),
+    ...(policy === "Recycle" && isRoot(spec.hostPath?.path)
+      ? [
+          forbiddenField(
+            child(path, "persistentVolumeReclaimPolicy"),
+            "may not be 'recycle' for a hostPath mount of '/'",
+          ),
+        ]
+      : []),
+    ...(storageClassName
+      ? dns1123Subdomain(storageClassName).map((problem) => invalidField(className, storageClassName, problem))
+      : []),
+    ...(volumeMode === undefined ? [] : validateVolumeMode(volumeMode, child(path, "volumeMode"))),
+  ];
+}
+
+function modes({ accessModes = [] }: PersistentVolumeSpec, path: string): readonly FieldError[] {
+  const at = child(path, "accessModes");
+  return [...(accessModes.length === 0 ? [requiredField(at)] : []), ...validateAccessModes(accessModes, at)];
+}
+
+function capacity(spec: PersistentVolumeSpec, path: string): readonly FieldError[] {
+  const amounts = Object.entries(spec.capacity ?? {});
+  const onlyStorage = amounts.length === 1 && amounts[0]?.[0] === "storage";
+  return [
+    ...(amounts.length === 0 ? [requiredField(path)] : []),
+    ...(onlyStorage ? [] : [notSupported(path, spec.capacity ?? {}, ["storage"])]),
+    ...amounts.flatMap(([name, amount]) => {
+      const at = key(path, name);
+      const units = Number(quantityValueOf(amount) / 1_000_000_000n);
+      return [
+        ...(compareAmounts(amount, "0") < 0 ? [invalidField(at, units, "must be a valid resource quantity")] : []),
+        ...(compareAmounts(amount, "0") <= 0 ? [invalidField(at, amount, "must be greater than zero")] : []),
+      ];
+    }),
+  ];
+}
+
+function affinity({ required }: VolumeNodeAffinity, path: string): readonly FieldError[] {
+  const at = child(path, "required");
+  return required === undefined
+    ? [requiredField(at, "must specify required node constraints")]
+    : validateNodeSelector(required, at);
+}
+
+function isRoot(path: string | undefined): boolean {
+  return path !== undefined && /^\/(?:\.?\/)*\.?$/.test(path);
+}
+
+/**
+ * A volume inside an attachment is one that was inline in a pod and has been made a CSI volume: it has no claim, no
+ * size and no class.
+ */
+export function validateInlineVolumeSpec(spec: PersistentVolumeSpec, path: string): readonly FieldError[] {
+  const inline = "in the context of inline volumes";
+  const refuse = (name: string, isWrong: boolean, detail = "may not be specified"): readonly FieldError[] =>
+    isWrong ? [forbiddenField(child(path, name), `${detail} ${inline}`)] : [];
+  const policy = spec.persistentVolumeReclaimPolicy;
+  return [
+    ...refuse("claimRef", spec.claimRef !== undefined),
+    ...refuse("capacity", Object.keys(spec.capacity ?? {}).length > 0),
+    ...(spec.csi === undefined ? [requiredField(child(path, "csi"), `has to be specified ${inline}`)] : []),
+    ...modes(spec, path),
+    ...refuse("persistentVolumeReclaimPolicy", !!policy && policy !== "Retain", "may only be Retain"),
+    ...refuse("nodeAffinity", spec.nodeAffinity !== undefined),
+    ...validatePersistentVolumeSource(spec, "", path),
+    ...refuse("storageClassName", !!spec.storageClassName),
+    ...refuse(
+      "volumeMode",
+      spec.volumeMode !== undefined && spec.volumeMode !== "Filesystem",
+      "may not specify volumeMode other than Filesystem",
+    ),
+  ];
+}
+
+export function validatePersistentVolumeUpdate(
+  next: PersistentVolume,
+  previous: PersistentVolume,
+): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  const [spec, before] = [next.spec ?? {}, previous.spec ?? {}];
+  if (!deepEqual(sourceOf(withoutNewSecret(spec, before)), sourceOf(before))) {
+    const detail = "spec.persistentvolumesource is immutable after creation";
+    errors.push(forbiddenField("spec.persistentvolumesource", detail));
+  }
+  if (spec.volumeMode !== before.volumeMode) {
+    errors.push(invalidField("volumeMode", spec.volumeMode, "field is immutable"));
+  }
+  if (before.nodeAffinity !== undefined && !deepEqual(spec.nodeAffinity, withNewerLabels(before, spec))) {
+    const detail = "field is immutable, except for updating from beta label to GA";
+    errors.push(invalidField("nodeAffinity", spec.nodeAffinity, detail));
+  }
+  return errors;
+}
+
+/** The secret for growing the volume may be added, but not changed. */
+function withoutNewSecret(spec: PersistentVolumeSpec, before: PersistentVolumeSpec): PersistentVolumeSpec {
+  if (spec.csi === undefined || before.csi === undefined) return spec;
+  if (before.csi.controllerExpandSecretRef !== undefined) return spec;
+  const { controllerExpandSecretRef: _, ...csi } = spec.csi;
+  return { ...spec, csi };
+}
+
+/** The affinity as it was, with each label that has a newer name named so where the new affinity does. */
+function withNewerLabels(before: PersistentVolumeSpec, next: PersistentVolumeSpec): VolumeNodeAffinity | undefined {
+  const [was, is] = [before.nodeAffinity?.required, next.nodeAffinity?.required];
+  if (was === undefined || is === undefined) return before.nodeAffinity;
+  const nodeSelectorTerms = was.nodeSelectorTerms.map((term, i) => {
+    if (term.matchExpressions === undefined) return term;
+    const matchExpressions = term.matchExpressions.map((expression, j) => {
+      const label = is.nodeSelectorTerms[i]?.matchExpressions?.[j]?.key;
+      // A label without a newer name may also lose its name, which is refused elsewhere.
+      return label === (newerLabel(expression.key) ?? "") ? { ...expression, key: label } : expression;
+    });
+    return { ...term, matchExpressions };
+  });
+  return { ...before.nodeAffinity, required: { ...was, nodeSelectorTerms } };
+}

@@ -1,0 +1,27 @@
+/** What the author of a persistent volume is told although nothing is wrong. */
+import { index, key } from "../../../schema/value/field-path.ts";
+import type { PersistentVolume } from "./schema.ts";
+import { MOUNT_OPTIONS_ANNOTATION } from "./validation.ts";
+import { nodeTermWarnings } from "../pod-spec/warnings.ts";
+import { STORAGE_CLASS_ANNOTATION } from "./storage-class-name.ts";
+import { goneDriverWarnings } from "../volume/warnings.ts";
+
+const RECYCLE =
+  "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.";
+
+export function persistentVolumeWarnings(volume: PersistentVolume): readonly string[] {
+  const annotations = volume.metadata?.annotations ?? {};
+  const annotated = (name: string, why: string): readonly string[] =>
+    annotations[name] === undefined ? [] : [`${key("metadata.annotations", name)}: ${why}`];
+  const spec = volume.spec ?? {};
+  const terms = spec.nodeAffinity?.required?.nodeSelectorTerms ?? [];
+  return [
+    ...annotated(STORAGE_CLASS_ANNOTATION, 'deprecated since v1.8; use "storageClassName" attribute instead'),
+    ...annotated(MOUNT_OPTIONS_ANNOTATION, 'deprecated since v1.31; use "mountOptions" attribute instead'),
+    ...(spec.persistentVolumeReclaimPolicy === "Recycle" ? [`spec.persistentVolumeReclaimPolicy: ${RECYCLE}`] : []),
+    ...terms.flatMap((term, i) =>
+      nodeTermWarnings(term, index("spec.nodeAffinity.required.nodeSelectorTerms", i), false),
+    ),
+    ...goneDriverWarnings(spec, "spec"),
+  ];
+}

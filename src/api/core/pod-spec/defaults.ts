@@ -1,0 +1,191 @@
+/**
+ * What Kubernetes fills into a pod that its author left out (facts/types.json `serverDefaults`), beyond the defaults
+ * that stand at the fields. Everything here is also done to pod templates, but for `setPodDefaults`.
+ */
+import type { Container, EphemeralContainer } from "../container/schema.ts";
+import { setPersistentVolumeClaimSpecDefaults } from "../persistent-volume-claim/defaults.ts";
+import type { Pod, PodSpec } from "../pod/schema.ts";
+import type { HTTPGetAction, LifecycleHandler, Probe } from "../container/probe.ts";
+import type { Volume } from "../volume/schema.ts";
+
+const DEFAULT_FILE_MODE = 0o644;
+const TOKEN_SECONDS = 3600;
+
+/** Defaults of a pod itself: those of its spec, plus what only pods get. */
+export function setPodDefaults(pod: Pod): Pod {
+  const spec = setPodSpecDefaults(pod.spec ?? { containers: [] });
+  const forPod = (container: Container) => withRequests(withHostPorts(container, spec.hostNetwork === true));
+  return {
+    ...pod,
+    spec: {
+      ...spec,
+      enableServiceLinks: spec.enableServiceLinks ?? true,
+      containers: spec.containers.map(forPod),
+      ...(spec.initContainers === undefined ? {} : { initContainers: spec.initContainers.map(forPod) }),
+    },
+  };
+}
+
+export function setPodSpecDefaults(spec: PodSpec): PodSpec {
+  return {
+    ...spec,
+    restartPolicy: spec.restartPolicy || "Always",
+    dnsPolicy: spec.dnsPolicy || "ClusterFirst",
+    securityContext: spec.securityContext ?? {},
+    terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
+    schedulerName: spec.schedulerName || "default-scheduler",
+    // The deprecated alias is kept in step with the field that replaced it.
+    ...(spec.serviceAccountName ? { serviceAccount: spec.serviceAccountName } : {}),
+    ...(spec.serviceAccount && !spec.serviceAccountName ? { serviceAccountName: spec.serviceAccount } : {}),
+    containers: (spec.containers ?? []).map(setContainerDefaults),
+    ...(spec.initContainers === undefined ? {} : { initContainers: spec.initContainers.map(setContainerDefaults) }),
+    ...(spec.ephemeralContainers === undefined
+      ? {}
+      : { ephemeralContainers: spec.ephemeralContainers.map(setContainerDefaults) }),
+    ...(spec.volumes === undefined ? {} : { volumes: spec.volumes.map(setVolumeDefaults) }),
+  };
+}
+
+function setContainerDefaults<C extends Container | EphemeralContainer>(container: C): C {
+  const { lifecycle } = container;
+  return {
+    ...container,
+    terminationMessagePath: container.terminationMessagePath || "/dev/termination-log",
+    terminationMessagePolicy: container.terminationMessagePolicy || "File",
+    imagePullPolicy: container.imagePullPolicy || pullPolicyOf(container.image ?? ""),
+    ...(container.env === undefined ? {} : { env: container.env.map(withFieldVersion) }),
+    ...(container.livenessProbe === undefined ? {} : { livenessProbe: setProbeDefaults(container.livenessProbe) }),
+    ...(container.readinessProbe === undefined ? {} : { readinessProbe: setProbeDefaults(container.readinessProbe) }),
+    ...(container.startupProbe === undefined ? {} : { startupProbe: setProbeDefaults(container.startupProbe) }),
+    ...(lifecycle === undefined
+      ? {}
+      : {
+          lifecycle: {
+            ...lifecycle,
+            ...(lifecycle.postStart === undefined ? {} : { postStart: withHandlerDefaults(lifecycle.postStart) }),
+            ...(lifecycle.preStop === undefined ? {} : { preStop: withHandlerDefaults(lifecycle.preStop) }),
+          },
+        }),
+  };
+}
+
+/** What names an image: the host it comes from, its path there, a tag, a digest. */
+const HOST = /(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[a-fA-F0-9:]+\])(?::\d+)?\//;
+const PART = /[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*/;
+const TAG = /:\w[\w.-]{0,127}/;
+const DIGEST = /@[A-Za-z][\w+.-]*:[0-9a-fA-F]{32,}/;
+const REFERENCE = new RegExp(
+  `^(?:${HOST.source})?${PART.source}(?:/${PART.source})*(?:${TAG.source})?(?:${DIGEST.source})?$`,
+);
+
+/**
+ * `Always` for `:latest` and for no tag at all, else `IfNotPresent`, also for text that names no image. A digest pins
+ * an image more than any tag.
+ */
+export function pullPolicyOf(image: string): "Always" | "IfNotPresent" {
+  if (!REFERENCE.test(image)) return "IfNotPresent";
+  const [name = "", digest] = image.split("@");
+  if (digest !== undefined) return "IfNotPresent";
+  const tag = /:([^/:]+)$/.exec(name)?.[1];
+  return tag === undefined || tag === "latest" ? "Always" : "IfNotPresent";
+}
+
+function setProbeDefaults(probe: Probe): Probe {
+  return {
+    ...withHandlerDefaults(probe),
+    timeoutSeconds: probe.timeoutSeconds || 1,
+    periodSeconds: probe.periodSeconds || 10,
+    successThreshold: probe.successThreshold || 1,
+    failureThreshold: probe.failureThreshold || 3,
+  };
+}
+
+function withHandlerDefaults<H extends LifecycleHandler | Probe>(handler: H): H {
+  if (handler.httpGet === undefined) return handler;
+  const httpGet: HTTPGetAction = {
+    ...handler.httpGet,
+    path: handler.httpGet.path || "/",
+    scheme: handler.httpGet.scheme || "HTTP",
+  };
+  return { ...handler, httpGet };
+}
+
+type EnvVar = NonNullable<Container["env"]>[number];
+
+function withFieldVersion(variable: EnvVar): EnvVar {
+  const fieldRef = variable.valueFrom?.fieldRef;
+  if (fieldRef === undefined || fieldRef.apiVersion) return variable;
+  return { ...variable, valueFrom: { ...variable.valueFrom, fieldRef: { ...fieldRef, apiVersion: "v1" } } };
+}
+
+/** A limit is also the request unless that is given. */
+function withRequests(container: Container): Container {
+  const { limits, requests } = container.resources ?? {};
+  if (limits === undefined || Object.keys(limits).length === 0) return container;
+  return { ...container, resources: { ...container.resources, requests: { ...limits, ...requests } } };
+}
+
+function withHostPorts(container: Container, hostNetwork: boolean): Container {
+  if (!hostNetwork || container.ports === undefined) return container;
+  return { ...container, ports: container.ports.map((p) => ({ ...p, hostPort: p.hostPort || p.containerPort })) };
+}
+
+function setVolumeDefaults(volume: Volume): Volume {
+  const { name, ...source } = volume;
+  if (Object.keys(source).length === 0) return { name, emptyDir: {} };
+  return {
+    ...volume,
+    ...(volume.hostPath === undefined ? {} : { hostPath: { ...volume.hostPath, type: volume.hostPath.type ?? "" } }),
+    ...(volume.secret === undefined ? {} : { secret: withMode(volume.secret) }),
+    ...(volume.configMap === undefined ? {} : { configMap: withMode(volume.configMap) }),
+    ...(volume.downwardAPI === undefined
+      ? {}
+      : {
+          downwardAPI: {
+            ...withMode(volume.downwardAPI),
+            ...(volume.downwardAPI.items === undefined ? {} : { items: volume.downwardAPI.items.map(withItemVersion) }),
+          },
+        }),
+    ...(volume.ephemeral?.volumeClaimTemplate === undefined ? {} : { ephemeral: withClaimDefaults(volume.ephemeral) }),
+    ...(volume.projected === undefined ? {} : { projected: setProjectedDefaults(volume.projected) }),
+  };
+}
+
+type Ephemeral = NonNullable<Volume["ephemeral"]>;
+
+function withClaimDefaults(ephemeral: Ephemeral): Ephemeral {
+  const template = ephemeral.volumeClaimTemplate;
+  if (template === undefined) return ephemeral;
+  return { volumeClaimTemplate: { ...template, spec: setPersistentVolumeClaimSpecDefaults(template.spec) } };
+}
+
+function withMode<V extends { readonly defaultMode?: number | undefined }>(volume: V): V {
+  return { ...volume, defaultMode: volume.defaultMode ?? DEFAULT_FILE_MODE };
+}
+
+type DownwardFile = NonNullable<NonNullable<Volume["downwardAPI"]>["items"]>[number];
+
+function withItemVersion(item: DownwardFile): DownwardFile {
+  if (item.fieldRef === undefined || item.fieldRef.apiVersion) return item;
+  return { ...item, fieldRef: { ...item.fieldRef, apiVersion: "v1" } };
+}
+
+type Projected = NonNullable<Volume["projected"]>;
+
+function setProjectedDefaults(projected: Projected): Projected {
+  const sources = projected.sources?.map((source) => ({
+    ...source,
+    ...(source.serviceAccountToken === undefined
+      ? {}
+      : {
+          serviceAccountToken: {
+            ...source.serviceAccountToken,
+            expirationSeconds: source.serviceAccountToken.expirationSeconds ?? TOKEN_SECONDS,
+          },
+        }),
+    ...(source.downwardAPI?.items === undefined
+      ? {}
+      : { downwardAPI: { ...source.downwardAPI, items: source.downwardAPI.items.map(withItemVersion) } }),
+  }));
+  return { ...withMode(projected), ...(sources === undefined ? {} : { sources }) };
+}

@@ -1,0 +1,61 @@
+import t from "tap";
+import type { PodSpec } from "../pod/schema.ts";
+import { validateScheduling } from "./scheduling-validation.ts";
+
+function faults(spec: Omit<PodSpec, "containers">): readonly string[] {
+  return validateScheduling({ containers: [], ...spec }, "spec").map((error) => `${error.type} ${error.field}`);
+}
+
+const required = "requiredDuringSchedulingIgnoredDuringExecution";
+const preferred = "preferredDuringSchedulingIgnoredDuringExecution";
+
+t.test("validateScheduling() accepts what is in order", async (t) => {
+  const term = { matchExpressions: [{ key: "disk", operator: "In" as const, values: ["ssd"] }] };
+  t.same(faults({}), []);
+  t.same(
+    faults({
+      affinity: {
+        nodeAffinity: { [required]: { nodeSelectorTerms: [term] }, [preferred]: [{ weight: 1, preference: term }] },
+        podAntiAffinity: { [required]: [{ topologyKey: "kubernetes.io/hostname", labelSelector: {} }] },
+      },
+      topologySpreadConstraints: [
+        { maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule", minDomains: 2 },
+      ],
+    }),
+    [],
+  );
+});
+
+t.test("validateScheduling() names each fault of an affinity", async (t) => {
+  const node = `spec.affinity.nodeAffinity.${required}.nodeSelectorTerms`;
+  t.same(faults({ affinity: { nodeAffinity: { [required]: { nodeSelectorTerms: [] } } } }), [
+    `FieldValueRequired ${node}`,
+  ]);
+  const wrong = { matchExpressions: [{ key: "", operator: "Exists" as const, values: ["x"] }] };
+  t.same(faults({ affinity: { nodeAffinity: { [required]: { nodeSelectorTerms: [wrong] } } } }), [
+    `FieldValueForbidden ${node}[0].matchExpressions[0].values`,
+    `FieldValueInvalid ${node}[0].matchExpressions[0].key`,
+    `FieldValueInvalid ${node}[0].matchExpressions[0].key`,
+  ]);
+  const pods = `spec.affinity.podAffinity.${preferred}[0]`;
+  const term = { topologyKey: "", labelSelector: { matchExpressions: [{ key: "a", operator: "Near" }] } };
+  t.same(faults({ affinity: { podAffinity: { [preferred]: [{ weight: 101, podAffinityTerm: term }] } } }), [
+    `FieldValueInvalid ${pods}.weight`,
+    `FieldValueInvalid ${pods}.podAffinityTerm.labelSelector.matchExpressions[0].operator`,
+    `FieldValueRequired ${pods}.podAffinityTerm.topologyKey`,
+    `FieldValueInvalid ${pods}.podAffinityTerm.topologyKey`,
+    `FieldValueInvalid ${pods}.podAffinityTerm.topologyKey`,
+  ]);
+});
+
+t.test("validateScheduling() names each fault of a spread", async (t) => {
+  const one = { maxSkew: 0, topologyKey: "zone", whenUnsatisfiable: "ScheduleAnyway" as const, minDomains: 1 };
+  const at = "spec.topologySpreadConstraints";
+  t.same(faults({ topologySpreadConstraints: [one, { ...one, maxSkew: 1, matchLabelKeys: ["a"] }] }), [
+    `FieldValueInvalid ${at}[0].maxSkew`,
+    `FieldValueInvalid ${at}[0].minDomains`,
+    `FieldValueDuplicate ${at}[0].{topologyKey, whenUnsatisfiable}`,
+    `FieldValueInvalid ${at}[1].minDomains`,
+    `FieldValueForbidden ${at}[1].matchLabelKeys`,
+  ]);
+});

@@ -1,0 +1,262 @@
+/** Rules for where a pod may run: node and pod affinity, topology spread. */
+import {
+  duplicateField,
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  notSupported,
+  requiredField,
+} from "../../../schema/validation/field-error.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
+import type { LabelSelector } from "../../meta/label-selector.ts";
+import { validateLabelSelector } from "../../meta/label-selector-validation.ts";
+import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName, validateName } from "../../meta/names.ts";
+import type { Affinity, NodeAffinity, PodAffinity, PodAffinityTerm, TopologySpreadConstraint } from "./affinity.ts";
+import type { PodSpec } from "../pod/schema.ts";
+import type { NodeSelector, NodeSelectorRequirement, NodeSelectorTerm } from "../references/selectors.ts";
+
+/** What was stored before rules came, and may stay. */
+export interface SchedulingRules {
+  /** Values of node selectors that are no labels. */
+  readonly allowBadNodeValues?: boolean;
+  /** Selectors of topology spread constraints that do not hold. */
+  readonly allowBadSpreadSelectors?: boolean;
+}
+
+export function validateScheduling(spec: PodSpec, path: string, rules: SchedulingRules = {}): readonly FieldError[] {
+  const constraints = child(path, "topologySpreadConstraints");
+  return [
+    ...validateAffinity(spec.affinity, child(path, "affinity"), rules),
+    ...validateSpread(spec.topologySpreadConstraints ?? [], constraints, rules),
+  ];
+}
+
+function validateAffinity(affinity: Affinity | undefined, path: string, rules: SchedulingRules): readonly FieldError[] {
+  return [
+    ...validateNodeAffinity(affinity?.nodeAffinity, child(path, "nodeAffinity"), rules),
+    ...validatePodAffinity(affinity?.podAffinity, child(path, "podAffinity")),
+    ...validatePodAffinity(affinity?.podAntiAffinity, child(path, "podAntiAffinity")),
+  ];
+}
+
+const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
+const PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution";
+
+function validateNodeAffinity(
+  affinity: NodeAffinity | undefined,
+  path: string,
+  rules: SchedulingRules,
+): readonly FieldError[] {
+  const demanded = affinity?.[REQUIRED];
+  return [
+    ...(demanded === undefined
+      ? []
+      : validateNodeSelector(demanded, child(path, REQUIRED), { allowBadValues: rules.allowBadNodeValues === true })),
+    ...(affinity?.[PREFERRED] ?? []).flatMap(({ weight, preference }, i) => {
+      const at = index(child(path, PREFERRED), i);
+      // Bad values of wishes are warned of, not refused.
+      const term = validateNodeTerm(preference, child(at, "preference"), { allowBadValues: true });
+      return [...validateWeight(weight, at), ...term];
+    }),
+  ];
+}
+
+export interface NodeSelectorRules {
+  readonly allowBadValues?: boolean;
+}
+
+export function validateNodeSelector(
+  selector: NodeSelector,
+  path: string,
+  rules: NodeSelectorRules = {},
+): readonly FieldError[] {
+  const at = child(path, "nodeSelectorTerms");
+  const terms = selector.nodeSelectorTerms;
+  if (terms.length === 0) return [requiredField(at, "must have at least one node selector term")];
+  return terms.flatMap((term, i) => validateNodeTerm(term, index(at, i), rules));
+}
+
+function validateWeight(weight: number, path: string): readonly FieldError[] {
+  if (weight >= 1 && weight <= 100) return [];
+  return [invalidField(child(path, "weight"), weight, "must be in the range 1-100")];
+}
+
+function validateNodeTerm(term: NodeSelectorTerm, path: string, rules: NodeSelectorRules): readonly FieldError[] {
+  return [
+    ...(term.matchExpressions ?? []).flatMap((expression, i) =>
+      validateExpression(expression, index(child(path, "matchExpressions"), i), rules),
+    ),
+    ...(term.matchFields ?? []).flatMap((field, i) => validateMatchField(field, index(child(path, "matchFields"), i))),
+  ];
+}
+
+function validateExpression(
+  { key, operator, values = [] }: NodeSelectorRequirement,
+  path: string,
+  rules: NodeSelectorRules,
+): readonly FieldError[] {
+  const at = child(path, "values");
+  return [
+    ...validateOperator(operator, values, path),
+    ...validateName(child(path, "key"), key, qualifiedName),
+    ...(rules.allowBadValues === true ? [] : values).flatMap((value, i) =>
+      validateName(index(at, i), value, labelValue),
+    ),
+  ];
+}
+
+function validateOperator(operator: string, values: readonly string[], path: string): readonly FieldError[] {
+  const at = child(path, "values");
+  switch (operator) {
+    case "In":
+    case "NotIn":
+      return values.length > 0 ? [] : [requiredField(at, "must be specified when `operator` is 'In' or 'NotIn'")];
+    case "Exists":
+    case "DoesNotExist":
+      return values.length === 0
+        ? []
+        : [forbiddenField(at, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")];
+    case "Gt":
+    case "Lt":
+      return values.length === 1
+        ? []
+        : [requiredField(at, "must be specified single value when `operator` is 'Lt' or 'Gt'")];
+    default:
+      return [invalidField(child(path, "operator"), operator, "not a valid selector operator")];
+  }
+}
+
+/** Of the fields of nodes, only the name can be asked for. */
+function validateMatchField(
+  { key, operator, values = [] }: NodeSelectorRequirement,
+  path: string,
+): readonly FieldError[] {
+  const at = child(path, "values");
+  const errors: FieldError[] = [];
+  if (operator !== "In" && operator !== "NotIn") {
+    errors.push(invalidField(child(path, "operator"), operator, "not a valid selector operator"));
+  } else if (values.length !== 1) {
+    const detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
+    errors.push(requiredField(at, detail));
+  }
+  if (key !== "metadata.name") {
+    return [...errors, invalidField(child(path, "key"), key, "not a valid field selector key")];
+  }
+  return [...errors, ...values.flatMap((value, i) => validateName(index(at, i), value, dns1123Subdomain))];
+}
+
+function validatePodAffinity(affinity: PodAffinity | undefined, path: string): readonly FieldError[] {
+  return [
+    ...(affinity?.[REQUIRED] ?? []).flatMap((term, i) => validatePodTerm(term, index(child(path, REQUIRED), i))),
+    ...(affinity?.[PREFERRED] ?? []).flatMap(({ weight, podAffinityTerm }, i) => {
+      const at = index(child(path, PREFERRED), i);
+      return [...validateWeight(weight, at), ...validatePodTerm(podAffinityTerm, child(at, "podAffinityTerm"))];
+    }),
+  ];
+}
+
+function validatePodTerm(term: PodAffinityTerm, path: string): readonly FieldError[] {
+  const { labelSelector, namespaceSelector, namespaces = [], topologyKey } = term;
+  const { matchLabelKeys = [], mismatchLabelKeys = [] } = term;
+  const key = child(path, "topologyKey");
+  const [match, mismatch] = [child(path, "matchLabelKeys"), child(path, "mismatchLabelKeys")];
+  return [
+    ...validateLabelSelector(labelSelector, child(path, "labelSelector")),
+    ...validateLabelSelector(namespaceSelector, child(path, "namespaceSelector")),
+    ...namespaces.flatMap((name) => validateName(child(path, "namespace"), name, dns1123Label)),
+    ...validateLabelKeys(matchLabelKeys, labelSelector, match),
+    ...validateLabelKeys(mismatchLabelKeys, labelSelector, mismatch),
+    ...matchLabelKeys.flatMap((name, i) =>
+      mismatchLabelKeys.includes(name)
+        ? [invalidField(index(match, i), name, "exists in both matchLabelKeys and mismatchLabelKeys")]
+        : [],
+    ),
+    ...(topologyKey === "" ? [requiredField(key, "can not be empty")] : []),
+    ...validateName(key, topologyKey, qualifiedName),
+  ];
+}
+
+function validateLabelKeys(
+  keys: readonly string[],
+  selector: LabelSelector | undefined,
+  path: string,
+): readonly FieldError[] {
+  if (keys.length === 0) return [];
+  if (selector === undefined) return [forbiddenField(path, "must not be specified when labelSelector is not set")];
+  return keys.flatMap((name, i) => validateName(index(path, i), name, qualifiedName));
+}
+
+const UNSATISFIABLE = ["DoNotSchedule", "ScheduleAnyway"];
+const INCLUSIONS = ["Honor", "Ignore"];
+
+function validateSpread(
+  constraints: readonly TopologySpreadConstraint[],
+  path: string,
+  rules: SchedulingRules,
+): readonly FieldError[] {
+  const last = new Map(
+    constraints.map(({ topologyKey, whenUnsatisfiable }, i) => [`${whenUnsatisfiable} ${topologyKey}`, i]),
+  );
+  return constraints.flatMap((constraint, i) => {
+    const at = index(path, i);
+    const { topologyKey, whenUnsatisfiable, labelSelector } = constraint;
+    const again = last.get(`${whenUnsatisfiable} ${topologyKey}`) !== i;
+    const pair = child(at, "{topologyKey, whenUnsatisfiable}");
+    return [
+      ...validateConstraint(constraint, at),
+      ...(again ? [duplicateField(pair, `{${topologyKey}, ${whenUnsatisfiable}}`)] : []),
+      ...validateInclusion(constraint.nodeAffinityPolicy, child(at, "nodeAffinityPolicy")),
+      ...validateInclusion(constraint.nodeTaintsPolicy, child(at, "nodeTaintsPolicy")),
+      ...validateMatchLabelKeys(constraint, child(at, "matchLabelKeys")),
+      ...(rules.allowBadSpreadSelectors === true
+        ? []
+        : validateLabelSelector(labelSelector, child(at, "labelSelector"))),
+    ];
+  });
+}
+
+function validateConstraint(constraint: TopologySpreadConstraint, path: string): readonly FieldError[] {
+  const { maxSkew, minDomains, topologyKey } = constraint;
+  const whenUnsatisfiable: string = constraint.whenUnsatisfiable;
+  const errors: FieldError[] = [];
+  if (maxSkew <= 0) errors.push(invalidField(child(path, "maxSkew"), maxSkew, "must be greater than zero"));
+  if (topologyKey === "") errors.push(requiredField(child(path, "topologyKey"), "can not be empty"));
+  if (!UNSATISFIABLE.includes(whenUnsatisfiable)) {
+    errors.push(notSupported(child(path, "whenUnsatisfiable"), whenUnsatisfiable, UNSATISFIABLE));
+  }
+  if (minDomains === undefined) return errors;
+  const at = child(path, "minDomains");
+  if (minDomains <= 0) errors.push(invalidField(at, minDomains, "must be greater than zero"));
+  if (whenUnsatisfiable !== "DoNotSchedule") {
+    const detail = `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${whenUnsatisfiable}`;
+    errors.push(invalidField(at, minDomains, detail));
+  }
+  return errors;
+}
+
+function validateInclusion(policy: string | undefined, path: string): readonly FieldError[] {
+  return policy === undefined || INCLUSIONS.includes(policy) ? [] : [notSupported(path, policy, INCLUSIONS)];
+}
+
+/** Keys whose values come from the pod may not also stand in the selector. */
+function validateMatchLabelKeys(
+  { matchLabelKeys = [], labelSelector }: TopologySpreadConstraint,
+  path: string,
+): readonly FieldError[] {
+  if (matchLabelKeys.length === 0) return [];
+  const selected = new Set([
+    ...Object.keys(labelSelector?.matchLabels ?? {}),
+    ...(labelSelector?.matchExpressions ?? []).map(({ key }) => key),
+  ]);
+  return [
+    ...(labelSelector === undefined
+      ? [forbiddenField(path, "must not be specified when labelSelector is not set")]
+      : []),
+    ...matchLabelKeys.flatMap((name, i) => [
+      ...validateName(index(path, i), name, qualifiedName),
+      ...(selected.has(name)
+        ? [invalidField(index(path, i), name, "exists in both matchLabelKeys and labelSelector")]
+        : []),
+    ]),
+  ];
+}

@@ -1,0 +1,108 @@
+/** Rules for what a pod sets for all its containers: users and groups, profiles, sysctls. */
+import {
+  duplicateField,
+  type FieldError,
+  invalidField,
+  notSupported,
+  requiredField,
+} from "../../../schema/validation/field-error.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
+import type { PodSpec } from "../pod/schema.ts";
+import type { Sysctl } from "../container/security-context.ts";
+import {
+  validateAppArmorProfile,
+  validateId,
+  validateSeccompProfile,
+  validateWindowsOptions,
+} from "../container/security-context-validation.ts";
+
+export interface PodSecurityRules {
+  readonly allowHostSysctls?: boolean;
+}
+
+const CHOICES = {
+  fsGroupChangePolicy: ["Always", "OnRootMismatch"],
+  supplementalGroupsPolicy: ["Merge", "Strict"],
+  seLinuxChangePolicy: ["MountOption", "Recursive"],
+} as const;
+
+export function validatePodSecurityContext(
+  spec: PodSpec,
+  path: string,
+  rules: PodSecurityRules,
+): readonly FieldError[] {
+  const context = spec.securityContext;
+  const choices = Object.entries(CHOICES) as readonly (readonly [keyof typeof CHOICES, readonly string[]])[];
+  return [
+    ...validateId(context?.fsGroup, child(path, "fsGroup")),
+    ...validateId(context?.runAsUser, child(path, "runAsUser")),
+    ...validateId(context?.runAsGroup, child(path, "runAsGroup")),
+    ...(context?.supplementalGroups ?? []).flatMap((group, i) =>
+      validateId(group, index(child(path, "supplementalGroups"), i)),
+    ),
+    ...(spec.shareProcessNamespace === true && spec.hostPID === true
+      ? [
+          invalidField(
+            child(path, "shareProcessNamespace"),
+            true,
+            "ShareProcessNamespace and HostPID cannot both be enabled",
+          ),
+        ]
+      : []),
+    ...validateSysctls(context?.sysctls ?? [], child(path, "sysctls"), spec, rules),
+    ...choices.flatMap(([field, values]) => {
+      const value = context?.[field];
+      return value === undefined || values.includes(value) ? [] : [notSupported(child(path, field), value, values)];
+    }),
+    ...validateSeccompProfile(context?.seccompProfile, child(path, "seccompProfile")),
+    ...validateWindowsOptions(context?.windowsOptions, child(path, "windowsOptions")),
+    ...validateAppArmorProfile(context?.appArmorProfile, child(path, "appArmorProfile")),
+  ];
+}
+
+const SYSCTL = /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$/;
+const SYSCTL_MAX = 253;
+const SYSCTL_FORM = `must have at most ${SYSCTL_MAX} characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$`;
+
+function validateSysctls(
+  sysctls: readonly Sysctl[],
+  path: string,
+  spec: PodSpec,
+  rules: PodSecurityRules,
+): readonly FieldError[] {
+  const seen = new Set<string>();
+  return sysctls.flatMap(({ name }, i) => {
+    const at = child(index(path, i), "name");
+    const errors: FieldError[] = [];
+    if (name === "") errors.push(requiredField(at));
+    else if (name.length > SYSCTL_MAX || !SYSCTL.test(name)) errors.push(invalidField(at, name, SYSCTL_FORM));
+    else if (seen.has(name)) errors.push(duplicateField(at, name));
+    seen.add(name);
+    const group = sysctlGroup(name);
+    const shared = (group === "net" && spec.hostNetwork === true) || (group === "ipc" && spec.hostIPC === true);
+    if (shared && rules.allowHostSysctls !== true) {
+      errors.push(
+        invalidField(at, name, `may not be specified when 'host${group === "net" ? "Network" : "IPC"}' is true`),
+      );
+    }
+    return errors;
+  });
+}
+
+const IPC_SYSCTLS = new Set([
+  "kernel.sem",
+  "kernel.shmall",
+  "kernel.shmmax",
+  "kernel.shmmni",
+  "kernel.shm_rmid_forced",
+  "kernel.msgmax",
+  "kernel.msgmnb",
+  "kernel.msgmni",
+]);
+
+/** The kernel's namespace that a sysctl belongs to. The first sign between parts says which of the two it uses. */
+function sysctlGroup(name: string): "ipc" | "net" | undefined {
+  const dotted = /^[^./]*\//.test(name) ? name.replace(/[./]/g, (sign) => (sign === "." ? "/" : ".")) : name;
+  if (IPC_SYSCTLS.has(dotted) || dotted.startsWith("fs.mqueue.")) return "ipc";
+  return dotted.startsWith("net.") ? "net" : undefined;
+}

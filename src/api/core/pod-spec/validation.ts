@@ -1,0 +1,114 @@
+/** Rules for the spec of a pod, wherever it stands: in a pod, or in the template of a workload. */
+import { duplicateField, type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
+import { dns1123Label, dns1123Subdomain, qualifiedName, validateName } from "../../meta/names.ts";
+import { validateLabels } from "../../meta/object-meta-validation.ts";
+import { validateChoice, validateContainers } from "../container/validation.ts";
+import type { PodSpec } from "../pod/schema.ts";
+import { validateDns, validateHostAliases } from "./dns-validation.ts";
+import { validateHostProcess, validateHostUsers, validateOs } from "./os-validation.ts";
+import { validatePodSecurityContext } from "./security-validation.ts";
+import { validateContainerResources } from "../resources/validation.ts";
+import { type SchedulingRules, validateScheduling } from "./scheduling-validation.ts";
+import { validateTolerations } from "./toleration-validation.ts";
+import { validateVolumes } from "../volume/validation.ts";
+
+export interface PodSpecRules extends SchedulingRules {
+  /** The spec is a pod's own. Templates may leave to the pod what is filled in when it is made. */
+  readonly isPod?: boolean;
+  /** The pod's name, where it is known. */
+  readonly name?: string;
+  /** Sysctls of the node's own namespaces, which pods that share these were once allowed. */
+  readonly allowHostSysctls?: boolean;
+}
+
+const RESTART_POLICIES = ["Always", "OnFailure", "Never"];
+const DNS_POLICIES = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
+const PREEMPTION_POLICIES = ["PreemptLowerPriority", "Never"];
+const DEADLINE_MAX = 2147483647;
+
+export function validatePodSpec(spec: PodSpec, path: string, rules: PodSpecRules = {}): readonly FieldError[] {
+  const { errors, volumes } = validateVolumes(spec.volumes ?? [], child(path, "volumes"), rules.name ?? "");
+  const surroundings = {
+    volumes,
+    gracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
+    restartPolicy: spec.restartPolicy ?? "",
+    hostUsers: spec.hostUsers !== false,
+  };
+  return [
+    ...errors,
+    ...validateContainers(spec, path, surroundings),
+    ...validateHostPorts(spec, child(path, "containers"), rules),
+    ...validateChoice(spec.restartPolicy ?? "", child(path, "restartPolicy"), RESTART_POLICIES),
+    ...validateChoice(spec.dnsPolicy ?? "", child(path, "dnsPolicy"), DNS_POLICIES),
+    ...validateLabels(spec.nodeSelector, child(path, "nodeSelector")),
+    ...validatePodSecurityContext(spec, child(path, "securityContext"), rules),
+    ...validateScheduling(spec, path, rules),
+    ...validateDns(spec, child(path, "dnsConfig")),
+    ...validateGates(spec, path),
+    ...validateHostProcess(spec, path),
+    ...validateHostUsers(spec, path),
+    ...validateNames(spec, path),
+    ...validateDeadline(spec.activeDeadlineSeconds, child(path, "activeDeadlineSeconds")),
+    ...validateTolerations(spec.tolerations ?? [], child(path, "tolerations")),
+    ...validateHostAliases(spec.hostAliases ?? [], child(path, "hostAliases")),
+    ...(spec.preemptionPolicy === undefined
+      ? []
+      : validateChoice(spec.preemptionPolicy, child(path, "preemptionPolicy"), PREEMPTION_POLICIES)),
+    ...(spec.overhead === undefined
+      ? []
+      : validateContainerResources({ limits: spec.overhead }, child(path, "overhead"))),
+    ...validateOs(spec, path),
+  ];
+}
+
+/** On the node's network, a container's port is the node's; templates may leave that to the pod. */
+function validateHostPorts(spec: PodSpec, path: string, rules: PodSpecRules): readonly FieldError[] {
+  if (spec.hostNetwork !== true) return [];
+  return spec.containers.flatMap(({ ports = [] }, i) =>
+    ports.flatMap(({ hostPort = 0, containerPort }, place) => {
+      if (hostPort === containerPort || (hostPort === 0 && rules.isPod !== true)) return [];
+      const at = child(index(child(index(path, i), "ports"), place), "hostPort");
+      return [invalidField(at, hostPort, "must match `containerPort` when `hostNetwork` is true")];
+    }),
+  );
+}
+
+function validateGates(spec: PodSpec, path: string): readonly FieldError[] {
+  const gates = (spec.schedulingGates ?? []).map(({ name }) => name);
+  const seen = new Set<string>();
+  return [
+    ...(spec.readinessGates ?? []).flatMap(({ conditionType }, i) =>
+      validateName(child(index(child(path, "readinessGates"), i), "conditionType"), conditionType, qualifiedName),
+    ),
+    ...gates.flatMap((name, i) => {
+      const at = index(child(path, "schedulingGates"), i);
+      return [
+        ...validateName(at, name, qualifiedName),
+        ...(seen.size === seen.add(name).size ? [duplicateField(at, name)] : []),
+      ];
+    }),
+  ];
+}
+
+function validateNames(spec: PodSpec, path: string): readonly FieldError[] {
+  const forms = [
+    ["serviceAccountName", dns1123Subdomain],
+    ["nodeName", dns1123Subdomain],
+    ["hostname", dns1123Label],
+    ["subdomain", dns1123Label],
+    ["priorityClassName", dns1123Subdomain],
+  ] as const;
+  const { runtimeClassName } = spec;
+  return [
+    ...forms.flatMap(([field, form]) => (spec[field] ? validateName(child(path, field), spec[field], form) : [])),
+    ...(runtimeClassName === undefined
+      ? []
+      : validateName(child(path, "runtimeClassName"), runtimeClassName, dns1123Subdomain)),
+  ];
+}
+
+function validateDeadline(seconds: number | undefined, path: string): readonly FieldError[] {
+  if (seconds === undefined || (seconds >= 1 && seconds <= DEADLINE_MAX)) return [];
+  return [invalidField(path, seconds, `must be between 1 and ${DEADLINE_MAX}, inclusive`)];
+}

@@ -1,0 +1,68 @@
+import t from "tap";
+import type { PodSpec } from "../pod/schema.ts";
+import { podSpecWarnings } from "./warnings.ts";
+
+const container = { name: "a", image: "web:1" };
+
+function warnings(spec: Partial<PodSpec>): readonly string[] {
+  return podSpecWarnings({ containers: [container], ...spec }, "spec");
+}
+
+t.test("podSpecWarnings() tells of ports that meet, each with the one before it", async (t) => {
+  const ports = (...given: readonly (readonly [number, number?, string?])[]) =>
+    given.map(([containerPort, hostPort, hostIP]) => ({
+      containerPort,
+      ...(hostPort === undefined ? {} : { hostPort }),
+      ...(hostIP === undefined ? {} : { hostIP }),
+    }));
+  const at = "spec.containers[0].ports[1]";
+  const first = "spec.containers[0].ports[0]";
+  const of = (...given: readonly (readonly [number, number?, string?])[]) =>
+    warnings({ containers: [{ ...container, ports: ports(...given) }] });
+  t.same(of([80], [81]), []);
+  t.same(of([80], [80]), [`${at}: duplicate port definition with ${first}`]);
+  t.same(of([80], [80, 8080]), [`${at}: overlapping port definition with ${first}`]);
+  t.same(of([80, 8080], [80, 8080, "10.0.0.1"]), [`${at}: dangerously ambiguous port definition with ${first}`]);
+});
+
+t.test("podSpecWarnings() tells of variables that hide one another, unless they build on it", async (t) => {
+  const of = (value: string) =>
+    warnings({
+      containers: [
+        {
+          ...container,
+          env: [
+            { name: "A", value: "1" },
+            { name: "A", value },
+          ],
+        },
+      ],
+    });
+  t.same(of("$(A)/2"), []);
+  t.match(of("2"), [/^spec.containers\[0\].env\[1\]: hides previous definition of "A"/]);
+  t.equal(of("$(A)").length, 1);
+});
+
+t.test("podSpecWarnings() tells of files that hide one another", async (t) => {
+  const items = [
+    { key: "a", path: "dir" },
+    { key: "b", path: "dir/file" },
+  ];
+  t.same(warnings({ volumes: [{ name: "v", configMap: { name: "c", items } }] }), [
+    'volume "v" (ConfigMap "c"): overlapping paths: "dir/file" with "dir"',
+  ]);
+  t.same(warnings({ volumes: [{ name: "v", projected: { sources: [{}] } }] }), [
+    'volume "v" (Projected) has no sources provided',
+  ]);
+});
+
+t.test("podSpecWarnings() tells of what is deprecated or pointless", async (t) => {
+  t.match(warnings({ nodeSelector: { "beta.kubernetes.io/os": "linux" } }), [/use "kubernetes.io\/os" instead$/]);
+  t.match(warnings({ volumes: [{ name: "v", rbd: { monitors: ["m"], image: "i" } }] }), [/non-functional in v1.31\+$/]);
+  t.match(warnings({ hostAliases: [{ ip: "010.0.0.1" }] }), [/non-standard IP address/]);
+  t.match(warnings({ imagePullSecrets: [{ name: "a" }, { name: "a" }, {}] }), [
+    /duplicate name "a"$/,
+    /invalid empty name ""$/,
+  ]);
+  t.match(warnings({ overhead: { memory: "100m" } }), [/fractional byte value "100m" is invalid/]);
+});

@@ -1,0 +1,186 @@
+/** What `kubectl get pods` shows, computed as Kubernetes' own printer does (`printPod`). */
+import { ageColumn, column, nameColumn, wideColumn } from "../../columns.ts";
+import type { Column, RowCondition } from "../../kind.ts";
+import { humanDuration } from "../../meta/human-duration.ts";
+import type { Container } from "../container/schema.ts";
+import type { ContainerState, ContainerStatus } from "../container/status.ts";
+import type { Pod } from "./schema.ts";
+
+interface PodSummary {
+  readonly ready: number;
+  readonly total: number;
+  readonly reason: string;
+  readonly restarts: number;
+  /** Milliseconds since 1970 of the latest restart; undefined when nothing restarted. */
+  readonly lastRestart: number | undefined;
+}
+
+export const podColumns: readonly Column<Pod>[] = [
+  nameColumn,
+  column(
+    "Ready",
+    (pod) => {
+      const { ready, total } = summarise(pod);
+      return `${ready}/${total}`;
+    },
+    "Containers that are ready, of all.",
+  ),
+  column("Status", (pod) => summarise(pod).reason, "What the pod is doing, in one word."),
+  column(
+    "Restarts",
+    (pod, now) => {
+      const { restarts, lastRestart } = summarise(pod);
+      return restarts === 0 || lastRestart === undefined
+        ? `${restarts}`
+        : `${restarts} (${humanDuration(now - lastRestart)} ago)`;
+    },
+    "How often containers were restarted, and when last.",
+  ),
+  ageColumn,
+  wideColumn("IP", (pod) => pod.status?.podIPs?.[0]?.ip ?? orNone(pod.status?.podIP)),
+  wideColumn("Node", (pod) => orNone(pod.spec?.nodeName)),
+  wideColumn("Nominated Node", (pod) => orNone(pod.status?.nominatedNodeName)),
+  wideColumn("Readiness Gates", readinessGates),
+];
+
+/** A pod that came to its end says so to clients that hide or dim such rows. */
+export function podRowConditions(pod: Pod): readonly RowCondition[] {
+  const reason = pod.status?.phase;
+  if (reason !== "Succeeded" && reason !== "Failed") return [];
+  const message = reason === "Succeeded" ? "The pod has completed successfully." : "The pod failed.";
+  return [{ type: "Completed", status: "True", reason, message }];
+}
+
+function orNone(text: string | undefined): string {
+  return text === undefined || text === "" ? "<none>" : text;
+}
+
+function readinessGates(pod: Pod): string {
+  const gates = pod.spec?.readinessGates ?? [];
+  if (gates.length === 0) return "<none>";
+  const met = gates.filter((gate) => conditionIsTrue(pod, gate.conditionType)).length;
+  return `${met}/${gates.length}`;
+}
+
+function conditionIsTrue(pod: Pod, type: string): boolean {
+  return pod.status?.conditions?.some((c) => c.type === type && c.status === "True") ?? false;
+}
+
+function isSidecar(container: Container | undefined): boolean {
+  return container?.restartPolicy === "Always";
+}
+
+function summarise(pod: Pod): PodSummary {
+  const initSpecs = new Map((pod.spec?.initContainers ?? []).map((c) => [c.name, c]));
+  const sidecars = [...initSpecs.values()].filter(isSidecar).length;
+  const total = (pod.spec?.containers.length ?? 0) + sidecars;
+  const phase = pod.status?.reason || pod.status?.phase || "";
+  const gated = pod.status?.conditions?.some((c) => c.type === "PodScheduled" && c.reason === "SchedulingGated");
+
+  const init = initProgress(pod.status?.initContainerStatuses ?? [], initSpecs);
+  const waitingForInit = init.reason !== undefined && !conditionIsTrue(pod, "Initialized");
+  const main = waitingForInit ? undefined : mainProgress(pod);
+
+  const restarts = main === undefined ? init.restarts : main.restarts + init.sidecarRestarts;
+  const lastRestart = later(init.lastRestart, main?.lastRestart);
+  const reason =
+    init.reason !== undefined && main === undefined
+      ? init.reason
+      : (main?.reason ?? (gated ? "SchedulingGated" : phase));
+  return {
+    ready: init.readySidecars + (main?.ready ?? 0),
+    total,
+    reason: ending(pod, reason),
+    restarts,
+    lastRestart,
+  };
+}
+
+/** A pod that is being deleted says so, unless it came to its end before. */
+function ending(pod: Pod, reason: string): string {
+  if (pod.metadata?.deletionTimestamp === undefined) return reason;
+  if (pod.status?.reason === "NodeLost") return "Unknown";
+  const finished = pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
+  return finished ? reason : "Terminating";
+}
+
+interface InitProgress {
+  /** Set while an init container is not done: `Init:1/2`, `Init:CrashLoopBackOff`. */
+  readonly reason: string | undefined;
+  readonly restarts: number;
+  readonly sidecarRestarts: number;
+  readonly readySidecars: number;
+  readonly lastRestart: number | undefined;
+}
+
+function initProgress(statuses: readonly ContainerStatus[], specs: ReadonlyMap<string, Container>): InitProgress {
+  let restarts = 0;
+  let sidecarRestarts = 0;
+  let readySidecars = 0;
+  let lastRestart: number | undefined;
+  for (const [index, status] of statuses.entries()) {
+    const sidecar = isSidecar(specs.get(status.name));
+    restarts += status.restartCount;
+    lastRestart = later(lastRestart, finishedAt(status.lastState));
+    if (sidecar) sidecarRestarts += status.restartCount;
+    if (status.state?.terminated?.exitCode === 0) continue;
+    if (sidecar && status.started === true) {
+      if (status.ready) readySidecars += 1;
+      continue;
+    }
+    const reason = `Init:${initReason(status.state, index, specs.size)}`;
+    return { reason, restarts, sidecarRestarts, readySidecars, lastRestart };
+  }
+  return { reason: undefined, restarts, sidecarRestarts, readySidecars, lastRestart };
+}
+
+function initReason(state: ContainerState | undefined, index: number, total: number): string {
+  if (state?.terminated !== undefined) return terminatedReason(state.terminated);
+  const waiting = state?.waiting?.reason ?? "";
+  return waiting !== "" && waiting !== "PodInitializing" ? waiting : `${index}/${total}`;
+}
+
+function terminatedReason(terminated: NonNullable<ContainerState["terminated"]>): string {
+  if (terminated.reason !== undefined && terminated.reason !== "") return terminated.reason;
+  const signal = terminated.signal ?? 0;
+  return signal !== 0 ? `Signal:${signal}` : `ExitCode:${terminated.exitCode}`;
+}
+
+interface MainProgress {
+  readonly reason: string | undefined;
+  readonly ready: number;
+  readonly restarts: number;
+  readonly lastRestart: number | undefined;
+}
+
+/** The first container that is not running gives the reason: walking from the end, it has the last word. */
+function mainProgress(pod: Pod): MainProgress {
+  let reason: string | undefined;
+  let ready = 0;
+  let restarts = 0;
+  let lastRestart: number | undefined;
+  let running = false;
+  for (const status of [...(pod.status?.containerStatuses ?? [])].reverse()) {
+    restarts += status.restartCount;
+    lastRestart = later(lastRestart, finishedAt(status.lastState));
+    const waiting = status.state?.waiting?.reason ?? "";
+    if (waiting !== "") reason = waiting;
+    else if (status.state?.terminated !== undefined) reason = terminatedReason(status.state.terminated);
+    else if (status.ready && status.state?.running !== undefined) {
+      running = true;
+      ready += 1;
+    }
+  }
+  if (reason === "Completed" && running) reason = conditionIsTrue(pod, "Ready") ? "Running" : "NotReady";
+  return { reason, ready, restarts, lastRestart };
+}
+
+function finishedAt(state: ContainerState | undefined): number | undefined {
+  const time = state?.terminated?.finishedAt;
+  return time === undefined ? undefined : Date.parse(time);
+}
+
+function later(a: number | undefined, b: number | undefined): number | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return Math.max(a, b);
+}

@@ -1,0 +1,43 @@
+/** The `ephemeralcontainers` subresource: containers that come to look may be added to a pod, and stay as they are. */
+import { type FieldError, forbiddenField } from "../../../schema/validation/field-error.ts";
+import { semanticEqual } from "../../../schema/semantic-equal.ts";
+import type { Part } from "../../kind.ts";
+import { ephemeralContainer } from "../container/schema.ts";
+import type { Pod } from "./schema.ts";
+import { withoutDisabledFields } from "../pod-spec/disabled-fields.ts";
+import { counted } from "./generation.ts";
+import { identity } from "./resize.ts";
+import { rulesFor } from "../pod-spec/validation-options.ts";
+import { validateAnnotationUpdate } from "./update-validation.ts";
+import { validatePod } from "./validation.ts";
+
+export const podEphemeralContainers: Part<Pod> = {
+  prepareForUpdate: (next, previous) => {
+    const { ephemeralContainers: _, ...spec } = previous.spec ?? { containers: [] };
+    const added = next.spec === undefined ? undefined : withoutDisabledFields(next.spec).ephemeralContainers;
+    const kept = {
+      ...previous,
+      metadata: identity(next, previous),
+      spec: added === undefined ? spec : { ...spec, ephemeralContainers: added },
+    };
+    return counted(kept, previous);
+  },
+  validateUpdate: (next, previous) => [
+    ...validatePod(next, rulesFor(previous)),
+    ...validateAnnotationUpdate(next.metadata, previous.metadata),
+    ...validateKept(next, previous),
+  ],
+};
+
+function validateKept(next: Pod, previous: Pod): readonly FieldError[] {
+  if (previous.metadata?.annotations?.["kubernetes.io/config.mirror"] !== undefined) {
+    return [forbiddenField("", "static pods do not support ephemeral containers")];
+  }
+  const path = "spec.ephemeralContainers";
+  return (previous.spec?.ephemeralContainers ?? []).flatMap((old) => {
+    const now = next.spec?.ephemeralContainers?.find(({ name }) => name === old.name);
+    const which = `existing ephemeral containers ${JSON.stringify(old.name)} may not be`;
+    if (now === undefined) return [forbiddenField(path, `${which} removed\n`)];
+    return semanticEqual(ephemeralContainer, now, old) ? [] : [forbiddenField(path, `${which} changed`)];
+  });
+}

@@ -1,0 +1,48 @@
+import { allVerbs, type Kind } from "../../kind.ts";
+import { statusSubresource } from "../../strategy.ts";
+import { type Pod, pod } from "./schema.ts";
+import { podColumns, podRowConditions } from "./columns.ts";
+import { podEphemeralContainers } from "./ephemeral-containers.ts";
+import { podResize } from "./resize.ts";
+import { podStatusPart, podStrategy } from "./strategy.ts";
+
+export const podKind: Kind<Pod> = {
+  group: "",
+  version: "v1",
+  kind: "Pod",
+  listKind: "PodList",
+  plural: "pods",
+  singular: "pod",
+  shortNames: ["po"],
+  categories: ["all"],
+  namespaced: true,
+  verbs: allVerbs,
+  subresources: [
+    { name: "attach", kind: "PodAttachOptions", verbs: ["create", "get"] },
+    { name: "binding", kind: "Binding", verbs: ["create"] },
+    { name: "ephemeralcontainers", kind: "Pod", verbs: ["get", "patch", "update"], part: podEphemeralContainers },
+    { name: "eviction", group: "policy", version: "v1", kind: "Eviction", verbs: ["create"] },
+    { name: "exec", kind: "PodExecOptions", verbs: ["create", "get"] },
+    { name: "log", kind: "Pod", verbs: ["get"] },
+    { name: "portforward", kind: "PodPortForwardOptions", verbs: ["create", "get"] },
+    { name: "proxy", kind: "PodProxyOptions", verbs: ["create", "delete", "get", "patch", "update"] },
+    { name: "resize", kind: "Pod", verbs: ["get", "patch", "update"], part: podResize },
+    statusSubresource("Pod", podStatusPart),
+  ],
+  storageName: "pods",
+  schema: pod,
+  columns: podColumns,
+  rowConditions: podRowConditions,
+  selectableFields: {
+    "spec.nodeName": (object) => object.spec?.nodeName ?? "",
+    "spec.restartPolicy": (object) => object.spec?.restartPolicy ?? "",
+    "spec.schedulerName": (object) => object.spec?.schedulerName ?? "",
+    "spec.serviceAccountName": (object) => object.spec?.serviceAccountName ?? "",
+    "spec.hostNetwork": (object) => String(object.spec?.hostNetwork ?? false),
+    "status.phase": (object) => object.status?.phase ?? "",
+    "status.podIP": (object) => object.status?.podIP ?? "",
+    "status.podIPs": (object) => (object.status?.podIPs ?? []).map((podIP) => podIP.ip).join(","),
+    "status.nominatedNodeName": (object) => object.status?.nominatedNodeName ?? "",
+  },
+  strategy: podStrategy,
+};

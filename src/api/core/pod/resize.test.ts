@@ -1,0 +1,73 @@
+import t from "tap";
+import type { Container } from "../container/schema.ts";
+import type { Pod, PodSpec } from "./schema.ts";
+import { setPodDefaults } from "../pod-spec/defaults.ts";
+import { podEphemeralContainers } from "./ephemeral-containers.ts";
+import { qosClassOf } from "./qos.ts";
+import { podResize } from "./resize.ts";
+import type { ResourceRequirements } from "../resources/schema.ts";
+
+const resources: ResourceRequirements = { requests: { cpu: "1" }, limits: { cpu: "2", memory: "1Gi" } };
+const container: Container = { name: "a", image: "web:1", resources };
+
+function pod(spec: Partial<PodSpec>): Pod {
+  const made = setPodDefaults({ metadata: { name: "web", generation: 1 }, spec: { containers: [container], ...spec } });
+  return { ...made, status: { phase: "Running", qosClass: qosClassOf(made.spec!) } };
+}
+
+function resized(next: Pod, previous = pod({})): { readonly pod: Pod; readonly faults: readonly string[] } {
+  const prepared = podResize.prepareForUpdate(next, previous, "");
+  const errors = podResize.validateUpdate?.(prepared, previous) ?? [];
+  return { pod: prepared, faults: errors.map(({ type, field }) => `${type} ${field}`) };
+}
+
+function asking(changed: ResourceRequirements, more: Partial<Container> = {}): Pod {
+  return pod({ containers: [{ ...container, ...more, resources: changed }] });
+}
+
+t.test("podResize changes amounts of CPU and memory, and nothing else", async (t) => {
+  const grown = resized(
+    asking({ requests: { cpu: "1500m" }, limits: { cpu: "3", memory: "2Gi" } }, { image: "web:2" }),
+  );
+  t.same(grown.faults, []);
+  t.equal(grown.pod.spec?.containers[0]?.image, "web:1");
+  t.equal(grown.pod.spec?.containers[0]?.resources?.limits?.cpu, "3");
+  t.equal(grown.pod.metadata?.generation, 2);
+  const at = "spec.containers[0].resources";
+  t.same(resized(asking({ requests: { cpu: "1" }, limits: { cpu: "2", memory: "512Mi" } })).faults, [
+    `FieldValueForbidden ${at}.limits[memory]`,
+  ]);
+  const policy = { resizePolicy: [{ resourceName: "memory", restartPolicy: "RestartContainer" }] };
+  const smaller = { requests: { cpu: "1", memory: "512Mi" }, limits: { cpu: "2", memory: "512Mi" } };
+  t.same(resized(asking(smaller, policy), pod({ containers: [{ ...container, ...policy }] })).faults, []);
+  t.same(resized(asking({ limits: { cpu: "2" } })).faults, [
+    `FieldValueForbidden ${at}.requests`,
+    `FieldValueForbidden ${at}.limits`,
+  ]);
+  t.same(resized(asking({ ...resources, limits: { ...resources.limits, "ephemeral-storage": "1Gi" } })).faults, [
+    "FieldValueForbidden spec",
+  ]);
+});
+
+t.test("podResize keeps the class of service and the containers", async (t) => {
+  const equal = { cpu: "2", memory: "1Gi" };
+  t.same(resized(asking({ requests: equal, limits: equal })).faults, ["FieldValueInvalid spec"]);
+  t.same(resized(pod({ containers: [container, { name: "b", image: "x" }] })).faults, [
+    "FieldValueForbidden spec.containers",
+  ]);
+});
+
+t.test("podEphemeralContainers adds containers, which then stay as they are", async (t) => {
+  const with_ = (...names: readonly string[]): Pod =>
+    pod({ ephemeralContainers: names.map((name) => ({ name, image: "debug:1", targetContainerName: "a" })) });
+  const apply = (next: Pod, previous: Pod): readonly string[] => {
+    const prepared = podEphemeralContainers.prepareForUpdate(next, previous, "");
+    return (podEphemeralContainers.validateUpdate?.(prepared, previous) ?? []).map(({ field }) => field);
+  };
+  t.same(apply(with_("d"), pod({})), []);
+  t.same(apply(with_("d", "e"), with_("d")), []);
+  t.same(apply(with_("e"), with_("d")), ["spec.ephemeralContainers"]);
+  t.same(apply(with_("a"), pod({})), ["spec.ephemeralContainers[0].name"]);
+  const other = podEphemeralContainers.prepareForUpdate(pod({ hostname: "h" }), pod({}), "");
+  t.equal(other.spec?.hostname, undefined);
+});

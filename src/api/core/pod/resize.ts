@@ -1,0 +1,154 @@
+/** The `resize` subresource: CPU and memory of containers that run may change, and nothing else. */
+import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
+import { semanticEqual } from "../../../schema/semantic-equal.ts";
+import type { Part } from "../../kind.ts";
+import { compareAmounts } from "../../meta/quantity.ts";
+import type { Container } from "../container/schema.ts";
+import { type Pod, type PodSpec, podSpec } from "./schema.ts";
+import { withoutDisabledFields } from "../pod-spec/disabled-fields.ts";
+import { counted } from "./generation.ts";
+import { qosClassOf } from "./qos.ts";
+import { rulesFor } from "../pod-spec/validation-options.ts";
+import { validatePod } from "./validation.ts";
+import type { ResourceList, ResourceRequirements } from "../resources/schema.ts";
+
+const LISTS = ["initContainers", "containers"] as const;
+const NO_SPEC: PodSpec = { containers: [] };
+
+export const podResize: Part<Pod> = {
+  managed: LISTS.flatMap((list) => ["resources", "resizePolicy"].map((member) => ["spec", list, "*", member])),
+  prepareForUpdate,
+  validateUpdate,
+};
+
+/** Containers that were added, removed or renamed are kept for validation to find. */
+function prepareForUpdate(next: Pod, previous: Pod): Pod {
+  const { spec = NO_SPEC } = next;
+  const { spec: old = NO_SPEC } = previous;
+  if (!LISTS.every((list) => sameNames(spec[list], old[list]))) return next;
+  const resized: PodSpec = {
+    ...old,
+    containers: withResources(old.containers, spec.containers),
+    ...(old.initContainers === undefined
+      ? {}
+      : { initContainers: withResources(old.initContainers, spec.initContainers ?? []) }),
+  };
+  const enabled = withoutDisabledFields(resized);
+  return counted({ ...previous, metadata: identity(next, previous), spec: enabled }, previous);
+}
+
+/** Of the metadata sent, only what says which object is meant; and who manages what of it now. */
+export function identity(next: Pod, previous: Pod): Pod["metadata"] {
+  const { name, namespace, uid, resourceVersion, managedFields } = next.metadata ?? {};
+  const kept = { ...previous.metadata, name, namespace, uid, resourceVersion };
+  return managedFields === undefined ? kept : { ...kept, managedFields };
+}
+
+function sameNames(next: readonly Container[] = [], previous: readonly Container[] = []): boolean {
+  return next.length === previous.length && next.every(({ name }, i) => name === previous[i]?.name);
+}
+
+function withResources(previous: readonly Container[], next: readonly Container[]): readonly Container[] {
+  return previous.map((container, i) => {
+    const { resources, resizePolicy } = next[i] ?? container;
+    const { resources: _, resizePolicy: __, ...rest } = container;
+    return {
+      ...rest,
+      ...(resources === undefined ? {} : { resources }),
+      ...(resizePolicy === undefined ? {} : { resizePolicy }),
+    };
+  });
+}
+
+function validateUpdate(next: Pod, previous: Pod): readonly FieldError[] {
+  const { spec = NO_SPEC } = next;
+  const { spec: old = NO_SPEC } = previous;
+  const errors: FieldError[] = [...validatePod(next, rulesFor(previous))];
+  if (previous.metadata?.annotations?.["kubernetes.io/config.mirror"] !== undefined) {
+    return [...errors, forbiddenField("", "static pods cannot be resized")];
+  }
+  if (old.os?.name === "windows") return [...errors, forbiddenField("", "windows pods cannot be resized")];
+  if (qosClassOf(spec) !== (previous.status?.qosClass ?? qosClassOf(old))) {
+    const detail = "Pod QOS Class may not change as a result of resizing";
+    errors.push(invalidField("spec", next.status?.qosClass ?? "", detail));
+  }
+  if (!canResize(previous)) errors.push(forbiddenField("spec", "Pod running on node without support for resize"));
+  const moved = validateOrder(spec, old);
+  if (moved.length > 0) return [...errors, ...moved];
+  for (const list of ["containers", "initContainers"] as const) {
+    for (const [i, container] of (spec[list] ?? []).entries()) {
+      const at = child(index(`spec.${list}`, i), "resources");
+      errors.push(...validateContainerResize(container, old[list]?.[i] ?? container, at));
+    }
+  }
+  if (!semanticEqual(podSpec, withOldComputing(spec, old), old)) {
+    errors.push(forbiddenField("spec", "only cpu and memory resources are mutable"));
+  }
+  return errors;
+}
+
+/** An agent that can resize says what its running containers have. */
+function canResize({ status }: Pod): boolean {
+  const running = (status?.containerStatuses ?? []).find(({ state }) => state?.running !== undefined);
+  return running === undefined || running.resources !== undefined;
+}
+
+function validateOrder(next: PodSpec, previous: PodSpec): readonly FieldError[] {
+  return (["containers", "initContainers"] as const).flatMap((list) => {
+    const [now, before] = [next[list] ?? [], previous[list] ?? []];
+    const field = `spec.${list}`;
+    if (now.length !== before.length) {
+      return [forbiddenField(field, `${list} may not be added or removed on resize`)];
+    }
+    if (sameNames(now, before)) return [];
+    return [forbiddenField(field, `${list} may not be renamed or reordered on resize`)];
+  });
+}
+
+function validateContainerResize(next: Container, previous: Container, path: string): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  for (const [list, what] of [["requests", "resource requests"] as const, ["limits", "resource limits"] as const]) {
+    const kept = next.resources?.[list] ?? {};
+    if (Object.keys(previous.resources?.[list] ?? {}).some((name) => kept[name] === undefined)) {
+      errors.push(forbiddenField(child(path, list), `${what} cannot be removed`));
+    }
+  }
+  const policy = next.resizePolicy?.find(({ resourceName }) => resourceName === "memory");
+  const limit = next.resources?.limits?.memory;
+  if (limit === undefined || policy?.restartPolicy === "RestartContainer") return errors;
+  const before = previous.resources?.limits?.memory;
+  const verb = before === undefined ? "added" : compareAmounts(limit, before) < 0 ? "decreased" : "";
+  if (verb === "") return errors;
+  const detail = `memory limits cannot be ${verb} unless resizePolicy is RestartContainer`;
+  return [...errors, forbiddenField(`${child(path, "limits")}[memory]`, detail)];
+}
+
+/**
+ * The new spec with the CPU and memory of the old one; any other difference then shows. What had no list of amounts at
+ * all is not looked at, as in Kubernetes.
+ */
+function withOldComputing(next: PodSpec, previous: PodSpec): PodSpec {
+  const restore = (containers: readonly Container[], old: readonly Container[] = []): readonly Container[] =>
+    containers.map((container, i) => ({ ...container, resources: oldComputing(container, old[i]) }));
+  return {
+    ...next,
+    containers: restore(next.containers, previous.containers),
+    ...(next.initContainers === undefined
+      ? {}
+      : { initContainers: restore(next.initContainers, previous.initContainers) }),
+  };
+}
+
+function oldComputing(next: Container, previous: Container | undefined): ResourceRequirements {
+  const of = (list: "limits" | "requests"): { readonly [L in "limits" | "requests"]?: ResourceList } => {
+    const before = previous?.resources?.[list];
+    if (before === undefined) return {};
+    const { cpu: _, memory: __, ...others } = next.resources?.[list] ?? {};
+    const { cpu, memory } = before;
+    return {
+      [list]: { ...others, ...(cpu === undefined ? {} : { cpu }), ...(memory === undefined ? {} : { memory }) },
+    };
+  };
+  return { ...next.resources, limits: {}, requests: {}, ...of("limits"), ...of("requests") };
+}

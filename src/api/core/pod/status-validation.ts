@@ -1,0 +1,131 @@
+/** Rules for what the node agent says of a pod. */
+import { bare, duplicateField, type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
+import { parseIp } from "../../../std/net/ip.ts";
+import { validateLegacyIp } from "../../meta/ip-validation.ts";
+import { dns1123Subdomain, qualifiedName, validateName } from "../../meta/names.ts";
+import type { ContainerStatus } from "../container/status.ts";
+import type { Pod, PodSpec, PodStatus } from "./schema.ts";
+import { validateAnnotationUpdate } from "./update-validation.ts";
+import { validateId } from "../container/security-context-validation.ts";
+
+const SYSTEM_CONDITIONS = new Set(["PodScheduled", "PodReady", "Ready", "Initialized"]);
+
+export function validatePodStatusUpdate(next: Pod, previous: Pod): readonly FieldError[] {
+  const [status, before] = [next.status ?? {}, previous.status ?? {}];
+  const { nominatedNodeName = "", qosClass = "" } = status;
+  const nominated = nominatedNodeName !== (before.nominatedNodeName ?? "") && nominatedNodeName !== "";
+  return [
+    ...validateAnnotationUpdate(next.metadata, previous.metadata),
+    ...(status.conditions ?? []).flatMap(({ type }, i) =>
+      SYSTEM_CONDITIONS.has(type) ? [] : validateName(`${index("status.conditions", i)}.Type`, type, qualifiedName),
+    ),
+    ...(nominated ? validateName("status.nominatedNodeName", nominatedNodeName, dns1123Subdomain) : []),
+    ...(qosClass === (before.qosClass ?? "") ? [] : [invalidField("status.qosClass", qosClass, "field is immutable")]),
+    ...validateEnded(status, before, previous.spec),
+    ...validatePodIps((status.podIPs ?? []).map(({ ip }) => ip)),
+    ...validateHostIps(status),
+    ...validateUsers(status, next.spec?.os?.name === "windows"),
+  ];
+}
+
+/** Who the processes of containers are. */
+function validateUsers(status: PodStatus, windows: boolean): readonly FieldError[] {
+  const lists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] as const;
+  return lists.flatMap((list) =>
+    (status[list] ?? []).flatMap(({ user }, i) => {
+      const linux = user?.linux;
+      const at = child(index(`status.${list}`, i), "linux");
+      if (linux === undefined) return [];
+      if (windows) return [forbiddenField(at, "cannot be set for a windows pod")];
+      return [
+        ...validateId(linux.uid, child(at, "uid")),
+        ...validateId(linux.gid, child(at, "gid")),
+        ...(linux.supplementalGroups ?? []).flatMap((group, place) =>
+          validateId(group, index(child(at, "supplementalGroups"), place)),
+        ),
+      ];
+    }),
+  );
+}
+
+/** A container that has ended and will not be started again cannot be said to run. */
+function validateEnded(next: PodStatus, previous: PodStatus, spec: PodSpec | undefined): readonly FieldError[] {
+  const policy = spec?.restartPolicy ?? "Always";
+  const sidecars = new Set(
+    (spec?.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always").map(({ name }) => name),
+  );
+  const mayRestart = ({ name, state }: ContainerStatus): boolean =>
+    policy === "Always" || sidecars.has(name) || (policy === "OnFailure" && state?.terminated?.exitCode !== 0);
+  const never = (): boolean => false;
+  return [
+    ...stillEnded(next.containerStatuses, previous.containerStatuses, "status.containerStatuses", mayRestart),
+    ...stillEnded(
+      next.initContainerStatuses,
+      previous.initContainerStatuses,
+      "status.initContainerStatuses",
+      mayRestart,
+    ),
+    ...stillEnded(
+      next.ephemeralContainerStatuses,
+      previous.ephemeralContainerStatuses,
+      "status.ephemeralContainerStatuses",
+      never,
+    ),
+  ];
+}
+
+function stillEnded(
+  next: readonly ContainerStatus[] = [],
+  previous: readonly ContainerStatus[] = [],
+  path: string,
+  mayRestart: (status: ContainerStatus) => boolean,
+): readonly FieldError[] {
+  return previous.flatMap((old, i) => {
+    if (old.state?.terminated === undefined || mayRestart(old)) return [];
+    const revived = next.some(({ name, state }) => name === old.name && state?.terminated === undefined);
+    const at = child(index(path, i), "state");
+    return revived ? [forbiddenField(at, "may not be transitioned to non-terminated state")] : [];
+  });
+}
+
+const ONE_PER_FAMILY = "may specify no more than one IP for each IP family";
+
+function validatePodIps(ips: readonly string[]): readonly FieldError[] {
+  return [
+    ...ips.flatMap((ip, i) => validateLegacyIp(ip, index("status.podIPs", i))),
+    ...(isDualStack(ips) ? [] : [invalidField("status.podIPs", goIps("PodIP", ips), ONE_PER_FAMILY)]),
+    ...duplicates(ips, "status.podIPs"),
+  ];
+}
+
+function validateHostIps({ hostIP = "", hostIPs = [] }: PodStatus): readonly FieldError[] {
+  const ips = hostIPs.map(({ ip }) => ip);
+  const [first] = ips;
+  return [
+    ...(first === undefined || first === hostIP
+      ? []
+      : [invalidField("status.hostIPs[0].ip", first, "must be equal to `hostIP`")]),
+    ...ips.flatMap((ip, i) => validateLegacyIp(ip, index("status.hostIPs", i))),
+    ...(isDualStack(ips) ? [] : [invalidField("status.hostIPs", goIps("HostIP", ips), ONE_PER_FAMILY)]),
+    ...duplicates(ips, "status.hostIPs"),
+  ];
+}
+
+/** As Kubernetes prints them: `[]core.PodIP{core.PodIP{IP:"10.0.0.1"}}`. */
+function goIps(type: string, ips: readonly string[]): unknown {
+  const items = ips.map((ip) => `core.${type}{IP:${JSON.stringify(ip)}}`);
+  return bare(`[]core.${type}{${items.join(", ")}}`);
+}
+
+/** One address, or one of each family. */
+function isDualStack(ips: readonly string[]): boolean {
+  if (ips.length < 2) return true;
+  const families = new Set(ips.map((ip) => parseIp(ip)?.family));
+  return ips.length === 2 && families.size === 2 && !families.has(undefined);
+}
+
+function duplicates(ips: readonly string[], path: string): readonly FieldError[] {
+  const seen = new Set<string>();
+  return ips.flatMap((ip, i) => (seen.size === seen.add(ip).size ? [duplicateField(index(path, i), ip)] : []));
+}

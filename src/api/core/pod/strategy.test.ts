@@ -1,0 +1,103 @@
+import t from "tap";
+import type { Pod, PodSpec } from "./schema.ts";
+import { podStatusPart, podStrategy } from "./strategy.ts";
+
+const ARMOR = "container.apparmor.security.beta.kubernetes.io/";
+const container = { name: "a", image: "web:1" };
+
+function created(spec: Partial<PodSpec>, metadata: Pod["metadata"] = {}): Pod {
+  const sent: Pod = { metadata: { name: "web", ...metadata }, spec: { containers: [container], ...spec } };
+  const complete = podStrategy.setDefaults?.(sent) ?? sent;
+  return podStrategy.prepareForCreate?.(complete, "") ?? complete;
+}
+
+t.test("podStrategy says an AppArmor profile in both places", async (t) => {
+  const field = created({
+    containers: [{ ...container, securityContext: { appArmorProfile: { type: "Unconfined" } } }],
+  });
+  t.same(field.metadata?.annotations, { [`${ARMOR}a`]: "unconfined" });
+  const sent = { annotations: { [`${ARMOR}a`]: "localhost/strict" } };
+  const annotated = created({}, sent);
+  t.same(annotated.spec?.containers[0]?.securityContext?.appArmorProfile, {
+    type: "Localhost",
+    localhostProfile: "strict",
+  });
+  const warned = podStrategy.warningsOfSent?.({ metadata: sent, spec: { containers: [container] } });
+  t.match(warned, [/deprecated since v1.30; use the "appArmorProfile" field instead$/]);
+  t.same(podStrategy.validate?.(annotated), []);
+});
+
+t.test("podStrategy gives affinity terms the values of the pod's own labels", async (t) => {
+  const term = { topologyKey: "zone", labelSelector: {}, matchLabelKeys: ["rev", "none"], mismatchLabelKeys: ["team"] };
+  const pod = created(
+    { affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } } },
+    { labels: { rev: "7", team: "x" } },
+  );
+  const [filled] = pod.spec?.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
+  t.same(filled?.labelSelector?.matchExpressions, [
+    { key: "rev", operator: "In", values: ["7"] },
+    { key: "team", operator: "NotIn", values: ["x"] },
+  ]);
+});
+
+t.test("podStrategy takes out what is switched off", async (t) => {
+  const pod = created({
+    resources: { limits: { cpu: "1" } },
+    resourceClaims: [{ name: "gpu" }],
+    containers: [
+      {
+        ...container,
+        lifecycle: { stopSignal: "SIGTERM" },
+        resources: { claims: [{ name: "gpu" }] },
+        volumeMounts: [{ name: "image", mountPath: "/image" }],
+      },
+    ],
+    volumes: [{ name: "image", image: { reference: "x" } }],
+  });
+  t.strictSame(pod.spec?.containers[0], {
+    ...container,
+    resources: {},
+    terminationMessagePath: "/dev/termination-log",
+    terminationMessagePolicy: "File",
+    imagePullPolicy: "IfNotPresent",
+    volumeMounts: [],
+  });
+  t.same(pod.spec?.volumes, []);
+  t.notOk("resources" in (pod.spec ?? {}));
+  t.notOk("resourceClaims" in (pod.spec ?? {}));
+});
+
+t.test("podStatusPart lets no container that has ended run again", async (t) => {
+  const ended = {
+    name: "a",
+    ready: false,
+    restartCount: 0,
+    image: "",
+    imageID: "",
+    state: { terminated: { exitCode: 1 } },
+  };
+  const running = { ...ended, state: { running: {} } };
+  const faults = (restartPolicy: "Always" | "OnFailure" | "Never"): readonly string[] => {
+    const pod = created({ restartPolicy });
+    const previous: Pod = { ...pod, status: { ...pod.status, containerStatuses: [ended] } };
+    const next = podStatusPart.prepareForUpdate(
+      { ...pod, status: { ...pod.status, containerStatuses: [running] } },
+      previous,
+      "",
+    );
+    return (podStatusPart.validateUpdate?.(next, previous) ?? []).map(({ field }) => field);
+  };
+  t.same(faults("Always"), []);
+  t.same(faults("OnFailure"), []);
+  t.same(faults("Never"), ["status.containerStatuses[0].state"]);
+});
+
+t.test("podStatusPart keeps owners and quality of service, and checks addresses", async (t) => {
+  const pod = created({}, { ownerReferences: [{ apiVersion: "v1", kind: "Node", name: "n", uid: "u" }] });
+  const sent: Pod = { ...pod, metadata: { name: "web" }, status: { podIP: "10.0.0.1", hostIPs: [{ ip: "x" }] } };
+  const next = podStatusPart.prepareForUpdate(sent, pod, "");
+  t.equal(next.metadata?.ownerReferences?.length, 1);
+  t.match(next.status, { qosClass: "BestEffort", podIPs: [{ ip: "10.0.0.1" }] });
+  const faults = (podStatusPart.validateUpdate?.(next, pod) ?? []).map(({ field }) => field);
+  t.same(faults, ["status.hostIPs[0].ip", "status.hostIPs[0]"]);
+});

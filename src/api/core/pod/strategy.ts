@@ -1,0 +1,148 @@
+/** What becomes of pods as they are written: what the server sets, what a client may not. */
+import type { FieldError } from "../../../schema/validation/field-error.ts";
+import type { Part, Strategy } from "../../kind.ts";
+import { dns1123Label } from "../../meta/names.ts";
+import { keepStatus, onlyStatus } from "../../strategy.ts";
+import type { PodAffinityTerm } from "../pod-spec/affinity.ts";
+import type { ContainerStatus } from "../container/status.ts";
+import type { Pod, PodSpec, PodStatus } from "./schema.ts";
+import { appArmorWarnings, withAppArmor } from "../pod-spec/app-armor.ts";
+import { setPodDefaults } from "../pod-spec/defaults.ts";
+import { withoutDisabledFields } from "../pod-spec/disabled-fields.ts";
+import { counted } from "./generation.ts";
+import { qosClassOf } from "./qos.ts";
+import { validatePodStatusUpdate } from "./status-validation.ts";
+import { validatePodUpdate } from "./update-validation.ts";
+import { validateNewPod } from "./validation.ts";
+import { podSpecWarnings } from "../pod-spec/warnings.ts";
+
+export const podStrategy: Strategy<Pod> = {
+  setDefaults: (object) => withBothIps(setPodDefaults(object)),
+  warningsOfSent: (object) => appArmorWarnings(object),
+  prepareForCreate,
+  prepareForUpdate: (next, previous) => counted(keepStatus(withoutDisabled(next), previous), previous),
+  validate: (object, previous): readonly FieldError[] => (previous === undefined ? validateNewPod(object) : []),
+  validateUpdate: validatePodUpdate,
+  // Updates of pods are frequent and seldom made by people.
+  warnings: (object, previous) => (previous === undefined ? podWarnings(object) : []),
+  gracePeriodSeconds: gracePeriod,
+};
+
+export const podStatusPart: Part<Pod> = {
+  resetFields: [["spec"], ["metadata", "deletionTimestamp"], ["metadata", "ownerReferences"]],
+  prepareForUpdate: prepareForStatusUpdate,
+  validateUpdate: validatePodStatusUpdate,
+};
+
+function podWarnings(object: Pod): readonly string[] {
+  const name = dns1123Label(object.metadata?.name ?? "");
+  const recommended =
+    "this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended";
+  return [
+    ...(name.length === 0 ? [] : [`metadata.name: ${recommended}: [${name.join(" ")}]`]),
+    ...(object.spec === undefined ? [] : podSpecWarnings(object.spec, "spec", object.metadata, { template: false })),
+  ];
+}
+
+function prepareForCreate(object: Pod): Pod {
+  const pod = withAppArmor({ ...object, metadata: { ...object.metadata, generation: 1 } });
+  if (pod.spec === undefined) return { ...pod, status: { phase: "Pending" } };
+  const enabled = withoutDisabledFields(pod.spec);
+  const spec = withLabelKeys(withPositiveGrace(enabled), pod.metadata?.labels ?? {});
+  return { ...pod, spec, status: { phase: "Pending", qosClass: qosClassOf(spec), ...gated(spec) } };
+}
+
+function withoutDisabled(object: Pod): Pod {
+  return object.spec === undefined ? object : { ...object, spec: withoutDisabledFields(object.spec) };
+}
+
+function withPositiveGrace(spec: PodSpec): PodSpec {
+  return (spec.terminationGracePeriodSeconds ?? 0) < 0 ? { ...spec, terminationGracePeriodSeconds: 1 } : spec;
+}
+
+/** That gates hold the pod back shows from the start. */
+function gated(spec: PodSpec): Pick<PodStatus, "conditions"> {
+  if ((spec.schedulingGates ?? []).length === 0) return {};
+  const message = "Scheduling is blocked due to non-empty scheduling gates";
+  return { conditions: [{ type: "PodScheduled", status: "False", reason: "SchedulingGated", message }] };
+}
+
+/** Affinity terms that go by the pod's own labels get the values of the pod they came with. */
+function withLabelKeys(spec: PodSpec, labels: Readonly<Record<string, string>>): PodSpec {
+  if (spec.affinity?.podAffinity === undefined && spec.affinity?.podAntiAffinity === undefined) return spec;
+  const filled = (term: PodAffinityTerm): PodAffinityTerm => withRequirements(term, labels);
+  const affinity = { ...spec.affinity };
+  for (const field of ["podAffinity", "podAntiAffinity"] as const) {
+    const terms = affinity[field];
+    if (terms === undefined) continue;
+    const required = terms.requiredDuringSchedulingIgnoredDuringExecution?.map(filled);
+    const preferred = terms.preferredDuringSchedulingIgnoredDuringExecution?.map((wish) => ({
+      ...wish,
+      podAffinityTerm: filled(wish.podAffinityTerm),
+    }));
+    affinity[field] = {
+      ...(required === undefined ? {} : { requiredDuringSchedulingIgnoredDuringExecution: required }),
+      ...(preferred === undefined ? {} : { preferredDuringSchedulingIgnoredDuringExecution: preferred }),
+    };
+  }
+  return { ...spec, affinity };
+}
+
+function withRequirements(term: PodAffinityTerm, labels: Readonly<Record<string, string>>): PodAffinityTerm {
+  const { labelSelector, matchLabelKeys = [], mismatchLabelKeys = [] } = term;
+  if (labelSelector === undefined) return term;
+  const of = (keys: readonly string[], operator: "In" | "NotIn") =>
+    keys.flatMap((key) => (labels[key] === undefined ? [] : [{ key, operator, values: [labels[key]] }]));
+  const added = [...of(matchLabelKeys, "In"), ...of(mismatchLabelKeys, "NotIn")];
+  if (added.length === 0) return term;
+  const matchExpressions = [...(labelSelector.matchExpressions ?? []), ...added];
+  return { ...term, labelSelector: { ...labelSelector, matchExpressions } };
+}
+
+/** The older member has the first address of the newer one, and wins where they differ. */
+function withBothIps(object: Pod): Pod {
+  const { podIP, podIPs = [] } = object.status ?? {};
+  const [first] = podIPs;
+  if (podIP) return podIP === first?.ip ? object : { ...object, status: { ...object.status, podIPs: [{ ip: podIP }] } };
+  return first === undefined ? object : { ...object, status: { ...object.status, podIP: first.ip } };
+}
+
+/** Owners are not the node agent's business, and quality of service was decided when the pod was made. */
+function prepareForStatusUpdate(next: Pod, previous: Pod): Pod {
+  const { ownerReferences: _, ...metadata } = next.metadata ?? {};
+  const owners = previous.metadata?.ownerReferences;
+  const kept = withBothIps(
+    onlyStatus(
+      { ...next, metadata: { ...metadata, ...(owners === undefined ? {} : { ownerReferences: owners }) } },
+      previous,
+    ),
+  );
+  const status = withoutDisabledStatus(kept.status ?? {});
+  const qosClass = status.qosClass ?? previous.status?.qosClass;
+  const observedGeneration = status.observedGeneration ?? previous.status?.observedGeneration;
+  return {
+    ...kept,
+    status: {
+      ...status,
+      ...(qosClass === undefined ? {} : { qosClass }),
+      ...(observedGeneration === undefined ? {} : { observedGeneration }),
+    },
+  };
+}
+
+/** What 1.33 leaves switched off by default: claims to devices, their health, allotted amounts, stop signals. */
+function withoutDisabledStatus({ resourceClaimStatuses: _, ...status }: PodStatus): PodStatus {
+  const clean = (statuses: readonly ContainerStatus[]): readonly ContainerStatus[] =>
+    statuses.map(({ allocatedResources: _, allocatedResourcesStatus: __, stopSignal: ___, ...rest }) => rest);
+  const lists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] as const;
+  const cleaned = lists.flatMap((list) => (status[list] === undefined ? [] : [[list, clean(status[list])] as const]));
+  return { ...status, ...Object.fromEntries(cleaned) };
+}
+
+/** A pod that no node has yet, or that has come to its end, needs no grace (`podStrategy.CheckGracefulDelete`). */
+function gracePeriod(object: Pod, requested: number | undefined): number {
+  const wanted = requested ?? object.spec?.terminationGracePeriodSeconds ?? 30;
+  if (!object.spec?.nodeName) return 0;
+  if (object.status?.phase === "Succeeded" || object.status?.phase === "Failed") return 0;
+  return wanted < 0 ? 1 : wanted;
+}

@@ -1,0 +1,66 @@
+import t from "tap";
+import type { Pod, PodSpec } from "./schema.ts";
+import { setPodDefaults } from "../pod-spec/defaults.ts";
+import { validatePodUpdate } from "./update-validation.ts";
+
+const container = { name: "a", image: "web:1" };
+const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
+
+function pod(spec: Partial<PodSpec>, annotations?: Readonly<Record<string, string>>): Pod {
+  return setPodDefaults({
+    metadata: { name: "web", ...(annotations && { annotations }) },
+    spec: { containers: [container], ...spec },
+  });
+}
+
+function faults(previous: Pod, next: Pod): readonly string[] {
+  return validatePodUpdate(next, previous).map(({ type, field }) => `${type} ${field}`);
+}
+
+function terms(...keys: readonly string[]): NonNullable<PodSpec["affinity"]> {
+  const matchExpressions = keys.map((key) => ({ key, operator: "Exists" as const }));
+  return { nodeAffinity: { [REQUIRED]: { nodeSelectorTerms: [{ matchExpressions }] } } };
+}
+
+t.test("validatePodUpdate() lets a gated pod be sent to fewer nodes, not to others", async (t) => {
+  const gates = [{ name: "example.com/a" }, { name: "example.com/b" }];
+  const gated = pod({ schedulingGates: gates, nodeSelector: { disk: "ssd" }, affinity: terms("zone") });
+  const change = (spec: Partial<PodSpec>): readonly string[] =>
+    faults(gated, pod({ ...gated.spec, ...spec } as Partial<PodSpec>));
+  t.same(change({ schedulingGates: [] }), []);
+  t.same(change({ nodeSelector: { disk: "ssd", arch: "arm" } }), []);
+  t.same(change({ nodeSelector: { disk: "hdd" } }), ["FieldValueInvalid spec.nodeSelector"]);
+  t.same(change({ affinity: terms("zone", "rack") }), []);
+  const at = `spec.affinity.nodeAffinity.${REQUIRED}.nodeSelectorTerms`;
+  t.same(change({ affinity: terms("rack") }), [`FieldValueInvalid ${at}[0]`]);
+  t.same(change({ schedulingGates: [...gates, { name: "example.com/c" }] }), [
+    "FieldValueForbidden spec.schedulingGates[2].name",
+  ]);
+  t.same(change({ hostname: "h" }), ["FieldValueForbidden spec"]);
+});
+
+t.test("validatePodUpdate() keeps a pod that waits no longer where it may run", async (t) => {
+  t.same(faults(pod({}), pod({ nodeSelector: { disk: "ssd" } })), ["FieldValueForbidden spec"]);
+});
+
+t.test("validatePodUpdate() keeps what says how a pod was confined", async (t) => {
+  const armor = "container.apparmor.security.beta.kubernetes.io/a";
+  const confined = pod({}, { [armor]: "unconfined" });
+  t.same(faults(confined, pod({}, { [armor]: "unconfined" })), []);
+  t.same(faults(confined, pod({})), [`FieldValueForbidden metadata.annotations[${armor}]`]);
+  t.same(faults(pod({}), confined), [`FieldValueForbidden metadata.annotations[${armor}]`]);
+});
+
+t.test("validatePodUpdate() lets a deadline come nearer", async (t) => {
+  const limited = pod({ activeDeadlineSeconds: 10 });
+  t.same(faults(limited, pod({ activeDeadlineSeconds: 9 })), []);
+  t.same(faults(limited, pod({ activeDeadlineSeconds: 11 })), ["FieldValueInvalid spec.activeDeadlineSeconds"]);
+  t.same(faults(limited, pod({})), ["FieldValueInvalid spec.activeDeadlineSeconds"]);
+});
+
+t.test("validatePodUpdate() spares what was stored before it was forbidden", async (t) => {
+  const sysctls = [{ name: "net.core.somaxconn", value: "1" }];
+  const old = pod({ hostNetwork: true, securityContext: { sysctls } });
+  const next = pod({ hostNetwork: true, securityContext: { sysctls }, activeDeadlineSeconds: 5 });
+  t.same(faults(old, next), []);
+});

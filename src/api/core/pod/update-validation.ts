@@ -1,0 +1,180 @@
+/** What may be changed of a pod that exists: little, and a bit more while scheduling gates hold it back. */
+import { deepEqual } from "../../../schema/value/equal.ts";
+import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
+import { child, index, key } from "../../../schema/value/field-path.ts";
+import { semanticEqual } from "../../../schema/semantic-equal.ts";
+import type { ObjectMeta } from "../../meta/object-meta.ts";
+import { type NodeAffinity, nodeAffinity, type Toleration } from "../pod-spec/affinity.ts";
+import type { Container } from "../container/schema.ts";
+import { type Pod, type PodSchedulingGate, type PodSpec, podSpec } from "./schema.ts";
+import { APP_ARMOR } from "../pod-spec/annotation-validation.ts";
+import { rulesFor } from "../pod-spec/validation-options.ts";
+import { validatePod } from "./validation.ts";
+import type { NodeSelectorTerm } from "../references/selectors.ts";
+import { validateTolerations } from "../pod-spec/toleration-validation.ts";
+
+const MIRROR = "kubernetes.io/config.mirror";
+const MUTABLE =
+  "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+const NO_SPEC: PodSpec = { containers: [] };
+
+export function validatePodUpdate(next: Pod, previous: Pod): readonly FieldError[] {
+  const { spec = NO_SPEC } = next;
+  const { spec: old = NO_SPEC } = previous;
+  const errors = [
+    ...validatePod(next, rulesFor(previous)),
+    ...validateAnnotationUpdate(next.metadata, previous.metadata),
+    ...validateContainerCount(spec, old),
+  ];
+  if (spec.containers.length !== old.containers.length || countOf(spec) !== countOf(old)) return errors;
+  const deadline = validateDeadline(spec.activeDeadlineSeconds, old.activeDeadlineSeconds);
+  errors.push(...deadline.errors);
+  if (deadline.stop) return errors;
+  errors.push(
+    ...validateAddedTolerations(spec.tolerations ?? [], old.tolerations ?? []),
+    ...validateRemovedGates(spec.schedulingGates ?? [], old.schedulingGates ?? []),
+  );
+  if (semanticEqual(podSpec, spec, old)) return errors;
+  return [...errors, ...validateFixed(spec, old)];
+}
+
+function countOf({ initContainers = [] }: PodSpec): number {
+  return initContainers.length;
+}
+
+/** What says how a pod was confined, or that it mirrors another, stays. */
+export function validateAnnotationUpdate(
+  next: ObjectMeta | undefined,
+  previous: ObjectMeta | undefined,
+): readonly FieldError[] {
+  const [now, before] = [next?.annotations ?? {}, previous?.annotations ?? {}];
+  const names = new Set([...Object.keys(before), ...Object.keys(now)]);
+  return [...names].flatMap((name) => {
+    const what = name === MIRROR ? "mirror pod annotation" : name.startsWith(APP_ARMOR) ? "AppArmor annotations" : "";
+    if (what === "" || now[name] === before[name]) return [];
+    const verb = before[name] === undefined ? "add" : "remove or update";
+    return [forbiddenField(key("metadata.annotations", name), `may not ${verb} ${what}`)];
+  });
+}
+
+/** Kubernetes looks no further at the first list that differs. */
+function validateContainerCount(next: PodSpec, previous: PodSpec): readonly FieldError[] {
+  const detail = "pod updates may not add or remove containers";
+  if (next.containers.length !== previous.containers.length) return [forbiddenField("spec.containers", detail)];
+  return countOf(next) === countOf(previous) ? [] : [forbiddenField("spec.initContainers", detail)];
+}
+
+const DEADLINE_MAX = 2147483647;
+
+/** A deadline may be set, and come nearer. */
+function validateDeadline(
+  next: number | undefined,
+  previous: number | undefined,
+): { readonly errors: readonly FieldError[]; readonly stop: boolean } {
+  const field = "spec.activeDeadlineSeconds";
+  const fail = (value: unknown, detail: string, stop: boolean) => ({
+    errors: [invalidField(field, value, detail)],
+    stop,
+  });
+  if (next === undefined) {
+    if (previous === undefined) return { errors: [], stop: false };
+    return fail(null, "must not update from a positive integer to nil value", false);
+  }
+  if (next < 0 || next > DEADLINE_MAX) return fail(next, `must be between 0 and ${DEADLINE_MAX}, inclusive`, true);
+  if (previous !== undefined && previous < next) {
+    return fail(next, "must be less than or equal to previous value", true);
+  }
+  return { errors: [], stop: false };
+}
+
+function validateAddedTolerations(next: readonly Toleration[], previous: readonly Toleration[]): readonly FieldError[] {
+  const bare = ({ tolerationSeconds: _, ...rest }: Toleration) => rest;
+  const kept = previous.every((old) => next.some((toleration) => deepEqual(bare(old), bare(toleration))));
+  if (kept) return validateTolerations(next, "spec.tolerations");
+  return [forbiddenField("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")];
+}
+
+function validateRemovedGates(
+  next: readonly PodSchedulingGate[],
+  previous: readonly PodSchedulingGate[],
+): readonly FieldError[] {
+  const before = new Set(previous.map(({ name }) => name));
+  return next.flatMap(({ name }, i) => {
+    if (before.has(name)) return [];
+    const detail = `only deletion is allowed, but found new scheduling gate '${name}'`;
+    return [forbiddenField(child(index("spec.schedulingGates", i), "name"), detail)];
+  });
+}
+
+function validateFixed(next: PodSpec, previous: PodSpec): readonly FieldError[] {
+  const masked = withOldChangeables(next, previous);
+  const gated = (previous.schedulingGates ?? []).length > 0;
+  const errors = gated ? validateGatedChanges(masked, previous) : [];
+  const fixed = gated ? withOldNodeChoice(masked, previous) : masked;
+  return semanticEqual(podSpec, fixed, previous) ? errors : [...errors, forbiddenField("spec", MUTABLE)];
+}
+
+/** The new spec with everything that may change set back to what it was; any other difference then shows. */
+function withOldChangeables(next: PodSpec, previous: PodSpec): PodSpec {
+  const restore = (containers: readonly Container[], old: readonly Container[] = []): Container[] =>
+    containers.map((container, i) => withOptional(container, "image", old[i]?.image));
+  const grace = previous.terminationGracePeriodSeconds ?? 0;
+  const shortened = next.terminationGracePeriodSeconds === 1 && grace < 0;
+  let result: PodSpec = { ...next, containers: restore(next.containers, previous.containers) };
+  if (next.initContainers !== undefined) {
+    result = { ...result, initContainers: restore(next.initContainers, previous.initContainers) };
+  }
+  for (const field of ["activeDeadlineSeconds", "schedulingGates", "tolerations"] as const) {
+    result = withOptional(result, field, previous[field]);
+  }
+  return shortened ? { ...result, terminationGracePeriodSeconds: grace } : result;
+}
+
+/** A pod that waits may be sent to fewer nodes, not to others. */
+function validateGatedChanges(next: PodSpec, previous: PodSpec): readonly FieldError[] {
+  const [now, before] = [next.nodeSelector ?? {}, previous.nodeSelector ?? {}];
+  const kept = Object.entries(before).every(([name, value]) => now[name] === value);
+  const detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
+  return [
+    ...(kept ? [] : [invalidField("spec.nodeSelector", now, detail)]),
+    ...validateNarrowed(next.affinity?.nodeAffinity, previous.affinity?.nodeAffinity),
+  ];
+}
+
+function validateNarrowed(next: NodeAffinity | undefined, previous: NodeAffinity | undefined): readonly FieldError[] {
+  const before = previous?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  if (before.length === 0 || semanticEqual(nodeAffinity, next, previous)) return [];
+  const now = next?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  const path = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms";
+  if (now.length !== before.length) {
+    return [invalidField(path, now, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")];
+  }
+  return now.flatMap((term, i) =>
+    onlyAdds(term, before[i]!)
+      ? []
+      : [invalidField(index(path, i), term, "only additions are allowed (no mutations or deletions)")],
+  );
+}
+
+/** An empty term selects nothing, and must not begin to select something. */
+function onlyAdds(next: NodeSelectorTerm, previous: NodeSelectorTerm): boolean {
+  const lists = ["matchExpressions", "matchFields"] as const;
+  const sizeOf = (term: NodeSelectorTerm): number => lists.reduce((sum, list) => sum + (term[list] ?? []).length, 0);
+  if (sizeOf(previous) === 0 && sizeOf(next) > 0) return false;
+  return lists.every((list) =>
+    (previous[list] ?? []).every((old) => (next[list] ?? []).some((one) => deepEqual(one, old))),
+  );
+}
+
+function withOldNodeChoice(next: PodSpec, previous: PodSpec): PodSpec {
+  const selected = withOptional(next, "nodeSelector", previous.nodeSelector);
+  const affinity = withOptional(next.affinity ?? {}, "nodeAffinity", previous.affinity?.nodeAffinity);
+  const empty = Object.keys(affinity).length === 0 && previous.affinity === undefined;
+  return withOptional(selected, "affinity", empty ? undefined : affinity);
+}
+
+/** `object` with `field` set, or without it where the value is undefined. */
+function withOptional<T extends object, K extends keyof T>(object: T, field: K, value: T[K] | undefined): T {
+  const { [field]: _, ...rest } = object;
+  return (value === undefined ? rest : { ...rest, [field]: value }) as T;
+}

@@ -1,0 +1,103 @@
+import { type FieldError, requiredField } from "../../../schema/validation/field-error.ts";
+import { containerColumns } from "../../apps/pod-controller-columns.ts";
+import {
+  controllerWarnings,
+  countingChanges,
+  prepareForCreate,
+  specOf,
+  templateDefaults,
+} from "../../apps/pod-controller-strategy.ts";
+import { validateKeptRunning, validateSelected, validateTemplate } from "../../apps/pod-controller-validation.ts";
+import { validateReplicaStatus } from "../../apps/replica-status-validation.ts";
+import { scaleSubresource } from "../../autoscaling/scale-kind.ts";
+import { ageColumn, integerColumn, nameColumn, wideColumn } from "../../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
+import { nonNegativeMembers } from "../../meta/bounds.ts";
+import { labelsText } from "../../meta/selector-text.ts";
+import { statusSubresource } from "../../strategy.ts";
+import {
+  type ReplicationController,
+  type ReplicationControllerSpec,
+  replicationController,
+  replicationControllerSpec,
+} from "./schema.ts";
+
+type Labels = Readonly<Record<string, string>>;
+
+const isEmpty = (labels: Labels | undefined): boolean => Object.keys(labels ?? {}).length === 0;
+
+/** The labels of the template are taken for the selector and for the controller itself, where these have none. */
+function setDefaults(object: ReplicationController): ReplicationController {
+  const spec = specOf(object);
+  const labels = spec.template?.metadata?.labels;
+  const named = labels === undefined || !isEmpty(object.metadata?.labels);
+  const selected = labels === undefined || !isEmpty(spec.selector);
+  return {
+    ...object,
+    ...(named ? {} : { metadata: { ...object.metadata, labels } }),
+    spec: {
+      ...spec,
+      replicas: spec.replicas ?? 1,
+      ...(selected ? {} : { selector: labels }),
+      ...(spec.template === undefined ? {} : { template: templateDefaults(spec.template) }),
+    },
+  };
+}
+
+function validateSpec(
+  spec: ReplicationControllerSpec,
+  previous: ReplicationControllerSpec | undefined,
+): readonly FieldError[] {
+  const { selector, template } = spec;
+  return [
+    ...nonNegativeMembers(spec, "spec", ["minReadySeconds"]),
+    ...(isEmpty(selector) ? [requiredField("spec.selector")] : []),
+    ...nonNegativeMembers(spec, "spec", ["replicas"]),
+    ...(template === undefined
+      ? [requiredField("spec.template")]
+      : [
+          ...validateSelected({ matchLabels: selector }, template, "spec.template"),
+          ...validateTemplate(template, previous?.template, "spec.template"),
+          ...validateKeptRunning(template, "spec.template", "ReplicationController"),
+        ]),
+  ];
+}
+
+const strategy: Strategy<ReplicationController> = {
+  setDefaults,
+  prepareForCreate,
+  prepareForUpdate: countingChanges(replicationControllerSpec),
+  validate: (object, previous) => (object.spec === undefined ? [] : validateSpec(object.spec, previous?.spec)),
+  warnings: controllerWarnings,
+  orphansDependents: true,
+};
+
+export const replicationControllerKind: Kind<ReplicationController> = {
+  group: "",
+  version: "v1",
+  kind: "ReplicationController",
+  listKind: "ReplicationControllerList",
+  plural: "replicationcontrollers",
+  singular: "replicationcontroller",
+  shortNames: ["rc"],
+  categories: ["all"],
+  namespaced: true,
+  verbs: allVerbs,
+  subresources: [
+    scaleSubresource(({ spec }) => ({ matchLabels: spec?.selector })),
+    statusSubresource("ReplicationController", { validateUpdate: (next) => validateReplicaStatus(next.status) }),
+  ],
+  storageName: "controllers",
+  schema: replicationController,
+  columns: [
+    nameColumn,
+    integerColumn("Desired", ({ spec }) => spec?.replicas ?? 0, "Pods wanted."),
+    integerColumn("Current", ({ status }) => status?.replicas ?? 0, "Pods there are."),
+    integerColumn("Ready", ({ status }) => status?.readyReplicas ?? 0, "Pods that are ready."),
+    ageColumn,
+    ...containerColumns<ReplicationController>((object) => object.spec?.template),
+    wideColumn("Selector", (object) => labelsText(object.spec?.selector), "Which pods belong to it."),
+  ],
+  selectableFields: { "status.replicas": (object) => String(object.status?.replicas ?? 0) },
+  strategy,
+};

@@ -1,0 +1,47 @@
+import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { allVerbs, type Kind } from "../../kind.ts";
+import { dropStatus, keepStatus, statusSubresource } from "../../strategy.ts";
+import { type ResourceQuota, resourceQuota } from "./schema.ts";
+import {
+  validateResourceQuota,
+  validateResourceQuotaStatusUpdate,
+  validateResourceQuotaUpdate,
+} from "./validation.ts";
+
+/** `pods: 3/10, requests.cpu: 500m/4`: what is used of what there is. */
+function usage({ status }: ResourceQuota, ofLimits: boolean): string {
+  return Object.entries(status?.hard ?? {})
+    .filter(([name]) => name.startsWith("limits.") === ofLimits)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, hard]) => `${name}: ${status?.used?.[name] ?? "0"}/${hard}`)
+    .join(", ");
+}
+
+export const resourceQuotaKind: Kind<ResourceQuota> = {
+  group: "",
+  version: "v1",
+  kind: "ResourceQuota",
+  listKind: "ResourceQuotaList",
+  plural: "resourcequotas",
+  singular: "resourcequota",
+  shortNames: ["quota"],
+  categories: [],
+  namespaced: true,
+  verbs: allVerbs,
+  subresources: [statusSubresource("ResourceQuota", { validateUpdate: validateResourceQuotaStatusUpdate })],
+  storageName: "resourcequotas",
+  schema: resourceQuota,
+  columns: [
+    nameColumn,
+    column("Request", (object) => usage(object, false), "What is used of it, and of objects."),
+    column("Limit", (object) => usage(object, true), "What is used of the limits of containers."),
+    ageColumn,
+  ],
+  selectableFields: {},
+  strategy: {
+    prepareForCreate: dropStatus,
+    prepareForUpdate: keepStatus,
+    validate: validateResourceQuota,
+    validateUpdate: validateResourceQuotaUpdate,
+  },
+};

@@ -1,0 +1,140 @@
+/** Rules of Kubernetes 1.33 for quotas: resources that can be counted, and scopes that go with them. */
+import { type FieldError, invalidBare, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { child, key } from "../../../schema/value/field-path.ts";
+import { isStandard, validateResourceName } from "../resources/names.ts";
+import type { ResourceQuota, ResourceQuotaSpec, ScopedResourceSelectorRequirement } from "./schema.ts";
+import { validateResourceAmount } from "../resources/validation.ts";
+import type { ResourceList } from "../resources/schema.ts";
+
+export function validateResourceQuota({ spec = {}, status }: ResourceQuota): readonly FieldError[] {
+  return [
+    ...validateAmounts(spec.hard, "spec.hard"),
+    ...validateScopes(spec, "spec.scopes"),
+    ...validateSelector(spec, "spec.scopeSelector.matchExpressions"),
+    ...validateAmounts(status?.hard, "status.hard"),
+    ...validateAmounts(status?.used, "status.used"),
+  ];
+}
+
+export function validateResourceQuotaUpdate(next: ResourceQuota, previous: ResourceQuota): readonly FieldError[] {
+  const [is, was] = [new Set(next.spec?.scopes), new Set(previous.spec?.scopes)];
+  if (is.size === was.size && [...is].every((scope) => was.has(scope))) return [];
+  return [invalidField("spec.scopes", next.spec?.scopes ?? [], "field is immutable")];
+}
+
+export function validateResourceQuotaStatusUpdate({ status }: ResourceQuota): readonly FieldError[] {
+  return [...validateAmounts(status?.hard, "status.hard"), ...validateAmounts(status?.used, "status.used")];
+}
+
+function validateAmounts(list: ResourceList | undefined, path: string): readonly FieldError[] {
+  return Object.entries(list ?? {}).flatMap(([name, amount]) => {
+    const at = key(path, name);
+    const countable = name.includes("/") || isForQuotas(name);
+    return [
+      ...validateResourceName(name, at),
+      ...(countable ? [] : [invalidBare(at, name, "must be a standard resource for quota")]),
+      ...validateResourceAmount(name, amount, at),
+    ];
+  });
+}
+
+function isForQuotas(name: string): boolean {
+  return name !== "storage" && isStandard(name);
+}
+
+const COMPUTE = ["pods", "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
+
+/** What can be counted within a scope. */
+const scopes: Readonly<Record<string, readonly string[]>> = {
+  Terminating: COMPUTE,
+  NotTerminating: COMPUTE,
+  BestEffort: ["pods"],
+  NotBestEffort: COMPUTE,
+  PriorityClass: COMPUTE,
+  CrossNamespacePodAffinity: COMPUTE,
+  VolumeAttributesClass: ["persistentvolumeclaims", "requests.storage"],
+};
+
+const OPPOSITES = [
+  ["BestEffort", "NotBestEffort"],
+  ["Terminating", "NotTerminating"],
+] as const;
+
+/** Scopes that are there or not, without values of their own. */
+const BARE = ["BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity"];
+
+function validateScopes(spec: ResourceQuotaSpec, path: string): readonly FieldError[] {
+  const names: readonly string[] = spec.scopes ?? [];
+  return [
+    ...names.flatMap((scope) => [
+      ...(scope in scopes ? [] : [invalidField(path, names, "unsupported scope")]),
+      ...validateReach(scope, spec, path, names),
+    ]),
+    ...validateOpposites(names, path, names),
+  ];
+}
+
+/** A standard resource that the scope does not know can never be used up. */
+function validateReach(scope: string, spec: ResourceQuotaSpec, path: string, value: unknown): readonly FieldError[] {
+  const reach = scopes[scope];
+  if (reach === undefined) return [];
+  return Object.keys(spec.hard ?? {})
+    .filter((name) => isForQuotas(name) && !reach.includes(name))
+    .map(() => invalidField(path, value, "unsupported scope applied to resource"));
+}
+
+function validateOpposites(names: readonly string[], path: string, value: unknown): readonly FieldError[] {
+  return OPPOSITES.filter((pair) => pair.every((scope) => names.includes(scope))).map(() =>
+    invalidField(path, value, "conflicting scopes"),
+  );
+}
+
+function validateSelector(spec: ResourceQuotaSpec, path: string): readonly FieldError[] {
+  const { scopeSelector } = spec;
+  const requirements = scopeSelector?.matchExpressions ?? [];
+  const names = requirements.map(({ scopeName }): string => scopeName);
+  return [
+    ...requirements.flatMap((requirement) => {
+      const scope: string = requirement.scopeName;
+      return [
+        ...(scope in scopes ? [] : [invalidField(child(path, "scopeName"), scope, "unsupported scope")]),
+        ...validateReach(scope, spec, path, scopeSelector),
+        ...validateOperator(requirement, path),
+      ];
+    }),
+    ...validateOpposites(names, path, scopeSelector),
+  ];
+}
+
+function validateOperator(requirement: ScopedResourceSelectorRequirement, path: string): readonly FieldError[] {
+  const { scopeName, operator, values = [] } = requirement;
+  const [operatorAt, valuesAt] = [child(path, "operator"), child(path, "values")];
+  const errors: FieldError[] = [];
+  if (BARE.includes(scopeName) && operator !== "Exists") {
+    const detail =
+      "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
+    errors.push(invalidField(operatorAt, operator, detail));
+  }
+  switch (operator) {
+    case "In":
+    case "NotIn":
+      if (values.length > 0) return errors;
+      return [
+        ...errors,
+        requiredField(valuesAt, "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"),
+      ];
+    case "Exists":
+    case "DoesNotExist":
+      if (values.length === 0) return errors;
+      return [
+        ...errors,
+        invalidField(
+          valuesAt,
+          values,
+          "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector",
+        ),
+      ];
+    default:
+      return [...errors, invalidField(operatorAt, operator, "not a valid selector operator")];
+  }
+}

@@ -1,0 +1,91 @@
+/** Which names stand for resources, and what sort each is: `cpu`, `hugepages-2Mi`, `example.com/gpu`. */
+import { type FieldError, invalidBare } from "../../../schema/validation/field-error.ts";
+import { qualifiedName } from "../../meta/names.ts";
+import { parseQuantity } from "../../meta/quantity.ts";
+
+const CONTAINER_RESOURCES = new Set(["cpu", "memory", "ephemeral-storage"]);
+
+/** What quotas count in whole objects. */
+const COUNTED = [
+  "pods",
+  "resourcequotas",
+  "services",
+  "replicationcontrollers",
+  "secrets",
+  "configmaps",
+  "persistentvolumeclaims",
+  "services.nodeports",
+  "services.loadbalancers",
+];
+
+const STANDARD_RESOURCES = new Set([
+  ...CONTAINER_RESOURCES,
+  ...COUNTED,
+  "requests.cpu",
+  "requests.memory",
+  "requests.ephemeral-storage",
+  "limits.cpu",
+  "limits.memory",
+  "limits.ephemeral-storage",
+  "storage",
+  "requests.storage",
+]);
+
+const HUGE_PAGES = "hugepages-";
+
+export function isHugePages(name: string): boolean {
+  return name.startsWith(HUGE_PAGES);
+}
+
+/** Names of Kubernetes itself: without a domain, or with its own. */
+export function isNative(name: string): boolean {
+  return !name.includes("/") || name.includes("kubernetes.io/");
+}
+
+/** Names of others, which quotas must be able to count as `requests.NAME`. */
+export function isExtended(name: string): boolean {
+  return !isNative(name) && !name.startsWith("requests.") && qualifiedName(`requests.${name}`).length === 0;
+}
+
+export function isStandard(name: string): boolean {
+  return STANDARD_RESOURCES.has(name) || isHugePages(name) || name.startsWith(`requests.${HUGE_PAGES}`);
+}
+
+/** What containers may ask for, among the names without a domain. */
+export function isForContainers(name: string): boolean {
+  return CONTAINER_RESOURCES.has(name) || isHugePages(name);
+}
+
+/** Devices and counted objects cannot be divided. */
+export function isWhole(name: string): boolean {
+  return COUNTED.includes(name) || isExtended(name);
+}
+
+/** Only of these may the limits of all together exceed what there is. */
+export function mayOvercommit(name: string): boolean {
+  return isNative(name) && !isHugePages(name);
+}
+
+/** Whether an amount is a number of whole pages of the size that the name says. */
+export function isWholePages(name: string, amount: string): boolean {
+  const size = parseQuantity(name.slice(HUGE_PAGES.length))?.nanos ?? 0n;
+  return size > 0n && size % 1_000_000_000n === 0n && (parseQuantity(amount)?.nanos ?? 0n) % size === 0n;
+}
+
+/** A qualified name; one without a domain must be known. */
+export function validateResourceName(name: string, path: string): readonly FieldError[] {
+  const problems = qualifiedName(name).map((problem) => invalidBare(path, name, problem));
+  if (problems.length > 0 || name.includes("/") || isStandard(name)) return problems;
+  return [invalidBare(path, name, "must be a standard resource type or fully qualified")];
+}
+
+/** The name of a resource that a container asks for. */
+export function validateContainerResourceName(name: string, path: string): readonly FieldError[] {
+  const problems = validateResourceName(name, path);
+  if (!name.includes("/")) {
+    if (isForContainers(name)) return problems;
+    return [...problems, invalidBare(path, name, "must be a standard resource for containers")];
+  }
+  if (isNative(name) || isExtended(name)) return problems;
+  return [...problems, invalidBare(path, name, "doesn't follow extended resource name standard")];
+}

@@ -1,0 +1,91 @@
+/** Rules for what containers ask for, and for how they may be resized. */
+import {
+  bare,
+  duplicateField,
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  notSupported,
+  requiredField,
+} from "../../../schema/validation/field-error.ts";
+import { child, index, key } from "../../../schema/value/field-path.ts";
+import { compareAmounts, isFractional } from "../../meta/quantity.ts";
+import type { ContainerResizePolicy } from "../container/schema.ts";
+import { isHugePages, isWhole, isWholePages, mayOvercommit, validateContainerResourceName } from "./names.ts";
+import type { ResourceRequirements } from "./schema.ts";
+
+/** Amounts of a resource: none below zero, no parts of what cannot be divided. */
+export function validateResourceAmount(name: string, amount: string, path: string): readonly FieldError[] {
+  return [
+    ...(compareAmounts(amount, "0") < 0 ? [invalidField(path, amount, "must be greater than or equal to 0")] : []),
+    ...(isWhole(name) && isFractional(amount) ? [invalidField(path, amount, "must be an integer")] : []),
+  ];
+}
+
+export function validateContainerResources(
+  { limits = {}, requests = {} }: ResourceRequirements,
+  path: string,
+): readonly FieldError[] {
+  const [limitsAt, requestsAt] = [child(path, "limits"), child(path, "requests")];
+  const names = [...Object.keys(limits), ...Object.keys(requests)];
+  const pagesAlone = names.some(isHugePages) && !names.some((name) => name === "cpu" || name === "memory");
+  return [
+    ...Object.entries(limits).flatMap(([name, amount]) => validateAmount(name, amount, key(limitsAt, name))),
+    ...Object.entries(requests).flatMap(([name, amount]) => [
+      ...validateAmount(name, amount, key(requestsAt, name)),
+      ...validateRequest(name, amount, limits[name], path),
+    ]),
+    ...(pagesAlone ? [forbiddenField(path, "HugePages require cpu or memory")] : []),
+  ];
+}
+
+function validateAmount(name: string, amount: string, path: string): readonly FieldError[] {
+  const cut = isHugePages(name) && !isWholePages(name, amount);
+  return [
+    ...validateContainerResourceName(name, path),
+    ...validateResourceAmount(name, amount, path),
+    ...(cut ? [invalidField(path, amount, `${amount} is not positive integer multiple of ${name}`)] : []),
+  ];
+}
+
+function validateRequest(name: string, amount: string, limit: string | undefined, path: string): readonly FieldError[] {
+  const at = child(path, "requests");
+  if (limit === undefined) {
+    if (mayOvercommit(name)) return [];
+    return [requiredField(child(path, "limits"), "Limit must be set for non overcommitable resources")];
+  }
+  const order = compareAmounts(amount, limit);
+  if (order !== 0 && !mayOvercommit(name)) {
+    return [invalidField(at, amount, `must be equal to ${name} limit of ${limit}`)];
+  }
+  return order > 0 ? [invalidField(at, amount, `must be less than or equal to ${name} limit of ${limit}`)] : [];
+}
+
+const RESIZABLE = ["cpu", "memory"];
+const RESTARTS = ["NotRequired", "RestartContainer"];
+
+/** Kubernetes names most of these faults at the list. */
+export function validateResizePolicy(
+  policies: readonly ContainerResizePolicy[],
+  path: string,
+  podRestartPolicy: string,
+): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  const seen = new Set<string>();
+  const oneOf = (value: string, supported: readonly string[], shown: unknown): readonly FieldError[] => {
+    if (supported.includes(value)) return [];
+    return [value === "" ? requiredField(path) : notSupported(path, shown, supported)];
+  };
+  for (const [i, { resourceName, restartPolicy }] of policies.entries()) {
+    if (seen.has(resourceName)) errors.push(duplicateField(index(path, i), resourceName));
+    seen.add(resourceName);
+    errors.push(
+      ...oneOf(resourceName, RESIZABLE, bare(resourceName)),
+      ...oneOf(restartPolicy, RESTARTS, restartPolicy),
+    );
+    if (podRestartPolicy === "Never" && restartPolicy !== "NotRequired") {
+      errors.push(invalidField(path, restartPolicy, "must be 'NotRequired' when `restartPolicy` is 'Never'"));
+    }
+  }
+  return errors;
+}

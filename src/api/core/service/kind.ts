@@ -1,0 +1,81 @@
+import { ageColumn, column, nameColumn, wideColumn } from "../../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
+import { dns1035Label } from "../../meta/names.ts";
+import { labelsText } from "../../meta/selector-text.ts";
+import { dropStatus, keepStatus, statusSubresource } from "../../strategy.ts";
+import { type Service, service } from "./schema.ts";
+import { setServiceDefaults } from "./defaults.ts";
+import { specOf } from "./types.ts";
+import { withoutUselessMembers } from "./strategy.ts";
+import {
+  serviceStatusWarnings,
+  serviceWarnings,
+  validateService,
+  validateServiceStatus,
+  validateServiceUpdate,
+} from "./validation.ts";
+
+/** Addresses and ports are given before, by `registry/service-allocation`. */
+const strategy: Strategy<Service> = {
+  setDefaults: setServiceDefaults,
+  prepareForCreate: dropStatus,
+  prepareForUpdate: (next, previous) => withoutUselessMembers(keepStatus(next, previous), previous),
+  validate: validateService,
+  validateUpdate: validateServiceUpdate,
+  warnings: serviceWarnings,
+  allowCreateOnUpdate: true,
+};
+
+function externalText(object: Service): string {
+  const { type, externalIPs = [], externalName = "" } = specOf(object);
+  const points = (object.status?.loadBalancer?.ingress ?? []).map(({ ip, hostname }) => ip || hostname || "");
+  switch (type) {
+    case "ExternalName":
+      return externalName;
+    case "LoadBalancer":
+      return [...new Set(points.filter((point) => point !== ""))].sort().concat(externalIPs).join(",") || "<pending>";
+    default:
+      return externalIPs.join(",") || "<none>";
+  }
+}
+
+function portsText(object: Service): string {
+  const ports = (specOf(object).ports ?? []).map(({ port, nodePort, protocol }) =>
+    nodePort ? `${port}:${nodePort}/${protocol}` : `${port}/${protocol}`,
+  );
+  return ports.join(",") || "<none>";
+}
+
+export const serviceKind: Kind<Service> = {
+  group: "",
+  version: "v1",
+  kind: "Service",
+  listKind: "ServiceList",
+  plural: "services",
+  singular: "service",
+  shortNames: ["svc"],
+  categories: ["all"],
+  namespaced: true,
+  verbs: allVerbs,
+  subresources: [
+    { name: "proxy", kind: "ServiceProxyOptions", verbs: ["create", "delete", "get", "patch", "update"] },
+    statusSubresource("Service", { validateUpdate: validateServiceStatus, warnings: serviceStatusWarnings }),
+  ],
+  storageName: "services/specs",
+  schema: service,
+  nameForm: dns1035Label,
+  columns: [
+    nameColumn,
+    column("Type", (object) => specOf(object).type ?? "", "How the service is reached."),
+    column("Cluster-IP", (object) => specOf(object).clusterIPs?.[0] || "<none>", "Its first address in the cluster."),
+    column("External-IP", externalText, "Where it is reached from outside."),
+    column("Port(s)", portsText, "Ports, with those on the nodes behind a colon."),
+    ageColumn,
+    wideColumn("Selector", (object) => labelsText(specOf(object).selector), "Labels of the pods that it sends to."),
+  ],
+  selectableFields: {
+    "spec.clusterIP": (object) => specOf(object).clusterIP ?? "",
+    "spec.type": (object) => specOf(object).type ?? "",
+  },
+  strategy,
+};

@@ -1,0 +1,74 @@
+import {
+  duplicateField,
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  notSupported,
+  requiredField,
+} from "../../../schema/validation/field-error.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
+import { dns1123Label, portName, portNumber, qualifiedName } from "../../meta/names.ts";
+import { PROTOCOLS } from "./protocols.ts";
+import type { ServicePort, ServiceSpec } from "./schema.ts";
+import { isHeadless } from "./types.ts";
+
+const PORTS = "spec.ports";
+/** Cloud load balancers would open it to everybody. */
+const AGENT_PORT = 10250;
+
+export function validatePorts(spec: ServiceSpec): readonly FieldError[] {
+  const { ports = [], type } = spec;
+  const errors: FieldError[] = [];
+  if (ports.length === 0 && !isHeadless(spec) && type !== "ExternalName") errors.push(requiredField(PORTS));
+  for (const [i, port] of ports.entries()) {
+    if (type !== "LoadBalancer" || port.port !== AGENT_PORT) continue;
+    const detail = `may not expose port ${AGENT_PORT} externally since it is used by kubelet`;
+    errors.push(invalidField(index(PORTS, i), port.port, detail));
+  }
+  const names = new Set<string | undefined>();
+  for (const [i, port] of ports.entries()) {
+    const repeated = names.size === names.add(port.name).size;
+    errors.push(...validatePort(port, ports.length > 1, repeated, index(PORTS, i)));
+  }
+  return [...errors, ...validateTogether(spec)];
+}
+
+function validatePort(port: ServicePort, needsName: boolean, repeated: boolean, path: string): readonly FieldError[] {
+  const { name = "", protocol = "", targetPort = 0, appProtocol } = port;
+  const at = child(path, "name");
+  const nameProblems = name === "" ? [] : dns1123Label(name);
+  const targetProblems = typeof targetPort === "number" ? portNumber(targetPort) : portName(targetPort);
+  const appProblems = appProtocol === undefined ? [] : qualifiedName(appProtocol);
+  return [
+    ...(name === "" && needsName ? [requiredField(at)] : []),
+    ...nameProblems.map((problem) => invalidField(at, name, problem)),
+    ...(name !== "" && repeated ? [duplicateField(at, name)] : []),
+    ...portNumber(port.port).map((problem) => invalidField(child(path, "port"), port.port, problem)),
+    ...validateProtocol(protocol, child(path, "protocol")),
+    ...targetProblems.map((problem) => invalidField(child(path, "targetPort"), targetPort, problem)),
+    ...appProblems.map((problem) => invalidField(child(path, "appProtocol"), appProtocol, problem)),
+  ];
+}
+
+function validateProtocol(protocol: string, path: string): readonly FieldError[] {
+  if (protocol === "") return [requiredField(path)];
+  return PROTOCOLS.includes(protocol) ? [] : [notSupported(path, protocol, PROTOCOLS)];
+}
+
+/** What ports may not share: a number on the nodes, a number of the service; each is one's own per protocol. */
+function validateTogether({ ports = [], type }: ServiceSpec): readonly FieldError[] {
+  const taken = new Set<string>();
+  const isTaken = (what: string): boolean => taken.size === taken.add(what).size;
+  return ports.flatMap(({ port, protocol, nodePort = 0 }, i) => {
+    const path = index(PORTS, i);
+    const at = child(path, "nodePort");
+    const onNode = nodePort !== 0 && isTaken(`node ${nodePort} ${protocol}`);
+    return [
+      ...(type === "ClusterIP" && nodePort !== 0
+        ? [forbiddenField(at, "may not be used when `type` is 'ClusterIP'")]
+        : []),
+      ...(onNode ? [duplicateField(at, nodePort)] : []),
+      ...(isTaken(`service ${port} ${protocol}`) ? [duplicateField(path, { protocol, port })] : []),
+    ];
+  });
+}

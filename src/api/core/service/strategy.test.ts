@@ -1,0 +1,67 @@
+import t from "tap";
+import type { Service, ServiceSpec } from "./schema.ts";
+import { withLinkedMembers, withoutUselessMembers } from "./strategy.ts";
+
+const given: ServiceSpec = { type: "ClusterIP", clusterIP: "10.0.0.5", clusterIPs: ["10.0.0.5"] };
+const linked = (next: ServiceSpec, previous?: ServiceSpec) =>
+  withLinkedMembers({ spec: next }, previous && { spec: previous }).spec;
+
+t.test("withLinkedMembers() keeps clusterIP and clusterIPs in step, whichever a client knows", async (t) => {
+  const cases: readonly (readonly [why: string, next: ServiceSpec, ip: string, ips: readonly string[]])[] = [
+    ["left out", {}, "10.0.0.5", ["10.0.0.5"]],
+    ["the singular one kept", { clusterIP: "10.0.0.5" }, "10.0.0.5", ["10.0.0.5"]],
+    ["the singular one changed", { clusterIP: "10.0.0.6", clusterIPs: ["10.0.0.5"] }, "10.0.0.6", ["10.0.0.6"]],
+    ["the singular one without the plural", { clusterIP: "None" }, "None", []],
+    ["the plural one changed", { clusterIP: "10.0.0.5", clusterIPs: ["10.0.0.6"] }, "10.0.0.5", ["10.0.0.6"]],
+  ];
+  for (const [why, next, ip, ips] of cases) {
+    const { clusterIP, clusterIPs = [] } = linked({ type: "ClusterIP", ...next }, given) ?? {};
+    t.same([clusterIP, clusterIPs], [ip, ips], why);
+  }
+  t.same(linked({ clusterIP: "None" })?.clusterIPs, ["None"], "a new service");
+  const cleared = linked({ type: "ExternalName", clusterIP: "", clusterIPs: ["10.0.0.5"] }, given);
+  t.same(cleared?.clusterIPs, [], "cleared with the type that needed it");
+});
+
+t.test("withLinkedMembers() gives ports their numbers on the nodes again, by their names", async (t) => {
+  const port = (name: string, nodePort?: number) => ({ name, port: 80, ...(nodePort && { nodePort }) });
+  const old: ServiceSpec = { type: "NodePort", ports: [port("a", 30_001), port("b", 30_002)] };
+  const ports = (next: ServiceSpec) => linked(next, old)?.ports?.map(({ nodePort }) => nodePort);
+  t.same(ports({ type: "NodePort", ports: [port("b"), port("c"), port("a")] }), [30_002, undefined, 30_001]);
+  t.same(ports({ type: "NodePort", ports: [port("a"), port("b", 30_001)] }), [undefined, 30_001], "given away");
+  t.same(ports({ type: "ClusterIP", ports: [port("a")] }), [undefined]);
+  const none = { type: "LoadBalancer", allocateLoadBalancerNodePorts: false } as const;
+  t.same(ports({ ...none, ports: [port("a")] }), [undefined], "a load balancer that wants none");
+});
+
+t.test("withoutUselessMembers() drops what the new type has no use for, unless the client changed it", async (t) => {
+  const old: Service = {
+    spec: {
+      type: "LoadBalancer",
+      clusterIP: "10.0.0.5",
+      clusterIPs: ["10.0.0.5"],
+      ipFamilies: ["IPv4"],
+      ipFamilyPolicy: "SingleStack",
+      ports: [{ port: 80, nodePort: 30_001 }],
+      externalTrafficPolicy: "Local",
+      internalTrafficPolicy: "Cluster",
+      healthCheckNodePort: 30_002,
+      allocateLoadBalancerNodePorts: true,
+      loadBalancerClass: "a.b/c",
+      sessionAffinity: "None",
+    },
+    status: { loadBalancer: { ingress: [{ ip: "192.0.2.1" }] } },
+  };
+  const changed = (spec: ServiceSpec): Service =>
+    withoutUselessMembers({ ...old, spec: { ...old.spec, ...spec } }, old);
+  const named = changed({ type: "ExternalName", externalName: "a.b" });
+  t.same(named.spec, { type: "ExternalName", externalName: "a.b", ports: [{ port: 80 }], sessionAffinity: "None" });
+  t.same(named.status, {});
+  const inside = changed({ type: "ClusterIP" }).spec;
+  t.match(inside, { clusterIP: "10.0.0.5", internalTrafficPolicy: "Cluster", ports: [{ nodePort: undefined }] });
+  t.equal(inside?.healthCheckNodePort, undefined);
+  t.equal(inside?.loadBalancerClass, undefined);
+  const asked = changed({ type: "ClusterIP", healthCheckNodePort: 30_003, ports: [{ port: 80, nodePort: 30_009 }] });
+  t.match(asked.spec, { healthCheckNodePort: 30_003, ports: [{ nodePort: 30_009 }] }, "for validation to judge");
+  t.same(changed({}), old);
+});

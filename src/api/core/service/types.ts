@@ -1,0 +1,48 @@
+/** What the type of a service asks for: addresses, ports on the nodes, policies. */
+import type { Service, ServiceSpec } from "./schema.ts";
+
+/** The cluster IP of a service that wants none. */
+export const NO_IP = "None";
+
+export function specOf({ spec }: Service): ServiceSpec {
+  return spec ?? {};
+}
+
+export function isHeadless({ clusterIPs = [] }: ServiceSpec): boolean {
+  return clusterIPs.length === 1 && clusterIPs[0] === NO_IP;
+}
+
+/** "None" counts as a cluster IP. */
+export function needsClusterIP({ type }: ServiceSpec): boolean {
+  return type !== "ExternalName";
+}
+
+export function mayHaveNodePorts({ type }: ServiceSpec): boolean {
+  return type === "NodePort" || type === "LoadBalancer";
+}
+
+/** Load balancers can be told to do without; ports that they name all the same are respected. */
+export function getsNodePorts({ type, allocateLoadBalancerNodePorts }: ServiceSpec): boolean {
+  return type === "NodePort" || (type === "LoadBalancer" && allocateLoadBalancerNodePorts !== false);
+}
+
+export function needsHealthCheck({ type, externalTrafficPolicy }: ServiceSpec): boolean {
+  return type === "LoadBalancer" && externalTrafficPolicy === "Local";
+}
+
+export function isExternallyAccessible({ type, externalIPs = [] }: ServiceSpec): boolean {
+  return type === "LoadBalancer" || type === "NodePort" || (type === "ClusterIP" && externalIPs.length > 0);
+}
+
+export function sameTexts(a: readonly string[] = [], b: readonly string[] = []): boolean {
+  return a.length === b.length && a.every((text, i) => text === b[i]);
+}
+
+export function sameClusterIPs(a: ServiceSpec, b: ServiceSpec): boolean {
+  return (a.clusterIP ?? "") === (b.clusterIP ?? "") && sameTexts(a.clusterIPs, b.clusterIPs);
+}
+
+/** The ports on the nodes that a service has, the one for health checks left out. */
+export function nodePortsOf({ ports = [] }: ServiceSpec): readonly number[] {
+  return ports.map(({ nodePort = 0 }) => nodePort).filter((port) => port !== 0);
+}

@@ -1,0 +1,252 @@
+/** Rules of Kubernetes 1.33 for services, their addresses and ports apart. */
+import {
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  notSupported,
+  requiredField,
+} from "../../../schema/validation/field-error.ts";
+import { child, index, key } from "../../../schema/value/field-path.ts";
+import { parseIp } from "../../../std/net/ip.ts";
+import {
+  cidrWarnings,
+  ipWarnings,
+  validateLegacyCidr,
+  validateLegacyIp,
+  validateNonSpecialIp,
+} from "../../meta/ip-validation.ts";
+import { dns1123Subdomain, portNumber, qualifiedName } from "../../meta/names.ts";
+import { validateLabels } from "../../meta/object-meta-validation.ts";
+import type { Service, ServiceSpec } from "./schema.ts";
+import { validateIpFields, validateIpFieldsUpdate } from "./ip-validation.ts";
+import { validatePorts } from "./port-validation.ts";
+import { isExternallyAccessible, isHeadless, needsHealthCheck, specOf } from "./types.ts";
+
+const TYPES = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
+const ONLY_LOAD_BALANCER = "may only be used when `type` is 'LoadBalancer'";
+const SOURCE_RANGES_ANNOTATION = "service.beta.kubernetes.io/load-balancer-source-ranges";
+const TOPOLOGY_HINTS = "service.kubernetes.io/topology-aware-hints";
+const TOPOLOGY_MODE = "service.kubernetes.io/topology-mode";
+const AFFINITY_SECONDS_MAX = 86_400;
+
+export function validateService(service: Service, previous?: Service): readonly FieldError[] {
+  const spec = specOf(service);
+  const old = previous === undefined ? {} : specOf(previous);
+  return [
+    ...validateTopologyAnnotations(service),
+    ...validateType(spec),
+    ...validatePorts(spec),
+    ...validateLabels(spec.selector, "spec.selector"),
+    ...validateAffinity(spec),
+    ...validateIpFields(spec, old),
+    ...validateExternalIPs(spec, old),
+    ...validateSourceRanges(service, old),
+    ...validateLoadBalancer(spec),
+    ...validateExternalTraffic(spec),
+    ...validateInternalTraffic(spec),
+  ];
+}
+
+export function validateServiceUpdate(next: Service, previous: Service): readonly FieldError[] {
+  const [spec, old] = [specOf(next), specOf(previous)];
+  const both = spec.type === "LoadBalancer" && old.type === "LoadBalancer";
+  const errors = [...validateIpFieldsUpdate(next, previous)];
+  if (both && spec.loadBalancerClass !== old.loadBalancerClass) {
+    errors.push(invalidField("spec.loadBalancerClass", spec.loadBalancerClass, "may not change once set"));
+  }
+  const checked = needsHealthCheck(spec) && needsHealthCheck(old);
+  if (checked && spec.healthCheckNodePort !== old.healthCheckNodePort) {
+    errors.push(forbiddenField("spec.healthCheckNodePort", "field is immutable"));
+  }
+  return errors;
+}
+
+function validateTopologyAnnotations({ metadata }: Service): readonly FieldError[] {
+  const { [TOPOLOGY_HINTS]: hints, [TOPOLOGY_MODE]: mode } = metadata?.annotations ?? {};
+  if (hints === undefined || mode === undefined || hints === mode) return [];
+  const detail = `must match annotations[${TOPOLOGY_HINTS}] when both are specified`;
+  return [invalidField(key("metadata.annotations", TOPOLOGY_MODE), mode, detail)];
+}
+
+function validateType(spec: ServiceSpec): readonly FieldError[] {
+  const { type = "" } = spec;
+  if (!TYPES.includes(type)) return [notSupported("spec.type", type, TYPES)];
+  if (type === "ExternalName") return validateExternalName(spec);
+  if ((type === "LoadBalancer" || type === "NodePort") && isHeadless(spec)) {
+    return [invalidField("spec.clusterIPs[0]", "None", `may not be set to 'None' for ${type} services`)];
+  }
+  return [];
+}
+
+function validateExternalName(spec: ServiceSpec): readonly FieldError[] {
+  const { clusterIPs = [], ipFamilies = [], ipFamilyPolicy, externalName = "" } = spec;
+  const forbidden = (field: string): FieldError =>
+    forbiddenField(child("spec", field), "may not be set for ExternalName services");
+  // A dot at the end says that the name is whole.
+  const name = externalName.replace(/\.$/, "");
+  return [
+    ...(clusterIPs.length > 0 ? [forbidden("clusterIPs")] : []),
+    ...(ipFamilies.length > 0 ? [forbidden("ipFamilies")] : []),
+    ...(ipFamilyPolicy === undefined ? [] : [forbidden("ipFamilyPolicy")]),
+    ...(name === ""
+      ? [requiredField("spec.externalName")]
+      : dns1123Subdomain(name).map((problem) => invalidField("spec.externalName", name, problem))),
+  ];
+}
+
+function validateAffinity({ sessionAffinity, sessionAffinityConfig }: ServiceSpec): readonly FieldError[] {
+  const at = "spec.sessionAffinityConfig";
+  switch (sessionAffinity) {
+    case undefined:
+      return [requiredField("spec.sessionAffinity")];
+    case "None":
+      return sessionAffinityConfig === undefined
+        ? []
+        : [forbiddenField(at, "must not be set when session affinity is None")];
+    case "ClientIP": {
+      const seconds = sessionAffinityConfig?.clientIP?.timeoutSeconds;
+      if (seconds === undefined) return [requiredField(at, "when session affinity type is ClientIP")];
+      const detail = `must be greater than 0 and less than ${AFFINITY_SECONDS_MAX}`;
+      const fits = seconds > 0 && seconds <= AFFINITY_SECONDS_MAX;
+      return fits ? [] : [invalidField(`${at}.clientIP.timeoutSeconds`, seconds, detail)];
+    }
+    default:
+      return [notSupported("spec.sessionAffinity", sessionAffinity, ["ClientIP", "None"])];
+  }
+}
+
+/** Addresses that stood there before may stay. */
+function validateExternalIPs({ externalIPs = [] }: ServiceSpec, old: ServiceSpec): readonly FieldError[] {
+  return externalIPs.flatMap((ip, i) => {
+    const at = index("spec.externalIPs", i);
+    const errors = (old.externalIPs ?? []).includes(ip) ? [] : validateLegacyIp(ip, at);
+    return errors.length > 0 ? errors : validateNonSpecialIp(ip, at);
+  });
+}
+
+function validateSourceRanges({ metadata, spec }: Service, old: ServiceSpec): readonly FieldError[] {
+  const { type, loadBalancerSourceRanges } = spec ?? {};
+  const forbidden = (path: string) => (type === "LoadBalancer" ? [] : [forbiddenField(path, ONLY_LOAD_BALANCER)]);
+  if (loadBalancerSourceRanges !== undefined && loadBalancerSourceRanges.length > 0) {
+    // The name as Kubernetes' own messages spell it.
+    const path = "spec.LoadBalancerSourceRanges";
+    const before = old.loadBalancerSourceRanges ?? [];
+    const errors = loadBalancerSourceRanges.flatMap((range, i) =>
+      before.includes(range) ? [] : validateLegacyCidr(range.trim(), index(path, i)),
+    );
+    return [...forbidden(path), ...errors];
+  }
+  const annotation = metadata?.annotations?.[SOURCE_RANGES_ANNOTATION];
+  if (annotation === undefined) return [];
+  const path = key("metadata.annotations", SOURCE_RANGES_ANNOTATION);
+  const ranges = annotation.trim() === "" ? [] : annotation.split(",").map((range) => range.trim());
+  return [...forbidden(path), ...ranges.flatMap((range) => validateLegacyCidr(range, path))];
+}
+
+function validateLoadBalancer(spec: ServiceSpec): readonly FieldError[] {
+  const { type, allocateLoadBalancerNodePorts, loadBalancerClass } = spec;
+  if (type === "LoadBalancer") {
+    const problems = loadBalancerClass === undefined ? [] : qualifiedName(loadBalancerClass);
+    return problems.map((problem) => invalidField("spec.loadBalancerClass", loadBalancerClass, problem));
+  }
+  return [
+    ...(allocateLoadBalancerNodePorts === undefined
+      ? []
+      : [forbiddenField("spec.allocateLoadBalancerNodePorts", ONLY_LOAD_BALANCER)]),
+    ...(loadBalancerClass === undefined ? [] : [forbiddenField("spec.loadBalancerClass", ONLY_LOAD_BALANCER)]),
+  ];
+}
+
+const POLICIES: readonly string[] = ["Cluster", "Local"];
+
+function validateExternalTraffic(spec: ServiceSpec): readonly FieldError[] {
+  const { externalTrafficPolicy = "" } = spec;
+  const at = "spec.externalTrafficPolicy";
+  const errors: FieldError[] = [];
+  if (!isExternallyAccessible(spec)) {
+    const detail = "may only be set for externally-accessible services";
+    if (externalTrafficPolicy !== "") errors.push(invalidField(at, externalTrafficPolicy, detail));
+  } else if ((externalTrafficPolicy as string) === "") errors.push(requiredField(at));
+  else if (!POLICIES.includes(externalTrafficPolicy)) errors.push(notSupported(at, externalTrafficPolicy, POLICIES));
+  return [...errors, ...validateHealthCheck(spec)];
+}
+
+function validateHealthCheck(spec: ServiceSpec): readonly FieldError[] {
+  const { healthCheckNodePort = 0 } = spec;
+  const at = "spec.healthCheckNodePort";
+  if (!needsHealthCheck(spec)) {
+    const detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+    return healthCheckNodePort === 0 ? [] : [invalidField(at, healthCheckNodePort, detail)];
+  }
+  if (healthCheckNodePort === 0) return [requiredField(at)];
+  return portNumber(healthCheckNodePort).map((problem) => invalidField(at, healthCheckNodePort, problem));
+}
+
+function validateInternalTraffic(spec: ServiceSpec): readonly FieldError[] {
+  const { type, internalTrafficPolicy, trafficDistribution } = spec;
+  const at = "spec.internalTrafficPolicy";
+  const errors: FieldError[] = [];
+  if (internalTrafficPolicy === undefined) {
+    if (type === "ClusterIP" || type === "NodePort" || type === "LoadBalancer") errors.push(requiredField(at));
+  } else if (!POLICIES.includes(internalTrafficPolicy)) errors.push(notSupported(at, internalTrafficPolicy, POLICIES));
+  if (trafficDistribution !== undefined && trafficDistribution !== "PreferClose") {
+    errors.push(notSupported("spec.trafficDistribution", trafficDistribution, ["PreferClose"]));
+  }
+  return errors;
+}
+
+const POINTS = "status.loadBalancer.ingress";
+
+export function validateServiceStatus(next: Service, previous: Service): readonly FieldError[] {
+  const ingress = next.status?.loadBalancer?.ingress ?? [];
+  if (specOf(next).type !== "LoadBalancer" && ingress.length > 0) {
+    return [forbiddenField(POINTS, "may only be used when `spec.type` is 'LoadBalancer'")];
+  }
+  const before = new Set((previous.status?.loadBalancer?.ingress ?? []).map(({ ip }) => ip));
+  return ingress.flatMap(({ ip = "", ipMode, hostname = "" }, i) => {
+    const at = index(POINTS, i);
+    const problems = hostname === "" ? [] : [...dns1123Subdomain(hostname)];
+    if (parseIp(hostname) !== undefined) problems.push("must be a DNS name, not an IP address");
+    return [
+      ...(ip === "" || before.has(ip) ? [] : validateLegacyIp(ip, child(at, "ip"))),
+      ...validateIpMode(ip, ipMode, child(at, "ipMode")),
+      ...problems.map((problem) => invalidField(child(at, "hostname"), hostname, problem)),
+    ];
+  });
+}
+
+function validateIpMode(ip: string, mode: string | undefined, path: string): readonly FieldError[] {
+  if (mode === undefined) return ip === "" ? [] : [requiredField(path, "must be specified when `ip` is set")];
+  if (ip === "") return [forbiddenField(path, "may not be specified when `ip` is not set")];
+  const modes = ["Proxy", "VIP"];
+  return modes.includes(mode) ? [] : [notSupported(path, mode, modes)];
+}
+
+export function serviceWarnings(service: Service): readonly string[] {
+  const spec = specOf(service);
+  const { clusterIPs = [], externalIPs = [], loadBalancerIP = "", loadBalancerSourceRanges = [] } = spec;
+  const { type, externalName = "" } = spec;
+  const warnings: string[] = [];
+  if (service.metadata?.annotations?.[TOPOLOGY_HINTS] !== undefined) {
+    warnings.push(`annotation ${TOPOLOGY_HINTS} is deprecated, please use ${TOPOLOGY_MODE} instead`);
+  }
+  for (const [i, ip] of clusterIPs.entries()) warnings.push(...ipWarnings(ip, index("spec.clusterIPs", i)));
+  for (const [i, ip] of externalIPs.entries()) warnings.push(...ipWarnings(ip, index("spec.externalIPs", i)));
+  warnings.push(...ipWarnings(loadBalancerIP, "spec.loadBalancerIP"));
+  for (const [i, range] of loadBalancerSourceRanges.entries()) {
+    warnings.push(...cidrWarnings(range, index("spec.loadBalancerSourceRanges", i)));
+  }
+  if (type === "ExternalName" && externalIPs.length > 0) {
+    warnings.push('spec.externalIPs is ignored when spec.type is "ExternalName"');
+  }
+  if (type !== "ExternalName" && externalName !== "") {
+    warnings.push('spec.externalName is ignored when spec.type is not "ExternalName"');
+  }
+  return warnings;
+}
+
+export function serviceStatusWarnings({ status }: Service): readonly string[] {
+  return (status?.loadBalancer?.ingress ?? []).flatMap(({ ip = "" }, i) =>
+    ipWarnings(ip, child(index(POINTS, i), "ip")),
+  );
+}

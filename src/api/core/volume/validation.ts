@@ -1,0 +1,187 @@
+/** Rules for the volumes of a pod: unique names, exactly one source each, and what each source demands. */
+import {
+  duplicateField,
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  requiredField,
+} from "../../../schema/validation/field-error.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
+import { dns1123Label, dns1123Subdomain, validateName } from "../../meta/names.ts";
+import { validateAnnotations, validateLabels } from "../../meta/object-meta-validation.ts";
+import { parseQuantity } from "../../meta/quantity.ts";
+import { validatePersistentVolumeClaimSpec } from "../persistent-volume-claim/validation.ts";
+import type { EphemeralVolumeSource, Volume, VolumeSource } from "./schema.ts";
+import {
+  validateDescendingPath,
+  validateDownwardFile,
+  validateFiles,
+  validateMode,
+  validateProjected,
+} from "./file-validation.ts";
+import {
+  oneSource,
+  requireMembers,
+  validateAzureDisk,
+  validateDriverName,
+  validateFc,
+  validateFlex,
+  validateFlocker,
+  validateHostPath,
+  validateIscsi,
+  validateIscsiLength,
+  validateNfs,
+  validatePartition,
+  validateQuobyte,
+  validateStorageOS,
+} from "./source-validation.ts";
+
+export interface CheckedVolumes {
+  readonly errors: readonly FieldError[];
+  /** What mounts and devices may refer to: the volumes without fault. */
+  readonly volumes: ReadonlyMap<string, Volume>;
+}
+
+/** `pod` is the pod's name; empty where it is not known, as in templates. */
+export function validateVolumes(volumes: readonly Volume[], path: string, pod: string): CheckedVolumes {
+  const good = new Map<string, Volume>();
+  const errors: FieldError[] = [];
+  const made = new Set(
+    volumes.filter(({ ephemeral }) => pod !== "" && ephemeral !== undefined).map(({ name }) => `${pod}-${name}`),
+  );
+  for (const [i, volume] of volumes.entries()) {
+    const at = index(path, i);
+    const found = [...validateSource(volume, at, pod), ...validateVolumeName(volume.name, child(at, "name"), good)];
+    if (found.length === 0) good.set(volume.name, volume);
+    errors.push(...found);
+    const claim = volume.persistentVolumeClaim?.claimName ?? "";
+    if (made.has(claim)) {
+      const detail = "must not reference a PVC that gets created for an ephemeral volume";
+      errors.push(invalidField(child(at, "persistentVolumeClaim.claimName"), claim, detail));
+    }
+  }
+  return { errors, volumes: good };
+}
+
+function validateVolumeName(name: string, path: string, taken: ReadonlyMap<string, Volume>): readonly FieldError[] {
+  return [
+    ...(name === "" ? [requiredField(path)] : validateName(path, name, dns1123Label)),
+    ...(taken.has(name) ? [duplicateField(path, name)] : []),
+  ];
+}
+
+type Check<S> = (source: S, path: string, volume: Volume, pod: string) => readonly FieldError[];
+type Sources = { readonly [S in keyof VolumeSource]-?: Check<NonNullable<VolumeSource[S]>> };
+
+/** Disks of Google's cloud go by another name in errors. */
+const spelling: Readonly<Record<string, string>> = { gcePersistentDisk: "persistentDisk" };
+
+/** Each takes the path of the source, in the order in which Kubernetes looks for them. */
+const sources: Sources = {
+  emptyDir: ({ sizeLimit }, path) => {
+    const negative = sizeLimit !== undefined && (parseQuantity(sizeLimit)?.nanos ?? 0n) < 0n;
+    const detail = "SizeLimit field must be a valid resource quantity";
+    return negative ? [forbiddenField(child(path, "sizeLimit"), detail)] : [];
+  },
+  hostPath: validateHostPath,
+  gitRepo: (source, path) => [
+    ...requireMembers(source, path, "repository"),
+    ...validateDescendingPath(source.directory ?? "", child(path, "directory")),
+  ],
+  gcePersistentDisk: (source, path) => [
+    ...requireMembers(source, path, "pdName"),
+    ...validatePartition(source.partition, child(path, "partition")),
+  ],
+  awsElasticBlockStore: (source, path) => [
+    ...requireMembers(source, path, "volumeID"),
+    ...validatePartition(source.partition, child(path, "partition")),
+  ],
+  secret: (source, path) => [
+    ...requireNamed(source.secretName, child(path, "secretName")),
+    ...validateFiles(source, path),
+  ],
+  nfs: validateNfs,
+  iscsi: (source, path, { name }) => [
+    ...validateIscsi(source, path),
+    ...validateIscsiLength(source, name, child(path.replace(/\.iscsi$/, ""), "name"), name),
+  ],
+  glusterfs: (source, path) => requireMembers(source, path, "endpoints", "path"),
+  flocker: validateFlocker,
+  persistentVolumeClaim: (source, path) => requireMembers(source, path, "claimName"),
+  rbd: (source, path) => requireMembers(source, path, "monitors", "image"),
+  cinder: (source, path) => [...requireMembers(source, path, "volumeID"), ...validateSecretRef(source, path)],
+  cephfs: (source, path) => requireMembers(source, path, "monitors"),
+  quobyte: validateQuobyte,
+  downwardAPI: ({ defaultMode, items = [] }, path) => [
+    ...validateMode(defaultMode, child(path, "defaultMode")),
+    ...items.flatMap((item) => validateDownwardFile(item, path)),
+  ],
+  fc: validateFc,
+  flexVolume: validateFlex,
+  configMap: (source, path) => [...requireNamed(source.name, child(path, "name")), ...validateFiles(source, path)],
+  azureFile: (source, path) => requireMembers(source, path, "secretName", "shareName"),
+  vsphereVolume: (source, path) => requireMembers(source, path, "volumePath"),
+  photonPersistentDisk: (source, path) => requireMembers(source, path, "pdID"),
+  portworxVolume: (source, path) => requireMembers(source, path, "volumeID"),
+  azureDisk: validateAzureDisk,
+  storageos: (source, path) => [...validateStorageOS(source, path), ...validateSecretRef(source, path)],
+  projected: validateProjected,
+  scaleIO: (source, path) => requireMembers(source, path, "gateway", "system", "volumeName"),
+  csi: ({ driver, nodePublishSecretRef }, path) => {
+    const at = child(path, "nodePublishSecretRef.name");
+    const secret = nodePublishSecretRef?.name ?? "";
+    return [
+      ...validateDriverName(driver, child(path, "driver")),
+      ...(nodePublishSecretRef === undefined ? [] : requireNamed(secret, at)),
+      ...(secret === "" ? [] : validateName(at, secret, dns1123Subdomain)),
+    ];
+  },
+  ephemeral: validateEphemeral,
+  image: ({ reference }, path) => requireNamed(reference, child(path, "reference")),
+};
+
+function validateSource(volume: Volume, path: string, pod: string): readonly FieldError[] {
+  const given = (Object.keys(sources) as (keyof VolumeSource)[]).filter((source) => volume[source] !== undefined);
+  const [first] = given;
+  if (first === undefined) return oneSource([], path);
+  // The table pairs each source with its own check, which TypeScript does not follow through a name.
+  const check = sources[first] as Check<unknown>;
+  const at = child(path, spelling[first] ?? first);
+  return [...check(volume[first], at, volume, pod), ...oneSource(given, path)];
+}
+
+function requireNamed(name: string | undefined, path: string): readonly FieldError[] {
+  return name ? [] : [requiredField(path)];
+}
+
+function validateSecretRef(
+  { secretRef }: { readonly secretRef?: { readonly name?: string | undefined } | undefined },
+  path: string,
+): readonly FieldError[] {
+  return secretRef === undefined ? [] : requireNamed(secretRef.name, child(path, "secretRef.name"));
+}
+
+/** The claim will be named after pod and volume; of its metadata, only labels and annotations are the author's. */
+function validateEphemeral(
+  { volumeClaimTemplate: template }: EphemeralVolumeSource,
+  path: string,
+  volume: Volume,
+  pod: string,
+): readonly FieldError[] {
+  const at = child(path, "volumeClaimTemplate");
+  if (template === undefined) return [requiredField(at)];
+  const { annotations, labels, ...others } = template.metadata ?? {};
+  const metadata = child(at, "metadata");
+  const claim = `${pod}-${volume.name}`;
+  return [
+    ...validateAnnotations(annotations, child(metadata, "annotations")),
+    ...validateLabels(labels, child(metadata, "labels")),
+    ...Object.entries(others)
+      .filter(([, value]) => value !== undefined && value !== null && value !== "")
+      .map(([name]) => forbiddenField(child(metadata, name), "cannot be set")),
+    ...validatePersistentVolumeClaimSpec(template.spec, child(at, "spec")),
+    ...(pod === "" ? [] : dns1123Subdomain(claim)).map((problem) =>
+      invalidField(child(path.replace(/\.ephemeral$/, ""), "name"), volume.name, `PVC name "${claim}": ${problem}`),
+    ),
+  ];
+}

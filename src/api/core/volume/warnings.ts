@@ -1,0 +1,109 @@
+/** Warnings about a pod's volumes: drivers that are gone, files that hide one another. */
+import { child, index } from "../../../schema/value/field-path.ts";
+import { persistentVolumeClaimSpecWarnings } from "../persistent-volume-claim/warnings.ts";
+import type { Volume } from "./schema.ts";
+
+export function volumeWarnings(volumes: readonly Volume[], path: string): readonly string[] {
+  return [
+    ...volumes.flatMap((volume, i) => [
+      ...goneDriverWarnings(volume, index(path, i)),
+      ...claimWarnings(volume, index(path, i)),
+    ]),
+    ...volumes.flatMap(overlapWarnings),
+  ];
+}
+
+/** Kubernetes spells one of them otherwise than its field. */
+const goneDrivers: readonly (readonly [string, string, string])[] = [
+  ["photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"],
+  ["gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"],
+  ["scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"],
+  ["flocker", "flocker", "deprecated in v1.22, non-functional in v1.25+"],
+  ["storageos", "storageOS", "deprecated in v1.22, non-functional in v1.25+"],
+  ["quobyte", "quobyte", "deprecated in v1.22, non-functional in v1.25+"],
+  ["glusterfs", "glusterfs", "deprecated in v1.25, non-functional in v1.26+"],
+  ["cephfs", "cephfs", "deprecated in v1.28, non-functional in v1.31+"],
+  ["rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"],
+];
+
+export function goneDriverWarnings(volume: Readonly<Record<string, unknown>>, path: string): readonly string[] {
+  return goneDrivers
+    .filter(([source]) => volume[source] !== undefined)
+    .map(([, spelling, why]) => `${child(path, spelling)}: ${why}`);
+}
+
+function claimWarnings({ ephemeral }: Volume, path: string): readonly string[] {
+  const template = ephemeral?.volumeClaimTemplate;
+  const at = child(path, "ephemeral.volumeClaimTemplate.spec");
+  return template === undefined ? [] : persistentVolumeClaimSpecWarnings(template.spec, at);
+}
+
+interface FilePath {
+  readonly path: string;
+  readonly source: string;
+}
+
+function overlapWarnings(volume: Volume): string[] {
+  const { name, configMap, secret, downwardAPI, projected } = volume;
+  const warn = (source: string, what: string): string => `volume "${name}" (${source}): overlapping paths: ${what}`;
+  const plain = (files: Files, source: string): string[] =>
+    overlaps((files.items ?? []).map(({ path }) => ({ path, source: "" }))).map((found) => warn(source, found));
+  const warnings: string[] = [];
+  if (configMap !== undefined) warnings.push(...plain(configMap, `ConfigMap "${configMap.name ?? ""}"`));
+  if (secret !== undefined) warnings.push(...plain(secret, `Secret "${secret.secretName ?? ""}"`));
+  if (downwardAPI !== undefined) warnings.push(...plain(downwardAPI, "DownwardAPI"));
+  if (projected === undefined) return warnings;
+  const sources = projected.sources ?? [];
+  const empty = sources.filter((source) => Object.keys(source).length === 0);
+  return [
+    ...warnings,
+    ...empty.map(() => `volume "${name}" (Projected) has no sources provided`),
+    ...overlaps(projectedPaths(sources)).map((found) => warn("Projected", found)),
+  ];
+}
+
+interface Files {
+  readonly items?: readonly { readonly path: string }[] | undefined;
+}
+
+type Source = NonNullable<NonNullable<Volume["projected"]>["sources"]>[number];
+
+/** A source that names no files counts those of the source before it once more, as Kubernetes does. */
+function projectedPaths(sources: readonly Source[]): readonly FilePath[] {
+  let last: readonly FilePath[] = [];
+  return sources.flatMap((source) => {
+    if (Object.keys(source).length === 0) return [];
+    last = pathsOf(source) ?? last;
+    return last;
+  });
+}
+
+function pathsOf({ configMap, secret, downwardAPI, serviceAccountToken, clusterTrustBundle }: Source) {
+  const of = (files: Files, source: string): FilePath[] => (files.items ?? []).map(({ path }) => ({ path, source }));
+  if (configMap?.items !== undefined) return of(configMap, `ConfigMap "${configMap.name ?? ""}"`);
+  if (secret?.items !== undefined) return of(secret, `Secret "${secret.name ?? ""}"`);
+  if (downwardAPI !== undefined) return of(downwardAPI, "DownwardAPI");
+  if (serviceAccountToken !== undefined) return [{ path: serviceAccountToken.path, source: "ServiceAccountToken" }];
+  if (clusterTrustBundle === undefined) return undefined;
+  const { name, signerName = "", path } = clusterTrustBundle;
+  return [{ path, source: `ClusterTrustBundle "${name ?? signerName}"` }];
+}
+
+/** Each is compared with each; of more than these nobody is warned. */
+const COMPARED_MAX = 500;
+
+/** Each path that is another's, or lies within it. */
+function overlaps(paths: readonly FilePath[]): readonly string[] {
+  if (paths.length > COMPARED_MAX) return [];
+  const bare = paths.map(({ path, source }) => ({ path: path.replace(/(?<!\/)\/+$/, ""), source }));
+  return bare.flatMap((one, i) =>
+    bare
+      .slice(0, i)
+      .filter(({ path }) => `${path}/`.startsWith(`${one.path}/`) || `${one.path}/`.startsWith(`${path}/`))
+      .map((other) => `${shown(one)} with ${shown(other)}`),
+  );
+}
+
+function shown({ path, source }: FilePath): string {
+  return source === "" ? JSON.stringify(path) : `${JSON.stringify(path)} (${source})`;
+}
