@@ -5,11 +5,11 @@ import { validatingAdmissionPolicyKind } from "./admissionregistration/validatin
 import { validatingWebhookConfigurationKind } from "./admissionregistration/validating-webhook-configuration-kind.ts";
 import { customResourceDefinitionKind } from "./apiextensions/custom-resource-definition-kind.ts";
 import { apiServiceKind } from "./apiregistration/api-service-kind.ts";
-import { controllerRevisionKind } from "./apps/controller-revision-kind.ts";
-import { daemonSetKind } from "./apps/daemon-set-kind.ts";
-import { deploymentKind } from "./apps/deployment-kind.ts";
-import { replicaSetKind } from "./apps/replica-set-kind.ts";
-import { statefulSetKind } from "./apps/stateful-set-kind.ts";
+import { controllerRevisionKind } from "./apps/controller-revision/kind.ts";
+import { daemonSetKind } from "./apps/daemon-set/kind.ts";
+import { deploymentKind } from "./apps/deployment/kind.ts";
+import { replicaSetKind } from "./apps/replica-set/kind.ts";
+import { statefulSetKind } from "./apps/stateful-set/kind.ts";
 import { selfSubjectReviewKind, tokenReviewKind } from "./authentication/review-kinds.ts";
 import {
   localSubjectAccessReviewKind,
@@ -19,8 +19,8 @@ import {
 } from "./authorization/access-review-kinds.ts";
 import { horizontalPodAutoscalerKind } from "./autoscaling/horizontal-pod-autoscaler-kind.ts";
 import { horizontalPodAutoscalerV1Kind } from "./autoscaling/horizontal-pod-autoscaler-v1-kind.ts";
-import { cronJobKind } from "./batch/cron-job-kind.ts";
-import { jobKind } from "./batch/job-kind.ts";
+import { cronJobKind } from "./batch/cron-job/kind.ts";
+import { jobKind } from "./batch/job/kind.ts";
 import { certificateSigningRequestKind } from "./certificates/certificate-signing-request-kind.ts";
 import { leaseKind } from "./coordination/lease-kind.ts";
 import { bindingKind } from "./core/binding/kind.ts";

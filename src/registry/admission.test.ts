@@ -2,8 +2,8 @@
 import t from "tap";
 import { AdmissionChain } from "../admission/chain/chain.ts";
 import type { AdmissionPlugin, Operation } from "../admission/chain/plugin.ts";
-import type { Deployment } from "../api/apps/deployment.ts";
-import { deploymentKind } from "../api/apps/deployment-kind.ts";
+import type { Deployment } from "../api/apps/deployment/schema.ts";
+import { deploymentKind } from "../api/apps/deployment/kind.ts";
 import type { ConfigMap } from "../api/core/config-map/schema.ts";
 import { configMapKind } from "../api/core/config-map/kind.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { jobKind } from "../api/batch/job-kind.ts";
+import { jobKind } from "../api/batch/job/kind.ts";
 import { configMapKind } from "../api/core/config-map/kind.ts";
 import type { Pod } from "../api/core/pod/schema.ts";
 import { podKind } from "../api/core/pod/kind.ts";

@@ -1,6 +1,6 @@
 import { type FieldError, invalidField, notSupported } from "../../schema/validation/field-error.ts";
-import { countingChanges, prepareForCreate } from "../apps/pod-controller-strategy.ts";
-import { validateStoredSelector } from "../apps/pod-controller-validation.ts";
+import { countingChanges, prepareForCreate } from "../apps/workload/strategy.ts";
+import { validateStoredSelector } from "../apps/workload/validation.ts";
 import { ageColumn, column, integerColumn, nameColumn } from "../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../kind.ts";
 import { nonNegativeMembers } from "../meta/bounds.ts";

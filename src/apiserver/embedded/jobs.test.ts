@@ -1,6 +1,6 @@
 import t from "tap";
-import type { Job } from "../../api/batch/job.ts";
-import { jobKind } from "../../api/batch/job-kind.ts";
+import type { Job } from "../../api/batch/job/schema.ts";
+import { jobKind } from "../../api/batch/job/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { timeOf } from "../../schema/value/time.ts";

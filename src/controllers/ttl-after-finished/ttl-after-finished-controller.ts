@@ -1,6 +1,6 @@
 /** Deletes jobs, with what they own, when the time that they ask for after their end is over. */
-import type { Job } from "../../api/batch/job.ts";
-import { jobKind } from "../../api/batch/job-kind.ts";
+import type { Job } from "../../api/batch/job/schema.ts";
+import { jobKind } from "../../api/batch/job/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { reflect } from "../../client/informer/reflector.ts";
 import { DueTimes } from "../../std/time/key-timers.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
-import type { Deployment } from "../../../api/apps/deployment.ts";
-import { deploymentKind } from "../../../api/apps/deployment-kind.ts";
+import type { Deployment } from "../../../api/apps/deployment/schema.ts";
+import { deploymentKind } from "../../../api/apps/deployment/kind.ts";
 import type { Namespace } from "../../../api/core/namespace/schema.ts";
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";

@@ -1,10 +1,10 @@
 /** Where kinds that have pods made for them hold what these pods will be. */
-import { daemonSetKind } from "../../../api/apps/daemon-set-kind.ts";
-import { deploymentKind } from "../../../api/apps/deployment-kind.ts";
-import { replicaSetKind } from "../../../api/apps/replica-set-kind.ts";
-import { statefulSetKind } from "../../../api/apps/stateful-set-kind.ts";
-import { cronJobKind } from "../../../api/batch/cron-job-kind.ts";
-import { jobKind } from "../../../api/batch/job-kind.ts";
+import { daemonSetKind } from "../../../api/apps/daemon-set/kind.ts";
+import { deploymentKind } from "../../../api/apps/deployment/kind.ts";
+import { replicaSetKind } from "../../../api/apps/replica-set/kind.ts";
+import { statefulSetKind } from "../../../api/apps/stateful-set/kind.ts";
+import { cronJobKind } from "../../../api/batch/cron-job/kind.ts";
+import { jobKind } from "../../../api/batch/job/kind.ts";
 import type { PodTemplateSpec } from "../../../api/core/pod-template/schema.ts";
 import { podTemplateKind } from "../../../api/core/pod-template/kind.ts";
 import { replicationControllerKind } from "../../../api/core/replication-controller/kind.ts";

@@ -1,14 +1,14 @@
 import { type FieldError, requiredField } from "../../../schema/validation/field-error.ts";
-import { containerColumns } from "../../apps/pod-controller-columns.ts";
+import { containerColumns } from "../../apps/workload/columns.ts";
 import {
   controllerWarnings,
   countingChanges,
   prepareForCreate,
   specOf,
   templateDefaults,
-} from "../../apps/pod-controller-strategy.ts";
-import { validateKeptRunning, validateSelected, validateTemplate } from "../../apps/pod-controller-validation.ts";
-import { validateReplicaStatus } from "../../apps/replica-status-validation.ts";
+} from "../../apps/workload/strategy.ts";
+import { validateKeptRunning, validateSelected, validateTemplate } from "../../apps/workload/validation.ts";
+import { validateReplicaStatus } from "../../apps/workload/status-validation.ts";
 import { scaleSubresource } from "../../autoscaling/scale-kind.ts";
 import { ageColumn, integerColumn, nameColumn, wideColumn } from "../../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";

@@ -1,0 +1,87 @@
+import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
+import { scaleSubresource } from "../../autoscaling/scale-kind.ts";
+import { ageColumn, integerColumn, nameColumn, wideColumn } from "../../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
+import { nonNegativeMembers } from "../../meta/bounds.ts";
+import { validateImmutableSelector } from "../../meta/immutable.ts";
+import { labelSelectorText } from "../../meta/selector-text.ts";
+import { onlyStatus, statusSubresource } from "../../strategy.ts";
+import { containerColumns } from "../workload/columns.ts";
+import {
+  controllerWarnings,
+  countingChanges,
+  prepareForCreate,
+  specOf,
+  templateDefaults,
+} from "../workload/strategy.ts";
+import {
+  isReadable,
+  validateKeptRunning,
+  validateSelected,
+  validateSelector,
+  validateTemplate,
+} from "../workload/validation.ts";
+import { type ReplicaSet, type ReplicaSetSpec, replicaSet, replicaSetSpec } from "./schema.ts";
+import { validateReplicaStatus, withoutTerminating } from "../workload/status-validation.ts";
+
+function setDefaults(object: ReplicaSet): ReplicaSet {
+  const spec = specOf(object);
+  return { ...object, spec: { ...spec, replicas: spec.replicas ?? 1, template: templateDefaults(spec.template) } };
+}
+
+function validateSpec(spec: ReplicaSetSpec, previous: ReplicaSetSpec | undefined): readonly FieldError[] {
+  const { selector, template = {} } = spec;
+  return [
+    ...nonNegativeMembers(spec, "spec", ["replicas", "minReadySeconds"]),
+    ...validateSelector(selector, "spec.selector", "deployment"),
+    ...(isReadable(selector)
+      ? [
+          ...validateSelected(selector, template, "spec.template"),
+          ...validateTemplate(template, previous?.template, "spec.template"),
+          ...validateKeptRunning(template, "spec.template", "ReplicaSet"),
+        ]
+      : [invalidField("spec.selector", selector, "invalid label selector")]),
+  ];
+}
+
+const strategy: Strategy<ReplicaSet> = {
+  setDefaults,
+  prepareForCreate,
+  prepareForUpdate: countingChanges(replicaSetSpec),
+  validate: (object, previous) => (object.spec === undefined ? [] : validateSpec(object.spec, previous?.spec)),
+  validateUpdate: (next, previous) => validateImmutableSelector(next.spec?.selector, previous.spec?.selector),
+  warnings: controllerWarnings,
+};
+
+export const replicaSetKind: Kind<ReplicaSet> = {
+  group: "apps",
+  version: "v1",
+  kind: "ReplicaSet",
+  listKind: "ReplicaSetList",
+  plural: "replicasets",
+  singular: "replicaset",
+  shortNames: ["rs"],
+  categories: ["all"],
+  namespaced: true,
+  verbs: allVerbs,
+  subresources: [
+    scaleSubresource(({ spec }) => spec?.selector),
+    statusSubresource("ReplicaSet", {
+      prepareForUpdate: (next, previous) => onlyStatus(withoutTerminating(next, previous), previous),
+      validateUpdate: (next) => validateReplicaStatus(next.status),
+    }),
+  ],
+  storageName: "replicasets",
+  schema: replicaSet,
+  columns: [
+    nameColumn,
+    integerColumn("Desired", ({ spec }) => spec?.replicas ?? 0, "Pods wanted."),
+    integerColumn("Current", ({ status }) => status?.replicas ?? 0, "Pods there are."),
+    integerColumn("Ready", ({ status }) => status?.readyReplicas ?? 0, "Pods that are ready."),
+    ageColumn,
+    ...containerColumns<ReplicaSet>((object) => object.spec?.template),
+    wideColumn("Selector", (object) => labelSelectorText(object.spec?.selector), "Which pods belong to it."),
+  ],
+  selectableFields: {},
+  strategy,
+};

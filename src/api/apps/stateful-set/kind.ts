@@ -1,0 +1,141 @@
+import { scaleSubresource } from "../../autoscaling/scale-kind.ts";
+import { ageColumn, column, nameColumn } from "../../columns.ts";
+import type { PersistentVolumeClaim } from "../../core/persistent-volume-claim/schema.ts";
+import { setPersistentVolumeClaimDefaults } from "../../core/persistent-volume-claim/defaults.ts";
+import { persistentVolumeClaimSpecWarnings } from "../../core/persistent-volume-claim/warnings.ts";
+import type { PodSpec } from "../../core/pod/schema.ts";
+import type { PodTemplateSpec } from "../../core/pod-template/schema.ts";
+import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
+import { dns1123Label } from "../../meta/names.ts";
+import { statusSubresource } from "../../strategy.ts";
+import { containerColumns } from "../workload/columns.ts";
+import {
+  countingChanges,
+  prepareForCreate,
+  specOf,
+  templateDefaults,
+  templateWarnings,
+} from "../workload/strategy.ts";
+import { type StatefulSet, type StatefulSetUpdateStrategy, statefulSet, statefulSetSpec } from "./schema.ts";
+import {
+  validateStatefulSet,
+  validateStatefulSetStatus,
+  validateStatefulSetUpdate,
+} from "./validation.ts";
+
+function setDefaults(object: StatefulSet): StatefulSet {
+  const spec = specOf(object);
+  const { whenDeleted, whenScaled } = spec.persistentVolumeClaimRetentionPolicy ?? {};
+  return {
+    ...object,
+    spec: {
+      ...spec,
+      ...(spec.volumeClaimTemplates === undefined
+        ? {}
+        : { volumeClaimTemplates: spec.volumeClaimTemplates.map(setPersistentVolumeClaimDefaults).map(identified) }),
+      replicas: spec.replicas ?? 1,
+      template: withoutEmptyContainers(templateDefaults(spec.template)),
+      podManagementPolicy: spec.podManagementPolicy || "OrderedReady",
+      updateStrategy: updateStrategyDefaults(spec.updateStrategy ?? {}),
+      revisionHistoryLimit: spec.revisionHistoryLimit ?? 10,
+      persistentVolumeClaimRetentionPolicy: {
+        whenDeleted: whenDeleted || "Retain",
+        whenScaled: whenScaled || "Retain",
+      },
+    },
+  };
+}
+
+/** Templates of claims are whole objects: they say what they are. */
+function identified(claim: PersistentVolumeClaim): PersistentVolumeClaim {
+  return { ...claim, kind: "PersistentVolumeClaim", apiVersion: "v1" };
+}
+
+/** The pods of a set may be without containers, as nobody checks them before they are made; Go writes null for none. */
+function withoutEmptyContainers(template: PodTemplateSpec): PodTemplateSpec {
+  if (template.spec?.containers?.length !== 0) return template;
+  const { containers: _, ...spec } = template.spec;
+  return { ...template, spec: spec as PodSpec };
+}
+
+function restore(object: StatefulSet): StatefulSet {
+  if (object.spec === undefined) return object;
+  const { volumeClaimTemplates: claims, template, ...spec } = object.spec;
+  const claimed = claims === undefined ? {} : { volumeClaimTemplates: claims.map(identified) };
+  return { ...object, spec: { ...spec, ...claimed, template: withoutEmptyContainers(template) } };
+}
+
+/** Whoever names the type, and no more, gets no partition. */
+function updateStrategyDefaults(strategy: StatefulSetUpdateStrategy): StatefulSetUpdateStrategy {
+  const { type, rollingUpdate = type ? undefined : {} } = strategy;
+  if ((type || "RollingUpdate") !== "RollingUpdate") return strategy;
+  if (rollingUpdate === undefined) return { ...strategy, type: "RollingUpdate" };
+  return { type: "RollingUpdate", rollingUpdate: { ...rollingUpdate, partition: rollingUpdate.partition ?? 0 } };
+}
+
+/** The feature of more than one missing pod is off: its member goes, unless the set had it. */
+function withoutGated(next: StatefulSet, previous: StatefulSet | undefined): StatefulSet {
+  const rollingUpdate = next.spec?.updateStrategy?.rollingUpdate;
+  if (next.spec === undefined || rollingUpdate?.maxUnavailable === undefined) return next;
+  if (previous?.spec?.updateStrategy?.rollingUpdate?.maxUnavailable !== undefined) return next;
+  const { maxUnavailable: _, ...rest } = rollingUpdate;
+  return { ...next, spec: { ...next.spec, updateStrategy: { ...next.spec.updateStrategy, rollingUpdate: rest } } };
+}
+
+const NEGATIVE_LIMIT =
+  "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended";
+
+function warnings(object: StatefulSet, previous: StatefulSet | undefined): readonly string[] {
+  const { template, volumeClaimTemplates = [], revisionHistoryLimit = 0 } = object.spec ?? {};
+  return [
+    ...templateWarnings(object, previous, template, "spec.template"),
+    ...volumeClaimTemplates.flatMap((claim, i) =>
+      persistentVolumeClaimSpecWarnings(claim.spec ?? {}, `spec.volumeClaimTemplates[${i}]`),
+    ),
+    ...(revisionHistoryLimit < 0 ? [NEGATIVE_LIMIT] : []),
+  ];
+}
+
+const countChanges = countingChanges<StatefulSet>(statefulSetSpec);
+
+const strategy: Strategy<StatefulSet> = {
+  setDefaults,
+  prepareForCreate: (object) => prepareForCreate(withoutGated(object, undefined)),
+  prepareForUpdate: (next, previous) => countChanges(withoutGated(next, previous), previous),
+  validate: validateStatefulSet,
+  validateUpdate: validateStatefulSetUpdate,
+  warnings,
+  restore,
+};
+
+export const statefulSetKind: Kind<StatefulSet> = {
+  group: "apps",
+  version: "v1",
+  kind: "StatefulSet",
+  listKind: "StatefulSetList",
+  plural: "statefulsets",
+  singular: "statefulset",
+  shortNames: ["sts"],
+  categories: ["all"],
+  namespaced: true,
+  verbs: allVerbs,
+  subresources: [
+    scaleSubresource(({ spec }) => spec?.selector),
+    statusSubresource("StatefulSet", { validateUpdate: validateStatefulSetStatus }),
+  ],
+  storageName: "statefulsets",
+  schema: statefulSet,
+  columns: [
+    nameColumn,
+    column(
+      "Ready",
+      ({ spec, status }) => `${status?.readyReplicas ?? 0}/${spec?.replicas ?? 0}`,
+      "Pods that are ready, of those wanted.",
+    ),
+    ageColumn,
+    ...containerColumns<StatefulSet>((object) => object.spec?.template),
+  ],
+  selectableFields: {},
+  nameForm: dns1123Label,
+  strategy,
+};

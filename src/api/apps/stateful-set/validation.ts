@@ -1,0 +1,107 @@
+/** Rules of Kubernetes 1.33 for StatefulSets. Pods and claims of their templates are checked when they are made. */
+import { type FieldError, forbiddenField, invalidField, notSupported } from "../../../schema/validation/field-error.ts";
+import { semanticEqual } from "../../../schema/semantic-equal.ts";
+import { neverDecremented, nonNegative, nonNegativeMembers } from "../../meta/bounds.ts";
+import { dns1123Label } from "../../meta/names.ts";
+import { validateAnnotations, validateLabels } from "../../meta/object-meta-validation.ts";
+import { isReadable, validateKeptRunning, validateSelected, validateSelector } from "../workload/validation.ts";
+import {
+  type StatefulSet,
+  type StatefulSetSpec,
+  type StatefulSetUpdateStrategy,
+  statefulSetSpec,
+} from "./schema.ts";
+
+export function validateStatefulSet({ spec }: StatefulSet, previous: StatefulSet | undefined): readonly FieldError[] {
+  if (spec === undefined) return [];
+  const { selector, template } = spec;
+  return [
+    ...validatePodManagement(spec.podManagementPolicy),
+    ...validateUpdateStrategy(spec.updateStrategy ?? {}),
+    ...validateRetention(spec),
+    ...nonNegativeMembers(spec, "spec", ["replicas", "minReadySeconds"]),
+    ...nonNegative(spec.ordinals?.start, "spec.ordinals.start"),
+    ...validateSelector(selector, "spec.selector", "statefulset"),
+    ...(isReadable(selector)
+      ? [
+          ...validateSelected(selector, template, "spec.template"),
+          ...validateLabels(template.metadata?.labels, "spec.template.labels"),
+          ...validateAnnotations(template.metadata?.annotations, "spec.template.annotations"),
+        ]
+      : [invalidField("spec.selector", selector, "")]),
+    ...validateKeptRunning(template, "spec.template", "StatefulSet"),
+    // It cannot change, so a bad one that was stored before the rule came stays.
+    ...(previous === undefined ? validateServiceName(spec.serviceName) : []),
+  ];
+}
+
+function validatePodManagement(policy: string | undefined): readonly FieldError[] {
+  if (policy === "OrderedReady" || policy === "Parallel") return [];
+  return [invalidField("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")];
+}
+
+function validateUpdateStrategy(strategy: StatefulSetUpdateStrategy): readonly FieldError[] {
+  const at = "spec.updateStrategy.rollingUpdate";
+  switch (strategy.type) {
+    case "OnDelete":
+      return strategy.rollingUpdate === undefined
+        ? []
+        : [invalidField(at, strategy.rollingUpdate, "only allowed for updateStrategy 'RollingUpdate'")];
+    case "RollingUpdate":
+      return nonNegative(strategy.rollingUpdate?.partition, `${at}.partition`);
+    default:
+      return [invalidField("spec.updateStrategy", strategy, "must be 'RollingUpdate' or 'OnDelete'")];
+  }
+}
+
+function validateRetention({ persistentVolumeClaimRetentionPolicy: policy }: StatefulSetSpec): readonly FieldError[] {
+  if (policy === undefined) return [];
+  return (["whenDeleted", "whenScaled"] as const)
+    .filter((name) => policy[name] !== "Retain" && policy[name] !== "Delete")
+    .map((name) =>
+      notSupported(`spec.persistentVolumeClaimRetentionPolicy.${name}`, policy[name] ?? "", ["Retain", "Delete"]),
+    );
+}
+
+function validateServiceName(name = ""): readonly FieldError[] {
+  return name === "" ? [] : dns1123Label(name).map((problem) => invalidField("spec.serviceName", name, problem));
+}
+
+const MUTABLE: readonly (keyof StatefulSetSpec)[] = [
+  "replicas",
+  "ordinals",
+  "template",
+  "updateStrategy",
+  "revisionHistoryLimit",
+  "persistentVolumeClaimRetentionPolicy",
+  "minReadySeconds",
+];
+const IMMUTABLE =
+  "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
+
+export function validateStatefulSetUpdate(next: StatefulSet, previous: StatefulSet): readonly FieldError[] {
+  const same = semanticEqual(statefulSetSpec, fixedPart(next.spec), fixedPart(previous.spec));
+  return same ? [] : [forbiddenField("spec", IMMUTABLE)];
+}
+
+function fixedPart(spec: StatefulSetSpec | undefined): object {
+  return Object.fromEntries(Object.entries(spec ?? {}).filter(([name]) => !(MUTABLE as string[]).includes(name)));
+}
+
+const PARTS = ["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"] as const;
+
+export function validateStatefulSetStatus(next: StatefulSet, previous: StatefulSet): readonly FieldError[] {
+  const { status } = next;
+  if (status === undefined) return [];
+  const { replicas, readyReplicas = 0, availableReplicas = 0 } = status;
+  return [
+    ...nonNegativeMembers(status, "status", ["replicas", ...PARTS, "observedGeneration", "collisionCount"]),
+    ...PARTS.filter((name) => (status[name] ?? 0) > replicas).map((name) =>
+      invalidField(`status.${name}`, status[name] ?? 0, "cannot be greater than status.replicas"),
+    ),
+    ...(availableReplicas > readyReplicas
+      ? [invalidField("status.availableReplicas", availableReplicas, "cannot be greater than status.readyReplicas")]
+      : []),
+    ...neverDecremented(status.collisionCount, previous.status?.collisionCount, "status.collisionCount"),
+  ];
+}

@@ -1,0 +1,15 @@
+/** Columns of `kubectl get -o wide` that show what a template's pods run. */
+import { wideColumn } from "../../columns.ts";
+import type { PodTemplateSpec } from "../../core/pod-template/schema.ts";
+import type { Column } from "../../kind.ts";
+
+type Template<T> = (object: T) => PodTemplateSpec | undefined;
+
+export function containerColumns<T>(templateOf: Template<T>): readonly Column<T>[] {
+  const show = (what: "name" | "image") => (object: T) =>
+    (templateOf(object)?.spec?.containers ?? []).map((container) => container[what] ?? "").join(",");
+  return [
+    wideColumn("Containers", show("name"), "The names of the template's containers."),
+    wideColumn("Images", show("image"), "What they run."),
+  ];
+}

@@ -1,0 +1,41 @@
+import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
+import type { ApiObject } from "../../kind.ts";
+import { nonNegativeMembers } from "../../meta/bounds.ts";
+
+/** What ReplicaSets and ReplicationControllers say of their pods. */
+export interface ReplicaStatus {
+  readonly replicas: number;
+  readonly fullyLabeledReplicas?: number | undefined;
+  readonly readyReplicas?: number | undefined;
+  readonly availableReplicas?: number | undefined;
+  readonly terminatingReplicas?: number | undefined;
+  readonly observedGeneration?: number | undefined;
+}
+
+const PARTS = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"] as const;
+
+/** None can be more than there are, and what is available is ready. */
+export function validateReplicaStatus(status: ReplicaStatus | undefined): readonly FieldError[] {
+  if (status === undefined) return [];
+  const { replicas, readyReplicas = 0, availableReplicas = 0 } = status;
+  return [
+    ...nonNegativeMembers(status, "status", ["replicas", ...PARTS, "observedGeneration", "terminatingReplicas"]),
+    ...PARTS.filter((name) => (status[name] ?? 0) > replicas).map((name) =>
+      invalidField(`status.${name}`, status[name], "cannot be greater than status.replicas"),
+    ),
+    ...(availableReplicas > readyReplicas
+      ? [invalidField("status.availableReplicas", availableReplicas, "cannot be greater than readyReplicas")]
+      : []),
+  ];
+}
+
+interface Counted extends ApiObject {
+  readonly status?: { readonly terminatingReplicas?: number | undefined } | undefined;
+}
+
+/** Pods on their way out are counted by a feature that is off: the number goes, unless there was one. */
+export function withoutTerminating<T extends Counted>(next: T, previous: T): T {
+  if (next.status?.terminatingReplicas === undefined || previous.status?.terminatingReplicas !== undefined) return next;
+  const { terminatingReplicas: _, ...status } = next.status;
+  return { ...next, status };
+}

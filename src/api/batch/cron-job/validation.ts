@@ -1,0 +1,72 @@
+/** Rules of Kubernetes 1.33 for cron jobs. */
+import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
+import { nonNegativeMembers } from "../../meta/bounds.ts";
+import type { CronJob, CronJobSpec } from "./schema.ts";
+import { CronError, parseCronSchedule } from "./schedule.ts";
+import { validateJobSpec } from "../job/validation.ts";
+import { isTimeZone } from "./time-zone.ts";
+
+/** Eleven characters are left for the time in the names of the jobs. */
+const NAME_MAX = 52;
+
+export function validateCronJob({ metadata, spec }: CronJob, previous: CronJob | undefined): readonly FieldError[] {
+  if (spec === undefined) return [];
+  const name = metadata?.name ?? "";
+  const long = previous === undefined && name.length > NAME_MAX;
+  return [
+    ...validateSchedule(spec, previous?.spec),
+    ...nonNegativeMembers(spec, "spec", ["startingDeadlineSeconds"]),
+    ...(previous !== undefined && previous.spec?.timeZone === spec.timeZone ? [] : validateTimeZone(spec.timeZone)),
+    ...validateJobTemplate(spec, previous?.spec),
+    ...nonNegativeMembers(spec, "spec", ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"]),
+    ...(long ? [invalidField("metadata.name", name, "must be no more than 52 characters")] : []),
+  ];
+}
+
+function validateSchedule({ schedule, timeZone }: CronJobSpec, previous?: CronJobSpec): readonly FieldError[] {
+  const field = "spec.schedule";
+  if (schedule === "") return [requiredField(field)];
+  const problem = scheduleProblem(schedule);
+  const errors = problem === undefined ? [] : [invalidField(field, schedule, problem)];
+  if (!schedule.includes("TZ")) return errors;
+  if (previous?.schedule.includes("TZ") !== true) {
+    errors.push(invalidField(field, schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"));
+  } else if (timeZone !== undefined) {
+    errors.push(invalidField(field, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule"));
+  }
+  return errors;
+}
+
+function scheduleProblem(schedule: string): string | undefined {
+  try {
+    parseCronSchedule(schedule);
+    return undefined;
+  } catch (error) {
+    if (error instanceof CronError) return error.message;
+    throw error;
+  }
+}
+
+const LOCAL = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
+
+function validateTimeZone(zone: string | undefined): readonly FieldError[] {
+  const field = "spec.timeZone";
+  if (zone === undefined) return [];
+  if (zone === "") return [invalidField(field, zone, "timeZone must be nil or non-empty string")];
+  if (zone.toLowerCase() === "local") return [invalidField(field, zone, LOCAL)];
+  return isTimeZone(zone) ? [] : [invalidField(field, zone, `unknown time zone ${zone}`)];
+}
+
+/** The jobs' selectors are made when they are. */
+function validateJobTemplate({ jobTemplate }: CronJobSpec, previous: CronJobSpec | undefined): readonly FieldError[] {
+  const { spec } = jobTemplate;
+  const path = "spec.jobTemplate.spec";
+  if (spec === undefined) return [];
+  return [
+    ...validateJobSpec(spec, path, previous?.jobTemplate.spec),
+    ...(spec.selector === undefined
+      ? []
+      : [invalidField(`${path}.selector`, spec.selector, "`selector` will be auto-generated")]),
+    ...(spec.manualSelector === true ? [notSupported(`${path}.manualSelector`, true, ["nil", "false"])] : []),
+  ];
+}

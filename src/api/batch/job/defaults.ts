@@ -1,0 +1,52 @@
+import { specOf, templateDefaults } from "../../apps/workload/strategy.ts";
+import { validateLabels } from "../../meta/object-meta-validation.ts";
+import type { Job, JobSpec } from "./schema.ts";
+
+const BACKOFF_LIMIT = 6;
+/** No limit of its own where each index has one. */
+const NO_LIMIT = 2_147_483_647;
+
+export function setJobDefaults(object: Job): Job {
+  const spec = specOf(object);
+  const single = spec.completions === undefined && spec.parallelism === undefined;
+  return {
+    ...labelledAsTemplate(object),
+    spec: {
+      ...setJobTemplateDefaults(spec),
+      ...(single ? { completions: 1 } : {}),
+      parallelism: spec.parallelism ?? 1,
+      backoffLimit: spec.backoffLimit ?? (spec.backoffLimitPerIndex === undefined ? BACKOFF_LIMIT : NO_LIMIT),
+      completionMode: spec.completionMode ?? "NonIndexed",
+      suspend: spec.suspend ?? false,
+      podReplacementPolicy:
+        spec.podReplacementPolicy ?? (spec.podFailurePolicy === undefined ? "TerminatingOrFailed" : "Failed"),
+      manualSelector: spec.manualSelector ?? false,
+    },
+  };
+}
+
+/** A job without labels takes those of its pods. What is wrong with them is said of the template, and only there. */
+export function labelledAsTemplate(object: Job): Job {
+  const labels = object.spec?.template.metadata?.labels;
+  if (labels === undefined || Object.keys(object.metadata?.labels ?? {}).length > 0) return object;
+  if (validateLabels(labels).length > 0) return object;
+  return { ...object, metadata: { ...object.metadata, labels } };
+}
+
+/** What jobs and the jobs that cron jobs describe have in common. */
+export function setJobTemplateDefaults(spec: Partial<JobSpec>): JobSpec {
+  const policy = spec.podFailurePolicy;
+  return {
+    ...spec,
+    ...(policy === undefined ? {} : { podFailurePolicy: { ...policy, rules: policy.rules.map(ruleDefaults) } }),
+    template: templateDefaults(spec.template),
+  };
+}
+
+type Rule = NonNullable<JobSpec["podFailurePolicy"]>["rules"][number];
+
+function ruleDefaults(rule: Rule): Rule {
+  if (rule.onPodConditions === undefined) return rule;
+  const onPodConditions = rule.onPodConditions.map((pattern) => ({ ...pattern, status: pattern.status || "True" }));
+  return { ...rule, onPodConditions };
+}

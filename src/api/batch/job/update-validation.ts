@@ -1,0 +1,61 @@
+/** What of a job may change, and what its status may become. */
+import { deepEqual } from "../../../schema/value/equal.ts";
+import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
+import { type PodTemplateSpec, podTemplateSpec } from "../../core/pod-template/schema.ts";
+import { validateImmutableField, validateImmutableSelector } from "../../meta/immutable.ts";
+import type { Job, JobSpec } from "./schema.ts";
+
+const IMMUTABLE = [
+  "completionMode",
+  "podFailurePolicy",
+  "backoffLimitPerIndex",
+  "managedBy",
+  "successPolicy",
+] as const satisfies readonly (keyof JobSpec)[];
+
+export function validateJobUpdate(next: Job, previous: Job): readonly FieldError[] {
+  const [spec, old] = [next.spec, previous.spec];
+  if (spec === undefined || old === undefined) return [];
+  // Where the pods of a suspended job are to run may be decided as long as it has none.
+  const movable = old.suspend === true && previous.status?.startTime === undefined;
+  const template = movable ? withScheduling(old.template, spec.template) : old.template;
+  return [
+    ...validateCompletions(spec, old),
+    ...validateImmutableSelector(spec.selector, old.selector),
+    ...validateImmutableField(spec.template, template, "spec.template", podTemplateSpec),
+    ...IMMUTABLE.flatMap((name) => validateImmutableField(spec[name], old[name], `spec.${name}`)),
+  ];
+}
+
+/** An indexed job grows and shrinks as one: with each completion goes a pod. */
+function validateCompletions(spec: JobSpec, old: JobSpec): readonly FieldError[] {
+  const field = "spec.completions";
+  if (spec.completionMode !== "Indexed") return validateImmutableField(spec.completions, old.completions, field);
+  if (deepEqual(spec.completions, old.completions) || spec.completions === undefined) return [];
+  if (spec.completions === spec.parallelism) return [];
+  return [invalidField(field, spec.completions, "can only be modified in tandem with spec.parallelism")];
+}
+
+/** The template with those directives of `wanted` that may change. */
+function withScheduling(template: PodTemplateSpec, wanted: PodTemplateSpec): PodTemplateSpec {
+  const { nodeSelector, tolerations, schedulingGates } = wanted.spec ?? {};
+  const { annotations, labels } = wanted.metadata ?? {};
+  const affinity = affinityWith(template, wanted);
+  return {
+    ...template,
+    metadata: unlessEmpty({ ...template.metadata, annotations, labels }),
+    spec: { containers: [], ...template.spec, nodeSelector, tolerations, schedulingGates, affinity },
+  };
+}
+
+function affinityWith(template: PodTemplateSpec, wanted: PodTemplateSpec) {
+  const { nodeAffinity: _, ...others } = template.spec?.affinity ?? {};
+  const nodeAffinity = wanted.spec?.affinity?.nodeAffinity;
+  const affinity = { ...others, nodeAffinity };
+  return wanted.spec?.affinity === undefined ? unlessEmpty(affinity) : affinity;
+}
+
+/** Objects without members compare as absent ones do. */
+function unlessEmpty<T extends object>(object: T): T | undefined {
+  return Object.values(object).every((member) => member === undefined) ? undefined : object;
+}
