@@ -25,6 +25,6 @@ t.test("docs/pod-lifecycle.md names a test for each promise, and each of them ex
 
 function exists(where: string, what: string): boolean {
   if (where === "recorded") return recorded.includes(what);
-  const file = new URL(where, import.meta.url);
+  const file = new URL(where, new URL("../../", import.meta.url));
   return existsSync(file) && readFileSync(file, "utf8").includes(`"${what}"`);
 }
