@@ -3,8 +3,8 @@ import { type ListSchema, type MapSchema, type ObjectSchema, type Schema, schema
 import { validatingAdmissionPolicyBindingKind } from "./admissionregistration/validating-admission-policy-binding-kind.ts";
 import { validatingAdmissionPolicyKind } from "./admissionregistration/validating-admission-policy-kind.ts";
 import type { ApiObject, Kind } from "./kind.ts";
-import { ipAddressKind } from "./networking/ip-address-kind.ts";
-import { serviceCIDRKind } from "./networking/service-cidr-kind.ts";
+import { ipAddressKind } from "./networking/ip-address/kind.ts";
+import { serviceCIDRKind } from "./networking/service-cidr/kind.ts";
 
 interface Lifecycle {
   /** The release of Kubernetes that has it first: `1.31`. */

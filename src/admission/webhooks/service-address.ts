@@ -3,8 +3,8 @@
 import { endpointsKind } from "../../api/core/endpoints/kind.ts";
 import type { Service, ServicePort } from "../../api/core/service/schema.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
-import type { Endpoint, EndpointSlice } from "../../api/discovery/endpoint-slice.ts";
-import { endpointSliceKind } from "../../api/discovery/endpoint-slice-kind.ts";
+import type { Endpoint, EndpointSlice } from "../../api/discovery/endpoint-slice/schema.ts";
+import { endpointSliceKind } from "../../api/discovery/endpoint-slice/kind.ts";
 import { notFound, StatusError } from "../../api/status.ts";
 import type { FindService, HostPort } from "../../client/webhook/webhook-client.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";

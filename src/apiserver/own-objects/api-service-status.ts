@@ -2,7 +2,7 @@
 import type { APIService } from "../../api/apiregistration/api-service.ts";
 import { apiServiceKind } from "../../api/apiregistration/api-service-kind.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
-import { endpointSliceKind } from "../../api/discovery/endpoint-slice-kind.ts";
+import { endpointSliceKind } from "../../api/discovery/endpoint-slice/kind.ts";
 import { change } from "../../registry/change.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { systemScope, unlessOvertaken } from "./ensure.ts";

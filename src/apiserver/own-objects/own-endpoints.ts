@@ -6,8 +6,8 @@
 import type { Endpoints } from "../../api/core/endpoints/schema.ts";
 import { endpointsKind } from "../../api/core/endpoints/kind.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
-import type { EndpointSlice } from "../../api/discovery/endpoint-slice.ts";
-import { endpointSliceKind } from "../../api/discovery/endpoint-slice-kind.ts";
+import type { EndpointSlice } from "../../api/discovery/endpoint-slice/schema.ts";
+import { endpointSliceKind } from "../../api/discovery/endpoint-slice/kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { deepEqual } from "../../schema/value/equal.ts";

@@ -1,7 +1,7 @@
 import t from "tap";
 import { serviceKind } from "../../api/core/service/kind.ts";
-import { ipAddressKind } from "../../api/networking/ip-address-kind.ts";
-import { serviceCIDRKind } from "../../api/networking/service-cidr-kind.ts";
+import { ipAddressKind } from "../../api/networking/ip-address/kind.ts";
+import { serviceCIDRKind } from "../../api/networking/service-cidr/kind.ts";
 import { create } from "../../registry/create.ts";
 import { get } from "../../registry/get.ts";
 import { ServiceAddresses } from "../../registry/service-allocation/addresses.ts";

@@ -3,8 +3,8 @@
  * create the same twice. Free ones come from the blocks of the ServiceCIDR objects.
  */
 
-import type { IPAddress } from "../../api/networking/ip-address.ts";
-import type { ServiceCIDR } from "../../api/networking/service-cidr.ts";
+import type { IPAddress } from "../../api/networking/ip-address/schema.ts";
+import type { ServiceCIDR } from "../../api/networking/service-cidr/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import {
   bitsOf,

@@ -1,6 +1,6 @@
 import t from "tap";
 import { serviceKind } from "../../api/core/service/kind.ts";
-import { ipAddressKind } from "../../api/networking/ip-address-kind.ts";
+import { ipAddressKind } from "../../api/networking/ip-address/kind.ts";
 import type { Revision } from "../../storage/store.ts";
 import { servicesFixture } from "../../testing/registry/service-allocation-fixture.ts";
 import { create } from "../create.ts";

@@ -1,7 +1,7 @@
 /** What a crash between taking an address and writing its service leaves behind. */
 import type { Service } from "../../api/core/service/schema.ts";
 import { isHeadless, specOf } from "../../api/core/service/types.ts";
-import type { IPAddress } from "../../api/networking/ip-address.ts";
+import type { IPAddress } from "../../api/networking/ip-address/schema.ts";
 import { formatIp, parseIp } from "../../std/net/ip.ts";
 import type { Revision } from "../../storage/store.ts";
 import type { Registry, Scope } from "../registry.ts";

@@ -2,8 +2,8 @@
 import { endpointsKind } from "../../api/core/endpoints/kind.ts";
 import type { Service } from "../../api/core/service/schema.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
-import { ipAddressKind } from "../../api/networking/ip-address-kind.ts";
-import { serviceCIDRKind } from "../../api/networking/service-cidr-kind.ts";
+import { ipAddressKind } from "../../api/networking/ip-address/kind.ts";
+import { serviceCIDRKind } from "../../api/networking/service-cidr/kind.ts";
 import { create } from "../../registry/create.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { ServiceAddresses } from "../../registry/service-allocation/addresses.ts";

@@ -4,9 +4,9 @@ import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-
 import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
 import { persistentVolumeKind } from "../../../api/core/persistent-volume/kind.ts";
 import { serviceKind } from "../../../api/core/service/kind.ts";
-import { ingressClassKind } from "../../../api/networking/ingress-class-kind.ts";
-import { ingressKind } from "../../../api/networking/ingress-kind.ts";
-import { storageClassKind } from "../../../api/storage/storage-class-kind.ts";
+import { ingressClassKind } from "../../../api/networking/ingress-class/kind.ts";
+import { ingressKind } from "../../../api/networking/ingress/kind.ts";
+import { storageClassKind } from "../../../api/storage/storage-class/kind.ts";
 import { ask, pluginDeps, refused } from "../../../testing/admission/admission-fixture.ts";
 import { defaultIngressClass, defaultStorageClass } from "./default-storage-class.ts";
 import { denyServiceExternalIPs } from "../deny-service-external-ips/deny-service-external-ips.ts";

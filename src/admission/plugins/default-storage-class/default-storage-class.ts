@@ -3,11 +3,11 @@ import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-
 import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
 import { STORAGE_CLASS_ANNOTATION } from "../../../api/core/persistent-volume/storage-class-name.ts";
 import type { ApiObject, Kind } from "../../../api/kind.ts";
-import type { Ingress } from "../../../api/networking/ingress.ts";
-import { ingressClassKind } from "../../../api/networking/ingress-class-kind.ts";
-import { ingressKind } from "../../../api/networking/ingress-kind.ts";
-import { CLASS_ANNOTATION } from "../../../api/networking/ingress-validation.ts";
-import { storageClassKind } from "../../../api/storage/storage-class-kind.ts";
+import type { Ingress } from "../../../api/networking/ingress/schema.ts";
+import { ingressClassKind } from "../../../api/networking/ingress-class/kind.ts";
+import { ingressKind } from "../../../api/networking/ingress/kind.ts";
+import { CLASS_ANNOTATION } from "../../../api/networking/ingress/validation.ts";
+import { storageClassKind } from "../../../api/storage/storage-class/kind.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
 import { isAt, metadataOf } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest, Lookup } from "../../chain/plugin.ts";

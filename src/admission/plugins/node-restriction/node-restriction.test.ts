@@ -10,8 +10,8 @@ import { podKind } from "../../../api/core/pod/kind.ts";
 import { secretKind } from "../../../api/core/secret/kind.ts";
 import { serviceAccountKind } from "../../../api/core/service-account/kind.ts";
 import type { ApiObject, Kind } from "../../../api/kind.ts";
-import { csiDriverKind } from "../../../api/storage/csi-driver-kind.ts";
-import { csiNodeKind } from "../../../api/storage/csi-node-kind.ts";
+import { csiDriverKind } from "../../../api/storage/csi-driver/kind.ts";
+import { csiNodeKind } from "../../../api/storage/csi-node/kind.ts";
 import type { UserInfo } from "../../../auth/user.ts";
 import {
   type Asked,

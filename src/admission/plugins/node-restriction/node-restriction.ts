@@ -8,7 +8,7 @@ import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-c
 import { podKind } from "../../../api/core/pod/kind.ts";
 import { serviceAccountKind } from "../../../api/core/service-account/kind.ts";
 import type { Kind } from "../../../api/kind.ts";
-import { csiNodeKind } from "../../../api/storage/csi-node-kind.ts";
+import { csiNodeKind } from "../../../api/storage/csi-node/kind.ts";
 import { NODE_USER_PREFIX, NODES, type UserInfo } from "../../../auth/user.ts";
 import { metadataOf, refusal } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";

@@ -4,7 +4,7 @@ import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-c
 import { persistentVolumeKind } from "../../../api/core/persistent-volume/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Volume } from "../../../api/core/volume/schema.ts";
-import { csiDriverKind } from "../../../api/storage/csi-driver-kind.ts";
+import { csiDriverKind } from "../../../api/storage/csi-driver/kind.ts";
 import { metadataOf, refusal } from "../../chain/attributes.ts";
 import type { AdmissionRequest } from "../../chain/plugin.ts";
 import { podOf } from "./pods.ts";

@@ -4,7 +4,7 @@ import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-c
 import { persistentVolumeKind } from "../../../api/core/persistent-volume/kind.ts";
 import { storageClassNameOf } from "../../../api/core/persistent-volume/storage-class-name.ts";
 import { compareAmounts } from "../../../api/meta/quantity.ts";
-import { storageClassKind } from "../../../api/storage/storage-class-kind.ts";
+import { storageClassKind } from "../../../api/storage/storage-class/kind.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
 import { isAt, metadataOf, refusal } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";

@@ -2,8 +2,8 @@
 import type { Node } from "../../../api/core/node/schema.ts";
 import { nodeKind } from "../../../api/core/node/kind.ts";
 import { StatusError } from "../../../api/status.ts";
-import type { CSINode, CSINodeDriver } from "../../../api/storage/csi-node.ts";
-import { csiNodeKind } from "../../../api/storage/csi-node-kind.ts";
+import type { CSINode, CSINodeDriver } from "../../../api/storage/csi-node/schema.ts";
+import { csiNodeKind } from "../../../api/storage/csi-node/kind.ts";
 import type { Client } from "../../../client/client.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { Backoff } from "../../../std/time/backoff.ts";

@@ -2,7 +2,7 @@
 import { lstat, mkdir, rm, rmdir, stat, symlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Pod } from "../../../api/core/pod/schema.ts";
-import type { CSIDriver } from "../../../api/storage/csi-driver.ts";
+import type { CSIDriver } from "../../../api/storage/csi-driver/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Directories } from "../../pods/directories.ts";
 import type { PodEvents } from "../../pods/pod-events.ts";

@@ -1,6 +1,6 @@
 /** What a driver is told of a volume and of the pod that wants it. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
-import type { CSIDriver } from "../../../api/storage/csi-driver.ts";
+import type { CSIDriver } from "../../../api/storage/csi-driver/schema.ts";
 import { podName, podNamespace, podUid } from "../../pods/pod-fields.ts";
 import type { TokenManager } from "../projected/token-manager.ts";
 import type { VolumeCapability } from "./messages.ts";

@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import type { Node } from "../../../api/core/node/schema.ts";
 import { StatusError } from "../../../api/status.ts";
-import type { CSIDriver } from "../../../api/storage/csi-driver.ts";
-import { csiDriverKind } from "../../../api/storage/csi-driver-kind.ts";
+import type { CSIDriver } from "../../../api/storage/csi-driver/schema.ts";
+import { csiDriverKind } from "../../../api/storage/csi-driver/kind.ts";
 import type { Client } from "../../../client/client.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Logger } from "../../../std/log/logger.ts";

@@ -1,0 +1,63 @@
+import { deepEqual } from "../../../schema/value/equal.ts";
+import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
+import { dropStatus, firstGeneration, keepStatus, nextGeneration, statusSubresource } from "../../strategy.ts";
+import { type Ingress, ingress } from "./schema.ts";
+import {
+  ingressStatusWarnings,
+  ingressWarnings,
+  validateIngress,
+  validateIngressStatus,
+} from "./validation.ts";
+
+const strategy: Strategy<Ingress> = {
+  prepareForCreate: (object) => firstGeneration(dropStatus(object)),
+  prepareForUpdate: (next, previous) =>
+    nextGeneration(keepStatus(next, previous), previous, !deepEqual(next.spec, previous.spec)),
+  validate: validateIngress,
+  warnings: ingressWarnings,
+};
+
+const HOSTS_SHOWN = 3;
+
+/** The first hosts; `*` where no rule has one. */
+function hostsText({ spec }: Ingress): string {
+  const rules = spec?.rules ?? [];
+  const named = rules.map(({ host }) => host).filter((host) => host);
+  const shown = named.slice(0, HOSTS_SHOWN).join(",") || "*";
+  const full = rules.findIndex((_, i) => rules.slice(0, i).filter(({ host }) => host).length === HOSTS_SHOWN);
+  return full < 0 ? shown : `${shown} + ${rules.length - HOSTS_SHOWN} more...`;
+}
+
+function addressText({ status }: Ingress): string {
+  const addresses = (status?.loadBalancer?.ingress ?? []).map(({ ip, hostname }) => ip || hostname || "");
+  return [...new Set(addresses.filter((address) => address !== ""))].sort().join(",");
+}
+
+export const ingressKind: Kind<Ingress> = {
+  group: "networking.svc.io",
+  version: "v1",
+  kind: "Ingress",
+  listKind: "IngressList",
+  plural: "ingresses",
+  singular: "ingress",
+  shortNames: ["ing"],
+  categories: [],
+  namespaced: true,
+  verbs: allVerbs,
+  subresources: [
+    statusSubresource("Ingress", { validateUpdate: validateIngressStatus, warnings: ingressStatusWarnings }),
+  ],
+  storageName: "ingress",
+  schema: ingress,
+  columns: [
+    nameColumn,
+    column("Class", ({ spec }) => spec?.ingressClassName ?? "<none>", "The class, and with it who serves the ingress."),
+    column("Hosts", hostsText, "Hosts that its rules are for."),
+    column("Address", addressText, "Where the load balancer listens."),
+    column("Ports", ({ spec }) => ((spec?.tls ?? []).length > 0 ? "80, 443" : "80")),
+    ageColumn,
+  ],
+  selectableFields: {},
+  strategy,
+};

@@ -1,0 +1,136 @@
+/** Rules of Kubernetes 1.33 for what a network policy names: ports, peers, blocks of addresses. */
+import {
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  notSupported,
+  requiredField,
+} from "../../../schema/validation/field-error.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
+import { contains, parseCidr } from "../../../std/net/ip.ts";
+import { cidrWarnings, validateLegacyCidr } from "../../meta/ip-validation.ts";
+import { type LabelSelectorRules, validateLabelSelector } from "../../meta/label-selector-validation.ts";
+import { portName, portNumber } from "../../meta/names.ts";
+import type { IPBlock, NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort } from "./schema.ts";
+
+const POLICY_TYPES: readonly string[] = ["Ingress", "Egress"];
+const PROTOCOLS: readonly string[] = ["TCP", "UDP", "SCTP"];
+
+/** A rule of either direction, and where it stands. */
+interface Rule {
+  readonly at: string;
+  readonly ports: readonly NetworkPolicyPort[];
+  readonly peers: readonly NetworkPolicyPeer[];
+  readonly peersAt: string;
+}
+
+function rulesOf({ spec }: NetworkPolicy): readonly Rule[] {
+  const ingress = (spec?.ingress ?? []).map((rule, i): Rule => {
+    const at = index("spec.ingress", i);
+    return { at, ports: rule.ports ?? [], peers: rule.from ?? [], peersAt: child(at, "from") };
+  });
+  const egress = (spec?.egress ?? []).map((rule, i): Rule => {
+    const at = index("spec.egress", i);
+    return { at, ports: rule.ports ?? [], peers: rule.to ?? [], peersAt: child(at, "to") };
+  });
+  return [...ingress, ...egress];
+}
+
+export function validateNetworkPolicy(policy: NetworkPolicy, previous?: NetworkPolicy): readonly FieldError[] {
+  const before = validateLabelSelector(previous?.spec?.podSelector, "");
+  // Policies whose selector was never right can still be changed.
+  const lenient: LabelSelectorRules = { allowBadValues: before.length > 0 };
+  return [
+    ...validateLabelSelector(policy.spec?.podSelector, "spec.podSelector", lenient),
+    ...rulesOf(policy).flatMap(({ at, ports, peers, peersAt }) => [
+      ...ports.flatMap((port, i) => validatePort(port, index(child(at, "ports"), i))),
+      ...peers.flatMap((peer, i) => validatePeer(peer, index(peersAt, i), lenient)),
+    ]),
+    ...validateTypes(policy.spec?.policyTypes ?? []),
+  ];
+}
+
+function validatePort(rule: NetworkPolicyPort, path: string): readonly FieldError[] {
+  const { protocol } = rule;
+  const known = protocol === undefined || PROTOCOLS.includes(protocol);
+  return [
+    ...(known ? [] : [notSupported(child(path, "protocol"), protocol, PROTOCOLS)]),
+    ...validatePortRange(rule, path),
+  ];
+}
+
+function validatePortRange({ port, endPort }: NetworkPolicyPort, path: string): readonly FieldError[] {
+  const at = child(path, "port");
+  const end = (detail: string): FieldError => invalidField(child(path, "endPort"), endPort, detail);
+  if (port === undefined) {
+    return endPort === undefined ? [] : [end("may not be specified when `port` is not specified")];
+  }
+  if (typeof port === "string") {
+    return [
+      ...(endPort === undefined ? [] : [end("may not be specified when `port` is non-numeric")]),
+      ...portName(port).map((problem) => invalidField(at, port, problem)),
+    ];
+  }
+  const errors = portNumber(port).map((problem) => invalidField(at, port, problem));
+  if (endPort === undefined) return errors;
+  // Kubernetes names the start, of which the end falls short.
+  const short = invalidField(child(path, "endPort"), port, "must be greater than or equal to `port`");
+  const below = endPort < port ? [short] : [];
+  return [...errors, ...below, ...portNumber(endPort).map(end)];
+}
+
+function validatePeer(peer: NetworkPolicyPeer, path: string, rules: LabelSelectorRules): readonly FieldError[] {
+  const { podSelector, namespaceSelector, ipBlock } = peer;
+  const selects = podSelector !== undefined || namespaceSelector !== undefined;
+  const errors = [
+    ...validateLabelSelector(podSelector, child(path, "podSelector"), rules),
+    ...validateLabelSelector(namespaceSelector, child(path, "namespaceSelector"), rules),
+    ...(ipBlock === undefined ? [] : validateBlock(ipBlock, child(path, "ipBlock"))),
+  ];
+  if (!selects && ipBlock === undefined) errors.push(requiredField(path, "must specify a peer"));
+  if (selects && ipBlock !== undefined) {
+    errors.push(forbiddenField(path, "may not specify both ipBlock and another peer"));
+  }
+  return errors;
+}
+
+function validateBlock({ cidr, except = [] }: IPBlock, path: string): readonly FieldError[] {
+  if (cidr === "") return [requiredField(child(path, "cidr"))];
+  const errors = [...validateLegacyCidr(cidr, child(path, "cidr"))];
+  const outer = parseCidr(cidr);
+  if (outer === undefined) return errors;
+  for (const [i, text] of except.entries()) {
+    const at = index(child(path, "except"), i);
+    errors.push(...validateLegacyCidr(text, at));
+    const inner = parseCidr(text);
+    if (inner === undefined) continue;
+    const within = contains(outer, { family: inner.family, value: inner.network });
+    if (within && outer.prefixLength < inner.prefixLength) continue;
+    errors.push(invalidField(at, text, "must be a strict subset of `cidr`"));
+  }
+  return errors;
+}
+
+function validateTypes(types: readonly string[]): readonly FieldError[] {
+  const path = "spec.policyTypes";
+  if (types.length > POLICY_TYPES.length) {
+    return [invalidField(path, types, "may not specify more than two policyTypes")];
+  }
+  return types.flatMap((type, i) =>
+    POLICY_TYPES.includes(type) ? [] : [notSupported(index(path, i), type, POLICY_TYPES)],
+  );
+}
+
+/** Of the blocks that are accepted as they are, and should be written otherwise. */
+export function networkPolicyWarnings(policy: NetworkPolicy): readonly string[] {
+  return rulesOf(policy).flatMap(({ peers, peersAt }) =>
+    peers.flatMap(({ ipBlock }, i) => {
+      const path = child(index(peersAt, i), "ipBlock");
+      const except = ipBlock?.except ?? [];
+      return [
+        ...cidrWarnings(ipBlock?.cidr ?? "", child(path, "cidr")),
+        ...except.flatMap((text, place) => cidrWarnings(text, index(child(path, "except"), place))),
+      ];
+    }),
+  );
+}

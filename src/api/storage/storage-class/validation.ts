@@ -1,0 +1,99 @@
+/** Rules of Kubernetes 1.33 for storage classes: who provisions, with what parameters, and where. */
+import { deepEqual } from "../../../schema/value/equal.ts";
+import {
+  duplicateField,
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  notSupported,
+  requiredField,
+  tooLong,
+} from "../../../schema/validation/field-error.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
+import type { TopologySelectorTerm } from "../../core/node/topology-selector.ts";
+import { qualifiedName, validateName } from "../../meta/names.ts";
+import type { StorageClass } from "./schema.ts";
+
+const PARAMETERS_MAX = 512;
+const PARAMETERS_MAX_BYTES = 256 * 1024;
+
+export function validateStorageClass(storageClass: StorageClass): readonly FieldError[] {
+  return [
+    ...validateProvisioner(storageClass.provisioner),
+    ...validateParameters(storageClass.parameters ?? {}),
+    ...validatePolicies(storageClass),
+    ...validateTopologies(storageClass.allowedTopologies ?? [], "allowedTopologies"),
+  ];
+}
+
+function validateProvisioner(provisioner: string): readonly FieldError[] {
+  if (provisioner === "") return [requiredField("provisioner")];
+  return validateName("provisioner", provisioner.toLowerCase(), qualifiedName);
+}
+
+function validateParameters(parameters: Readonly<Record<string, string>>): readonly FieldError[] {
+  const entries = Object.entries(parameters);
+  if (entries.length > PARAMETERS_MAX) return [tooLong("parameters", PARAMETERS_MAX)];
+  const bytes = entries.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0);
+  return [
+    ...("" in parameters ? [invalidField("parameters", "", "field can not be empty.")] : []),
+    ...(bytes > PARAMETERS_MAX_BYTES ? [tooLong("parameters", PARAMETERS_MAX_BYTES)] : []),
+  ];
+}
+
+function validatePolicies({ reclaimPolicy, volumeBindingMode }: StorageClass): readonly FieldError[] {
+  const policies = ["Delete", "Retain"];
+  const modes = ["Immediate", "WaitForFirstConsumer"];
+  const errors: FieldError[] = [];
+  if (reclaimPolicy && !policies.includes(reclaimPolicy)) {
+    errors.push(notSupported("reclaimPolicy", reclaimPolicy, policies));
+  }
+  if (volumeBindingMode === undefined) errors.push(requiredField("volumeBindingMode"));
+  else if (!modes.includes(volumeBindingMode)) errors.push(notSupported("volumeBindingMode", volumeBindingMode, modes));
+  return errors;
+}
+
+/** No two terms may say the same, nor any of them nothing. */
+function validateTopologies(terms: readonly TopologySelectorTerm[], path: string): readonly FieldError[] {
+  const seen: unknown[] = [{}];
+  return terms.flatMap((term, i) => {
+    const errors = [...validateTerm(term, index(path, i))];
+    const meaning = Object.fromEntries(
+      (term.matchLabelExpressions ?? []).map((e) => [e.key, [...new Set(e.values)].sort()]),
+    );
+    if (seen.some((other) => deepEqual(other, meaning))) {
+      errors.push(duplicateField(child(index(path, i), "matchLabelExpressions"), ""));
+    }
+    seen.push(meaning);
+    return errors;
+  });
+}
+
+function validateTerm(term: TopologySelectorTerm, path: string): readonly FieldError[] {
+  const keys = new Set<string>();
+  return (term.matchLabelExpressions ?? []).flatMap(({ key, values }, i) => {
+    const at = index(child(path, "matchLabelExpressions"), i);
+    const list = child(at, "values");
+    const errors: FieldError[] = values.length === 0 ? [requiredField(list)] : [];
+    for (const [place, value] of values.entries()) {
+      if (values.indexOf(value) < place) errors.push(duplicateField(index(list, place), value));
+    }
+    errors.push(...validateName(child(at, "key"), key, qualifiedName));
+    if (keys.has(key)) errors.push(duplicateField(child(at, "key"), key));
+    keys.add(key);
+    return errors;
+  });
+}
+
+export function validateStorageClassUpdate(next: StorageClass, previous: StorageClass): readonly FieldError[] {
+  const forbid = (field: string): FieldError => forbiddenField(field, `updates to ${field} are forbidden.`);
+  const errors: FieldError[] = [];
+  if (!deepEqual(next.parameters ?? {}, previous.parameters ?? {})) errors.push(forbid("parameters"));
+  if (next.provisioner !== previous.provisioner) errors.push(forbid("provisioner"));
+  const [is, was] = [next.reclaimPolicy, previous.reclaimPolicy];
+  if (is !== undefined && was !== undefined && is !== was) errors.push(forbid("reclaimPolicy"));
+  if (next.volumeBindingMode !== previous.volumeBindingMode) {
+    errors.push(invalidField("volumeBindingMode", next.volumeBindingMode, "field is immutable"));
+  }
+  return errors;
+}

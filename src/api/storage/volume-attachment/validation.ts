@@ -1,0 +1,69 @@
+/** Rules of Kubernetes 1.33 for attachments of volumes to nodes. */
+import { deepEqual } from "../../../schema/value/equal.ts";
+import { type FieldError, forbiddenField, invalidField, requiredField, tooLong } from "../../../schema/validation/field-error.ts";
+import { child } from "../../../schema/value/field-path.ts";
+import { validateInlineVolumeSpec } from "../../core/persistent-volume/validation.ts";
+import { validateDriverName } from "../../core/volume/source-validation.ts";
+import { dns1123Subdomain, validateName } from "../../meta/names.ts";
+import type { VolumeAttachment, VolumeAttachmentSource, VolumeError } from "./schema.ts";
+
+const METADATA_MAX_BYTES = 256 * 1024;
+const MESSAGE_MAX = 1024;
+const ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
+
+/** New attachments have names that drivers and volumes can have; older ones keep what they were stored with. */
+export function validateVolumeAttachment(object: VolumeAttachment, previous?: VolumeAttachment): readonly FieldError[] {
+  const { attacher, source, nodeName } = object.spec;
+  const volume = source.persistentVolumeName;
+  return [
+    ...(attacher === "" ? [requiredField("spec.attacher")] : []),
+    ...validateSource(source, "spec.source"),
+    ...validateName("spec.nodeName", nodeName, dns1123Subdomain),
+    ...validateStatus(object),
+    ...(previous === undefined ? validateDriverName(attacher, "spec.attacher").slice(attacher === "" ? 1 : 0) : []),
+    ...(previous === undefined && volume !== undefined
+      ? validateName("spec.source.persistentVolumeName", volume, dns1123Subdomain)
+      : []),
+  ];
+}
+
+function validateSource(source: VolumeAttachmentSource, path: string): readonly FieldError[] {
+  const { inlineVolumeSpec: inline, persistentVolumeName: name } = source;
+  if (inline !== undefined && name !== undefined) return [forbiddenField(path, ONE_SOURCE)];
+  if (inline !== undefined) return validateInlineVolumeSpec(inline, child(path, "inlineVolumeSpec"));
+  if (name === undefined) return [requiredField(path, ONE_SOURCE)];
+  return name === ""
+    ? [requiredField(child(path, "persistentVolumeName"), "must specify non empty persistentVolumeName")]
+    : [];
+}
+
+function validateStatus({ status }: VolumeAttachment): readonly FieldError[] {
+  const entries = Object.entries(status?.attachmentMetadata ?? {});
+  const bytes = entries.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0);
+  return [
+    ...(bytes > METADATA_MAX_BYTES ? [tooLong("status.attachmentMetadata", METADATA_MAX_BYTES)] : []),
+    ...validateError(status?.attachError, "status.attachError"),
+    ...validateError(status?.detachError, "status.detachError"),
+  ];
+}
+
+function validateError(error: VolumeError | undefined, path: string): readonly FieldError[] {
+  const length = Buffer.byteLength(error?.message ?? "");
+  // Kubernetes names another bound than it keeps.
+  return length > MESSAGE_MAX ? [tooLong(child(path, "message"), METADATA_MAX_BYTES)] : [];
+}
+
+export function validateVolumeAttachmentUpdate(
+  next: VolumeAttachment,
+  previous: VolumeAttachment,
+): readonly FieldError[] {
+  return deepEqual(next.spec, previous.spec) ? [] : [invalidField("spec", next.spec, "field is immutable")];
+}
+
+/** What a write to the status must still satisfy. */
+export function validateVolumeAttachmentStatusUpdate(
+  next: VolumeAttachment,
+  previous: VolumeAttachment,
+): readonly FieldError[] {
+  return [...validateVolumeAttachment(next, previous), ...validateVolumeAttachmentUpdate(next, previous)];
+}
