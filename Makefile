@@ -94,7 +94,7 @@ faults: setup ## every mishap at every step of a pod's life, and the whole lifec
 
 .PHONY: fuzz
 fuzz: packages ## feed the readers nonsense, each for a minute (ARGS="--seconds 600 --seed 1")
-	@for reader in schema/json schema/yaml schema/protobuf schema/cbor schema/json-path schema/structural/load cel/cel; do node src/$$reader.fuzz.ts $(ARGS) || exit 1; done
+	@for reader in schema/json/json schema/json/json-path schema/yaml/yaml schema/protobuf/protobuf schema/cbor/cbor schema/structural/load cel/cel; do node src/$$reader.fuzz.ts $(ARGS) || exit 1; done
 
 .PHONY: docs
 docs: packages ## write the generated pages of docs/ anew
