@@ -61,7 +61,7 @@ const provedWhole = [
 const provedAbove: readonly (readonly [RegExp, string])[] = [
   [/^controllers\/(?:controllers|namespace\/)/, "apiserver/embedded/embedded.test.ts"],
   [/^(?:controllers\/certificates\/|auth\/certificate-signing\.ts)/, "apiserver/embedded/certificates.test.ts"],
-  [/^agent\/join\.ts$/, "up/node/node-bootstrap.test.ts"],
+  [/^agent\/api-server\/join\.ts$/, "up/node/node-bootstrap.test.ts"],
   [/^controllers\/garbage-collector\//, "apiserver/embedded/garbage-collector.test.ts"],
   [/^controllers\/resource-quota\//, "apiserver/embedded/quota.test.ts"],
   [/^controllers\/service-account\//, "apiserver/embedded/accounts.test.ts"],
@@ -135,7 +135,7 @@ t.test("time and chance come from std", (t) => {
     /(?<![.\w])(?:Date\.now|setTimeout|setInterval|performance\.now|Math\.random|process\.hrtime)\b|new Date\(\)/;
   const allowed = [
     // The only callers, by design.
-    /^std\/(?:clock|random)\.ts$/,
+    /^std\/(?:time\/clock|crypto\/random)\.ts$/,
     // They measure the real thing from outside.
     /^(?:acceptance|testing|bench)\//,
     /\.(?:test|bench|fuzz)\.ts$/,

@@ -6,9 +6,9 @@ import t from "tap";
 const shared = process.env.SVC_SHARED ?? new URL("../../../shared", import.meta.url).pathname;
 const facts = join(shared, "facts/agent-events.json");
 
-/** Where each event of Kubernetes' agent is told here; below `src/agent`. */
-const told: Readonly<Record<string, string>> = {
-  AlreadyMountedVolume: "volumes/local-volumes.ts",
+/** The file below `src/agent` that records each event of kubelet. */
+const recordedIn: Readonly<Record<string, string>> = {
+  AlreadyMountedVolume: "volumes/local/local-volumes.ts",
   "Normal BackOff": "images/image-manager.ts",
   "Warning BackOff": "pods/status/waiting-reasons.ts",
   CgroupV1: "node/node-events.ts",
@@ -16,16 +16,16 @@ const told: Readonly<Record<string, string>> = {
   Created: "pods/containers/start-container.ts",
   DNSConfigForming: "pods/sandbox/dns.ts",
   ErrImageNeverPull: "images/image-manager.ts",
-  Evicted: "volumes/size-limits.ts",
+  Evicted: "volumes/local/size-limits.ts",
   ExceededGracePeriod: "pods/admission/pod-admitter.ts",
   Failed: "images/image-manager.ts",
-  FailedAttachVolume: "volumes/attachments.ts",
+  FailedAttachVolume: "volumes/drivers/attachments.ts",
   FailedCreatePodContainer: "pods/sandbox/create-sandbox.ts",
   FailedCreatePodSandBox: "pods/sandbox/create-sandbox.ts",
   FailedKillPod: "pods/states/terminating.ts",
   FailedMapVolume: "volumes/csi/steps.ts",
   FailedMount: "volumes/volume-manager.ts",
-  FailedNodeAllocatableEnforcement: "node/node-cgroups.ts",
+  FailedNodeAllocatableEnforcement: "cgroups/node-cgroups.ts",
   FailedPostStartHook: "pods/containers/start-container.ts",
   FailedPreStopHook: "pods/containers/kill-container.ts",
   FailedSync: "pods/worker/pod-worker.ts",
@@ -37,74 +37,77 @@ const told: Readonly<Record<string, string>> = {
   LifecycleHTTPFallback: "pods/containers/hooks.ts",
   MissingClusterDNS: "pods/sandbox/dns.ts",
   NetworkNotReady: "pods/sandbox/create-sandbox.ts",
-  NodeAllocatableEnforced: "node/node-cgroups.ts",
-  NodeHasDiskPressure: "node/node-keeper.ts",
-  NodeHasInsufficientMemory: "node/node-keeper.ts",
-  NodeHasInsufficientPID: "node/node-keeper.ts",
-  NodeHasNoDiskPressure: "node/node-keeper.ts",
-  NodeHasSufficientMemory: "node/node-keeper.ts",
-  NodeHasSufficientPID: "node/node-keeper.ts",
-  NodeNotReady: "node/node-keeper.ts",
+  NodeAllocatableEnforced: "cgroups/node-cgroups.ts",
+  NodeHasDiskPressure: "node/status/node-status-manager.ts",
+  NodeHasInsufficientMemory: "node/status/node-status-manager.ts",
+  NodeHasInsufficientPID: "node/status/node-status-manager.ts",
+  NodeHasNoDiskPressure: "node/status/node-status-manager.ts",
+  NodeHasSufficientMemory: "node/status/node-status-manager.ts",
+  NodeHasSufficientPID: "node/status/node-status-manager.ts",
+  NodeNotReady: "node/status/node-status-manager.ts",
   NodeNotSchedulable: "node/node-events.ts",
-  NodeReady: "node/node-keeper.ts",
+  NodeReady: "node/status/node-status-manager.ts",
   NodeSchedulable: "node/node-events.ts",
   PossibleMemoryBackedVolumesOnDisk: "node/node-events.ts",
   Preempting: "pods/admission/pod-admitter.ts",
   ProbeWarning: "probes/prober.ts",
   Pulled: "images/image-manager.ts",
   Pulling: "images/image-manager.ts",
-  Rebooted: "node/node-keeper.ts",
+  Rebooted: "node/status/node-status-manager.ts",
   SandboxChanged: "pods/sandbox/create-sandbox.ts",
   Started: "pods/containers/start-container.ts",
   Starting: "assembly/loops.ts",
   SuccessfulAttachVolume: "volumes/csi/csi-volumes.ts",
   SuccessfulMountVolume: "volumes/csi/csi-volumes.ts",
-  SystemOOM: "node/oom-watch.ts",
+  SystemOOM: "node/machine/oom-watch.ts",
   Unhealthy: "probes/prober.ts",
-  VolumePermissionChangeInProgress: "volumes/ownership.ts",
+  VolumePermissionChangeInProgress: "volumes/mount/ownership.ts",
   VolumeResizeFailed: "volumes/csi/csi-volumes.ts",
 };
 
-/** Why others are not. */
-const untold: Readonly<Record<string, string>> = {
+/** Events of kubelet that this agent does not record, and why. */
+const notRecorded: Readonly<Record<string, string>> = {
   ContainerGCFailed: "ended containers are removed when the next one starts, there is no collector that could fail",
-  EvictionThresholdMet: "no pod is evicted for what the node is short of",
-  FailedMountOnFilesystemMismatch: "the pod is told, as FailedMount; the volume is not",
-  FailedPodSandBoxStatus: "FailedSync tells it: sandbox and containers are looked at together",
-  FailedPrepareDynamicResources: "no devices are claimed",
-  FileSystemResizeFailed: "VolumeResizeFailed tells it: file systems grow through drivers only",
-  FreeDiskSpaceFailed: "images are not collected",
-  HostIPsIPFamilyMismatch: "no cloud provider names addresses",
-  ImageGCFailed: "images are not collected",
-  InvalidDiskCapacity: "images are not collected",
-  KubeletSetupFailed: "the agent does not start then, and its last words say why",
-  Shutdown: "the node's shutdown is not waited for",
-  VolumeConditionAbnormal: "drivers are not asked how volumes are: its gate is alpha, and off",
-  VolumeResizeSuccessful: "FileSystemResizeSuccessful tells it, as with Kubernetes' CSI drivers",
+  EvictionThresholdMet: "there is no node-pressure eviction",
+  FailedMountOnFilesystemMismatch: "recorded about the pod as FailedMount, not about the volume",
+  FailedPodSandBoxStatus: "FailedSync covers it: sandbox and containers are read together",
+  FailedPrepareDynamicResources: "dynamic resource allocation is not supported",
+  FileSystemResizeFailed: "VolumeResizeFailed covers it: only CSI drivers expand file systems",
+  FreeDiskSpaceFailed: "there is no image garbage collection",
+  HostIPsIPFamilyMismatch: "there is no cloud provider that sets node addresses",
+  ImageGCFailed: "there is no image garbage collection",
+  InvalidDiskCapacity: "there is no image garbage collection",
+  KubeletSetupFailed: "the agent does not start then; it logs the reason",
+  Shutdown: "there is no graceful node shutdown",
+  VolumeConditionAbnormal: "CSIVolumeHealth is alpha and off",
+  VolumeResizeSuccessful: "FileSystemResizeSuccessful covers it, as with kubelet's CSI volumes",
 };
 
-t.test("Every event of Kubernetes' agent is told somewhere, or it is known why not", async (t) => {
-  if (!existsSync(facts)) return t.comment("shared/ is not present: there is nothing to compare with");
-  const { agentEvents } = JSON.parse(readFileSync(facts, "utf8")) as {
-    readonly agentEvents: readonly { readonly reason: string; readonly type: string }[];
-  };
-  const keys = new Set<string>();
-  for (const { reason, type } of agentEvents) {
-    const key = [reason, `${type} ${reason}`].find((each) => each in told || each in untold);
-    t.ok(key, `${type} ${reason} is in the table`);
-    if (key !== undefined) keys.add(key);
-    const file = told[key ?? ""];
-    if (file === undefined) continue;
-    const source = readFileSync(fileURLToPath(new URL(file, import.meta.url)), "utf8");
-    t.ok(source.includes(`"${reason}"`), `${reason} is told in ${file}`);
-  }
-  t.same(
-    Object.keys({ ...told, ...untold }).filter((key) => !keys.has(key)),
-    [],
-    "the table names no others",
-  );
-  t.same(
-    Object.keys(told).filter((key) => key in untold),
-    [],
-  );
-});
+t.test(
+  "every event of kubelet is recorded by the file in the table, or the table has the reason why not",
+  async (t) => {
+    if (!existsSync(facts)) return t.comment("shared/ is not present: there is nothing to compare with");
+    const { agentEvents } = JSON.parse(readFileSync(facts, "utf8")) as {
+      readonly agentEvents: readonly { readonly reason: string; readonly type: string }[];
+    };
+    const keys = new Set<string>();
+    for (const { reason, type } of agentEvents) {
+      const key = [reason, `${type} ${reason}`].find((each) => each in recordedIn || each in notRecorded);
+      t.ok(key, `${type} ${reason} is in the table`);
+      if (key !== undefined) keys.add(key);
+      const file = recordedIn[key ?? ""];
+      if (file === undefined) continue;
+      const source = readFileSync(fileURLToPath(new URL(file, import.meta.url)), "utf8");
+      t.ok(source.includes(`"${reason}"`), `${reason} is recorded in ${file}`);
+    }
+    t.same(
+      Object.keys({ ...recordedIn, ...notRecorded }).filter((key) => !keys.has(key)),
+      [],
+      "the tables have no other events",
+    );
+    t.same(
+      Object.keys(recordedIn).filter((key) => key in notRecorded),
+      [],
+    );
+  },
+);

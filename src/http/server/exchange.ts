@@ -1,12 +1,12 @@
 /** What HTTP/1.1 and HTTP/2 have in common: a request value over a readable, a handler that may fail, headers. */
 import type { Readable } from "node:stream";
-import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { Flight } from "./requests-in-flight.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Handler, Headers, HttpRequest, HttpResponse, Peer } from "../message.ts";
 import { errorResponse } from "../respond.ts";
-import { bodyLength, type Patience, StalledError } from "./write-body.ts";
 import type { Target } from "./request-target.ts";
+import type { Flight } from "./requests-in-flight.ts";
+import { bodyLength, type Patience, StalledError } from "./write-body.ts";
 
 export interface Serving {
   readonly handler: Handler;

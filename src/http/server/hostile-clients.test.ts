@@ -16,10 +16,10 @@ import {
   uint32,
 } from "../../testing/http/test-frames.ts";
 import { readBody } from "../body.ts";
-import type { ListenLimits } from "./exchange.ts";
-import type { Listener } from "./listener.ts";
 import type { Handler } from "../message.ts";
 import { bytes, text } from "../respond.ts";
+import type { ListenLimits } from "./exchange.ts";
+import type { Listener } from "./listener.ts";
 import { listen } from "./server.ts";
 
 const pair = (await makeServerCertificate()).server;

@@ -1,6 +1,8 @@
 /** HTTP/1.1: requests of node:http turned into exchanges. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
+import type { Headers, HttpRequest, HttpResponse, Peer } from "../message.ts";
+import { statusJson } from "../respond.ts";
 import {
   endsConnection,
   IncomingRequest,
@@ -11,11 +13,9 @@ import {
   respondTo,
   type Serving,
 } from "./exchange.ts";
-import type { Headers, HttpRequest, HttpResponse, Peer } from "../message.ts";
 import { Pipeline } from "./pipeline.ts";
-import { statusJson } from "../respond.ts";
-import { discard, isStreamed, writeBody } from "./write-body.ts";
 import { parseTarget } from "./request-target.ts";
+import { discard, isStreamed, writeBody } from "./write-body.ts";
 
 /** Of what could not be read as a request, the bytes. */
 interface ClientError extends NodeJS.ErrnoException {

@@ -1,5 +1,7 @@
 /** HTTP/2: sessions and streams of node:http2 turned into exchanges. */
 import { constants, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import type { Headers, HttpRequest, HttpResponse, Peer } from "../message.ts";
+import { statusJson } from "../respond.ts";
 import {
   endsConnection,
   IncomingRequest,
@@ -10,10 +12,8 @@ import {
   respondTo,
   type Serving,
 } from "./exchange.ts";
-import type { Headers, HttpRequest, HttpResponse, Peer } from "../message.ts";
-import { statusJson } from "../respond.ts";
-import { discard, StalledError, writeAtOnce, writeBody } from "./write-body.ts";
 import { parseTarget } from "./request-target.ts";
+import { discard, StalledError, writeAtOnce, writeBody } from "./write-body.ts";
 
 /** What a client may send on one connection before we read on; one stream gets the smaller window. */
 const CONNECTION_WINDOW_BYTES = 4 * 1024 * 1024;

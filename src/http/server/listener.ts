@@ -3,9 +3,9 @@ import { chmod, unlink } from "node:fs/promises";
 import type { Server as Http1Server } from "node:http";
 import { connect, type Server, type Socket } from "node:net";
 import type { Clock } from "../../std/time/clock.ts";
+import { plainPeer, type TlsCertificates } from "../tls/options.ts";
 import type { Serving } from "./exchange.ts";
 import { http1Server } from "./http1.ts";
-import { plainPeer, type TlsCertificates } from "../tls/options.ts";
 
 export interface Listener extends AsyncDisposable {
   /** The address bound, or the socket's path. */

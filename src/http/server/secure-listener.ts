@@ -4,13 +4,13 @@ import { createSecureServer, type Http2SecureServer } from "node:http2";
 import { createServer, type Server, type Socket } from "node:net";
 import { createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
 import type { Timer } from "../../std/time/clock.ts";
+import type { Peer } from "../message.ts";
+import { type NamedTlsPair, secureOptions, securePeer, type TlsCertificates, type TlsOptions } from "../tls/options.ts";
+import { CertificateChoice, plainAddress } from "../tls/server-names.ts";
 import type { ListenLimits, Serving } from "./exchange.ts";
 import { http1Server } from "./http1.ts";
 import { H2Connection, STREAM_WINDOW_BYTES } from "./http2.ts";
 import { BaseListener } from "./listener.ts";
-import type { Peer } from "../message.ts";
-import { CertificateChoice, plainAddress } from "../tls/server-names.ts";
-import { type NamedTlsPair, secureOptions, securePeer, type TlsCertificates, type TlsOptions } from "../tls/options.ts";
 
 /** A client that resets streams faster than this, in the long run, is cut off (CVE-2023-44487). */
 const RESETS_BURST = 1000;

@@ -13,9 +13,9 @@ import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../testi
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { readBody } from "../body.ts";
 import { HttpError } from "../http-error.ts";
-import type { Listener } from "./listener.ts";
 import type { Handler, HttpRequest } from "../message.ts";
 import { bytes, json, text } from "../respond.ts";
+import type { Listener } from "./listener.ts";
 import { type ListenOptions, listen } from "./server.ts";
 
 const { ca, server } = await makeServerCertificate();

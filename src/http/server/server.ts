@@ -1,11 +1,11 @@
-import { type Clock, systemClock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { ListenLimits, Serving } from "./exchange.ts";
-import { Flight } from "./requests-in-flight.ts";
-import { type BindOptions, type Listener, PlainListener } from "./listener.ts";
+import { type Clock, systemClock } from "../../std/time/clock.ts";
 import type { Handler } from "../message.ts";
-import { SecureListener } from "./secure-listener.ts";
 import type { TlsOptions } from "../tls/options.ts";
+import type { ListenLimits, Serving } from "./exchange.ts";
+import { type BindOptions, type Listener, PlainListener } from "./listener.ts";
+import { Flight } from "./requests-in-flight.ts";
+import { SecureListener } from "./secure-listener.ts";
 
 export interface ListenOptions extends BindOptions {
   readonly handler: Handler;

@@ -1,8 +1,8 @@
 import t from "tap";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { seededRandom } from "../crypto/random.ts";
 import { MetricRegistry } from "../metrics/metrics.ts";
 import { queueMetrics } from "../metrics/queue-metrics.ts";
-import { seededRandom } from "../crypto/random.ts";
 import { WorkQueue, type WorkQueueOptions } from "./work-queue.ts";
 
 /** Work that finishes when the test says so. */

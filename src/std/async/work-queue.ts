@@ -1,7 +1,7 @@
+import type { RandomSource } from "../crypto/random.ts";
+import type { QueueMetrics } from "../metrics/queue-metrics.ts";
 import { Backoff, type BackoffOptions } from "../time/backoff.ts";
 import type { Clock, Timer } from "../time/clock.ts";
-import type { QueueMetrics } from "../metrics/queue-metrics.ts";
-import type { RandomSource } from "../crypto/random.ts";
 
 export interface WorkQueueOptions {
   readonly clock: Clock;

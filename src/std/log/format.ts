@@ -6,6 +6,8 @@ export interface LogLine {
   /** Milliseconds since 1970. */
   readonly time: number;
   readonly module: string;
+  /** `pod-worker.ts:42` */
+  readonly caller: string;
   readonly level: number;
   readonly message: string;
   readonly fields: Readonly<Record<string, unknown>>;
@@ -16,15 +18,10 @@ const VALUE_LENGTH_MAX = 4096;
 
 const HEADER_LETTER = { info: "I", warning: "W", error: "E" } as const;
 
-/**
- * `I1025 00:15:15.525000    4711 pod-worker.ts:1] "Started container" pod="default/web" attempt=2`
- *
- * klog's header names file and line. Lines are not known cheaply here, so the module stands for the file and the line
- * is always 1: parsers of klog's header accept it and it never misleads.
- */
+/** `I1025 00:15:15.525000    4711 pod-worker.ts:42] "Started container" pod="default/web" attempt=2` */
 export function formatText(line: LogLine, pid: number): string {
   const time = headerTime(line.time);
-  const header = `${HEADER_LETTER[line.severity]}${time} ${String(pid).padStart(7)} ${line.module}.ts:1]`;
+  const header = `${HEADER_LETTER[line.severity]}${time} ${String(pid).padStart(7)} ${line.caller}]`;
   let text = `${header} ${quote(bounded(line.message))}`;
   for (const [key, value] of Object.entries(line.fields)) {
     if (value !== undefined) text += ` ${plainKey(key)}=${textValue(value)}`;
@@ -33,11 +30,11 @@ export function formatText(line: LogLine, pid: number): string {
 }
 
 /** Members that a line brings itself; a field of that name gets an underscore. */
-const RESERVED = new Set(["ts", "v", "msg", "logger", "severity", "time", "level"]);
+const RESERVED = new Set(["ts", "v", "caller", "msg", "logger", "severity", "time", "level"]);
 
 /** All members of the JSON form but `ts` and `msg`. */
 export function jsonFields(line: LogLine): Record<string, unknown> {
-  const members: Record<string, unknown> = { logger: line.module };
+  const members: Record<string, unknown> = { logger: line.module, caller: line.caller };
   if (line.severity === "error") members.severity = "error";
   else members.v = line.level;
   if (line.severity === "warning") members.severity = "warning";

@@ -1,7 +1,8 @@
 /** Structured logging with klog's levels. A logger is handed down; there is no global one. */
 import { pino } from "pino";
-import { type Clock, systemClock, type Timer } from "../time/clock.ts";
 import { matchesGlob } from "../glob.ts";
+import { type Clock, systemClock, type Timer } from "../time/clock.ts";
+import { callerLocation } from "./caller.ts";
 import { bounded, formatText, jsonFields, type LogLine } from "./format.ts";
 
 export interface Logger {
@@ -11,7 +12,7 @@ export interface Logger {
   error(message: string, error?: unknown, fields?: LogFields): void;
   /** The logger if verbosity `level` is on for this module, else undefined: `log.v(4)?.info("Syncing", { pod })`. */
   v(level: number): Logger | undefined;
-  /** A logger that names its module (for the header and `--vmodule`) and adds fields to every line. */
+  /** A logger that names its module (for `--vmodule` and JSON) and adds fields to every line. */
   child(module: string, fields?: LogFields): Logger;
 }
 
@@ -139,6 +140,7 @@ class ModuleLogger implements Logger {
       severity,
       time: this.#root.clock.now(),
       module: this.#module,
+      caller: callerLocation(),
       level: this.#level,
       message,
       fields: fields === undefined ? this.#fields : { ...this.#fields, ...fields },

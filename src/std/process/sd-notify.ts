@@ -6,8 +6,8 @@
  * environment.
  */
 import { execFile } from "node:child_process";
-import type { Clock, Timer } from "../time/clock.ts";
 import type { Logger } from "../log/logger.ts";
+import type { Clock, Timer } from "../time/clock.ts";
 
 export interface NotifierOptions {
   readonly env: Readonly<Record<string, string | undefined>>;

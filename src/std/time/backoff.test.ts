@@ -1,6 +1,6 @@
 import t from "tap";
-import { Backoff } from "./backoff.ts";
 import { seededRandom } from "../crypto/random.ts";
+import { Backoff } from "./backoff.ts";
 
 t.test("Backoff.next() grows to its cap and starts again after reset()", async (t) => {
   const backoff = new Backoff({ initialMs: 100, maxMs: 500 }, seededRandom(1));

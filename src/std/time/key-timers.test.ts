@@ -1,7 +1,7 @@
 import t from "tap";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { DueTimes } from "./key-timers.ts";
 import { seededRandom } from "../crypto/random.ts";
+import { DueTimes } from "./key-timers.ts";
 
 t.test("DueTimes tells of each key at its time, on one timer", async (t) => {
   const clock = new FakeClock();
