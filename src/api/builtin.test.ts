@@ -1,6 +1,6 @@
 import t from "tap";
 import { builtinScheme } from "./builtin.ts";
-import { leaseKind } from "./coordination/lease-kind.ts";
+import { leaseKind } from "./coordination/lease/kind.ts";
 import { nodeKind } from "./core/node/kind.ts";
 import { formatApiVersion, kubernetesGroup, parseApiVersion, Scheme, svcGroup } from "./scheme.ts";
 

@@ -3,7 +3,7 @@
  * inside; clients read from outside, by the same paths and in the same forms as from an API server.
  */
 import { AdmissionChain } from "../admission/chain/chain.ts";
-import { leaseKind } from "../api/coordination/lease-kind.ts";
+import { leaseKind } from "../api/coordination/lease/kind.ts";
 import { configMapKind } from "../api/core/config-map/kind.ts";
 import { eventKind } from "../api/core/event/kind.ts";
 import { namespaceKind } from "../api/core/namespace/kind.ts";
@@ -11,7 +11,7 @@ import type { Node } from "../api/core/node/schema.ts";
 import { nodeKind } from "../api/core/node/kind.ts";
 import { podKind } from "../api/core/pod/kind.ts";
 import { secretKind } from "../api/core/secret/kind.ts";
-import { eventsV1EventKind } from "../api/events/event-kind.ts";
+import { eventsV1EventKind } from "../api/events/event/kind.ts";
 import type { ApiObject, Kind, Verb } from "../api/kind.ts";
 import { Scheme } from "../api/scheme.ts";
 import { StatusError, unauthorized } from "../api/status.ts";

@@ -1,5 +1,5 @@
 /** Who asks, what for, and the two interfaces that answer: `Authenticator` and `Authorizer`. */
-import type { PolicyRule } from "../api/rbac/rules.ts";
+import type { PolicyRule } from "../api/rbac/policy-rule.ts";
 import type { Soon } from "../std/async/maybe-promise.ts";
 
 export interface UserInfo {

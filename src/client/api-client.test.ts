@@ -1,5 +1,5 @@
 import t from "tap";
-import { leaseKind } from "../api/coordination/lease-kind.ts";
+import { leaseKind } from "../api/coordination/lease/kind.ts";
 import { configMapKind } from "../api/core/config-map/kind.ts";
 import { namespaceKind } from "../api/core/namespace/kind.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";

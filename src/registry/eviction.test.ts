@@ -1,8 +1,8 @@
 import t from "tap";
 import type { Pod } from "../api/core/pod/schema.ts";
 import { podKind } from "../api/core/pod/kind.ts";
-import type { PodDisruptionBudget } from "../api/policy/pod-disruption-budget.ts";
-import { podDisruptionBudgetKind } from "../api/policy/pod-disruption-budget-kind.ts";
+import type { PodDisruptionBudget } from "../api/policy/pod-disruption-budget/schema.ts";
+import { podDisruptionBudgetKind } from "../api/policy/pod-disruption-budget/kind.ts";
 import { StatusError } from "../api/status.ts";
 import { type Fixture, fixture } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";

@@ -6,7 +6,7 @@ import type { Pod, PodStatus } from "../api/core/pod/schema.ts";
 import { validateLabelSelector } from "../api/meta/label-selector-validation.ts";
 import { matchesLabels, requirementsOf } from "../api/meta/selector.ts";
 import type { Eviction } from "../api/policy/eviction.ts";
-import type { PodDisruptionBudget } from "../api/policy/pod-disruption-budget.ts";
+import type { PodDisruptionBudget } from "../api/policy/pod-disruption-budget/schema.ts";
 import { badRequest, forbidden, StatusError } from "../api/status.ts";
 import { validated } from "./admission.ts";
 import { change } from "./change.ts";

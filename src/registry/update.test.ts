@@ -1,5 +1,5 @@
 import t from "tap";
-import { leaseKind } from "../api/coordination/lease-kind.ts";
+import { leaseKind } from "../api/coordination/lease/kind.ts";
 import type { ConfigMap } from "../api/core/config-map/schema.ts";
 import { configMapKind } from "../api/core/config-map/kind.ts";
 import { podKind } from "../api/core/pod/kind.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
 import { eventKind } from "../api/core/event/kind.ts";
-import { eventsV1EventKind } from "../api/events/event-kind.ts";
+import { eventsV1EventKind } from "../api/events/event/kind.ts";
 import { type Status, StatusError } from "../api/status.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
 import { makeWidget, type Widget, widgetKind } from "../testing/storage/widget.ts";

@@ -1,6 +1,6 @@
 /** Which of the runtime's handlers a pod's runtime class stands for. */
 import type { Pod } from "../../api/core/pod/schema.ts";
-import { runtimeClassKind } from "../../api/node/runtime-class-kind.ts";
+import { runtimeClassKind } from "../../api/node/runtime-class/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 

@@ -1,7 +1,7 @@
 import t from "tap";
-import { leaseKind } from "../coordination/lease-kind.ts";
-import type { Event } from "../events/event.ts";
-import { eventsV1EventKind, fromCoreEvent, toCoreEvent } from "../events/event-kind.ts";
+import { leaseKind } from "../coordination/lease/kind.ts";
+import type { Event } from "../events/event/schema.ts";
+import { eventsV1EventKind, fromCoreEvent, toCoreEvent } from "../events/event/kind.ts";
 import type { Kind, Part } from "../kind.ts";
 import { configMapKind } from "./config-map/kind.ts";
 import { eventKind } from "./event/kind.ts";

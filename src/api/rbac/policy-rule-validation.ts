@@ -1,6 +1,6 @@
 import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/value/field-path.ts";
-import type { PolicyRule } from "./rules.ts";
+import type { PolicyRule } from "./policy-rule.ts";
 
 /** Rules are about resources or about URLs, never both; those of a namespace are about resources. */
 export function validatePolicyRules(rules: readonly PolicyRule[], namespaced: boolean): readonly FieldError[] {

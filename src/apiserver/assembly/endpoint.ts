@@ -1,7 +1,7 @@
 /** What answers behind the stages. */
 import { nodeKind } from "../../api/core/node/kind.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
-import { podDisruptionBudgetKind } from "../../api/policy/pod-disruption-budget-kind.ts";
+import { podDisruptionBudgetKind } from "../../api/policy/pod-disruption-budget/kind.ts";
 import { includesController } from "../../controllers/controllers.ts";
 import type { TokenSettings } from "../../registry/token-request.ts";
 import { escalationCheck } from "../access/escalation.ts";

@@ -12,7 +12,7 @@ import type { Pod } from "../../api/core/pod/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import type { OwnerReference } from "../../api/meta/object-meta.ts";
-import { clusterRoleKind } from "../../api/rbac/cluster-role-kind.ts";
+import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
 import type { Client } from "../../client/client.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { cluster, until } from "./embedded-cluster.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { leaseKind } from "../../api/coordination/lease-kind.ts";
+import { leaseKind } from "../../api/coordination/lease/kind.ts";
 import { eventKind } from "../../api/core/event/kind.ts";
 import type { Node, NodeCondition, Taint } from "../../api/core/node/schema.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";

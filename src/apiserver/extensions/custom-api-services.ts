@@ -1,6 +1,6 @@
 /** The API services of custom resources: one for each group version that is served, as Kubernetes keeps them. */
-import type { APIService } from "../../api/apiregistration/api-service.ts";
-import { apiServiceKind } from "../../api/apiregistration/api-service-kind.ts";
+import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
+import { apiServiceKind } from "../../api/apiregistration/api-service/kind.ts";
 import { kubernetesGroup } from "../../api/scheme.ts";
 import { create } from "../../registry/create.ts";
 import { remove } from "../../registry/delete.ts";

@@ -1,8 +1,8 @@
 /** What must exist before the first client comes. */
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
-import type { PriorityClass } from "../../api/scheduling/priority-class.ts";
-import { priorityClassKind } from "../../api/scheduling/priority-class-kind.ts";
-import { systemPriorityClasses } from "../../api/scheduling/system-priority-classes.ts";
+import type { PriorityClass } from "../../api/scheduling/priority-class/schema.ts";
+import { priorityClassKind } from "../../api/scheduling/priority-class/kind.ts";
+import { systemPriorityClasses } from "../../api/scheduling/priority-class/system-classes.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { bootstrapRbac } from "./bootstrap-policy.ts";
 import { ensure, systemScope } from "./ensure.ts";

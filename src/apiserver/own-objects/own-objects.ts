@@ -1,12 +1,12 @@
 /** What the server keeps in the cluster for itself and its clients: there after the start, and again if it is lost. */
 import { hostname } from "node:os";
-import { apiServiceKind } from "../../api/apiregistration/api-service-kind.ts";
+import { apiServiceKind } from "../../api/apiregistration/api-service/kind.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import { flowSchemaKind } from "../../api/flowcontrol/flow-schema-kind.ts";
 import { priorityLevelConfigurationKind } from "../../api/flowcontrol/priority-level-configuration-kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
-import { priorityClassKind } from "../../api/scheduling/priority-class-kind.ts";
+import { priorityClassKind } from "../../api/scheduling/priority-class/kind.ts";
 import { LEGACY_TRACKING } from "../../auth/service-account/legacy-tokens.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Clock } from "../../std/time/clock.ts";

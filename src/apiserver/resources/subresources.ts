@@ -1,7 +1,7 @@
 import { type Binding, binding as bindingSchema } from "../../api/core/binding/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { type Eviction, eviction as evictionSchema } from "../../api/policy/eviction.ts";
-import type { PodDisruptionBudget } from "../../api/policy/pod-disruption-budget.ts";
+import type { PodDisruptionBudget } from "../../api/policy/pod-disruption-budget/schema.ts";
 import { badRequest } from "../../api/status.ts";
 import { mutated } from "../../registry/admission.ts";
 import { bind } from "../../registry/binding.ts";

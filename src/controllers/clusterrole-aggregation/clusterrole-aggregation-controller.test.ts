@@ -1,5 +1,5 @@
 import t from "tap";
-import type { ClusterRole } from "../../api/rbac/cluster-role.ts";
+import type { ClusterRole } from "../../api/rbac/cluster-role/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client, ClientWatchEvent } from "../../client/client.ts";
 import { silentLogger } from "../../std/log/logger.ts";

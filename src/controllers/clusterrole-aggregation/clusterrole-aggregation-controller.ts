@@ -1,8 +1,8 @@
 /** Gives cluster roles with an `aggregationRule` the rules of all cluster roles that it selects. */
 import { matchesLabels, requirementsOf } from "../../api/meta/selector.ts";
-import type { ClusterRole } from "../../api/rbac/cluster-role.ts";
-import { clusterRoleKind } from "../../api/rbac/cluster-role-kind.ts";
-import type { PolicyRule } from "../../api/rbac/rules.ts";
+import type { ClusterRole } from "../../api/rbac/cluster-role/schema.ts";
+import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
+import type { PolicyRule } from "../../api/rbac/policy-rule.ts";
 import { StatusError } from "../../api/status.ts";
 import { type Informer, startInformer } from "../../client/informer/informer.ts";
 import { deepEqual } from "../../schema/value/equal.ts";

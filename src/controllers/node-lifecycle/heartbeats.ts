@@ -1,5 +1,5 @@
 /** Which nodes have not been heard of for too long: neither by their status nor by their lease. */
-import type { Lease } from "../../api/coordination/lease.ts";
+import type { Lease } from "../../api/coordination/lease/schema.ts";
 import type { Node, NodeCondition } from "../../api/core/node/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { DueTimes } from "../../std/time/key-timers.ts";

@@ -5,8 +5,8 @@
  *     leases, statuses ──► heartbeats ──► conditions ──► taints ──► evictions
  *                                            └──► zones: how many nodes may be given up, how fast
  */
-import type { Lease } from "../../api/coordination/lease.ts";
-import { leaseKind } from "../../api/coordination/lease-kind.ts";
+import type { Lease } from "../../api/coordination/lease/schema.ts";
+import { leaseKind } from "../../api/coordination/lease/kind.ts";
 import type { Node } from "../../api/core/node/schema.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
 import { eventKind } from "../../../api/core/event/kind.ts";
-import { eventsV1EventKind } from "../../../api/events/event-kind.ts";
+import { eventsV1EventKind } from "../../../api/events/event/kind.ts";
 import { alice, ask, pluginDeps, refused } from "../../../testing/admission/admission-fixture.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { eventRateLimit } from "./event-rate-limit.ts";

@@ -1,6 +1,6 @@
 /** Events come no faster than is allowed: in all, of a namespace, by a user, from one source about one object. */
 import type { Event } from "../../../api/core/event/schema.ts";
-import type { Event as NewEvent } from "../../../api/events/event.ts";
+import type { Event as NewEvent } from "../../../api/events/event/schema.ts";
 import { StatusError } from "../../../api/status.ts";
 import { int32, list, object, optional, required, string } from "../../../schema/define.ts";
 import { type FieldError, invalidField, notSupported, renderFieldError } from "../../../schema/validation/field-error.ts";

@@ -2,7 +2,7 @@
 import { subjectCommonName } from "../../../api/certificates/certificate-request.ts";
 import type { CertificateSigningRequest } from "../../../api/certificates/certificate-signing-request.ts";
 import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request-kind.ts";
-import { leaseKind } from "../../../api/coordination/lease-kind.ts";
+import { leaseKind } from "../../../api/coordination/lease/kind.ts";
 import { nodeKind } from "../../../api/core/node/kind.ts";
 import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";

@@ -1,8 +1,8 @@
 /** A pod's priority is that of the class it names, or else of the default class, of which there is one at most. */
 import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
-import type { PriorityClass } from "../../../api/scheduling/priority-class.ts";
-import { priorityClassKind } from "../../../api/scheduling/priority-class-kind.ts";
+import type { PriorityClass } from "../../../api/scheduling/priority-class/schema.ts";
+import { priorityClassKind } from "../../../api/scheduling/priority-class/kind.ts";
 import { andThen, type Soon } from "../../../std/async/maybe-promise.ts";
 import { isAt, refusal } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest, Lookup } from "../../chain/plugin.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { leaseKind } from "../../../api/coordination/lease-kind.ts";
+import { leaseKind } from "../../../api/coordination/lease/kind.ts";
 import { configMapKind } from "../../../api/core/config-map/kind.ts";
 import { eventKind } from "../../../api/core/event/kind.ts";
 import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";

@@ -3,8 +3,8 @@ import { type Toleration, toleration } from "../../../api/core/pod-spec/affinity
 import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
 import { resourceList } from "../../../api/core/resources/schema.ts";
-import type { RuntimeClass } from "../../../api/node/runtime-class.ts";
-import { runtimeClassKind } from "../../../api/node/runtime-class-kind.ts";
+import type { RuntimeClass } from "../../../api/node/runtime-class/schema.ts";
+import { runtimeClassKind } from "../../../api/node/runtime-class/kind.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { isAt, refusal } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest, Lookup } from "../../chain/plugin.ts";

@@ -3,8 +3,8 @@
  * status when it changed, and at least every `statusReportMs`.
  */
 
-import type { Lease } from "../../../api/coordination/lease.ts";
-import { leaseKind } from "../../../api/coordination/lease-kind.ts";
+import type { Lease } from "../../../api/coordination/lease/schema.ts";
+import { leaseKind } from "../../../api/coordination/lease/kind.ts";
 import type { Node, NodeStatus } from "../../../api/core/node/schema.ts";
 import { nodeKind } from "../../../api/core/node/kind.ts";
 import { StatusError } from "../../../api/status.ts";

@@ -1,5 +1,5 @@
 /** `--authorization-mode=ABAC`: a request is allowed when one policy of a file allows it. */
-import type { PolicyRule } from "../../../api/rbac/rules.ts";
+import type { PolicyRule } from "../../../api/rbac/policy-rule.ts";
 import { svcGroup } from "../../../api/scheme.ts";
 import type { Attributes, Authorizer, UserInfo } from "../../user.ts";
 import type { AbacPolicy } from "./policy-file.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import type { PolicyRule } from "../../../api/rbac/rules.ts";
+import type { PolicyRule } from "../../../api/rbac/policy-rule.ts";
 import { type Attributes, MASTERS, type UserInfo } from "../../user.ts";
 import { bootstrapPolicy } from "./bootstrap-policy/policy.ts";
 import { Grants } from "./subject-rules.ts";

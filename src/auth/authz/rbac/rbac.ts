@@ -1,4 +1,4 @@
-import type { PolicyRule } from "../../../api/rbac/rules.ts";
+import type { PolicyRule } from "../../../api/rbac/policy-rule.ts";
 import { svcGroup } from "../../../api/scheme.ts";
 import type { Attributes, Authorizer, UserInfo } from "../../user.ts";
 import { aggregate, combinedResource } from "../reason.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import type { PolicyRule } from "../../../api/rbac/rules.ts";
+import type { PolicyRule } from "../../../api/rbac/policy-rule.ts";
 import { combinations, compacted, uncovered } from "./rules-cover.ts";
 
 const rule = (verbs: string, resources: string, more: Partial<PolicyRule> = {}): PolicyRule => ({

@@ -1,5 +1,5 @@
 /** Whether rules allow all that other rules allow: nobody may hand out what they do not have themselves. */
-import type { PolicyRule } from "../../../api/rbac/rules.ts";
+import type { PolicyRule } from "../../../api/rbac/policy-rule.ts";
 import { svcGroup } from "../../../api/scheme.ts";
 
 /** The rules of `wanted` that `owned` does not cover, each cut down to one verb of one resource or path. */

@@ -1,5 +1,5 @@
 import t from "tap";
-import type { RoleRef, Subject } from "../../../api/rbac/rules.ts";
+import type { RoleRef, Subject } from "../../../api/rbac/policy-rule.ts";
 import type { UserInfo } from "../../user.ts";
 import type { Policy } from "./bootstrap-policy/policy.ts";
 import { Grants } from "./subject-rules.ts";

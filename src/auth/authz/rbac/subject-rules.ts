@@ -2,7 +2,7 @@
  * Roles and bindings arranged for the one question that is asked all the time: what has this user been granted? Built
  * whole from a policy; looking up costs what the user's own bindings cost, however many others there are.
  */
-import type { PolicyRule, RoleRef, Subject } from "../../../api/rbac/rules.ts";
+import type { PolicyRule, RoleRef, Subject } from "../../../api/rbac/policy-rule.ts";
 import type { UserInfo } from "../../user.ts";
 import type { Policy } from "./bootstrap-policy/policy.ts";
 import type { Grant, RuleSource } from "./rbac.ts";

@@ -1,6 +1,6 @@
 /** Who has the roles that every server has from the start. */
-import type { ClusterRoleBinding } from "../../../../api/rbac/cluster-role-binding.ts";
-import type { RoleBinding } from "../../../../api/rbac/role-binding.ts";
+import type { ClusterRoleBinding } from "../../../../api/rbac/cluster-role-binding/schema.ts";
+import type { RoleBinding } from "../../../../api/rbac/role-binding/schema.ts";
 import { account, clusterRoleBinding, group, roleBinding, user } from "./define.ts";
 
 export const clusterRoleBindings: readonly ClusterRoleBinding[] = [

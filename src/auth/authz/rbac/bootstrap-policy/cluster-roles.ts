@@ -1,5 +1,5 @@
 /** The cluster roles that every server has from the start, in Kubernetes' order. */
-import type { ClusterRole } from "../../../../api/rbac/cluster-role.ts";
+import type { ClusterRole } from "../../../../api/rbac/cluster-role/schema.ts";
 import { ALL, aggregate, allow, clusterRole, READ, REPORT, visit, WRITE } from "./define.ts";
 
 export const clusterRoles: readonly ClusterRole[] = [

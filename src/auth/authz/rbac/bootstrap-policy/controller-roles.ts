@@ -1,5 +1,5 @@
 /** What each controller may do, by the name of its service account. */
-import type { ClusterRole } from "../../../../api/rbac/cluster-role.ts";
+import type { ClusterRole } from "../../../../api/rbac/cluster-role/schema.ts";
 import { allow, clusterRole, READ, REPORT } from "./define.ts";
 
 export const controllerRoles: readonly ClusterRole[] = [

@@ -1,9 +1,9 @@
 /** The words in which the bootstrap policy is written. Lists are texts, their members set apart by white space. */
-import type { ClusterRole } from "../../../../api/rbac/cluster-role.ts";
-import type { ClusterRoleBinding } from "../../../../api/rbac/cluster-role-binding.ts";
-import type { Role } from "../../../../api/rbac/role.ts";
-import type { RoleBinding } from "../../../../api/rbac/role-binding.ts";
-import type { PolicyRule, Subject } from "../../../../api/rbac/rules.ts";
+import type { ClusterRole } from "../../../../api/rbac/cluster-role/schema.ts";
+import type { ClusterRoleBinding } from "../../../../api/rbac/cluster-role-binding/schema.ts";
+import type { Role } from "../../../../api/rbac/role/schema.ts";
+import type { RoleBinding } from "../../../../api/rbac/role-binding/schema.ts";
+import type { PolicyRule, Subject } from "../../../../api/rbac/policy-rule.ts";
 
 export const GROUP = "rbac.authorization.svc.io";
 export const READ = "get list watch";

@@ -1,5 +1,5 @@
 /** Roles within the namespaces that every server has from the start. */
-import type { Role } from "../../../../api/rbac/role.ts";
+import type { Role } from "../../../../api/rbac/role/schema.ts";
 import { allow, READ, REPORT, role } from "./define.ts";
 
 export const namespaceRoles: readonly Role[] = [

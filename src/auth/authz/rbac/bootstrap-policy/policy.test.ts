@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import t from "tap";
 import type { ApiObject } from "../../../../api/kind.ts";
-import type { ClusterRole } from "../../../../api/rbac/cluster-role.ts";
-import type { RoleBinding } from "../../../../api/rbac/role-binding.ts";
-import type { PolicyRule } from "../../../../api/rbac/rules.ts";
+import type { ClusterRole } from "../../../../api/rbac/cluster-role/schema.ts";
+import type { RoleBinding } from "../../../../api/rbac/role-binding/schema.ts";
+import type { PolicyRule } from "../../../../api/rbac/policy-rule.ts";
 import { svcGroup } from "../../../../api/scheme.ts";
 import { parseYaml } from "../../../../schema/yaml/yaml.ts";
 import { bootstrapPolicy, bootstrapRules } from "./policy.ts";

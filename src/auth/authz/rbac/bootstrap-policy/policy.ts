@@ -2,10 +2,10 @@
  * What is granted before anybody has granted anything: Kubernetes' bootstrap roles and bindings, as the objects that a
  * server makes at its first start.
  */
-import type { ClusterRole } from "../../../../api/rbac/cluster-role.ts";
-import type { ClusterRoleBinding } from "../../../../api/rbac/cluster-role-binding.ts";
-import type { Role } from "../../../../api/rbac/role.ts";
-import type { RoleBinding } from "../../../../api/rbac/role-binding.ts";
+import type { ClusterRole } from "../../../../api/rbac/cluster-role/schema.ts";
+import type { ClusterRoleBinding } from "../../../../api/rbac/cluster-role-binding/schema.ts";
+import type { Role } from "../../../../api/rbac/role/schema.ts";
+import type { RoleBinding } from "../../../../api/rbac/role-binding/schema.ts";
 import { clusterRoleBindings, roleBindings } from "./bindings.ts";
 import { clusterRoles } from "./cluster-roles.ts";
 import { controllerRoles } from "./controller-roles.ts";

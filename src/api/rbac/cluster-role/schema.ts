@@ -1,9 +1,9 @@
-import { list, object, optional, pointer } from "../../schema/define.ts";
-import type { Infer } from "../../schema/schema.ts";
-import { labelSelector } from "../meta/label-selector.ts";
-import { objectMeta } from "../meta/object-meta.ts";
-import { typeMeta } from "../meta/type-meta.ts";
-import { policyRule } from "./rules.ts";
+import { list, object, optional, pointer } from "../../../schema/define.ts";
+import type { Infer } from "../../../schema/schema.ts";
+import { labelSelector } from "../../meta/label-selector.ts";
+import { objectMeta } from "../../meta/object-meta.ts";
+import { typeMeta } from "../../meta/type-meta.ts";
+import { policyRule } from "../policy-rule.ts";
 
 export const aggregationRule = object("rbac/v1.AggregationRule", {
   clusterRoleSelectors: optional(1, list(labelSelector)),

@@ -1,5 +1,5 @@
 /** The two classes that every cluster has. Pods of theirs are the last to go. */
-import type { PriorityClass } from "./priority-class.ts";
+import type { PriorityClass } from "./schema.ts";
 
 export const SYSTEM_PREFIX = "system-";
 

@@ -1,15 +1,15 @@
-import { deepEqual } from "../../schema/value/equal.ts";
-import { duplicateField, type FieldError, invalidField } from "../../schema/validation/field-error.ts";
-import { index } from "../../schema/value/field-path.ts";
-import { ageColumn, column, nameColumn } from "../columns.ts";
-import type { Toleration } from "../core/pod-spec/affinity.ts";
-import { renamedLabel } from "../core/node/deprecated-labels.ts";
-import { validateContainerResources } from "../core/resources/validation.ts";
-import { validateTolerations } from "../core/pod-spec/toleration-validation.ts";
-import { allVerbs, type Kind } from "../kind.ts";
-import { dns1123Label, validateName } from "../meta/names.ts";
-import { validateLabels } from "../meta/object-meta-validation.ts";
-import { type RuntimeClass, runtimeClass } from "./runtime-class.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
+import { duplicateField, type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
+import { index } from "../../../schema/value/field-path.ts";
+import { ageColumn, column, nameColumn } from "../../columns.ts";
+import type { Toleration } from "../../core/pod-spec/affinity.ts";
+import { renamedLabel } from "../../core/node/deprecated-labels.ts";
+import { validateContainerResources } from "../../core/resources/validation.ts";
+import { validateTolerations } from "../../core/pod-spec/toleration-validation.ts";
+import { allVerbs, type Kind } from "../../kind.ts";
+import { dns1123Label, validateName } from "../../meta/names.ts";
+import { validateLabels } from "../../meta/object-meta-validation.ts";
+import { type RuntimeClass, runtimeClass } from "./schema.ts";
 
 function validate({ handler, overhead, scheduling }: RuntimeClass): readonly FieldError[] {
   const { nodeSelector, tolerations = [] } = scheduling ?? {};

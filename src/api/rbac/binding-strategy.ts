@@ -6,7 +6,7 @@ import { ageColumn, column, nameColumn, wideColumn } from "../columns.ts";
 import type { ApiObject, Column, Strategy } from "../kind.ts";
 import { dns1123Subdomain, pathSegment, validateName } from "../meta/names.ts";
 import { svcGroup } from "../scheme.ts";
-import type { RoleRef, Subject } from "./rules.ts";
+import type { RoleRef, Subject } from "./policy-rule.ts";
 
 interface Binding extends ApiObject {
   readonly subjects?: readonly Subject[] | undefined;

@@ -1,11 +1,11 @@
-import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
-import { index } from "../../schema/value/field-path.ts";
-import { createdAtColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind } from "../kind.ts";
-import { validateLabelSelector } from "../meta/label-selector-validation.ts";
-import { pathSegment } from "../meta/names.ts";
-import { type ClusterRole, clusterRole } from "./cluster-role.ts";
-import { validatePolicyRules } from "./policy-rule-validation.ts";
+import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { index } from "../../../schema/value/field-path.ts";
+import { createdAtColumn, nameColumn } from "../../columns.ts";
+import { allVerbs, type Kind } from "../../kind.ts";
+import { validateLabelSelector } from "../../meta/label-selector-validation.ts";
+import { pathSegment } from "../../meta/names.ts";
+import { type ClusterRole, clusterRole } from "./schema.ts";
+import { validatePolicyRules } from "../policy-rule-validation.ts";
 
 const SELECTORS = "aggregationRule.clusterRoleSelectors";
 

@@ -1,7 +1,7 @@
-import { allVerbs, type Kind } from "../kind.ts";
-import { pathSegment } from "../meta/names.ts";
-import { bindingColumns, bindingStrategy } from "./bindings.ts";
-import { type RoleBinding, roleBinding } from "./role-binding.ts";
+import { allVerbs, type Kind } from "../../kind.ts";
+import { pathSegment } from "../../meta/names.ts";
+import { bindingColumns, bindingStrategy } from "../binding-strategy.ts";
+import { type RoleBinding, roleBinding } from "./schema.ts";
 
 export const roleBindingKind: Kind<RoleBinding> = {
   group: "rbac.authorization.svc.io",

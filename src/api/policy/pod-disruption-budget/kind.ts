@@ -1,19 +1,19 @@
-import { type FieldError, invalidField, notSupported } from "../../schema/validation/field-error.ts";
-import { countingChanges, prepareForCreate } from "../apps/workload/strategy.ts";
-import { validateStoredSelector } from "../apps/workload/validation.ts";
-import { ageColumn, column, integerColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind, type Strategy } from "../kind.ts";
-import { nonNegativeMembers } from "../meta/bounds.ts";
-import { validateConditions } from "../meta/condition-validation.ts";
-import { atMostHundredPercent, validateIntOrPercent } from "../meta/int-or-percent.ts";
-import { pathSegment } from "../meta/names.ts";
-import { statusSubresource } from "../strategy.ts";
+import { type FieldError, invalidField, notSupported } from "../../../schema/validation/field-error.ts";
+import { countingChanges, prepareForCreate } from "../../apps/workload/strategy.ts";
+import { validateStoredSelector } from "../../apps/workload/validation.ts";
+import { ageColumn, column, integerColumn, nameColumn } from "../../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
+import { nonNegativeMembers } from "../../meta/bounds.ts";
+import { validateConditions } from "../../meta/condition-validation.ts";
+import { atMostHundredPercent, validateIntOrPercent } from "../../meta/int-or-percent.ts";
+import { pathSegment } from "../../meta/names.ts";
+import { statusSubresource } from "../../strategy.ts";
 import {
   type PodDisruptionBudget,
   type PodDisruptionBudgetSpec,
   podDisruptionBudget,
   podDisruptionBudgetSpec,
-} from "./pod-disruption-budget.ts";
+} from "./schema.ts";
 
 const EVICTION_POLICIES = ["AlwaysAllow", "IfHealthyBudget"];
 

@@ -9,10 +9,10 @@ import {
   required,
   string,
   time,
-} from "../../schema/define.ts";
-import type { Infer } from "../../schema/schema.ts";
-import { objectMeta } from "../meta/object-meta.ts";
-import { typeMeta } from "../meta/type-meta.ts";
+} from "../../../schema/define.ts";
+import type { Infer } from "../../../schema/schema.ts";
+import { objectMeta } from "../../meta/object-meta.ts";
+import { typeMeta } from "../../meta/type-meta.ts";
 
 export const serviceReference = object("apiregistration/v1.ServiceReference", {
   namespace: optional(1, string),

@@ -1,8 +1,8 @@
-import { createdAtColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind } from "../kind.ts";
-import { pathSegment } from "../meta/names.ts";
-import { validatePolicyRules } from "./policy-rule-validation.ts";
-import { type Role, role } from "./role.ts";
+import { createdAtColumn, nameColumn } from "../../columns.ts";
+import { allVerbs, type Kind } from "../../kind.ts";
+import { pathSegment } from "../../meta/names.ts";
+import { validatePolicyRules } from "../policy-rule-validation.ts";
+import { type Role, role } from "./schema.ts";
 
 export const roleKind: Kind<Role> = {
   group: "rbac.authorization.svc.io",

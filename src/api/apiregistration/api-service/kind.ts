@@ -1,9 +1,9 @@
-import { ageColumn, column, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind, type Strategy } from "../kind.ts";
-import { pathSegment } from "../meta/names.ts";
-import { dropStatus, keepStatus, nothingButStatus, statusSubresource } from "../strategy.ts";
-import { type APIService, apiService } from "./api-service.ts";
-import { validateApiService } from "./api-service-validation.ts";
+import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
+import { pathSegment } from "../../meta/names.ts";
+import { dropStatus, keepStatus, nothingButStatus, statusSubresource } from "../../strategy.ts";
+import { type APIService, apiService } from "./schema.ts";
+import { validateApiService } from "./validation.ts";
 
 const SERVICE_PORT = 443;
 

@@ -10,12 +10,12 @@ import {
   published,
   required,
   time,
-} from "../../schema/define.ts";
-import type { Infer } from "../../schema/schema.ts";
-import { condition } from "../meta/condition.ts";
-import { labelSelector } from "../meta/label-selector.ts";
-import { objectMeta } from "../meta/object-meta.ts";
-import { typeMeta } from "../meta/type-meta.ts";
+} from "../../../schema/define.ts";
+import type { Infer } from "../../../schema/schema.ts";
+import { condition } from "../../meta/condition.ts";
+import { labelSelector } from "../../meta/label-selector.ts";
+import { objectMeta } from "../../meta/object-meta.ts";
+import { typeMeta } from "../../meta/type-meta.ts";
 
 export const podDisruptionBudgetSpec = object("policy/v1.PodDisruptionBudgetSpec", {
   minAvailable: pointer(1, intOrString),

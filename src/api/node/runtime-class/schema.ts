@@ -1,8 +1,8 @@
-import { list, map, object, optional, pointer, quantity, required, string } from "../../schema/define.ts";
-import type { Infer } from "../../schema/schema.ts";
-import { toleration } from "../core/pod-spec/affinity.ts";
-import { objectMeta } from "../meta/object-meta.ts";
-import { typeMeta } from "../meta/type-meta.ts";
+import { list, map, object, optional, pointer, quantity, required, string } from "../../../schema/define.ts";
+import type { Infer } from "../../../schema/schema.ts";
+import { toleration } from "../../core/pod-spec/affinity.ts";
+import { objectMeta } from "../../meta/object-meta.ts";
+import { typeMeta } from "../../meta/type-meta.ts";
 
 export const overhead = object("node/v1.Overhead", {
   // Kept to the nano: the rounding of other lists is not done here.

@@ -1,7 +1,7 @@
-import { boolean, int32, object, optional, pointer, published, required, string } from "../../schema/define.ts";
-import type { Infer } from "../../schema/schema.ts";
-import { objectMeta } from "../meta/object-meta.ts";
-import { typeMeta } from "../meta/type-meta.ts";
+import { boolean, int32, object, optional, pointer, published, required, string } from "../../../schema/define.ts";
+import type { Infer } from "../../../schema/schema.ts";
+import { objectMeta } from "../../meta/object-meta.ts";
+import { typeMeta } from "../../meta/type-meta.ts";
 
 export const priorityClass = object("scheduling/v1.PriorityClass", {
   ...typeMeta,

@@ -1,6 +1,6 @@
-import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
-import { dns1035Label, dns1123Subdomain, portNumber } from "../meta/names.ts";
-import type { APIService, APIServiceSpec } from "./api-service.ts";
+import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { dns1035Label, dns1123Subdomain, portNumber } from "../../meta/names.ts";
+import type { APIService, APIServiceSpec } from "./schema.ts";
 
 const GROUP_PRIORITY_MAX = 20_000;
 const VERSION_PRIORITY_MAX = 1000;

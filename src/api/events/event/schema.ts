@@ -1,9 +1,9 @@
-import { int32, microTime, object, optional, pointer, required, string, time } from "../../schema/define.ts";
-import type { Infer } from "../../schema/schema.ts";
-import { eventSource } from "../core/event/schema.ts";
-import { objectReference } from "../core/references/object-reference.ts";
-import { objectMeta } from "../meta/object-meta.ts";
-import { typeMeta } from "../meta/type-meta.ts";
+import { int32, microTime, object, optional, pointer, required, string, time } from "../../../schema/define.ts";
+import type { Infer } from "../../../schema/schema.ts";
+import { eventSource } from "../../core/event/schema.ts";
+import { objectReference } from "../../core/references/object-reference.ts";
+import { objectMeta } from "../../meta/object-meta.ts";
+import { typeMeta } from "../../meta/type-meta.ts";
 
 export const eventSeries = object("events/v1.EventSeries", {
   count: required(1, int32),

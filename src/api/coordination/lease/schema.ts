@@ -1,7 +1,7 @@
-import { int32, microTime, object, optional, pointer, string } from "../../schema/define.ts";
-import type { Infer } from "../../schema/schema.ts";
-import { objectMeta } from "../meta/object-meta.ts";
-import { typeMeta } from "../meta/type-meta.ts";
+import { int32, microTime, object, optional, pointer, string } from "../../../schema/define.ts";
+import type { Infer } from "../../../schema/schema.ts";
+import { objectMeta } from "../../meta/object-meta.ts";
+import { typeMeta } from "../../meta/type-meta.ts";
 
 export const leaseSpec = object("coordination/v1.LeaseSpec", {
   holderIdentity: pointer(1, string),

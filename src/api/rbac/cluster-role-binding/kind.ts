@@ -1,7 +1,7 @@
-import { allVerbs, type Kind } from "../kind.ts";
-import { pathSegment } from "../meta/names.ts";
-import { bindingColumns, bindingStrategy } from "./bindings.ts";
-import { type ClusterRoleBinding, clusterRoleBinding } from "./cluster-role-binding.ts";
+import { allVerbs, type Kind } from "../../kind.ts";
+import { pathSegment } from "../../meta/names.ts";
+import { bindingColumns, bindingStrategy } from "../binding-strategy.ts";
+import { type ClusterRoleBinding, clusterRoleBinding } from "./schema.ts";
 
 export const clusterRoleBindingKind: Kind<ClusterRoleBinding> = {
   group: "rbac.authorization.svc.io",

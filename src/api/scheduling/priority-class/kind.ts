@@ -4,12 +4,12 @@ import {
   invalidField,
   notSupported,
   requiredField,
-} from "../../schema/validation/field-error.ts";
-import { ageColumn, booleanColumn, column, integerColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind, type Strategy } from "../kind.ts";
-import { firstGeneration, nextGeneration } from "../strategy.ts";
-import { type PriorityClass, priorityClass } from "./priority-class.ts";
-import { isSystemClass, SYSTEM_PREFIX, systemClassProblem } from "./system-priority-classes.ts";
+} from "../../../schema/validation/field-error.ts";
+import { ageColumn, booleanColumn, column, integerColumn, nameColumn } from "../../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
+import { firstGeneration, nextGeneration } from "../../strategy.ts";
+import { type PriorityClass, priorityClass } from "./schema.ts";
+import { isSystemClass, SYSTEM_PREFIX, systemClassProblem } from "./system-classes.ts";
 
 const USER_MAX = 1_000_000_000;
 const POLICIES = ["PreemptLowerPriority", "Never"];
