@@ -17,11 +17,11 @@ import {
   selfSubjectRulesReviewKind,
   subjectAccessReviewKind,
 } from "./authorization/access-review-kinds.ts";
-import { horizontalPodAutoscalerKind } from "./autoscaling/horizontal-pod-autoscaler-kind.ts";
-import { horizontalPodAutoscalerV1Kind } from "./autoscaling/horizontal-pod-autoscaler-v1-kind.ts";
+import { horizontalPodAutoscalerKind } from "./autoscaling/horizontal-pod-autoscaler/kind.ts";
+import { horizontalPodAutoscalerV1Kind } from "./autoscaling/horizontal-pod-autoscaler-v1/kind.ts";
 import { cronJobKind } from "./batch/cron-job/kind.ts";
 import { jobKind } from "./batch/job/kind.ts";
-import { certificateSigningRequestKind } from "./certificates/certificate-signing-request-kind.ts";
+import { certificateSigningRequestKind } from "./certificates/certificate-signing-request/kind.ts";
 import { leaseKind } from "./coordination/lease/kind.ts";
 import { bindingKind } from "./core/binding/kind.ts";
 import { componentStatusKind } from "./core/component-status/kind.ts";
@@ -42,8 +42,8 @@ import { serviceAccountKind } from "./core/service-account/kind.ts";
 import { serviceKind } from "./core/service/kind.ts";
 import { endpointSliceKind } from "./discovery/endpoint-slice/kind.ts";
 import { eventsV1EventKind } from "./events/event/kind.ts";
-import { flowSchemaKind } from "./flowcontrol/flow-schema-kind.ts";
-import { priorityLevelConfigurationKind } from "./flowcontrol/priority-level-configuration-kind.ts";
+import { flowSchemaKind } from "./flowcontrol/flow-schema/kind.ts";
+import { priorityLevelConfigurationKind } from "./flowcontrol/priority-level-configuration/kind.ts";
 import type { Kind } from "./kind.ts";
 import { ingressClassKind } from "./networking/ingress-class/kind.ts";
 import { ingressKind } from "./networking/ingress/kind.ts";

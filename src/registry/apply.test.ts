@@ -1,6 +1,6 @@
 import t from "tap";
-import { horizontalPodAutoscalerKind } from "../api/autoscaling/horizontal-pod-autoscaler-kind.ts";
-import { horizontalPodAutoscalerV1Kind } from "../api/autoscaling/horizontal-pod-autoscaler-v1-kind.ts";
+import { horizontalPodAutoscalerKind } from "../api/autoscaling/horizontal-pod-autoscaler/kind.ts";
+import { horizontalPodAutoscalerV1Kind } from "../api/autoscaling/horizontal-pod-autoscaler-v1/kind.ts";
 import type { ConfigMap } from "../api/core/config-map/schema.ts";
 import { configMapKind } from "../api/core/config-map/kind.ts";
 import { podKind } from "../api/core/pod/kind.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
 import { replicaSetKind } from "../api/apps/replica-set/kind.ts";
-import type { Scale } from "../api/autoscaling/scale.ts";
+import type { Scale } from "../api/autoscaling/scale/schema.ts";
 import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";
 import { get } from "./get.ts";

@@ -1,6 +1,6 @@
 /** Asks the API server for a certificate, and waits until somebody has approved and signed it. */
-import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request.ts";
-import { certificateSigningRequestKind as kind } from "../../api/certificates/certificate-signing-request-kind.ts";
+import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
+import { certificateSigningRequestKind as kind } from "../../api/certificates/certificate-signing-request/kind.ts";
 import type { RequestSubject } from "../../auth/pki/certificate-signing.ts";
 import type { KeyPair } from "../../auth/pki/key-pair.ts";
 import type { Client } from "../../client/client.ts";

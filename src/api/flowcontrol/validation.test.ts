@@ -1,10 +1,10 @@
 import t from "tap";
-import type { FlowSchemaSpec } from "./flow-schema.ts";
-import { validateFlowSchema } from "./flow-schema-validation.ts";
-import { mandatoryFlowSchemas, mandatoryPriorityLevels } from "./mandatory.ts";
-import type { QueuingConfiguration } from "./priority-level-configuration.ts";
-import { validatePriorityLevel } from "./priority-level-validation.ts";
-import { suggestedFlowSchemas, suggestedPriorityLevels } from "./suggested.ts";
+import type { FlowSchemaSpec } from "./flow-schema/schema.ts";
+import { validateFlowSchema } from "./flow-schema/validation.ts";
+import { mandatoryFlowSchemas, mandatoryPriorityLevels } from "./mandatory-configuration.ts";
+import type { QueuingConfiguration } from "./priority-level-configuration/schema.ts";
+import { validatePriorityLevel } from "./priority-level-configuration/validation.ts";
+import { suggestedFlowSchemas, suggestedPriorityLevels } from "./suggested-configuration.ts";
 
 function urls(...nonResourceURLs: readonly string[]): FlowSchemaSpec {
   const subjects = [{ kind: "User", user: { name: "u" } }];

@@ -1,8 +1,8 @@
 import { X509Certificate } from "node:crypto";
 import { join } from "node:path";
 import t from "tap";
-import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request.ts";
-import { certificateSigningRequestKind as kind } from "../../api/certificates/certificate-signing-request-kind.ts";
+import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
+import { certificateSigningRequestKind as kind } from "../../api/certificates/certificate-signing-request/kind.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
 import { makeRequest, type RequestSubject } from "../../auth/pki/certificate-signing.ts";
 import { writeKeyPair } from "../../auth/pki/key-pair.ts";

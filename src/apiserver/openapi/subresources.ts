@@ -1,6 +1,6 @@
 /** The schemas of what subresources are written with, or asked with. */
 import { tokenRequest } from "../../api/authentication/token-request.ts";
-import { scale } from "../../api/autoscaling/scale.ts";
+import { scale } from "../../api/autoscaling/scale/schema.ts";
 import { binding } from "../../api/core/binding/schema.ts";
 import {
   nodeProxyOptions,

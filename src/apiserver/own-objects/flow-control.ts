@@ -2,10 +2,10 @@
  * The flow schemas and priority levels of a fresh cluster. The mandatory ones are kept as they are; the suggested ones
  * as long as their annotation says so, which operators set to `false` to make them their own.
  */
-import { flowSchemaKind } from "../../api/flowcontrol/flow-schema-kind.ts";
-import { mandatoryFlowSchemas, mandatoryPriorityLevels } from "../../api/flowcontrol/mandatory.ts";
-import { priorityLevelConfigurationKind } from "../../api/flowcontrol/priority-level-configuration-kind.ts";
-import { suggestedFlowSchemas, suggestedPriorityLevels } from "../../api/flowcontrol/suggested.ts";
+import { flowSchemaKind } from "../../api/flowcontrol/flow-schema/kind.ts";
+import { mandatoryFlowSchemas, mandatoryPriorityLevels } from "../../api/flowcontrol/mandatory-configuration.ts";
+import { priorityLevelConfigurationKind } from "../../api/flowcontrol/priority-level-configuration/kind.ts";
+import { suggestedFlowSchemas, suggestedPriorityLevels } from "../../api/flowcontrol/suggested-configuration.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { create } from "../../registry/create.ts";
 import { remove } from "../../registry/delete.ts";

@@ -4,8 +4,8 @@
  */
 import { isIP } from "node:net";
 import { subjectAccessReviewKind } from "../../api/authorization/access-review-kinds.ts";
-import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request.ts";
-import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request-kind.ts";
+import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
+import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request/kind.ts";
 import type { Node } from "../../api/core/node/schema.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
 import type { RequestedCertificate } from "../../auth/pki/certificate-signing.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request.ts";
+import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
 import { makeCa } from "../../auth/pki/certificate-authority.ts";
 import { timeOf } from "../../schema/value/time.ts";
 import { isOver } from "./clean-controller.ts";

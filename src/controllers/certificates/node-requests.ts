@@ -1,5 +1,5 @@
 /** Which requests for certificates are those of nodes, as Kubernetes tells them. */
-import type { CertificateSigningRequestSpec } from "../../api/certificates/certificate-signing-request.ts";
+import type { CertificateSigningRequestSpec } from "../../api/certificates/certificate-signing-request/schema.ts";
 import type { RequestedCertificate } from "../../auth/pki/certificate-signing.ts";
 import { NODE_USER_PREFIX, NODES } from "../../auth/user.ts";
 

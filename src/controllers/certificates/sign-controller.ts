@@ -1,6 +1,6 @@
 /** Signs what was approved, for Kubernetes' own signers. */
-import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request.ts";
-import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request-kind.ts";
+import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
+import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request/kind.ts";
 import { readKeyPair } from "../../auth/pki/key-pair.ts";
 import { timeOf } from "../../schema/value/time.ts";
 import type { ControllerDeps } from "../controller.ts";

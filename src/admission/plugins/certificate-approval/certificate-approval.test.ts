@@ -1,8 +1,8 @@
 /** Plugins about certificates, and about who may speak for a signer. */
 import { execFileSync } from "node:child_process";
 import t from "tap";
-import { subjectOrganizations } from "../../../api/certificates/certificate-request.ts";
-import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request-kind.ts";
+import { subjectOrganizations } from "../../../api/certificates/certificate-signing-request/pkcs10.ts";
+import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request/kind.ts";
 import { configMapKind } from "../../../api/core/config-map/kind.ts";
 import type { Kind } from "../../../api/kind.ts";
 import { ask, authorizerOf, refused } from "../../../testing/admission/admission-fixture.ts";

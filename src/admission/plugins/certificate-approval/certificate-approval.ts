@@ -2,8 +2,8 @@
  * Requests for certificates: who decides on them, or issues them, must be allowed to for the signer that is asked, and
  * nobody may ask for what makes its bearer an administrator.
  */
-import type { CertificateSigningRequest } from "../../../api/certificates/certificate-signing-request.ts";
-import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request-kind.ts";
+import type { CertificateSigningRequest } from "../../../api/certificates/certificate-signing-request/schema.ts";
+import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request/kind.ts";
 import type { Authorizer } from "../../../auth/user.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { isAt, refusal } from "../../chain/attributes.ts";

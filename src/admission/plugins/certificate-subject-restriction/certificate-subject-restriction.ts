@@ -1,7 +1,7 @@
 /** Nobody gets a client certificate by which they would be an administrator of everything. */
-import { subjectOrganizations } from "../../../api/certificates/certificate-request.ts";
-import type { CertificateSigningRequest } from "../../../api/certificates/certificate-signing-request.ts";
-import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request-kind.ts";
+import { subjectOrganizations } from "../../../api/certificates/certificate-signing-request/pkcs10.ts";
+import type { CertificateSigningRequest } from "../../../api/certificates/certificate-signing-request/schema.ts";
+import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request/kind.ts";
 import { MASTERS } from "../../../auth/user.ts";
 import { isAt, refusal } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";

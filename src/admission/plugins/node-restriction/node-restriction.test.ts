@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import t from "tap";
 import type { TokenRequest } from "../../../api/authentication/token-request.ts";
-import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request-kind.ts";
+import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request/kind.ts";
 import { leaseKind } from "../../../api/coordination/lease/kind.ts";
 import { nodeKind } from "../../../api/core/node/kind.ts";
 import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";

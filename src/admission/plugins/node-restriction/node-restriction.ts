@@ -1,7 +1,7 @@
 /** Nodes write what is theirs and no more: their Node, their pods, their lease. Kubernetes' NodeRestriction. */
-import { subjectCommonName } from "../../../api/certificates/certificate-request.ts";
-import type { CertificateSigningRequest } from "../../../api/certificates/certificate-signing-request.ts";
-import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request-kind.ts";
+import { subjectCommonName } from "../../../api/certificates/certificate-signing-request/pkcs10.ts";
+import type { CertificateSigningRequest } from "../../../api/certificates/certificate-signing-request/schema.ts";
+import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request/kind.ts";
 import { leaseKind } from "../../../api/coordination/lease/kind.ts";
 import { nodeKind } from "../../../api/core/node/kind.ts";
 import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";

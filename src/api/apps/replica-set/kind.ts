@@ -1,5 +1,5 @@
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
-import { scaleSubresource } from "../../autoscaling/scale-kind.ts";
+import { scaleSubresource } from "../../autoscaling/scale/kind.ts";
 import { ageColumn, integerColumn, nameColumn, wideColumn } from "../../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { nonNegativeMembers } from "../../meta/bounds.ts";

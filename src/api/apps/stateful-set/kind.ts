@@ -1,4 +1,4 @@
-import { scaleSubresource } from "../../autoscaling/scale-kind.ts";
+import { scaleSubresource } from "../../autoscaling/scale/kind.ts";
 import { ageColumn, column, nameColumn } from "../../columns.ts";
 import type { PersistentVolumeClaim } from "../../core/persistent-volume-claim/schema.ts";
 import { setPersistentVolumeClaimDefaults } from "../../core/persistent-volume-claim/defaults.ts";

@@ -9,7 +9,7 @@ import {
 } from "../../apps/workload/strategy.ts";
 import { validateKeptRunning, validateSelected, validateTemplate } from "../../apps/workload/validation.ts";
 import { validateReplicaStatus } from "../../apps/workload/status-validation.ts";
-import { scaleSubresource } from "../../autoscaling/scale-kind.ts";
+import { scaleSubresource } from "../../autoscaling/scale/kind.ts";
 import { ageColumn, integerColumn, nameColumn, wideColumn } from "../../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { nonNegativeMembers } from "../../meta/bounds.ts";

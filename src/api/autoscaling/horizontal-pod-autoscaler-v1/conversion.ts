@@ -1,0 +1,139 @@
+/**
+ * Autoscalers of version 1 and of version 2. Version 1 knows one metric, the share of CPU; what else there is stands in
+ * annotations, so that a client of this version that writes back what it read loses nothing.
+ */
+import { decode } from "../../../schema/decode/decode.ts";
+import { list } from "../../../schema/define.ts";
+import { parseJson, stringify } from "../../../schema/json/encode.ts";
+import type { Infer, ObjectSchema, Schema } from "../../../schema/schema.ts";
+import type {
+  CrossVersionObjectReference,
+  HorizontalPodAutoscaler,
+  HorizontalPodAutoscalerSpec,
+  HorizontalPodAutoscalerStatus,
+  MetricSpec,
+  MetricStatus,
+} from "../horizontal-pod-autoscaler/schema.ts";
+import { horizontalPodAutoscalerBehavior } from "../horizontal-pod-autoscaler/schema.ts";
+import type { HorizontalPodAutoscaler as HorizontalPodAutoscalerV1 } from "./schema.ts";
+import { defined, fromMetricStatusV1, fromMetricV1, toMetricStatusV1, toMetricV1 } from "./metrics-conversion.ts";
+import { conditionV1, metricSpecV1, metricStatusV1 } from "./metrics.ts";
+
+const METRICS = "autoscaling.alpha.kubernetes.io/metrics";
+const CURRENT_METRICS = "autoscaling.alpha.kubernetes.io/current-metrics";
+const BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior";
+const CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions";
+
+/** Percent of the CPU that pods ask for. */
+const TARGET_UTILIZATION = 80;
+
+export function cpuUtilization(averageUtilization = TARGET_UTILIZATION): MetricSpec {
+  return { type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization } } };
+}
+
+type Annotations = Readonly<Record<string, string>>;
+
+function read<S extends Schema>(schema: S, text: string | undefined): Infer<S> | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const { value, errors } = decode(schema, parseJson(Buffer.from(text)).value);
+    return errors.length > 0 ? undefined : value;
+  } catch (error) {
+    // Anybody may write annotations: what cannot be read says nothing.
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function withAnnotations<T extends HorizontalPodAutoscaler | HorizontalPodAutoscalerV1>(
+  object: T,
+  annotations: Annotations,
+): T["metadata"] {
+  const { annotations: _, ...metadata } = object.metadata ?? {};
+  return Object.keys(annotations).length === 0 ? metadata : { ...metadata, annotations };
+}
+
+/** The others: what stands in these is said by members of version 2. */
+function ownAnnotations(annotations: Annotations = {}): Annotations {
+  const { [METRICS]: _, [CURRENT_METRICS]: __, [BEHAVIOR]: ___, [CONDITIONS]: ____, ...own } = annotations;
+  return own;
+}
+
+export function toV2(object: HorizontalPodAutoscalerV1): HorizontalPodAutoscaler {
+  const annotations = object.metadata?.annotations ?? {};
+  const { targetCPUUtilizationPercentage: target, ...spec }: SpecV1 = object.spec ?? emptySpec;
+  const metrics = (read(list(metricSpecV1), annotations[METRICS]) ?? []).map(fromMetricV1);
+  if (target !== undefined) metrics.push(cpuUtilization(target));
+  if (metrics.length === 0) metrics.push(cpuUtilization());
+  const behavior = read(horizontalPodAutoscalerBehavior, annotations[BEHAVIOR]);
+  const { spec: _, status: __, ...rest } = object;
+  return {
+    ...rest,
+    metadata: withAnnotations(object, ownAnnotations(annotations)),
+    spec: defined({ ...spec, metrics, behavior: Object.keys(behavior ?? {}).length === 0 ? undefined : behavior }),
+    ...(object.status === undefined ? {} : { status: toStatusV2(object.status, annotations) }),
+  };
+}
+
+type SpecV1 = NonNullable<HorizontalPodAutoscalerV1["spec"]>;
+
+const emptySpec: { readonly scaleTargetRef: CrossVersionObjectReference; readonly maxReplicas: number } = {
+  scaleTargetRef: { kind: "", name: "" },
+  maxReplicas: 0,
+};
+
+function toStatusV2(
+  { currentCPUUtilizationPercentage: current, ...status }: NonNullable<HorizontalPodAutoscalerV1["status"]>,
+  annotations: Annotations,
+): HorizontalPodAutoscalerStatus {
+  const cpu: MetricStatus | undefined =
+    current === undefined
+      ? undefined
+      : { type: "Resource", resource: { name: "cpu", current: { averageUtilization: current } } };
+  const all = read(list(metricStatusV1), annotations[CURRENT_METRICS])?.map(fromMetricStatusV1) ?? [];
+  const currentMetrics = all.length > 0 ? all : cpu === undefined ? undefined : [cpu];
+  return defined({ ...status, currentMetrics, conditions: read(list(conditionV1), annotations[CONDITIONS]) });
+}
+
+export function fromV2(object: HorizontalPodAutoscaler): HorizontalPodAutoscalerV1 {
+  const { metrics = [], behavior, ...spec }: HorizontalPodAutoscalerSpec = object.spec ?? emptySpec;
+  const { currentMetrics = [], conditions = [], ...status } = object.status ?? emptyStatus;
+  const cpu = metrics.filter(isCpuUtilization).at(-1)?.resource?.target.averageUtilization;
+  const currentCpu = currentMetrics
+    .filter(({ type, resource }) => type === "Resource" && resource?.name === "cpu")
+    .map(({ resource }) => resource?.current.averageUtilization)
+    .findLast((utilization) => utilization !== undefined);
+  const others = metrics.filter((metric) => !isCpuUtilization(metric));
+  const annotations = defined({
+    ...ownAnnotations(object.metadata?.annotations),
+    [METRICS]: written(metricSpecV1, others.map(toMetricV1)),
+    [CURRENT_METRICS]: written(metricStatusV1, currentMetrics.map(toMetricStatusV1)),
+    [BEHAVIOR]: behavior && stringify(horizontalPodAutoscalerBehavior, behavior),
+    [CONDITIONS]: written(conditionV1, conditions),
+  }) as Annotations;
+  const { spec: _, status: __, ...rest } = object;
+  return {
+    ...rest,
+    metadata: withAnnotations(object, annotations),
+    spec: defined({ ...spec, targetCPUUtilizationPercentage: cpu }),
+    ...(object.status === undefined
+      ? {}
+      : {
+          status: defined({
+            ...status,
+            currentReplicas: status.currentReplicas ?? 0,
+            currentCPUUtilizationPercentage: currentCpu,
+          }),
+        }),
+  };
+}
+
+const emptyStatus: HorizontalPodAutoscalerStatus = { desiredReplicas: 0 };
+
+function isCpuUtilization({ type, resource }: MetricSpec): boolean {
+  return type === "Resource" && resource?.name === "cpu" && resource.target.averageUtilization !== undefined;
+}
+
+function written(schema: ObjectSchema, items: readonly object[]): string | undefined {
+  return items.length === 0 ? undefined : `[${items.map((item) => stringify(schema, item)).join(",")}]`;
+}

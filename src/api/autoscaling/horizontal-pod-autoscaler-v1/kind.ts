@@ -1,0 +1,64 @@
+/** `autoscaling/v1`: the same autoscalers under the older form. All rules are those of version 2. */
+import { type ApiObject, allVerbs, type Kind, type Strategy } from "../../kind.ts";
+import { onlyStatus, statusSubresource } from "../../strategy.ts";
+import type { HorizontalPodAutoscaler as HorizontalPodAutoscalerV2 } from "../horizontal-pod-autoscaler/schema.ts";
+import { autoscalerColumns } from "../horizontal-pod-autoscaler/columns.ts";
+import { fromV2, toV2 } from "./conversion.ts";
+import { autoscalerStrategy, horizontalPodAutoscalerKind } from "../horizontal-pod-autoscaler/kind.ts";
+import { type HorizontalPodAutoscaler, horizontalPodAutoscaler } from "./schema.ts";
+import { validateAutoscalerStatus } from "../horizontal-pod-autoscaler/validation.ts";
+
+/** What version 1 cannot say passes through version 2 and comes back as annotations. */
+function throughV2(
+  change: (next: HorizontalPodAutoscalerV2, previous: HorizontalPodAutoscalerV2) => HorizontalPodAutoscalerV2,
+) {
+  return (next: HorizontalPodAutoscaler, previous: HorizontalPodAutoscaler): HorizontalPodAutoscaler =>
+    fromV2(change(toV2(next), toV2(previous)));
+}
+
+function setDefaults(object: HorizontalPodAutoscaler): HorizontalPodAutoscaler {
+  const converted = toV2(object);
+  const spec = converted.spec && { ...converted.spec, minReplicas: converted.spec.minReplicas ?? 1 };
+  return fromV2(spec === undefined ? converted : { ...converted, spec });
+}
+
+const { prepareForCreate, prepareForUpdate } = autoscalerStrategy;
+
+const strategy: Strategy<HorizontalPodAutoscaler> = {
+  setDefaults,
+  prepareForCreate: (object, now) => {
+    const converted = toV2(object);
+    return fromV2(prepareForCreate?.(converted, now) ?? converted);
+  },
+  prepareForUpdate: (next, previous, now) => throughV2((a, b) => prepareForUpdate?.(a, b, now) ?? a)(next, previous),
+  validate: (object, previous) => autoscalerStrategy.validate?.(toV2(object), previous && toV2(previous)) ?? [],
+};
+
+export const horizontalPodAutoscalerV1Kind: Kind<HorizontalPodAutoscaler> = {
+  group: "autoscaling",
+  version: "v1",
+  kind: "HorizontalPodAutoscaler",
+  listKind: "HorizontalPodAutoscalerList",
+  plural: "horizontalpodautoscalers",
+  singular: "horizontalpodautoscaler",
+  shortNames: ["hpa"],
+  categories: ["all"],
+  namespaced: true,
+  verbs: allVerbs,
+  subresources: [
+    statusSubresource("HorizontalPodAutoscaler", {
+      prepareForUpdate: throughV2(onlyStatus),
+      validateUpdate: (next) => validateAutoscalerStatus(toV2(next)),
+    }),
+  ],
+  storageName: "horizontalpodautoscalers",
+  schema: horizontalPodAutoscaler,
+  columns: autoscalerColumns.map((column) => ({ ...column, cell: (object, now) => column.cell(toV2(object), now) })),
+  selectableFields: {},
+  strategy,
+  conversion: {
+    stored: horizontalPodAutoscalerKind,
+    toStored: toV2,
+    fromStored: (object: ApiObject) => fromV2(object as HorizontalPodAutoscalerV2),
+  },
+};

@@ -1,0 +1,150 @@
+/** One metric in the words of `autoscaling/v2` and in those of v1. */
+import type { MetricSpec, MetricStatus, MetricTarget } from "../horizontal-pod-autoscaler/schema.ts";
+import type { MetricSpecV1, MetricStatusV1 } from "./metrics.ts";
+
+/** What v1 writes where v2 has no amount. */
+const NOTHING = "0";
+
+export function toMetricV1({ type, object, pods, resource, containerResource, external }: MetricSpec): MetricSpecV1 {
+  const shares = ({ averageUtilization, averageValue }: MetricTarget) => ({
+    targetAverageUtilization: averageUtilization,
+    targetAverageValue: averageValue,
+  });
+  return {
+    type: type as MetricSpecV1["type"],
+    object: object && {
+      target: object.describedObject,
+      metricName: object.metric.name,
+      targetValue: object.target.value ?? NOTHING,
+      selector: object.metric.selector,
+      averageValue: object.target.averageValue,
+    },
+    pods: pods && {
+      metricName: pods.metric.name,
+      targetAverageValue: pods.target.averageValue ?? NOTHING,
+      selector: pods.metric.selector,
+    },
+    resource: resource && { name: resource.name, ...shares(resource.target) },
+    containerResource: containerResource && {
+      name: containerResource.name,
+      ...shares(containerResource.target),
+      container: containerResource.container,
+    },
+    external: external && {
+      metricName: external.metric.name,
+      metricSelector: external.metric.selector,
+      targetValue: external.target.value,
+      targetAverageValue: external.target.averageValue,
+    },
+  };
+}
+
+export function fromMetricV1(metric: MetricSpecV1): MetricSpec {
+  const { type, object, pods, resource, containerResource, external } = metric;
+  return defined({
+    type,
+    object: object && {
+      describedObject: object.target,
+      target: amounts(object.targetValue, object.averageValue),
+      metric: defined({ name: object.metricName, selector: object.selector }),
+    },
+    pods: pods && {
+      metric: defined({ name: pods.metricName, selector: pods.selector }),
+      target: { type: "AverageValue", averageValue: pods.targetAverageValue },
+    },
+    resource: resource && { name: resource.name, target: shareTarget(resource) },
+    containerResource: containerResource && {
+      name: containerResource.name,
+      target: shareTarget(containerResource),
+      container: containerResource.container,
+    },
+    external: external && {
+      metric: defined({ name: external.metricName, selector: external.metricSelector }),
+      target: amounts(external.targetValue, external.targetAverageValue),
+    },
+  });
+}
+
+type ShareV1 = NonNullable<MetricSpecV1["resource"]>;
+
+function shareTarget({ targetAverageUtilization, targetAverageValue }: ShareV1): MetricTarget {
+  const type = targetAverageUtilization === undefined ? "AverageValue" : "Utilization";
+  return defined({ type, averageValue: targetAverageValue, averageUtilization: targetAverageUtilization });
+}
+
+function amounts(value: string | undefined, averageValue: string | undefined): MetricTarget {
+  if (averageValue === undefined) return defined({ type: "Value", value });
+  return defined({ type: "AverageValue", value: value === NOTHING ? undefined : value, averageValue });
+}
+
+export function toMetricStatusV1(status: MetricStatus): MetricStatusV1 {
+  const { type, object, pods, resource, containerResource, external } = status;
+  const share = ({ averageUtilization, averageValue = NOTHING }: NonNullable<typeof resource>["current"]) => ({
+    currentAverageUtilization: averageUtilization,
+    currentAverageValue: averageValue,
+  });
+  return {
+    type: type as MetricSpecV1["type"],
+    object: object && {
+      target: object.describedObject,
+      metricName: object.metric.name,
+      currentValue: object.current.value ?? NOTHING,
+      selector: object.metric.selector,
+      averageValue: object.current.averageValue,
+    },
+    pods: pods && {
+      metricName: pods.metric.name,
+      currentAverageValue: pods.current.averageValue ?? NOTHING,
+      selector: pods.metric.selector,
+    },
+    resource: resource && { name: resource.name, ...share(resource.current) },
+    containerResource: containerResource && {
+      name: containerResource.name,
+      ...share(containerResource.current),
+      container: containerResource.container,
+    },
+    external: external && {
+      metricName: external.metric.name,
+      metricSelector: external.metric.selector,
+      currentValue: external.current.value ?? NOTHING,
+      currentAverageValue: external.current.averageValue,
+    },
+  };
+}
+
+export function fromMetricStatusV1(status: MetricStatusV1): MetricStatus {
+  const { type, object, pods, resource, containerResource, external } = status;
+  return defined({
+    type,
+    object: object && {
+      metric: defined({ name: object.metricName, selector: object.selector }),
+      current: defined({ value: object.currentValue, averageValue: object.averageValue }),
+      describedObject: object.target,
+    },
+    pods: pods && {
+      metric: defined({ name: pods.metricName, selector: pods.selector }),
+      current: { averageValue: pods.currentAverageValue },
+    },
+    resource: resource && { name: resource.name, current: shareStatus(resource) },
+    containerResource: containerResource && {
+      name: containerResource.name,
+      current: shareStatus(containerResource),
+      container: containerResource.container,
+    },
+    external: external && {
+      metric: defined({ name: external.metricName, selector: external.metricSelector }),
+      current: defined({ value: external.currentValue, averageValue: external.currentAverageValue }),
+    },
+  });
+}
+
+type ShareStatusV1 = NonNullable<MetricStatusV1["resource"]>;
+
+function shareStatus({ currentAverageUtilization, currentAverageValue }: ShareStatusV1) {
+  return defined({ averageValue: currentAverageValue, averageUtilization: currentAverageUtilization });
+}
+
+/** Leaves out what is undefined, so that equal metrics are written equally. */
+export function defined<T extends object>(members: T): T {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
+}

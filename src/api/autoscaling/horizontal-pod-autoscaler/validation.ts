@@ -1,0 +1,88 @@
+/** Rules of Kubernetes 1.33 for autoscalers. */
+import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
+import { nonNegativeMembers } from "../../meta/bounds.ts";
+import { parseQuantity } from "../../meta/quantity.ts";
+import type {
+  HorizontalPodAutoscaler,
+  HorizontalPodAutoscalerSpec,
+  HPAScalingPolicy,
+  HPAScalingRules,
+} from "./schema.ts";
+import { validateMetrics, validateReference } from "./metrics-validation.ts";
+
+const PERIOD_SECONDS_MAX = 1800;
+const STABILIZATION_SECONDS_MAX = 3600;
+const POLICY_TYPES = ["Percent", "Pods"];
+const SELECT_POLICIES = ["Disabled", "Max", "Min"];
+
+export function validateAutoscaler(
+  { spec }: HorizontalPodAutoscaler,
+  previous: HorizontalPodAutoscaler | undefined,
+): readonly FieldError[] {
+  if (spec === undefined) return [];
+  return [
+    ...validateReplicas(spec, previous?.spec),
+    ...validateReference(spec.scaleTargetRef, "spec.scaleTargetRef"),
+    ...validateMetrics(spec.metrics ?? [], "spec.metrics", spec.minReplicas),
+    ...validateRules(spec.behavior?.scaleUp, "spec.behavior.scaleUp"),
+    ...validateRules(spec.behavior?.scaleDown, "spec.behavior.scaleDown"),
+  ];
+}
+
+/** Scaling to nothing is a feature that is off; an autoscaler that does so may go on. */
+function validateReplicas(
+  { minReplicas, maxReplicas }: HorizontalPodAutoscalerSpec,
+  previous: HorizontalPodAutoscalerSpec | undefined,
+): readonly FieldError[] {
+  const least = previous?.minReplicas === 0 ? 0 : 1;
+  const errors: FieldError[] = [];
+  if (minReplicas !== undefined && minReplicas < least) {
+    errors.push(invalidField("spec.minReplicas", minReplicas, `must be greater than or equal to ${least}`));
+  }
+  if (maxReplicas < 1) errors.push(invalidField("spec.maxReplicas", maxReplicas, "must be greater than 0"));
+  if (minReplicas !== undefined && maxReplicas < minReplicas) {
+    errors.push(invalidField("spec.maxReplicas", maxReplicas, "must be greater than or equal to `minReplicas`"));
+  }
+  return errors;
+}
+
+function validateRules(rules: HPAScalingRules | undefined, path: string): readonly FieldError[] {
+  if (rules === undefined) return [];
+  const { stabilizationWindowSeconds: seconds = 0, selectPolicy, policies = [], tolerance } = rules;
+  const at = (name: string): string => child(path, name);
+  const errors: FieldError[] = [];
+  if (seconds < 0) {
+    errors.push(invalidField(at("stabilizationWindowSeconds"), seconds, "must be greater than or equal to zero"));
+  }
+  if (seconds > STABILIZATION_SECONDS_MAX) {
+    const detail = `must be less than or equal to ${STABILIZATION_SECONDS_MAX}`;
+    errors.push(invalidField(at("stabilizationWindowSeconds"), seconds, detail));
+  }
+  if (selectPolicy !== undefined && !SELECT_POLICIES.includes(selectPolicy)) {
+    errors.push(notSupported(at("selectPolicy"), selectPolicy, SELECT_POLICIES));
+  }
+  if (policies.length === 0) errors.push(requiredField(at("policies"), "must specify at least one Policy"));
+  errors.push(...policies.flatMap((policy, i) => validatePolicy(policy, index(at("policies"), i))));
+  if (tolerance !== undefined && (parseQuantity(tolerance)?.nanos ?? 0n) < 0n) {
+    errors.push(invalidField(at("tolerance"), tolerance, "must be greater or equal to zero"));
+  }
+  return errors;
+}
+
+function validatePolicy({ type, value, periodSeconds }: HPAScalingPolicy, path: string): readonly FieldError[] {
+  const at = (name: string): string => child(path, name);
+  const errors: FieldError[] = [];
+  if (!POLICY_TYPES.includes(type)) errors.push(notSupported(at("type"), type, POLICY_TYPES));
+  if (value <= 0) errors.push(invalidField(at("value"), value, "must be greater than zero"));
+  if (periodSeconds <= 0) errors.push(invalidField(at("periodSeconds"), periodSeconds, "must be greater than zero"));
+  if (periodSeconds > PERIOD_SECONDS_MAX) {
+    const detail = `must be less than or equal to ${PERIOD_SECONDS_MAX}`;
+    errors.push(invalidField(at("periodSeconds"), periodSeconds, detail));
+  }
+  return errors;
+}
+
+export function validateAutoscalerStatus({ status }: HorizontalPodAutoscaler): readonly FieldError[] {
+  return status === undefined ? [] : nonNegativeMembers(status, "status", ["currentReplicas", "desiredReplicas"]);
+}

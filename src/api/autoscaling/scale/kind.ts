@@ -1,0 +1,79 @@
+/** How many pods a controller is to have: the one form in which all controllers are scaled. */
+import { ageColumn, integerColumn, nameColumn } from "../../columns.ts";
+import type { ApiObject, Kind, Subresource } from "../../kind.ts";
+import { nonNegative } from "../../meta/bounds.ts";
+import type { LabelSelector } from "../../meta/label-selector.ts";
+import type { ObjectMeta } from "../../meta/object-meta.ts";
+import { labelSelectorText } from "../../meta/selector-text.ts";
+import { type Scale, scale } from "./schema.ts";
+
+/** Served below the resources that can be scaled, and nowhere by itself. */
+export const scaleKind: Kind<Scale> = {
+  group: "autoscaling",
+  version: "v1",
+  kind: "Scale",
+  listKind: "ScaleList",
+  plural: "scales",
+  singular: "scale",
+  shortNames: [],
+  categories: [],
+  namespaced: true,
+  verbs: [],
+  subresources: [],
+  storageName: "scales",
+  schema: scale,
+  columns: [
+    { ...nameColumn, format: "" },
+    integerColumn("Desired", ({ spec }) => spec?.replicas ?? 0, "Pods wanted."),
+    integerColumn("Available", ({ status }) => status?.replicas ?? 0, "Pods there are."),
+    ageColumn,
+  ],
+  selectableFields: {},
+  strategy: { validate: ({ spec }) => nonNegative(spec?.replicas, "spec.replicas") },
+};
+
+interface Scalable extends ApiObject {
+  readonly spec?: { readonly replicas?: number | undefined } | undefined;
+  readonly status?: { readonly replicas?: number | undefined } | undefined;
+}
+
+/** The `scale` subresource of a kind whose pods the selector picks. */
+export function scaleSubresource<T extends Scalable>(
+  selectorOf: (object: T) => LabelSelector | undefined,
+): Subresource<T> {
+  return {
+    name: "scale",
+    kind: "Scale",
+    group: "autoscaling",
+    version: "v1",
+    verbs: ["get", "patch", "update"],
+    view: {
+      kind: scaleKind,
+      of: (object) => scaleOf(object, selectorOf(object)),
+      changed: (object, { metadata, spec }: Scale) => ({
+        ...object,
+        metadata: { ...object.metadata, resourceVersion: metadata?.resourceVersion },
+        spec: { ...object.spec, replicas: spec?.replicas ?? 0 },
+      }),
+      configured: ({ metadata, spec }) => ({
+        metadata: scaleMetadata(metadata ?? {}),
+        ...(spec === undefined ? {} : { spec }),
+      }),
+    },
+  };
+}
+
+function scaleOf({ metadata = {}, spec, status }: Scalable, selector: LabelSelector | undefined): Scale {
+  const text = labelSelectorText(selector);
+  return {
+    metadata: scaleMetadata(metadata),
+    spec: { replicas: spec?.replicas ?? 0 },
+    status: { replicas: status?.replicas ?? 0, selector: text === "<none>" ? "" : text },
+  };
+}
+
+/** A scale is the same object as what it scales; labels and the like are not shown. */
+export function scaleMetadata({ name, namespace, uid, resourceVersion, creationTimestamp }: ObjectMeta): ObjectMeta {
+  const members = { name, namespace, uid, resourceVersion, creationTimestamp };
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,115 @@
+/** Whether bytes are a certificate request (PKCS #10) that whoever has its key has signed, and for whom. */
+import { createPublicKey, verify } from "node:crypto";
+import { pemBlocks } from "../pem.ts";
+
+const SEQUENCE = 0x30;
+const INTEGER = 0x02;
+const OBJECT_IDENTIFIER = 0x06;
+const BIT_STRING = 0x03;
+
+/** Signature algorithms by their identifiers' bytes; `null` stands for those that hash by themselves. */
+const HASHES: Readonly<Record<string, string | null>> = {
+  "2a864886f70d01010b": "sha256",
+  "2a864886f70d01010c": "sha384",
+  "2a864886f70d01010d": "sha512",
+  "2a8648ce3d040302": "sha256",
+  "2a8648ce3d040303": "sha384",
+  "2a8648ce3d040304": "sha512",
+  "2b6570": null,
+};
+
+/** What is wrong with a request in PEM; undefined when nothing is. */
+export function requestProblem(pem: string): string | undefined {
+  const [block] = pemBlocks(pem);
+  if (block?.label !== "CERTIFICATE REQUEST") return "PEM block type must be CERTIFICATE REQUEST";
+  try {
+    return signatureProblem(block.bytes);
+  } catch (error) {
+    return `x509: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+const SET = 0x31;
+const BMP_STRING = 0x1e;
+const UNIVERSAL_STRING = 0x1c;
+/** `organizationName` and `commonName` */
+const ORGANIZATION = "55040a";
+const COMMON_NAME = "550403";
+
+/** Those of its subject, which are groups to whoever is shown the certificate. Throws for what is no request. */
+export function subjectOrganizations(pem: string): readonly string[] {
+  return subjectNames(pem, ORGANIZATION);
+}
+
+/** The last of its subject, as those read it who are shown the certificate; "" where it has none. Throws likewise. */
+export function subjectCommonName(pem: string): string {
+  return subjectNames(pem, COMMON_NAME).at(-1) ?? "";
+}
+
+function subjectNames(pem: string, wanted: string): readonly string[] {
+  const [block] = pemBlocks(pem);
+  if (block?.label !== "CERTIFICATE REQUEST") throw new Error("PEM block type must be CERTIFICATE REQUEST");
+  const [whole] = elements(block.bytes);
+  const [info] = elements(expected(whole, SEQUENCE).content);
+  const [, subject] = elements(expected(info, SEQUENCE).content);
+  const attributes = elements(expected(subject, SEQUENCE).content).flatMap((set) =>
+    elements(expected(set, SET).content),
+  );
+  return attributes.flatMap((attribute) => {
+    const [type, value] = elements(expected(attribute, SEQUENCE).content);
+    if (expected(type, OBJECT_IDENTIFIER).content.toString("hex") !== wanted) return [];
+    return value === undefined ? [] : [textOf(value)];
+  });
+}
+
+/** In whatever alphabet: nobody is to hide a name from those who look for it. */
+function textOf({ tag, content }: Element): string {
+  if (tag === BMP_STRING) return Buffer.from(content).swap16().toString("utf16le");
+  if (tag !== UNIVERSAL_STRING) return content.toString();
+  const points = Array.from({ length: Math.floor(content.length / 4) }, (_, place) => content.readUInt32BE(place * 4));
+  return points.map((point) => (point > 0x10ffff ? "\ufffd" : String.fromCodePoint(point))).join("");
+}
+
+function signatureProblem(bytes: Buffer): string | undefined {
+  const [whole] = elements(bytes);
+  const [info, algorithm, signature] = elements(expected(whole, SEQUENCE).content);
+  const [version, subject, key] = elements(expected(info, SEQUENCE).content);
+  expected(version, INTEGER);
+  expected(subject, SEQUENCE);
+  const [identifier] = elements(expected(algorithm, SEQUENCE).content);
+  const name = expected(identifier, OBJECT_IDENTIFIER).content.toString("hex");
+  if (!Object.hasOwn(HASHES, name)) return "x509: cannot verify signature: algorithm unimplemented";
+  const publicKey = createPublicKey({ key: expected(key, SEQUENCE).whole, format: "der", type: "spki" });
+  // The first byte of a bit string counts the bits that its last one lacks.
+  const signed = expected(signature, BIT_STRING).content.subarray(1);
+  const holds = verify(HASHES[name], expected(info, SEQUENCE).whole, publicKey, signed);
+  return holds ? undefined : "x509: signature does not match the key";
+}
+
+interface Element {
+  readonly tag: number;
+  readonly whole: Buffer;
+  readonly content: Buffer;
+}
+
+function expected(element: Element | undefined, tag: number): Element {
+  if (element?.tag !== tag) throw new Error("malformed certificate request");
+  return element;
+}
+
+/** The values that lie one behind the other in DER. Throws when they do not fill the bytes. */
+function elements(bytes: Buffer): readonly Element[] {
+  const found: Element[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const [tag = 0, short = 0] = bytes.subarray(at);
+    const lengthBytes = short < 0x80 ? 0 : short & 0x7f;
+    if (lengthBytes > 4 || short === 0x80) throw new Error("malformed certificate request");
+    const start = at + 2 + lengthBytes;
+    if (start > bytes.length) throw new Error("malformed certificate request");
+    const length = lengthBytes === 0 ? short : bytes.readUIntBE(at + 2, lengthBytes);
+    if (start + length > bytes.length) throw new Error("malformed certificate request");
+    found.push({ tag, whole: bytes.subarray(at, start + length), content: bytes.subarray(start, start + length) });
+    at = start + length;
+  }
+  return found;
+}

@@ -1,0 +1,40 @@
+import { type FieldError, invalidField, requiredField, tooLong } from "../../../schema/validation/field-error.ts";
+import { dns1123Label, dns1123Subdomain } from "../../meta/names.ts";
+
+const DOMAIN_MAX = 253;
+/** A namespace, a dot and a name fit behind the slash. */
+const SIGNER_MAX = DOMAIN_MAX + 1 + 253 + 63 + 1;
+
+/** `example.com/signer`: whoever signs has a domain and a name below it. */
+export function validateSignerName(text: string, path: string): readonly FieldError[] {
+  if (text === "") return [requiredField(path)];
+  const [domain = "", name = "", ...more] = text.split("/");
+  if (!text.includes("/") || more.length > 0) {
+    const form = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
+    return [invalidField(path, text, form)];
+  }
+  const labels = domain.split(".");
+  return [
+    ...(domain.length > DOMAIN_MAX ? [tooLong(path, DOMAIN_MAX)] : []),
+    ...firstWrong(labels, dns1123Label, domain, path),
+    ...(labels.length < 2
+      ? [invalidField(path, domain, "should be a domain with at least two segments separated by dots")]
+      : []),
+    ...firstWrong(name.split("."), dns1123Subdomain, name, path),
+    ...(text.length > SIGNER_MAX ? [tooLong(path, SIGNER_MAX)] : []),
+  ];
+}
+
+function firstWrong(
+  labels: readonly string[],
+  check: (text: string) => readonly string[],
+  part: string,
+  path: string,
+): readonly FieldError[] {
+  for (const label of labels) {
+    const problems = check(label);
+    if (problems.length === 0) continue;
+    return problems.map((problem) => invalidField(path, part, `validating label ${JSON.stringify(label)}: ${problem}`));
+  }
+  return [];
+}

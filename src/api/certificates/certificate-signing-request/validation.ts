@@ -1,0 +1,129 @@
+import { X509Certificate } from "node:crypto";
+import {
+  duplicateField,
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  notSupported,
+  requiredField,
+} from "../../../schema/validation/field-error.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
+import { requestProblem } from "./pkcs10.ts";
+import {
+  type CertificateSigningRequest,
+  type CertificateSigningRequestCondition,
+  keyUsages,
+} from "./schema.ts";
+import { pemBlocks } from "../pem.ts";
+import { validateSignerName } from "./signer-name.ts";
+
+const LEGACY_SIGNER = "kubernetes.io/legacy-unknown";
+const SECONDS_MIN = 600;
+const CONDITIONS = "status.conditions";
+const USAGES: readonly string[] = [...keyUsages].sort();
+
+export function validateRequest({ spec }: CertificateSigningRequest): readonly FieldError[] {
+  const { request, usages = [], signerName, expirationSeconds } = spec;
+  const bytes = Buffer.from(request, "base64");
+  const problem = requestProblem(bytes.toString("latin1"));
+  const errors: FieldError[] = problem === undefined ? [] : [invalidField("spec.request", bytes, problem)];
+  if (usages.length === 0) errors.push(requiredField("spec.usages"));
+  for (const [i, usage] of usages.entries()) {
+    const at = index("spec.usages", i);
+    if (!USAGES.includes(usage)) errors.push(notSupported(at, usage, USAGES));
+    if (usages.indexOf(usage) < i) errors.push(duplicateField(at, usage));
+  }
+  if (signerName === LEGACY_SIGNER) {
+    const detail = "the legacy signerName is not allowed via this API version";
+    errors.push(invalidField("spec.signerName", signerName, detail));
+  } else errors.push(...validateSignerName(signerName, "spec.signerName"));
+  if (expirationSeconds !== undefined && expirationSeconds < SECONDS_MIN) {
+    const detail = "may not specify a duration less than 600 seconds (10 minutes)";
+    errors.push(invalidField("spec.expirationSeconds", expirationSeconds, detail));
+  }
+  return errors;
+}
+
+type Conditions = readonly CertificateSigningRequestCondition[];
+
+function conditionsOf({ status }: CertificateSigningRequest): Conditions {
+  return status?.conditions ?? [];
+}
+
+/** Whether a write through a subresource may decide, and whether it may hand over the certificate. */
+export interface Powers {
+  readonly decides: boolean;
+  readonly issues: boolean;
+}
+
+export function validateStatus(
+  next: CertificateSigningRequest,
+  previous: CertificateSigningRequest,
+  powers: Powers,
+): readonly FieldError[] {
+  const [now, before] = [conditionsOf(next), conditionsOf(previous)];
+  return [
+    ...validateConditions(now, before),
+    ...validateCertificate(next.status?.certificate ?? "", previous.status?.certificate ?? "", powers),
+    ...validateDecisions(now, before, powers),
+  ];
+}
+
+/** What was stored with contradictions may keep them. */
+function validateConditions(now: Conditions, before: Conditions): readonly FieldError[] {
+  const types = (list: Conditions): readonly string[] => list.map(({ type }) => type);
+  const bothBefore = types(before).includes("Approved") && types(before).includes("Denied");
+  const repeatedBefore = new Set(types(before)).size < before.length;
+  return now.flatMap(({ type, status }, i) => {
+    const at = index(CONDITIONS, i);
+    const earlier = types(now.slice(0, i));
+    const other = type === "Approved" ? "Denied" : type === "Denied" ? "Approved" : undefined;
+    const final = other !== undefined || type === "Failed";
+    const allowed = final ? ["True"] : ["False", "True", "Unknown"];
+    const errors: FieldError[] = type === "" ? [requiredField(child(at, "type"))] : [];
+    if (status === "") errors.push(requiredField(child(at, "status")));
+    else if (!allowed.includes(status)) errors.push(notSupported(child(at, "status"), status, allowed));
+    if (!bothBefore && other !== undefined && earlier.includes(other)) {
+      const detail = "Approved and Denied conditions are mutually exclusive";
+      errors.push(invalidField(child(at, "type"), type, detail));
+    }
+    if (!repeatedBefore && earlier.includes(type)) errors.push(duplicateField(child(at, "type"), type));
+    return errors;
+  });
+}
+
+function validateCertificate(now: string, before: string, { issues }: Powers): readonly FieldError[] {
+  if (now === before) return [];
+  const at = "status.certificate";
+  const problem = certificateProblem(Buffer.from(now, "base64").toString("latin1"));
+  const errors = problem === undefined ? [] : [invalidField(at, "<certificate data>", problem)];
+  if (!issues) return [...errors, forbiddenField(at, "updates may not set certificate content")];
+  return before === ""
+    ? errors
+    : [...errors, forbiddenField(at, "updates may not modify existing certificate content")];
+}
+
+function certificateProblem(pem: string): string | undefined {
+  if (pem === "") return undefined;
+  const blocks = pemBlocks(pem);
+  for (const { label, headers, bytes } of blocks) {
+    if (label !== "CERTIFICATE") return `only CERTIFICATE PEM blocks are allowed, found ${JSON.stringify(label)}`;
+    if (headers) return "no PEM block headers are permitted";
+    try {
+      new X509Certificate(bytes);
+    } catch {
+      return "x509: malformed certificate";
+    }
+  }
+  return blocks.length === 0 ? "must contain at least one CERTIFICATE PEM block" : undefined;
+}
+
+function validateDecisions(now: Conditions, before: Conditions, { decides }: Powers): readonly FieldError[] {
+  const count = (list: Conditions, wanted: string): number => list.filter(({ type }) => type === wanted).length;
+  const removed = ["Approved", "Denied", "Failed"].filter((type) => count(now, type) < count(before, type));
+  const added = ["Approved", "Denied"].filter((type) => !decides && count(now, type) > count(before, type));
+  return [
+    ...removed.map((type) => forbiddenField(CONDITIONS, `updates may not remove a condition of type "${type}"`)),
+    ...added.map((type) => forbiddenField(CONDITIONS, `updates may not add a condition of type "${type}"`)),
+  ];
+}

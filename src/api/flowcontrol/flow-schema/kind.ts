@@ -1,0 +1,62 @@
+import { deepEqual } from "../../../schema/value/equal.ts";
+import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
+import {
+  dropStatus,
+  firstGeneration,
+  keepStatus,
+  nextGeneration,
+  nothingButStatus,
+  statusSubresource,
+} from "../../strategy.ts";
+import { type FlowSchema, flowSchema } from "./schema.ts";
+import { noSpec, validateFlowSchema } from "./validation.ts";
+
+const PRECEDENCE = 1000;
+
+const strategy: Strategy<FlowSchema> = {
+  setDefaults: ({ spec = noSpec, ...object }) => ({
+    ...object,
+    spec: { ...spec, matchingPrecedence: spec.matchingPrecedence || PRECEDENCE },
+  }),
+  prepareForCreate: (object) => firstGeneration(dropStatus(object)),
+  prepareForUpdate: (next, previous) =>
+    nextGeneration(keepStatus(next, previous), previous, !deepEqual(next.spec, previous.spec)),
+  validate: validateFlowSchema,
+};
+
+export const flowSchemaKind: Kind<FlowSchema> = {
+  group: "flowcontrol.apiserver.svc.io",
+  version: "v1",
+  kind: "FlowSchema",
+  listKind: "FlowSchemaList",
+  plural: "flowschemas",
+  singular: "flowschema",
+  shortNames: [],
+  categories: [],
+  namespaced: false,
+  verbs: allVerbs,
+  subresources: [
+    statusSubresource("FlowSchema", {
+      prepareForUpdate: nothingButStatus,
+      validateUpdate: validateFlowSchema,
+      resetFields: [["metadata"], ["spec"]],
+    }),
+  ],
+  storageName: "flowschemas",
+  schema: flowSchema,
+  columns: [
+    nameColumn,
+    column("PriorityLevel", ({ spec }) => spec?.priorityLevelConfiguration.name ?? "", "The level of its requests."),
+    column("MatchingPrecedence", ({ spec }) => spec?.matchingPrecedence ?? 0, "The lowest that matches counts."),
+    column("DistinguisherMethod", ({ spec }) => spec?.distinguisherMethod?.type ?? "<none>"),
+    ageColumn,
+    column(
+      "MissingPL",
+      ({ status }) => status?.conditions?.find(({ type }) => type === "Dangling")?.status ?? "?",
+      "Whether there is no such priority level.",
+    ),
+  ],
+  selectableFields: {},
+  strategy,
+};

@@ -1,0 +1,37 @@
+/** The flow schemas and priority levels that every server must have as they are, by name. */
+import type { FlowSchemaSpec, PolicyRulesWithSubjects, Subject } from "./flow-schema/schema.ts";
+import type { PriorityLevelConfigurationSpec } from "./priority-level-configuration/schema.ts";
+
+export function everything(subjects: readonly Subject[]): PolicyRulesWithSubjects {
+  return {
+    subjects,
+    resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"], clusterScope: true, namespaces: ["*"] }],
+    nonResourceRules: [{ verbs: ["*"], nonResourceURLs: ["*"] }],
+  };
+}
+
+export function everythingBy(...groups: readonly string[]): PolicyRulesWithSubjects {
+  return everything(groups.map((name) => ({ kind: "Group", group: { name } })));
+}
+
+export const mandatoryFlowSchemas: Readonly<Record<string, FlowSchemaSpec>> = {
+  exempt: {
+    priorityLevelConfiguration: { name: "exempt" },
+    matchingPrecedence: 1,
+    rules: [everythingBy("system:masters")],
+  },
+  "catch-all": {
+    priorityLevelConfiguration: { name: "catch-all" },
+    matchingPrecedence: 10_000,
+    distinguisherMethod: { type: "ByUser" },
+    rules: [everythingBy("system:unauthenticated", "system:authenticated")],
+  },
+};
+
+export const mandatoryPriorityLevels: Readonly<Record<string, PriorityLevelConfigurationSpec>> = {
+  exempt: { type: "Exempt", exempt: { nominalConcurrencyShares: 0, lendablePercent: 0 } },
+  "catch-all": {
+    type: "Limited",
+    limited: { nominalConcurrencyShares: 5, lendablePercent: 0, limitResponse: { type: "Reject" } },
+  },
+};
