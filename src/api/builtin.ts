@@ -1,8 +1,8 @@
 /** The kinds every server has. Adding a kind is adding it here. */
-import { mutatingWebhookConfigurationKind } from "./admissionregistration/mutating-webhook-configuration-kind.ts";
-import { validatingAdmissionPolicyBindingKind } from "./admissionregistration/validating-admission-policy-binding-kind.ts";
-import { validatingAdmissionPolicyKind } from "./admissionregistration/validating-admission-policy-kind.ts";
-import { validatingWebhookConfigurationKind } from "./admissionregistration/validating-webhook-configuration-kind.ts";
+import { mutatingWebhookConfigurationKind } from "./admissionregistration/webhook-configuration/mutating-kind.ts";
+import { validatingAdmissionPolicyBindingKind } from "./admissionregistration/validating-admission-policy-binding/kind.ts";
+import { validatingAdmissionPolicyKind } from "./admissionregistration/validating-admission-policy/kind.ts";
+import { validatingWebhookConfigurationKind } from "./admissionregistration/webhook-configuration/validating-kind.ts";
 import { customResourceDefinitionKind } from "./apiextensions/custom-resource-definition-kind.ts";
 import { apiServiceKind } from "./apiregistration/api-service/kind.ts";
 import { controllerRevisionKind } from "./apps/controller-revision/kind.ts";
@@ -16,7 +16,7 @@ import {
   selfSubjectAccessReviewKind,
   selfSubjectRulesReviewKind,
   subjectAccessReviewKind,
-} from "./authorization/access-review-kinds.ts";
+} from "./authorization/access-review/kinds.ts";
 import { horizontalPodAutoscalerKind } from "./autoscaling/horizontal-pod-autoscaler/kind.ts";
 import { horizontalPodAutoscalerV1Kind } from "./autoscaling/horizontal-pod-autoscaler-v1/kind.ts";
 import { cronJobKind } from "./batch/cron-job/kind.ts";

@@ -4,7 +4,7 @@ import type {
   MutatingWebhookConfiguration,
   ValidatingWebhook,
   ValidatingWebhookConfiguration,
-} from "../../api/admissionregistration/webhook-configuration.ts";
+} from "../../api/admissionregistration/webhook-configuration/schema.ts";
 import { type Requirement, requirementsOf } from "../../api/meta/selector.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { type MatchConditions, matchConditions } from "../matching/match-conditions.ts";

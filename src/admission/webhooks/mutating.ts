@@ -1,6 +1,6 @@
 /** `MutatingAdmissionWebhook`: programs of the cluster's users change objects before they are written. */
-import { mutatingWebhookConfigurationKind } from "../../api/admissionregistration/mutating-webhook-configuration-kind.ts";
-import type { MutatingWebhook } from "../../api/admissionregistration/webhook-configuration.ts";
+import { mutatingWebhookConfigurationKind } from "../../api/admissionregistration/webhook-configuration/mutating-kind.ts";
+import type { MutatingWebhook } from "../../api/admissionregistration/webhook-configuration/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";

@@ -1,7 +1,7 @@
 /** What those who ask the agent may do: all, or what the API server allows them to do with this node. */
 
-import type { SubjectAccessReviewStatus } from "../../api/authorization/access-review.ts";
-import { subjectAccessReviewKind } from "../../api/authorization/access-review-kinds.ts";
+import type { SubjectAccessReviewStatus } from "../../api/authorization/access-review/schema.ts";
+import { subjectAccessReviewKind } from "../../api/authorization/access-review/kinds.ts";
 import { webhookAuthorizer } from "../../auth/authz/webhook/webhook.ts";
 import type { Attributes, Authorizer, UserInfo } from "../../auth/user.ts";
 import type { Client } from "../../client/client.ts";

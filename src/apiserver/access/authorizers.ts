@@ -1,5 +1,5 @@
 /** Who is asked whether requests are allowed: from flags, or from a file that is read again when it changes. */
-import type { SubjectAccessReviewStatus } from "../../api/authorization/access-review.ts";
+import type { SubjectAccessReviewStatus } from "../../api/authorization/access-review/schema.ts";
 import { abacAuthorizer } from "../../auth/authz/abac/abac.ts";
 import { parseAbacFile } from "../../auth/authz/abac/policy-file.ts";
 import {

@@ -6,8 +6,8 @@ import type {
   SubjectAccessReview,
   SubjectAccessReviewSpec,
   SubjectAccessReviewStatus,
-} from "../../api/authorization/access-review.ts";
-import type { SelfSubjectRulesReview } from "../../api/authorization/self-subject-rules-review.ts";
+} from "../../api/authorization/access-review/schema.ts";
+import type { SelfSubjectRulesReview } from "../../api/authorization/access-review/self-subject-rules-review.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
 import { badRequest } from "../../api/status.ts";

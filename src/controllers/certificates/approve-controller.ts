@@ -3,7 +3,7 @@
  * addresses that they have.
  */
 import { isIP } from "node:net";
-import { subjectAccessReviewKind } from "../../api/authorization/access-review-kinds.ts";
+import { subjectAccessReviewKind } from "../../api/authorization/access-review/kinds.ts";
 import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
 import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request/kind.ts";
 import type { Node } from "../../api/core/node/schema.ts";

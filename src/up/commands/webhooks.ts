@@ -5,12 +5,12 @@
 import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { SUSPENDED } from "../../admission/webhooks/hook.ts";
-import { mutatingWebhookConfigurationKind } from "../../api/admissionregistration/mutating-webhook-configuration-kind.ts";
-import { validatingWebhookConfigurationKind } from "../../api/admissionregistration/validating-webhook-configuration-kind.ts";
+import { mutatingWebhookConfigurationKind } from "../../api/admissionregistration/webhook-configuration/mutating-kind.ts";
+import { validatingWebhookConfigurationKind } from "../../api/admissionregistration/webhook-configuration/validating-kind.ts";
 import type {
   MutatingWebhookConfiguration,
   ValidatingWebhookConfiguration,
-} from "../../api/admissionregistration/webhook-configuration.ts";
+} from "../../api/admissionregistration/webhook-configuration/schema.ts";
 import type { Kind } from "../../api/kind.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { localSubjectAccessReviewKind } from "../../../api/authorization/access-review-kinds.ts";
+import { localSubjectAccessReviewKind } from "../../../api/authorization/access-review/kinds.ts";
 import { configMapKind } from "../../../api/core/config-map/kind.ts";
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
 import { nodeKind } from "../../../api/core/node/kind.ts";

@@ -1,5 +1,5 @@
 /** Expressions that say which questions a webhook is asked. */
-import { subjectAccessReviewSpec } from "../../../api/authorization/access-review.ts";
+import { subjectAccessReviewSpec } from "../../../api/authorization/access-review/schema.ts";
 import { nameForms } from "../../../api/meta/name-forms.ts";
 import { compile, type Program } from "../../../cel/cel.ts";
 import { typeOf } from "../../../cel/adapter/schema-type.ts";

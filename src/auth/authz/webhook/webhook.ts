@@ -1,5 +1,5 @@
 /** `--authorization-mode=Webhook`: somebody else is asked, over HTTPS, with a `SubjectAccessReview`. */
-import type { SubjectAccessReviewStatus } from "../../../api/authorization/access-review.ts";
+import type { SubjectAccessReviewStatus } from "../../../api/authorization/access-review/schema.ts";
 import { StatusError } from "../../../api/status.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { ExpiringCache } from "../../../std/collections/expiring-cache.ts";

@@ -1,16 +1,16 @@
-import { type Compiled, compile } from "../../cel/cel.ts";
-import { boolType, errorType, nullType, type ObjectType, stringType, type Type } from "../../cel/values/types.ts";
-import { duplicateField, type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/value/field-path.ts";
-import { dns1035Label, qualifiedName } from "../meta/names.ts";
-import { parseApiVersion } from "../scheme.ts";
-import { type AdmissionNames, admissionEnvironment, expressionErrors, validateExpression } from "./expressions.ts";
+import { type Compiled, compile } from "../../../cel/cel.ts";
+import { boolType, errorType, nullType, type ObjectType, stringType, type Type } from "../../../cel/values/types.ts";
+import { duplicateField, type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
+import { dns1035Label, qualifiedName } from "../../meta/names.ts";
+import { parseApiVersion } from "../../scheme.ts";
+import { type AdmissionNames, admissionEnvironment, expressionErrors, validateExpression } from "../expressions.ts";
 import {
   FAILURE_POLICIES,
   validateChoice,
   validateMatchConditions,
   validateMatchResources,
-} from "./rules-validation.ts";
+} from "../rules-validation.ts";
 import type {
   AuditAnnotation,
   ParamKind,
@@ -18,7 +18,7 @@ import type {
   ValidatingAdmissionPolicySpec,
   Validation,
   Variable,
-} from "./validating-admission-policy.ts";
+} from "./schema.ts";
 
 const REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"];
 const ANNOTATIONS_MAX = 20;

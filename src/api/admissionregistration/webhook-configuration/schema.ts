@@ -10,12 +10,12 @@ import {
   required,
   requiredPointer,
   string,
-} from "../../schema/define.ts";
-import type { Infer } from "../../schema/schema.ts";
-import { labelSelector } from "../meta/label-selector.ts";
-import { objectMeta } from "../meta/object-meta.ts";
-import { typeMeta } from "../meta/type-meta.ts";
-import { matchCondition, ruleWithOperations } from "./rules.ts";
+} from "../../../schema/define.ts";
+import type { Infer } from "../../../schema/schema.ts";
+import { labelSelector } from "../../meta/label-selector.ts";
+import { objectMeta } from "../../meta/object-meta.ts";
+import { typeMeta } from "../../meta/type-meta.ts";
+import { matchCondition, ruleWithOperations } from "../rules.ts";
 
 export const serviceReference = object("admissionregistration/v1.ServiceReference", {
   namespace: required(1, string),

@@ -1,8 +1,8 @@
-import { boolean, list, map, object, optional, pointer, required, string } from "../../schema/define.ts";
-import type { Infer } from "../../schema/schema.ts";
-import { fieldSelectorRequirement, labelSelectorRequirement } from "../meta/label-selector.ts";
-import { objectMeta } from "../meta/object-meta.ts";
-import { typeMeta } from "../meta/type-meta.ts";
+import { boolean, list, map, object, optional, pointer, required, string } from "../../../schema/define.ts";
+import type { Infer } from "../../../schema/schema.ts";
+import { fieldSelectorRequirement, labelSelectorRequirement } from "../../meta/label-selector.ts";
+import { objectMeta } from "../../meta/object-meta.ts";
+import { typeMeta } from "../../meta/type-meta.ts";
 
 export const fieldSelectorAttributes = object("authorization/v1.FieldSelectorAttributes", {
   rawSelector: optional(1, string),

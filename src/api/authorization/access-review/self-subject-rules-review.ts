@@ -1,7 +1,7 @@
-import { boolean, list, object, optional, required, string } from "../../schema/define.ts";
-import type { Infer } from "../../schema/schema.ts";
-import { objectMeta } from "../meta/object-meta.ts";
-import { typeMeta } from "../meta/type-meta.ts";
+import { boolean, list, object, optional, required, string } from "../../../schema/define.ts";
+import type { Infer } from "../../../schema/schema.ts";
+import { objectMeta } from "../../meta/object-meta.ts";
+import { typeMeta } from "../../meta/type-meta.ts";
 
 export const selfSubjectRulesReviewSpec = object("authorization/v1.SelfSubjectRulesReviewSpec", {
   namespace: optional(1, string),

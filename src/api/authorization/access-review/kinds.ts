@@ -1,4 +1,4 @@
-import { reviewKind } from "../review-kind.ts";
+import { reviewKind } from "../../review-kind.ts";
 import {
   type LocalSubjectAccessReview,
   localSubjectAccessReview,
@@ -6,8 +6,8 @@ import {
   type SubjectAccessReview,
   selfSubjectAccessReview,
   subjectAccessReview,
-} from "./access-review.ts";
-import { validateLocalAccess, validateSelfAccess, validateSubjectAccess } from "./access-review-validation.ts";
+} from "./schema.ts";
+import { validateLocalAccess, validateSelfAccess, validateSubjectAccess } from "./validation.ts";
 import { type SelfSubjectRulesReview, selfSubjectRulesReview } from "./self-subject-rules-review.ts";
 
 const names = { group: "authorization.svc.io", version: "v1" } as const;

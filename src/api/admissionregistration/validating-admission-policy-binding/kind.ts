@@ -1,4 +1,4 @@
-import { deepEqual } from "../../schema/value/equal.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import {
   duplicateField,
   type FieldError,
@@ -6,20 +6,20 @@ import {
   invalidField,
   notSupported,
   requiredField,
-} from "../../schema/validation/field-error.ts";
-import { index } from "../../schema/value/field-path.ts";
-import { ageColumn, column, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind, type Strategy } from "../kind.ts";
-import { validateLabelSelector } from "../meta/label-selector-validation.ts";
-import { dns1123Subdomain, pathSegment } from "../meta/names.ts";
-import { firstGeneration, nextGeneration } from "../strategy.ts";
-import { validateMatchResources } from "./rules-validation.ts";
+} from "../../../schema/validation/field-error.ts";
+import { index } from "../../../schema/value/field-path.ts";
+import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
+import { validateLabelSelector } from "../../meta/label-selector-validation.ts";
+import { dns1123Subdomain, pathSegment } from "../../meta/names.ts";
+import { firstGeneration, nextGeneration } from "../../strategy.ts";
+import { validateMatchResources } from "../rules-validation.ts";
 import {
   type ParamRef,
   type ValidatingAdmissionPolicyBinding,
   validatingAdmissionPolicyBinding,
-} from "./validating-admission-policy.ts";
-import { matchDefaults } from "./validating-admission-policy-kind.ts";
+} from "../validating-admission-policy/schema.ts";
+import { matchDefaults } from "../validating-admission-policy/kind.ts";
 
 const ACTIONS = ["Audit", "Deny", "Warn"];
 const NOT_FOUND_ACTIONS = ["Deny", "Allow"];

@@ -1,9 +1,9 @@
-import { deepEqual } from "../../schema/value/equal.ts";
-import { ageColumn, integerColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind, type Strategy } from "../kind.ts";
-import { firstGeneration, nextGeneration } from "../strategy.ts";
-import { type ValidatingWebhookConfiguration, validatingWebhookConfiguration } from "./webhook-configuration.ts";
-import { validateWebhooks, webhookDefaults } from "./webhook-configuration-validation.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
+import { ageColumn, integerColumn, nameColumn } from "../../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
+import { firstGeneration, nextGeneration } from "../../strategy.ts";
+import { type ValidatingWebhookConfiguration, validatingWebhookConfiguration } from "./schema.ts";
+import { validateWebhooks, webhookDefaults } from "./validation.ts";
 
 const strategy: Strategy<ValidatingWebhookConfiguration> = {
   setDefaults: (object) =>

@@ -4,12 +4,12 @@ import {
   invalidField,
   notSupported,
   requiredField,
-} from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/value/field-path.ts";
-import { validateLabelSelector } from "../meta/label-selector-validation.ts";
-import { dns1035Label, dns1123Subdomain } from "../meta/names.ts";
-import { validateWebhookService, validateWebhookUrl } from "../meta/webhook-client-validation.ts";
-import { admissionEnvironment } from "./expressions.ts";
+} from "../../../schema/validation/field-error.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
+import { validateLabelSelector } from "../../meta/label-selector-validation.ts";
+import { dns1035Label, dns1123Subdomain } from "../../meta/names.ts";
+import { validateWebhookService, validateWebhookUrl } from "../../meta/webhook-client-validation.ts";
+import { admissionEnvironment } from "../expressions.ts";
 import {
   FAILURE_POLICIES,
   MATCH_POLICIES,
@@ -17,8 +17,8 @@ import {
   validateChoice,
   validateMatchConditions,
   validateRuleWithOperations,
-} from "./rules-validation.ts";
-import type { MutatingWebhook, ValidatingWebhook, WebhookClientConfig } from "./webhook-configuration.ts";
+} from "../rules-validation.ts";
+import type { MutatingWebhook, ValidatingWebhook, WebhookClientConfig } from "./schema.ts";
 
 type Webhook = ValidatingWebhook | MutatingWebhook;
 

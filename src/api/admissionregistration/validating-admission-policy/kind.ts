@@ -1,7 +1,7 @@
-import { deepEqual } from "../../schema/value/equal.ts";
-import { ageColumn, column, integerColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind, type Strategy } from "../kind.ts";
-import { validateConditions } from "../meta/condition-validation.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
+import { ageColumn, column, integerColumn, nameColumn } from "../../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
+import { validateConditions } from "../../meta/condition-validation.ts";
 import {
   dropStatus,
   firstGeneration,
@@ -9,11 +9,11 @@ import {
   nextGeneration,
   nothingButStatus,
   statusSubresource,
-} from "../strategy.ts";
-import type { MatchResources } from "./rules.ts";
-import { ruleDefaults } from "./rules-validation.ts";
-import { type ValidatingAdmissionPolicy, validatingAdmissionPolicy } from "./validating-admission-policy.ts";
-import { validatePolicy } from "./validating-admission-policy-validation.ts";
+} from "../../strategy.ts";
+import type { MatchResources } from "../rules.ts";
+import { ruleDefaults } from "../rules-validation.ts";
+import { type ValidatingAdmissionPolicy, validatingAdmissionPolicy } from "./schema.ts";
+import { validatePolicy } from "./validation.ts";
 
 export function matchDefaults(match: MatchResources): MatchResources {
   return {

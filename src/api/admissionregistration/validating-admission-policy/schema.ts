@@ -9,13 +9,13 @@ import {
   published,
   required,
   string,
-} from "../../schema/define.ts";
-import type { Infer } from "../../schema/schema.ts";
-import { condition } from "../meta/condition.ts";
-import { labelSelector } from "../meta/label-selector.ts";
-import { objectMeta } from "../meta/object-meta.ts";
-import { typeMeta } from "../meta/type-meta.ts";
-import { matchCondition, matchResources } from "./rules.ts";
+} from "../../../schema/define.ts";
+import type { Infer } from "../../../schema/schema.ts";
+import { condition } from "../../meta/condition.ts";
+import { labelSelector } from "../../meta/label-selector.ts";
+import { objectMeta } from "../../meta/object-meta.ts";
+import { typeMeta } from "../../meta/type-meta.ts";
+import { matchCondition, matchResources } from "../rules.ts";
 
 export const paramKind = object(
   "admissionregistration/v1.ParamKind",
