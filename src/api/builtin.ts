@@ -3,7 +3,7 @@ import { mutatingWebhookConfigurationKind } from "./admissionregistration/webhoo
 import { validatingAdmissionPolicyBindingKind } from "./admissionregistration/validating-admission-policy-binding/kind.ts";
 import { validatingAdmissionPolicyKind } from "./admissionregistration/validating-admission-policy/kind.ts";
 import { validatingWebhookConfigurationKind } from "./admissionregistration/webhook-configuration/validating-kind.ts";
-import { customResourceDefinitionKind } from "./apiextensions/custom-resource-definition-kind.ts";
+import { customResourceDefinitionKind } from "./apiextensions/custom-resource-definition/kind.ts";
 import { apiServiceKind } from "./apiregistration/api-service/kind.ts";
 import { controllerRevisionKind } from "./apps/controller-revision/kind.ts";
 import { daemonSetKind } from "./apps/daemon-set/kind.ts";

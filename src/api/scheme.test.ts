@@ -1,6 +1,6 @@
 import t from "tap";
 import { definitionOf } from "../testing/api/definition-fixture.ts";
-import { customKind } from "./apiextensions/custom-kind.ts";
+import { customKind } from "./apiextensions/custom-resource/kind.ts";
 import { builtinScheme } from "./builtin.ts";
 
 const schema = { openAPIV3Schema: { type: "object" } };

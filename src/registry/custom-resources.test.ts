@@ -1,5 +1,5 @@
 import t from "tap";
-import { customKind } from "../api/apiextensions/custom-kind.ts";
+import { customKind } from "../api/apiextensions/custom-resource/kind.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { decode } from "../schema/decode/decode.ts";
 import { widgets } from "../testing/api/definition-fixture.ts";

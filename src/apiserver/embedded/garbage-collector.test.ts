@@ -1,7 +1,7 @@
 import t from "tap";
-import { customKind } from "../../api/apiextensions/custom-kind.ts";
-import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition.ts";
-import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition-kind.ts";
+import { customKind } from "../../api/apiextensions/custom-resource/kind.ts";
+import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
+import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
 import type { ReplicaSet } from "../../api/apps/replica-set/schema.ts";
 import { replicaSetKind } from "../../api/apps/replica-set/kind.ts";
 import type { ConfigMap } from "../../api/core/config-map/schema.ts";

@@ -1,7 +1,7 @@
 import t from "tap";
-import { customKind } from "../../api/apiextensions/custom-kind.ts";
-import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition.ts";
-import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition-kind.ts";
+import { customKind } from "../../api/apiextensions/custom-resource/kind.ts";
+import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
+import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
 import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";

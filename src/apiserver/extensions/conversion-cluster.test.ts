@@ -1,9 +1,9 @@
 /** Conversion webhooks among the other parts of a server: restarts, stores without cache, services, controllers. */
 import { join } from "node:path";
 import t from "tap";
-import { customKind } from "../../api/apiextensions/custom-kind.ts";
-import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition.ts";
-import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition-kind.ts";
+import { customKind } from "../../api/apiextensions/custom-resource/kind.ts";
+import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
+import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import type { ApiObject } from "../../api/kind.ts";

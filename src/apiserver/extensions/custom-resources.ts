@@ -1,8 +1,8 @@
 /** The custom resources that are served now: the kinds of all definitions that are in use. */
 
-import { customKind } from "../../api/apiextensions/custom-kind.ts";
-import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition.ts";
-import { isTrue } from "../../api/apiextensions/definition-status.ts";
+import { customKind } from "../../api/apiextensions/custom-resource/kind.ts";
+import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
+import { isTrue } from "../../api/apiextensions/custom-resource-definition/status.ts";
 import type { Kind } from "../../api/kind.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { deepEqual } from "../../schema/value/equal.ts";

@@ -1,10 +1,10 @@
 /** What happens before a definition that is being deleted may go: all its objects go first. */
-import { customKind } from "../../api/apiextensions/custom-kind.ts";
+import { customKind } from "../../api/apiextensions/custom-resource/kind.ts";
 import type {
   CustomResourceDefinition,
   CustomResourceDefinitionCondition,
-} from "../../api/apiextensions/custom-resource-definition.ts";
-import { CLEANUP_FINALIZER, isTrue, withCondition } from "../../api/apiextensions/definition-status.ts";
+} from "../../api/apiextensions/custom-resource-definition/schema.ts";
+import { CLEANUP_FINALIZER, isTrue, withCondition } from "../../api/apiextensions/custom-resource-definition/status.ts";
 import type { ApiObject, Converter } from "../../api/kind.ts";
 import { removeCollection } from "../../registry/delete-collection.ts";
 import { list } from "../../registry/list.ts";

@@ -4,9 +4,9 @@
  *     stored → names accepted (written) → served → established (written)
  *     deleted → terminating (written by the delete) → objects deleted → let go → gone → not served
  */
-import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition.ts";
-import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition-kind.ts";
-import { isTrue, withAcceptedNames, withEstablished } from "../../api/apiextensions/definition-status.ts";
+import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
+import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
+import { isTrue, withAcceptedNames, withEstablished } from "../../api/apiextensions/custom-resource-definition/status.ts";
 import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
 import { StatusError } from "../../api/status.ts";
 import { MASTERS } from "../../auth/user.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { customKind } from "../../api/apiextensions/custom-kind.ts";
+import { customKind } from "../../api/apiextensions/custom-resource/kind.ts";
 import { Scheme } from "../../api/scheme.ts";
 import { Registries } from "../../registry/registries.ts";
 import { silentLogger } from "../../std/log/logger.ts";

@@ -1,6 +1,6 @@
 /** The kinds that definitions of custom resources add, as much of them as is needed to read and delete by metadata. */
-import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition.ts";
-import { versionToRead } from "../../api/apiextensions/definition-status.ts";
+import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
+import { versionToRead } from "../../api/apiextensions/custom-resource-definition/status.ts";
 import { allVerbs, type Kind } from "../../api/kind.ts";
 import { svcGroup } from "../../api/scheme.ts";
 import { bareMetadataKind } from "../../client/metadata-only.ts";

@@ -1,6 +1,6 @@
 /** Feeds the graph: one watch of every kind that can be deleted, custom ones as they come and go. */
-import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition.ts";
-import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition-kind.ts";
+import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
+import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
 import { type ApiObject, type Kind, oneVersionEach } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";

@@ -1,7 +1,7 @@
 /** What lies in namespaces. */
-import { customKind } from "../../api/apiextensions/custom-kind.ts";
-import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition-kind.ts";
-import { versionToRead } from "../../api/apiextensions/definition-status.ts";
+import { customKind } from "../../api/apiextensions/custom-resource/kind.ts";
+import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
+import { versionToRead } from "../../api/apiextensions/custom-resource-definition/status.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import { type Kind, oneVersionEach } from "../../api/kind.ts";
 import type { Client } from "../../client/client.ts";

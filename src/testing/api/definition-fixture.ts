@@ -4,8 +4,8 @@ import {
   type CustomResourceDefinition,
   type CustomResourceDefinitionVersion,
   customResourceDefinition,
-} from "../../api/apiextensions/custom-resource-definition.ts";
-import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition-kind.ts";
+} from "../../api/apiextensions/custom-resource-definition/schema.ts";
+import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";
 

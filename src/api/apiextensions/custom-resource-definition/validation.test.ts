@@ -1,10 +1,10 @@
 import t from "tap";
-import { renderFieldError } from "../../schema/validation/field-error.ts";
-import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";
-import { definitionOf, widgets } from "../../testing/api/definition-fixture.ts";
-import type { CustomResourceDefinition } from "./custom-resource-definition.ts";
-import { customResourceDefinitionKind } from "./custom-resource-definition-kind.ts";
-import { validateDefinition } from "./definition-validation.ts";
+import { renderFieldError } from "../../../schema/validation/field-error.ts";
+import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
+import { definitionOf, widgets } from "../../../testing/api/definition-fixture.ts";
+import type { CustomResourceDefinition } from "./schema.ts";
+import { customResourceDefinitionKind } from "./kind.ts";
+import { validateDefinition } from "./validation.ts";
 
 function errorsOf(next: CustomResourceDefinition, previous?: CustomResourceDefinition): readonly string[] {
   return validateDefinition(next, previous).map((error) => `${error.field}: ${renderFieldError(error)}`);

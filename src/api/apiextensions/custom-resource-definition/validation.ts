@@ -1,26 +1,26 @@
 /** Everything Kubernetes 1.33 asks of a CustomResourceDefinition, in its order and words. */
 
-import { deepEqual } from "../../schema/value/equal.ts";
-import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/value/field-path.ts";
-import { validateImmutableField } from "../meta/immutable.ts";
-import { dns1035Label, dns1123Subdomain } from "../meta/names.ts";
-import { validateCaBundle } from "../meta/webhook-client-validation.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
+import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
+import { validateImmutableField } from "../../meta/immutable.ts";
+import { dns1035Label, dns1123Subdomain } from "../../meta/names.ts";
+import { validateCaBundle } from "../../meta/webhook-client-validation.ts";
 import { validateApproval } from "./approval.ts";
 import { type ConversionOptions, knowsReview, validateConversion } from "./conversion-validation.ts";
 import type {
   CustomResourceDefinition,
   CustomResourceDefinitionNames,
   CustomResourceDefinitionSpec,
-} from "./custom-resource-definition.ts";
-import { type DefinitionView, hasStatus, viewOf } from "./definition-view.ts";
+} from "./schema.ts";
+import { type DefinitionView, hasStatus, viewOf } from "./internal-view.ts";
 import {
   allRequirements,
   hasDefaults,
   hasExtensions,
   requirementsSince,
   type SchemaRequirements,
-} from "./requirements.ts";
+} from "./validation-options.ts";
 import { type SchemaOptions, validateSchema } from "./schema-validation.ts";
 import {
   validateColumns,

@@ -1,16 +1,16 @@
 /** Looks at the rules of a definition when it is written: do they compile, and what may they cost? */
 
-import { typeOf } from "../../cel/adapter/schema-type.ts";
-import type { UnboundedPart } from "../../cel/cost/estimate.ts";
-import { REQUEST_BYTES_MAX, RULE_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX } from "../../cel/cost/limits.ts";
-import { type FieldError, forbiddenField, invalidField } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/value/field-path.ts";
-import type { Schema } from "../../schema/schema.ts";
-import { convertPart, convertResource } from "../../schema/structural/convert.ts";
-import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";
-import type { Expressions } from "../../schema/structural/keywords.ts";
-import { objectMeta } from "../meta/object-meta.ts";
-import { type CompiledRule, compileRules, type RuleOptions } from "./validation-rules.ts";
+import { typeOf } from "../../../cel/adapter/schema-type.ts";
+import type { UnboundedPart } from "../../../cel/cost/estimate.ts";
+import { REQUEST_BYTES_MAX, RULE_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX } from "../../../cel/cost/limits.ts";
+import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
+import type { Schema } from "../../../schema/schema.ts";
+import { convertPart, convertResource } from "../../../schema/structural/convert.ts";
+import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
+import type { Expressions } from "../../../schema/structural/keywords.ts";
+import { objectMeta } from "../../meta/object-meta.ts";
+import { type CompiledRule, compileRules, type RuleOptions } from "../custom-resource/rules.ts";
 
 export interface RuleCostsOptions extends RuleOptions {
   /** Rules that are stored already keep what they cost. */

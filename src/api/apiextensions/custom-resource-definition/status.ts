@@ -2,8 +2,8 @@
  * What a definition says in its status once somebody has looked: whether its names are free, it is in use, and it
  * may stand in its group. Pure: whoever serves definitions calls these, writes what they give, then serves the kind.
  */
-import { deepEqual } from "../../schema/value/equal.ts";
-import { svcGroup } from "../scheme.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
+import { svcGroup } from "../../scheme.ts";
 import { type ApprovalState, approvalOf, isProtected } from "./approval.ts";
 import type {
   CustomResourceDefinition,
@@ -11,7 +11,7 @@ import type {
   CustomResourceDefinitionNames,
   CustomResourceDefinitionStatus,
   CustomResourceDefinitionVersion,
-} from "./custom-resource-definition.ts";
+} from "./schema.ts";
 
 type Condition = Omit<CustomResourceDefinitionCondition, "lastTransitionTime">;
 

@@ -1,8 +1,8 @@
 import t from "tap";
-import { decode } from "../../schema/decode/decode.ts";
-import { definitionOf, widgets } from "../../testing/api/definition-fixture.ts";
-import type { ApiObject, Kind } from "../kind.ts";
-import { customKind } from "./custom-kind.ts";
+import { decode } from "../../../schema/decode/decode.ts";
+import { definitionOf, widgets } from "../../../testing/api/definition-fixture.ts";
+import type { ApiObject, Kind } from "../../kind.ts";
+import { customKind } from "./kind.ts";
 
 /** A resource as it comes from a client. */
 function read(kind: Kind, body: object): ApiObject {

@@ -1,10 +1,10 @@
 import t from "tap";
-import { renderFieldError } from "../../schema/validation/field-error.ts";
-import type { ValidationRule } from "../../schema/validation/rules.ts";
-import { convertPart, convertResource } from "../../schema/structural/convert.ts";
-import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";
-import { objectMeta } from "../meta/object-meta.ts";
-import { type EvaluateOptions, evaluateRules } from "./evaluate-rules.ts";
+import { renderFieldError } from "../../../schema/validation/field-error.ts";
+import type { ValidationRule } from "../../../schema/validation/rules.ts";
+import { convertPart, convertResource } from "../../../schema/structural/convert.ts";
+import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
+import { objectMeta } from "../../meta/object-meta.ts";
+import { type EvaluateOptions, evaluateRules } from "./rule-evaluation.ts";
 
 const options = { name: "example.com/v1.Widget", metadata: objectMeta };
 

@@ -1,14 +1,14 @@
-import { deepEqual } from "../../schema/value/equal.ts";
-import { createdAtColumn, nameColumn } from "../columns.ts";
-import { allVerbs, type Kind, type Strategy } from "../kind.ts";
-import { firstGeneration, keepStatus, nextGeneration, statusSubresource } from "../strategy.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
+import { createdAtColumn, nameColumn } from "../../columns.ts";
+import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
+import { firstGeneration, keepStatus, nextGeneration, statusSubresource } from "../../strategy.ts";
 import {
   type CustomResourceDefinition,
   type CustomResourceDefinitionSpec,
   customResourceDefinition,
-} from "./custom-resource-definition.ts";
-import { withDeletion } from "./definition-status.ts";
-import { validateDefinition, validateStatus } from "./definition-validation.ts";
+} from "./schema.ts";
+import { withDeletion } from "./status.ts";
+import { validateDefinition, validateStatus } from "./validation.ts";
 
 const HTTPS = 443;
 

@@ -1,13 +1,13 @@
 /** Whole resources inside custom ones: they say what they are, and their metadata is like any other. */
-import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
-import { child, index, key } from "../../schema/value/field-path.ts";
-import { membersOf } from "../../schema/members.ts";
-import { isPlainObject } from "../../schema/value/plain-object.ts";
-import type { Schema } from "../../schema/schema.ts";
-import { dns1035Label, pathSegment } from "../meta/names.ts";
-import type { ObjectMeta } from "../meta/object-meta.ts";
-import { validateObjectMeta } from "../meta/object-meta-validation.ts";
-import { parseApiVersion } from "../scheme.ts";
+import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { child, index, key } from "../../../schema/value/field-path.ts";
+import { membersOf } from "../../../schema/members.ts";
+import { isPlainObject } from "../../../schema/value/plain-object.ts";
+import type { Schema } from "../../../schema/schema.ts";
+import { dns1035Label, pathSegment } from "../../meta/names.ts";
+import type { ObjectMeta } from "../../meta/object-meta.ts";
+import { validateObjectMeta } from "../../meta/object-meta-validation.ts";
+import { parseApiVersion } from "../../scheme.ts";
 
 /** The resource at the root, which is judged as every object is, is not meant. */
 export function validateEmbedded(schema: Schema, value: unknown, field = "", root = true): readonly FieldError[] {

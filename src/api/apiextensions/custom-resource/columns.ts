@@ -1,11 +1,11 @@
 /** What `kubectl get` shows of custom resources, and what their lists can be selected by. */
 
-import { type JsonPath, parseJsonPath, printedValue } from "../../schema/json/json-path.ts";
-import { formatInstant, parseInstant } from "../../schema/value/time.ts";
-import { ageColumn, nameColumn } from "../columns.ts";
-import type { ApiObject, Column, FieldValue } from "../kind.ts";
-import { since } from "../meta/human-duration.ts";
-import type { CustomResourceColumnDefinition, SelectableField } from "./custom-resource-definition.ts";
+import { type JsonPath, parseJsonPath, printedValue } from "../../../schema/json/json-path.ts";
+import { formatInstant, parseInstant } from "../../../schema/value/time.ts";
+import { ageColumn, nameColumn } from "../../columns.ts";
+import type { ApiObject, Column, FieldValue } from "../../kind.ts";
+import { since } from "../../meta/human-duration.ts";
+import type { CustomResourceColumnDefinition, SelectableField } from "../custom-resource-definition/schema.ts";
 
 export function customColumns(
   definitions: readonly CustomResourceColumnDefinition[] | undefined,

@@ -1,7 +1,7 @@
 import t from "tap";
-import { definitionOf } from "../../testing/api/definition-fixture.ts";
-import type { CustomResourceDefinition, CustomResourceDefinitionNames } from "./custom-resource-definition.ts";
-import { withAcceptedNames, withEstablished } from "./definition-status.ts";
+import { definitionOf } from "../../../testing/api/definition-fixture.ts";
+import type { CustomResourceDefinition, CustomResourceDefinitionNames } from "./schema.ts";
+import { withAcceptedNames, withEstablished } from "./status.ts";
 
 const schema = { openAPIV3Schema: { type: "object" } };
 const then = "2024-01-01T00:00:00Z";

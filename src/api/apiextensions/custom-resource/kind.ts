@@ -7,16 +7,16 @@
  * Its schema prunes, defaults and validates; its strategy evaluates the rules. Objects of other versions than the one
  * that is stored are converted by their name alone, or by a `converter` where the definition wants a webhook.
  */
-import { decode } from "../../schema/decode/decode.ts";
-import { applyDefaults } from "../../schema/defaults.ts";
-import { deepEqual } from "../../schema/value/equal.ts";
-import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
-import { validateChange } from "../../schema/validation/ratcheting.ts";
-import type { ObjectSchema } from "../../schema/schema.ts";
-import { convertResource } from "../../schema/structural/convert.ts";
-import { type ApiObject, allVerbs, type Converter, type Kind, type Strategy, type Subresource } from "../kind.ts";
-import { objectMeta } from "../meta/object-meta.ts";
-import { svcGroup } from "../scheme.ts";
+import { decode } from "../../../schema/decode/decode.ts";
+import { applyDefaults } from "../../../schema/defaults.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
+import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
+import { validateChange } from "../../../schema/validation/ratcheting.ts";
+import type { ObjectSchema } from "../../../schema/schema.ts";
+import { convertResource } from "../../../schema/structural/convert.ts";
+import { type ApiObject, allVerbs, type Converter, type Kind, type Strategy, type Subresource } from "../../kind.ts";
+import { objectMeta } from "../../meta/object-meta.ts";
+import { svcGroup } from "../../scheme.ts";
 import {
   dropStatus,
   firstGeneration,
@@ -24,17 +24,17 @@ import {
   nextGeneration,
   nothingButStatus,
   statusSubresource,
-} from "../strategy.ts";
-import { customColumns, customSelectableFields } from "./custom-columns.ts";
+} from "../../strategy.ts";
+import { customColumns, customSelectableFields } from "./columns.ts";
 import type {
   CustomResourceDefinition,
   CustomResourceDefinitionNames,
   CustomResourceDefinitionVersion,
   CustomResourceSubresourceScale,
-} from "./custom-resource-definition.ts";
-import { customScale, validateCustomScale } from "./custom-scale.ts";
+} from "../custom-resource-definition/schema.ts";
+import { customScale, validateCustomScale } from "./scale.ts";
 import { validateEmbedded } from "./embedded-resources.ts";
-import { evaluateRules, hasRules, type RuleFindings } from "./evaluate-rules.ts";
+import { evaluateRules, hasRules, type RuleFindings } from "./rule-evaluation.ts";
 
 /** Throws a `RangeError` when the definition has no such version. */
 export function customKind(definition: CustomResourceDefinition, versionName: string, converter?: Converter): Kind {

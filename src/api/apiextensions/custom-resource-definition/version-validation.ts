@@ -1,14 +1,14 @@
 /** What a definition says of a version besides its schema: subresources, columns, selectable fields, deprecation. */
-import { duplicateField, type FieldError, invalidField, requiredField, tooMany } from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/value/field-path.ts";
-import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";
-import { followPath } from "../../schema/structural/property-path.ts";
+import { duplicateField, type FieldError, invalidField, requiredField, tooMany } from "../../../schema/validation/field-error.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
+import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
+import { followPath } from "../../../schema/structural/property-path.ts";
 import type {
   CustomResourceColumnDefinition,
   CustomResourceDefinitionVersion,
   CustomResourceSubresources,
   SelectableField,
-} from "./custom-resource-definition.ts";
+} from "./schema.ts";
 
 const DEPRECATION_WARNING_MAX = 256;
 const SELECTABLE_FIELDS_MAX = 8;

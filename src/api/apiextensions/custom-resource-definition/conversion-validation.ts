@@ -5,11 +5,11 @@ import {
   invalidField,
   notSupported,
   requiredField,
-} from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/value/field-path.ts";
-import { dns1035Label } from "../meta/names.ts";
-import { validateCaBundle, validateWebhookService, validateWebhookUrl } from "../meta/webhook-client-validation.ts";
-import type { CustomResourceConversion, WebhookClientConfig } from "./custom-resource-definition.ts";
+} from "../../../schema/validation/field-error.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
+import { dns1035Label } from "../../meta/names.ts";
+import { validateCaBundle, validateWebhookService, validateWebhookUrl } from "../../meta/webhook-client-validation.ts";
+import type { CustomResourceConversion, WebhookClientConfig } from "./schema.ts";
 
 /** Versions of ConversionReview that a server can send. */
 const reviewVersions = ["v1", "v1beta1"];

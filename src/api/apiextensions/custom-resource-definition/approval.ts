@@ -1,7 +1,7 @@
 /** Groups of Kubernetes' community, in which only reviewed definitions should stand: an annotation says so. */
-import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
-import { key } from "../../schema/value/field-path.ts";
-import type { CustomResourceDefinition } from "./custom-resource-definition.ts";
+import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { key } from "../../../schema/value/field-path.ts";
+import type { CustomResourceDefinition } from "./schema.ts";
 
 export const APPROVED_ANNOTATION = "api-approved.kubernetes.io";
 

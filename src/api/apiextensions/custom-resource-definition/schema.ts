@@ -11,10 +11,10 @@ import {
   required,
   string,
   time,
-} from "../../schema/define.ts";
-import type { Infer } from "../../schema/schema.ts";
-import { objectMeta } from "../meta/object-meta.ts";
-import { typeMeta } from "../meta/type-meta.ts";
+} from "../../../schema/define.ts";
+import type { Infer } from "../../../schema/schema.ts";
+import { objectMeta } from "../../meta/object-meta.ts";
+import { typeMeta } from "../../meta/type-meta.ts";
 import { jsonSchemaProps } from "./json-schema-props.ts";
 
 export const serviceReference = object("apiextensions/v1.ServiceReference", {

@@ -2,15 +2,15 @@
  * A definition as Kubernetes judges it: what all versions have in common stands at the top, under the names it had when
  * there was but one version. Errors name these fields.
  */
-import { deepEqual } from "../../schema/value/equal.ts";
-import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
+import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
 import type {
   CustomResourceColumnDefinition,
   CustomResourceDefinitionSpec,
   CustomResourceDefinitionVersion,
   CustomResourceSubresources,
   SelectableField,
-} from "./custom-resource-definition.ts";
+} from "./schema.ts";
 
 /** What versions may differ in. Undefined where it stands elsewhere, or nowhere. */
 export interface VersionParts {

@@ -2,13 +2,13 @@
  * What is asked of a definition's schemas. Rules have come over time, and a definition stored before one of them may be
  * updated without obeying it, as long as it did not obey it before.
  */
-import { findBadDefaults } from "../../schema/structural/defaults.ts";
-import { findUnstructural } from "../../schema/structural/invariants.ts";
-import { type JsonSchemaProps, somePart } from "../../schema/structural/json-schema-props.ts";
-import { findBadKeys, findOpenSetItems } from "../../schema/structural/list-keywords.ts";
-import { objectMeta } from "../meta/object-meta.ts";
-import type { CustomResourceDefinitionSpec } from "./custom-resource-definition.ts";
-import type { RuleOptions } from "./validation-rules.ts";
+import { findBadDefaults } from "../../../schema/structural/defaults.ts";
+import { findUnstructural } from "../../../schema/structural/invariants.ts";
+import { type JsonSchemaProps, somePart } from "../../../schema/structural/json-schema-props.ts";
+import { findBadKeys, findOpenSetItems } from "../../../schema/structural/list-keywords.ts";
+import { objectMeta } from "../../meta/object-meta.ts";
+import type { CustomResourceDefinitionSpec } from "./schema.ts";
+import type { RuleOptions } from "../custom-resource/rules.ts";
 
 export interface SchemaRequirements {
   readonly requireStructural: boolean;
