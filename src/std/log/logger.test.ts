@@ -11,7 +11,8 @@ class Lines implements LogSink {
   text = "";
   flushes = 0;
   write(line: string): void {
-    this.text += line;
+    // The line of the call is caller.test.ts's subject.
+    this.text += line.replace(/\blogger\.test\.ts:\d+/, "logger.test.ts:1");
   }
   flushSync(): void {
     this.flushes++;
@@ -32,8 +33,8 @@ t.test("createLogger() writes klog's header, quoted message and fields", async (
   log.warn("Slow", { tookMs: 12.5, nothing: null, big: 12n });
   t.equal(
     stderr.text,
-    'I1025 00:15:15.525000    4711 pod-worker.ts:1] "Started container" pod="default/web" attempt=2 ready=false\n' +
-      'W1025 00:15:15.525000    4711 svc.ts:1] "Slow" tookMs=12.5 nothing=null big=12\n',
+    'I1025 00:15:15.525000    4711 logger.test.ts:1] "Started container" pod="default/web" attempt=2 ready=false\n' +
+      'W1025 00:15:15.525000    4711 logger.test.ts:1] "Slow" tookMs=12.5 nothing=null big=12\n',
   );
   t.equal(stdout.text, "");
 });
@@ -44,7 +45,7 @@ t.test("createLogger() prints errors with their causes, and stacks from verbosit
   quiet.log.error("Stopping", error, { path: "/etc/x" });
   t.equal(
     quiet.stderr.text,
-    'E1025 00:15:15.525000    4711 svc.ts:1] "Stopping" err="Cannot read config: no such file" path="/etc/x"\n',
+    'E1025 00:15:15.525000    4711 logger.test.ts:1] "Stopping" err="Cannot read config: no such file" path="/etc/x"\n',
   );
   const loud = setUp({ verbosity: 6 });
   loud.log.error("Stopping", error);
@@ -97,11 +98,12 @@ t.test("createLogger() writes Kubernetes' JSON form", async (t) => {
   const lines = stderr.text.trimEnd().split("\n");
   t.equal(
     lines[0],
-    `{"ts":${START}.000,"logger":"pod-worker","v":4,"node":"n1","pod":{"name":"web"},"msg_":"mine",` +
+    `{"ts":${START}.000,"logger":"pod-worker","caller":"logger.test.ts:1","v":4,"node":"n1","pod":{"name":"web"},"msg_":"mine",` +
       '"msg":"Pod status updated"}',
   );
-  t.same(JSON.parse(lines[1]!), { ts: START, logger: "svc", severity: "error", err: "boom", msg: "Failed" });
-  t.same(JSON.parse(lines[2]!), { ts: START, logger: "svc", severity: "warning", v: 0, msg: "Slow" });
+  const common = { ts: START, logger: "svc", caller: "logger.test.ts:1" };
+  t.same(JSON.parse(lines[1]!), { ...common, severity: "error", err: "boom", msg: "Failed" });
+  t.same(JSON.parse(lines[2]!), { ...common, severity: "warning", v: 0, msg: "Slow" });
 });
 
 t.test("v() follows -v and --vmodule, while running too", async (t) => {
