@@ -71,7 +71,7 @@ const provedAbove: readonly (readonly [RegExp, string])[] = [
   [/^flags\/(?:completion|program|reference)\.ts$/, "up/commands/programs.test.ts"],
   [/^api\/core\/(?:pod-)?amounts\.ts$/, "admission/plugins/limit-ranger/limit-ranger.test.ts"],
   [/^auth\/review-client\.ts$/, "acceptance/flag-effects/apiserver/flag-effects.test.ts"],
-  [/^(?:client\/webhook\/webhook-client|admission\/webhooks\/fixture)\.ts$/, "apiserver/webhooks.test.ts"],
+  [/^(?:client\/webhook\/webhook-client|admission\/webhooks\/fixture)\.ts$/, "acceptance/server/webhooks.test.ts"],
 ];
 
 t.test("imports point one way", (t) => {

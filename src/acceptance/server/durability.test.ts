@@ -11,7 +11,7 @@ import t, { type Test } from "tap";
 
 t.setTimeout(120_000);
 
-const main = new URL("../main.ts", import.meta.url).pathname;
+const main = new URL("../../main.ts", import.meta.url).pathname;
 const MAPS = "/api/v1/namespaces/default/configmaps";
 
 interface Answer {

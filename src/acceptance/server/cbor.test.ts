@@ -1,6 +1,6 @@
 import t from "tap";
-import { decodeCbor, encodeCborValue } from "../schema/cbor/decode.ts";
-import { testServer } from "../testing/apiserver/server-fixture.ts";
+import { decodeCbor, encodeCborValue } from "../../schema/cbor/decode.ts";
+import { testServer } from "../../testing/apiserver/server-fixture.ts";
 
 const SECRETS = "/api/v1/namespaces/default/secrets";
 const CBOR = { accept: "application/cbor", "content-type": "application/cbor" };

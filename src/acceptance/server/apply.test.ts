@@ -1,5 +1,5 @@
 import t from "tap";
-import { type TestServer, testServer } from "../testing/apiserver/server-fixture.ts";
+import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
 

@@ -1,6 +1,6 @@
 /** Every group there is, walked in both spellings: discovery, documents, lists, tables, objects, watches. */
 import t from "tap";
-import { lines, testServer } from "../testing/apiserver/server-fixture.ts";
+import { lines, testServer } from "../../testing/apiserver/server-fixture.ts";
 
 interface Version {
   readonly groupVersion: string;

@@ -1,6 +1,6 @@
 /** What every verb that writes answers, asked over HTTP: codes, dry runs, preconditions, policies, order of checks. */
 import t, { type Test } from "tap";
-import { type Answer, type TestServer, testServer } from "../testing/apiserver/server-fixture.ts";
+import { type Answer, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 
 const EVENTS = "/apis/events.svc.io/v1/namespaces/default/events";
 const MAPS = "/api/v1/namespaces/default/configmaps";

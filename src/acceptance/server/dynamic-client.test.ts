@@ -4,10 +4,10 @@
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import t from "tap";
-import { makeRequest } from "../http/request.ts";
-import { readAnswer, testServer } from "../testing/apiserver/server-fixture.ts";
+import { makeRequest } from "../../http/request.ts";
+import { readAnswer, testServer } from "../../testing/apiserver/server-fixture.ts";
 
-const SHARED = process.env.SVC_SHARED ?? new URL("../../../shared", import.meta.url).pathname;
+const SHARED = process.env.SVC_SHARED ?? new URL("../../../../shared", import.meta.url).pathname;
 const folder = `${SHARED}/oracles/dynamic-client-http`;
 const PLACE = "/apis/flops.example.com/v1alpha1/namespaces/mops/flips";
 

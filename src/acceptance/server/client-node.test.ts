@@ -18,14 +18,14 @@ import {
   type V1ConfigMap,
 } from "@kubernetes/client-node";
 import t, { type Test } from "tap";
-import { recordedCases } from "../acceptance/recorded-answers/cases.ts";
-import { parseApiVersion, svcGroup } from "../api/scheme.ts";
-import { readAll } from "../client/response.ts";
-import { makeRequest } from "../http/request.ts";
-import { systemClock } from "../std/time/clock.ts";
-import { silentLogger } from "../std/log/logger.ts";
-import { defaultConfig } from "./config.ts";
-import { startApiServer } from "./server.ts";
+import { recordedCases } from "../recorded-answers/cases.ts";
+import { parseApiVersion, svcGroup } from "../../api/scheme.ts";
+import { readAll } from "../../client/response.ts";
+import { makeRequest } from "../../http/request.ts";
+import { systemClock } from "../../std/time/clock.ts";
+import { silentLogger } from "../../std/log/logger.ts";
+import { defaultConfig } from "../../apiserver/config.ts";
+import { startApiServer } from "../../apiserver/server.ts";
 
 const WAIT_MS_MAX = 30_000;
 t.setTimeout(4 * WAIT_MS_MAX);
@@ -63,7 +63,7 @@ async function freePort(): Promise<number> {
 
 /** A server as a process of its own, so that it can be killed. */
 async function serverProcess(t: Test, dir: string, port: number): Promise<ChildProcess> {
-  const main = new URL("../main.ts", import.meta.url).pathname;
+  const main = new URL("../../main.ts", import.meta.url).pathname;
   const flags = {
     "kvstore-servers": `level://${join(dir, "kvstore")}`,
     "token-auth-file": join(dir, "tokens"),

@@ -7,8 +7,8 @@ import {
   reviewed,
   type TestWebhook,
   testWebhook,
-} from "../testing/admission/webhook-fixture.ts";
-import { type TestServer, testServer } from "../testing/apiserver/server-fixture.ts";
+} from "../../testing/admission/webhook-fixture.ts";
+import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 
 const REGISTRATION = "/apis/admissionregistration.k8s.io/v1";
 type Type = "validating" | "mutating";

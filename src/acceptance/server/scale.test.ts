@@ -1,5 +1,5 @@
 import t from "tap";
-import { type TestServer, testServer } from "../testing/apiserver/server-fixture.ts";
+import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 
 const WEB = "/apis/apps/v1/namespaces/default/deployments/web";
 const APPLY = "application/apply-patch+yaml";

@@ -9,20 +9,20 @@
  *    and started again.
  * 4. No event may come twice, out of order, or make no sense; in the end each client has what the model has.
  *
- *     SEED=123 node src/apiserver/model.test.ts
+ *     SEED=123 node src/acceptance/server/model.test.ts
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { silentLogger } from "../std/log/logger.ts";
-import { seededRandom } from "../std/crypto/random.ts";
-import { openLevelStore } from "../storage/level/level.ts";
-import { createMemoryStore } from "../storage/memory.ts";
-import { type Range, type Revision, type Store, StoreError } from "../storage/store.ts";
-import { type Answer, type TestServer, testServer } from "../testing/apiserver/server-fixture.ts";
-import { FakeClock } from "../testing/std/fake-clock.ts";
-import { defaultConfig } from "./config.ts";
+import { silentLogger } from "../../std/log/logger.ts";
+import { seededRandom } from "../../std/crypto/random.ts";
+import { openLevelStore } from "../../storage/level/level.ts";
+import { createMemoryStore } from "../../storage/memory.ts";
+import { type Range, type Revision, type Store, StoreError } from "../../storage/store.ts";
+import { type Answer, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { defaultConfig } from "../../apiserver/config.ts";
 
 const CLIENTS = 12;
 const NAMESPACES = ["default", "kube-system"];
