@@ -59,15 +59,15 @@ const provedWhole = [
 
 /** What only shows its worth in a room above, and the test there that shows it. */
 const provedAbove: readonly (readonly [RegExp, string])[] = [
-  [/^controllers\/(?:controllers|namespace\/)/, "apiserver/embedded/embedded.test.ts"],
-  [/^(?:controllers\/certificates\/|auth\/certificate-signing\.ts)/, "apiserver/embedded/certificates.test.ts"],
+  [/^controllers\/(?:controllers|namespace\/)/, "acceptance/controllers/controllers.test.ts"],
+  [/^(?:controllers\/certificates\/|auth\/certificate-signing\.ts)/, "acceptance/controllers/certificates.test.ts"],
   [/^agent\/api-server\/join\.ts$/, "up/node/node-bootstrap.test.ts"],
-  [/^controllers\/garbage-collector\//, "apiserver/embedded/garbage-collector.test.ts"],
-  [/^controllers\/resource-quota\//, "apiserver/embedded/quota.test.ts"],
-  [/^controllers\/service-account\//, "apiserver/embedded/accounts.test.ts"],
-  [/^controllers\/bootstrap-token\//, "apiserver/embedded/tokens.test.ts"],
-  [/^controllers\/ttl-after-finished\//, "apiserver/embedded/jobs.test.ts"],
-  [/^controllers\/node-lifecycle\//, "apiserver/embedded/nodes.test.ts"],
+  [/^controllers\/garbage-collector\//, "acceptance/controllers/garbage-collector.test.ts"],
+  [/^controllers\/resource-quota\//, "acceptance/controllers/resource-quota.test.ts"],
+  [/^controllers\/service-account\//, "acceptance/controllers/service-account.test.ts"],
+  [/^controllers\/bootstrap-token\//, "acceptance/controllers/bootstrap-token.test.ts"],
+  [/^controllers\/ttl-after-finished\//, "acceptance/controllers/ttl-after-finished.test.ts"],
+  [/^controllers\/node-lifecycle\//, "acceptance/controllers/node-lifecycle.test.ts"],
   [/^flags\/(?:completion|program|reference)\.ts$/, "up/commands/programs.test.ts"],
   [/^api\/core\/(?:pod-)?amounts\.ts$/, "admission/plugins/limit-ranger/limit-ranger.test.ts"],
   [/^auth\/review-client\.ts$/, "acceptance/flag-effects/apiserver/flag-effects.test.ts"],

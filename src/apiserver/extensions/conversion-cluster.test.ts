@@ -21,7 +21,7 @@ import {
 import { define, isEstablished, lastingStore } from "../../testing/apiserver/extensions-fixture.ts";
 import { lines, testServer } from "../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../config.ts";
-import { cluster, until } from "../embedded/embedded-cluster.ts";
+import { cluster, until } from "../../testing/apiserver/in-memory-cluster.ts";
 
 const MERGE = { "content-type": "application/merge-patch+json" };
 const isGone = (object: ApiObject | undefined): boolean => object === undefined;

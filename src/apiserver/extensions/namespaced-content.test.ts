@@ -5,7 +5,7 @@ import { customResourceDefinitionKind } from "../../api/apiextensions/custom-res
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { crontabs, isEstablished, v1, v1beta1 } from "../../testing/apiserver/extensions-fixture.ts";
-import { cluster, until } from "../embedded/embedded-cluster.ts";
+import { cluster, until } from "../../testing/apiserver/in-memory-cluster.ts";
 
 t.test("the namespace controller deletes custom resources, and names those that stay", async (t) => {
   const client = await cluster(t, { embeddedControllers: ["namespace"] });

@@ -12,9 +12,9 @@ import { startControllers } from "../../controllers/controllers.ts";
 import { type Clock, systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
-import { defaultConfig } from "../config.ts";
-import { type ApiServer, assemble } from "../server.ts";
-import { cluster, until } from "./embedded-cluster.ts";
+import { defaultConfig } from "../../apiserver/config.ts";
+import { type ApiServer, assemble } from "../../apiserver/server.ts";
+import { cluster, until } from "../../testing/apiserver/in-memory-cluster.ts";
 
 const CA = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
 const TYPE = "kubernetes.io/service-account-token";

@@ -15,7 +15,7 @@ import type { OwnerReference } from "../../api/meta/object-meta.ts";
 import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
 import type { Client } from "../../client/client.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { cluster, until } from "./embedded-cluster.ts";
+import { cluster, until } from "../../testing/apiserver/in-memory-cluster.ts";
 
 const namespace = "default";
 const collector = { embeddedControllers: ["garbage-collector"] };

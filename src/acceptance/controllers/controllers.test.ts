@@ -11,7 +11,7 @@ import type { ClusterRole } from "../../api/rbac/cluster-role/schema.ts";
 import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
-import { cluster, until } from "./embedded-cluster.ts";
+import { cluster, until } from "../../testing/apiserver/in-memory-cluster.ts";
 
 function readyNode(name: string): Node {
   return {

@@ -9,7 +9,7 @@ import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { microTimeOf, timeOf } from "../../schema/value/time.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { cluster } from "./embedded-cluster.ts";
+import { cluster } from "../../testing/apiserver/in-memory-cluster.ts";
 
 const lifecycle = { embeddedControllers: ["node-lifecycle"] };
 const namespace = "default";

@@ -13,10 +13,10 @@ import type { Client } from "../../client/client.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { fileDirectory } from "../../testing/std/file-directory.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { defaultConfig } from "../config.ts";
-import { JOINING_GROUP } from "../own-objects/node-joining.ts";
-import { assemble } from "../server.ts";
-import { until } from "./embedded-cluster.ts";
+import { defaultConfig } from "../../apiserver/config.ts";
+import { JOINING_GROUP } from "../../apiserver/own-objects/node-joining.ts";
+import { assemble } from "../../apiserver/server.ts";
+import { until } from "../../testing/apiserver/in-memory-cluster.ts";
 
 const NODE_CLIENT = "kubernetes.io/kube-apiserver-client-kubelet";
 const NODE_SERVING = "kubernetes.io/kubelet-serving";

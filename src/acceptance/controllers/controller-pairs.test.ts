@@ -17,9 +17,9 @@ import { type Clock, systemClock } from "../../std/time/clock.ts";
 import { type Logger, silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { defaultConfig } from "../config.ts";
-import { assemble } from "../server.ts";
-import { until } from "./embedded-cluster.ts";
+import { defaultConfig } from "../../apiserver/config.ts";
+import { assemble } from "../../apiserver/server.ts";
+import { until } from "../../testing/apiserver/in-memory-cluster.ts";
 
 const CA = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
 const namespace = "default";

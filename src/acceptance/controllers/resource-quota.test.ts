@@ -13,7 +13,7 @@ import type { Client } from "../../client/client.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { cluster, until } from "./embedded-cluster.ts";
+import { cluster, until } from "../../testing/apiserver/in-memory-cluster.ts";
 
 const namespace = "default";
 const controllers = { embeddedControllers: ["resourcequota", "serviceaccount"] };
