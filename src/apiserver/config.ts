@@ -13,7 +13,7 @@ import type { FeatureState } from "./observe/build-metrics.ts";
 import type { MetricsConfig } from "./observe/metric-policy.ts";
 import type { EndpointReconciler } from "./own-objects/own-endpoints.ts";
 import type { ShutdownConfig } from "./serving/shutdown.ts";
-import type { InFlightLimits } from "./stages/max-in-flight.ts";
+import type { InFlightLimits } from "./filters/max-in-flight.ts";
 
 export interface ApiServerConfig {
   /** Empty, `0.0.0.0` and `::` stand for all interfaces. */

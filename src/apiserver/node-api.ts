@@ -36,8 +36,8 @@ import { OpenApi } from "./openapi/openapi.ts";
 import { podLog } from "./pod-log.ts";
 import { addResourceRoutes, type ExtraHandlers, type Route } from "./resources/routes.ts";
 import type { ResourceHandler, ResourceSettings } from "./resources/target.ts";
-import { failures } from "./stages/failures.ts";
-import { receive } from "./stages/receive.ts";
+import { failures } from "./filters/error-responses.ts";
+import { receive } from "./filters/request-info.ts";
 import { methodNotAllowed, noSuchResource } from "./status-response.ts";
 import { versionInfo } from "./version.ts";
 

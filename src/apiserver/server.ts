@@ -17,15 +17,15 @@ import { Diagnostics } from "./observe/diagnostics.ts";
 import { measuring } from "./observe/request-metrics.ts";
 import type { ServerMetrics } from "./observe/server-metrics.ts";
 import { type BehindDoor, type FrontDoor, isEverywhere, openFrontDoor } from "./serving/front-door.ts";
-import { authentication } from "./stages/authentication.ts";
-import { authorization } from "./stages/authorization.ts";
-import { crossOrigin } from "./stages/cors.ts";
-import { deadline } from "./stages/deadline.ts";
-import { failures } from "./stages/failures.ts";
-import { impersonation } from "./stages/impersonation.ts";
-import { maxInFlight } from "./stages/max-in-flight.ts";
-import { receive } from "./stages/receive.ts";
-import { strictTransportSecurity } from "./stages/transport-security.ts";
+import { authentication } from "./filters/authentication.ts";
+import { authorization } from "./filters/authorization.ts";
+import { crossOrigin } from "./filters/cors.ts";
+import { deadline } from "./filters/request-deadline.ts";
+import { failures } from "./filters/error-responses.ts";
+import { impersonation } from "./filters/impersonation.ts";
+import { maxInFlight } from "./filters/max-in-flight.ts";
+import { receive } from "./filters/request-info.ts";
+import { strictTransportSecurity } from "./filters/hsts.ts";
 
 /** The server without its port. */
 export interface ApiServer extends AsyncDisposable {

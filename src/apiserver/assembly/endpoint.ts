@@ -21,7 +21,7 @@ import { Forwarding } from "../proxy/forward.ts";
 import { bindPod, evictPod } from "../resources/subresources.ts";
 import { tokenHandler } from "../resources/token.ts";
 import { type RoutingOptions, routing } from "../routing.ts";
-import { attributesOf, demand } from "../stages/authorization.ts";
+import { attributesOf, demand } from "../filters/authorization.ts";
 import type { Access } from "./access.ts";
 import type { Foundation } from "./foundation.ts";
 

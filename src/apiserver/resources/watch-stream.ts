@@ -2,7 +2,7 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { CacheEvent } from "../../storage/watch/cache.ts";
-import { statusOf } from "../stages/failures.ts";
+import { statusOf } from "../filters/error-responses.ts";
 import { cborEvent, cborOf } from "./cbor.ts";
 import { headOf } from "./identity.ts";
 import { protobufFrame, protobufMetadata, protobufObject, protobufStatus } from "./protobuf.ts";

@@ -9,11 +9,11 @@ import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Authorities } from "../access/identities.ts";
 import type { ApiServerConfig } from "../config.ts";
 import type { Readiness } from "../health/readiness.ts";
-import { goaway } from "../stages/goaway.ts";
-import { LongRunning } from "../stages/long-running.ts";
-import { starting } from "../stages/starting.ts";
-import { throttle } from "../stages/throttle.ts";
-import { TurnAway } from "../stages/turn-away.ts";
+import { goaway } from "../filters/goaway.ts";
+import { LongRunning } from "../filters/watch-termination.ts";
+import { starting } from "../filters/startup.ts";
+import { throttle } from "../filters/throttle.ts";
+import { TurnAway } from "../filters/retry-after.ts";
 import { servingCertificates } from "./serving-certificate.ts";
 import { shutDown } from "./shutdown.ts";
 

@@ -2,8 +2,8 @@
 import type { Listener } from "../../http/server/listener.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { LongRunning } from "../stages/long-running.ts";
-import type { TurnAway } from "../stages/turn-away.ts";
+import type { LongRunning } from "../filters/watch-termination.ts";
+import type { TurnAway } from "../filters/retry-after.ts";
 
 export interface ShutdownConfig {
   /** How long the server goes on serving, not ready, after it was told to stop. */

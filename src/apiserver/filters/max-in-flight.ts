@@ -2,7 +2,7 @@ import { MASTERS } from "../../auth/user.ts";
 import { text } from "../../http/respond.ts";
 import { type RequestContext, type Stage, userOf } from "../context.ts";
 import { isLongRunning } from "../request-info.ts";
-import type { OnTermination } from "./deadline.ts";
+import type { OnTermination } from "./request-deadline.ts";
 
 export interface InFlightLimits {
   /** Of requests that only read, at a time; 0: no limit. */
