@@ -30,7 +30,7 @@ import { GIT_VERSION } from "../std/version.ts";
 import type { Store } from "../storage/store.ts";
 import type { AgentConnections } from "./agents.ts";
 import { Discovery } from "./apis/discovery.ts";
-import { chain, type Respond, type Stage, withUser } from "./context.ts";
+import { chain, type Respond, type Stage, withUser } from "./request/request-context.ts";
 import { pageNotFound } from "./health/health.ts";
 import { OpenApi } from "./openapi/openapi.ts";
 import { podLog } from "./pod-log.ts";

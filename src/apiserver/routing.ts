@@ -7,7 +7,7 @@ import { Router } from "../http/router.ts";
 import type { Registries } from "../registry/registries.ts";
 import { CONFIGURATION_PATH, type IssuerDiscovery, JWKS_PATH } from "./access/issuer-discovery.ts";
 import { Discovery } from "./apis/discovery.ts";
-import type { RequestContext, Respond } from "./context.ts";
+import type { RequestContext, Respond } from "./request/request-context.ts";
 import type { CustomResources } from "./extensions/custom-resources.ts";
 import { customRoutes } from "./extensions/custom-routes.ts";
 import { answerHealth, pageNotFound } from "./health/health.ts";

@@ -10,7 +10,7 @@ import { openEndpoint } from "./assembly/endpoint.ts";
 import { type ApiServerDeps, type Foundation, layFoundation } from "./assembly/foundation.ts";
 import { startWork } from "./assembly/work.ts";
 import type { ApiServerConfig } from "./config.ts";
-import { chain, type Respond } from "./context.ts";
+import { chain, type Respond } from "./request/request-context.ts";
 import type { Readiness } from "./health/readiness.ts";
 import { countingClients } from "./observe/client-metrics.ts";
 import { Diagnostics } from "./observe/diagnostics.ts";

@@ -4,7 +4,7 @@ import { negotiate } from "../http/negotiate.ts";
 import { bytes } from "../http/respond.ts";
 import { htmlSafe } from "../schema/json/html-escape.ts";
 import { encodeYaml } from "../schema/yaml/yaml.ts";
-import type { RequestContext } from "./context.ts";
+import type { RequestContext } from "./request/request-context.ts";
 import { protobufStatus } from "./resources/protobuf.ts";
 
 /** A success need not say its code. */

@@ -1,6 +1,6 @@
 /** Paths that look like others: authorization is asked about what is served, however the path is spelt. */
 import t from "tap";
-import { requestInfo } from "../../apiserver/request-info.ts";
+import { requestInfo } from "../../apiserver/request/request-info.ts";
 import { makeRequest } from "../../http/request.ts";
 import { parseTarget } from "../../http/server/request-target.ts";
 import {

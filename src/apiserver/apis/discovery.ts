@@ -6,7 +6,7 @@ import { formatApiVersion, kubernetesGroup, type Scheme } from "../../api/scheme
 import type { HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
 import { bytes } from "../../http/respond.ts";
-import type { RequestContext } from "../context.ts";
+import type { RequestContext } from "../request/request-context.ts";
 import { spellings } from "../resources/routes.ts";
 import { formNotAcceptable, isPretty, notAcceptable } from "../status-response.ts";
 import { type Described, type Document, documentOf } from "./discovery-forms.ts";

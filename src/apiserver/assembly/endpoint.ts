@@ -10,7 +10,7 @@ import { issuerDiscovery } from "../access/issuer-discovery.ts";
 import { reviews } from "../access/reviews.ts";
 import { AgentConnections } from "../agents.ts";
 import type { ApiServerConfig } from "../config.ts";
-import type { Respond } from "../context.ts";
+import type { Respond } from "../request/request-context.ts";
 import { type ComponentChecks, componentStatuses } from "../health/component-statuses.ts";
 import type { Readiness } from "../health/readiness.ts";
 import type { Diagnostics } from "../observe/diagnostics.ts";

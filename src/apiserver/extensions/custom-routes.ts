@@ -5,7 +5,7 @@ import type { HttpResponse } from "../../http/message.ts";
 import { parseMediaType } from "../../http/negotiate.ts";
 import { Router } from "../../http/router.ts";
 import type { Revision } from "../../storage/store.ts";
-import type { RequestContext } from "../context.ts";
+import type { RequestContext } from "../request/request-context.ts";
 import { unsupportedBody } from "../resources/body.ts";
 import { addKindRoutes, type ExtraHandlers, type Route, spellings } from "../resources/routes.ts";
 import type { ResourceSettings } from "../resources/target.ts";

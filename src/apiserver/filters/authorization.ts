@@ -2,7 +2,7 @@ import { forbidden, StatusError } from "../../api/status.ts";
 import { escaped, refusal } from "../../auth/authz/reason.ts";
 import type { Attributes, Authorizer } from "../../auth/user.ts";
 import { text } from "../../http/respond.ts";
-import { type RequestContext, type Stage, userOf } from "../context.ts";
+import { type RequestContext, type Stage, userOf } from "../request/request-context.ts";
 
 /**
  * Lets through what is allowed and answers 403 to everything else; 500 where nobody allows and an authorizer could not

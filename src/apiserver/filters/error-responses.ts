@@ -3,7 +3,7 @@ import { HttpError } from "../../http/http-error.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { StoreError } from "../../storage/store.ts";
-import type { Stage } from "../context.ts";
+import type { Stage } from "../request/request-context.ts";
 import { statusResponse } from "../status-response.ts";
 
 /** Whatever is thrown behind this stage becomes a `Status` in the form the client asked for. */

@@ -11,7 +11,7 @@ import {
 } from "../../auth/user.ts";
 import { type HttpRequest, type HttpResponse, headerValues } from "../../http/message.ts";
 import { text } from "../../http/respond.ts";
-import { type Stage, userOf, withUser } from "../context.ts";
+import { type Stage, userOf, withUser } from "../request/request-context.ts";
 
 const EXTRA = "impersonate-extra-";
 const SERVICE_ACCOUNT = /^system:serviceaccount:([^:]+):([^:]+)$/;

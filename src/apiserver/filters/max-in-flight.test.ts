@@ -2,8 +2,8 @@ import t from "tap";
 import { Annotations } from "../../admission/chain/audit-annotations.ts";
 import { makeRequest } from "../../http/request.ts";
 import { text } from "../../http/respond.ts";
-import type { RequestContext } from "../context.ts";
-import { requestInfo } from "../request-info.ts";
+import type { RequestContext } from "../request/request-context.ts";
+import { requestInfo } from "../request/request-info.ts";
 import { type InFlightLimits, maxInFlight } from "./max-in-flight.ts";
 
 function context(line: string, groups: readonly string[] = []): RequestContext {

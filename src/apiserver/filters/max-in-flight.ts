@@ -1,7 +1,7 @@
 import { MASTERS } from "../../auth/user.ts";
 import { text } from "../../http/respond.ts";
-import { type RequestContext, type Stage, userOf } from "../context.ts";
-import { isLongRunning } from "../request-info.ts";
+import { type RequestContext, type Stage, userOf } from "../request/request-context.ts";
+import { isLongRunning } from "../request/request-info.ts";
 import type { OnTermination } from "./request-deadline.ts";
 
 export interface InFlightLimits {

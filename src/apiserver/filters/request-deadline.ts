@@ -1,8 +1,8 @@
 import { badRequest, StatusError } from "../../api/status.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
-import type { RequestContext, Stage } from "../context.ts";
-import { parseGoDuration } from "../go-duration.ts";
-import { isLongRunning } from "../request-info.ts";
+import type { RequestContext, Stage } from "../request/request-context.ts";
+import { parseGoDuration } from "../request/go-duration.ts";
+import { isLongRunning } from "../request/request-info.ts";
 
 /** Hears of requests that the server ends to look after itself, with the code that they are answered. */
 export type OnTermination = (context: RequestContext, code: number) => void;

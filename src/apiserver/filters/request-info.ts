@@ -1,8 +1,8 @@
 import { Annotations } from "../../admission/chain/audit-annotations.ts";
 import type { Handler, HttpResponse } from "../../http/message.ts";
 import { type RandomSource, uuid } from "../../std/crypto/random.ts";
-import type { Respond } from "../context.ts";
-import { requestInfo } from "../request-info.ts";
+import type { Respond } from "../request/request-context.ts";
+import { requestInfo } from "../request/request-info.ts";
 import { warningHeaders } from "../warning-headers.ts";
 
 /** Turns an HTTP request into a context, and gives every answer the headers that all answers have. */

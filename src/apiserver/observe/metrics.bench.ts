@@ -6,8 +6,8 @@ import { makeRequest } from "../../http/request.ts";
 import { text } from "../../http/respond.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
-import type { RequestContext } from "../context.ts";
-import { requestInfo } from "../request-info.ts";
+import type { RequestContext } from "../request/request-context.ts";
+import { requestInfo } from "../request/request-info.ts";
 import { measuredAuthenticator, measuredAuthorizer } from "./auth-metrics.ts";
 import { measuring, RequestMetrics } from "./request-metrics.ts";
 

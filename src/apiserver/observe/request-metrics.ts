@@ -14,8 +14,8 @@ import type {
   HistogramFamily,
   MetricRegistry,
 } from "../../std/metrics/metrics.ts";
-import type { RequestContext, Stage } from "../context.ts";
-import { isLongRunning, type RequestInfo } from "../request-info.ts";
+import type { RequestContext, Stage } from "../request/request-context.ts";
+import { isLongRunning, type RequestInfo } from "../request/request-info.ts";
 import { Inflight } from "./inflight.ts";
 import { MeasuredStream } from "./measured-stream.ts";
 

@@ -15,7 +15,7 @@ import type { Scope } from "../../registry/registry.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { AgentConnections } from "../agents.ts";
-import type { RequestContext } from "../context.ts";
+import type { RequestContext } from "../request/request-context.ts";
 import { type ResourceHandler, scopeOf } from "../resources/target.ts";
 import { isReachable, type NamedPort, splitNamedPort } from "./destination.ts";
 import type { Destination, Forwarding } from "./forward.ts";

@@ -4,7 +4,7 @@ import type { ObjectKind, Operation } from "../../admission/chain/plugin.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import type { Admission } from "../../registry/admission.ts";
-import { type RequestContext, userOf } from "../context.ts";
+import { type RequestContext, userOf } from "../request/request-context.ts";
 import type { Target } from "./target.ts";
 
 interface Sent {

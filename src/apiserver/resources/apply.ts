@@ -7,7 +7,7 @@ import { CborError, decodeCbor } from "../../schema/cbor/decode.ts";
 import { parseJson } from "../../schema/json/encode.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { parseYaml, repeatedKeys } from "../../schema/yaml/yaml.ts";
-import type { RequestContext } from "../context.ts";
+import type { RequestContext } from "../request/request-context.ts";
 import { admissionOf } from "./admission.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
 import { writerOf } from "./field-manager.ts";

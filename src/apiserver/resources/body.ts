@@ -12,7 +12,7 @@ import { type ParsedJson, parseJson } from "../../schema/json/encode.ts";
 import { decodeProtobuf } from "../../schema/protobuf/encode.ts";
 import { mergeRepeated } from "../../schema/json/repeated-members.ts";
 import { parseYaml, repeatedKeys } from "../../schema/yaml/yaml.ts";
-import type { RequestContext } from "../context.ts";
+import type { RequestContext } from "../request/request-context.ts";
 import { cannotHandle, checkKind, type Expected, type Identity, identityOf, notRegistered } from "./body-identity.ts";
 import { type FieldValidation, type WriteQuery, writeQuery } from "./query.ts";
 

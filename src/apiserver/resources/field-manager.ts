@@ -1,6 +1,6 @@
 import { FIELD_MANAGER_MAX_BYTES, isPrintable } from "../../api/meta/field-manager.ts";
 import type { Writer } from "../../registry/field-tracking.ts";
-import type { RequestContext } from "../context.ts";
+import type { RequestContext } from "../request/request-context.ts";
 
 /** Who writes: the manager that the client names, or else its program (`kubectl` of `kubectl/v1.33.1 (linux)`). */
 export function writerOf(context: RequestContext, fieldManager: string): Writer {

@@ -15,7 +15,7 @@ import {
   requiredField,
 } from "../../schema/validation/field-error.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
-import { isTrue } from "../request-info.ts";
+import { isTrue } from "../request/request-info.ts";
 
 /** The spelling in which options are named in errors. */
 const OPTIONS_GROUP = "meta.k8s.io";

@@ -1,7 +1,7 @@
 /** In which form an answer is given: media type, and whole objects, tables or their metadata alone. */
 import { kubernetesGroup } from "../../api/scheme.ts";
 import { namesOne, negotiate } from "../../http/negotiate.ts";
-import type { RequestContext } from "../context.ts";
+import type { RequestContext } from "../request/request-context.ts";
 import { formNotAcceptable, isPretty, notAcceptable } from "../status-response.ts";
 
 export type Format = "json" | "yaml" | "protobuf" | "cbor";

@@ -4,7 +4,7 @@ import { mutated, validated } from "../../registry/admission.ts";
 import { tracked } from "../../registry/field-tracking.ts";
 import { defaulted, inNamespace } from "../../registry/write.ts";
 import { renderFieldError } from "../../schema/validation/field-error.ts";
-import type { RequestContext } from "../context.ts";
+import type { RequestContext } from "../request/request-context.ts";
 import { admissionOf } from "./admission.ts";
 import { readObject } from "./body.ts";
 import { writerOf } from "./field-manager.ts";

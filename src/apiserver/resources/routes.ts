@@ -5,7 +5,7 @@ import { kubernetesGroup, type Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import type { Router } from "../../http/router.ts";
 import type { Registries } from "../../registry/registries.ts";
-import type { RequestContext } from "../context.ts";
+import type { RequestContext } from "../request/request-context.ts";
 import { connecting } from "./connecting.ts";
 import { getObject, listObjects } from "./read.ts";
 import { type AnswerReview, createReview } from "./review.ts";

@@ -8,7 +8,7 @@ import type { Shown } from "../../registry/shown-patch.ts";
 import { canonicalJson } from "../../schema/json/canonical-json.ts";
 import { invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
 import { parseJson } from "../../schema/json/encode.ts";
-import type { RequestContext } from "../context.ts";
+import type { RequestContext } from "../request/request-context.ts";
 import { APPLY_CBOR_TYPE, APPLY_TYPE } from "./apply.ts";
 import { BODY_BYTES_MAX, checkIdentity, decodeObject, type Expected, goSyntax } from "./body.ts";
 import { type FieldValidation, type WriteQuery, writeQuery } from "./query.ts";

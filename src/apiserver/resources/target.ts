@@ -6,7 +6,7 @@ import type { HttpResponse } from "../../http/message.ts";
 import type { Confirm, Registry, Scope } from "../../registry/registry.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
-import { type RequestContext, userOf } from "../context.ts";
+import { type RequestContext, userOf } from "../request/request-context.ts";
 import type { Expected } from "./body.ts";
 import { identityOf } from "./identity.ts";
 import { representationOf } from "./representation.ts";

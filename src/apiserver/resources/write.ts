@@ -10,7 +10,7 @@ import { patch } from "../../registry/patch.ts";
 import type { Registry, WriteOptions } from "../../registry/registry.ts";
 import type { Shown } from "../../registry/shown-patch.ts";
 import { update } from "../../registry/update.ts";
-import type { RequestContext } from "../context.ts";
+import type { RequestContext } from "../request/request-context.ts";
 import { deletedResponse } from "../status-response.ts";
 import { admissionOf } from "./admission.ts";
 import { applyObject } from "./apply.ts";

@@ -1,8 +1,8 @@
 /** A request on its way through the stages, and how stages are put in a row. */
-import type { Annotations } from "../admission/chain/audit-annotations.ts";
-import { unauthorized } from "../api/status.ts";
-import type { UserInfo } from "../auth/user.ts";
-import type { HttpRequest, HttpResponse } from "../http/message.ts";
+import type { Annotations } from "../../admission/chain/audit-annotations.ts";
+import { unauthorized } from "../../api/status.ts";
+import type { UserInfo } from "../../auth/user.ts";
+import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import type { RequestInfo } from "./request-info.ts";
 
 export interface RequestContext {

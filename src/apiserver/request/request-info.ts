@@ -1,5 +1,5 @@
 /** What a request asks for, read from method, path and query alone. */
-import type { HttpRequest } from "../http/message.ts";
+import type { HttpRequest } from "../../http/message.ts";
 
 export interface RequestInfo {
   readonly isResourceRequest: boolean;
