@@ -38,7 +38,7 @@ import { addResourceRoutes, type ExtraHandlers, type Route } from "./resources/r
 import type { ResourceHandler, ResourceSettings } from "./resources/target.ts";
 import { failures } from "./filters/error-responses.ts";
 import { receive } from "./filters/request-info.ts";
-import { methodNotAllowed, noSuchResource } from "./status-response.ts";
+import { methodNotAllowed, noSuchResource } from "./responses/status-response.ts";
 import { versionInfo } from "./version.ts";
 
 export interface NodeApiOptions {

@@ -16,7 +16,7 @@ import type { OperatorPage } from "./observe/pages.ts";
 import { OpenApi } from "./openapi/openapi.ts";
 import { addResourceRoutes, type ExtraHandlers, type Route } from "./resources/routes.ts";
 import type { ResourceSettings } from "./resources/target.ts";
-import { methodNotAllowed, noSuchResource, notAcceptable } from "./status-response.ts";
+import { methodNotAllowed, noSuchResource, notAcceptable } from "./responses/status-response.ts";
 import { versionInfo } from "./version.ts";
 
 export interface RoutingOptions {

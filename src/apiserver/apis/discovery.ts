@@ -8,7 +8,7 @@ import { negotiate } from "../../http/negotiate.ts";
 import { bytes } from "../../http/respond.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { spellings } from "../resources/routes.ts";
-import { formNotAcceptable, isPretty, notAcceptable } from "../status-response.ts";
+import { formNotAcceptable, isPretty, notAcceptable } from "../responses/status-response.ts";
 import { type Described, type Document, documentOf } from "./discovery-forms.ts";
 
 interface ServedVersion {

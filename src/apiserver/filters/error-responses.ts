@@ -4,7 +4,7 @@ import type { HttpResponse } from "../../http/message.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { StoreError } from "../../storage/store.ts";
 import type { Stage } from "../request/request-context.ts";
-import { statusResponse } from "../status-response.ts";
+import { statusResponse } from "../responses/status-response.ts";
 
 /** Whatever is thrown behind this stage becomes a `Status` in the form the client asked for. */
 export function failures(log: Logger): Stage {

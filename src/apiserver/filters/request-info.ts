@@ -3,7 +3,7 @@ import type { Handler, HttpResponse } from "../../http/message.ts";
 import { type RandomSource, uuid } from "../../std/crypto/random.ts";
 import type { Respond } from "../request/request-context.ts";
 import { requestInfo } from "../request/request-info.ts";
-import { warningHeaders } from "../warning-headers.ts";
+import { warningHeaders } from "../responses/warning-headers.ts";
 
 /** Turns an HTTP request into a context, and gives every answer the headers that all answers have. */
 export function receive(next: Respond, random: RandomSource): Handler {

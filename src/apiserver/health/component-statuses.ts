@@ -3,8 +3,8 @@ import type { ComponentCondition, ComponentStatus } from "../../api/core/compone
 import { componentStatusKind } from "../../api/core/component-status/kind.ts";
 import { notFound } from "../../api/status.ts";
 import type { Revision } from "../../storage/store.ts";
-import { encodeObject } from "../resources/identity.ts";
-import { listResponse, objectResponse } from "../resources/respond.ts";
+import { encodeObject } from "../responses/type-meta.ts";
+import { listResponse, objectResponse } from "../responses/object-response.ts";
 import { answeringOf, type ResourceHandler } from "../resources/target.ts";
 
 export interface ComponentStatuses {

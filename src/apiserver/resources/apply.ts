@@ -12,7 +12,7 @@ import { admissionOf } from "./admission.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
 import { applyQuery, type FieldValidation } from "./query.ts";
-import { writtenResponse } from "./respond.ts";
+import { writtenResponse } from "../responses/object-response.ts";
 import { answeringOf, type ResourceHandler, scopeOf } from "./target.ts";
 
 export const APPLY_TYPE = "application/apply-patch+yaml";

@@ -8,7 +8,7 @@ import type { RequestContext } from "../request/request-context.ts";
 import { admissionOf } from "./admission.ts";
 import { readObject } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
-import { writtenResponse } from "./respond.ts";
+import { writtenResponse } from "../responses/object-response.ts";
 import { answeringOf, expectedOf, type ResourceHandler, scopeOf } from "./target.ts";
 import { warningsTo } from "./write.ts";
 

@@ -7,7 +7,7 @@ import { mutated } from "../../registry/admission.ts";
 import { bind } from "../../registry/binding.ts";
 import { evict } from "../../registry/eviction.ts";
 import type { Registry } from "../../registry/registry.ts";
-import { statusResponse, success } from "../status-response.ts";
+import { statusResponse, success } from "../responses/status-response.ts";
 import { admissionOf } from "./admission.ts";
 import { readObject } from "./body.ts";
 import { deleteOptions } from "./query.ts";

@@ -8,10 +8,10 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import { type RequestContext, userOf } from "../request/request-context.ts";
 import type { Expected } from "./body.ts";
-import { identityOf } from "./identity.ts";
-import { representationOf } from "./representation.ts";
-import type { Answering } from "./respond.ts";
-import { includeObjectOf } from "./table.ts";
+import { identityOf } from "../responses/type-meta.ts";
+import { representationOf } from "../responses/representation.ts";
+import type { Answering } from "../responses/object-response.ts";
+import { includeObjectOf } from "../responses/table.ts";
 
 /** One resource in one spelling of its group. */
 export interface Target<T extends ApiObject = ApiObject> {

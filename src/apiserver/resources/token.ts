@@ -9,7 +9,7 @@ import { defaulted } from "../../registry/write.ts";
 import { admissionOf, objectKindOf } from "./admission.ts";
 import { readObject } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
-import { writtenResponse } from "./respond.ts";
+import { writtenResponse } from "../responses/object-response.ts";
 import { answeringOf, expectedOf, type ResourceHandler, scopeOf, type Target } from "./target.ts";
 import { warningsTo } from "./write.ts";
 

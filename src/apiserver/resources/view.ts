@@ -7,7 +7,7 @@ import { admissionOf, objectKindOf } from "./admission.ts";
 import { readApply } from "./apply.ts";
 import { readObject } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
-import { writtenResponse } from "./respond.ts";
+import { writtenResponse } from "../responses/object-response.ts";
 import { decodePatched, patchType, readPatch } from "./sent-patch.ts";
 import { answeringOf, expectedOf, type ResourceHandler, scopeOf, type Target } from "./target.ts";
 import { warningsTo } from "./write.ts";

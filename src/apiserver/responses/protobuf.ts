@@ -6,8 +6,8 @@ import { binary, message, optional, string } from "../../schema/define.ts";
 import { encodeEnvelope, type Magic } from "../../schema/protobuf/envelope.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import { ReverseWriter, wireBytes } from "../../schema/protobuf/wire.ts";
-import type { Identity } from "./identity.ts";
-import { metadataOnly } from "./metadata-only.ts";
+import type { Identity } from "./type-meta.ts";
+import { metadataOnly } from "./partial-metadata.ts";
 
 const messages = new WeakMap<object, Uint8Array>();
 

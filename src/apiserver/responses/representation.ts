@@ -2,7 +2,7 @@
 import { kubernetesGroup } from "../../api/scheme.ts";
 import { namesOne, negotiate } from "../../http/negotiate.ts";
 import type { RequestContext } from "../request/request-context.ts";
-import { formNotAcceptable, isPretty, notAcceptable } from "../status-response.ts";
+import { formNotAcceptable, isPretty, notAcceptable } from "./status-response.ts";
 
 export type Format = "json" | "yaml" | "protobuf" | "cbor";
 

@@ -4,9 +4,9 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { CacheEvent } from "../../storage/watch/cache.ts";
 import { statusOf } from "../filters/error-responses.ts";
 import { cborEvent, cborOf } from "./cbor.ts";
-import { headOf } from "./identity.ts";
+import { headOf } from "./type-meta.ts";
 import { protobufFrame, protobufMetadata, protobufObject, protobufStatus } from "./protobuf.ts";
-import type { Answering } from "./respond.ts";
+import type { Answering } from "./object-response.ts";
 import { partialMetadata, table } from "./table.ts";
 
 type BookmarkEvent = Extract<CacheEvent<never>, { readonly type: "BOOKMARK" }>;

@@ -6,8 +6,8 @@ import { invalid } from "../../api/status.ts";
 import { notSupported, renderFieldError } from "../../schema/validation/field-error.ts";
 import { htmlSafe } from "../../schema/json/html-escape.ts";
 import { stringify } from "../../schema/json/encode.ts";
-import { headOf, type Identity } from "./identity.ts";
-import { metadataOnly } from "./metadata-only.ts";
+import { headOf, type Identity } from "./type-meta.ts";
+import { metadataOnly } from "./partial-metadata.ts";
 import type { ListMetadata } from "./protobuf.ts";
 
 export interface TableOptions {

@@ -1,11 +1,11 @@
-import { type Status, StatusError } from "../api/status.ts";
-import type { HttpResponse } from "../http/message.ts";
-import { negotiate } from "../http/negotiate.ts";
-import { bytes } from "../http/respond.ts";
-import { htmlSafe } from "../schema/json/html-escape.ts";
-import { encodeYaml } from "../schema/yaml/yaml.ts";
-import type { RequestContext } from "./request/request-context.ts";
-import { protobufStatus } from "./resources/protobuf.ts";
+import { type Status, StatusError } from "../../api/status.ts";
+import type { HttpResponse } from "../../http/message.ts";
+import { negotiate } from "../../http/negotiate.ts";
+import { bytes } from "../../http/respond.ts";
+import { htmlSafe } from "../../schema/json/html-escape.ts";
+import { encodeYaml } from "../../schema/yaml/yaml.ts";
+import type { RequestContext } from "../request/request-context.ts";
+import { protobufStatus } from "./protobuf.ts";
 
 /** A success need not say its code. */
 type StatusText = Omit<Status, "code" | "details"> & {

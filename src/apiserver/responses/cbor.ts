@@ -4,7 +4,7 @@ import { listMeta } from "../../api/meta/list-meta.ts";
 import { encodeCbor, encodeCborValue } from "../../schema/cbor/decode.ts";
 import { list, object, optional, required, string } from "../../schema/define.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
-import type { Identity } from "./identity.ts";
+import type { Identity } from "./type-meta.ts";
 
 interface Shapes {
   readonly list: ObjectSchema;
