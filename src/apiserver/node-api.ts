@@ -34,8 +34,8 @@ import { chain, type Respond, type Stage, withUser } from "./request/request-con
 import { pageNotFound } from "./health/health.ts";
 import { OpenApi } from "./openapi/openapi.ts";
 import { podLog } from "./pod-log.ts";
-import { addResourceRoutes, type ExtraHandlers, type Route } from "./resources/routes.ts";
-import type { ResourceHandler, ResourceSettings } from "./resources/target.ts";
+import { addResourceRoutes, type ExtraHandlers, type Route } from "./handlers/routes.ts";
+import type { ResourceHandler, ResourceSettings } from "./handlers/target.ts";
 import { failures } from "./filters/error-responses.ts";
 import { receive } from "./filters/request-info.ts";
 import { methodNotAllowed, noSuchResource } from "./responses/status-response.ts";

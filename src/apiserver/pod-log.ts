@@ -7,7 +7,7 @@ import { get } from "../registry/get.ts";
 import type { Registry } from "../registry/registry.ts";
 import { type FieldError, forbiddenField, invalidField, renderFieldError } from "../schema/validation/field-error.ts";
 import type { AgentAnswer, AgentConnections } from "./agents.ts";
-import { type ResourceHandler, scopeOf } from "./resources/target.ts";
+import { type ResourceHandler, scopeOf } from "./handlers/target.ts";
 
 /** Passed on as they came; everything else stays here. */
 const FLAGS = ["follow", "previous", "timestamps"] as const;

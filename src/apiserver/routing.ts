@@ -14,8 +14,8 @@ import { answerHealth, pageNotFound } from "./health/health.ts";
 import type { Readiness } from "./health/readiness.ts";
 import type { OperatorPage } from "./observe/pages.ts";
 import { OpenApi } from "./openapi/openapi.ts";
-import { addResourceRoutes, type ExtraHandlers, type Route } from "./resources/routes.ts";
-import type { ResourceSettings } from "./resources/target.ts";
+import { addResourceRoutes, type ExtraHandlers, type Route } from "./handlers/routes.ts";
+import type { ResourceSettings } from "./handlers/target.ts";
 import { methodNotAllowed, noSuchResource, notAcceptable } from "./responses/status-response.ts";
 import { versionInfo } from "./version.ts";
 

@@ -19,7 +19,7 @@ import { systemRandom as random } from "../../std/crypto/random.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import { defaultConfig } from "../config.ts";
 import { systemScope } from "../own-objects/ensure.ts";
-import { objectKindOf } from "../resources/admission.ts";
+import { objectKindOf } from "../handlers/admission.ts";
 import { openAdmission } from "./admission.ts";
 
 const CALLS = 20_000;

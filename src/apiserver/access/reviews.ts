@@ -15,7 +15,7 @@ import type { Attributes, Authorizer, UserInfo } from "../../auth/user.ts";
 import { timeOf } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type RequestContext, userOf } from "../request/request-context.ts";
-import type { AnswerReview } from "../resources/review.ts";
+import type { AnswerReview } from "../handlers/review.ts";
 import type { ReviewToken } from "./identities.ts";
 import { selectedFields, selectedLabels } from "./review-selectors.ts";
 

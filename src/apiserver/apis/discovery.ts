@@ -7,7 +7,7 @@ import type { HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
 import { bytes } from "../../http/respond.ts";
 import type { RequestContext } from "../request/request-context.ts";
-import { spellings } from "../resources/routes.ts";
+import { spellings } from "../handlers/routes.ts";
 import { formNotAcceptable, isPretty, notAcceptable } from "../responses/status-response.ts";
 import { type Described, type Document, documentOf } from "./discovery-forms.ts";
 

@@ -9,7 +9,7 @@ import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/registry.ts";
 import { update } from "../../registry/update.ts";
 import { unlessOvertaken } from "../own-objects/ensure.ts";
-import { spellings } from "../resources/routes.ts";
+import { spellings } from "../handlers/routes.ts";
 
 /** Without this label of Kubernetes' own an API service is not the server's to change. */
 export const MANAGED = "kube-aggregator.kubernetes.io/automanaged";

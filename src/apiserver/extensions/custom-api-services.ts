@@ -8,7 +8,7 @@ import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/registry.ts";
 import { MANAGED } from "../apis/local-api-services.ts";
 import { unlessOvertaken } from "../own-objects/ensure.ts";
-import { spellings } from "../resources/routes.ts";
+import { spellings } from "../handlers/routes.ts";
 
 const KEPT = "true";
 /** Behind all groups of Kubernetes' own. */

@@ -6,9 +6,9 @@ import { parseMediaType } from "../../http/negotiate.ts";
 import { Router } from "../../http/router.ts";
 import type { Revision } from "../../storage/store.ts";
 import type { RequestContext } from "../request/request-context.ts";
-import { unsupportedBody } from "../resources/body.ts";
-import { addKindRoutes, type ExtraHandlers, type Route, spellings } from "../resources/routes.ts";
-import type { ResourceSettings } from "../resources/target.ts";
+import { unsupportedBody } from "../handlers/body.ts";
+import { addKindRoutes, type ExtraHandlers, type Route, spellings } from "../handlers/routes.ts";
+import type { ResourceSettings } from "../handlers/target.ts";
 import type { CustomResources } from "./custom-resources.ts";
 import type { ServedKind } from "./served-kind.ts";
 

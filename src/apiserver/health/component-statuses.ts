@@ -5,7 +5,7 @@ import { notFound } from "../../api/status.ts";
 import type { Revision } from "../../storage/store.ts";
 import { encodeObject } from "../responses/type-meta.ts";
 import { listResponse, objectResponse } from "../responses/object-response.ts";
-import { answeringOf, type ResourceHandler } from "../resources/target.ts";
+import { answeringOf, type ResourceHandler } from "../handlers/target.ts";
 
 export interface ComponentStatuses {
   readonly get: ResourceHandler;

@@ -1,7 +1,7 @@
 /** What operators look at beside the API: metrics, profiles, flags, status. */
 import type { Clock } from "../../std/time/clock.ts";
 import type { ApiServerConfig } from "../config.ts";
-import type { Route } from "../resources/routes.ts";
+import type { Route } from "../handlers/routes.ts";
 import type { Diagnostics } from "./diagnostics.ts";
 import { metricsPage, resetMetrics } from "./metrics-page.ts";
 import type { ServerMetrics } from "./server-metrics.ts";

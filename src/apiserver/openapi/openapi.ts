@@ -7,7 +7,7 @@ import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
 import { bytes } from "../../http/respond.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { spellings } from "../resources/routes.ts";
+import { spellings } from "../handlers/routes.ts";
 import { OpenApiDocument } from "./document.ts";
 import { encodeGnostic } from "./gnostic.ts";
 import { encodeGnosticV3 } from "./gnostic-v3.ts";

@@ -16,7 +16,7 @@ import { goQuote } from "../../schema/value/go-quote.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { AgentConnections } from "../agents.ts";
 import type { RequestContext } from "../request/request-context.ts";
-import { type ResourceHandler, scopeOf } from "../resources/target.ts";
+import { type ResourceHandler, scopeOf } from "../handlers/target.ts";
 import { isReachable, type NamedPort, splitNamedPort } from "./destination.ts";
 import type { Destination, Forwarding } from "./forward.ts";
 

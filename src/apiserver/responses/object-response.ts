@@ -7,7 +7,7 @@ import { htmlSafe } from "../../schema/json/html-escape.ts";
 import { parseJson } from "../../schema/json/encode.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import { otherForm } from "./status-response.ts";
-import { internalType } from "../resources/body-identity.ts";
+import { internalType } from "../handlers/body-identity.ts";
 import { cborList, cborObject, cborOf } from "./cbor.ts";
 import { encodeObject, headOf, type Identity } from "./type-meta.ts";
 import { joined } from "./join-chunks.ts";
