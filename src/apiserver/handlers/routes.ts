@@ -6,11 +6,11 @@ import type { HttpResponse } from "../../http/message.ts";
 import type { Router } from "../../http/router.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { RequestContext } from "../request/request-context.ts";
-import { connecting } from "./connecting.ts";
-import { getObject, listObjects } from "./read.ts";
+import { connecting } from "./connect.ts";
+import { getObject, listObjects } from "./get.ts";
 import { type AnswerReview, createReview } from "./review.ts";
 import type { ResourceHandler, ResourceSettings, Target } from "./target.ts";
-import { getView, patchViewed, updateViewed } from "./view.ts";
+import { getView, patchViewed, updateViewed } from "./scale.ts";
 import { createObject, deleteObject, deleteObjects, patchObject, updateObject } from "./write.ts";
 
 export type Route = (context: RequestContext, params: Readonly<Record<string, string>>) => Promise<HttpResponse>;

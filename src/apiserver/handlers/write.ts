@@ -18,7 +18,7 @@ import { readObject, readOptional } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
 import { deleteOptions, listQuery } from "./query.ts";
 import { listResponse, writtenResponse } from "../responses/object-response.ts";
-import { decodePatched, patchType, readPatch } from "./sent-patch.ts";
+import { decodePatched, patchType, readPatch } from "./patch-body.ts";
 import { answeringOf, expectedOf, type ResourceHandler, scopeOf, type Target } from "./target.ts";
 
 export const createObject: ResourceHandler = async (target, context, params) => {

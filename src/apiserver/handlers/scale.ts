@@ -8,7 +8,7 @@ import { readApply } from "./apply.ts";
 import { readObject } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
 import { writtenResponse } from "../responses/object-response.ts";
-import { decodePatched, patchType, readPatch } from "./sent-patch.ts";
+import { decodePatched, patchType, readPatch } from "./patch-body.ts";
 import { answeringOf, expectedOf, type ResourceHandler, scopeOf, type Target } from "./target.ts";
 import { warningsTo } from "./write.ts";
 
