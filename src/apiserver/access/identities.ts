@@ -23,7 +23,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import { type AuthenticationConfig, DEFAULT_ISSUER, type RequestHeaderConfig } from "../config.ts";
-import type { AuthenticationObserver } from "../observe/authentication-metrics.ts";
+import type { AuthenticationObserver } from "../metrics/authentication-metrics.ts";
 import { type FollowedFile, followFile } from "./followed-file.ts";
 import { serviceAccountKeys } from "./service-account-keys.ts";
 import { tokenIssuers } from "./token-issuers.ts";

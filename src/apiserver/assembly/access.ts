@@ -8,10 +8,10 @@ import { storedBoundObjects } from "../access/bound-objects.ts";
 import { type Identities, identitiesOf } from "../access/identities.ts";
 import { legacyTokenUse } from "../access/legacy-token-use.ts";
 import { type StoredPolicy, storedPolicy } from "../access/stored-policy.ts";
-import { authorizationDecisions, measuredAuthenticator, measuredAuthorizer } from "../observe/auth-metrics.ts";
-import { authenticationObserver } from "../observe/authentication-metrics.ts";
-import { authorizerEvents } from "../observe/authorizer-metrics.ts";
-import { measuredNodeGraph } from "../observe/node-graph-metrics.ts";
+import { authorizationDecisions, measuredAuthenticator, measuredAuthorizer } from "../metrics/auth-metrics.ts";
+import { authenticationObserver } from "../metrics/authentication-metrics.ts";
+import { authorizerEvents } from "../metrics/authorizer-metrics.ts";
+import { measuredNodeGraph } from "../metrics/node-graph-metrics.ts";
 import type { Foundation } from "./foundation.ts";
 
 export interface Access {

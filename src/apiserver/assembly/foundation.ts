@@ -15,7 +15,7 @@ import type { ApiServerConfig } from "../config.ts";
 import { conversionDeps } from "../extensions/conversion-deps.ts";
 import { CustomResources } from "../extensions/custom-resources.ts";
 import { Readiness } from "../health/readiness.ts";
-import { ServerMetrics } from "../observe/server-metrics.ts";
+import { ServerMetrics } from "../metrics/server-metrics.ts";
 
 export interface ApiServerDeps {
   readonly clock: Clock;

@@ -3,8 +3,8 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { ApiServerConfig } from "../config.ts";
 import type { Route } from "../handlers/routes.ts";
 import type { Diagnostics } from "./diagnostics.ts";
-import { metricsPage, resetMetrics } from "./metrics-page.ts";
-import type { ServerMetrics } from "./server-metrics.ts";
+import { metricsPage, resetMetrics } from "../metrics/metrics-page.ts";
+import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import { flagz, statusz } from "./zpages.ts";
 
 export interface OperatorPage {

@@ -16,7 +16,7 @@ import type {
 } from "../../std/metrics/metrics.ts";
 import type { RequestContext, Stage } from "../request/request-context.ts";
 import { isLongRunning, type RequestInfo } from "../request/request-info.ts";
-import { Inflight } from "./inflight.ts";
+import { Inflight } from "./in-flight-gauge.ts";
 import { MeasuredStream } from "./measured-stream.ts";
 
 const DURATION_SECONDS = [
