@@ -12,7 +12,7 @@ import type { CustomResources } from "./extensions/custom-resources.ts";
 import { customRoutes } from "./extensions/custom-routes.ts";
 import { answerHealth, pageNotFound } from "./health/health.ts";
 import type { Readiness } from "./health/readiness.ts";
-import type { OperatorPage } from "./observe/pages.ts";
+import type { OperatorPage } from "./debug/operator-pages.ts";
 import { OpenApi } from "./openapi/openapi.ts";
 import { addResourceRoutes, type ExtraHandlers, type Route } from "./handlers/routes.ts";
 import type { ResourceSettings } from "./handlers/target.ts";

@@ -13,7 +13,7 @@ import type { ApiServerConfig } from "./config.ts";
 import { chain, type Respond } from "./request/request-context.ts";
 import type { Readiness } from "./health/readiness.ts";
 import { countingClients } from "./metrics/client-metrics.ts";
-import { Diagnostics } from "./observe/diagnostics.ts";
+import { Diagnostics } from "./debug/debug-endpoints.ts";
 import { measuring } from "./metrics/request-metrics.ts";
 import type { ServerMetrics } from "./metrics/server-metrics.ts";
 import { type BehindDoor, type FrontDoor, isEverywhere, openFrontDoor } from "./serving/front-door.ts";
