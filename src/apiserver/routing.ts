@@ -5,7 +5,7 @@ import { namesOne } from "../http/negotiate.ts";
 import { bytes } from "../http/respond.ts";
 import { Router } from "../http/router.ts";
 import type { Registries } from "../registry/registries.ts";
-import { CONFIGURATION_PATH, type IssuerDiscovery, JWKS_PATH } from "./access/issuer-discovery.ts";
+import { CONFIGURATION_PATH, type IssuerDiscovery, JWKS_PATH } from "./authentication/issuer-discovery.ts";
 import { Discovery } from "./apis/discovery.ts";
 import type { RequestContext, Respond } from "./request/request-context.ts";
 import type { CustomResources } from "./extensions/custom-resources.ts";

@@ -16,7 +16,7 @@ import { timeOf } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type RequestContext, userOf } from "../request/request-context.ts";
 import type { AnswerReview } from "../handlers/review.ts";
-import type { ReviewToken } from "./identities.ts";
+import type { ReviewToken } from "../authentication/authenticators.ts";
 import { selectedFields, selectedLabels } from "./review-selectors.ts";
 
 export interface ReviewDeps {

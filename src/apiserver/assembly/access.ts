@@ -4,9 +4,9 @@ import { createNodeGraph, type NodeGraph } from "../../auth/authz/node/node-grap
 import type { Authorizer } from "../../auth/user.ts";
 import { openAdmission } from "../access/admission.ts";
 import { openAuthorizers } from "../access/authorizers.ts";
-import { storedBoundObjects } from "../access/bound-objects.ts";
-import { type Identities, identitiesOf } from "../access/identities.ts";
-import { legacyTokenUse } from "../access/legacy-token-use.ts";
+import { storedBoundObjects } from "../authentication/bound-objects.ts";
+import { type Identities, identitiesOf } from "../authentication/authenticators.ts";
+import { legacyTokenUse } from "../authentication/legacy-token-use.ts";
 import { type StoredPolicy, storedPolicy } from "../access/stored-policy.ts";
 import { authorizationDecisions, measuredAuthenticator, measuredAuthorizer } from "../metrics/auth-metrics.ts";
 import { authenticationObserver } from "../metrics/authentication-metrics.ts";

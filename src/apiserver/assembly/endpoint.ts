@@ -5,8 +5,8 @@ import { podDisruptionBudgetKind } from "../../api/policy/pod-disruption-budget/
 import { includesController } from "../../controllers/controllers.ts";
 import type { TokenSettings } from "../../registry/token-request.ts";
 import { escalationCheck } from "../access/escalation.ts";
-import type { Identities } from "../access/identities.ts";
-import { issuerDiscovery } from "../access/issuer-discovery.ts";
+import type { Identities } from "../authentication/authenticators.ts";
+import { issuerDiscovery } from "../authentication/issuer-discovery.ts";
 import { reviews } from "../access/reviews.ts";
 import { AgentConnections } from "../agents.ts";
 import type { ApiServerConfig } from "../config.ts";

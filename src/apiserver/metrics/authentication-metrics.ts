@@ -3,7 +3,7 @@ import type { TokenUse } from "../../auth/service-account/authenticator.ts";
 import type { SignerObserver } from "../../auth/service-account/external-signer.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
-import type { TokenIssuersObserver } from "../access/token-issuers.ts";
+import type { TokenIssuersObserver } from "../authentication/token-authenticators.ts";
 import { hashOf, serverIdHash } from "./server-id.ts";
 
 export interface AuthenticationObserver extends TokenIssuersObserver {

@@ -3,7 +3,7 @@ import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Authorities } from "../access/identities.ts";
+import type { Authorities } from "../authentication/authenticators.ts";
 import { ensure, systemScope } from "./ensure.ts";
 
 export const AUTHENTICATION = "extension-apiserver-authentication";

@@ -12,7 +12,7 @@ import type { Registries } from "../../registry/registries.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { withTimeout } from "../../std/time/with-timeout.ts";
-import type { Authorities } from "../access/identities.ts";
+import type { Authorities } from "../authentication/authenticators.ts";
 import { keepApiServiceStatus } from "./api-service-status.ts";
 import { AUTHENTICATION, AUTHENTICATION_NAMESPACES, publishAuthentication } from "./authentication-config-map.ts";
 import { bootstrapObjects, SYSTEM_NAMESPACES } from "./bootstrap.ts";

@@ -4,7 +4,7 @@ import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { defaultConfig } from "../config.ts";
-import { identitiesOf } from "./identities.ts";
+import { identitiesOf } from "./authenticators.ts";
 
 const none = { ...defaultConfig.authentication, anonymous: false };
 const deps = { clock: systemClock, random: systemRandom, log: silentLogger, find: async () => undefined };

@@ -5,7 +5,7 @@ import { anew, benchCredentials } from "../../bench/credentials.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
-import { identitiesOf } from "./identities.ts";
+import { identitiesOf } from "./authenticators.ts";
 
 const CALLS = 100_000;
 

@@ -24,9 +24,9 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import { type AuthenticationConfig, DEFAULT_ISSUER, type RequestHeaderConfig } from "../config.ts";
 import type { AuthenticationObserver } from "../metrics/authentication-metrics.ts";
-import { type FollowedFile, followFile } from "./followed-file.ts";
+import { type FollowedFile, followFile } from "../config/reloaded-file.ts";
 import { serviceAccountKeys } from "./service-account-keys.ts";
-import { tokenIssuers } from "./token-issuers.ts";
+import { tokenIssuers } from "./token-authenticators.ts";
 
 export interface Identities extends AsyncDisposable {
   readonly authenticate: Authenticator;
