@@ -2,7 +2,7 @@
 import type { WebhookObserver } from "../../auth/authz/webhook/webhook.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
-import type { ReloadObserver } from "../access/authorizers.ts";
+import type { ReloadObserver } from "../authorization/authorizers.ts";
 import { serverIdHash } from "./server-id.ts";
 
 const CONDITION_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
