@@ -79,7 +79,7 @@ bench: packages build $(example) ## figures of this machine: objects, requests, 
 	@if [ -z "$(ARGS)" ]; then node --expose-gc src/api/pod.bench.ts && node src/api/schemas.bench.ts && \
 	  node --expose-gc src/cel/cel.bench.ts && node src/registry/apply.bench.ts && \
 	  node src/apiserver/metrics/metrics.bench.ts && node src/apiserver/authentication/authentication.bench.ts && node src/apiserver/authorization/authorization.bench.ts && \
-	  node src/apiserver/access/admission.bench.ts && \
+	  node src/apiserver/admission/admission.bench.ts && \
 	  node src/auth/authz/rbac/rbac.bench.ts; fi
 	@node src/bench/bench.ts $(ARGS)
 

@@ -2,7 +2,7 @@
 import type { AdmissionChain } from "../../admission/chain/chain.ts";
 import { createNodeGraph, type NodeGraph } from "../../auth/authz/node/node-graph.ts";
 import type { Authorizer } from "../../auth/user.ts";
-import { openAdmission } from "../access/admission.ts";
+import { openAdmission } from "../admission/admission.ts";
 import { openAuthorizers } from "../authorization/authorizers.ts";
 import { storedBoundObjects } from "../authentication/bound-objects.ts";
 import { type Identities, identitiesOf } from "../authentication/authenticators.ts";

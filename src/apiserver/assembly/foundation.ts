@@ -9,7 +9,7 @@ import type { Logger } from "../../std/log/logger.ts";
 import { type RandomSource, systemRandom } from "../../std/crypto/random.ts";
 import { openStore } from "../../storage/open.ts";
 import type { Store } from "../../storage/store.ts";
-import { OutboundIdentity } from "../access/outbound-identity.ts";
+import { OutboundIdentity } from "../admission/outbound-identity.ts";
 import { type ServedApis, servedApis } from "../apis/served-apis.ts";
 import type { ApiServerConfig } from "../config.ts";
 import { conversionDeps } from "../extensions/conversion-deps.ts";
