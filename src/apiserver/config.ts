@@ -11,7 +11,7 @@ import type { StorageMediaType } from "../storage/codec.ts";
 import type { ApisConfig } from "./apis/served-apis.ts";
 import type { FeatureState } from "./metrics/build-metrics.ts";
 import type { MetricsConfig } from "./metrics/metric-policy.ts";
-import type { EndpointReconciler } from "./own-objects/own-endpoints.ts";
+import type { EndpointReconciler } from "./control-plane/endpoint-reconciler.ts";
 import type { ShutdownConfig } from "./serving/shutdown.ts";
 import type { InFlightLimits } from "./filters/max-in-flight.ts";
 

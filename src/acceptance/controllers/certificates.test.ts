@@ -14,7 +14,7 @@ import { systemClock } from "../../std/time/clock.ts";
 import { fileDirectory } from "../../testing/std/file-directory.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { defaultConfig } from "../../apiserver/config.ts";
-import { JOINING_GROUP } from "../../apiserver/own-objects/node-joining.ts";
+import { JOINING_GROUP } from "../../apiserver/control-plane/node-bootstrap.ts";
 import { assemble } from "../../apiserver/server.ts";
 import { until } from "../../testing/apiserver/in-memory-cluster.ts";
 

@@ -8,7 +8,7 @@ import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/registry.ts";
 import { update } from "../../registry/update.ts";
-import { unlessOvertaken } from "../own-objects/ensure.ts";
+import { unlessOvertaken } from "../control-plane/ensure.ts";
 import { spellings } from "../handlers/routes.ts";
 
 /** Without this label of Kubernetes' own an API service is not the server's to change. */

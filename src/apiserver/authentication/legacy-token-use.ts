@@ -6,7 +6,7 @@ import { LAST_USED_LABEL } from "../../auth/service-account/legacy-tokens.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { update } from "../../registry/update.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { systemScope, unlessOvertaken } from "../own-objects/ensure.ts";
+import { systemScope, unlessOvertaken } from "../control-plane/ensure.ts";
 
 /** Secrets that are being written; further ones are told of with their next use. */
 const WRITING_MAX = 32;

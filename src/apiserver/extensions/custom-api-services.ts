@@ -7,7 +7,7 @@ import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/registry.ts";
 import { MANAGED } from "../apis/local-api-services.ts";
-import { unlessOvertaken } from "../own-objects/ensure.ts";
+import { unlessOvertaken } from "../control-plane/ensure.ts";
 import { spellings } from "../handlers/routes.ts";
 
 const KEPT = "true";

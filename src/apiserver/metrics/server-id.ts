@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
-import { identityOf } from "../own-objects/identity-lease.ts";
+import { identityOf } from "../control-plane/identity-lease.ts";
 
 /** By which metrics tell the servers of one cluster apart: of the name of this server's lease. */
 export function serverIdHash(): string {

@@ -12,7 +12,7 @@ import { hashOf, joined } from "../../agent/api-server/join.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
 import { defaultConfig } from "../../apiserver/config.ts";
-import { JOINING_GROUP } from "../../apiserver/own-objects/node-joining.ts";
+import { JOINING_GROUP } from "../../apiserver/control-plane/node-bootstrap.ts";
 import { startApiServer } from "../../apiserver/server.ts";
 import { type KeyPair, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.ts";

@@ -2,7 +2,7 @@ import t from "tap";
 import { silentLogger } from "../../std/log/logger.ts";
 import type { StoreFeed } from "../../storage/watch/feed.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { keep } from "./keeper.ts";
+import { keep } from "./periodic-reconciler.ts";
 
 t.test("keep() does a chore at its pace, and soon after it is told of a change", async (t) => {
   const clock = new FakeClock();

@@ -7,7 +7,7 @@ import { get } from "../../registry/get.ts";
 import { ServiceAddresses } from "../../registry/service-allocation/addresses.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { type Fixture, fixture } from "../../testing/registry/registry-fixture.ts";
-import { startServices } from "./services.ts";
+import { startServices } from "./kubernetes-service.ts";
 
 const config = {
   clusterIpRanges: ["10.0.0.0/24"],

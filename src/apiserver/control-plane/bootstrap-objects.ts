@@ -4,7 +4,7 @@ import type { PriorityClass } from "../../api/scheduling/priority-class/schema.t
 import { priorityClassKind } from "../../api/scheduling/priority-class/kind.ts";
 import { systemPriorityClasses } from "../../api/scheduling/priority-class/system-classes.ts";
 import type { Registries } from "../../registry/registries.ts";
-import { bootstrapRbac } from "./bootstrap-policy.ts";
+import { bootstrapRbac } from "./rbac-bootstrap-policy.ts";
 import { ensure, systemScope } from "./ensure.ts";
 
 /** Kubernetes' names for its own tools, and the project's. */

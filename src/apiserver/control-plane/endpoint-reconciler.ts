@@ -14,7 +14,7 @@ import { deepEqual } from "../../schema/value/equal.ts";
 import { parseIp } from "../../std/net/ip.ts";
 import { ObjectStore } from "../../storage/object-store.ts";
 import { ensure, systemScope, unlessOvertaken } from "./ensure.ts";
-import { isOwnService, OWN_SERVICES } from "./services.ts";
+import { isOwnService, OWN_SERVICES } from "./kubernetes-service.ts";
 
 export type EndpointReconciler = "lease" | "master-count" | "none";
 

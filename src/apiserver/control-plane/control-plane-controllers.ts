@@ -13,17 +13,17 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { withTimeout } from "../../std/time/with-timeout.ts";
 import type { Authorities } from "../authentication/authenticators.ts";
-import { keepApiServiceStatus } from "./api-service-status.ts";
-import { AUTHENTICATION, AUTHENTICATION_NAMESPACES, publishAuthentication } from "./authentication-config-map.ts";
-import { bootstrapObjects, SYSTEM_NAMESPACES } from "./bootstrap.ts";
-import { keepFlowControl } from "./flow-control.ts";
+import { keepApiServiceStatus } from "./api-service-availability.ts";
+import { AUTHENTICATION, AUTHENTICATION_NAMESPACES, publishAuthentication } from "./cluster-authentication-trust.ts";
+import { bootstrapObjects, SYSTEM_NAMESPACES } from "./bootstrap-objects.ts";
+import { keepFlowControl } from "./flow-control-bootstrap.ts";
 import { keepFlowSchemaStatus } from "./flow-schema-status.ts";
 import { IdentityLease } from "./identity-lease.ts";
-import { attempt, type Chore, keep } from "./keeper.ts";
+import { attempt, type Chore, keep } from "./periodic-reconciler.ts";
 import { trackLegacyTokens } from "./legacy-token-tracking.ts";
-import { OwnEndpoints, type OwnEndpointsOptions } from "./own-endpoints.ts";
-import { keepServiceBlocks } from "./service-blocks.ts";
-import type { OwnService } from "./services.ts";
+import { OwnEndpoints, type OwnEndpointsOptions } from "./endpoint-reconciler.ts";
+import { keepServiceBlocks } from "./service-cidrs.ts";
+import type { OwnService } from "./kubernetes-service.ts";
 
 export interface OwnObjectsOptions {
   readonly registries: Registries;
