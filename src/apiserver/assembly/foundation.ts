@@ -12,8 +12,8 @@ import type { Store } from "../../storage/store.ts";
 import { OutboundIdentity } from "../admission/outbound-identity.ts";
 import { type ServedApis, servedApis } from "../apis/served-apis.ts";
 import type { ApiServerConfig } from "../config.ts";
-import { conversionDeps } from "../extensions/conversion-deps.ts";
-import { CustomResources } from "../extensions/custom-resources.ts";
+import { conversionDeps } from "../custom-resources/conversion/conversion-deps.ts";
+import { CustomResources } from "../custom-resources/custom-resources.ts";
 import { Readiness } from "../health/readiness.ts";
 import { ServerMetrics } from "../metrics/server-metrics.ts";
 

@@ -9,7 +9,7 @@ import { feedNodeGraph } from "../authorization/node-graph-feed.ts";
 import { registerLocalApis } from "../apis/local-api-services.ts";
 import type { ApiServerConfig } from "../config.ts";
 import { startEmbedded } from "../embedded/embedded.ts";
-import { serveDefinitions } from "../extensions/definition-controller.ts";
+import { serveDefinitions } from "../custom-resources/definition-controller.ts";
 import { flagFile } from "../flag-file.ts";
 import { bootstrap } from "../control-plane/bootstrap-objects.ts";
 import { allowNodesToJoin } from "../control-plane/node-bootstrap.ts";

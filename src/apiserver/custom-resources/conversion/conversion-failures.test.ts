@@ -1,6 +1,6 @@
 /** Conversion webhooks that are down, slow, broken or lie. */
 import t from "tap";
-import { caBundle, testWebhook } from "../../testing/admission/webhook-fixture.ts";
+import { caBundle, testWebhook } from "../../../testing/admission/webhook-fixture.ts";
 import {
   type ConversionServer,
   conversionServer,
@@ -12,10 +12,10 @@ import {
   route,
   routes,
   type Version,
-} from "../../testing/apiserver/conversion-fixture.ts";
-import { CRDS, define, until } from "../../testing/apiserver/extensions-fixture.ts";
-import { lines, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
-import type { FakeClock } from "../../testing/std/fake-clock.ts";
+} from "../../../testing/apiserver/conversion-fixture.ts";
+import { CRDS, define, until } from "../../../testing/apiserver/extensions-fixture.ts";
+import { lines, type TestServer, testServer } from "../../../testing/apiserver/server-fixture.ts";
+import type { FakeClock } from "../../../testing/std/fake-clock.ts";
 
 const CRD = `${CRDS}/routes.stable.example.com`;
 const FROM_V1 = "conversion webhook for stable.example.com/v1, Kind=Route ";

@@ -1,15 +1,15 @@
 /** Conversion webhooks among the other parts of a server: restarts, stores without cache, services, controllers. */
 import { join } from "node:path";
 import t from "tap";
-import { customKind } from "../../api/apiextensions/custom-resource/kind.ts";
-import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
-import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
-import { configMapKind } from "../../api/core/config-map/kind.ts";
-import { namespaceKind } from "../../api/core/namespace/kind.ts";
-import type { ApiObject } from "../../api/kind.ts";
-import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.ts";
-import { systemClock } from "../../std/time/clock.ts";
-import { caBundle, testWebhook } from "../../testing/admission/webhook-fixture.ts";
+import { customKind } from "../../../api/apiextensions/custom-resource/kind.ts";
+import type { CustomResourceDefinition } from "../../../api/apiextensions/custom-resource-definition/schema.ts";
+import { customResourceDefinitionKind } from "../../../api/apiextensions/custom-resource-definition/kind.ts";
+import { configMapKind } from "../../../api/core/config-map/kind.ts";
+import { namespaceKind } from "../../../api/core/namespace/kind.ts";
+import type { ApiObject } from "../../../api/kind.ts";
+import { issueCertificate, makeCa } from "../../../auth/pki/certificate-authority.ts";
+import { systemClock } from "../../../std/time/clock.ts";
+import { caBundle, testWebhook } from "../../../testing/admission/webhook-fixture.ts";
 import {
   conversionServer,
   honest,
@@ -17,11 +17,11 @@ import {
   route,
   routes,
   type Version,
-} from "../../testing/apiserver/conversion-fixture.ts";
-import { define, isEstablished, lastingStore } from "../../testing/apiserver/extensions-fixture.ts";
-import { lines, testServer } from "../../testing/apiserver/server-fixture.ts";
-import { defaultConfig } from "../config.ts";
-import { cluster, until } from "../../testing/apiserver/in-memory-cluster.ts";
+} from "../../../testing/apiserver/conversion-fixture.ts";
+import { define, isEstablished, lastingStore } from "../../../testing/apiserver/extensions-fixture.ts";
+import { lines, testServer } from "../../../testing/apiserver/server-fixture.ts";
+import { defaultConfig } from "../../config.ts";
+import { cluster, until } from "../../../testing/apiserver/in-memory-cluster.ts";
 
 const MERGE = { "content-type": "application/merge-patch+json" };
 const isGone = (object: ApiObject | undefined): boolean => object === undefined;

@@ -3,16 +3,16 @@
  *
  *     objects of other versions than the one wanted → a ConversionReview for at most 500 → checked → in place
  */
-import { customKind } from "../../api/apiextensions/custom-resource/kind.ts";
+import { customKind } from "../../../api/apiextensions/custom-resource/kind.ts";
 import type {
   CustomResourceDefinition,
   WebhookConversion,
-} from "../../api/apiextensions/custom-resource-definition/schema.ts";
-import type { Converter, JsonObject, Kind } from "../../api/kind.ts";
-import { StatusError } from "../../api/status.ts";
-import type { WebhookClient } from "../../client/webhook/webhook-client.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import { type RandomSource, uuid } from "../../std/crypto/random.ts";
+} from "../../../api/apiextensions/custom-resource-definition/schema.ts";
+import type { Converter, JsonObject, Kind } from "../../../api/kind.ts";
+import { StatusError } from "../../../api/status.ts";
+import type { WebhookClient } from "../../../client/webhook/webhook-client.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import { type RandomSource, uuid } from "../../../std/crypto/random.ts";
 import type { ConversionFailure, ConversionMetrics } from "./conversion-metrics.ts";
 import { BadAnswer, checkedObject, readReview, reviewText, reviewVersion } from "./conversion-review.ts";
 

@@ -1,13 +1,13 @@
 /** How conversion webhooks are reached: as admission webhooks are. */
-import { serviceAddress } from "../../admission/webhooks/service-address.ts";
-import type { KeyPair } from "../../auth/pki/key-pair.ts";
-import { WebhookClient } from "../../client/webhook/webhook-client.ts";
-import { lookupIn } from "../../registry/lookup.ts";
-import type { Registries } from "../../registry/registries.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { MetricRegistry } from "../../std/metrics/metrics.ts";
-import type { RandomSource } from "../../std/crypto/random.ts";
-import type { ApiServerConfig } from "../config.ts";
+import { serviceAddress } from "../../../admission/webhooks/service-address.ts";
+import type { KeyPair } from "../../../auth/pki/key-pair.ts";
+import { WebhookClient } from "../../../client/webhook/webhook-client.ts";
+import { lookupIn } from "../../../registry/lookup.ts";
+import type { Registries } from "../../../registry/registries.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import type { MetricRegistry } from "../../../std/metrics/metrics.ts";
+import type { RandomSource } from "../../../std/crypto/random.ts";
+import type { ApiServerConfig } from "../../config.ts";
 import { ConversionMetrics } from "./conversion-metrics.ts";
 import type { ConversionDeps } from "./conversion-webhook.ts";
 

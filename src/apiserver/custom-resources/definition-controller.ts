@@ -19,7 +19,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { registerCustomApis } from "./custom-api-services.ts";
 import type { CustomResources } from "./custom-resources.ts";
-import { cleanUp, needsCleanup } from "./definition-cleanup.ts";
+import { cleanUp, needsCleanup } from "./definition-finalizer.ts";
 
 export interface DefinitionDeps {
   readonly registries: Registries;

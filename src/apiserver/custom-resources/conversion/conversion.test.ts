@@ -1,11 +1,11 @@
 /** Custom resources whose versions a webhook converts, as clients meet them: a whole server, and real TLS. */
 import t from "tap";
-import { createMemoryStore } from "../../storage/memory.ts";
-import { prefixRange } from "../../storage/store.ts";
-import { conversionServer, ROUTES, route, routes, type Version } from "../../testing/apiserver/conversion-fixture.ts";
-import { CRDS, define, until } from "../../testing/apiserver/extensions-fixture.ts";
-import { lines, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { createMemoryStore } from "../../../storage/memory.ts";
+import { prefixRange } from "../../../storage/store.ts";
+import { conversionServer, ROUTES, route, routes, type Version } from "../../../testing/apiserver/conversion-fixture.ts";
+import { CRDS, define, until } from "../../../testing/apiserver/extensions-fixture.ts";
+import { lines, type TestServer, testServer } from "../../../testing/apiserver/server-fixture.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
 
 const CRD = `${CRDS}/routes.stable.example.com`;
 const MERGE = { "content-type": "application/merge-patch+json" };

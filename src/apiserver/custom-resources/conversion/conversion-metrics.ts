@@ -1,5 +1,5 @@
 /** Calls of conversion webhooks, in Kubernetes' families. */
-import type { CounterFamily, HistogramFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
+import type { CounterFamily, HistogramFamily, MetricRegistry } from "../../../std/metrics/metrics.ts";
 
 /** What went wrong, as Kubernetes counts it. */
 export type ConversionFailure =

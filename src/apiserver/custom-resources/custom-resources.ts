@@ -7,7 +7,7 @@ import type { Kind } from "../../api/kind.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { type ConversionDeps, conversionWebhook } from "./conversion-webhook.ts";
+import { type ConversionDeps, conversionWebhook } from "./conversion/conversion-webhook.ts";
 import { type DefinitionState, ServedKind } from "./served-kind.ts";
 
 /** One definition in use. */
