@@ -8,7 +8,7 @@ import { apiserverGates } from "../flags/gate-tables/apiserver.ts";
 import { FeatureGates } from "../flags/gates.ts";
 import type { TlsOptions } from "../http/tls/options.ts";
 import type { StorageMediaType } from "../storage/codec.ts";
-import type { ApisConfig } from "./apis/served-apis.ts";
+import type { ApisConfig } from "./discovery/api-enablement.ts";
 import type { FeatureState } from "./metrics/build-metrics.ts";
 import type { MetricsConfig } from "./metrics/metric-policy.ts";
 import type { EndpointReconciler } from "./control-plane/endpoint-reconciler.ts";

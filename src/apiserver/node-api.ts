@@ -29,7 +29,7 @@ import type { RandomSource } from "../std/crypto/random.ts";
 import { GIT_VERSION } from "../std/version.ts";
 import type { Store } from "../storage/store.ts";
 import type { AgentConnections } from "./agents.ts";
-import { Discovery } from "./apis/discovery.ts";
+import { Discovery } from "./discovery/discovery.ts";
 import { chain, type Respond, type Stage, withUser } from "./request/request-context.ts";
 import { pageNotFound } from "./health/health.ts";
 import { OpenApi } from "./openapi/openapi.ts";
@@ -39,7 +39,7 @@ import type { ResourceHandler, ResourceSettings } from "./handlers/target.ts";
 import { failures } from "./filters/error-responses.ts";
 import { receive } from "./filters/request-info.ts";
 import { methodNotAllowed, noSuchResource } from "./responses/status-response.ts";
-import { versionInfo } from "./version.ts";
+import { versionInfo } from "./discovery/version.ts";
 
 export interface NodeApiOptions {
   /** Where the objects lie, in the form of the API server's own; not closed with this. */

@@ -6,7 +6,7 @@ import { bytes } from "../http/respond.ts";
 import { Router } from "../http/router.ts";
 import type { Registries } from "../registry/registries.ts";
 import { CONFIGURATION_PATH, type IssuerDiscovery, JWKS_PATH } from "./authentication/issuer-discovery.ts";
-import { Discovery } from "./apis/discovery.ts";
+import { Discovery } from "./discovery/discovery.ts";
 import type { RequestContext, Respond } from "./request/request-context.ts";
 import type { CustomResources } from "./custom-resources/custom-resources.ts";
 import { customRoutes } from "./custom-resources/custom-routes.ts";
@@ -17,7 +17,7 @@ import { OpenApi } from "./openapi/openapi.ts";
 import { addResourceRoutes, type ExtraHandlers, type Route } from "./handlers/routes.ts";
 import type { ResourceSettings } from "./handlers/target.ts";
 import { methodNotAllowed, noSuchResource, notAcceptable } from "./responses/status-response.ts";
-import { versionInfo } from "./version.ts";
+import { versionInfo } from "./discovery/version.ts";
 
 export interface RoutingOptions {
   readonly scheme: Scheme;

@@ -10,7 +10,7 @@ import { type RandomSource, systemRandom } from "../../std/crypto/random.ts";
 import { openStore } from "../../storage/open.ts";
 import type { Store } from "../../storage/store.ts";
 import { OutboundIdentity } from "../admission/outbound-identity.ts";
-import { type ServedApis, servedApis } from "../apis/served-apis.ts";
+import { type ServedApis, servedApis } from "../discovery/api-enablement.ts";
 import type { ApiServerConfig } from "../config.ts";
 import { conversionDeps } from "../custom-resources/conversion/conversion-deps.ts";
 import { CustomResources } from "../custom-resources/custom-resources.ts";

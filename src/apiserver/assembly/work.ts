@@ -6,7 +6,7 @@ import { EventBudget } from "../../registry/event-budget.ts";
 import { hostAddress } from "../../std/net/host-addresses.ts";
 import { withTimeout } from "../../std/time/with-timeout.ts";
 import { feedNodeGraph } from "../authorization/node-graph-feed.ts";
-import { registerLocalApis } from "../apis/local-api-services.ts";
+import { registerLocalApis } from "../discovery/local-api-services.ts";
 import type { ApiServerConfig } from "../config.ts";
 import { startEmbedded } from "../embedded/embedded.ts";
 import { serveDefinitions } from "../custom-resources/definition-controller.ts";

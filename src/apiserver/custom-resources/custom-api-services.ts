@@ -6,7 +6,7 @@ import { create } from "../../registry/create.ts";
 import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/registry.ts";
-import { MANAGED } from "../apis/local-api-services.ts";
+import { MANAGED } from "../discovery/local-api-services.ts";
 import { unlessOvertaken } from "../control-plane/ensure.ts";
 import { spellings } from "../handlers/routes.ts";
 

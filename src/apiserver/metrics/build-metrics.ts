@@ -1,7 +1,7 @@
 /** What this build is, what is switched on, and what there is to be measured. */
 import type { GateStage } from "../../flags/gates.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
-import type { VersionInfo } from "../version.ts";
+import type { VersionInfo } from "../discovery/version.ts";
 
 export interface FeatureState {
   readonly name: string;

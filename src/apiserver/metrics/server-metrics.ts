@@ -8,7 +8,7 @@ import { type QueueMetrics, queueMetrics } from "../../std/metrics/queue-metrics
 import { MeasuredStore } from "../../storage/measured-store.ts";
 import type { Store } from "../../storage/store.ts";
 import type { ApiServerConfig } from "../config.ts";
-import { versionInfo } from "../version.ts";
+import { versionInfo } from "../discovery/version.ts";
 import { buildMetrics, registryMetrics } from "./build-metrics.ts";
 import { healthMetrics } from "./health-metrics.ts";
 import { metricPolicy } from "./metric-policy.ts";

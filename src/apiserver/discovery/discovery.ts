@@ -9,7 +9,7 @@ import { bytes } from "../../http/respond.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { spellings } from "../handlers/routes.ts";
 import { formNotAcceptable, isPretty, notAcceptable } from "../responses/status-response.ts";
-import { type Described, type Document, documentOf } from "./discovery-forms.ts";
+import { type Described, type Document, documentOf } from "./discovery-documents.ts";
 
 interface ServedVersion {
   readonly group: string;

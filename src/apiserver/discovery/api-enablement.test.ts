@@ -2,7 +2,7 @@ import t from "tap";
 import type { Kind } from "../../api/kind.ts";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../config.ts";
-import { type ApisConfig, servedApis } from "./served-apis.ts";
+import { type ApisConfig, servedApis } from "./api-enablement.ts";
 
 const config = (runtimeConfig: ApisConfig["runtimeConfig"], more: Partial<ApisConfig> = {}): ApisConfig => ({
   ...defaultConfig.apis,
