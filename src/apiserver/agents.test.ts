@@ -15,7 +15,7 @@ import {
 } from "../testing/http/test-certificates.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
 import { AgentConnections } from "./agents.ts";
-import { defaultConfig } from "./config.ts";
+import { defaultConfig } from "./config/config.ts";
 
 const { ca, server } = await makeServerCertificate();
 const signal = new AbortController().signal;

@@ -8,8 +8,8 @@ import { readKeyPair } from "../auth/pki/key-pair.ts";
 import type { Clock } from "../std/time/clock.ts";
 import type { Logger } from "../std/log/logger.ts";
 import { watchFiles } from "../std/fs/watch-files.ts";
-import type { AgentConnectionConfig } from "./config.ts";
-import { flagFile } from "./flag-file.ts";
+import type { AgentConnectionConfig } from "./config/config.ts";
+import { flagFile } from "./config/flag-file.ts";
 
 /** Where an agent listens unless its Node says otherwise. */
 const AGENT_PORT = 10250;

@@ -6,8 +6,8 @@ import { createLogger } from "../std/log/logger.ts";
 import { createNotifier } from "../std/process/sd-notify.ts";
 import { tidyMemory } from "../std/memory/collect-when-idle.ts";
 import { GIT_VERSION } from "../std/version.ts";
-import { apiserverProgram } from "./flags.ts";
-import { apiServerOptions, letsEverybody } from "./options.ts";
+import { apiserverProgram } from "./flags/flags.ts";
+import { apiServerOptions, letsEverybody } from "./config/options.ts";
 
 /** Exit code of a program that a second signal ended. */
 const INTERRUPTED = 130;

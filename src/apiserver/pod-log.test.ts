@@ -10,7 +10,7 @@ import { listen } from "../http/server/server.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { silentLogger } from "../std/log/logger.ts";
 import { testServer } from "../testing/apiserver/server-fixture.ts";
-import { defaultConfig } from "./config.ts";
+import { defaultConfig } from "./config/config.ts";
 
 const LOG = "/api/v1/namespaces/default/pods/web/log";
 

@@ -9,7 +9,7 @@ import { type Access, openAccess } from "./assembly/access.ts";
 import { openEndpoint } from "./assembly/endpoint.ts";
 import { type ApiServerDeps, type Foundation, layFoundation } from "./assembly/foundation.ts";
 import { startWork } from "./assembly/work.ts";
-import type { ApiServerConfig } from "./config.ts";
+import type { ApiServerConfig } from "./config/config.ts";
 import { chain, type Respond } from "./request/request-context.ts";
 import type { Readiness } from "./health/readiness.ts";
 import { countingClients } from "./metrics/client-metrics.ts";

@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ApiServerConfig, defaultConfig } from "../apiserver/config.ts";
+import { type ApiServerConfig, defaultConfig } from "../apiserver/config/config.ts";
 import { testIssuer } from "../testing/auth/test-issuer.ts";
 import { CLIENT_AUTH, makeCertificate } from "../testing/http/test-certificates.ts";
 

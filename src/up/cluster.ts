@@ -6,7 +6,7 @@ import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type RunningAgent, startAgent } from "../agent/agent.ts";
 import { type AgentConfig, defaultAgentConfig } from "../agent/agent-config.ts";
-import { type ApiServerConfig, defaultConfig } from "../apiserver/config.ts";
+import { type ApiServerConfig, defaultConfig } from "../apiserver/config/config.ts";
 import { type RunningApiServer, startApiServer } from "../apiserver/server.ts";
 import { listening } from "../http/server/address-in-use.ts";
 import { makeRequest } from "../http/request.ts";

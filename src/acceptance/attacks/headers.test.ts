@@ -4,7 +4,7 @@ import { connect as connectHttp2 } from "node:http2";
 import { request } from "node:https";
 import { join } from "node:path";
 import t from "tap";
-import { defaultConfig } from "../../apiserver/config.ts";
+import { defaultConfig } from "../../apiserver/config/config.ts";
 import { startApiServer } from "../../apiserver/server.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { fileDirectory } from "../../testing/std/file-directory.ts";

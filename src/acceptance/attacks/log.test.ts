@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import t, { type Test } from "tap";
-import { defaultConfig } from "../../apiserver/config.ts";
+import { defaultConfig } from "../../apiserver/config/config.ts";
 import { startApiServer } from "../../apiserver/server.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { createLogger } from "../../std/log/logger.ts";

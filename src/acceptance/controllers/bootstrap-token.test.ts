@@ -12,7 +12,7 @@ import { startControllers } from "../../controllers/controllers.ts";
 import { type Clock, systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
-import { defaultConfig } from "../../apiserver/config.ts";
+import { defaultConfig } from "../../apiserver/config/config.ts";
 import { type ApiServer, assemble } from "../../apiserver/server.ts";
 import { cluster, until } from "../../testing/apiserver/in-memory-cluster.ts";
 

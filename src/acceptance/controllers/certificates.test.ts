@@ -13,7 +13,7 @@ import type { Client } from "../../client/client.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { fileDirectory } from "../../testing/std/file-directory.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { defaultConfig } from "../../apiserver/config.ts";
+import { defaultConfig } from "../../apiserver/config/config.ts";
 import { JOINING_GROUP } from "../../apiserver/control-plane/node-bootstrap.ts";
 import { assemble } from "../../apiserver/server.ts";
 import { until } from "../../testing/apiserver/in-memory-cluster.ts";

@@ -17,7 +17,7 @@ import { type Clock, systemClock } from "../../std/time/clock.ts";
 import { type Logger, silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { defaultConfig } from "../../apiserver/config.ts";
+import { defaultConfig } from "../../apiserver/config/config.ts";
 import { assemble } from "../../apiserver/server.ts";
 import { until } from "../../testing/apiserver/in-memory-cluster.ts";
 

@@ -6,7 +6,7 @@ import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { defaultConfig } from "../../apiserver/config.ts";
+import { defaultConfig } from "../../apiserver/config/config.ts";
 import { assemble } from "../../apiserver/server.ts";
 
 /** Resolves when `look` finds nothing any more. */

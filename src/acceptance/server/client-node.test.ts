@@ -24,7 +24,7 @@ import { readAll } from "../../client/response.ts";
 import { makeRequest } from "../../http/request.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { defaultConfig } from "../../apiserver/config.ts";
+import { defaultConfig } from "../../apiserver/config/config.ts";
 import { startApiServer } from "../../apiserver/server.ts";
 
 const WAIT_MS_MAX = 30_000;

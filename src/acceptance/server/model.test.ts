@@ -22,7 +22,7 @@ import { createMemoryStore } from "../../storage/memory.ts";
 import { type Range, type Revision, type Store, StoreError } from "../../storage/store.ts";
 import { type Answer, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { defaultConfig } from "../../apiserver/config.ts";
+import { defaultConfig } from "../../apiserver/config/config.ts";
 
 const CLIENTS = 12;
 const NAMESPACES = ["default", "kube-system"];

@@ -17,7 +17,7 @@ import { silentLogger as log } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { systemRandom as random } from "../../std/crypto/random.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
-import { defaultConfig } from "../config.ts";
+import { defaultConfig } from "../config/config.ts";
 import { systemScope } from "../control-plane/ensure.ts";
 import { objectKindOf } from "../handlers/admission.ts";
 import { openAdmission } from "./admission.ts";

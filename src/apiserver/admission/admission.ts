@@ -10,7 +10,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
-import type { ApiServerConfig } from "../config.ts";
+import type { ApiServerConfig } from "../config/config.ts";
 
 export interface AdmissionDeps {
   readonly registries: Registries;

@@ -9,7 +9,7 @@ import type { Identities } from "../authentication/authenticators.ts";
 import { issuerDiscovery } from "../authentication/issuer-discovery.ts";
 import { reviews } from "../authorization/reviews.ts";
 import { AgentConnections } from "../agents.ts";
-import type { ApiServerConfig } from "../config.ts";
+import type { ApiServerConfig } from "../config/config.ts";
 import type { Respond } from "../request/request-context.ts";
 import { type ComponentChecks, componentStatuses } from "../health/component-statuses.ts";
 import type { Readiness } from "../health/readiness.ts";

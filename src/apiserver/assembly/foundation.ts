@@ -11,7 +11,7 @@ import { openStore } from "../../storage/open.ts";
 import type { Store } from "../../storage/store.ts";
 import { OutboundIdentity } from "../admission/outbound-identity.ts";
 import { type ServedApis, servedApis } from "../discovery/api-enablement.ts";
-import type { ApiServerConfig } from "../config.ts";
+import type { ApiServerConfig } from "../config/config.ts";
 import { conversionDeps } from "../custom-resources/conversion/conversion-deps.ts";
 import { CustomResources } from "../custom-resources/custom-resources.ts";
 import { Readiness } from "../health/readiness.ts";

@@ -3,7 +3,7 @@ import t from "tap";
 import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
-import { defaultConfig } from "../config.ts";
+import { defaultConfig } from "../config/config.ts";
 import { identitiesOf } from "./authenticators.ts";
 
 const none = { ...defaultConfig.authentication, anonymous: false };

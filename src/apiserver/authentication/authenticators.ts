@@ -22,7 +22,7 @@ import type { Authenticator, UserInfo } from "../../auth/user.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
-import { type AuthenticationConfig, DEFAULT_ISSUER, type RequestHeaderConfig } from "../config.ts";
+import { type AuthenticationConfig, DEFAULT_ISSUER, type RequestHeaderConfig } from "../config/config.ts";
 import type { AuthenticationObserver } from "../metrics/authentication-metrics.ts";
 import { type FollowedFile, followFile } from "../config/reloaded-file.ts";
 import { serviceAccountKeys } from "./service-account-keys.ts";

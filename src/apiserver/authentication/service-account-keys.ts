@@ -12,7 +12,7 @@ import {
   type VerificationKey,
 } from "../../auth/service-account/keys.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { ServiceAccountTokensConfig } from "../config.ts";
+import type { ServiceAccountTokensConfig } from "../config/config.ts";
 import type { FollowedFile } from "../config/reloaded-file.ts";
 
 export interface ServiceAccountKeys extends Disposable {

@@ -14,7 +14,7 @@ import type { Authenticator } from "../../auth/user.ts";
 import { renderFieldError } from "../../schema/validation/field-error.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
-import type { AuthenticationConfig, OidcConfig, TokenWebhookConfig } from "../config.ts";
+import type { AuthenticationConfig, OidcConfig, TokenWebhookConfig } from "../config/config.ts";
 import type { FollowedFile } from "../config/reloaded-file.ts";
 
 export interface TokenIssuersDeps {

@@ -12,7 +12,7 @@ import { systemClock as clock } from "../../std/time/clock.ts";
 import { silentLogger as log } from "../../std/log/logger.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import { readAnswer } from "../../testing/apiserver/server-fixture.ts";
-import { type ApiServerConfig, defaultConfig } from "../config.ts";
+import { type ApiServerConfig, defaultConfig } from "../config/config.ts";
 import { type ApiServer, assemble } from "../server.ts";
 
 const CALLS = 4000;

@@ -19,8 +19,8 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
-import type { ApiServerConfig } from "../config.ts";
-import { flagFile } from "../flag-file.ts";
+import type { ApiServerConfig } from "../config/config.ts";
+import { flagFile } from "../config/flag-file.ts";
 
 export interface AuthorizersDeps extends Omit<AuthorizationSources, "made"> {
   readonly clock: Clock;

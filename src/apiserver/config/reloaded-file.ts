@@ -2,7 +2,7 @@
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
-import { flagFile } from "../flag-file.ts";
+import { flagFile } from "./flag-file.ts";
 
 export interface FollowedFile {
   readonly flag: string;

@@ -21,7 +21,7 @@ import { deepEqual } from "../../schema/value/equal.ts";
 import { type Cidr, formatCidr, formatIp, type IpFamily, parseCidr } from "../../std/net/ip.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Revision } from "../../storage/store.ts";
-import type { ServicesConfig } from "../config.ts";
+import type { ServicesConfig } from "../config/config.ts";
 import { systemScope } from "./ensure.ts";
 
 /** Kubernetes' name for the block that the flags name, and for the server's own service. */

@@ -7,7 +7,7 @@ import { Router } from "../../http/router.ts";
 import { listen } from "../../http/server/server.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { ObserveConfig } from "../config.ts";
+import type { ObserveConfig } from "../config/config.ts";
 import { Contention } from "./profiling/contention.ts";
 import { type DebugPage, debugPages } from "./profiling/debug-pages.ts";
 import { Profiler } from "./profiling/profiler.ts";

@@ -1,6 +1,6 @@
 /** What operators look at beside the API: metrics, profiles, flags, status. */
 import type { Clock } from "../../std/time/clock.ts";
-import type { ApiServerConfig } from "../config.ts";
+import type { ApiServerConfig } from "../config/config.ts";
 import type { Route } from "../handlers/routes.ts";
 import type { Diagnostics } from "./debug-endpoints.ts";
 import { metricsPage, resetMetrics } from "../metrics/metrics-page.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import t from "tap";
 import { caBundle, reviewed, testWebhook } from "../../testing/admission/webhook-fixture.ts";
 import { lines, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
-import { defaultConfig } from "../config.ts";
+import { defaultConfig } from "../config/config.ts";
 
 const SHARED = process.env.SVC_SHARED ?? new URL("../../../../shared", import.meta.url).pathname;
 

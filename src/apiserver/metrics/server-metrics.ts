@@ -7,7 +7,7 @@ import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { type QueueMetrics, queueMetrics } from "../../std/metrics/queue-metrics.ts";
 import { MeasuredStore } from "../../storage/measured-store.ts";
 import type { Store } from "../../storage/store.ts";
-import type { ApiServerConfig } from "../config.ts";
+import type { ApiServerConfig } from "../config/config.ts";
 import { versionInfo } from "../discovery/version.ts";
 import { buildMetrics, registryMetrics } from "./build-metrics.ts";
 import { healthMetrics } from "./health-metrics.ts";

@@ -7,7 +7,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Authorities } from "../authentication/authenticators.ts";
-import type { ApiServerConfig } from "../config.ts";
+import type { ApiServerConfig } from "../config/config.ts";
 import type { Readiness } from "../health/readiness.ts";
 import { goaway } from "../filters/goaway.ts";
 import { LongRunning } from "../filters/watch-termination.ts";

@@ -6,7 +6,7 @@ import type { NamedTlsPair, TlsCertificates } from "../../http/tls/options.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
-import type { ServingConfig } from "../config.ts";
+import type { ServingConfig } from "../config/config.ts";
 
 const DAYS = 365;
 /** A certificate is replaced at a start when it has less than this left. */

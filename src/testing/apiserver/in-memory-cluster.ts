@@ -5,7 +5,7 @@ import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import { type Clock, systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
-import { type ApiServerConfig, defaultConfig } from "../../apiserver/config.ts";
+import { type ApiServerConfig, defaultConfig } from "../../apiserver/config/config.ts";
 import { assemble } from "../../apiserver/server.ts";
 
 /** With every controller when none are named, under the authorization that `svc up` uses; the client may everything. */

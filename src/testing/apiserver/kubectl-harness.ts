@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import t, { type Test } from "tap";
-import { type ApiServerConfig, defaultConfig } from "../../apiserver/config.ts";
+import { type ApiServerConfig, defaultConfig } from "../../apiserver/config/config.ts";
 import { startApiServer } from "../../apiserver/server.ts";
 import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { systemClock } from "../../std/time/clock.ts";

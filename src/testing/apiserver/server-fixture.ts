@@ -1,7 +1,7 @@
 /** For tests of this room: a whole server in memory, asked through its handler. */
 
 import type { ApiServerDeps } from "../../apiserver/assembly/foundation.ts";
-import { type ApiServerConfig, defaultConfig } from "../../apiserver/config.ts";
+import { type ApiServerConfig, defaultConfig } from "../../apiserver/config/config.ts";
 import { assemble } from "../../apiserver/server.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import type { HttpResponse } from "../../http/message.ts";

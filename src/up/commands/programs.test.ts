@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import t from "tap";
-import { apiserverProgram } from "../../apiserver/flags.ts";
+import { apiserverProgram } from "../../apiserver/flags/flags.ts";
 import { completionScript, shells } from "../../flags/completion.ts";
 import { type Flag, FlagError, type FlagTable, printValue, ValueError } from "../../flags/flag.ts";
 import { renderHelp, signature } from "../../flags/help.ts";

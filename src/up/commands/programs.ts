@@ -1,6 +1,6 @@
 /** The programs of the one file, as completion and the reference pages list them. */
 import { agentProgram } from "../../agent/flags.ts";
-import { apiserverProgram } from "../../apiserver/flags.ts";
+import { apiserverProgram } from "../../apiserver/flags/flags.ts";
 import type { CompletedProgram } from "../../flags/completion.ts";
 import type { ReferencePage } from "../../flags/reference.ts";
 import { upProgram } from "../flags.ts";

@@ -11,7 +11,7 @@ import { keepServingCertificate, ServingNames } from "../../agent/certificates/s
 import { hashOf, joined } from "../../agent/api-server/join.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
-import { defaultConfig } from "../../apiserver/config.ts";
+import { defaultConfig } from "../../apiserver/config/config.ts";
 import { JOINING_GROUP } from "../../apiserver/control-plane/node-bootstrap.ts";
 import { startApiServer } from "../../apiserver/server.ts";
 import { type KeyPair, writeKeyPair } from "../../auth/pki/key-pair.ts";

@@ -20,7 +20,7 @@ import {
 } from "../../../testing/apiserver/conversion-fixture.ts";
 import { define, isEstablished, lastingStore } from "../../../testing/apiserver/extensions-fixture.ts";
 import { lines, testServer } from "../../../testing/apiserver/server-fixture.ts";
-import { defaultConfig } from "../../config.ts";
+import { defaultConfig } from "../../config/config.ts";
 import { cluster, until } from "../../../testing/apiserver/in-memory-cluster.ts";
 
 const MERGE = { "content-type": "application/merge-patch+json" };

@@ -7,7 +7,7 @@ import type { Registries } from "../../../registry/registries.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { MetricRegistry } from "../../../std/metrics/metrics.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";
-import type { ApiServerConfig } from "../../config.ts";
+import type { ApiServerConfig } from "../../config/config.ts";
 import { ConversionMetrics } from "./conversion-metrics.ts";
 import type { ConversionDeps } from "./conversion-webhook.ts";
 

@@ -1,18 +1,18 @@
 /** Every flag of `svc apiserver`, in the order of its help. */
-import { flag, type ParsedFlags, section } from "../flags/flag.ts";
-import { apiserverGates } from "../flags/gate-tables/apiserver.ts";
-import { apiserverGatesIn } from "../flags/gate-tables/apiserver-history.ts";
-import type { Program } from "../flags/program.ts";
-import { duration } from "../flags/types/duration.ts";
-import { strings } from "../flags/types/list.ts";
-import { file, oneOfOrNone } from "../flags/types/text.ts";
-import { auditFlags } from "./flags/audit.ts";
-import { authenticationFlags } from "./flags/authentication.ts";
-import { authorizationFlags } from "./flags/authorization.ts";
-import { lifecycleFlags } from "./flags/lifecycle.ts";
-import { servingFlags } from "./flags/serving.ts";
-import { storageFlags } from "./flags/storage.ts";
-import { emulatedVersion } from "./flags/values.ts";
+import { flag, type ParsedFlags, section } from "../../flags/flag.ts";
+import { apiserverGates } from "../../flags/gate-tables/apiserver.ts";
+import { apiserverGatesIn } from "../../flags/gate-tables/apiserver-history.ts";
+import type { Program } from "../../flags/program.ts";
+import { duration } from "../../flags/types/duration.ts";
+import { strings } from "../../flags/types/list.ts";
+import { file, oneOfOrNone } from "../../flags/types/text.ts";
+import { auditFlags } from "./audit.ts";
+import { authenticationFlags } from "./authentication.ts";
+import { authorizationFlags } from "./authorization.ts";
+import { lifecycleFlags } from "./lifecycle.ts";
+import { servingFlags } from "./serving.ts";
+import { storageFlags } from "./storage.ts";
+import { emulatedVersion } from "./values.ts";
 
 const ownFlags = section("Single-process clusters", {
   "embedded-controllers": flag(

@@ -1,8 +1,8 @@
 import t from "tap";
-import type { ParsedFlags } from "../flags/flag.ts";
-import { parseFlags } from "../flags/parse.ts";
-import { invoke } from "../flags/program.ts";
-import { admissionPlugins, defaultAdmissionPlugins } from "./flags/values.ts";
+import type { ParsedFlags } from "../../flags/flag.ts";
+import { parseFlags } from "../../flags/parse.ts";
+import { invoke } from "../../flags/program.ts";
+import { admissionPlugins, defaultAdmissionPlugins } from "./values.ts";
 import { apiserverFlags, apiserverProgram } from "./flags.ts";
 
 const defaults = parseFlags(apiserverFlags, []);

@@ -1,9 +1,9 @@
 /** From checked flags to what the server is told. */
 
-import type { SigningAuthorities } from "../controllers/signing-authorities.ts";
-import { type Flag, type ParsedFlags, printValue } from "../flags/flag.ts";
-import type { FeatureGates } from "../flags/gates.ts";
-import { openSslCiphers, tlsVersion } from "../http/tls/cipher-suites.ts";
+import type { SigningAuthorities } from "../../controllers/signing-authorities.ts";
+import { type Flag, type ParsedFlags, printValue } from "../../flags/flag.ts";
+import type { FeatureGates } from "../../flags/gates.ts";
+import { openSslCiphers, tlsVersion } from "../../http/tls/cipher-suites.ts";
 import {
   type ApiServerConfig,
   type AuthorizationConfig,
@@ -14,8 +14,8 @@ import {
   type StructuredAuthentication,
   type TokenWebhookConfig,
 } from "./config.ts";
-import { emulatedVersion } from "./flags/values.ts";
-import { apiserverFlags } from "./flags.ts";
+import { emulatedVersion } from "../flags/values.ts";
+import { apiserverFlags } from "../flags/flags.ts";
 
 type Flags = ParsedFlags<typeof apiserverFlags>;
 

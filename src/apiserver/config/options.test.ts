@@ -1,8 +1,8 @@
 import t from "tap";
-import { apiserverGates } from "../flags/gate-tables/apiserver.ts";
-import { FeatureGates } from "../flags/gates.ts";
-import { parseFlags } from "../flags/parse.ts";
-import { apiserverFlags } from "./flags.ts";
+import { apiserverGates } from "../../flags/gate-tables/apiserver.ts";
+import { FeatureGates } from "../../flags/gates.ts";
+import { parseFlags } from "../../flags/parse.ts";
+import { apiserverFlags } from "../flags/flags.ts";
 import { apiServerOptions } from "./options.ts";
 
 const options = (...argv: readonly string[]) =>
