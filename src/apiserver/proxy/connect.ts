@@ -14,7 +14,7 @@ import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/registry.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
-import type { AgentConnections } from "../agents.ts";
+import type { AgentConnections } from "./agent-connections.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { type ResourceHandler, scopeOf } from "../handlers/target.ts";
 import { isReachable, type NamedPort, splitNamedPort } from "./destination.ts";

@@ -1,13 +1,13 @@
 /** `pods/log`: asks the agent of the pod's node and passes on what it says. */
-import type { Node } from "../api/core/node/schema.ts";
-import type { Pod } from "../api/core/pod/schema.ts";
-import { badRequest, invalid, notFound, StatusError } from "../api/status.ts";
-import type { HttpResponse } from "../http/message.ts";
-import { get } from "../registry/get.ts";
-import type { Registry } from "../registry/registry.ts";
-import { type FieldError, forbiddenField, invalidField, renderFieldError } from "../schema/validation/field-error.ts";
-import type { AgentAnswer, AgentConnections } from "./agents.ts";
-import { type ResourceHandler, scopeOf } from "./handlers/target.ts";
+import type { Node } from "../../api/core/node/schema.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import { badRequest, invalid, notFound, StatusError } from "../../api/status.ts";
+import type { HttpResponse } from "../../http/message.ts";
+import { get } from "../../registry/get.ts";
+import type { Registry } from "../../registry/registry.ts";
+import { type FieldError, forbiddenField, invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
+import type { AgentAnswer, AgentConnections } from "./agent-connections.ts";
+import { type ResourceHandler, scopeOf } from "../handlers/target.ts";
 
 /** Passed on as they came; everything else stays here. */
 const FLAGS = ["follow", "previous", "timestamps"] as const;

@@ -6,16 +6,16 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { TLSSocket } from "node:tls";
 import t from "tap";
-import { silentLogger } from "../std/log/logger.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import {
   CLIENT_AUTH,
   makeCertificate,
   makeServerCertificate,
   type TestCertificate,
-} from "../testing/http/test-certificates.ts";
-import { FakeClock } from "../testing/std/fake-clock.ts";
-import { AgentConnections } from "./agents.ts";
-import { defaultConfig } from "./config/config.ts";
+} from "../../testing/http/test-certificates.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
+import { AgentConnections } from "./agent-connections.ts";
+import { defaultConfig } from "../config/config.ts";
 
 const { ca, server } = await makeServerCertificate();
 const signal = new AbortController().signal;
