@@ -4,7 +4,7 @@ import { testServer } from "../../testing/apiserver/server-fixture.ts";
 import { fixture } from "../../testing/registry/registry-fixture.ts";
 import { answerHealth } from "./health.ts";
 import { Readiness } from "./readiness.ts";
-import { startHooks } from "./start-hooks.ts";
+import { startHooks } from "./post-start-hooks.ts";
 
 const text = async (path: string, server: Awaited<ReturnType<typeof testServer>>) => {
   const answer = await server.ask(`GET ${path}`);

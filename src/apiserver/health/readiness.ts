@@ -5,7 +5,7 @@ import type { Logger } from "../../std/log/logger.ts";
 import { withTimeout } from "../../std/time/with-timeout.ts";
 import { prefixRange, type Store } from "../../storage/store.ts";
 import type { HealthCheck, HealthEndpoint } from "./health.ts";
-import { type StartHookOptions, type StartStep, startHooks } from "./start-hooks.ts";
+import { type StartHookOptions, type StartStep, startHooks } from "./post-start-hooks.ts";
 
 export interface ReadinessLimits {
   readonly clock: Clock;

@@ -1,6 +1,6 @@
 /** For tests of this room: a whole server in memory, asked through its handler. */
 
-import type { ApiServerDeps } from "../../apiserver/assembly/foundation.ts";
+import type { ApiServerDeps } from "../../apiserver/assembly/server-base.ts";
 import { type ApiServerConfig, defaultConfig } from "../../apiserver/config/config.ts";
 import { assemble } from "../../apiserver/server.ts";
 import type { UserInfo } from "../../auth/user.ts";

@@ -12,7 +12,7 @@ import { authorizationDecisions, measuredAuthenticator, measuredAuthorizer } fro
 import { authenticationObserver } from "../metrics/authentication-metrics.ts";
 import { authorizerEvents } from "../metrics/authorizer-metrics.ts";
 import { measuredNodeGraph } from "../metrics/node-graph-metrics.ts";
-import type { Foundation } from "./foundation.ts";
+import type { Foundation } from "./server-base.ts";
 
 export interface Access {
   readonly identities: Identities;

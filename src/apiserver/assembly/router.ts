@@ -1,23 +1,23 @@
 /** From a path to who answers it. */
-import type { Scheme } from "../api/scheme.ts";
-import type { HttpResponse } from "../http/message.ts";
-import { namesOne } from "../http/negotiate.ts";
-import { bytes } from "../http/respond.ts";
-import { Router } from "../http/router.ts";
-import type { Registries } from "../registry/registries.ts";
-import { CONFIGURATION_PATH, type IssuerDiscovery, JWKS_PATH } from "./authentication/issuer-discovery.ts";
-import { Discovery } from "./discovery/discovery.ts";
-import type { RequestContext, Respond } from "./request/request-context.ts";
-import type { CustomResources } from "./custom-resources/custom-resources.ts";
-import { customRoutes } from "./custom-resources/custom-routes.ts";
-import { answerHealth, pageNotFound } from "./health/health.ts";
-import type { Readiness } from "./health/readiness.ts";
-import type { OperatorPage } from "./debug/operator-pages.ts";
-import { OpenApi } from "./openapi/openapi.ts";
-import { addResourceRoutes, type ExtraHandlers, type Route } from "./handlers/routes.ts";
-import type { ResourceSettings } from "./handlers/target.ts";
-import { methodNotAllowed, noSuchResource, notAcceptable } from "./responses/status-response.ts";
-import { versionInfo } from "./discovery/version.ts";
+import type { Scheme } from "../../api/scheme.ts";
+import type { HttpResponse } from "../../http/message.ts";
+import { namesOne } from "../../http/negotiate.ts";
+import { bytes } from "../../http/respond.ts";
+import { Router } from "../../http/router.ts";
+import type { Registries } from "../../registry/registries.ts";
+import { CONFIGURATION_PATH, type IssuerDiscovery, JWKS_PATH } from "../authentication/issuer-discovery.ts";
+import { Discovery } from "../discovery/discovery.ts";
+import type { RequestContext, Respond } from "../request/request-context.ts";
+import type { CustomResources } from "../custom-resources/custom-resources.ts";
+import { customRoutes } from "../custom-resources/custom-routes.ts";
+import { answerHealth, pageNotFound } from "../health/health.ts";
+import type { Readiness } from "../health/readiness.ts";
+import type { OperatorPage } from "../debug/operator-pages.ts";
+import { OpenApi } from "../openapi/openapi.ts";
+import { addResourceRoutes, type ExtraHandlers, type Route } from "../handlers/routes.ts";
+import type { ResourceSettings } from "../handlers/target.ts";
+import { methodNotAllowed, noSuchResource, notAcceptable } from "../responses/status-response.ts";
+import { versionInfo } from "../discovery/version.ts";
 
 export interface RoutingOptions {
   readonly scheme: Scheme;

@@ -20,10 +20,10 @@ import { connectHandlers } from "../proxy/connect.ts";
 import { Forwarding } from "../proxy/forward.ts";
 import { bindPod, evictPod } from "../handlers/binding-eviction.ts";
 import { tokenHandler } from "../handlers/token-request.ts";
-import { type RoutingOptions, routing } from "../routing.ts";
+import { type RoutingOptions, routing } from "./router.ts";
 import { attributesOf, demand } from "../filters/authorization.ts";
-import type { Access } from "./access.ts";
-import type { Foundation } from "./foundation.ts";
+import type { Access } from "./access-control.ts";
+import type { Foundation } from "./server-base.ts";
 
 export interface EndpointOptions {
   /** What clients are told. */

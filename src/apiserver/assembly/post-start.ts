@@ -8,7 +8,7 @@ import { withTimeout } from "../../std/time/with-timeout.ts";
 import { feedNodeGraph } from "../authorization/node-graph-feed.ts";
 import { registerLocalApis } from "../discovery/local-api-services.ts";
 import type { ApiServerConfig } from "../config/config.ts";
-import { startEmbedded } from "../embedded/embedded.ts";
+import { startEmbedded } from "./embedded-controllers.ts";
 import { serveDefinitions } from "../custom-resources/definition-controller.ts";
 import { flagFile } from "../config/flag-file.ts";
 import { bootstrap } from "../control-plane/bootstrap-objects.ts";
@@ -18,8 +18,8 @@ import { startOwnObjects } from "../control-plane/control-plane-controllers.ts";
 import { SECURE_PORT, startServices } from "../control-plane/kubernetes-service.ts";
 import { isEverywhere } from "../serving/front-door.ts";
 import { servedAuthority } from "../serving/served-authority.ts";
-import type { Access } from "./access.ts";
-import type { Foundation } from "./foundation.ts";
+import type { Access } from "./access-control.ts";
+import type { Foundation } from "./server-base.ts";
 
 export interface WorkOptions {
   /** What clients are told. */
