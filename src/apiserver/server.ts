@@ -16,7 +16,7 @@ import { countingClients } from "./metrics/client-metrics.ts";
 import { Diagnostics } from "./debug/debug-endpoints.ts";
 import { measuring } from "./metrics/request-metrics.ts";
 import type { ServerMetrics } from "./metrics/server-metrics.ts";
-import { type BehindDoor, type FrontDoor, isEverywhere, openFrontDoor } from "./serving/front-door.ts";
+import { type BehindDoor, type FrontDoor, isEverywhere, openFrontDoor } from "./serving/secure-serving.ts";
 import { authentication } from "./filters/authentication.ts";
 import { authorization } from "./filters/authorization.ts";
 import { crossOrigin } from "./filters/cors.ts";

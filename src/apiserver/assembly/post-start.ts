@@ -16,8 +16,8 @@ import { allowNodesToJoin } from "../control-plane/node-bootstrap.ts";
 import type { OwnEndpointsOptions } from "../control-plane/endpoint-reconciler.ts";
 import { startOwnObjects } from "../control-plane/control-plane-controllers.ts";
 import { SECURE_PORT, startServices } from "../control-plane/kubernetes-service.ts";
-import { isEverywhere } from "../serving/front-door.ts";
-import { servedAuthority } from "../serving/served-authority.ts";
+import { isEverywhere } from "../serving/secure-serving.ts";
+import { servedAuthority } from "../serving/serving-ca.ts";
 import type { Access } from "./access-control.ts";
 import type { Foundation } from "./server-base.ts";
 

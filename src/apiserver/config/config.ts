@@ -12,7 +12,7 @@ import type { ApisConfig } from "../discovery/api-enablement.ts";
 import type { FeatureState } from "../metrics/build-metrics.ts";
 import type { MetricsConfig } from "../metrics/metric-policy.ts";
 import type { EndpointReconciler } from "../control-plane/endpoint-reconciler.ts";
-import type { ShutdownConfig } from "../serving/shutdown.ts";
+import type { ShutdownConfig } from "../serving/graceful-shutdown.ts";
 import type { InFlightLimits } from "../filters/max-in-flight.ts";
 
 export interface ApiServerConfig {

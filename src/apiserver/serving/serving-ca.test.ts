@@ -1,6 +1,6 @@
 import t from "tap";
 import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.ts";
-import { authorityOf } from "./served-authority.ts";
+import { authorityOf } from "./serving-ca.ts";
 
 t.test("authorityOf() finds who signed what the server shows", async (t) => {
   const now = Date.now();

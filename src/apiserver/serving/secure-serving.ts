@@ -14,8 +14,8 @@ import { LongRunning } from "../filters/watch-termination.ts";
 import { starting } from "../filters/startup.ts";
 import { throttle } from "../filters/throttle.ts";
 import { TurnAway } from "../filters/retry-after.ts";
-import { servingCertificates } from "./serving-certificate.ts";
-import { shutDown } from "./shutdown.ts";
+import { servingCertificates } from "./serving-certificates.ts";
+import { shutDown } from "./graceful-shutdown.ts";
 
 export interface FrontDoorDeps {
   readonly clock: Clock;
