@@ -3,8 +3,8 @@
  * is taken from the budget, is as in Kubernetes: 429 where the client may try again.
  */
 import type { Pod, PodStatus } from "../api/core/pod/schema.ts";
-import { validateLabelSelector } from "../api/meta/label-selector-validation.ts";
-import { matchesLabels, requirementsOf } from "../api/meta/selector.ts";
+import { validateLabelSelector } from "../api/meta/validation/label-selector.ts";
+import { matchesLabels, requirementsOf } from "../api/meta/selectors/selector.ts";
 import type { Eviction } from "../api/policy/eviction.ts";
 import type { PodDisruptionBudget } from "../api/policy/pod-disruption-budget/schema.ts";
 import { badRequest, forbidden, StatusError } from "../api/status.ts";

@@ -1,6 +1,6 @@
 /** The annotation in which `kubectl apply` without the server's help keeps what it applied. */
 import type { ApiObject } from "../api/kind.ts";
-import { validateAnnotations } from "../api/meta/object-meta-validation.ts";
+import { validateAnnotations } from "../api/meta/validation/object-meta.ts";
 import { compare } from "../schema/apply/compare.ts";
 import { difference, type FieldSet } from "../schema/apply/field-set.ts";
 import { IdentityError, type Shape } from "../schema/apply/shape.ts";

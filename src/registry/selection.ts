@@ -6,7 +6,7 @@ import {
   matchesLabels,
   parseFieldSelector,
   parseLabelSelector,
-} from "../api/meta/selector.ts";
+} from "../api/meta/selectors/selector.ts";
 import type { Matches, Selectable } from "../storage/watch/change.ts";
 import type { IndexValue } from "../storage/watch/watcher.ts";
 import { INDEXED_FIELD, type Registry, type Scope } from "./registry.ts";

@@ -5,7 +5,7 @@ import {
   validateObjectMeta,
   validateObjectMetaContent,
   validateObjectMetaUpdate,
-} from "../api/meta/object-meta-validation.ts";
+} from "../api/meta/validation/object-meta.ts";
 import { badRequest, conflict, invalid, StatusError } from "../api/status.ts";
 import { canonicalJson } from "../schema/json/canonical-json.ts";
 import { applyDefaults } from "../schema/defaults.ts";

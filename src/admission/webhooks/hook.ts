@@ -5,7 +5,7 @@ import type {
   ValidatingWebhook,
   ValidatingWebhookConfiguration,
 } from "../../api/admissionregistration/webhook-configuration/schema.ts";
-import { type Requirement, requirementsOf } from "../../api/meta/selector.ts";
+import { type Requirement, requirementsOf } from "../../api/meta/selectors/selector.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { type MatchConditions, matchConditions } from "../matching/match-conditions.ts";
 

@@ -3,7 +3,7 @@
 import type { RuleWithOperations } from "../../api/admissionregistration/rules.ts";
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
-import { matchesLabels, type Requirement } from "../../api/meta/selector.ts";
+import { matchesLabels, type Requirement } from "../../api/meta/selectors/selector.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import { notFound, type StatusError } from "../../api/status.ts";
 import { type Form, otherForms, sentForm } from "../matching/versioned-object.ts";

@@ -1,7 +1,7 @@
 /** The configuration of credential provider plugins: one file, or the files of a directory put together. */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { qualifiedName } from "../../api/meta/names.ts";
+import { qualifiedName } from "../../api/meta/validation/names.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import { boolean, duration, list, object, optional, pointer, required, string } from "../../schema/define.ts";
 import {

@@ -16,7 +16,7 @@ import {
   typeText,
 } from "../../cel/values/types.ts";
 import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
-import { nameForms } from "../meta/name-forms.ts";
+import { nameForms } from "../meta/validation/name-formats.ts";
 
 const groupVersion = { group: stringType, version: stringType };
 const kindType = objectType("kubernetes.GroupVersionKind", { ...groupVersion, kind: stringType });

@@ -10,8 +10,8 @@ import {
   tooMany,
 } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/value/field-path.ts";
-import { validateLabelSelector } from "../meta/label-selector-validation.ts";
-import { pathSegment, qualifiedName } from "../meta/names.ts";
+import { validateLabelSelector } from "../meta/validation/label-selector.ts";
+import { pathSegment, qualifiedName } from "../meta/validation/names.ts";
 import { validateExpression } from "./expressions.ts";
 import type { MatchCondition, MatchResources, NamedRuleWithOperations, RuleWithOperations } from "./rules.ts";
 

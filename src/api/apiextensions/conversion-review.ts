@@ -1,7 +1,7 @@
 /** What a conversion webhook is asked, and what it answers. */
 import { list, object, pointer, rawExtension, required, string } from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
-import { statusAnswer } from "../meta/answers.ts";
+import { statusAnswer } from "../meta/response-types.ts";
 import { typeMeta } from "../meta/type-meta.ts";
 
 export const conversionRequest = object("apiextensions/v1.ConversionRequest", {

@@ -4,7 +4,7 @@ import { type FieldError, invalidField, notSupported, requiredField } from "../.
 import { child, index } from "../../schema/value/field-path.ts";
 import { ageColumn, column, nameColumn, wideColumn } from "../columns.ts";
 import type { ApiObject, Column, Strategy } from "../kind.ts";
-import { dns1123Subdomain, pathSegment, validateName } from "../meta/names.ts";
+import { dns1123Subdomain, pathSegment, validateName } from "../meta/validation/names.ts";
 import { svcGroup } from "../scheme.ts";
 import type { RoleRef, Subject } from "./policy-rule.ts";
 

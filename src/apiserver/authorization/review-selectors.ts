@@ -1,6 +1,6 @@
 /** Selectors as an access review spells them out, turned into the text that a list request would carry. */
 import type { FieldSelectorAttributes, LabelSelectorAttributes } from "../../api/authorization/access-review/schema.ts";
-import { parseLabelSelector } from "../../api/meta/selector.ts";
+import { parseLabelSelector } from "../../api/meta/selectors/selector.ts";
 import { StatusError } from "../../api/status.ts";
 
 export interface Selected {

@@ -1,5 +1,5 @@
 /** Discovery's documents in the forms they are served in. */
-import { apiGroup, apiGroupList, apiVersions } from "../../api/meta/answers.ts";
+import { apiGroup, apiGroupList, apiVersions } from "../../api/meta/response-types.ts";
 import { listMeta } from "../../api/meta/list-meta.ts";
 import { objectMeta } from "../../api/meta/object-meta.ts";
 import { boolean, list, message, optional, required, string } from "../../schema/define.ts";

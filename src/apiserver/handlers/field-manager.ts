@@ -1,4 +1,4 @@
-import { FIELD_MANAGER_MAX_BYTES, isPrintable } from "../../api/meta/field-manager.ts";
+import { FIELD_MANAGER_MAX_BYTES, isPrintable } from "../../api/meta/validation/field-manager.ts";
 import type { Writer } from "../../registry/field-tracking.ts";
 import type { RequestContext } from "../request/request-context.ts";
 

@@ -1,6 +1,6 @@
 /** The query parameters of the verbs, checked as Kubernetes checks them. */
 
-import { validateFieldManager } from "../../api/meta/field-manager.ts";
+import { validateFieldManager } from "../../api/meta/validation/field-manager.ts";
 import type { DeleteOptions as SentDeleteOptions } from "../../api/meta/options.ts";
 import { badRequest, invalid } from "../../api/status.ts";
 import type { DeleteOptions, PropagationPolicy } from "../../registry/delete.ts";

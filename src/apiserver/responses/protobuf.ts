@@ -1,6 +1,6 @@
 /** Objects, lists and watch events in Kubernetes' protobuf. An object's message is made but once. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
-import { statusAnswer } from "../../api/meta/answers.ts";
+import { statusAnswer } from "../../api/meta/response-types.ts";
 import { listMeta } from "../../api/meta/list-meta.ts";
 import { binary, message, optional, string } from "../../schema/define.ts";
 import { encodeEnvelope, type Magic } from "../../schema/protobuf/envelope.ts";

@@ -1,7 +1,7 @@
 /** The file of `--authorization-config`: which authorizers are asked, in which order. */
 import { statSync } from "node:fs";
 import { isAbsolute } from "node:path";
-import { dns1123Subdomain } from "../../api/meta/names.ts";
+import { dns1123Subdomain } from "../../api/meta/validation/names.ts";
 import { parseDuration } from "../../flags/types/duration.ts";
 import { duration, list, object, optional, pointer, string } from "../../schema/define.ts";
 import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";

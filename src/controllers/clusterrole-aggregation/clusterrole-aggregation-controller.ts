@@ -1,5 +1,5 @@
 /** Gives cluster roles with an `aggregationRule` the rules of all cluster roles that it selects. */
-import { matchesLabels, requirementsOf } from "../../api/meta/selector.ts";
+import { matchesLabels, requirementsOf } from "../../api/meta/selectors/selector.ts";
 import type { ClusterRole } from "../../api/rbac/cluster-role/schema.ts";
 import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
 import type { PolicyRule } from "../../api/rbac/policy-rule.ts";

@@ -1,6 +1,6 @@
 /** Scopes of quotas: a quota counts the objects that lie within all of its own. */
 import type { ResourceQuota, ScopedResourceSelectorRequirement } from "../../../api/core/resource-quota/schema.ts";
-import { meets, type Requirement } from "../../../api/meta/selector.ts";
+import { meets, type Requirement } from "../../../api/meta/selectors/selector.ts";
 
 export type Scope = ScopedResourceSelectorRequirement;
 

@@ -10,8 +10,8 @@ import {
 import { index } from "../../../schema/value/field-path.ts";
 import { ageColumn, column, nameColumn } from "../../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { validateLabelSelector } from "../../meta/label-selector-validation.ts";
-import { dns1123Subdomain, pathSegment } from "../../meta/names.ts";
+import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
+import { dns1123Subdomain, pathSegment } from "../../meta/validation/names.ts";
 import { firstGeneration, nextGeneration } from "../../strategy.ts";
 import { validateMatchResources } from "../rules-validation.ts";
 import {

@@ -1,7 +1,7 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { ageColumn, column, integerColumn, nameColumn } from "../../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { validateConditions } from "../../meta/condition-validation.ts";
+import { validateConditions } from "../../meta/validation/condition.ts";
 import {
   dropStatus,
   firstGeneration,

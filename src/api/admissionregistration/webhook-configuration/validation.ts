@@ -6,9 +6,9 @@ import {
   requiredField,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import { validateLabelSelector } from "../../meta/label-selector-validation.ts";
-import { dns1035Label, dns1123Subdomain } from "../../meta/names.ts";
-import { validateWebhookService, validateWebhookUrl } from "../../meta/webhook-client-validation.ts";
+import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
+import { dns1035Label, dns1123Subdomain } from "../../meta/validation/names.ts";
+import { validateWebhookService, validateWebhookUrl } from "../../meta/validation/webhook-client.ts";
 import { admissionEnvironment } from "../expressions.ts";
 import {
   FAILURE_POLICIES,

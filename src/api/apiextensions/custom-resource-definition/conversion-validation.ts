@@ -7,8 +7,8 @@ import {
   requiredField,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import { dns1035Label } from "../../meta/names.ts";
-import { validateCaBundle, validateWebhookService, validateWebhookUrl } from "../../meta/webhook-client-validation.ts";
+import { dns1035Label } from "../../meta/validation/names.ts";
+import { validateCaBundle, validateWebhookService, validateWebhookUrl } from "../../meta/validation/webhook-client.ts";
 import type { CustomResourceConversion, WebhookClientConfig } from "./schema.ts";
 
 /** Versions of ConversionReview that a server can send. */

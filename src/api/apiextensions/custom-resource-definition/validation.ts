@@ -3,9 +3,9 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import { validateImmutableField } from "../../meta/immutable.ts";
-import { dns1035Label, dns1123Subdomain } from "../../meta/names.ts";
-import { validateCaBundle } from "../../meta/webhook-client-validation.ts";
+import { validateImmutableField } from "../../meta/validation/immutable.ts";
+import { dns1035Label, dns1123Subdomain } from "../../meta/validation/names.ts";
+import { validateCaBundle } from "../../meta/validation/webhook-client.ts";
 import { validateApproval } from "./approval.ts";
 import { type ConversionOptions, knowsReview, validateConversion } from "./conversion-validation.ts";
 import type {

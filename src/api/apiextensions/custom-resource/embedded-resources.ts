@@ -4,9 +4,9 @@ import { child, index, key } from "../../../schema/value/field-path.ts";
 import { membersOf } from "../../../schema/members.ts";
 import { isPlainObject } from "../../../schema/value/plain-object.ts";
 import type { Schema } from "../../../schema/schema.ts";
-import { dns1035Label, pathSegment } from "../../meta/names.ts";
+import { dns1035Label, pathSegment } from "../../meta/validation/names.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
-import { validateObjectMeta } from "../../meta/object-meta-validation.ts";
+import { validateObjectMeta } from "../../meta/validation/object-meta.ts";
 import { parseApiVersion } from "../../scheme.ts";
 
 /** The resource at the root, which is judged as every object is, is not meant. */

@@ -6,7 +6,7 @@ import { renderErrors } from "../../../cel/parse/source.ts";
 import { optionalType, type Type } from "../../../cel/values/types.ts";
 import type { ValidationRule } from "../../../schema/validation/rules.ts";
 import type { Schema } from "../../../schema/schema.ts";
-import { nameForms } from "../../meta/name-forms.ts";
+import { nameForms } from "../../meta/validation/name-formats.ts";
 
 export interface CompiledRule {
   readonly rule: ValidationRule;

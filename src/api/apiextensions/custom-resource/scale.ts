@@ -4,7 +4,7 @@ import { isPlainObject, setMember } from "../../../schema/value/plain-object.ts"
 import type { Scale } from "../../autoscaling/scale/schema.ts";
 import { scaleKind, scaleMetadata } from "../../autoscaling/scale/kind.ts";
 import type { ApiObject, Subresource } from "../../kind.ts";
-import { parseLabelSelector } from "../../meta/selector.ts";
+import { parseLabelSelector } from "../../meta/selectors/selector.ts";
 import type { CustomResourceSubresourceScale } from "../custom-resource-definition/schema.ts";
 
 const INT32_MAX = 2_147_483_647;

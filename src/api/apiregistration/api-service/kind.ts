@@ -1,6 +1,6 @@
 import { ageColumn, column, nameColumn } from "../../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { pathSegment } from "../../meta/names.ts";
+import { pathSegment } from "../../meta/validation/names.ts";
 import { dropStatus, keepStatus, nothingButStatus, statusSubresource } from "../../strategy.ts";
 import { type APIService, apiService } from "./schema.ts";
 import { validateApiService } from "./validation.ts";

@@ -1,5 +1,5 @@
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
-import { dns1035Label, dns1123Subdomain, portNumber } from "../../meta/names.ts";
+import { dns1035Label, dns1123Subdomain, portNumber } from "../../meta/validation/names.ts";
 import type { APIService, APIServiceSpec } from "./schema.ts";
 
 const GROUP_PRIORITY_MAX = 20_000;

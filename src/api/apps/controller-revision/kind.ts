@@ -1,8 +1,8 @@
 import { requiredField } from "../../../schema/validation/field-error.ts";
 import { ageColumn, column, nameColumn } from "../../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { nonNegative } from "../../meta/bounds.ts";
-import { validateImmutableField } from "../../meta/immutable.ts";
+import { nonNegative } from "../../meta/validation/bounds.ts";
+import { validateImmutableField } from "../../meta/validation/immutable.ts";
 import { parseApiVersion } from "../../scheme.ts";
 import { type ControllerRevision, controllerRevision } from "./schema.ts";
 

@@ -3,10 +3,10 @@ import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { ageColumn, column, integerColumn, nameColumn, wideColumn } from "../../columns.ts";
 import { podTemplateSpec } from "../../core/pod-template/schema.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { neverDecremented, nonNegativeMembers } from "../../meta/bounds.ts";
-import { validateImmutableSelector } from "../../meta/immutable.ts";
-import { amountOf, atMostHundredPercent, validateIntOrPercent } from "../../meta/int-or-percent.ts";
-import { labelSelectorText, labelsText } from "../../meta/selector-text.ts";
+import { neverDecremented, nonNegativeMembers } from "../../meta/validation/bounds.ts";
+import { validateImmutableSelector } from "../../meta/validation/immutable.ts";
+import { amountOf, atMostHundredPercent, validateIntOrPercent } from "../../meta/validation/int-or-percent.ts";
+import { labelSelectorText, labelsText } from "../../columns/selector-text.ts";
 import { statusSubresource } from "../../strategy.ts";
 import {
   type DaemonSet,

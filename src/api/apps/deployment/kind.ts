@@ -4,10 +4,10 @@ import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { scaleSubresource } from "../../autoscaling/scale/kind.ts";
 import { ageColumn, column, nameColumn, wideColumn } from "../../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { neverDecremented, nonNegative, nonNegativeMembers } from "../../meta/bounds.ts";
-import { validateImmutableSelector } from "../../meta/immutable.ts";
-import { amountOf, atMostHundredPercent, validateIntOrPercent } from "../../meta/int-or-percent.ts";
-import { labelSelectorText } from "../../meta/selector-text.ts";
+import { neverDecremented, nonNegative, nonNegativeMembers } from "../../meta/validation/bounds.ts";
+import { validateImmutableSelector } from "../../meta/validation/immutable.ts";
+import { amountOf, atMostHundredPercent, validateIntOrPercent } from "../../meta/validation/int-or-percent.ts";
+import { labelSelectorText } from "../../columns/selector-text.ts";
 import { keepStatus, nextGeneration, onlyStatus, statusSubresource } from "../../strategy.ts";
 import {
   type Deployment,

@@ -2,9 +2,9 @@ import { type FieldError, invalidField } from "../../../schema/validation/field-
 import { scaleSubresource } from "../../autoscaling/scale/kind.ts";
 import { ageColumn, integerColumn, nameColumn, wideColumn } from "../../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { nonNegativeMembers } from "../../meta/bounds.ts";
-import { validateImmutableSelector } from "../../meta/immutable.ts";
-import { labelSelectorText } from "../../meta/selector-text.ts";
+import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
+import { validateImmutableSelector } from "../../meta/validation/immutable.ts";
+import { labelSelectorText } from "../../columns/selector-text.ts";
 import { onlyStatus, statusSubresource } from "../../strategy.ts";
 import { containerColumns } from "../workload/columns.ts";
 import {

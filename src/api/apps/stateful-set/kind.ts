@@ -6,7 +6,7 @@ import { persistentVolumeClaimSpecWarnings } from "../../core/persistent-volume-
 import type { PodSpec } from "../../core/pod/schema.ts";
 import type { PodTemplateSpec } from "../../core/pod-template/schema.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { dns1123Label } from "../../meta/names.ts";
+import { dns1123Label } from "../../meta/validation/names.ts";
 import { statusSubresource } from "../../strategy.ts";
 import { containerColumns } from "../workload/columns.ts";
 import {

@@ -1,6 +1,6 @@
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import type { ApiObject } from "../../kind.ts";
-import { nonNegativeMembers } from "../../meta/bounds.ts";
+import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
 
 /** What ReplicaSets and ReplicationControllers say of their pods. */
 export interface ReplicaStatus {

@@ -4,7 +4,7 @@ import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import type { PodTemplateSpec } from "../../core/pod-template/schema.ts";
 import { podTemplateWarnings, setPodTemplateDefaults } from "../../core/pod-template/validation.ts";
 import type { ApiObject } from "../../kind.ts";
-import { dns1123Label } from "../../meta/names.ts";
+import { dns1123Label } from "../../meta/validation/names.ts";
 import { dropStatus, firstGeneration, keepStatus, nextGeneration } from "../../strategy.ts";
 
 interface WithSpec extends ApiObject {

@@ -1,7 +1,7 @@
 /** Rules of Kubernetes 1.33 for autoscalers. */
 import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import { nonNegativeMembers } from "../../meta/bounds.ts";
+import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
 import { parseQuantity } from "../../meta/quantity.ts";
 import type {
   HorizontalPodAutoscaler,

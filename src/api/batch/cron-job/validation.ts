@@ -1,6 +1,6 @@
 /** Rules of Kubernetes 1.33 for cron jobs. */
 import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
-import { nonNegativeMembers } from "../../meta/bounds.ts";
+import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
 import type { CronJob, CronJobSpec } from "./schema.ts";
 import { CronError, parseCronSchedule } from "./schedule.ts";
 import { validateJobSpec } from "../job/validation.ts";

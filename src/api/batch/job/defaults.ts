@@ -1,5 +1,5 @@
 import { specOf, templateDefaults } from "../../apps/workload/strategy.ts";
-import { validateLabels } from "../../meta/object-meta-validation.ts";
+import { validateLabels } from "../../meta/validation/object-meta.ts";
 import type { Job, JobSpec } from "./schema.ts";
 
 const BACKOFF_LIMIT = 6;

@@ -11,8 +11,8 @@ import {
   tooMany,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import { nonNegative } from "../../meta/bounds.ts";
-import { qualifiedName } from "../../meta/names.ts";
+import { nonNegative } from "../../meta/validation/bounds.ts";
+import { qualifiedName } from "../../meta/validation/names.ts";
 import type {
   JobSpec,
   PodFailurePolicyOnExitCodesRequirement,

@@ -11,7 +11,7 @@ import {
   invalidTogether,
   requiredField,
 } from "../../../schema/validation/field-error.ts";
-import { nonNegativeMembers } from "../../meta/bounds.ts";
+import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
 import type { Job, JobStatus } from "./schema.ts";
 import { firstShared, parseIndexes } from "./indexes.ts";
 import { indexesProblem } from "./policy-validation.ts";

@@ -2,7 +2,7 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { type PodTemplateSpec, podTemplateSpec } from "../../core/pod-template/schema.ts";
-import { validateImmutableField, validateImmutableSelector } from "../../meta/immutable.ts";
+import { validateImmutableField, validateImmutableSelector } from "../../meta/validation/immutable.ts";
 import type { Job, JobSpec } from "./schema.ts";
 
 const IMMUTABLE = [

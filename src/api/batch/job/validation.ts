@@ -7,9 +7,9 @@ import {
   validateStoredSelector,
   validateTemplate,
 } from "../../apps/workload/validation.ts";
-import { nonNegativeMembers } from "../../meta/bounds.ts";
-import { validateDomainPrefixedPath } from "../../meta/domain-prefixed-path.ts";
-import { dns1123Label } from "../../meta/names.ts";
+import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
+import { validateDomainPrefixedPath } from "../../meta/validation/domain-prefixed-path.ts";
+import { dns1123Label } from "../../meta/validation/names.ts";
 import type { Job, JobSpec } from "./schema.ts";
 import {
   validatePodFailurePolicy,

@@ -1,7 +1,7 @@
 import { ageColumn, column, nameColumn } from "../../columns.ts";
 import { allVerbs, type Kind, type Requester, type Strategy, type Subresource } from "../../kind.ts";
-import { humanDuration } from "../../meta/human-duration.ts";
-import { pathSegment } from "../../meta/names.ts";
+import { humanDuration } from "../../columns/human-duration.ts";
+import { pathSegment } from "../../meta/validation/names.ts";
 import { dropStatus, keepStatus, statusSubresource } from "../../strategy.ts";
 import {
   type CertificateSigningRequest,

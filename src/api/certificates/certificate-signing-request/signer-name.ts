@@ -1,5 +1,5 @@
 import { type FieldError, invalidField, requiredField, tooLong } from "../../../schema/validation/field-error.ts";
-import { dns1123Label, dns1123Subdomain } from "../../meta/names.ts";
+import { dns1123Label, dns1123Subdomain } from "../../meta/validation/names.ts";
 
 const DOMAIN_MAX = 253;
 /** A namespace, a dot and a name fit behind the slash. */

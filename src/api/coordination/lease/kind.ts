@@ -1,7 +1,7 @@
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { ageColumn, column, nameColumn } from "../../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { nonNegative } from "../../meta/bounds.ts";
+import { nonNegative } from "../../meta/validation/bounds.ts";
 import { type Lease, lease } from "./schema.ts";
 
 function validate({ spec = {} }: Lease): readonly FieldError[] {

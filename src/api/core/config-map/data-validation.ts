@@ -2,7 +2,7 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { type FieldError, forbiddenField, invalidField, tooLong } from "../../../schema/validation/field-error.ts";
 import { key } from "../../../schema/value/field-path.ts";
-import { configMapKey } from "../../meta/names.ts";
+import { configMapKey } from "../../meta/validation/names.ts";
 
 /** Bytes of all values together. */
 const SIZE_MAX = 1_048_576;

@@ -1,7 +1,7 @@
 /** Rules for the environment of containers. */
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import { configMapKey, dns1123Subdomain, environmentName, validateName } from "../../meta/names.ts";
+import { configMapKey, dns1123Subdomain, environmentName, validateName } from "../../meta/validation/names.ts";
 import type { EnvFromSource, EnvVar, EnvVarSource } from "./schema.ts";
 import { ENV_FIELDS, validateFieldRef, validateResourceFieldRef } from "../references/field-ref-validation.ts";
 

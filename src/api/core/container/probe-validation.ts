@@ -7,7 +7,7 @@ import {
   requiredField,
 } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
-import { portName, portNumber } from "../../meta/names.ts";
+import { portName, portNumber } from "../../meta/validation/names.ts";
 import type { LifecycleHandler, Probe } from "./probe.ts";
 
 const SCHEMES = ["HTTP", "HTTPS"];

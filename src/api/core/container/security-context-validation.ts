@@ -8,7 +8,7 @@ import {
   tooLong,
 } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
-import { dns1123Subdomain, validateName } from "../../meta/names.ts";
+import { dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
 import type {
   AppArmorProfile,
   SeccompProfile,

@@ -9,7 +9,7 @@ import {
   requiredField,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import { dns1123Label, portName, portNumber, validateName } from "../../meta/names.ts";
+import { dns1123Label, portName, portNumber, validateName } from "../../meta/validation/names.ts";
 import type { Container, ContainerPort, EphemeralContainer } from "./schema.ts";
 import { validateEnv, validateEnvFrom } from "./env-validation.ts";
 import type { PodSpec } from "../pod/schema.ts";

@@ -1,6 +1,6 @@
 import { ageColumn, column, nameColumn } from "../../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { listText } from "../../meta/list-text.ts";
+import { listText } from "../../columns/list-text.ts";
 import { type EndpointSubset, type Endpoints, endpoints } from "./schema.ts";
 import { endpointsWarnings, validateEndpoints } from "./validation.ts";
 

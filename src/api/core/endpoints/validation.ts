@@ -1,7 +1,7 @@
 import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import { ipWarnings, validateLegacyIp, validateNonSpecialIp } from "../../meta/ip-validation.ts";
-import { dns1123Label, dns1123Subdomain, portNumber, qualifiedName } from "../../meta/names.ts";
+import { ipWarnings, validateLegacyIp, validateNonSpecialIp } from "../../meta/validation/ip.ts";
+import { dns1123Label, dns1123Subdomain, portNumber, qualifiedName } from "../../meta/validation/names.ts";
 import type { EndpointAddress, EndpointPort, EndpointSubset, Endpoints } from "./schema.ts";
 import { PROTOCOLS } from "../service/protocols.ts";
 

@@ -1,5 +1,5 @@
 import { allVerbs, type Kind } from "../../kind.ts";
-import { pathSegment } from "../../meta/names.ts";
+import { pathSegment } from "../../meta/validation/names.ts";
 import { type Event, event } from "./schema.ts";
 import { eventColumns } from "./columns.ts";
 import { validateEvent } from "./validation.ts";

@@ -4,7 +4,7 @@
  */
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { bareTime, type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
-import { dns1123Subdomain, qualifiedName, validateName } from "../../meta/names.ts";
+import { dns1123Subdomain, qualifiedName, validateName } from "../../meta/validation/names.ts";
 import type { Event } from "./schema.ts";
 
 const SHORT_MAX = 128;

@@ -2,8 +2,8 @@ import { type FieldError, invalidField } from "../../../schema/validation/field-
 import { index } from "../../../schema/value/field-path.ts";
 import { ageColumn, column, nameColumn } from "../../columns.ts";
 import type { Kind, Strategy } from "../../kind.ts";
-import { dns1123Label } from "../../meta/names.ts";
-import { validateFinalizer } from "../../meta/object-meta-validation.ts";
+import { dns1123Label } from "../../meta/validation/names.ts";
+import { validateFinalizer } from "../../meta/validation/object-meta.ts";
 import { keepStatus, statusSubresource } from "../../strategy.ts";
 import { type Namespace, namespace } from "./schema.ts";
 import { validatePodSecurity } from "./pod-security-labels.ts";

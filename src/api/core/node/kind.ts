@@ -1,6 +1,6 @@
 import { index } from "../../../schema/value/field-path.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { cidrWarnings } from "../../meta/ip-validation.ts";
+import { cidrWarnings } from "../../meta/validation/ip.ts";
 import { keepStatus, onlyStatus, statusSubresource } from "../../strategy.ts";
 import { type Node, node } from "./schema.ts";
 import { nodeColumns } from "./columns.ts";

@@ -12,8 +12,8 @@ import {
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { parseCidr } from "../../../std/net/ip.ts";
-import { validateLegacyCidr } from "../../meta/ip-validation.ts";
-import { labelValue, qualifiedName, validateName } from "../../meta/names.ts";
+import { validateLegacyCidr } from "../../meta/validation/ip.ts";
+import { labelValue, qualifiedName, validateName } from "../../meta/validation/names.ts";
 import type { Node, Taint } from "./schema.ts";
 import { validateResourceAmount } from "../resources/validation.ts";
 

@@ -8,8 +8,8 @@ import {
   requiredField,
 } from "../../../schema/validation/field-error.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
-import { type LabelSelectorRules, validateLabelSelector } from "../../meta/label-selector-validation.ts";
-import { dns1123Label, dns1123Subdomain, qualifiedName } from "../../meta/names.ts";
+import { type LabelSelectorRules, validateLabelSelector } from "../../meta/validation/label-selector.ts";
+import { dns1123Label, dns1123Subdomain, qualifiedName } from "../../meta/validation/names.ts";
 import { compareAmounts, quantityValueOf } from "../../meta/quantity.ts";
 import { validateAccessModes } from "../persistent-volume/access-modes.ts";
 import type { TypedLocalObjectReference, TypedObjectReference } from "../references/object-reference.ts";

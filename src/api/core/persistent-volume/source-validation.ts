@@ -1,7 +1,7 @@
 /** Rules for the source of a persistent volume: exactly one, with what it needs to be found. */
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
-import { dns1123Label, dns1123Subdomain } from "../../meta/names.ts";
+import { dns1123Label, dns1123Subdomain } from "../../meta/validation/names.ts";
 import type {
   CSIPersistentVolumeSource,
   GlusterfsPersistentVolumeSource,

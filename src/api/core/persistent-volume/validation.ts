@@ -8,7 +8,7 @@ import {
   requiredField,
 } from "../../../schema/validation/field-error.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
-import { dns1123Subdomain } from "../../meta/names.ts";
+import { dns1123Subdomain } from "../../meta/validation/names.ts";
 import { compareAmounts, quantityValueOf } from "../../meta/quantity.ts";
 import { validateAccessModes } from "./access-modes.ts";
 import type { PersistentVolume, PersistentVolumeSpec, VolumeNodeAffinity } from "./schema.ts";

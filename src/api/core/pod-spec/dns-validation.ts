@@ -1,8 +1,8 @@
 /** Rules for how a pod finds names: its resolver's settings and the hosts it knows by heart. */
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import { validateLegacyIp } from "../../meta/ip-validation.ts";
-import { dns1123Subdomain, looseSubdomain, validateName } from "../../meta/names.ts";
+import { validateLegacyIp } from "../../meta/validation/ip.ts";
+import { dns1123Subdomain, looseSubdomain, validateName } from "../../meta/validation/names.ts";
 import type { HostAlias, PodDNSConfig, PodSpec } from "../pod/schema.ts";
 
 /** What C libraries read of a resolver's file. */

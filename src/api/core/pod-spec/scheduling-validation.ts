@@ -9,8 +9,8 @@ import {
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import type { LabelSelector } from "../../meta/label-selector.ts";
-import { validateLabelSelector } from "../../meta/label-selector-validation.ts";
-import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName, validateName } from "../../meta/names.ts";
+import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
+import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName, validateName } from "../../meta/validation/names.ts";
 import type { Affinity, NodeAffinity, PodAffinity, PodAffinityTerm, TopologySpreadConstraint } from "./affinity.ts";
 import type { PodSpec } from "../pod/schema.ts";
 import type { NodeSelector, NodeSelectorRequirement, NodeSelectorTerm } from "../references/selectors.ts";

@@ -1,7 +1,7 @@
 /** Rules for tolerations: which taints of nodes a pod puts up with. */
 import { type FieldError, invalidField, notSupported } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import { labelValue, qualifiedName, validateName } from "../../meta/names.ts";
+import { labelValue, qualifiedName, validateName } from "../../meta/validation/names.ts";
 import type { Toleration } from "./affinity.ts";
 
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];

@@ -1,8 +1,8 @@
 /** Rules for the spec of a pod, wherever it stands: in a pod, or in the template of a workload. */
 import { duplicateField, type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import { dns1123Label, dns1123Subdomain, qualifiedName, validateName } from "../../meta/names.ts";
-import { validateLabels } from "../../meta/object-meta-validation.ts";
+import { dns1123Label, dns1123Subdomain, qualifiedName, validateName } from "../../meta/validation/names.ts";
+import { validateLabels } from "../../meta/validation/object-meta.ts";
 import { validateChoice, validateContainers } from "../container/validation.ts";
 import type { PodSpec } from "../pod/schema.ts";
 import { validateDns, validateHostAliases } from "./dns-validation.ts";

@@ -1,7 +1,7 @@
 /** What the author of a pod or of a template is told although nothing is wrong: deprecated, pointless, ambiguous. */
 import { child, index, key } from "../../../schema/value/field-path.ts";
-import { ipWarnings } from "../../meta/ip-validation.ts";
-import { labelValue } from "../../meta/names.ts";
+import { ipWarnings } from "../../meta/validation/ip.ts";
+import { labelValue } from "../../meta/validation/names.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
 import { isFractional } from "../../meta/quantity.ts";
 import type { PodAffinity } from "./affinity.ts";

@@ -8,7 +8,7 @@
  */
 import { type FieldError, forbiddenField } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
-import { validateAnnotations, validateLabels } from "../../meta/object-meta-validation.ts";
+import { validateAnnotations, validateLabels } from "../../meta/validation/object-meta.ts";
 import { validatePodAnnotations, validateSeccompAgrees } from "../pod-spec/annotation-validation.ts";
 import { setPodSpecDefaults } from "../pod-spec/defaults.ts";
 import { withoutDisabledFields } from "../pod-spec/disabled-fields.ts";

@@ -2,8 +2,8 @@
 import { bare, duplicateField, type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { parseIp } from "../../../std/net/ip.ts";
-import { validateLegacyIp } from "../../meta/ip-validation.ts";
-import { dns1123Subdomain, qualifiedName, validateName } from "../../meta/names.ts";
+import { validateLegacyIp } from "../../meta/validation/ip.ts";
+import { dns1123Subdomain, qualifiedName, validateName } from "../../meta/validation/names.ts";
 import type { ContainerStatus } from "../container/status.ts";
 import type { Pod, PodSpec, PodStatus } from "./schema.ts";
 import { validateAnnotationUpdate } from "./update-validation.ts";

@@ -1,7 +1,7 @@
 /** What becomes of pods as they are written: what the server sets, what a client may not. */
 import type { FieldError } from "../../../schema/validation/field-error.ts";
 import type { Part, Strategy } from "../../kind.ts";
-import { dns1123Label } from "../../meta/names.ts";
+import { dns1123Label } from "../../meta/validation/names.ts";
 import { keepStatus, onlyStatus } from "../../strategy.ts";
 import type { PodAffinityTerm } from "../pod-spec/affinity.ts";
 import type { ContainerStatus } from "../container/status.ts";

@@ -12,8 +12,8 @@ import { validateReplicaStatus } from "../../apps/workload/status-validation.ts"
 import { scaleSubresource } from "../../autoscaling/scale/kind.ts";
 import { ageColumn, integerColumn, nameColumn, wideColumn } from "../../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { nonNegativeMembers } from "../../meta/bounds.ts";
-import { labelsText } from "../../meta/selector-text.ts";
+import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
+import { labelsText } from "../../columns/selector-text.ts";
 import { statusSubresource } from "../../strategy.ts";
 import {
   type ReplicationController,

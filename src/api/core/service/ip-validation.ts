@@ -8,7 +8,7 @@ import {
 } from "../../../schema/validation/field-error.ts";
 import { index } from "../../../schema/value/field-path.ts";
 import { parseIp } from "../../../std/net/ip.ts";
-import { validateLegacyIp } from "../../meta/ip-validation.ts";
+import { validateLegacyIp } from "../../meta/validation/ip.ts";
 import type { Service, ServiceSpec } from "./schema.ts";
 import { isHeadless, NO_IP, specOf } from "./types.ts";
 

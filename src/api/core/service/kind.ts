@@ -1,7 +1,7 @@
 import { ageColumn, column, nameColumn, wideColumn } from "../../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { dns1035Label } from "../../meta/names.ts";
-import { labelsText } from "../../meta/selector-text.ts";
+import { dns1035Label } from "../../meta/validation/names.ts";
+import { labelsText } from "../../columns/selector-text.ts";
 import { dropStatus, keepStatus, statusSubresource } from "../../strategy.ts";
 import { type Service, service } from "./schema.ts";
 import { setServiceDefaults } from "./defaults.ts";

@@ -7,7 +7,7 @@ import {
   requiredField,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import { dns1123Label, portName, portNumber, qualifiedName } from "../../meta/names.ts";
+import { dns1123Label, portName, portNumber, qualifiedName } from "../../meta/validation/names.ts";
 import { PROTOCOLS } from "./protocols.ts";
 import type { ServicePort, ServiceSpec } from "./schema.ts";
 import { isHeadless } from "./types.ts";

@@ -14,9 +14,9 @@ import {
   validateLegacyCidr,
   validateLegacyIp,
   validateNonSpecialIp,
-} from "../../meta/ip-validation.ts";
-import { dns1123Subdomain, portNumber, qualifiedName } from "../../meta/names.ts";
-import { validateLabels } from "../../meta/object-meta-validation.ts";
+} from "../../meta/validation/ip.ts";
+import { dns1123Subdomain, portNumber, qualifiedName } from "../../meta/validation/names.ts";
+import { validateLabels } from "../../meta/validation/object-meta.ts";
 import type { Service, ServiceSpec } from "./schema.ts";
 import { validateIpFields, validateIpFieldsUpdate } from "./ip-validation.ts";
 import { validatePorts } from "./port-validation.ts";

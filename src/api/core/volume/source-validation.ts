@@ -11,7 +11,7 @@ import {
   tooLong,
 } from "../../../schema/validation/field-error.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
-import { dns1123Label, dns1123Subdomain } from "../../meta/names.ts";
+import { dns1123Label, dns1123Subdomain } from "../../meta/validation/names.ts";
 import type {
   AzureDiskVolumeSource,
   FCVolumeSource,

@@ -10,9 +10,9 @@ import {
 import { child, index } from "../../../schema/value/field-path.ts";
 import { parseIp } from "../../../std/net/ip.ts";
 import { PROTOCOLS } from "../../core/service/protocols.ts";
-import { ipWarnings, validateLegacyIp, validateNonSpecialIp } from "../../meta/ip-validation.ts";
-import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from "../../meta/names.ts";
-import { validateLabels } from "../../meta/object-meta-validation.ts";
+import { ipWarnings, validateLegacyIp, validateNonSpecialIp } from "../../meta/validation/ip.ts";
+import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from "../../meta/validation/names.ts";
+import { validateLabels } from "../../meta/validation/object-meta.ts";
 import type { Endpoint, EndpointHints, EndpointPort, EndpointSlice } from "./schema.ts";
 
 const ENDPOINTS_MAX = 1000;

@@ -4,7 +4,7 @@ import { eventColumns } from "../../core/event/columns.ts";
 import { eventKind } from "../../core/event/kind.ts";
 import { validateCompleteEvent, validateEvent, validateEventUpdate } from "../../core/event/validation.ts";
 import { type ApiObject, allVerbs, type Column, type Kind } from "../../kind.ts";
-import { dns1123Subdomain } from "../../meta/names.ts";
+import { dns1123Subdomain } from "../../meta/validation/names.ts";
 import { type Event, event } from "./schema.ts";
 
 export function toCoreEvent(object: Event): CoreEvent {

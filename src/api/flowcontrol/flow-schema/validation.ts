@@ -8,7 +8,7 @@ import {
   requiredField,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import { dns1123Label, dns1123Subdomain, validateName } from "../../meta/names.ts";
+import { dns1123Label, dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
 import { validateConditions } from "../condition-validation.ts";
 import type {
   FlowSchema,

@@ -10,8 +10,8 @@ import {
 import { child } from "../../../schema/value/field-path.ts";
 import { ageColumn, column, nameColumn } from "../../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { validateDomainPrefixedPath } from "../../meta/domain-prefixed-path.ts";
-import { dns1123Label, dns1123Subdomain, pathSegment } from "../../meta/names.ts";
+import { validateDomainPrefixedPath } from "../../meta/validation/domain-prefixed-path.ts";
+import { dns1123Label, dns1123Subdomain, pathSegment } from "../../meta/validation/names.ts";
 import { firstGeneration, nextGeneration } from "../../strategy.ts";
 import { type IngressClass, type IngressClassParametersReference, ingressClass } from "./schema.ts";
 

@@ -3,8 +3,8 @@ import { type FieldError, invalidField, requiredField } from "../../../schema/va
 import { child } from "../../../schema/value/field-path.ts";
 import { column, nameColumn } from "../../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { ipProblems } from "../../meta/ip-validation.ts";
-import { dns1123Subdomain, pathSegment } from "../../meta/names.ts";
+import { ipProblems } from "../../meta/validation/ip.ts";
+import { dns1123Subdomain, pathSegment } from "../../meta/validation/names.ts";
 import { type IPAddress, ipAddress, type ParentReference } from "./schema.ts";
 
 const PARENT = "spec.parentRef";

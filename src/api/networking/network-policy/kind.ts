@@ -1,7 +1,7 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { ageColumn, column, nameColumn } from "../../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { labelSelectorText } from "../../meta/selector-text.ts";
+import { labelSelectorText } from "../../columns/selector-text.ts";
 import { firstGeneration, nextGeneration } from "../../strategy.ts";
 import { type NetworkPolicy, type NetworkPolicyPort, networkPolicy } from "./schema.ts";
 import { networkPolicyWarnings, validateNetworkPolicy } from "./validation.ts";

@@ -8,9 +8,9 @@ import {
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { contains, parseCidr } from "../../../std/net/ip.ts";
-import { cidrWarnings, validateLegacyCidr } from "../../meta/ip-validation.ts";
-import { type LabelSelectorRules, validateLabelSelector } from "../../meta/label-selector-validation.ts";
-import { portName, portNumber } from "../../meta/names.ts";
+import { cidrWarnings, validateLegacyCidr } from "../../meta/validation/ip.ts";
+import { type LabelSelectorRules, validateLabelSelector } from "../../meta/validation/label-selector.ts";
+import { portName, portNumber } from "../../meta/validation/names.ts";
 import type { IPBlock, NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort } from "./schema.ts";
 
 const POLICY_TYPES: readonly string[] = ["Ingress", "Egress"];

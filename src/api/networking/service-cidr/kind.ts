@@ -3,7 +3,7 @@ import { index } from "../../../schema/value/field-path.ts";
 import { parseCidr } from "../../../std/net/ip.ts";
 import { ageColumn, column, nameColumn } from "../../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { validateCidr } from "../../meta/ip-validation.ts";
+import { validateCidr } from "../../meta/validation/ip.ts";
 import { dropStatus, keepStatus, nothingButStatus, statusSubresource } from "../../strategy.ts";
 import { type ServiceCIDR, serviceCIDR } from "./schema.ts";
 

@@ -7,8 +7,8 @@ import { renamedLabel } from "../../core/node/deprecated-labels.ts";
 import { validateContainerResources } from "../../core/resources/validation.ts";
 import { validateTolerations } from "../../core/pod-spec/toleration-validation.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
-import { dns1123Label, validateName } from "../../meta/names.ts";
-import { validateLabels } from "../../meta/object-meta-validation.ts";
+import { dns1123Label, validateName } from "../../meta/validation/names.ts";
+import { validateLabels } from "../../meta/validation/object-meta.ts";
 import { type RuntimeClass, runtimeClass } from "./schema.ts";
 
 function validate({ handler, overhead, scheduling }: RuntimeClass): readonly FieldError[] {

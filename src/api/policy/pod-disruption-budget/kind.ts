@@ -3,10 +3,10 @@ import { countingChanges, prepareForCreate } from "../../apps/workload/strategy.
 import { validateStoredSelector } from "../../apps/workload/validation.ts";
 import { ageColumn, column, integerColumn, nameColumn } from "../../columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { nonNegativeMembers } from "../../meta/bounds.ts";
-import { validateConditions } from "../../meta/condition-validation.ts";
-import { atMostHundredPercent, validateIntOrPercent } from "../../meta/int-or-percent.ts";
-import { pathSegment } from "../../meta/names.ts";
+import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
+import { validateConditions } from "../../meta/validation/condition.ts";
+import { atMostHundredPercent, validateIntOrPercent } from "../../meta/validation/int-or-percent.ts";
+import { pathSegment } from "../../meta/validation/names.ts";
 import { statusSubresource } from "../../strategy.ts";
 import {
   type PodDisruptionBudget,

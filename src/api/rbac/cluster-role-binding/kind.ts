@@ -1,5 +1,5 @@
 import { allVerbs, type Kind } from "../../kind.ts";
-import { pathSegment } from "../../meta/names.ts";
+import { pathSegment } from "../../meta/validation/names.ts";
 import { bindingColumns, bindingStrategy } from "../binding-strategy.ts";
 import { type ClusterRoleBinding, clusterRoleBinding } from "./schema.ts";
 

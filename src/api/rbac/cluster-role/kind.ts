@@ -2,8 +2,8 @@ import { type FieldError, invalidField, requiredField } from "../../../schema/va
 import { index } from "../../../schema/value/field-path.ts";
 import { createdAtColumn, nameColumn } from "../../columns.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
-import { validateLabelSelector } from "../../meta/label-selector-validation.ts";
-import { pathSegment } from "../../meta/names.ts";
+import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
+import { pathSegment } from "../../meta/validation/names.ts";
 import { type ClusterRole, clusterRole } from "./schema.ts";
 import { validatePolicyRules } from "../policy-rule-validation.ts";
 

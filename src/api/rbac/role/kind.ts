@@ -1,6 +1,6 @@
 import { createdAtColumn, nameColumn } from "../../columns.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
-import { pathSegment } from "../../meta/names.ts";
+import { pathSegment } from "../../meta/validation/names.ts";
 import { validatePolicyRules } from "../policy-rule-validation.ts";
 import { type Role, role } from "./schema.ts";
 

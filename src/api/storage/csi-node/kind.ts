@@ -4,7 +4,7 @@ import { child, index } from "../../../schema/value/field-path.ts";
 import { ageColumn, integerColumn, nameColumn } from "../../columns.ts";
 import { validateDriverName } from "../../core/volume/source-validation.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
-import { qualifiedName, validateName } from "../../meta/names.ts";
+import { qualifiedName, validateName } from "../../meta/validation/names.ts";
 import { type CSINode, type CSINodeDriver, csiNode } from "./schema.ts";
 
 const NODE_ID_MAX = 256;

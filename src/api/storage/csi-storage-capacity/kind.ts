@@ -4,8 +4,8 @@ import { child, index } from "../../../schema/value/field-path.ts";
 import { column, nameColumn } from "../../columns.ts";
 import { renamedLabel } from "../../core/node/deprecated-labels.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
-import { validateLabelSelector } from "../../meta/label-selector-validation.ts";
-import { dns1123Subdomain, validateName } from "../../meta/names.ts";
+import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
+import { dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
 import { compareAmounts } from "../../meta/quantity.ts";
 import { type CSIStorageCapacity, csiStorageCapacity } from "./schema.ts";
 

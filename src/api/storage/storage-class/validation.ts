@@ -11,7 +11,7 @@ import {
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import type { TopologySelectorTerm } from "../../core/node/topology-selector.ts";
-import { qualifiedName, validateName } from "../../meta/names.ts";
+import { qualifiedName, validateName } from "../../meta/validation/names.ts";
 import type { StorageClass } from "./schema.ts";
 
 const PARAMETERS_MAX = 512;

@@ -4,7 +4,7 @@ import { type FieldError, forbiddenField, invalidField, requiredField, tooLong }
 import { child } from "../../../schema/value/field-path.ts";
 import { validateInlineVolumeSpec } from "../../core/persistent-volume/validation.ts";
 import { validateDriverName } from "../../core/volume/source-validation.ts";
-import { dns1123Subdomain, validateName } from "../../meta/names.ts";
+import { dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
 import type { VolumeAttachment, VolumeAttachmentSource, VolumeError } from "./schema.ts";
 
 const METADATA_MAX_BYTES = 256 * 1024;

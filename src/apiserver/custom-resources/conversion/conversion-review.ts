@@ -1,6 +1,6 @@
 /** What a conversion webhook is asked and what it answers: `ConversionReview` of either version. */
 import type { JsonObject } from "../../../api/kind.ts";
-import { validateAnnotations, validateLabels } from "../../../api/meta/object-meta-validation.ts";
+import { validateAnnotations, validateLabels } from "../../../api/meta/validation/object-meta.ts";
 import { type FieldError, renderFieldError } from "../../../schema/validation/field-error.ts";
 import { isPlainObject } from "../../../schema/value/plain-object.ts";
 import type { ConversionFailure } from "./conversion-metrics.ts";

@@ -1,7 +1,7 @@
 /** One issuer of identity tokens: what may be said of it, and what it means once its expressions are compiled. */
 import { X509Certificate } from "node:crypto";
-import { nameForms } from "../../../api/meta/name-forms.ts";
-import { dns1123Subdomain } from "../../../api/meta/names.ts";
+import { nameForms } from "../../../api/meta/validation/name-formats.ts";
+import { dns1123Subdomain } from "../../../api/meta/validation/names.ts";
 import { compile, type Program } from "../../../cel/cel.ts";
 import { type Environment, environment } from "../../../cel/environment.ts";
 import { renderErrors } from "../../../cel/parse/source.ts";

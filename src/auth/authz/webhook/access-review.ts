@@ -1,7 +1,7 @@
 /** What an authorizer is asked, as the question that Kubernetes' API asks: a `SubjectAccessReview`. */
 import type { SubjectAccessReviewSpec } from "../../../api/authorization/access-review/schema.ts";
 import type { FieldSelectorRequirement, LabelSelectorRequirement } from "../../../api/meta/label-selector.ts";
-import { parseLabelSelector } from "../../../api/meta/selector.ts";
+import { parseLabelSelector } from "../../../api/meta/selectors/selector.ts";
 import { StatusError } from "../../../api/status.ts";
 import type { Attributes } from "../../user.ts";
 

@@ -1,6 +1,6 @@
 /** Expressions that say which questions a webhook is asked. */
 import { subjectAccessReviewSpec } from "../../../api/authorization/access-review/schema.ts";
-import { nameForms } from "../../../api/meta/name-forms.ts";
+import { nameForms } from "../../../api/meta/validation/name-formats.ts";
 import { compile, type Program } from "../../../cel/cel.ts";
 import { typeOf } from "../../../cel/adapter/schema-type.ts";
 import { type Environment, environment } from "../../../cel/environment.ts";

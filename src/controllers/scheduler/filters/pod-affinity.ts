@@ -1,7 +1,7 @@
 /** Required pod affinity and anti-affinity: near some pods, away from others, where "near" is a label of the node. */
 import type { PodAffinityTerm } from "../../../api/core/pod-spec/affinity.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
-import { matchesLabels, type Requirement, requirementsOf } from "../../../api/meta/selector.ts";
+import { matchesLabels, type Requirement, requirementsOf } from "../../../api/meta/selectors/selector.ts";
 import type { NodeInfo } from "../node-info.ts";
 import type { Filter } from "./filter.ts";
 

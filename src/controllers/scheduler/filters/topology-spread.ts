@@ -3,7 +3,7 @@
  */
 import type { TopologySpreadConstraint } from "../../../api/core/pod-spec/affinity.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
-import { matchesLabels, requirementsOf } from "../../../api/meta/selector.ts";
+import { matchesLabels, requirementsOf } from "../../../api/meta/selectors/selector.ts";
 import type { NodeInfo } from "../node-info.ts";
 import type { Filter } from "./filter.ts";
 import { nodeAffinity } from "./node-affinity.ts";

@@ -1,6 +1,6 @@
 /** Selectors and labels as tables show them. */
-import type { LabelSelector } from "./label-selector.ts";
-import { type Requirement, requirementsOf } from "./selector.ts";
+import type { LabelSelector } from "../meta/label-selector.ts";
+import { type Requirement, requirementsOf } from "../meta/selectors/selector.ts";
 
 const NOTHING = "<none>";
 

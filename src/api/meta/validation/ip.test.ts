@@ -8,7 +8,7 @@ import {
   validateLegacyCidr,
   validateLegacyIp,
   validateNonSpecialIp,
-} from "./ip-validation.ts";
+} from "./ip.ts";
 
 t.test("validateIp() demands the standard form, validateLegacyIp() any", async (t) => {
   const cases: readonly (readonly [text: string, problem: string | undefined, legacy: boolean])[] = [

@@ -1,4 +1,4 @@
-import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
+import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { dns1123Subdomain } from "./names.ts";
 
 const PATH = /^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/;

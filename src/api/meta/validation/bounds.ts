@@ -1,6 +1,6 @@
 /** Numbers that have a least value. */
-import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
-import { child } from "../../schema/value/field-path.ts";
+import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
+import { child } from "../../../schema/value/field-path.ts";
 
 /** An absent number is fine. */
 export function nonNegative(value: number | undefined, field: string): readonly FieldError[] {

@@ -1,8 +1,8 @@
 /** Label and field selectors: `app=web,tier in (a,b),!old` and `spec.nodeName=n1`. */
-import type { ApiObject, Kind } from "../kind.ts";
-import { badRequest } from "../status.ts";
-import type { LabelSelector } from "./label-selector.ts";
-import { labelValue, qualifiedName } from "./names.ts";
+import type { ApiObject, Kind } from "../../kind.ts";
+import { badRequest } from "../../status.ts";
+import type { LabelSelector } from "../label-selector.ts";
+import { labelValue, qualifiedName } from "../validation/names.ts";
 
 type Labels = Readonly<Record<string, string>>;
 

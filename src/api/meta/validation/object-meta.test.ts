@@ -1,8 +1,8 @@
 import t from "tap";
-import { nodeKind } from "../core/node/kind.ts";
-import { podKind } from "../core/pod/kind.ts";
-import type { ObjectMeta } from "./object-meta.ts";
-import { validateObjectMeta, validateObjectMetaUpdate } from "./object-meta-validation.ts";
+import { nodeKind } from "../../core/node/kind.ts";
+import { podKind } from "../../core/pod/kind.ts";
+import type { ObjectMeta } from "../object-meta.ts";
+import { validateObjectMeta, validateObjectMetaUpdate } from "./object-meta.ts";
 
 const good: ObjectMeta = { name: "web", namespace: "default" };
 

@@ -1,6 +1,6 @@
 /** Names under which clients manage fields, and the entries of `managedFields` that carry them. */
-import { type FieldError, invalidField, tooLong } from "../../schema/validation/field-error.ts";
-import type { ManagedFieldsEntry } from "./object-meta.ts";
+import { type FieldError, invalidField, tooLong } from "../../../schema/validation/field-error.ts";
+import type { ManagedFieldsEntry } from "../object-meta.ts";
 
 export const FIELD_MANAGER_MAX_BYTES = 128;
 const SUBRESOURCE_MAX_BYTES = 256;

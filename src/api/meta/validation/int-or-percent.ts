@@ -1,5 +1,5 @@
 /** Amounts that are a number or a share: `3`, `"25%"`. */
-import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
+import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { nonNegative } from "./bounds.ts";
 
 export type IntOrPercent = number | string;

@@ -1,5 +1,5 @@
 import t from "tap";
-import { podKind } from "../core/pod/kind.ts";
+import { podKind } from "../../core/pod/kind.ts";
 import { matchesFields, matchesLabels, parseFieldSelector, parseLabelSelector, requirementsOf } from "./selector.ts";
 
 function selects(selector: string, labels: Readonly<Record<string, string>>): boolean {

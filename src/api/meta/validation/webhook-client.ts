@@ -1,7 +1,7 @@
 /** How a server reaches a webhook: by URL or through a service, with a bundle of certificates to trust. */
 import { X509Certificate } from "node:crypto";
-import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
-import { child } from "../../schema/value/field-path.ts";
+import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { child } from "../../../schema/value/field-path.ts";
 import { dns1123Subdomain, portNumber } from "./names.ts";
 
 const FORM = "; desired format: https://host[/path]";

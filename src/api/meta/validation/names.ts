@@ -3,7 +3,7 @@
  * the messages of what is wrong; an empty list means the text is good.
  */
 
-import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
+import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 
 type Check = (text: string) => readonly string[];
 

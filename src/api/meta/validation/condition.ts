@@ -6,9 +6,9 @@ import {
   notSupported,
   requiredField,
   tooLong,
-} from "../../schema/validation/field-error.ts";
-import { child, index } from "../../schema/value/field-path.ts";
-import type { Condition } from "./condition.ts";
+} from "../../../schema/validation/field-error.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
+import type { Condition } from "../condition.ts";
 import { qualifiedName } from "./names.ts";
 
 const STATUSES = ["False", "True", "Unknown"];
