@@ -1,6 +1,6 @@
 /** Kinds that are questions or orders: created, answered or done, and not kept. */
 import type { ObjectSchema } from "../schema/schema.ts";
-import { ageColumn, nameColumn } from "./columns.ts";
+import { ageColumn, nameColumn } from "./columns/columns.ts";
 import type { ApiObject, Kind, Strategy } from "./kind.ts";
 
 interface Review<T extends ApiObject> extends Pick<Kind<T>, "group" | "version" | "kind" | "namespaced"> {

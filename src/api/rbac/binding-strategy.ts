@@ -2,7 +2,7 @@
 import { deepEqual } from "../../schema/value/equal.ts";
 import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/value/field-path.ts";
-import { ageColumn, column, nameColumn, wideColumn } from "../columns.ts";
+import { ageColumn, column, nameColumn, wideColumn } from "../columns/columns.ts";
 import type { ApiObject, Column, Strategy } from "../kind.ts";
 import { dns1123Subdomain, pathSegment, validateName } from "../meta/validation/names.ts";
 import { svcGroup } from "../scheme.ts";

@@ -1,6 +1,6 @@
 /** The server-side tables that `kubectl get` prints: one row an object, cells computed by the kind's columns. */
 
-import { columnTexts } from "../../api/column-texts.ts";
+import { columnTexts } from "../../api/columns/descriptions.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { invalid } from "../../api/status.ts";
 import { notSupported, renderFieldError } from "../../schema/validation/field-error.ts";

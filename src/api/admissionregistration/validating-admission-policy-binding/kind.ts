@@ -8,7 +8,7 @@ import {
   requiredField,
 } from "../../../schema/validation/field-error.ts";
 import { index } from "../../../schema/value/field-path.ts";
-import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
 import { dns1123Subdomain, pathSegment } from "../../meta/validation/names.ts";

@@ -1,5 +1,5 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
-import { ageColumn, column, integerColumn, nameColumn } from "../../columns.ts";
+import { ageColumn, column, integerColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { validateConditions } from "../../meta/validation/condition.ts";
 import {

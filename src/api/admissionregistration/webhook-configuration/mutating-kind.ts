@@ -1,5 +1,5 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
-import { ageColumn, integerColumn, nameColumn } from "../../columns.ts";
+import { ageColumn, integerColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { firstGeneration, nextGeneration } from "../../strategy.ts";
 import { type MutatingWebhookConfiguration, mutatingWebhookConfiguration } from "./schema.ts";

@@ -1,5 +1,5 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
-import { createdAtColumn, nameColumn } from "../../columns.ts";
+import { createdAtColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { firstGeneration, keepStatus, nextGeneration, statusSubresource } from "../../strategy.ts";
 import {

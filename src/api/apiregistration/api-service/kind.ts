@@ -1,4 +1,4 @@
-import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { pathSegment } from "../../meta/validation/names.ts";
 import { dropStatus, keepStatus, nothingButStatus, statusSubresource } from "../../strategy.ts";

@@ -1,6 +1,6 @@
 import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
-import { ageColumn, column, integerColumn, nameColumn, wideColumn } from "../../columns.ts";
+import { ageColumn, column, integerColumn, nameColumn, wideColumn } from "../../columns/columns.ts";
 import { podTemplateSpec } from "../../core/pod-template/schema.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { neverDecremented, nonNegativeMembers } from "../../meta/validation/bounds.ts";

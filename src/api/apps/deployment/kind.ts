@@ -2,7 +2,7 @@ import { deepEqual } from "../../../schema/value/equal.ts";
 import { type FieldError, forbiddenField, invalidField, notSupported } from "../../../schema/validation/field-error.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { scaleSubresource } from "../../autoscaling/scale/kind.ts";
-import { ageColumn, column, nameColumn, wideColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn, wideColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { neverDecremented, nonNegative, nonNegativeMembers } from "../../meta/validation/bounds.ts";
 import { validateImmutableSelector } from "../../meta/validation/immutable.ts";

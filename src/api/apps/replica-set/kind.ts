@@ -1,6 +1,6 @@
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { scaleSubresource } from "../../autoscaling/scale/kind.ts";
-import { ageColumn, integerColumn, nameColumn, wideColumn } from "../../columns.ts";
+import { ageColumn, integerColumn, nameColumn, wideColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
 import { validateImmutableSelector } from "../../meta/validation/immutable.ts";

@@ -1,5 +1,5 @@
 import { scaleSubresource } from "../../autoscaling/scale/kind.ts";
-import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import type { PersistentVolumeClaim } from "../../core/persistent-volume-claim/schema.ts";
 import { setPersistentVolumeClaimDefaults } from "../../core/persistent-volume-claim/defaults.ts";
 import { persistentVolumeClaimSpecWarnings } from "../../core/persistent-volume-claim/warnings.ts";

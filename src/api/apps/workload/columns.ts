@@ -1,5 +1,5 @@
 /** Columns of `kubectl get -o wide` that show what a template's pods run. */
-import { wideColumn } from "../../columns.ts";
+import { wideColumn } from "../../columns/columns.ts";
 import type { PodTemplateSpec } from "../../core/pod-template/schema.ts";
 import type { Column } from "../../kind.ts";
 

@@ -1,5 +1,5 @@
 /** What `kubectl get hpa` shows. */
-import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import type { Column } from "../../kind.ts";
 import type {
   HorizontalPodAutoscaler,

@@ -1,5 +1,5 @@
 /** How many pods a controller is to have: the one form in which all controllers are scaled. */
-import { ageColumn, integerColumn, nameColumn } from "../../columns.ts";
+import { ageColumn, integerColumn, nameColumn } from "../../columns/columns.ts";
 import type { ApiObject, Kind, Subresource } from "../../kind.ts";
 import { nonNegative } from "../../meta/validation/bounds.ts";
 import type { LabelSelector } from "../../meta/label-selector.ts";

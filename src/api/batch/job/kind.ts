@@ -1,6 +1,6 @@
 import { containerColumns } from "../../apps/workload/columns.ts";
 import { countingChanges, podNameWarnings, prepareForCreate } from "../../apps/workload/strategy.ts";
-import { ageColumn, column, nameColumn, wideColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn, wideColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { humanDuration } from "../../columns/human-duration.ts";
 import { labelSelectorText } from "../../columns/selector-text.ts";

@@ -1,4 +1,4 @@
-import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Requester, type Strategy, type Subresource } from "../../kind.ts";
 import { humanDuration } from "../../columns/human-duration.ts";
 import { pathSegment } from "../../meta/validation/names.ts";

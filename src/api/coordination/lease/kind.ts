@@ -1,5 +1,5 @@
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
-import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { nonNegative } from "../../meta/validation/bounds.ts";
 import { type Lease, lease } from "./schema.ts";

@@ -1,4 +1,4 @@
-import { column, nameColumn } from "../../columns.ts";
+import { column, nameColumn } from "../../columns/columns.ts";
 import type { Kind } from "../../kind.ts";
 import { type ComponentCondition, type ComponentStatus, componentStatus } from "./schema.ts";
 

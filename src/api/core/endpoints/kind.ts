@@ -1,4 +1,4 @@
-import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { listText } from "../../columns/list-text.ts";
 import { type EndpointSubset, type Endpoints, endpoints } from "./schema.ts";

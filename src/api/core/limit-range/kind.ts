@@ -1,4 +1,4 @@
-import { createdAtColumn, nameColumn } from "../../columns.ts";
+import { createdAtColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
 import { type LimitRange, type LimitRangeItem, limitRange } from "./schema.ts";
 import { validateLimitRange } from "./validation.ts";

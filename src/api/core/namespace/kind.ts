@@ -1,6 +1,6 @@
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { index } from "../../../schema/value/field-path.ts";
-import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import type { Kind, Strategy } from "../../kind.ts";
 import { dns1123Label } from "../../meta/validation/names.ts";
 import { validateFinalizer } from "../../meta/validation/object-meta.ts";

@@ -1,5 +1,5 @@
 /** What `kubectl get nodes` shows, as Kubernetes' own printer does (`printNode`). */
-import { ageColumn, column, nameColumn, wideColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn, wideColumn } from "../../columns/columns.ts";
 import type { Column } from "../../kind.ts";
 import type { Node } from "./schema.ts";
 

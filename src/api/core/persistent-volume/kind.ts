@@ -1,4 +1,4 @@
-import { ageColumn, column, nameColumn, wideColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn, wideColumn } from "../../columns/columns.ts";
 import { allVerbs, type Column, type Kind, type Strategy } from "../../kind.ts";
 import { keepStatus, onlyStatus, statusSubresource } from "../../strategy.ts";
 import { accessModesText } from "./access-modes.ts";

@@ -1,5 +1,5 @@
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
-import { column, nameColumn } from "../../columns.ts";
+import { column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import type { Container } from "../container/schema.ts";
 import { type PodTemplate, podTemplate, podTemplateSpec } from "./schema.ts";

@@ -1,5 +1,5 @@
 /** What `kubectl get pods` shows, computed as Kubernetes' own printer does (`printPod`). */
-import { ageColumn, column, nameColumn, wideColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn, wideColumn } from "../../columns/columns.ts";
 import type { Column, RowCondition } from "../../kind.ts";
 import { humanDuration } from "../../columns/human-duration.ts";
 import type { Container } from "../container/schema.ts";

@@ -10,7 +10,7 @@ import {
 import { validateKeptRunning, validateSelected, validateTemplate } from "../../apps/workload/validation.ts";
 import { validateReplicaStatus } from "../../apps/workload/status-validation.ts";
 import { scaleSubresource } from "../../autoscaling/scale/kind.ts";
-import { ageColumn, integerColumn, nameColumn, wideColumn } from "../../columns.ts";
+import { ageColumn, integerColumn, nameColumn, wideColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
 import { labelsText } from "../../columns/selector-text.ts";

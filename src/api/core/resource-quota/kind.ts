@@ -1,4 +1,4 @@
-import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
 import { dropStatus, keepStatus, statusSubresource } from "../../strategy.ts";
 import { type ResourceQuota, resourceQuota } from "./schema.ts";

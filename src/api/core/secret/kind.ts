@@ -1,4 +1,4 @@
-import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { keyPairProblem } from "./tls-key-pair.ts";
 import { type Secret, secret } from "./schema.ts";

@@ -1,5 +1,5 @@
 import { key } from "../../../schema/value/field-path.ts";
-import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { type ServiceAccount, serviceAccount } from "./schema.ts";
 

@@ -1,4 +1,4 @@
-import { ageColumn, column, nameColumn, wideColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn, wideColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { dns1035Label } from "../../meta/validation/names.ts";
 import { labelsText } from "../../columns/selector-text.ts";

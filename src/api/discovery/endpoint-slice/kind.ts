@@ -1,6 +1,6 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { invalidField } from "../../../schema/validation/field-error.ts";
-import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { listText } from "../../columns/list-text.ts";
 import { firstGeneration, nextGeneration } from "../../strategy.ts";

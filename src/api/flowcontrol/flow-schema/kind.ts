@@ -1,5 +1,5 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
-import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import {
   dropStatus,

@@ -8,7 +8,7 @@ import {
   tooLong,
 } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
-import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { validateDomainPrefixedPath } from "../../meta/validation/domain-prefixed-path.ts";
 import { dns1123Label, dns1123Subdomain, pathSegment } from "../../meta/validation/names.ts";

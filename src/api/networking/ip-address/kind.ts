@@ -1,7 +1,7 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
-import { column, nameColumn } from "../../columns.ts";
+import { column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { ipProblems } from "../../meta/validation/ip.ts";
 import { dns1123Subdomain, pathSegment } from "../../meta/validation/names.ts";

@@ -1,7 +1,7 @@
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { index } from "../../../schema/value/field-path.ts";
 import { parseCidr } from "../../../std/net/ip.ts";
-import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { validateCidr } from "../../meta/validation/ip.ts";
 import { dropStatus, keepStatus, nothingButStatus, statusSubresource } from "../../strategy.ts";

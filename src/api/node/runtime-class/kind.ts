@@ -1,7 +1,7 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { duplicateField, type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { index } from "../../../schema/value/field-path.ts";
-import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import type { Toleration } from "../../core/pod-spec/affinity.ts";
 import { renamedLabel } from "../../core/node/deprecated-labels.ts";
 import { validateContainerResources } from "../../core/resources/validation.ts";

@@ -1,7 +1,7 @@
 import { type FieldError, invalidField, notSupported } from "../../../schema/validation/field-error.ts";
 import { countingChanges, prepareForCreate } from "../../apps/workload/strategy.ts";
 import { validateStoredSelector } from "../../apps/workload/validation.ts";
-import { ageColumn, column, integerColumn, nameColumn } from "../../columns.ts";
+import { ageColumn, column, integerColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
 import { validateConditions } from "../../meta/validation/condition.ts";

@@ -1,6 +1,6 @@
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { index } from "../../../schema/value/field-path.ts";
-import { createdAtColumn, nameColumn } from "../../columns.ts";
+import { createdAtColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
 import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
 import { pathSegment } from "../../meta/validation/names.ts";

@@ -1,4 +1,4 @@
-import { createdAtColumn, nameColumn } from "../../columns.ts";
+import { createdAtColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
 import { pathSegment } from "../../meta/validation/names.ts";
 import { validatePolicyRules } from "../policy-rule-validation.ts";

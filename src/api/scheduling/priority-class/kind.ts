@@ -5,7 +5,7 @@ import {
   notSupported,
   requiredField,
 } from "../../../schema/validation/field-error.ts";
-import { ageColumn, booleanColumn, column, integerColumn, nameColumn } from "../../columns.ts";
+import { ageColumn, booleanColumn, column, integerColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { firstGeneration, nextGeneration } from "../../strategy.ts";
 import { type PriorityClass, priorityClass } from "./schema.ts";

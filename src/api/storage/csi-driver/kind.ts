@@ -7,7 +7,7 @@ import {
   requiredField,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import { ageColumn, booleanColumn, column, nameColumn } from "../../columns.ts";
+import { ageColumn, booleanColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { nextGeneration } from "../../strategy.ts";
 import { type CSIDriver, type CSIDriverSpec, csiDriver, type TokenRequest } from "./schema.ts";

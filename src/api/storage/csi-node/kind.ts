@@ -1,7 +1,7 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { duplicateField, type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import { ageColumn, integerColumn, nameColumn } from "../../columns.ts";
+import { ageColumn, integerColumn, nameColumn } from "../../columns/columns.ts";
 import { validateDriverName } from "../../core/volume/source-validation.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
 import { qualifiedName, validateName } from "../../meta/validation/names.ts";

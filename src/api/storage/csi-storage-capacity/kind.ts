@@ -1,7 +1,7 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import { column, nameColumn } from "../../columns.ts";
+import { column, nameColumn } from "../../columns/columns.ts";
 import { renamedLabel } from "../../core/node/deprecated-labels.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
 import { validateLabelSelector } from "../../meta/validation/label-selector.ts";

@@ -1,5 +1,5 @@
 import { child, index } from "../../../schema/value/field-path.ts";
-import { ageColumn, column, nameColumn } from "../../columns.ts";
+import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { renamedLabel } from "../../core/node/deprecated-labels.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { type StorageClass, storageClass } from "./schema.ts";

@@ -1,4 +1,4 @@
-import { ageColumn, booleanColumn, column, nameColumn } from "../../columns.ts";
+import { ageColumn, booleanColumn, column, nameColumn } from "../../columns/columns.ts";
 import { setPersistentVolumeSpecDefaults } from "../../core/persistent-volume/defaults.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { dropStatus, keepStatus, nothingButStatus, statusSubresource } from "../../strategy.ts";
