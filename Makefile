@@ -76,7 +76,7 @@ kubectl: packages ## every kubectl there is types all of its cases; `make test` 
 
 .PHONY: bench
 bench: packages build $(example) ## figures of this machine: objects, requests, watches, memory, start, pods (ARGS="--only requests")
-	@if [ -z "$(ARGS)" ]; then node --expose-gc src/api/pod.bench.ts && node src/api/schemas.bench.ts && \
+	@if [ -z "$(ARGS)" ]; then node --expose-gc src/api/core/pod/pod.bench.ts && node src/api/every-kind/schemas.bench.ts && \
 	  node --expose-gc src/cel/cel.bench.ts && node src/registry/apply.bench.ts && \
 	  node src/apiserver/metrics/metrics.bench.ts && node src/apiserver/authentication/authentication.bench.ts && node src/apiserver/authorization/authorization.bench.ts && \
 	  node src/apiserver/admission/admission.bench.ts && \

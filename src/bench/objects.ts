@@ -20,7 +20,7 @@ export const configMap: Sample = {
   create: (name) => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data }),
 };
 
-const webPod = JSON.parse(readFileSync(new URL("../api/pod.bench.json", import.meta.url), "utf8"));
+const webPod = JSON.parse(readFileSync(new URL("../api/core/pod/pod.bench.json", import.meta.url), "utf8"));
 const { labels, annotations } = webPod.metadata;
 const { nodeName: _, ...podSpec } = webPod.spec;
 

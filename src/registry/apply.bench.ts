@@ -22,7 +22,7 @@ import { fixture } from "../testing/registry/registry-fixture.ts";
 import { applied } from "./apply.ts";
 import { tracked } from "./field-tracking.ts";
 
-const text = readFileSync(new URL("../api/pod.bench.json", import.meta.url));
+const text = readFileSync(new URL("../api/core/pod/pod.bench.json", import.meta.url));
 const configuration = parseJson(text).value as Readonly<Record<string, unknown>>;
 const shape = shapeOf(pod);
 await using f = fixture();

@@ -2,21 +2,21 @@
  * Kubernetes 1.33 by the facts: no kind, type, field, number, list type, merge key, default, enum, verb, subresource,
  * column or selector may be missing. What is stands in `testdata/facts-missing.json` by kind or type; it only shrinks.
  *
- *     SVC_RECORD=1 node src/api/facts.test.ts      strikes what is there by now
+ *     SVC_RECORD=1 node src/api/every-kind/facts.test.ts      strikes what is there by now
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import t from "tap";
-import { deepEqual } from "../schema/value/equal.ts";
-import { membersOf } from "../schema/members.ts";
-import { type Field, type ObjectSchema, type Schema, schemaOf } from "../schema/schema.ts";
-import { everySchema } from "../testing/api/every-schema.ts";
-import { builtinScheme } from "./builtin.ts";
-import type { Kind } from "./kind.ts";
-import { kubernetesGroup } from "./scheme.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
+import { membersOf } from "../../schema/members.ts";
+import { type Field, type ObjectSchema, type Schema, schemaOf } from "../../schema/schema.ts";
+import { everySchema } from "../../testing/api/every-schema.ts";
+import { builtinScheme } from "../builtin.ts";
+import type { Kind } from "../kind.ts";
+import { kubernetesGroup } from "../scheme.ts";
 
-const shared = process.env.SVC_SHARED ?? new URL("../../../shared", import.meta.url).pathname;
-const listPath = fileURLToPath(new URL("../../testdata/facts-missing.json", import.meta.url));
+const shared = process.env.SVC_SHARED ?? new URL("../../../../shared", import.meta.url).pathname;
+const listPath = fileURLToPath(new URL("../../../testdata/facts-missing.json", import.meta.url));
 const record = process.env.SVC_RECORD === "1";
 
 function facts<T>(name: string): T {

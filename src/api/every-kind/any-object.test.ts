@@ -1,13 +1,13 @@
 /** No kind breaks on an object of the right types, however senseless: rules answer with errors, they do not throw. */
 import fc from "fast-check";
 import t from "tap";
-import { decode } from "../schema/decode/decode.ts";
-import { applyDefaults } from "../schema/defaults.ts";
-import { deepFreeze } from "../schema/value/freeze.ts";
-import { validate } from "../schema/validation/validate.ts";
-import { arbitraryOf } from "../testing/schema/arbitrary.ts";
-import { builtinScheme } from "./builtin.ts";
-import type { ApiObject, Kind } from "./kind.ts";
+import { decode } from "../../schema/decode/decode.ts";
+import { applyDefaults } from "../../schema/defaults.ts";
+import { deepFreeze } from "../../schema/value/freeze.ts";
+import { validate } from "../../schema/validation/validate.ts";
+import { arbitraryOf } from "../../testing/schema/arbitrary.ts";
+import { builtinScheme } from "../builtin.ts";
+import type { ApiObject, Kind } from "../kind.ts";
 
 const RUNS = 40;
 const NOW = "2026-01-02T03:04:05Z";

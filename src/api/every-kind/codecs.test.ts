@@ -1,15 +1,15 @@
 /** What holds for every value of every kind, whichever way it is written. */
 import fc from "fast-check";
 import t from "tap";
-import { decodeCbor, encodeCbor } from "../schema/cbor/decode.ts";
-import { decode } from "../schema/decode/decode.ts";
-import { applyDefaults } from "../schema/defaults.ts";
-import { encodeJson, parseJson, stringify } from "../schema/json/encode.ts";
-import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf/encode.ts";
-import type { ObjectSchema } from "../schema/schema.ts";
-import { encodeYaml, parseYaml } from "../schema/yaml/yaml.ts";
-import { topLevelSchemas } from "../testing/api/every-schema.ts";
-import { arbitraryOf } from "../testing/schema/arbitrary.ts";
+import { decodeCbor, encodeCbor } from "../../schema/cbor/decode.ts";
+import { decode } from "../../schema/decode/decode.ts";
+import { applyDefaults } from "../../schema/defaults.ts";
+import { encodeJson, parseJson, stringify } from "../../schema/json/encode.ts";
+import { decodeProtobuf, encodeProtobuf } from "../../schema/protobuf/encode.ts";
+import type { ObjectSchema } from "../../schema/schema.ts";
+import { encodeYaml, parseYaml } from "../../schema/yaml/yaml.ts";
+import { topLevelSchemas } from "../../testing/api/every-schema.ts";
+import { arbitraryOf } from "../../testing/schema/arbitrary.ts";
 
 const RUNS = 25;
 

@@ -1,19 +1,19 @@
 /** Kubernetes' own samples with every field filled: JSON, YAML and protobuf of one object, byte for byte. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import t, { type Test } from "tap";
-import { decodeCbor, encodeCbor } from "../schema/cbor/decode.ts";
-import { decode } from "../schema/decode/decode.ts";
-import { decodeEnvelope, encodeEnvelope } from "../schema/protobuf/envelope.ts";
-import { htmlSafe } from "../schema/json/html-escape.ts";
-import { encodeJson, parseJson, stringify } from "../schema/json/encode.ts";
-import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf/encode.ts";
-import type { ObjectSchema } from "../schema/schema.ts";
-import { encodeYaml, parseYaml } from "../schema/yaml/yaml.ts";
-import { topLevelSchemas } from "../testing/api/every-schema.ts";
-import { builtinScheme } from "./builtin.ts";
-import { kubernetesGroup } from "./scheme.ts";
+import { decodeCbor, encodeCbor } from "../../schema/cbor/decode.ts";
+import { decode } from "../../schema/decode/decode.ts";
+import { decodeEnvelope, encodeEnvelope } from "../../schema/protobuf/envelope.ts";
+import { htmlSafe } from "../../schema/json/html-escape.ts";
+import { encodeJson, parseJson, stringify } from "../../schema/json/encode.ts";
+import { decodeProtobuf, encodeProtobuf } from "../../schema/protobuf/encode.ts";
+import type { ObjectSchema } from "../../schema/schema.ts";
+import { encodeYaml, parseYaml } from "../../schema/yaml/yaml.ts";
+import { topLevelSchemas } from "../../testing/api/every-schema.ts";
+import { builtinScheme } from "../builtin.ts";
+import { kubernetesGroup } from "../scheme.ts";
 
-const shared = process.env.SVC_SHARED ?? new URL("../../../shared", import.meta.url).pathname;
+const shared = process.env.SVC_SHARED ?? new URL("../../../../shared", import.meta.url).pathname;
 const oracles = `${shared}/oracles`;
 const folders = ["api-roundtrip/HEAD", "apiextensions-roundtrip/HEAD"].map((name) => `${oracles}/${name}/`);
 

@@ -17,7 +17,7 @@ const report = `
   const wall = Math.round(performance.now());
   console.log(JSON.stringify({ cpu, wall, heap: mebibytes(heapUsed), rss: mebibytes(rss) }));
 `;
-const builtin = JSON.stringify(new URL("./builtin.ts", import.meta.url).pathname);
+const builtin = JSON.stringify(new URL("../builtin.ts", import.meta.url).pathname);
 const programs: Readonly<Record<string, string>> = {
   "every kind": `import { builtinScheme } from ${builtin}; builtinScheme();`,
   nothing: "",
