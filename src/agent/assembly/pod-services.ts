@@ -18,7 +18,7 @@ import type { NodeCapacity } from "../node/status/capacity.ts";
 import type { MachineInfo } from "../node/machine/machine.ts";
 import type { NodeIps } from "../node/network/node-ips.ts";
 import type { ObjectReader } from "../pod-objects/object-reader.ts";
-import { AdmissionDesk, type AdmissionDeskOptions } from "../pods/admission/pod-admitter.ts";
+import { PodAdmitter, type PodAdmitterOptions } from "../pods/admission/pod-admitter.ts";
 import { PodCgroups } from "../pods/resources/pod-cgroups.ts";
 import type { PodServices } from "../pods/pod-context.ts";
 import type { EventType, PodEvents } from "../pods/pod-events.ts";
@@ -60,7 +60,7 @@ export interface Basis {
   readonly stack: AsyncDisposableStack;
 }
 
-export interface ServiceLinks extends Pick<AdmissionDeskOptions, "node" | "pressures" | "end"> {
+export interface ServiceLinks extends Pick<PodAdmitterOptions, "node" | "pressures" | "end"> {
   readonly events: PodEvents;
   readonly objects: NodeObjects;
   readonly claims: ClaimSource;
@@ -155,11 +155,11 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
     }),
     userNamespaces: userNamespaces(config),
     runtimeHandler: (pod) => at.classes.handler(pod),
-    admission: new AdmissionDesk({
+    admission: new PodAdmitter({
       node: links.node,
       pressures: links.pressures,
       pods: links.active,
-      end: links.end,
+      terminate: links.terminate,
       events,
       clock,
       allowedSysctls: config.pods.allowedUnsafeSysctls,

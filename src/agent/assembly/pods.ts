@@ -61,7 +61,7 @@ export function openPods(at: Foundation, reporting: Reporting, node: NodeParts):
       expectChange: () => relister.poke(),
       finished: (pod) => status?.finished(pod),
       active: () => pods.active,
-      end: (uid, termination) => pods.end(uid, termination),
+      terminate: (uid, termination) => pods.end(uid, termination),
       node: () => node.own.read(),
       pressures: () => node.pressures(),
     },

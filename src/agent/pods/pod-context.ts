@@ -8,7 +8,7 @@ import type { Made, Observation, ObservedSandbox } from "../runtime/observation.
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Mounter } from "../volumes/mount/mounter.ts";
 import type { VolumeManager } from "../volumes/volume-manager.ts";
-import type { AdmissionDesk } from "./admission/pod-admitter.ts";
+import type { PodAdmitter } from "./admission/pod-admitter.ts";
 import type { PodCgroups } from "./resources/pod-cgroups.ts";
 import type { WaitingReason } from "./status/container-status.ts";
 import type { Directories } from "./directories.ts";
@@ -72,7 +72,7 @@ export interface PodServices {
   readonly cgroups: Pick<PodCgroups, "apply" | "remove" | "removeAll">;
   /** The runtime's name for what the pod's class asks for; empty for its default. Rejects in Kubernetes' words. */
   readonly runtimeHandler: (pod: Pod) => Promise<string>;
-  readonly admission: Pick<AdmissionDesk, "admit" | "adopt" | "resize">;
+  readonly admission: Pick<PodAdmitter, "admit" | "adopt" | "resize">;
   readonly startTurns: Pick<StartTurns, "begin">;
   /** Says that the runtime is about to change, so that it is looked at soon. */
   readonly expectChange: () => void;

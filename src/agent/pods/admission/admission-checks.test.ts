@@ -2,9 +2,9 @@ import t from "tap";
 import type { Node } from "../../../api/core/node/schema.ts";
 import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
-import { type AdmissionInput, obstacles } from "./admission-checks.ts";
-import { AdmissionDesk } from "./pod-admitter.ts";
-import { victimsFor } from "./preemption.ts";
+import { type AdmissionInput, findAdmissionFailures } from "./admission-checks.ts";
+import { PodAdmitter } from "./pod-admitter.ts";
+import { selectVictims } from "./preemption.ts";
 
 const node: Node = {
   metadata: { name: "n1", labels: { "kubernetes.io/os": "linux", zone: "a" } },
@@ -18,7 +18,7 @@ function pod(name: string, spec: Partial<PodSpec> = {}, requests: Record<string,
 
 function reasons(one: Pod, more: Partial<AdmissionInput> = {}): readonly string[] {
   const base = { others: [], node, pressures: [], allowedSysctls: [], appArmor: false };
-  return obstacles({ pod: one, ...base, ...more }).map(({ reason, message }) => `${reason}: ${message}`);
+  return findAdmissionFailures({ pod: one, ...base, ...more }).map(({ reason, message }) => `${reason}: ${message}`);
 }
 
 t.test("obstacles() come in Kubernetes' order and words", async (t) => {
@@ -108,7 +108,7 @@ t.test("victimsFor() takes as few and as unimportant pods as will do", async (t)
   const guaranteed = pod("g", { containers: [{ name: "c", resources: { limits, requests: limits } }] });
   const others = [pod("small", {}, { cpu: "300m" }), pod("large", {}, { cpu: "900m" }), guaranteed, pod("free")];
   const names = (amount: number) =>
-    victimsFor(critical, others, [{ resource: "cpu", amount }]).map(({ metadata }) => metadata?.name);
+    selectVictims(critical, others, [{ resource: "cpu", quantity: amount }]).map(({ metadata }) => metadata?.name);
   t.same(names(200), ["small"]);
   t.same(names(800), ["large"]);
   t.same(names(1200), ["large", "small"]);
@@ -117,17 +117,17 @@ t.test("victimsFor() takes as few and as unimportant pods as will do", async (t)
     message: "no set of running pods found to reclaim resources: [(res: cpu, q: 6800), ]",
   });
   const equal = pod("equal", { priority: 2_000_000_001 }, { cpu: "2" });
-  t.throws(() => victimsFor(critical, [equal], [{ resource: "cpu", amount: 1 }]), /no set of running pods/);
+  t.throws(() => selectVictims(critical, [equal], [{ resource: "cpu", quantity: 1 }]), /no set of running pods/);
 });
 
 t.test("AdmissionDesk counts what it admitted, and makes room for critical pods", async (t) => {
   const pods: Pod[] = [];
   const ended: string[] = [];
-  const desk = new AdmissionDesk({
+  const desk = new PodAdmitter({
     node: async () => node,
     pressures: () => [],
     pods: () => pods,
-    async end(uid) {
+    async terminate(uid) {
       ended.push(uid);
       pods.splice(
         pods.findIndex(({ metadata }) => metadata?.uid === uid),
@@ -169,11 +169,11 @@ t.test("AdmissionDesk waits for a pod that makes room half as long again as it h
   const critical = pod("k", { priority: 2_000_000_000 }, { cpu: "1" });
   const pods = [victim];
   const events: string[] = [];
-  const desk = new AdmissionDesk({
+  const desk = new PodAdmitter({
     node: async () => node,
     pressures: () => [],
     pods: () => pods,
-    end: () => new Promise(() => undefined),
+    terminate: () => new Promise(() => undefined),
     events: { pod: (_, __, reason) => void events.push(reason), container: () => undefined },
     clock,
     allowedSysctls: [],

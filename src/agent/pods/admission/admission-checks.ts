@@ -26,10 +26,10 @@ export interface AdmissionInput {
 /** What a critical pod is short of: others may have to make room for it. */
 export interface Shortage {
   readonly resource: string;
-  readonly amount: number;
+  readonly quantity: number;
 }
 
-export interface Obstacle extends WaitingReason {
+export interface AdmissionFailure extends WaitingReason {
   /** Set where room on the node would do. */
   readonly shortage?: Shortage;
 }
@@ -37,13 +37,13 @@ export interface Obstacle extends WaitingReason {
 const OS_LABEL = "kubernetes.io/os";
 
 /** All that speaks against the pod, first things first; empty when nothing does. */
-export function obstacles(input: AdmissionInput): readonly Obstacle[] {
-  const never = pressure(input) ?? sysctls(input) ?? appArmor(input) ?? operatingSystem(input);
+export function findAdmissionFailures(input: AdmissionInput): readonly AdmissionFailure[] {
+  const never = checkNodePressure(input) ?? checkSysctls(input) ?? checkAppArmor(input) ?? checkOperatingSystem(input);
   if (never !== undefined) return [never];
-  return [...shortages(input), ...mismatches(input)];
+  return [...findShortages(input), ...checkPredicates(input)];
 }
 
-function pressure({ pod, pressures }: AdmissionInput): Obstacle | undefined {
+function checkNodePressure({ pod, pressures }: AdmissionInput): AdmissionFailure | undefined {
   if (pressures.length === 0 || isCritical(pod)) return undefined;
   if (pressures.every((each) => each === "MemoryPressure")) {
     const taint = { key: "node.kubernetes.io/memory-pressure", effect: "NoSchedule" } as const;
@@ -53,19 +53,19 @@ function pressure({ pod, pressures }: AdmissionInput): Obstacle | undefined {
   return { reason: "Evicted", message: `The node had condition: [${pressures.join(" ")}]. ` };
 }
 
-function sysctls({ pod, allowedSysctls }: AdmissionInput): Obstacle | undefined {
+function checkSysctls({ pod, allowedSysctls }: AdmissionInput): AdmissionFailure | undefined {
   const message = forbiddenSysctl(pod, allowedSysctls);
   return message === undefined ? undefined : { reason: "SysctlForbidden", message };
 }
 
-function appArmor({ pod, appArmor: enabled }: AdmissionInput): Obstacle | undefined {
+function checkAppArmor({ pod, appArmor: enabled }: AdmissionInput): AdmissionFailure | undefined {
   const contexts = [pod.spec, ...[...initContainers(pod), ...appContainers(pod)]].map((each) => each?.securityContext);
   const wanted = contexts.some((context) => (context?.appArmorProfile?.type ?? "Unconfined") !== "Unconfined");
   if (enabled || !wanted) return undefined;
   return { reason: "AppArmor", message: "Cannot enforce AppArmor: AppArmor is not enabled on the host" };
 }
 
-function operatingSystem({ pod }: AdmissionInput): Obstacle | undefined {
+function checkOperatingSystem({ pod }: AdmissionInput): AdmissionFailure | undefined {
   if ((pod.metadata?.labels?.[OS_LABEL] ?? "linux") !== "linux") {
     return {
       reason: "PodOSSelectorNodeLabelDoesNotMatch",
@@ -79,14 +79,14 @@ function operatingSystem({ pod }: AdmissionInput): Obstacle | undefined {
 }
 
 /** First those that every pod has, as the scheduler orders them. */
-const common = ["cpu", "memory", "ephemeral-storage"];
+const COMMON_RESOURCES = ["cpu", "memory", "ephemeral-storage"];
 
-function shortages({ pod, others, node }: AdmissionInput): readonly Obstacle[] {
+function findShortages({ pod, others, node }: AdmissionInput): readonly AdmissionFailure[] {
   const has = node.status?.allocatable ?? {};
   // Nobody offers an extended resource that the node does not have: whoever sent the pod here means to do without.
-  const rest = requestedNames(pod).filter((name) => !common.includes(name) && (!isExtended(name) || name in has));
-  const amounts = [...common, ...rest].map(
-    (name) => [name, podAmount(pod, "requests", name), sum(others, name)] as const,
+  const rest = requestedNames(pod).filter((name) => !COMMON_RESOURCES.includes(name) && (!isExtendedResource(name) || name in has));
+  const amounts = [...COMMON_RESOURCES, ...rest].map(
+    (name) => [name, podAmount(pod, "requests", name), sumRequests(others, name)] as const,
   );
   return [["pods", 1, others.length] as const, ...amounts].flatMap(([name, requested, used]) => {
     const capacity = resourceAmount(name, has[name]);
@@ -100,31 +100,31 @@ function shortages({ pod, others, node }: AdmissionInput): readonly Obstacle[] {
   });
 }
 
-function sum(pods: readonly Pod[], name: string): number {
+function sumRequests(pods: readonly Pod[], name: string): number {
   return pods.reduce((total, each) => total + podAmount(each, "requests", name), 0);
 }
 
-function isExtended(name: string): boolean {
+function isExtendedResource(name: string): boolean {
   return name.includes("/") && !name.split("/")[0]?.endsWith("kubernetes.io") && !name.startsWith("requests.");
 }
 
-function mismatches({ pod, others, node }: AdmissionInput): readonly Obstacle[] {
+function checkPredicates({ pod, others, node }: AdmissionInput): readonly AdmissionFailure[] {
   const [affinity] = affinityMismatch(pod, node);
-  const clash = hostPorts(pod).some((port) => others.flatMap(hostPorts).some((taken) => collide(port, taken)));
+  const clash = hostPorts(pod).some((port) => others.flatMap(hostPorts).some((taken) => portsConflict(port, taken)));
   const tolerations = pod.spec?.tolerations ?? [];
   const untolerated = (node.spec?.taints ?? []).some(
     (taint) => taint.effect === "NoExecute" && !tolerations.some((each) => tolerates(each, taint)),
   );
   return [
-    ...(affinity === undefined ? [] : [predicate("NodeAffinity", affinity)]),
-    ...(clash ? [predicate("NodePorts", "node(s) didn't have free ports for the requested pod ports")] : []),
+    ...(affinity === undefined ? [] : [makePredicateFailure("NodeAffinity", affinity)]),
+    ...(clash ? [makePredicateFailure("NodePorts", "node(s) didn't have free ports for the requested pod ports")] : []),
     ...(untolerated && !isStatic(pod)
-      ? [predicate("TaintToleration", "node(s) had taints that the pod didn't tolerate")]
+      ? [makePredicateFailure("TaintToleration", "node(s) had taints that the pod didn't tolerate")]
       : []),
   ];
 }
 
-function predicate(name: string, why: string): Obstacle {
+function makePredicateFailure(name: string, why: string): AdmissionFailure {
   return { reason: name, message: `Predicate ${name} failed: ${why}` };
 }
 
@@ -134,10 +134,10 @@ interface HostPort {
   readonly ip: string;
 }
 
-const ANY = "0.0.0.0";
+const ANY_ADDRESS = "0.0.0.0";
 
-function collide(a: HostPort, b: HostPort): boolean {
-  return a.port === b.port && a.protocol === b.protocol && (a.ip === b.ip || a.ip === ANY || b.ip === ANY);
+function portsConflict(a: HostPort, b: HostPort): boolean {
+  return a.port === b.port && a.protocol === b.protocol && (a.ip === b.ip || a.ip === ANY_ADDRESS || b.ip === ANY_ADDRESS);
 }
 
 function hostPorts(pod: Pod): readonly HostPort[] {
@@ -147,7 +147,7 @@ function hostPorts(pod: Pod): readonly HostPort[] {
     .map((port) => ({
       port: port.hostPort ?? (hostNetwork ? port.containerPort : 0),
       protocol: port.protocol ?? "TCP",
-      ip: port.hostIP || ANY,
+      ip: port.hostIP || ANY_ADDRESS,
     }))
     .filter((each) => each.port > 0);
 }

@@ -2,37 +2,37 @@
 import type { Node } from "../../../api/core/node/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import { type AdmissionInput, type Obstacle, obstacles } from "./admission-checks.ts";
+import { type AdmissionInput, type AdmissionFailure, findAdmissionFailures } from "./admission-checks.ts";
 import type { WaitingReason } from "../status/container-status.ts";
 import { podAmount, resourceAmount } from "../resources/pod-resources.ts";
 import type { Termination } from "../pod-context.ts";
 import type { PodEvents } from "../pod-events.ts";
 import { graceSeconds, isCritical, isTerminal, podUid } from "../pod-fields.ts";
-import { victimsFor } from "./preemption.ts";
+import { selectVictims } from "./preemption.ts";
 
-export interface AdmissionDeskOptions extends Pick<AdmissionInput, "allowedSysctls" | "appArmor"> {
+export interface PodAdmitterOptions extends Pick<AdmissionInput, "allowedSysctls" | "appArmor"> {
   /** The node as its object says, once that is known. */
   readonly node: () => Promise<Node>;
   readonly pressures: () => readonly string[];
   /** Every pod that something of may still run, whether admitted or not. */
   readonly pods: () => readonly Pod[];
   /** Ends a pod; resolves when nothing of it runs any more. */
-  readonly end: (uid: string, termination: Termination) => Promise<void>;
+  readonly terminate: (uid: string, termination: Termination) => Promise<void>;
   readonly events: PodEvents;
   readonly clock: Clock;
 }
 
 /** Times its grace, a pod may take to make room. */
-const PATIENCE = 1.5;
-const PATIENCE_MS_MIN = 10_000;
+const TERMINATION_TIMEOUT_FACTOR = 1.5;
+const TERMINATION_TIMEOUT_MS_MIN = 10_000;
 
-export class AdmissionDesk {
-  readonly #options: AdmissionDeskOptions;
+export class PodAdmitter {
+  readonly #options: PodAdmitterOptions;
   /** Uids; only those of pods that are still there count, others are dropped at the next decision. */
   readonly #admitted = new Set<string>();
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(options: AdmissionDeskOptions) {
+  constructor(options: PodAdmitterOptions) {
     this.#options = options;
   }
 
@@ -75,10 +75,10 @@ export class AdmissionDesk {
     return first && { reason: "Deferred", message: first.message };
   }
 
-  async #obstacles(pod: Pod): Promise<readonly Obstacle[]> {
+  async #obstacles(pod: Pod): Promise<readonly AdmissionFailure[]> {
     const { allowedSysctls, appArmor, pressures } = this.#options;
     const node = await this.#options.node();
-    return obstacles({ pod, others: this.#others(pod), node, pressures: pressures(), allowedSysctls, appArmor });
+    return findAdmissionFailures({ pod, others: this.#others(pod), node, pressures: pressures(), allowedSysctls, appArmor });
   }
 
   /** Pods that have a status of the node's were admitted before the agent started. */
@@ -98,7 +98,7 @@ export class AdmissionDesk {
   async #patiently(victim: Pod, ended: Promise<void>): Promise<void> {
     const { clock, events } = this.#options;
     const { promise: late, resolve } = Promise.withResolvers<void>();
-    const limitMs = Math.max(PATIENCE_MS_MIN, graceSeconds(victim) * 1000 * PATIENCE);
+    const limitMs = Math.max(TERMINATION_TIMEOUT_MS_MIN, graceSeconds(victim) * 1000 * TERMINATION_TIMEOUT_FACTOR);
     const timer = clock.timer(limitMs, () => {
       const text = "Container runtime did not kill the pod within specified grace period.";
       events.pod(victim, "Warning", "ExceededGracePeriod", text);
@@ -108,13 +108,13 @@ export class AdmissionDesk {
   }
 
   /** For want of room alone no critical pod is turned away: others end for it. */
-  async #makeRoom(pod: Pod, found: readonly Obstacle[]): Promise<WaitingReason | undefined> {
+  async #makeRoom(pod: Pod, found: readonly AdmissionFailure[]): Promise<WaitingReason | undefined> {
     const fixed = found.find(({ shortage }) => shortage === undefined);
     if (fixed !== undefined || found.length === 0) return fixed;
-    const { events, end } = this.#options;
+    const { events, terminate: end } = this.#options;
     const shortages = found.flatMap(({ shortage }) => (shortage === undefined ? [] : [shortage]));
     try {
-      for (const victim of victimsFor(pod, this.#others(pod), shortages)) {
+      for (const victim of selectVictims(pod, this.#others(pod), shortages)) {
         const message = "Preempted in order to admit critical pod";
         events.pod(victim, "Warning", "Preempting", message);
         const disruption = "Pod was preempted by Kubelet to accommodate a critical pod.";

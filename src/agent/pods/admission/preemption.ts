@@ -6,44 +6,44 @@ import { isCritical } from "../pod-fields.ts";
 import { type QosClass, qosClass } from "../resources/qos.ts";
 
 /** Throws, in Kubernetes' words, when all that may go would not be enough. */
-export function victimsFor(pod: Pod, others: readonly Pod[], shortages: readonly Shortage[]): readonly Pod[] {
-  const candidates = others.filter((each) => mayGoFor(pod, each));
-  const left = without(shortages, candidates);
-  if (left.length > 0) throw new Error(`no set of running pods found to reclaim resources: ${figures(left)}`);
+export function selectVictims(pod: Pod, others: readonly Pod[], shortages: readonly Shortage[]): readonly Pod[] {
+  const candidates = others.filter((each) => canPreempt(pod, each));
+  const left = remainingShortages(shortages, candidates);
+  if (left.length > 0) throw new Error(`no set of running pods found to reclaim resources: ${formatShortages(left)}`);
   const of = (wanted: QosClass): readonly Pod[] => candidates.filter((each) => qosClass(each) === wanted);
   const [bestEffort, burstable, guaranteed] = [of("BestEffort"), of("Burstable"), of("Guaranteed")];
-  const fromGuaranteed = nearest(guaranteed, without(shortages, [...bestEffort, ...burstable]));
-  const fromBurstable = nearest(burstable, without(shortages, [...bestEffort, ...fromGuaranteed]));
-  const fromBestEffort = nearest(bestEffort, without(shortages, [...fromBurstable, ...fromGuaranteed]));
+  const fromGuaranteed = pickVictims(guaranteed, remainingShortages(shortages, [...bestEffort, ...burstable]));
+  const fromBurstable = pickVictims(burstable, remainingShortages(shortages, [...bestEffort, ...fromGuaranteed]));
+  const fromBestEffort = pickVictims(bestEffort, remainingShortages(shortages, [...fromBurstable, ...fromGuaranteed]));
   return [...fromBestEffort, ...fromBurstable, ...fromGuaranteed];
 }
 
-function mayGoFor(pod: Pod, other: Pod): boolean {
+function canPreempt(pod: Pod, other: Pod): boolean {
   if (isCritical(pod) && !isCritical(other)) return true;
   const [own, its] = [pod.spec?.priority, other.spec?.priority];
   return own !== undefined && its !== undefined && own > its;
 }
 
 /** What is still short once these pods are gone. */
-function without(shortages: readonly Shortage[], pods: readonly Pod[]): readonly Shortage[] {
+function remainingShortages(shortages: readonly Shortage[], pods: readonly Pod[]): readonly Shortage[] {
   return shortages
-    .map(({ resource, amount }) => ({
+    .map(({ resource, quantity: amount }) => ({
       resource,
-      amount: pods.reduce((left, pod) => left - has(pod, resource), amount),
+      amount: pods.reduce((left, pod) => left - requestOf(pod, resource), amount),
     }))
     .filter(({ amount }) => amount > 0);
 }
 
-function has(pod: Pod, resource: string): number {
+function requestOf(pod: Pod, resource: string): number {
   return resource === "pods" ? 1 : podAmount(pod, "requests", resource);
 }
 
 /** One after the other the pod that leaves least to be found; of equals the one that asks for less. */
-function nearest(pods: readonly Pod[], shortages: readonly Shortage[]): readonly Pod[] {
+function pickVictims(pods: readonly Pod[], shortages: readonly Shortage[]): readonly Pod[] {
   const rest = [...pods];
   const chosen: Pod[] = [];
-  for (let left = shortages; left.length > 0; left = without(shortages, chosen)) {
-    const [best] = rest.toSorted((a, b) => distance(a, left) - distance(b, left) || bySize(a, b));
+  for (let left = shortages; left.length > 0; left = remainingShortages(shortages, chosen)) {
+    const [best] = rest.toSorted((a, b) => distance(a, left) - distance(b, left) || compareRequests(a, b));
     if (best === undefined) return chosen;
     rest.splice(rest.indexOf(best), 1);
     chosen.push(best);
@@ -53,15 +53,15 @@ function nearest(pods: readonly Pod[], shortages: readonly Shortage[]): readonly
 
 function distance(pod: Pod, shortages: readonly Shortage[]): number {
   return shortages.reduce(
-    (sum, { resource, amount }) => sum + (Math.max(0, amount - has(pod, resource)) / amount) ** 2,
+    (sum, { resource, quantity: amount }) => sum + (Math.max(0, amount - requestOf(pod, resource)) / amount) ** 2,
     0,
   );
 }
 
-function bySize(a: Pod, b: Pod): number {
-  return has(a, "memory") - has(b, "memory") || has(a, "cpu") - has(b, "cpu");
+function compareRequests(a: Pod, b: Pod): number {
+  return requestOf(a, "memory") - requestOf(b, "memory") || requestOf(a, "cpu") - requestOf(b, "cpu");
 }
 
-function figures(shortages: readonly Shortage[]): string {
-  return `[${shortages.map(({ resource, amount }) => `(res: ${resource}, q: ${amount}), `).join("")}]`;
+function formatShortages(shortages: readonly Shortage[]): string {
+  return `[${shortages.map(({ resource, quantity: amount }) => `(res: ${resource}, q: ${amount}), `).join("")}]`;
 }

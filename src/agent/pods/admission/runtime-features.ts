@@ -6,7 +6,7 @@ import type { PodContext } from "../pod-context.ts";
 import { podUid } from "../pod-fields.ts";
 
 /** Why the pod cannot run on this node's runtime; undefined when it can. */
-export async function runtimeRejection(pod: PodContext): Promise<WaitingReason | undefined> {
+export async function checkSupplementalGroupsPolicy(pod: PodContext): Promise<WaitingReason | undefined> {
   if (pod.pod.spec?.securityContext?.supplementalGroupsPolicy !== "Strict") return undefined;
   const { features } = await pod.services.runtime.status({}, pod.signal);
   if (features?.supplementalGroupsPolicy === true) return undefined;
@@ -17,7 +17,7 @@ export async function runtimeRejection(pod: PodContext): Promise<WaitingReason |
 }
 
 /** The ids of a pod with a user namespace of its own; undefined for others. Rejects with Kubernetes' text. */
-export async function userNamespaceOf(pod: PodContext): Promise<UserNamespace | undefined> {
+export async function resolveUserNamespace(pod: PodContext): Promise<UserNamespace | undefined> {
   const { userNamespaces } = pod.services;
   if (pod.pod.spec?.hostUsers !== false || userNamespaces === undefined) return undefined;
   const { runtimeHandlers = [] } = await pod.services.runtime.status({}, pod.signal);
@@ -30,7 +30,7 @@ export async function userNamespaceOf(pod: PodContext): Promise<UserNamespace | 
 }
 
 /** Whether what is mounted within the mount is to be read-only too. Rejects with Kubernetes' text when it cannot be. */
-export async function isRecursivelyReadOnly(pod: PodContext, mount: VolumeMount): Promise<boolean> {
+export async function resolveRecursiveReadOnly(pod: PodContext, mount: VolumeMount): Promise<boolean> {
   const mode = mount.recursiveReadOnly ?? "Disabled";
   if (mode === "Disabled") return false;
   const refuse = (why: string): Error =>

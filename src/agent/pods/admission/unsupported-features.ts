@@ -4,12 +4,12 @@ import { unsupportedSource } from "../../volumes/volume-manager.ts";
 import type { PodServices } from "../pod-context.ts";
 import { allContainers } from "../pod-fields.ts";
 
-type Abilities = Pick<PodServices, "userNamespaces"> & {
+type AgentFeatures = Pick<PodServices, "userNamespaces"> & {
   readonly settings: Pick<PodServices["settings"], "imageVolumes" | "stopSignals">;
 };
 
 /** A phrase for "the pod needs …"; undefined when the agent can do all that is asked. */
-export function unsupportedFeature(pod: Pod, { settings, userNamespaces }: Abilities): string | undefined {
+export function findUnsupportedFeature(pod: Pod, { settings, userNamespaces }: AgentFeatures): string | undefined {
   const { spec } = pod;
   const { imageVolumes, stopSignals } = settings;
   for (const volume of spec?.volumes ?? []) {
@@ -21,10 +21,10 @@ export function unsupportedFeature(pod: Pod, { settings, userNamespaces }: Abili
   }
   if ((spec?.resourceClaims ?? []).length > 0) return "resource claims";
   if (spec?.resources !== undefined) return "resources of the pod as a whole";
-  return stopSignals === true ? undefined : containerFeature(pod);
+  return stopSignals === true ? undefined : findUnsupportedContainerFeature(pod);
 }
 
-function containerFeature(pod: Pod): string | undefined {
+function findUnsupportedContainerFeature(pod: Pod): string | undefined {
   for (const { spec } of allContainers(pod)) {
     const of = `of container "${spec.name}"`;
     if (spec.lifecycle?.stopSignal !== undefined) return `stopSignal ${of} (feature gate ContainerStopSignals)`;

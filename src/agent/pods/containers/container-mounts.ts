@@ -14,7 +14,7 @@ import { expand } from "../environment/expansion.ts";
 import { imageMount } from "./image-volumes.ts";
 import type { PodContext } from "../pod-context.ts";
 import { podUid } from "../pod-fields.ts";
-import { isRecursivelyReadOnly } from "../admission/runtime-features.ts";
+import { resolveRecursiveReadOnly } from "../admission/runtime-features.ts";
 
 const propagation = {
   None: "PROPAGATION_PRIVATE",
@@ -44,7 +44,7 @@ export async function containerMounts(
       hostPath,
       // What the agent writes, containers only read.
       readonly: mount.readOnly === true || contentOnly,
-      recursiveReadOnly: await isRecursivelyReadOnly(pod, mount),
+      recursiveReadOnly: await resolveRecursiveReadOnly(pod, mount),
       selinuxRelabel: volume.hostPath === undefined && hasSeLinux(),
       propagation: propagation[mount.mountPropagation ?? "None"],
     });

@@ -2,7 +2,7 @@ import t from "tap";
 import type { VolumeMount } from "../../../api/core/container/schema.ts";
 import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
 import type { PodContext } from "../pod-context.ts";
-import { isRecursivelyReadOnly } from "../admission/runtime-features.ts";
+import { resolveRecursiveReadOnly } from "../admission/runtime-features.ts";
 
 t.test("isRecursivelyReadOnly() asks the handler that the pod's class stands for", async (t) => {
   await using at = await podHarness();
@@ -27,7 +27,7 @@ t.test("isRecursivelyReadOnly() asks the handler that the pod's class stands for
       signal: new AbortController().signal,
     }) as Partial<PodContext> as PodContext;
   const mount: VolumeMount = { name: "v", mountPath: "/v", readOnly: true, recursiveReadOnly: "Enabled" };
-  t.equal(await isRecursivelyReadOnly(context("sandboxed"), mount), true);
-  await t.rejects(isRecursivelyReadOnly(context(""), mount), /it is not supported by the runtime/);
-  t.equal(await isRecursivelyReadOnly(context(""), { ...mount, recursiveReadOnly: "IfPossible" }), false);
+  t.equal(await resolveRecursiveReadOnly(context("sandboxed"), mount), true);
+  await t.rejects(resolveRecursiveReadOnly(context(""), mount), /it is not supported by the runtime/);
+  t.equal(await resolveRecursiveReadOnly(context(""), { ...mount, recursiveReadOnly: "IfPossible" }), false);
 });

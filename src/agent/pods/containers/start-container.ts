@@ -16,7 +16,7 @@ import { removeLogs } from "./log-rotation.ts";
 import { backoffKey, latest, type PlannedStart } from "../worker/plan.ts";
 import type { PodContext } from "../pod-context.ts";
 import { ephemeralContainers, graceSeconds, isStatic, podUid } from "../pod-fields.ts";
-import { userNamespaceOf } from "../admission/runtime-features.ts";
+import { resolveUserNamespace } from "../admission/runtime-features.ts";
 import { makeSandboxConfig } from "../sandbox/create-sandbox.ts";
 
 /**
@@ -93,7 +93,7 @@ async function makeConfig(
     sources: isStatic(pod.pod) ? (services.manifestEnvironment ?? services.environment) : services.environment,
   });
   const mounts = await containerMounts(pod, spec, environment, podIps);
-  const userNamespace = await userNamespaceOf(pod);
+  const userNamespace = await resolveUserNamespace(pod);
   const { uids: uidMappings, gids: gidMappings } = userNamespace ?? {};
   const mapped = userNamespace === undefined ? {} : { uidMappings, gidMappings };
   const messagePath = spec.terminationMessagePath ?? "/dev/termination-log";

@@ -7,7 +7,7 @@ import { type DnsWarning, podDns } from "./dns.ts";
 import type { Plan } from "../worker/plan.ts";
 import type { PodContext } from "../pod-context.ts";
 import { podUid } from "../pod-fields.ts";
-import { userNamespaceOf } from "../admission/runtime-features.ts";
+import { resolveUserNamespace } from "../admission/runtime-features.ts";
 import { sandboxConfig } from "./sandbox-config.ts";
 
 const RETRY_MS = 5_000;
@@ -86,7 +86,7 @@ export async function makeSandboxConfig(
     clusterDomain: settings.clusterDomain,
     directories: settings.directories,
     cgroups: settings.cgroups,
-    userNamespace: await userNamespaceOf(pod),
+    userNamespace: await resolveUserNamespace(pod),
   });
   return { config, warnings: dns.warnings };
 }

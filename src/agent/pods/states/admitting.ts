@@ -2,8 +2,8 @@ import type { WaitingReason } from "../status/container-status.ts";
 import { deriveStatus } from "../status/generate-status.ts";
 import type { PodContext, PodState } from "../pod-context.ts";
 import { allContainers } from "../pod-fields.ts";
-import { runtimeRejection } from "../admission/runtime-features.ts";
-import { unsupportedFeature } from "../admission/unsupported-features.ts";
+import { checkSupplementalGroupsPolicy } from "../admission/runtime-features.ts";
+import { findUnsupportedFeature } from "../admission/unsupported-features.ts";
 
 /**
  * Decides whether this node runs the pod. Next: mounting; refused; or terminating, when the pod cannot ever run here.
@@ -20,7 +20,7 @@ export const admitting: PodState = {
       pod.services.events.pod(pod.pod, "Warning", rejection.reason, rejection.message);
       return { to: "terminating" };
     }
-    const feature = unsupportedFeature(pod.pod, pod.services);
+    const feature = findUnsupportedFeature(pod.pod, pod.services);
     if (feature === undefined) return { to: "mounting" };
     const message = `the pod needs ${feature}, which this agent does not support`;
     for (const { spec } of allContainers(pod.pod))
@@ -31,7 +31,7 @@ export const admitting: PodState = {
 };
 
 async function rejectionOf(pod: PodContext): Promise<WaitingReason | undefined> {
-  const rejection = (await pod.services.admission.admit(pod.pod)) ?? (await runtimeRejection(pod));
+  const rejection = (await pod.services.admission.admit(pod.pod)) ?? (await checkSupplementalGroupsPolicy(pod));
   // Making room for it takes time, in which it may have been deleted.
   pod.signal.throwIfAborted();
   return rejection;
