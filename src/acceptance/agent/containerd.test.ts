@@ -5,7 +5,7 @@ import t from "tap";
 import { startAgent } from "../../agent/agent.ts";
 import { CgroupTree } from "../../agent/cgroups/cgroup-tree.ts";
 import { ImageManager } from "../../agent/images/image-manager.ts";
-import { cgroupsOf, PodCgroups } from "../../agent/pods/resources/pod-cgroups.ts";
+import { findPodCgroups, PodCgroups } from "../../agent/pods/resources/pod-cgroups.ts";
 import type { PodServices } from "../../agent/pods/pod-context.ts";
 import { PodManager } from "../../agent/pods/pod-manager.ts";
 import { UserNamespaces } from "../../agent/pods/sandbox/user-namespaces.ts";
@@ -222,7 +222,7 @@ if (lacking.length > 0) {
       "tmpfs",
       "uid=0(root) gid=0 groups=0,2000",
     ]);
-    t.ok((await cgroupsOf("uid-whole", "")).length > 0, "the pod has its cgroup");
+    t.ok((await findPodCgroups("uid-whole", "")).length > 0, "the pod has its cgroup");
     const deletion = { deletionTimestamp: new Date().toISOString(), deletionGracePeriodSeconds: 5 };
     node.pods.put({ ...wanted, metadata: { ...wanted.metadata, ...deletion } });
     await node.until("the pod has stopped", () => node.finished.includes("whole"));
@@ -233,7 +233,7 @@ if (lacking.length > 0) {
     node.pods.delete("uid-whole");
     await node.until("the worker has ended", () => node.pods.worker("uid-whole") === undefined);
     t.same(await readdir(logs), []);
-    t.same(await cgroupsOf("uid-whole", ""), [], "its cgroups are gone");
+    t.same(await findPodCgroups("uid-whole", ""), [], "its cgroups are gone");
   });
 
   await t.test("PodWorker gives a pod a user namespace, or says that the runtime has none", async (t) => {

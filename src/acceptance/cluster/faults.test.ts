@@ -1,7 +1,7 @@
 /** A real agent, killed at steps of a pod's start and end, and a real containerd that is killed under it. */
 import { join } from "node:path";
 import t from "tap";
-import { cgroupsOf } from "../../agent/pods/resources/pod-cgroups.ts";
+import { findPodCgroups } from "../../agent/pods/resources/pod-cgroups.ts";
 import { createCriClient } from "../../agent/runtime/cri.ts";
 import { systemMounter } from "../../agent/volumes/mount/mounter.ts";
 import { systemClock } from "../../std/time/clock.ts";
@@ -114,7 +114,7 @@ else {
         const { items = [] } = await client.runtime.listPodSandbox({});
         const { containers = [] } = await client.runtime.listContainers({});
         const mounts = await systemMounter.below(machine.rootDir);
-        const cgroups = await cgroupsOf(pod?.metadata.uid ?? "", "");
+        const cgroups = await findPodCgroups(pod?.metadata.uid ?? "", "");
         return items.length + containers.length + mounts.length + cgroups.length === 0 ? true : undefined;
       });
     }

@@ -8,10 +8,10 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { CgroupLimits, CgroupTree } from "./cgroup-tree.ts";
 import { type SystemdSlices, slicePath } from "./systemd-slices.ts";
-import { bytes, milliCpu } from "../pods/resources/quantities.ts";
-import { applyLimits } from "../pods/resources/pod-cgroups.ts";
-import { hugePageLimits } from "../pods/resources/pod-limits.ts";
-import { type CgroupSettings, cpuShares, podCgroup } from "../pods/resources/container-resources.ts";
+import { parseUnits, parseMillis } from "../pods/resources/quantities.ts";
+import { applyCgroupLimits } from "../pods/resources/pod-cgroups.ts";
+import { makeHugePageLimits } from "../pods/resources/pod-limits.ts";
+import { type CgroupSettings, milliCpuToShares, cgroupName } from "../pods/resources/container-resources.ts";
 
 export type Enforcement = "none" | "pods" | "system-reserved" | "svc-reserved";
 
@@ -91,10 +91,10 @@ export class NodeCgroups {
   async #limitPods(): Promise<void> {
     const { settings, tree, slices, event, clock, signal } = this.#options;
     if (!settings.cgroupsPerQos) return;
-    const parent = podCgroup("", "Guaranteed", settings);
+    const parent = cgroupName("", "Guaranteed", settings);
     while (!signal.aborted) {
       try {
-        await applyLimits(tree, slices, parent, this.#podsTogether(await processesMax()));
+        await applyCgroupLimits(tree, slices, parent, this.#podsTogether(await processesMax()));
         event("Normal", ENFORCED, "Updated Node Allocatable limit across pods");
         return;
       } catch (error) {
@@ -116,10 +116,10 @@ export class NodeCgroups {
       );
     const sizes = Object.keys(capacity).flatMap((name) => /^hugepages-(.*)$/.exec(name)?.[1] ?? []);
     return {
-      cpuShares: cpuShares(left("cpu", milliCpu)),
-      memoryBytes: left("memory", bytes),
-      ...(processes > 0 ? { pids: left("pid", bytes, processes) } : {}),
-      ...hugePageLimits(sizes, (name) => left(name, bytes)),
+      cpuShares: milliCpuToShares(left("cpu", parseMillis)),
+      memoryBytes: left("memory", parseUnits),
+      ...(processes > 0 ? { pids: left("pid", parseUnits, processes) } : {}),
+      ...makeHugePageLimits(sizes, (name) => left(name, parseUnits)),
     };
   }
 
@@ -175,9 +175,9 @@ export class NodeCgroups {
 function reservedLimits(reserved: ResourceList): CgroupLimits {
   const { cpu, memory, pid } = reserved;
   return {
-    ...(cpu === undefined ? {} : { cpuShares: cpuShares(milliCpu(cpu)) }),
-    ...(memory === undefined ? {} : { memoryBytes: bytes(memory) }),
-    ...(pid === undefined ? {} : { pids: bytes(pid) }),
+    ...(cpu === undefined ? {} : { cpuShares: milliCpuToShares(parseMillis(cpu)) }),
+    ...(memory === undefined ? {} : { memoryBytes: parseUnits(memory) }),
+    ...(pid === undefined ? {} : { pids: parseUnits(pid) }),
   };
 }
 

@@ -2,9 +2,9 @@
 import { join } from "node:path";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Volume } from "../../api/core/volume/schema.ts";
-import { bytes } from "../pods/resources/quantities.ts";
+import { parseUnits } from "../pods/resources/quantities.ts";
 import { type Directories, podLogDir } from "../pods/directories.ts";
-import { podAmount } from "../pods/resources/pod-resources.ts";
+import { getPodResource } from "../pods/resources/pod-resources.ts";
 import { allContainers, appContainers, podUid } from "../pods/pod-fields.ts";
 import { labels } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -34,13 +34,13 @@ export async function storageExcess(options: LocalStorageOptions, pod: Pod): Pro
     (pod.spec?.volumes ?? []).filter(isLocal).map((each) => sizeOf(options, pod, each)),
   );
   const total = [...used.values(), ...volumes].reduce((sum, each) => sum + each, 0);
-  const limit = podAmount(pod, "limits", NAME);
+  const limit = getPodResource(pod, "limits", NAME);
   if (limit > 0 && total > limit) {
     const text = limits.length === 1 ? limits[0] : binary(limit);
     return `Pod ephemeral local storage usage exceeds the total limit of containers ${text}. `;
   }
   const over = appContainers(pod).find(({ name, resources }) => {
-    const own = bytes(limitOf(resources));
+    const own = parseUnits(limitOf(resources));
     return own > 0 && (used.get(name) ?? 0) > own;
   });
   return over && `Container ${over.name} exceeded its local ephemeral storage limit "${limitOf(over.resources)}". `;

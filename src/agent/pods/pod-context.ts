@@ -16,7 +16,7 @@ import type { NodeFacts } from "./environment/downward-api.ts";
 import type { EnvironmentSources } from "./environment/environment.ts";
 import type { PlannedStart, PlannedWait } from "./worker/plan.ts";
 import type { PodEvents } from "./pod-events.ts";
-import type { ResourceBook } from "./resources/resource-allocation.ts";
+import type { ResourceAllocation } from "./resources/resource-allocation.ts";
 import type { CgroupSettings, ResourceSettings } from "./resources/container-resources.ts";
 import type { RestartBackoff, RestartDelays } from "./worker/restart-backoff.ts";
 import type { StartTurns } from "./worker/start-limiter.ts";
@@ -103,7 +103,7 @@ export interface PodMemory {
   readonly retryAt: Map<string, number>;
   /** Ids of containers that were ended to be started again at once. */
   readonly toRestart: Set<string>;
-  readonly resources: ResourceBook;
+  readonly resources: ResourceAllocation;
   startTime: number;
   status: PodStatus | undefined;
   /** Whether the init containers had all had their turn when the pod began to end. */

@@ -1,7 +1,7 @@
 /** What a node has, and what of it pods may have. */
 import type { ResourceList } from "../../../api/core/resources/schema.ts";
 import type { NodeConfig } from "../../agent-config.ts";
-import { bytes, milliCpu } from "../../pods/resources/quantities.ts";
+import { parseUnits, parseMillis } from "../../pods/resources/quantities.ts";
 import type { MachineInfo, Usage } from "../machine/machine.ts";
 
 export interface NodeCapacity {
@@ -21,14 +21,14 @@ export function nodeCapacity(machine: MachineInfo, usage: Usage, config: NodeCon
   const hugeTotal = Object.values(machine.hugePages).reduce((sum, each) => sum + each, 0);
   const memory = machine.memoryBytes;
   const storage = usage.disk.capacityBytes;
-  const cpuMillis = Math.max(0, machine.cpus * 1000 - milliCpu(reserved.cpu));
+  const cpuMillis = Math.max(0, machine.cpus * 1000 - parseMillis(reserved.cpu));
   const memoryBytes = Math.max(
     0,
-    memory - hugeTotal - bytes(reserved.memory) - thresholdValue(evictionHard["memory.available"], memory),
+    memory - hugeTotal - parseUnits(reserved.memory) - thresholdValue(evictionHard["memory.available"], memory),
   );
   const storageBytes = Math.max(
     0,
-    storage - bytes(reserved["ephemeral-storage"]) - thresholdValue(evictionHard["nodefs.available"], storage),
+    storage - parseUnits(reserved["ephemeral-storage"]) - thresholdValue(evictionHard["nodefs.available"], storage),
   );
   return {
     capacity: {
@@ -56,7 +56,7 @@ export function nodeCapacity(machine: MachineInfo, usage: Usage, config: NodeCon
 export function thresholdValue(threshold: string | undefined, whole: number): number {
   if (threshold === undefined || threshold === "") return 0;
   if (threshold.endsWith("%")) return Math.floor((whole * Number(threshold.slice(0, -1))) / 100);
-  return bytes(threshold);
+  return parseUnits(threshold);
 }
 
 function binary(amount: number): string {

@@ -4,9 +4,9 @@ import type { Pod } from "../../../api/core/pod/schema.ts";
 import { affinityMismatch } from "../../../controllers/scheduler/filters/node-affinity.ts";
 import { tolerates } from "../../../controllers/scheduler/filters/taints.ts";
 import type { WaitingReason } from "../status/container-status.ts";
-import { podAmount, requestedNames, resourceAmount } from "../resources/pod-resources.ts";
+import { getPodResource, listRequestedResources, parseResource } from "../resources/pod-resources.ts";
 import { appContainers, initContainers, isCritical, isSidecar, isStatic } from "../pod-fields.ts";
-import { qosClass } from "../resources/qos.ts";
+import { getPodQosClass } from "../resources/qos.ts";
 import { forbiddenSysctl } from "../sandbox/sysctls.ts";
 
 export interface AdmissionInput {
@@ -48,7 +48,7 @@ function checkNodePressure({ pod, pressures }: AdmissionInput): AdmissionFailure
   if (pressures.every((each) => each === "MemoryPressure")) {
     const taint = { key: "node.kubernetes.io/memory-pressure", effect: "NoSchedule" } as const;
     const tolerant = (pod.spec?.tolerations ?? []).some((toleration) => tolerates(toleration, taint));
-    if (tolerant || qosClass(pod) !== "BestEffort") return undefined;
+    if (tolerant || getPodQosClass(pod) !== "BestEffort") return undefined;
   }
   return { reason: "Evicted", message: `The node had condition: [${pressures.join(" ")}]. ` };
 }
@@ -84,12 +84,12 @@ const COMMON_RESOURCES = ["cpu", "memory", "ephemeral-storage"];
 function findShortages({ pod, others, node }: AdmissionInput): readonly AdmissionFailure[] {
   const has = node.status?.allocatable ?? {};
   // Nobody offers an extended resource that the node does not have: whoever sent the pod here means to do without.
-  const rest = requestedNames(pod).filter((name) => !COMMON_RESOURCES.includes(name) && (!isExtendedResource(name) || name in has));
+  const rest = listRequestedResources(pod).filter((name) => !COMMON_RESOURCES.includes(name) && (!isExtendedResource(name) || name in has));
   const amounts = [...COMMON_RESOURCES, ...rest].map(
-    (name) => [name, podAmount(pod, "requests", name), sumRequests(others, name)] as const,
+    (name) => [name, getPodResource(pod, "requests", name), sumRequests(others, name)] as const,
   );
   return [["pods", 1, others.length] as const, ...amounts].flatMap(([name, requested, used]) => {
-    const capacity = resourceAmount(name, has[name]);
+    const capacity = parseResource(name, has[name]);
     if (requested === 0 || requested <= capacity - used) return [];
     const figures = `requested: ${requested}, used: ${used}, capacity: ${capacity}`;
     return {
@@ -101,7 +101,7 @@ function findShortages({ pod, others, node }: AdmissionInput): readonly Admissio
 }
 
 function sumRequests(pods: readonly Pod[], name: string): number {
-  return pods.reduce((total, each) => total + podAmount(each, "requests", name), 0);
+  return pods.reduce((total, each) => total + getPodResource(each, "requests", name), 0);
 }
 
 function isExtendedResource(name: string): boolean {

@@ -4,7 +4,7 @@ import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { type AdmissionInput, type AdmissionFailure, findAdmissionFailures } from "./admission-checks.ts";
 import type { WaitingReason } from "../status/container-status.ts";
-import { podAmount, resourceAmount } from "../resources/pod-resources.ts";
+import { getPodResource, parseResource } from "../resources/pod-resources.ts";
 import type { Termination } from "../pod-context.ts";
 import type { PodEvents } from "../pod-events.ts";
 import { graceSeconds, isCritical, isTerminal, podUid } from "../pod-fields.ts";
@@ -65,8 +65,8 @@ export class PodAdmitter {
   async #decideResize(pod: Pod): Promise<WaitingReason | undefined> {
     const { allocatable = {} } = (await this.#options.node()).status ?? {};
     for (const name of ["memory", "cpu"]) {
-      const requested = podAmount(pod, "requests", name);
-      const capacity = resourceAmount(name, allocatable[name]);
+      const requested = getPodResource(pod, "requests", name);
+      const capacity = parseResource(name, allocatable[name]);
       if (requested <= capacity) continue;
       const figures = `${name}, requested: ${requested}, capacity: ${capacity}`;
       return { reason: "Infeasible", message: `Node didn't have enough capacity: ${figures}` };

@@ -1,16 +1,16 @@
 /** Which pods have to go so that a critical one has room: as few and as unimportant ones as will do. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Shortage } from "./admission-checks.ts";
-import { podAmount } from "../resources/pod-resources.ts";
+import { getPodResource } from "../resources/pod-resources.ts";
 import { isCritical } from "../pod-fields.ts";
-import { type QosClass, qosClass } from "../resources/qos.ts";
+import { type QosClass, getPodQosClass } from "../resources/qos.ts";
 
 /** Throws, in Kubernetes' words, when all that may go would not be enough. */
 export function selectVictims(pod: Pod, others: readonly Pod[], shortages: readonly Shortage[]): readonly Pod[] {
   const candidates = others.filter((each) => canPreempt(pod, each));
   const left = remainingShortages(shortages, candidates);
   if (left.length > 0) throw new Error(`no set of running pods found to reclaim resources: ${formatShortages(left)}`);
-  const of = (wanted: QosClass): readonly Pod[] => candidates.filter((each) => qosClass(each) === wanted);
+  const of = (wanted: QosClass): readonly Pod[] => candidates.filter((each) => getPodQosClass(each) === wanted);
   const [bestEffort, burstable, guaranteed] = [of("BestEffort"), of("Burstable"), of("Guaranteed")];
   const fromGuaranteed = pickVictims(guaranteed, remainingShortages(shortages, [...bestEffort, ...burstable]));
   const fromBurstable = pickVictims(burstable, remainingShortages(shortages, [...bestEffort, ...fromGuaranteed]));
@@ -35,7 +35,7 @@ function remainingShortages(shortages: readonly Shortage[], pods: readonly Pod[]
 }
 
 function requestOf(pod: Pod, resource: string): number {
-  return resource === "pods" ? 1 : podAmount(pod, "requests", resource);
+  return resource === "pods" ? 1 : getPodResource(pod, "requests", resource);
 }
 
 /** One after the other the pod that leaves least to be found; of equals the one that asks for less. */

@@ -6,7 +6,7 @@ import { containerHash } from "./container-hash.ts";
 import { type ContainerInput, containerConfig } from "./container-config.ts";
 import { makeEnvironment } from "../environment/environment.ts";
 import { expand } from "../environment/expansion.ts";
-import { cgroupParent } from "../resources/container-resources.ts";
+import { podCgroupParent } from "../resources/container-resources.ts";
 import { sandboxConfig } from "../sandbox/sandbox-config.ts";
 
 const node = { name: "n1", ips: ["192.0.2.1"], allocatable: { cpuMillis: 2000, memoryBytes: 1000, storageBytes: 5 } };
@@ -223,7 +223,7 @@ t.test("sandboxConfig() places the pod by its quality of service", async (t) => 
   t.equal(config.logDirectory, "/l/default_web_uid-web");
   const resources = { limits: { cpu: "1", memory: "1Gi" } };
   const guaranteed = testPod("web", { containers: [{ name: "c", resources }] });
-  t.equal(cgroupParent(guaranteed, cgroups), "/kubepods/poduid-web");
+  t.equal(podCgroupParent(guaranteed, cgroups), "/kubepods/poduid-web");
   const systemd = { ...cgroups, cgroupDriver: "systemd" as const };
-  t.equal(cgroupParent(testPod("web"), systemd), "kubepods-besteffort-poduid_web.slice");
+  t.equal(podCgroupParent(testPod("web"), systemd), "kubepods-besteffort-poduid_web.slice");
 });

@@ -10,7 +10,7 @@ import { containerHash } from "./container-hash.ts";
 import { logPath } from "../directories.ts";
 import { expand } from "../environment/expansion.ts";
 import { graceSeconds, podFullName } from "../pod-fields.ts";
-import { containerResources, type ResourceSettings } from "../resources/container-resources.ts";
+import { makeContainerResources, type ResourceSettings } from "../resources/container-resources.ts";
 import { groups, namespaces, podLabels, seccomp } from "../sandbox/sandbox-config.ts";
 import { runtimeSignal } from "./stop-signals.ts";
 
@@ -59,7 +59,7 @@ export function containerConfig(input: ContainerInput): ContainerConfig {
     stdinOnce: container.stdinOnce ?? false,
     tty: container.tty ?? false,
     linux: {
-      resources: containerResources(pod, container, input.cpu, input.memoryCapacityBytes),
+      resources: makeContainerResources(pod, container, input.cpu, input.memoryCapacityBytes),
       securityContext: securityContext(input),
     },
   };

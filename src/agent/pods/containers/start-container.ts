@@ -54,7 +54,7 @@ export async function startContainer(
     const created = await step("CreateContainerError", signal, () =>
       services.runtime.createContainer({ podSandboxId: sandbox.id, config, sandboxConfig }, signal),
     );
-    pod.memory.resources.has(spec);
+    pod.memory.resources.setActual(spec);
     say("Created", `Created container: ${spec.name}`);
     containerId = created.containerId ?? "";
     await step("RunContainerError", signal, () => services.runtime.startContainer({ containerId }, signal));

@@ -3,7 +3,7 @@ import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { ResourceFieldSelector } from "../../../api/core/references/selectors.ts";
 import { goQuote } from "../../../schema/value/go-quote.ts";
-import { amount, dividedBy } from "../resources/quantities.ts";
+import { parseNanos, divideRoundingUp } from "../resources/quantities.ts";
 import { allContainers } from "../pod-fields.ts";
 
 /** What only the node knows. */
@@ -72,11 +72,11 @@ export function resourceValue(
   if (list !== "limits" && list !== "requests") {
     throw new Error(`unsupported container resource : ${reference.resource}`);
   }
-  const divisor = reference.divisor === undefined || amount(reference.divisor) === 0n ? "1" : reference.divisor;
+  const divisor = reference.divisor === undefined || parseNanos(reference.divisor) === 0n ? "1" : reference.divisor;
   const quantity = named.resources?.[list]?.[name];
   // Without a limit, what the node can give is the limit there is.
   const value = quantity ?? (list === "limits" ? allocatable(name, node) : "0");
-  return String(dividedBy(amount(value), amount(divisor)));
+  return String(divideRoundingUp(parseNanos(value), parseNanos(divisor)));
 }
 
 function allocatable(name: string, node: NodeFacts): string {

@@ -2,8 +2,8 @@
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { LinuxContainerResources } from "../../runtime/cri/shared.ts";
-import { bytes, milliCpu } from "./quantities.ts";
-import { oomScoreAdj, type QosClass, qosClass } from "./qos.ts";
+import { parseUnits, parseMillis } from "./quantities.ts";
+import { computeOomScoreAdj, type QosClass, getPodQosClass } from "./qos.ts";
 
 export interface ResourceSettings {
   readonly cpuCfsQuota: boolean;
@@ -18,7 +18,7 @@ const SHARES_MIN = 2;
 const SHARES_MAX = 262_144;
 const QUOTA_US_MIN = 1_000;
 
-export function containerResources(
+export function makeContainerResources(
   pod: Pod,
   container: Container,
   settings: ResourceSettings,
@@ -26,40 +26,40 @@ export function containerResources(
 ): LinuxContainerResources {
   const { requests, limits } = container.resources ?? {};
   // Without a request the limit is one; without either the container gets the least there is.
-  const requested = milliCpu(requests?.cpu ?? limits?.cpu);
-  const limited = milliCpu(limits?.cpu);
-  const memory = bytes(limits?.memory);
+  const requested = parseMillis(requests?.cpu ?? limits?.cpu);
+  const limited = parseMillis(limits?.cpu);
+  const memory = parseUnits(limits?.memory);
   const period = settings.cpuCfsQuotaPeriodMs * 1000;
   return {
-    cpuShares: BigInt(cpuShares(requested)),
+    cpuShares: BigInt(milliCpuToShares(requested)),
     ...(settings.cpuCfsQuota && limited > 0
-      ? { cpuPeriod: BigInt(period), cpuQuota: BigInt(cpuQuotaUs(limited, period)) }
+      ? { cpuPeriod: BigInt(period), cpuQuota: BigInt(milliCpuToQuotaUs(limited, period)) }
       : {}),
     ...(memory > 0 ? { memoryLimitInBytes: BigInt(memory), memorySwapLimitInBytes: BigInt(memory) } : {}),
-    ...hugePages(container, settings.hugePageSizes ?? []),
-    oomScoreAdj: BigInt(oomScoreAdj(pod, container, memoryCapacityBytes)),
+    ...makeHugePageLimits(container, settings.hugePageSizes ?? []),
+    oomScoreAdj: BigInt(computeOomScoreAdj(pod, container, memoryCapacityBytes)),
     ...(settings.oomGroup === true ? { unified: { "memory.oom.group": "1" } } : {}),
   };
 }
 
 /** None of those that are not asked for. */
-function hugePages(container: Container, sizes: readonly string[]): Pick<LinuxContainerResources, "hugepageLimits"> {
+function makeHugePageLimits(container: Container, sizes: readonly string[]): Pick<LinuxContainerResources, "hugepageLimits"> {
   if (sizes.length === 0) return {};
-  const limit = (size: string): bigint => BigInt(bytes(container.resources?.limits?.[`hugepages-${size}`]));
-  return { hugepageLimits: sizes.map((size) => ({ pageSize: kernelSize(size), limit: limit(size) })) };
+  const limit = (size: string): bigint => BigInt(parseUnits(container.resources?.limits?.[`hugepages-${size}`]));
+  return { hugepageLimits: sizes.map((size) => ({ pageSize: kernelPageSize(size), limit: limit(size) })) };
 }
 
 /** `2Mi` → `2MB` */
-export function kernelSize(size: string): string {
+export function kernelPageSize(size: string): string {
   return size.replace(/i$/, "B");
 }
 
 /** Of each period; the kernel takes no less than a millisecond. */
-export function cpuQuotaUs(millis: number, periodUs: number): number {
+export function milliCpuToQuotaUs(millis: number, periodUs: number): number {
   return Math.max(QUOTA_US_MIN, Math.floor((millis * periodUs) / 1000));
 }
 
-export function cpuShares(millis: number): number {
+export function milliCpuToShares(millis: number): number {
   return Math.min(SHARES_MAX, Math.max(SHARES_MIN, Math.floor((millis * 1024) / 1000)));
 }
 
@@ -71,13 +71,13 @@ export interface CgroupSettings {
 }
 
 /** Where the pod's containers go, as the runtime wants it spelt: a path, or a systemd slice. */
-export function cgroupParent(pod: Pod, settings: CgroupSettings): string {
+export function podCgroupParent(pod: Pod, settings: CgroupSettings): string {
   if (!settings.cgroupsPerQos) return "";
-  return podCgroup(`pod${pod.metadata?.uid ?? ""}`, qosClass(pod), settings);
+  return cgroupName(`pod${pod.metadata?.uid ?? ""}`, getPodQosClass(pod), settings);
 }
 
 /** Where pods of a class go: all of them, or the one that is named `podUID`. */
-export function podCgroup(name: string, qos: QosClass, settings: CgroupSettings): string {
+export function cgroupName(name: string, qos: QosClass, settings: CgroupSettings): string {
   const tier = qos === "Guaranteed" ? [] : [qos.toLowerCase()];
   const root = settings.cgroupRoot.split("/").filter((part) => part !== "");
   const parts = [...root, "kubepods", ...tier, ...(name === "" ? [] : [name])];

@@ -6,11 +6,11 @@ import { rmdir } from "node:fs/promises";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { type CgroupLimits, CgroupTree } from "../../cgroups/cgroup-tree.ts";
 import { type SystemdSlices, slicePath } from "../../cgroups/systemd-slices.ts";
-import { podAmount } from "./pod-resources.ts";
+import { getPodResource } from "./pod-resources.ts";
 import { podUid } from "../pod-fields.ts";
-import { hugePageLimits, looser, type PodLimitSettings, podLimits } from "./pod-limits.ts";
-import { qosClass } from "./qos.ts";
-import { type CgroupSettings, cgroupParent, cpuShares, podCgroup } from "./container-resources.ts";
+import { makeHugePageLimits, maxLimits, type PodLimitSettings, makePodCgroupLimits } from "./pod-limits.ts";
+import { getPodQosClass } from "./qos.ts";
+import { type CgroupSettings, podCgroupParent, milliCpuToShares, cgroupName } from "./container-resources.ts";
 
 export interface PodCgroupSettings extends CgroupSettings, PodLimitSettings {
   /** The share of what pods ask for that pods of lesser classes may not use: `{ memory: "50%" }`. */
@@ -28,8 +28,8 @@ export interface PodCgroupsOptions {
   readonly slices?: Pick<SystemdSlices, "apply" | "remove"> | undefined;
 }
 
-const tiers = ["", "besteffort", "burstable"];
-const classes = ["Burstable", "BestEffort"] as const;
+const QOS_DIRECTORIES = ["", "besteffort", "burstable"];
+const SHARED_CLASSES = ["Burstable", "BestEffort"] as const;
 
 export class PodCgroups {
   readonly #options: PodCgroupsOptions;
@@ -47,9 +47,9 @@ export class PodCgroups {
   async apply(pod: Pod, before?: Pod): Promise<void> {
     const { settings } = this.#options;
     if (!settings.cgroupsPerQos) return;
-    const wanted = podLimits(pod, settings);
-    const limits = before === undefined ? wanted : looser(podLimits(before, settings), wanted);
-    const parent = cgroupParent(pod, settings);
+    const wanted = makePodCgroupLimits(pod, settings);
+    const limits = before === undefined ? wanted : maxLimits(makePodCgroupLimits(before, settings), wanted);
+    const parent = podCgroupParent(pod, settings);
     await this.#write(parent, limits);
     await this.#applyClasses(pod);
   }
@@ -57,9 +57,9 @@ export class PodCgroups {
   /** Best effort: a cgroup that is still in use stays, and costs little. */
   async remove(uid: string): Promise<void> {
     const { settings, slices } = this.#options;
-    for (const parent of parentsOf(uid, settings)) {
+    for (const parent of candidateParents(uid, settings)) {
       await slices?.remove(parent);
-      await this.#tree.remove(pathOf(parent));
+      await this.#tree.remove(cgroupPath(parent));
     }
   }
 
@@ -68,7 +68,7 @@ export class PodCgroups {
     for (const uid of uids) await this.remove(uid);
     const { settings } = this.#options;
     if (settings.cgroupDriver === "systemd") return;
-    for (const tier of tiers.toReversed()) {
+    for (const tier of QOS_DIRECTORIES.toReversed()) {
       for (const path of await this.#tree.directories(`${settings.cgroupRoot}/kubepods/${tier}`)) {
         await rmdir(path).catch(() => undefined);
       }
@@ -81,21 +81,21 @@ export class PodCgroups {
     const uid = podUid(pod);
     const all = [pod, ...this.#options.pods().filter((each) => podUid(each) !== uid)];
     const asked = (name: string, of: string): number =>
-      all.filter((each) => qosClass(each) === of).reduce((sum, each) => sum + podAmount(each, "requests", name), 0);
+      all.filter((each) => getPodQosClass(each) === of).reduce((sum, each) => sum + getPodResource(each, "requests", name), 0);
     const memory = this.#memoryOfClasses(asked("memory", "Guaranteed"), asked("memory", "Burstable"));
-    const own = qosClass(pod);
-    for (const tier of classes) {
+    const own = getPodQosClass(pod);
+    for (const tier of SHARED_CLASSES) {
       if (tier !== own && memory === undefined) continue;
-      await this.#write(podCgroup("", tier, settings), {
-        cpuShares: cpuShares(tier === "Burstable" ? asked("cpu", tier) : 0),
+      await this.#write(cgroupName("", tier, settings), {
+        cpuShares: milliCpuToShares(tier === "Burstable" ? asked("cpu", tier) : 0),
         ...(memory === undefined ? {} : { memoryBytes: memory[tier] }),
-        ...hugePageLimits(settings.hugePageSizes ?? [], () => null),
+        ...makeHugePageLimits(settings.hugePageSizes ?? [], () => null),
       });
     }
   }
 
   /** Less what is set apart for those that come before them. */
-  #memoryOfClasses(guaranteed: number, burstable: number): Record<(typeof classes)[number], number> | undefined {
+  #memoryOfClasses(guaranteed: number, burstable: number): Record<(typeof SHARED_CLASSES)[number], number> | undefined {
     const { settings, memoryBytes } = this.#options;
     const percent = Number.parseInt(settings.qosReserved?.memory ?? "", 10);
     if (Number.isNaN(percent) || memoryBytes === undefined) return undefined;
@@ -104,12 +104,12 @@ export class PodCgroups {
   }
 
   async #write(parent: string, limits: CgroupLimits): Promise<void> {
-    await applyLimits(this.#tree, this.#options.slices, parent, limits);
+    await applyCgroupLimits(this.#tree, this.#options.slices, parent, limits);
   }
 }
 
 /** `parent` is a path, or a systemd slice. What systemd has no word for is written where it put the slice. */
-export async function applyLimits(
+export async function applyCgroupLimits(
   tree: CgroupTree,
   slices: Pick<SystemdSlices, "apply"> | undefined,
   parent: string,
@@ -117,21 +117,21 @@ export async function applyLimits(
 ): Promise<void> {
   if (!parent.endsWith(".slice")) await tree.make(parent);
   else await slices?.apply(parent, limits);
-  await tree.limit(pathOf(parent), limits);
+  await tree.limit(cgroupPath(parent), limits);
 }
 
-function pathOf(parent: string): string {
+function cgroupPath(parent: string): string {
   return parent.endsWith(".slice") && !parent.startsWith("/") ? slicePath(parent) : parent;
 }
 
 /** Directories of the pod's cgroup: one per controller with cgroup v1, at most one with v2. */
-export async function cgroupsOf(uid: string, root: string, hierarchy = "/sys/fs/cgroup"): Promise<readonly string[]> {
+export async function findPodCgroups(uid: string, root: string, hierarchy = "/sys/fs/cgroup"): Promise<readonly string[]> {
   const tree = new CgroupTree(hierarchy);
   const settings = { cgroupDriver: "cgroupfs", cgroupRoot: root, cgroupsPerQos: true } as const;
-  return (await Promise.all(parentsOf(uid, settings).map((path) => tree.directories(path)))).flat();
+  return (await Promise.all(candidateParents(uid, settings).map((path) => tree.directories(path)))).flat();
 }
 
 /** Where the pod may be, whatever its class. */
-function parentsOf(uid: string, settings: CgroupSettings): readonly string[] {
-  return (["Guaranteed", ...classes] as const).map((tier) => podCgroup(`pod${uid}`, tier, settings));
+function candidateParents(uid: string, settings: CgroupSettings): readonly string[] {
+  return (["Guaranteed", ...SHARED_CLASSES] as const).map((tier) => cgroupName(`pod${uid}`, tier, settings));
 }

@@ -1,9 +1,9 @@
 /** What the cgroup of a whole pod is given, from what its containers ask for. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { CgroupLimits } from "../../cgroups/cgroup-tree.ts";
-import { isLimited, podAmount } from "./pod-resources.ts";
-import { qosClass } from "./qos.ts";
-import { cpuQuotaUs, cpuShares, kernelSize, type ResourceSettings } from "./container-resources.ts";
+import { isLimitedEverywhere, getPodResource } from "./pod-resources.ts";
+import { getPodQosClass } from "./qos.ts";
+import { milliCpuToQuotaUs, milliCpuToShares, kernelPageSize, type ResourceSettings } from "./container-resources.ts";
 
 export interface PodLimitSettings extends ResourceSettings {
   /** Processes; without limit when not positive. */
@@ -11,32 +11,32 @@ export interface PodLimitSettings extends ResourceSettings {
 }
 
 /** The pod is limited in what each of its containers is limited in. */
-export function podLimits(pod: Pod, settings: PodLimitSettings): CgroupLimits {
-  const bestEffort = qosClass(pod) === "BestEffort";
-  const quota = settings.cpuCfsQuota && !bestEffort && isLimited(pod, "cpu");
-  const memory = !bestEffort && isLimited(pod, "memory");
+export function makePodCgroupLimits(pod: Pod, settings: PodLimitSettings): CgroupLimits {
+  const bestEffort = getPodQosClass(pod) === "BestEffort";
+  const quota = settings.cpuCfsQuota && !bestEffort && isLimitedEverywhere(pod, "cpu");
+  const memory = !bestEffort && isLimitedEverywhere(pod, "memory");
   const periodUs = settings.cpuCfsQuotaPeriodMs * 1000;
   return {
-    cpuShares: cpuShares(bestEffort ? 0 : podAmount(pod, "requests", "cpu")),
-    cpuQuotaUs: quota ? cpuQuotaUs(podAmount(pod, "limits", "cpu"), periodUs) : null,
+    cpuShares: milliCpuToShares(bestEffort ? 0 : getPodResource(pod, "requests", "cpu")),
+    cpuQuotaUs: quota ? milliCpuToQuotaUs(getPodResource(pod, "limits", "cpu"), periodUs) : null,
     cpuPeriodUs: periodUs,
-    memoryBytes: memory ? podAmount(pod, "limits", "memory") : null,
+    memoryBytes: memory ? getPodResource(pod, "limits", "memory") : null,
     ...(settings.podMaxPids > 0 ? { pids: settings.podMaxPids } : {}),
-    ...hugePageLimits(settings.hugePageSizes ?? [], (name) => podAmount(pod, "limits", name)),
+    ...makeHugePageLimits(settings.hugePageSizes ?? [], (name) => getPodResource(pod, "limits", name)),
   };
 }
 
 /** Of each size what is asked for, and nothing of those that nobody asks for. */
-export function hugePageLimits(
+export function makeHugePageLimits(
   sizes: readonly string[],
   amount: (name: string) => number | null,
 ): Pick<CgroupLimits, "hugePages"> {
   if (sizes.length === 0) return {};
-  return { hugePages: Object.fromEntries(sizes.map((size) => [kernelSize(size), amount(`hugepages-${size}`)])) };
+  return { hugePages: Object.fromEntries(sizes.map((size) => [kernelPageSize(size), amount(`hugepages-${size}`)])) };
 }
 
 /** Enough for either, for as long as containers go from one to the other. */
-export function looser(a: CgroupLimits, b: CgroupLimits): CgroupLimits {
+export function maxLimits(a: CgroupLimits, b: CgroupLimits): CgroupLimits {
   const most = (x: number | null | undefined, y: number | null | undefined): number | null =>
     x === null || y === null ? null : Math.max(x ?? 0, y ?? 0);
   return {

@@ -2,18 +2,18 @@
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { podLimits, podRequests } from "../../../api/core/pod-spec/resources.ts";
 import { quantityMilliValue, quantityValue } from "../../../api/meta/quantity.ts";
-import { bytes, milliCpu } from "./quantities.ts";
+import { parseUnits, parseMillis } from "./quantities.ts";
 import { appContainers, initContainers } from "../pod-fields.ts";
 
-export type Side = "requests" | "limits";
+export type RequirementKind = "requests" | "limits";
 
 /** Thousandths of a CPU; whole units of anything else. */
-export function resourceAmount(name: string, quantity: string | undefined): number {
-  return name === "cpu" ? milliCpu(quantity) : bytes(quantity);
+export function parseResource(name: string, quantity: string | undefined): number {
+  return name === "cpu" ? parseMillis(quantity) : parseUnits(quantity);
 }
 
 /** What the pod has at its hungriest, with the overhead of its runtime class; a limit that nothing sets is 0. */
-export function podAmount(pod: Pod, side: Side, name: string): number {
+export function getPodResource(pod: Pod, side: RequirementKind, name: string): number {
   const amounts = (side === "requests" ? podRequests : podLimits)(pod, { withOverhead: true });
   const quantity = amounts.get(name);
   if (quantity === undefined) return 0;
@@ -21,14 +21,14 @@ export function podAmount(pod: Pod, side: Side, name: string): number {
 }
 
 /** Every resource that some container of the pod requests, or its overhead. */
-export function requestedNames(pod: Pod): readonly string[] {
+export function listRequestedResources(pod: Pod): readonly string[] {
   const all = [...initContainers(pod), ...appContainers(pod)].map((each) => each.resources?.requests);
   return [...new Set([...all, pod.spec?.overhead].flatMap((each) => Object.keys(each ?? {})))];
 }
 
 /** Whether each container, init containers included, has a limit of the resource. */
-export function isLimited(pod: Pod, name: string): boolean {
+export function isLimitedEverywhere(pod: Pod, name: string): boolean {
   return [...initContainers(pod), ...appContainers(pod)].every(
-    (each) => resourceAmount(name, each.resources?.limits?.[name]) > 0,
+    (each) => parseResource(name, each.resources?.limits?.[name]) > 0,
   );
 }

@@ -2,25 +2,25 @@
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { type PodQosClass, qosClassOf } from "../../../api/core/pod/qos.ts";
-import { bytes } from "./quantities.ts";
+import { parseUnits } from "./quantities.ts";
 
 export type QosClass = PodQosClass;
 
-export function qosClass(pod: Pod): QosClass {
+export function getPodQosClass(pod: Pod): QosClass {
   return qosClassOf(pod.spec ?? { containers: [] });
 }
 
 /** How readily the kernel ends the container when memory runs out: -997 never first, 1000 first. */
-export function oomScoreAdj(pod: Pod, container: Container, capacityBytes: number): number {
+export function computeOomScoreAdj(pod: Pod, container: Container, capacityBytes: number): number {
   const priority = pod.spec?.priority ?? 0;
   if (priority >= 2_000_000_000) return -997;
-  switch (qosClass(pod)) {
+  switch (getPodQosClass(pod)) {
     case "Guaranteed":
       return -997;
     case "BestEffort":
       return 1000;
     case "Burstable": {
-      const requested = bytes(container.resources?.requests?.memory);
+      const requested = parseUnits(container.resources?.requests?.memory);
       const adjusted = Math.floor(1000 - (1000 * requested) / Math.max(1, capacityBytes));
       if (adjusted < 1000 - 997 + 0) return 3;
       return adjusted === 1000 ? 999 : adjusted;

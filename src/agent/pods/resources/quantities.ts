@@ -2,26 +2,26 @@
 import { parseQuantity, type Quantity, quantityMilliValue, quantityValue } from "../../../api/meta/quantity.ts";
 
 /** The exact value in billionths; 0 for an absent quantity. */
-export function amount(quantity: string | undefined): bigint {
-  return parsed(quantity ?? "0").nanos;
+export function parseNanos(quantity: string | undefined): bigint {
+  return parse(quantity ?? "0").nanos;
 }
 
 /** Whole units (bytes, cores), rounded up. */
-export function bytes(quantity: string | undefined): number {
-  return quantityValue(parsed(quantity ?? "0"));
+export function parseUnits(quantity: string | undefined): number {
+  return quantityValue(parse(quantity ?? "0"));
 }
 
 /** Thousandths of a CPU, rounded up. */
-export function milliCpu(quantity: string | undefined): number {
-  return quantityMilliValue(parsed(quantity ?? "0"));
+export function parseMillis(quantity: string | undefined): number {
+  return quantityMilliValue(parse(quantity ?? "0"));
 }
 
 /** `quantity` in units of `divisor`, rounded up. */
-export function dividedBy(nanos: bigint, divisor: bigint): number {
+export function divideRoundingUp(nanos: bigint, divisor: bigint): number {
   return Number((nanos + divisor - 1n) / divisor);
 }
 
-function parsed(text: string): Quantity {
+function parse(text: string): Quantity {
   const quantity = parseQuantity(text);
   if (quantity === undefined) throw new Error(`Cannot read quantity "${text}"`);
   return quantity;

@@ -6,34 +6,34 @@ import type { ObservedContainer } from "../../runtime/observation.ts";
 import { latest } from "../worker/plan.ts";
 import type { PodContext } from "../pod-context.ts";
 import { allContainers, isStatic } from "../pod-fields.ts";
-import { containerResources } from "./container-resources.ts";
+import { makeContainerResources } from "./container-resources.ts";
 
 /** Grants what the newest version asks for, if the node has it, and gives it to the containers that run. */
-export async function resize(pod: PodContext): Promise<void> {
+export async function resizePod(pod: PodContext): Promise<void> {
   const { resources } = pod.memory;
   const { pending, problem } = resources;
-  if (!resources.asksForMore(pod.wanted)) {
+  if (!resources.needsResize(pod.wanted)) {
     resources.pending = undefined;
   } else {
     resources.pending = isStatic(pod.wanted)
       ? { reason: "Infeasible", message: "In-place resize of static-pods is not supported" }
       : await pod.services.admission.resize(pod.wanted);
-    if (resources.pending === undefined) resources.grant(pod.wanted);
+    if (resources.pending === undefined) resources.allocate(pod.wanted);
   }
-  const due = changesOf(pod);
-  if (due.length > 0) await giveAll(pod, due);
+  const due = findContainerResizes(pod);
+  if (due.length > 0) await tryActuate(pod, due);
   else resources.problem = undefined;
   const isNews = resources.problem !== problem || !deepEqual(resources.pending, pending);
   // Looking at the pod tells how it is.
   if (due.length > 0 || isNews) await pod.refresh();
 }
 
-async function giveAll(pod: PodContext, due: readonly Change[]): Promise<void> {
+async function tryActuate(pod: PodContext, due: readonly ContainerResize[]): Promise<void> {
   const { resources } = pod.memory;
   // That it goes on is told before it is done.
   await pod.refresh();
   try {
-    await give(pod, due);
+    await actuate(pod, due);
     resources.problem = undefined;
   } catch (error) {
     pod.signal.throwIfAborted();
@@ -43,44 +43,44 @@ async function giveAll(pod: PodContext, due: readonly Change[]): Promise<void> {
 }
 
 /** Whether what is granted has yet to arrive somewhere. */
-export function isResizing(pod: PodContext): boolean {
-  return changesOf(pod).length > 0;
+export function isResizeInProgress(pod: PodContext): boolean {
+  return findContainerResizes(pod).length > 0;
 }
 
-interface Change {
+interface ContainerResize {
   readonly spec: Container;
   readonly container: ObservedContainer;
   readonly how: "in place" | "restart";
 }
 
-function changesOf({ pod, observation, memory }: PodContext): readonly Change[] {
+function findContainerResizes({ pod, observation, memory }: PodContext): readonly ContainerResize[] {
   return allContainers(pod).flatMap(({ spec }) => {
     const container = latest(observation, spec.name);
-    const how = memory.resources.change(spec);
+    const how = memory.resources.requiredResize(spec);
     return how === "none" || container?.state !== "running" ? [] : [{ spec, container, how }];
   });
 }
 
 /** The pod's own cgroup always has room for its containers: it grows before them and shrinks after them. */
-async function give(pod: PodContext, changes: readonly Change[]): Promise<void> {
+async function actuate(pod: PodContext, changes: readonly ContainerResize[]): Promise<void> {
   const { services, memory, signal } = pod;
   const { cpu, memoryCapacityBytes } = services.settings;
-  await services.cgroups.apply(pod.pod, asItWas(pod));
+  await services.cgroups.apply(pod.pod, withActualResources(pod));
   for (const { spec, container, how } of changes) {
     // Those that start again get it then.
     if (how === "restart") continue;
-    const linux = containerResources(pod.pod, spec, cpu, memoryCapacityBytes);
+    const linux = makeContainerResources(pod.pod, spec, cpu, memoryCapacityBytes);
     await services.runtime.updateContainerResources({ containerId: container.id, linux }, signal);
-    memory.resources.has(spec);
+    memory.resources.setActual(spec);
   }
-  await services.cgroups.apply(pod.pod, asItWas(pod));
+  await services.cgroups.apply(pod.pod, withActualResources(pod));
 }
 
 /** With what its containers have now. */
-function asItWas({ pod, memory }: PodContext): Pod {
+function withActualResources({ pod, memory }: PodContext): Pod {
   if (pod.spec === undefined) return pod;
   const containers = pod.spec.containers.map((container) => {
-    const resources = memory.resources.actual(container.name);
+    const resources = memory.resources.getActual(container.name);
     return resources === undefined ? container : { ...container, resources };
   });
   return { ...pod, spec: { ...pod.spec, containers } };

@@ -6,13 +6,13 @@ import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { ResourceRequirements } from "../../../api/core/resources/schema.ts";
 import type { WaitingReason } from "../status/container-status.ts";
-import { resourceAmount } from "./pod-resources.ts";
+import { parseResource } from "./pod-resources.ts";
 import { allContainers, appContainers, initContainers } from "../pod-fields.ts";
 
 /** Nothing else changes in place. */
-const names = ["cpu", "memory"] as const;
+const RESIZABLE_RESOURCES = ["cpu", "memory"] as const;
 
-export class ResourceBook {
+export class ResourceAllocation {
   /** Why the node does not give what is asked for: `Deferred`, `Infeasible`. */
   pending: WaitingReason | undefined;
   /** What went wrong with giving it. */
@@ -33,7 +33,7 @@ export class ResourceBook {
   }
 
   /** The pod as far as it is granted. */
-  granted(pod: Pod): Pod {
+  applyTo(pod: Pod): Pod {
     if (pod.spec === undefined) return pod;
     if (this.#view?.of === pod) return this.#view.granted;
     const changed = allContainers(pod).some(({ spec }) => this.#isHeld(spec));
@@ -43,7 +43,7 @@ export class ResourceBook {
   }
 
   /** A new version came: until it is granted, what containers have been granted stays. */
-  hold(before: Pod): void {
+  keepAllocation(before: Pod): void {
     for (const { spec } of allContainers(before)) {
       if (!this.#granted.has(spec.name)) this.#granted.set(spec.name, spec.resources ?? {});
     }
@@ -51,31 +51,31 @@ export class ResourceBook {
   }
 
   /** From now on the pod has all that it asks for. */
-  grant(pod: Pod): void {
+  allocate(pod: Pod): void {
     for (const { spec } of allContainers(pod)) this.#granted.set(spec.name, spec.resources ?? {});
     this.#view = undefined;
   }
 
   /** Whether the version asks for something else than is granted. */
-  asksForMore(pod: Pod): boolean {
+  needsResize(pod: Pod): boolean {
     return allContainers(pod).some(({ spec }) => this.#isHeld(spec));
   }
 
   /** The container was started, or changed, with what its spec says. */
-  has(container: Container): void {
+  setActual(container: Container): void {
     this.#actual.set(container.name, container.resources ?? {});
   }
 
   /** What the container has; undefined for one that has not run. */
-  actual(name: string): ResourceRequirements | undefined {
+  getActual(name: string): ResourceRequirements | undefined {
     return this.#actual.get(name);
   }
 
   /** Whether the container, as granted, has yet to be changed: where it runs, or by starting it again. */
-  change(container: Container): "none" | "in place" | "restart" {
+  requiredResize(container: Container): "none" | "in place" | "restart" {
     const actual = this.#actual.get(container.name);
     if (actual === undefined) return "none";
-    const changed = names.filter((name) => !sameAmount(actual, container.resources ?? {}, name));
+    const changed = RESIZABLE_RESOURCES.filter((name) => !isSameQuantity(actual, container.resources ?? {}, name));
     if (changed.length === 0) return "none";
     const restart = (container.resizePolicy ?? []).some(
       (policy) => policy.restartPolicy === "RestartContainer" && changed.some((name) => name === policy.resourceName),
@@ -85,7 +85,7 @@ export class ResourceBook {
 
   #isHeld(container: Container): boolean {
     const granted = this.#granted.get(container.name);
-    return granted !== undefined && names.some((name) => !sameAmount(granted, container.resources ?? {}, name));
+    return granted !== undefined && RESIZABLE_RESOURCES.some((name) => !isSameQuantity(granted, container.resources ?? {}, name));
   }
 
   #containers(pod: Pod): Pick<NonNullable<Pod["spec"]>, "containers" | "initContainers"> {
@@ -101,8 +101,8 @@ export class ResourceBook {
   }
 }
 
-function sameAmount(a: ResourceRequirements, b: ResourceRequirements, name: string): boolean {
+function isSameQuantity(a: ResourceRequirements, b: ResourceRequirements, name: string): boolean {
   return (["requests", "limits"] as const).every(
-    (side) => resourceAmount(name, a[side]?.[name]) === resourceAmount(name, b[side]?.[name]),
+    (side) => parseResource(name, a[side]?.[name]) === parseResource(name, b[side]?.[name]),
   );
 }

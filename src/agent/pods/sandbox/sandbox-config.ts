@@ -8,7 +8,7 @@ import { labels } from "../../runtime/observation.ts";
 import { type Directories, podLogDir } from "../directories.ts";
 import { kernelHostname } from "./dns.ts";
 import { allContainers, appContainers, podName, podNamespace, podUid } from "../pod-fields.ts";
-import { type CgroupSettings, cgroupParent } from "../resources/container-resources.ts";
+import { type CgroupSettings, podCgroupParent } from "../resources/container-resources.ts";
 import { podSysctls } from "./sysctls.ts";
 
 export interface SandboxInput {
@@ -37,7 +37,7 @@ export function sandboxConfig(input: SandboxInput): PodSandboxConfig {
     labels: { ...pod.metadata?.labels, ...podLabels(pod) },
     annotations: pod.metadata?.annotations ?? {},
     linux: {
-      cgroupParent: cgroupParent(pod, input.cgroups),
+      cgroupParent: podCgroupParent(pod, input.cgroups),
       ...(Object.keys(sysctls).length === 0 ? {} : { sysctls }),
       securityContext: {
         namespaceOptions: namespaces(pod, input.userNamespace),

@@ -4,7 +4,7 @@ import { killContainer } from "../containers/kill-container.ts";
 import { backoffKey, type Plan, type PlannedKill, type PlannedWait, planPod } from "../worker/plan.ts";
 import type { PodContext, PodState } from "../pod-context.ts";
 import { allContainers, graceSeconds, podFullName } from "../pod-fields.ts";
-import { resize } from "../resources/resize.ts";
+import { resizePod } from "../resources/resize.ts";
 import { createSandbox } from "../sandbox/create-sandbox.ts";
 import { noteForNextSync, sayBackOff, showNoted } from "../status/waiting-reasons.ts";
 
@@ -16,7 +16,7 @@ export const running: PodState = {
   name: "running",
   async next(pod) {
     await pod.refresh();
-    await resize(pod);
+    await resizePod(pod);
     forgetRemoved(pod);
     const plan = makePlan(pod);
     const wanted = new Set([...plan.starts, ...plan.waits].map((each) => each.spec.name));
@@ -79,7 +79,7 @@ function makePlan(pod: PodContext): Plan {
     health: (id) => services.probes.health(id),
     started: (container, id) => services.probes.started(container, id),
     toRestart: memory.toRestart,
-    resized: (container) => memory.resources.change(container) === "restart",
+    resized: (container) => memory.resources.requiredResize(container) === "restart",
   });
 }
 

@@ -2,7 +2,7 @@
 import type { PodStatus } from "../../../api/core/pod/schema.ts";
 import type { PodContext } from "../pod-context.ts";
 import { hasInitialized, podStatus } from "./pod-status.ts";
-import { isResizing } from "../resources/resize.ts";
+import { isResizeInProgress } from "../resources/resize.ts";
 
 export function deriveStatus(pod: PodContext, ended: boolean): PodStatus {
   const { services, memory } = pod;
@@ -23,7 +23,7 @@ export function deriveStatus(pod: PodContext, ended: boolean): PodStatus {
     failure: pod.termination?.failure,
     disruption: pod.termination?.disruption,
     previous: memory.status,
-    actual: (name) => memory.resources.actual(name),
-    resize: { pending: memory.resources.pending, problem: memory.resources.problem, going: isResizing(pod) },
+    actual: (name) => memory.resources.getActual(name),
+    resize: { pending: memory.resources.pending, problem: memory.resources.problem, going: isResizeInProgress(pod) },
   });
 }

@@ -16,7 +16,7 @@ import {
   isStatic,
   restartPolicy,
 } from "../pod-fields.ts";
-import { qosClass } from "../resources/qos.ts";
+import { getPodQosClass } from "../resources/qos.ts";
 
 export interface StatusInput {
   readonly pod: Pod;
@@ -102,7 +102,7 @@ export function podStatus(input: StatusInput): PodStatus {
     ...(inits.length === 0 ? {} : { initContainerStatuses: shown.inits }),
     containerStatuses: shown.apps,
     ...(ephemeral.length === 0 ? {} : { ephemeralContainerStatuses: ephemeral }),
-    qosClass: previous?.qosClass ?? qosClass(pod),
+    qosClass: previous?.qosClass ?? getPodQosClass(pod),
   };
 }
 
@@ -132,7 +132,7 @@ export function rejectedStatus(pod: Pod, now: number, failure: WaitingReason): P
     reason: failure.reason,
     message: `Pod was rejected: ${failure.message}`,
     startTime: timeOf(now),
-    qosClass: pod.status?.qosClass ?? qosClass(pod),
+    qosClass: pod.status?.qosClass ?? getPodQosClass(pod),
   };
 }
 

@@ -3,7 +3,7 @@ import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { annotations, type Observation } from "../../runtime/observation.ts";
 import type { PodMemory } from "../pod-context.ts";
-import { ResourceBook } from "../resources/resource-allocation.ts";
+import { ResourceAllocation } from "../resources/resource-allocation.ts";
 import { RestartBackoff, type RestartDelays } from "./restart-backoff.ts";
 
 export function newMemory(pod: Pod, clock: Clock, delays: RestartDelays | undefined): PodMemory {
@@ -14,7 +14,7 @@ export function newMemory(pod: Pod, clock: Clock, delays: RestartDelays | undefi
     noted: new Map(),
     retryAt: new Map(),
     toRestart: new Set(),
-    resources: new ResourceBook(pod),
+    resources: new ResourceAllocation(pod),
     startTime: started === undefined ? clock.now() : Date.parse(started),
     status: pod.status?.conditions === undefined ? undefined : pod.status,
     initialized: undefined,

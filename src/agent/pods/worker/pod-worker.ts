@@ -76,7 +76,7 @@ export class PodWorker {
 
   /** The newest version, with the resources that it is granted. */
   get pod(): Pod {
-    return this.#memory.resources.granted(this.#pod);
+    return this.#memory.resources.applyTo(this.#pod);
   }
 
   /** A resize waits until the node has room. */
@@ -111,7 +111,7 @@ export class PodWorker {
   /** The newest version; one that came before and was not looked at is dropped. */
   update(pod: Pod): void {
     const before = this.#pod;
-    if (this.#state.name !== "admitting") this.#memory.resources.hold(before);
+    if (this.#state.name !== "admitting") this.#memory.resources.keepAllocation(before);
     const asksTheSame = !this.#removed && deepEqual(asked(pod), asked(before));
     this.#pod = pod;
     this.#removed = false;

@@ -2,7 +2,7 @@
 import { chmod, mkdir } from "node:fs/promises";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Volume } from "../../../api/core/volume/schema.ts";
-import { bytes } from "../../pods/resources/quantities.ts";
+import { parseUnits } from "../../pods/resources/quantities.ts";
 import { appContainers, initContainers } from "../../pods/pod-fields.ts";
 import type { Mounter } from "../mount/mounter.ts";
 
@@ -27,8 +27,8 @@ export async function isMounted(mounter: Mounter, directory: string): Promise<bo
 
 /** The smaller of the volume's own limit and what the pod may use; 0: the kernel's. */
 function memorySize(pod: Pod, volume: Volume): number {
-  const own = bytes(volume.emptyDir?.sizeLimit);
-  const limits = appContainers(pod).map((container) => bytes(container.resources?.limits?.memory));
+  const own = parseUnits(volume.emptyDir?.sizeLimit);
+  const limits = appContainers(pod).map((container) => parseUnits(container.resources?.limits?.memory));
   const whole = limits.includes(0) ? 0 : limits.reduce((sum, each) => sum + each, 0);
   return own > 0 && whole > 0 ? Math.min(own, whole) : Math.max(own, whole);
 }

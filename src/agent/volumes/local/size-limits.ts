@@ -5,7 +5,7 @@ import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Volume } from "../../../api/core/volume/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Logger } from "../../../std/log/logger.ts";
-import { bytes } from "../../pods/resources/quantities.ts";
+import { parseUnits } from "../../pods/resources/quantities.ts";
 import type { Termination } from "../../pods/pod-context.ts";
 import type { PodEvents } from "../../pods/pod-events.ts";
 import { isCritical, isTerminal, podFullName } from "../../pods/pod-fields.ts";
@@ -59,7 +59,7 @@ async function firstExcess({ volumes, usage, log }: SizeLimitOptions, pod: Pod):
     if (limit === undefined) continue;
     try {
       // Kubernetes' text, its last space included.
-      if ((await usage(volumes.path(pod, volume))) > bytes(limit)) {
+      if ((await usage(volumes.path(pod, volume))) > parseUnits(limit)) {
         return `Usage of EmptyDir volume "${volume.name}" exceeds the limit "${limit}". `;
       }
     } catch (error) {
