@@ -14,7 +14,7 @@ import { silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { defaultConfig } from "../../apiserver/config/config.ts";
 import { type ApiServer, assemble } from "../../apiserver/server.ts";
-import { cluster, until } from "../../testing/apiserver/in-memory-cluster.ts";
+import { cluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
 
 const CA = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
 const TYPE = "kubernetes.io/service-account-token";
@@ -25,7 +25,7 @@ t.test("a secret that asks for an account's token is given one, and goes with th
   const account = await client.create(serviceAccountKind, { metadata: { name: "till", namespace: "shop" } });
   const annotations = { "kubernetes.io/service-account.name": "till" };
   await client.create(secretKind, { metadata: { name: "t", namespace: "shop", annotations }, type: TYPE });
-  const filled = await until(client, secretKind, "t", "shop", (found) => found?.data?.token !== undefined);
+  const filled = await waitForObject(client, secretKind, "t", "shop", (found) => found?.data?.token !== undefined);
   const text = (name: string): string => Buffer.from(filled?.data?.[name] ?? "", "base64").toString();
   t.same([text("namespace"), text("ca.crt")], ["shop", CA]);
   t.equal(filled?.metadata?.annotations?.["kubernetes.io/service-account.uid"], account.metadata?.uid);
@@ -36,9 +36,9 @@ t.test("a secret that asks for an account's token is given one, and goes with th
   });
   const type = "svc.io/service-account-token";
   await client.create(secretKind, { metadata: { name: "own", namespace: "shop", annotations }, type });
-  await until(client, secretKind, "own", "shop", (found) => found?.data?.token !== undefined);
+  await waitForObject(client, secretKind, "own", "shop", (found) => found?.data?.token !== undefined);
   await client.delete(serviceAccountKind, { name: "till", namespace: "shop" });
-  for (const name of ["t", "own"]) await until(client, secretKind, name, "shop", (found) => found === undefined);
+  for (const name of ["t", "own"]) await waitForObject(client, secretKind, name, "shop", (found) => found === undefined);
 });
 
 t.test("an account lists no secret with a token that is deleted", async (t) => {
@@ -47,9 +47,9 @@ t.test("an account lists no secret with a token that is deleted", async (t) => {
   await client.create(serviceAccountKind, { metadata, secrets: [{ name: "t" }, { name: "other" }] });
   const annotations = { "kubernetes.io/service-account.name": "till" };
   await client.create(secretKind, { metadata: { name: "t", namespace: "default", annotations }, type: TYPE });
-  await until(client, secretKind, "t", "default", (found) => found?.data?.token !== undefined);
+  await waitForObject(client, secretKind, "t", "default", (found) => found?.data?.token !== undefined);
   await client.delete(secretKind, { name: "t", namespace: "default" });
-  const unlisted = await until(client, serviceAccountKind, "till", "default", (found) => found?.secrets?.length === 1);
+  const unlisted = await waitForObject(client, serviceAccountKind, "till", "default", (found) => found?.secrets?.length === 1);
   t.same(unlisted?.secrets, [{ name: "other" }]);
 });
 
@@ -72,7 +72,7 @@ t.test("what is told of the cluster is signed with every token that is for signi
   const signatures = (found: { readonly data?: Readonly<Record<string, string>> | undefined } | undefined) =>
     Object.keys(found?.data ?? {}).filter((key) => key.startsWith("jws-"));
   const settled = (...ids: readonly string[]) =>
-    until(client, configMapKind, "cluster-info", "kube-public", (found) => `${signatures(found)}` === `${ids}`);
+    waitForObject(client, configMapKind, "cluster-info", "kube-public", (found) => `${signatures(found)}` === `${ids}`);
   await settled("jws-kubeconfig-aaaaaa", "jws-kubeconfig-bbbbbb");
   await client.delete(secretKind, { name: "bootstrap-token-aaaaaa", namespace: "kube-system" });
   await settled("jws-kubeconfig-bbbbbb");
@@ -114,12 +114,12 @@ t.test("tokens that controllers made and nobody uses are marked, and deleted a y
     (await client.get(secretKind, { name, namespace })).metadata?.labels?.[INVALID_SINCE_LABEL];
   {
     await using _ = cleanLater(server, 400 * DAY_MS);
-    await until(client, secretKind, "unused", namespace, (found) => found?.metadata?.labels !== undefined);
+    await waitForObject(client, secretKind, "unused", namespace, (found) => found?.metadata?.labels !== undefined);
   }
   t.match(await markOf("unused"), /^\d{4}-\d\d-\d\d$/);
   {
     await using _ = cleanLater(server, 800 * DAY_MS);
-    await until(client, secretKind, "unused", namespace, (found) => found === undefined);
+    await waitForObject(client, secretKind, "unused", namespace, (found) => found === undefined);
   }
   t.same([await markOf("mounted"), await markOf("by-hand")], [undefined, undefined]);
   const tracking = await client.get(configMapKind, LEGACY_TRACKING);
@@ -142,7 +142,7 @@ t.test("bootstrap tokens go when their time is over", async (t) => {
     ["bootstrap-token-bbbbbb", "svc-system"],
     ["bootstrap-token-eeeeee", "kube-system"],
   ] as const) {
-    await until(client, secretKind, name, namespace, (found) => found === undefined);
+    await waitForObject(client, secretKind, name, namespace, (found) => found === undefined);
   }
   const left = (await client.list(secretKind, { namespace: "kube-system" })).items.map((each) => each.metadata?.name);
   t.same(left, ["bootstrap-token-cccccc", "bootstrap-token-dddddd"]);

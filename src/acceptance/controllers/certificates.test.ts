@@ -16,7 +16,7 @@ import { silentLogger } from "../../std/log/logger.ts";
 import { defaultConfig } from "../../apiserver/config/config.ts";
 import { JOINING_GROUP } from "../../apiserver/control-plane/node-bootstrap.ts";
 import { assemble } from "../../apiserver/server.ts";
-import { until } from "../../testing/apiserver/in-memory-cluster.ts";
+import { waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
 
 const NODE_CLIENT = "kubernetes.io/kube-apiserver-client-kubelet";
 const NODE_SERVING = "kubernetes.io/kubelet-serving";
@@ -65,7 +65,7 @@ const CLIENT = ["digital signature", "client auth"];
 const SERVING = ["digital signature", "server auth"];
 
 async function certificateOf(name: string): Promise<X509Certificate> {
-  const done = await until(admin, kind, name, undefined, (request) => Boolean(request?.status?.certificate));
+  const done = await waitForObject(admin, kind, name, undefined, (request) => Boolean(request?.status?.certificate));
   return new X509Certificate(Buffer.from(done?.status?.certificate ?? "", "base64"));
 }
 
@@ -145,7 +145,7 @@ t.test("embedded controllers mark as failed what somebody approved and the signe
   const request = await admin.get(kind, { name });
   const conditions = [{ type: "Approved", status: "True", reason: "ByHand" }];
   await admin.updateSubresource(kind, { ...request, status: { conditions } }, "approval");
-  const done = await until(admin, kind, name, undefined, (each) => (each?.status?.conditions ?? []).length > 1);
+  const done = await waitForObject(admin, kind, name, undefined, (each) => (each?.status?.conditions ?? []).length > 1);
   const failed = done?.status?.conditions?.find(({ type }) => type === "Failed");
   t.match(failed, { reason: "SignerValidationFailure", message: "DNS subjectAltNames are not allowed" });
 });

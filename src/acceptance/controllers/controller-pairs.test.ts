@@ -19,7 +19,7 @@ import { systemRandom } from "../../std/crypto/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { defaultConfig } from "../../apiserver/config/config.ts";
 import { assemble } from "../../apiserver/server.ts";
-import { until } from "../../testing/apiserver/in-memory-cluster.ts";
+import { waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
 
 const CA = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
 const namespace = "default";
@@ -91,22 +91,22 @@ function ownedBy({ metadata }: ConfigMap): NonNullable<ConfigMap["metadata"]> {
 t.test("two of each controller do their work once, without a quarrel", async (t) => {
   const { client, errors } = await observed(t, 2);
   await client.create(namespaceKind, { metadata: { name: "large" } });
-  await until(client, serviceAccountKind, "default", "large", (found) => found !== undefined);
+  await waitForObject(client, serviceAccountKind, "default", "large", (found) => found !== undefined);
   for (let start = 0; start < 1_200; start += 100) {
     const names = Array.from({ length: 100 }, (_, i) => `map-${start + i}`);
     await Promise.all(names.map((name) => map(client, name, { namespace: "large" })));
   }
   await client.delete(namespaceKind, { name: "large" });
-  await until(client, namespaceKind, "large", undefined, isGone);
+  await waitForObject(client, namespaceKind, "large", undefined, isGone);
   t.same((await client.list(configMapKind, { namespace: "large" })).items, [], "more than a page of them went");
   for (const propagationPolicy of ["Background", "Foreground", "Orphan"] as const) {
     const owner = await map(client, "owner");
     for (let i = 0; i < 20; i++) await map(client, `child-${i}`, ownedBy(owner));
     await client.delete(configMapKind, { name: "owner", namespace }, { propagationPolicy });
-    await until(client, configMapKind, "owner", namespace, isGone);
+    await waitForObject(client, configMapKind, "owner", namespace, isGone);
     for (let i = 0; i < 20; i++) {
       const name = `child-${i}`;
-      if (propagationPolicy !== "Orphan") await until(client, configMapKind, name, namespace, isGone);
+      if (propagationPolicy !== "Orphan") await waitForObject(client, configMapKind, name, namespace, isGone);
       else t.same((await client.get(configMapKind, { name, namespace })).metadata?.ownerReferences ?? [], []);
     }
   }
@@ -114,7 +114,7 @@ t.test("two of each controller do their work once, without a quarrel", async (t)
   const labels = { "rbac.authorization.k8s.io/aggregate-to-view": "true" };
   await client.create(clusterRoleKind, { metadata: { name: "widgets", labels }, rules });
   const hasWidgets = (role: ClusterRole | undefined): boolean => JSON.stringify(role?.rules).includes("widgets");
-  const settled = await until(client, clusterRoleKind, "admin", undefined, hasWidgets);
+  const settled = await waitForObject(client, clusterRoleKind, "admin", undefined, hasWidgets);
   await systemClock.sleep(300);
   const { metadata } = await client.get(clusterRoleKind, { name: "admin" });
   t.equal(metadata?.resourceVersion, settled?.metadata?.resourceVersion, "nobody writes it again");
@@ -169,7 +169,7 @@ t.test("controllers go on after whatever befalls their watches", async (t) => {
 t.test("pods go before all else that a namespace holds", async (t) => {
   const { client } = await observed(t, 2);
   await client.create(namespaceKind, { metadata: { name: "shop" } });
-  await until(client, serviceAccountKind, "default", "shop", (found) => found !== undefined);
+  await waitForObject(client, serviceAccountKind, "default", "shop", (found) => found !== undefined);
   const spec = { containers: [{ name: "a", image: "web:1" }] };
   await client.create(podKind, {
     metadata: { name: "web", namespace: "shop", finalizers: ["example.com/hold"] },
@@ -177,7 +177,7 @@ t.test("pods go before all else that a namespace holds", async (t) => {
   });
   await map(client, "settings", { namespace: "shop" });
   await client.delete(namespaceKind, { name: "shop" });
-  const left = await until(client, namespaceKind, "shop", undefined, (found) => {
+  const left = await waitForObject(client, namespaceKind, "shop", undefined, (found) => {
     return (found?.status?.conditions ?? []).some(
       ({ type, status }) => type.endsWith("Remaining") && status === "True",
     );
@@ -188,5 +188,5 @@ t.test("pods go before all else that a namespace holds", async (t) => {
   );
   t.ok(await client.get(configMapKind, { name: "settings", namespace: "shop" }), "what the pod uses is still there");
   await client.patch(podKind, { name: "web", namespace: "shop" }, "merge", { metadata: { finalizers: [] } });
-  await until(client, namespaceKind, "shop", undefined, isGone);
+  await waitForObject(client, namespaceKind, "shop", undefined, isGone);
 });

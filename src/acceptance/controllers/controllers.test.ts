@@ -11,7 +11,7 @@ import type { ClusterRole } from "../../api/rbac/cluster-role/schema.ts";
 import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
-import { cluster, until } from "../../testing/apiserver/in-memory-cluster.ts";
+import { cluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
 
 function readyNode(name: string): Node {
   return {
@@ -37,12 +37,12 @@ async function addNode(client: Client, name: string): Promise<void> {
 t.test("the scheduler binds a pod that waits as soon as a node can take it", async (t) => {
   const client = await cluster(t);
   await client.create(podKind, pod("web"));
-  const waiting = await until(client, podKind, "web", "default", (p) => (p?.status?.conditions ?? []).length > 0);
+  const waiting = await waitForObject(client, podKind, "web", "default", (p) => (p?.status?.conditions ?? []).length > 0);
   const condition = waiting?.status?.conditions?.[0];
   t.match(condition, { type: "PodScheduled", status: "False", reason: "Unschedulable" });
   t.equal(condition?.message, "no nodes available to schedule pods");
   await addNode(client, "shop-1");
-  const bound = await until(client, podKind, "web", "default", (p) => Boolean(p?.spec?.nodeName));
+  const bound = await waitForObject(client, podKind, "web", "default", (p) => Boolean(p?.spec?.nodeName));
   t.equal(bound?.spec?.nodeName, "shop-1");
   t.match(bound?.status?.conditions, [{ type: "PodScheduled", status: "True" }]);
 });
@@ -54,7 +54,7 @@ t.test("the scheduler leaves alone what is not its own, and says why a pod must 
   await client.create(podKind, pod("gated", { schedulingGates: [{ name: "wait" }] }));
   await client.create(podKind, pod("foreign", { schedulerName: "another" }));
   await client.create(podKind, pod("large", { containers: large }));
-  const waiting = await until(client, podKind, "large", "default", (p) => (p?.status?.conditions ?? []).length > 0);
+  const waiting = await waitForObject(client, podKind, "large", "default", (p) => (p?.status?.conditions ?? []).length > 0);
   t.equal(waiting?.status?.conditions?.[0]?.message, "0/1 nodes are available: 1 Insufficient cpu.");
   const isFailure = { fieldSelector: "reason=FailedScheduling", namespace: "default" };
   const { items } = await client.list(eventKind, isFailure);
@@ -69,11 +69,11 @@ t.test("the scheduler takes the room that a deleted pod leaves", async (t) => {
   await addNode(client, "shop-1");
   const whole = [{ name: "a", image: "web:1", resources: { requests: { cpu: "1" } } }];
   await client.create(podKind, pod("first", { containers: whole }));
-  await until(client, podKind, "first", "default", (p) => Boolean(p?.spec?.nodeName));
+  await waitForObject(client, podKind, "first", "default", (p) => Boolean(p?.spec?.nodeName));
   await client.create(podKind, pod("second", { containers: whole }));
-  await until(client, podKind, "second", "default", (p) => (p?.status?.conditions ?? []).length > 0);
+  await waitForObject(client, podKind, "second", "default", (p) => (p?.status?.conditions ?? []).length > 0);
   await client.delete(podKind, { name: "first", namespace: "default" }, { gracePeriodSeconds: 0 });
-  const bound = await until(client, podKind, "second", "default", (p) => Boolean(p?.spec?.nodeName));
+  const bound = await waitForObject(client, podKind, "second", "default", (p) => Boolean(p?.spec?.nodeName));
   t.equal(bound?.spec?.nodeName, "shop-1");
 });
 
@@ -85,7 +85,7 @@ t.test("the namespace controller empties a namespace before it goes, and says wh
   await client.create(configMapKind, { metadata: { name: "held", namespace, finalizers: ["example.com/hold"] } });
   await client.delete(namespaceKind, { name: namespace });
   const remaining = (object: Namespace | undefined) => (object?.status?.conditions ?? []).length > 0;
-  const held = await until(client, namespaceKind, namespace, undefined, remaining);
+  const held = await waitForObject(client, namespaceKind, namespace, undefined, remaining);
   t.equal(held?.status?.phase, "Terminating");
   t.match(held?.status?.conditions, [
     { type: "NamespaceDeletionDiscoveryFailure", status: "False", reason: "ResourcesDiscovered" },
@@ -107,7 +107,7 @@ t.test("the namespace controller empties a namespace before it goes, and says wh
   await t.rejects(client.create(configMapKind, { metadata: { name: "late", namespace } }), { name: "StatusError" });
   const map = await client.get(configMapKind, { name: "held", namespace });
   await client.update(configMapKind, { ...map, metadata: { ...map.metadata, finalizers: [] } });
-  await until(client, namespaceKind, namespace, undefined, (object) => object === undefined);
+  await waitForObject(client, namespaceKind, namespace, undefined, (object) => object === undefined);
   const gone = await client.get(namespaceKind, { name: namespace }).catch((error: unknown) => error);
   t.ok(gone instanceof StatusError && gone.status.code === 404);
 });
@@ -115,13 +115,13 @@ t.test("the namespace controller empties a namespace before it goes, and says wh
 t.test("the aggregation controller gives roles the rules of those they select", async (t) => {
   const client = await cluster(t);
   const rulesOf = (role: ClusterRole | undefined) => JSON.stringify(role?.rules ?? []);
-  await until(client, clusterRoleKind, "view", undefined, (role) => rulesOf(role).includes("pods/log"));
-  await until(client, clusterRoleKind, "admin", undefined, (role) => rulesOf(role).includes("rolebindings"));
+  await waitForObject(client, clusterRoleKind, "view", undefined, (role) => rulesOf(role).includes("pods/log"));
+  await waitForObject(client, clusterRoleKind, "admin", undefined, (role) => rulesOf(role).includes("rolebindings"));
   const labels = { "rbac.authorization.k8s.io/aggregate-to-view": "true" };
   const rules = [{ verbs: ["get"], apiGroups: ["example.com"], resources: ["widgets"] }];
   await client.create(clusterRoleKind, { metadata: { name: "widgets", labels }, rules });
   // By way of the roles between them.
-  await until(client, clusterRoleKind, "admin", undefined, (role) => rulesOf(role).includes("widgets"));
+  await waitForObject(client, clusterRoleKind, "admin", undefined, (role) => rulesOf(role).includes("widgets"));
   await client.delete(clusterRoleKind, { name: "widgets" });
-  await until(client, clusterRoleKind, "admin", undefined, (role) => !rulesOf(role).includes("widgets"));
+  await waitForObject(client, clusterRoleKind, "admin", undefined, (role) => !rulesOf(role).includes("widgets"));
 });

@@ -15,7 +15,7 @@ import type { OwnerReference } from "../../api/meta/object-meta.ts";
 import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
 import type { Client } from "../../client/client.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { cluster, until } from "../../testing/apiserver/in-memory-cluster.ts";
+import { cluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
 
 const namespace = "default";
 const collector = { embeddedControllers: ["garbage-collector"] };
@@ -65,8 +65,8 @@ t.test("what an owner leaves behind goes after it", async (t) => {
   await shop(client);
   await client.delete(replicaSetKind, { name: "shop", namespace });
   await t.rejects(client.get(replicaSetKind, { name: "shop", namespace }), { message: /not found/ }, "it goes at once");
-  await until(client, podKind, "shop-1", namespace, isGone);
-  await until(client, podKind, "shop-2", namespace, isGone);
+  await waitForObject(client, podKind, "shop-1", namespace, isGone);
+  await waitForObject(client, podKind, "shop-2", namespace, isGone);
 });
 
 t.test("an owner deleted in the foreground goes after what it owns", async (t) => {
@@ -77,11 +77,11 @@ t.test("an owner deleted in the foreground goes after what it owns", async (t) =
   for (const name of ["shop-1", "shop-2"]) {
     const waiting = await client.get(replicaSetKind, { name: "shop", namespace });
     t.same(waiting.metadata?.finalizers, ["foregroundDeletion"], `waits for ${name}`);
-    const pod = await until(client, podKind, name, namespace, isLeaving);
+    const pod = await waitForObject(client, podKind, name, namespace, isLeaving);
     await client.patch(podKind, { name, namespace }, "merge", { metadata: { finalizers: [] } });
     t.ok(pod);
   }
-  await until(client, replicaSetKind, "shop", namespace, isGone);
+  await waitForObject(client, replicaSetKind, "shop", namespace, isGone);
 });
 
 t.test("an owner does not wait for what does not block it, nor for what nobody owns", async (t) => {
@@ -89,17 +89,17 @@ t.test("an owner does not wait for what does not block it, nor for what nobody o
   const owner = await map(client, "owner");
   await map(client, "free", { ownerReferences: [owned(owner)], finalizers: ["example.com/hold"] });
   await client.delete(configMapKind, { name: "owner", namespace }, { propagationPolicy: "Foreground" });
-  await until(client, configMapKind, "owner", namespace, isGone);
+  await waitForObject(client, configMapKind, "owner", namespace, isGone);
   await map(client, "alone");
   await client.delete(configMapKind, { name: "alone", namespace }, { propagationPolicy: "Foreground" });
-  await until(client, configMapKind, "alone", namespace, isGone);
+  await waitForObject(client, configMapKind, "alone", namespace, isGone);
 });
 
 t.test("an owner's dependents may be left alone", async (t) => {
   const client = await cluster(t, collector);
   await shop(client);
   await client.delete(replicaSetKind, { name: "shop", namespace }, { propagationPolicy: "Orphan" });
-  await until(client, replicaSetKind, "shop", namespace, isGone);
+  await waitForObject(client, replicaSetKind, "shop", namespace, isGone);
   for (const name of ["shop-1", "shop-2"]) {
     const { metadata } = await client.get(podKind, { name, namespace });
     t.same(metadata?.ownerReferences ?? [], []);
@@ -116,7 +116,7 @@ t.test("whole families go", async (t) => {
     });
     await map(client, "child", { ownerReferences: [owned(mother, { blockOwnerDeletion: true })] });
     await client.delete(configMapKind, { name: "grandmother", namespace }, { propagationPolicy });
-    for (const name of ["child", "mother", "grandmother"]) await until(client, configMapKind, name, namespace, isGone);
+    for (const name of ["child", "mother", "grandmother"]) await waitForObject(client, configMapKind, name, namespace, isGone);
   }
 });
 
@@ -127,7 +127,7 @@ t.test("those who wait for each other in a circle go", async (t) => {
   const ownerReferences = [owned(second, { blockOwnerDeletion: true })];
   await client.patch(configMapKind, { name: "first", namespace }, "merge", { metadata: { ownerReferences } });
   await client.delete(configMapKind, { name: "first", namespace }, { propagationPolicy: "Foreground" });
-  for (const name of ["first", "second"]) await until(client, configMapKind, name, namespace, isGone);
+  for (const name of ["first", "second"]) await waitForObject(client, configMapKind, name, namespace, isGone);
 });
 
 t.test("whoever has another owner stays, and no longer names the one that is gone", async (t) => {
@@ -135,7 +135,7 @@ t.test("whoever has another owner stays, and no longer names the one that is gon
   const [first, second] = [await map(client, "first"), await map(client, "second")];
   await map(client, "child", { ownerReferences: [owned(first), owned(second)] });
   await client.delete(configMapKind, { name: "first", namespace });
-  const left = await until(client, configMapKind, "child", namespace, (child) => {
+  const left = await waitForObject(client, configMapKind, "child", namespace, (child) => {
     return child?.metadata?.ownerReferences?.length === 1;
   });
   t.equal(left?.metadata?.ownerReferences?.[0]?.name, "second");
@@ -147,14 +147,14 @@ t.test("references to nobody, and across namespaces, keep nothing alive", async 
   const owner = await map(client, "owner");
   const nobody = { ...owned(owner), uid: "00000000-0000-4000-8000-000000000000" };
   await map(client, "late", { ownerReferences: [nobody] });
-  await until(client, configMapKind, "late", namespace, isGone);
+  await waitForObject(client, configMapKind, "late", namespace, isGone);
   const namesake = { ...owned(owner), name: "another" };
   await map(client, "misled", { ownerReferences: [namesake] });
-  await until(client, configMapKind, "misled", namespace, isGone);
+  await waitForObject(client, configMapKind, "misled", namespace, isGone);
   await map(client, "known", { ownerReferences: [owned(owner)] });
   const metadata = { name: "far", namespace: "other", ownerReferences: [owned(owner)] };
   await client.create(configMapKind, { metadata });
-  await until(client, configMapKind, "far", "other", isGone);
+  await waitForObject(client, configMapKind, "far", "other", isGone);
   const told = async () => (await client.list(eventKind, { namespace: "other" })).items;
   while ((await told()).length === 0) await systemClock.sleep(10);
   t.match(await told(), [
@@ -171,7 +171,7 @@ t.test("what cannot be judged is left alone", async (t) => {
   await client.create(clusterRoleKind, { metadata: { name: "wide", ownerReferences: [owned(owner)] } });
   // What comes after was judged after.
   await map(client, "late", { ownerReferences: [{ ...owned(owner), uid: "nobody" }] });
-  await until(client, configMapKind, "late", namespace, isGone);
+  await waitForObject(client, configMapKind, "late", namespace, isGone);
   t.ok(await client.get(configMapKind, { name: "of-widget", namespace }));
   t.ok(await client.get(clusterRoleKind, { name: "wide" }));
 });
@@ -182,17 +182,17 @@ t.test("owners in the other spelling of a group are found", async (t) => {
   const reference = { ...owned(role), apiVersion: "rbac.authorization.k8s.io/v1" };
   await map(client, "child", { ownerReferences: [reference] });
   await map(client, "late", { ownerReferences: [{ ...reference, uid: "nobody" }] });
-  await until(client, configMapKind, "late", namespace, isGone);
+  await waitForObject(client, configMapKind, "late", namespace, isGone);
   t.ok(await client.get(configMapKind, { name: "child", namespace }));
   await client.delete(clusterRoleKind, { name: "wide" });
-  await until(client, configMapKind, "child", namespace, isGone);
+  await waitForObject(client, configMapKind, "child", namespace, isGone);
 });
 
 t.test("custom resources own and are owned like all others", async (t) => {
   const client = await cluster(t, collector);
   const definition = await client.create(customResourceDefinitionKind, widgets);
   const { name = "" } = definition.metadata ?? {};
-  await until(client, customResourceDefinitionKind, name, undefined, (found) => {
+  await waitForObject(client, customResourceDefinitionKind, name, undefined, (found) => {
     return (found?.status?.conditions ?? []).some(({ type, status }) => type === "Established" && status === "True");
   });
   const widget = customKind(definition, "v1");
@@ -204,22 +204,22 @@ t.test("custom resources own and are owned like all others", async (t) => {
   };
   await made("plain");
   await client.delete(widget, { name: "plain", namespace });
-  await until(client, configMapKind, "of-plain", namespace, isGone);
+  await waitForObject(client, configMapKind, "of-plain", namespace, isGone);
   await made("awaited");
   await client.delete(widget, { name: "awaited", namespace }, { propagationPolicy: "Foreground" });
-  await until(client, widget, "awaited", namespace, isGone);
+  await waitForObject(client, widget, "awaited", namespace, isGone);
   await t.rejects(client.get(configMapKind, { name: "of-awaited", namespace }), { message: /not found/ });
   await made("left");
   await client.delete(widget, { name: "left", namespace }, { propagationPolicy: "Orphan" });
-  await until(client, widget, "left", namespace, isGone);
+  await waitForObject(client, widget, "left", namespace, isGone);
   t.same((await client.get(configMapKind, { name: "of-left", namespace })).metadata?.ownerReferences ?? [], []);
   const owner = await map(client, "owner");
   await client.create(widget, { metadata: { name: "child", namespace, ownerReferences: [owned(owner)] } });
   await client.delete(configMapKind, { name: "owner", namespace });
-  await until(client, widget, "child", namespace, isGone);
+  await waitForObject(client, widget, "child", namespace, isGone);
   await made("last");
   await client.delete(customResourceDefinitionKind, { name });
-  await until(client, configMapKind, "of-last", namespace, isGone);
+  await waitForObject(client, configMapKind, "of-last", namespace, isGone);
 });
 
 t.test("without a collector nothing waits for one, and dependents stay", async (t) => {

@@ -13,7 +13,7 @@ import type { Client } from "../../client/client.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { cluster, until } from "../../testing/apiserver/in-memory-cluster.ts";
+import { cluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
 
 const namespace = "default";
 const controllers = { embeddedControllers: ["resourcequota", "serviceaccount"] };
@@ -23,13 +23,13 @@ type Amounts = Readonly<Record<string, string>>;
 async function quota(client: Client, hard: Amounts, more: object = {}): Promise<void> {
   const object = { metadata: { name: "quota", namespace }, spec: { hard, ...more } } as ResourceQuota;
   await client.create(resourceQuotaKind, object);
-  await until(client, resourceQuotaKind, "quota", namespace, (found) => found?.status?.hard !== undefined);
+  await waitForObject(client, resourceQuotaKind, "quota", namespace, (found) => found?.status?.hard !== undefined);
 }
 
 async function used(client: Client, wanted: Amounts): Promise<void> {
   const isWanted = (found: ResourceQuota | undefined): boolean =>
     Object.entries(wanted).every(([name, amount]) => found?.status?.used?.[name] === amount);
-  await until(client, resourceQuotaKind, "quota", namespace, isWanted);
+  await waitForObject(client, resourceQuotaKind, "quota", namespace, isWanted);
 }
 
 function pod(name: string, cpu = "100m"): Pod {
@@ -107,7 +107,7 @@ t.test("objects of any kind are counted, and what says nothing is refused where 
 
 t.test("a quota counts what was there before it, and what it is told to limit later", async (t) => {
   const client = await cluster(t, controllers);
-  await until(client, configMapKind, "none", namespace, () => true);
+  await waitForObject(client, configMapKind, "none", namespace, () => true);
   await client.create(podKind, pod("old"));
   await quota(client, { pods: "1" }, { scopes: ["NotBestEffort"] });
   await used(client, { pods: "1" });
@@ -151,7 +151,7 @@ t.test("custom resources are counted as others are", async (t) => {
   const name = "widgets.example.com";
   const definition = { metadata: { name }, spec } as CustomResourceDefinition;
   await client.create(customResourceDefinitionKind, definition);
-  const established = await until(client, customResourceDefinitionKind, name, undefined, (found) =>
+  const established = await waitForObject(client, customResourceDefinitionKind, name, undefined, (found) =>
     (found?.status?.conditions ?? []).some(({ type, status }) => type === "Established" && status === "True"),
   );
   const kind = customKind(established!, "v1");

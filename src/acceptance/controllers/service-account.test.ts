@@ -4,19 +4,19 @@ import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { defaultConfig } from "../../apiserver/config/config.ts";
-import { cluster, until } from "../../testing/apiserver/in-memory-cluster.ts";
+import { cluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
 
 const CA = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
 const MAP = "kube-root-ca.crt";
 
 t.test("every namespace has a default account, again when somebody takes it away", async (t) => {
   const client = await cluster(t, { embeddedControllers: ["serviceaccount"] });
-  await until(client, serviceAccountKind, "default", "kube-system", (found) => found !== undefined);
+  await waitForObject(client, serviceAccountKind, "default", "kube-system", (found) => found !== undefined);
   await client.create(namespaceKind, { metadata: { name: "shop" } });
-  const first = await until(client, serviceAccountKind, "default", "shop", (found) => found !== undefined);
+  const first = await waitForObject(client, serviceAccountKind, "default", "shop", (found) => found !== undefined);
   await client.delete(serviceAccountKind, { name: "default", namespace: "shop" });
   const uid = first?.metadata?.uid;
-  await until(client, serviceAccountKind, "default", "shop", (o) => o !== undefined && o.metadata?.uid !== uid);
+  await waitForObject(client, serviceAccountKind, "default", "shop", (o) => o !== undefined && o.metadata?.uid !== uid);
   t.same(
     (await client.list(configMapKind, { namespace: "default" })).items,
     [],
@@ -26,22 +26,22 @@ t.test("every namespace has a default account, again when somebody takes it away
 
 t.test("every namespace has the cluster's authority, as it is", async (t) => {
   const client = await cluster(t, { embeddedControllers: ["root-ca-certificate-publisher"], clusterCa: CA });
-  const told = await until(client, configMapKind, MAP, "default", (found) => found !== undefined);
+  const told = await waitForObject(client, configMapKind, MAP, "default", (found) => found !== undefined);
   t.same(told?.data, { "ca.crt": CA });
   t.match(told?.metadata?.annotations, { "kubernetes.io/description": /CA bundle/ });
   await client.update(configMapKind, { ...told, data: { "ca.crt": "another" } });
-  await until(client, configMapKind, MAP, "default", (found) => found?.data?.["ca.crt"] === CA);
+  await waitForObject(client, configMapKind, MAP, "default", (found) => found?.data?.["ca.crt"] === CA);
   await client.delete(configMapKind, { name: MAP, namespace: "default" });
-  await until(client, configMapKind, MAP, "default", (found) => found !== undefined);
+  await waitForObject(client, configMapKind, MAP, "default", (found) => found !== undefined);
 });
 
 t.test("a namespace that goes is not given anything new, and goes", async (t) => {
   const client = await cluster(t, { clusterCa: CA });
   await client.create(namespaceKind, { metadata: { name: "shop" } });
-  await until(client, serviceAccountKind, "default", "shop", (found) => found !== undefined);
-  await until(client, configMapKind, MAP, "shop", (found) => found !== undefined);
+  await waitForObject(client, serviceAccountKind, "default", "shop", (found) => found !== undefined);
+  await waitForObject(client, configMapKind, MAP, "shop", (found) => found !== undefined);
   await client.delete(namespaceKind, { name: "shop" });
-  await until(client, namespaceKind, "shop", undefined, (found) => found === undefined);
+  await waitForObject(client, namespaceKind, "shop", undefined, (found) => found === undefined);
   t.same((await client.list(serviceAccountKind, { namespace: "shop" })).items, []);
   t.same((await client.list(configMapKind, { namespace: "shop" })).items, []);
 });

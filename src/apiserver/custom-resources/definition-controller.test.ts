@@ -7,7 +7,7 @@ import {
   crontabs,
   define,
   lastingStore,
-  until,
+  waitForAnswer,
   v1,
   v1beta1,
 } from "../../testing/apiserver/extensions-fixture.ts";
@@ -37,7 +37,7 @@ t.test("serveDefinitions() makes a definition a resource with all that it says",
     { manager: "kube-apiserver", subresource: "status", apiVersion: "apiextensions.k8s.io/v1" },
   ]);
 
-  const { json: service } = await until(f, `GET ${API_SERVICE}`, (answer) => answer.status === 200);
+  const { json: service } = await waitForAnswer(f, `GET ${API_SERVICE}`, (answer) => answer.status === 200);
   t.match(service, { spec: { groupPriorityMinimum: 1000 }, status: { conditions: [{ reason: "Local" }] } });
 
   const wrong = crontab("a", { cronSpec: "never", replicas: 20 });
@@ -89,7 +89,7 @@ t.test("serveDefinitions() lets requests and watches of before an update end, an
   const schema = { openAPIV3Schema: { ...crontabSchema, properties: { ...crontabSchema.properties, spec } } };
   const body = { ...stored, spec: { ...stored.spec, versions: [{ ...v1, schema }, v1beta1] } };
   t.equal((await f.ask(`PUT ${CRD}`, { body })).status, 200);
-  await until(f, "GET /apis/stable.example.com/v1beta1", ({ status }) => status === 200);
+  await waitForAnswer(f, "GET /apis/stable.example.com/v1beta1", ({ status }) => status === 200);
   t.match(await watch, [{ type: "ADDED", object: { metadata: { name: "a" } } }], "the watch of before ends");
   t.match((await f.ask(`GET ${CRONTABS}/a`)).json, { spec: { zone: "UTC" } }, "the new default fills what was stored");
   const after = await f.ask("GET /openapi/v3/apis/stable.example.com/v1");
@@ -121,7 +121,7 @@ t.test("serveDefinitions() deletes all objects before a definition goes, and tak
     metadata: { finalizers: ["customresourcecleanup.apiextensions.k8s.io"], generation: 1 },
   });
   t.match(marked.status.conditions.at(-1), { type: "Terminating", reason: "InstanceDeletionPending" });
-  await until(f, `GET ${CRONTABS}/free`, ({ status }) => status === 404);
+  await waitForAnswer(f, `GET ${CRONTABS}/free`, ({ status }) => status === 404);
   t.match((await f.ask(`GET ${CRD}`)).json.status.conditions.at(-1), { reason: "InstanceDeletionInProgress" });
   const late = await f.ask(`POST ${CRONTABS}`, { body: crontab("late", { cronSpec: "* * * * *" }) });
   t.match(late.json, {
@@ -132,11 +132,11 @@ t.test("serveDefinitions() deletes all objects before a definition goes, and tak
   const watch = lines(await f.open(`GET ${CRONTABS}?watch=true`), 4);
   await f.ask(`PATCH ${CRONTABS}/held`, { body: { metadata: { finalizers: null } }, headers: merge });
   await f.clock.advance(500);
-  await until(f, `GET ${CRD}`, ({ status }) => status === 404);
-  await until(f, `GET ${CRONTABS}`, ({ text }) => text === "404 page not found\n");
+  await waitForAnswer(f, `GET ${CRD}`, ({ status }) => status === 404);
+  await waitForAnswer(f, `GET ${CRONTABS}`, ({ text }) => text === "404 page not found\n");
   t.match(await watch, [{ type: "ADDED" }, { type: "DELETED" }]);
   t.notMatch((await f.ask("GET /apis")).text, "stable.example.com");
-  await until(f, `GET ${API_SERVICE}`, ({ status }) => status === 404);
+  await waitForAnswer(f, `GET ${API_SERVICE}`, ({ status }) => status === 404);
   await define(f, crontabs(v1));
   t.same((await f.ask(`GET ${CRONTABS}`)).json.items, [], "nothing is left for another definition of the name");
 });
@@ -152,14 +152,14 @@ t.test("serveDefinitions() says whose names are taken, and accepts them once the
   };
   t.equal((await f.ask(`POST ${CRDS}`, { body: rival })).status, 201);
   const path = `GET ${CRDS}/tabs.stable.example.com`;
-  const { json } = await until(f, path, (answer) => answer.json.status?.conditions?.length === 2);
+  const { json } = await waitForAnswer(f, path, (answer) => answer.json.status?.conditions?.length === 2);
   t.match(json.status.conditions, [
     { type: "NamesAccepted", status: "False", reason: "ListKindConflict" },
     { type: "Established", status: "False", reason: "NotAccepted" },
   ]);
   t.equal((await f.ask("GET /apis/stable.example.com/v1/tabs")).status, 404);
   await f.ask(`DELETE ${CRD}`);
-  await until(f, "GET /apis/stable.example.com/v1/tabs", ({ status }) => status === 200);
+  await waitForAnswer(f, "GET /apis/stable.example.com/v1/tabs", ({ status }) => status === 200);
 });
 
 t.test("serveDefinitions() serves what was defined before the server came", async (t) => {

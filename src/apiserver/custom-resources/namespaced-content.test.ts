@@ -5,13 +5,13 @@ import { customResourceDefinitionKind } from "../../api/apiextensions/custom-res
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { crontabs, isEstablished, v1, v1beta1 } from "../../testing/apiserver/extensions-fixture.ts";
-import { cluster, until } from "../../testing/apiserver/in-memory-cluster.ts";
+import { cluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
 
 t.test("the namespace controller deletes custom resources, and names those that stay", async (t) => {
   const client = await cluster(t, { embeddedControllers: ["namespace"] });
   const definition = crontabs(v1, v1beta1) as unknown as CustomResourceDefinition;
   await client.create(customResourceDefinitionKind, definition);
-  await until(client, customResourceDefinitionKind, "crontabs.stable.example.com", undefined, isEstablished);
+  await waitForObject(client, customResourceDefinitionKind, "crontabs.stable.example.com", undefined, isEstablished);
   const kind = customKind(definition, "v1");
   const namespace = "doomed";
   await client.create(namespaceKind, { metadata: { name: namespace } });
@@ -20,7 +20,7 @@ t.test("the namespace controller deletes custom resources, and names those that 
   const held = { name: "held", namespace, finalizers: ["example.com/wait"] };
   await client.create(kind, { metadata: held, spec } as ApiObject);
   await client.delete(namespaceKind, { name: namespace });
-  const waiting = await until(client, namespaceKind, namespace, undefined, (object) =>
+  const waiting = await waitForObject(client, namespaceKind, namespace, undefined, (object) =>
     (object?.status?.conditions ?? []).some(({ type }) => type === "NamespaceContentRemaining"),
   );
   const message = "Some resources are remaining: crontabs.stable.example.com has 1 resource instances";
@@ -30,6 +30,6 @@ t.test("the namespace controller deletes custom resources, and names those that 
   );
   const object = await client.get(kind, { name: "held", namespace });
   await client.update(kind, { ...object, metadata: { ...object.metadata, finalizers: [] } });
-  await until(client, namespaceKind, namespace, undefined, (gone) => gone === undefined);
+  await waitForObject(client, namespaceKind, namespace, undefined, (gone) => gone === undefined);
   t.same((await client.list(kind, {})).items, []);
 });

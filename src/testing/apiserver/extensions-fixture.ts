@@ -77,7 +77,7 @@ export function crontab(name: string, content: object) {
 }
 
 /** Asks until the answer is as wanted. Throws when it never is. */
-export async function until(
+export async function waitForAnswer(
   f: Pick<TestServer, "ask">,
   line: string,
   wanted: (answer: Answer) => boolean,
@@ -108,7 +108,7 @@ export async function define(
 ): Promise<void> {
   const created = await f.ask(`POST ${CRDS}`, { body: definition });
   if (created.status !== 201) throw new Error(`the definition is refused: ${created.text}`);
-  await until(f, `GET ${CRDS}/${definition.metadata.name}`, ({ json }) => isEstablished(json));
+  await waitForAnswer(f, `GET ${CRDS}/${definition.metadata.name}`, ({ json }) => isEstablished(json));
 }
 
 export function isEstablished(definition: unknown): boolean {

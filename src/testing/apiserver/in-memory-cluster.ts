@@ -22,7 +22,7 @@ export async function cluster(
 }
 
 /** Watches the object from now on until it is as wanted; `undefined` is asked when it is gone. */
-export async function until<T extends ApiObject>(
+export async function waitForObject<T extends ApiObject>(
   client: Client,
   kind: Kind<T>,
   name: string,

@@ -21,7 +21,7 @@ import {
 import { define, isEstablished, lastingStore } from "../../../testing/apiserver/extensions-fixture.ts";
 import { lines, testServer } from "../../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../../config/config.ts";
-import { cluster, until } from "../../../testing/apiserver/in-memory-cluster.ts";
+import { cluster, waitForObject } from "../../../testing/apiserver/in-memory-cluster.ts";
 
 const MERGE = { "content-type": "application/merge-patch+json" };
 const isGone = (object: ApiObject | undefined): boolean => object === undefined;
@@ -145,7 +145,7 @@ t.test("garbage and namespaces are collected through conversion webhooks", async
     else await client.update(customResourceDefinitionKind, { ...known, spec: wanted.spec });
     const isServed = (one: CustomResourceDefinition | undefined): boolean =>
       isEstablished(one) && one?.status?.storedVersions?.includes(storage) === true;
-    await until(client, customResourceDefinitionKind, name, undefined, isServed);
+    await waitForObject(client, customResourceDefinitionKind, name, undefined, isServed);
     return wanted;
   };
   const first = customKind(await serve("v1"), "v1");
@@ -161,8 +161,8 @@ t.test("garbage and namespaces are collected through conversion webhooks", async
   await make("free", []);
   const later = customKind(await serve("v2"), "v2");
   await client.delete(configMapKind, { name: "owner", namespace: "shop" });
-  t.ok(isGone(await until(client, later, "owned", "shop", isGone)), "what it owned lay in the store as v1");
+  t.ok(isGone(await waitForObject(client, later, "owned", "shop", isGone)), "what it owned lay in the store as v1");
   await client.delete(namespaceKind, { name: "shop" });
-  t.ok(isGone(await until(client, namespaceKind, "shop", undefined, isGone)));
+  t.ok(isGone(await waitForObject(client, namespaceKind, "shop", undefined, isGone)));
   t.same((await client.list(later, { namespace: "shop" })).items, []);
 });

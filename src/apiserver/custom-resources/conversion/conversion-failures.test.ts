@@ -13,7 +13,7 @@ import {
   routes,
   type Version,
 } from "../../../testing/apiserver/conversion-fixture.ts";
-import { CRDS, define, until } from "../../../testing/apiserver/extensions-fixture.ts";
+import { CRDS, define, waitForAnswer } from "../../../testing/apiserver/extensions-fixture.ts";
 import { lines, type TestServer, testServer } from "../../../testing/apiserver/server-fixture.ts";
 import type { FakeClock } from "../../../testing/std/fake-clock.ts";
 
@@ -214,7 +214,7 @@ t.test("conversion webhooks have to answer in time, and to be who they should be
     const body = { ...(await f.ask(`GET ${CRD}`)).json, spec: { ...definition.spec, conversion: spec.conversion } };
     t.equal((await f.ask(`PUT ${CRD}`, { body })).status, 200);
     const asked = hook.asked.length;
-    const { json } = await until(f, `GET ${at("v2", "/one")}`, ({ status }) => status === 500);
+    const { json } = await waitForAnswer(f, `GET ${at("v2", "/one")}`, ({ status }) => status === 500);
     t.equal(hook.asked.length, asked, "nobody else is asked");
     return json.message;
   };
@@ -266,10 +266,10 @@ t.test("a definition goes without its webhook, which may have gone first", async
   const { json: definition } = await f.ask(`GET ${CRD}`);
   const { spec } = routes(server.hook, "v2");
   t.equal((await f.ask(`PUT ${CRD}`, { body: { ...definition, spec } })).status, 200);
-  await until(f, `GET ${at("v2", "/one")}`, ({ status }) => status === 200);
+  await waitForAnswer(f, `GET ${at("v2", "/one")}`, ({ status }) => status === 200);
   await server.hook[Symbol.asyncDispose]();
   await f.ask(`DELETE ${CRD}`);
-  await until(f, `GET ${at("v2", "/two")}`, ({ status }) => status === 404);
+  await waitForAnswer(f, `GET ${at("v2", "/two")}`, ({ status }) => status === 404);
   t.match((await f.ask(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" }, "what waits stays");
   t.match((await f.ask(`GET ${CRD}`)).json.metadata, { deletionTimestamp: /Z$/ });
 });

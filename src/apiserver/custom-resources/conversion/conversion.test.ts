@@ -3,7 +3,7 @@ import t from "tap";
 import { createMemoryStore } from "../../../storage/memory.ts";
 import { prefixRange } from "../../../storage/store.ts";
 import { conversionServer, ROUTES, route, routes, type Version } from "../../../testing/apiserver/conversion-fixture.ts";
-import { CRDS, define, until } from "../../../testing/apiserver/extensions-fixture.ts";
+import { CRDS, define, waitForAnswer } from "../../../testing/apiserver/extensions-fixture.ts";
 import { lines, type TestServer, testServer } from "../../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 
@@ -20,7 +20,7 @@ async function redefine(f: TestServer, definition: ReturnType<typeof routes>, is
   const { json: before } = await f.ask(`GET ${CRD}`);
   const { status, text } = await f.ask(`PUT ${CRD}`, { body: { ...before, spec: definition.spec } });
   if (status !== 200) throw new Error(text);
-  await until(f, `GET ${CRD}`, () => true);
+  await waitForAnswer(f, `GET ${CRD}`, () => true);
   for (let i = 0; i < 200; i++) if (await isServed()) return;
   throw new Error("the definition is not taken over");
 }
