@@ -49,11 +49,11 @@ function watching(log: string[], ...operations: readonly Operation[]): Admission
   return {
     name: "watching",
     handles: ({ operation }) => operations.includes(operation),
-    mutate: ({ operation, object, previous }) => {
+    mutate: ({ operation, object, oldObject: previous }) => {
       log.push(`mutate ${operation} ${told(object)} ${told(previous)}`);
       return undefined;
     },
-    validate: ({ operation, object, previous }) => {
+    validate: ({ operation, object, oldObject: previous }) => {
       log.push(`validate ${operation} ${told(object)} ${told(previous)}`);
     },
   };
@@ -116,7 +116,7 @@ t.test("remove() and removeCollection() ask about each object", async (t) => {
   const keeping: AdmissionPlugin = {
     name: "keeping",
     handles: () => true,
-    validate: ({ previous }) => {
+    validate: ({ oldObject: previous }) => {
       if (previous?.metadata?.name === "c") throw forbidden({ group: "", resource: "configmaps", name: "c" }, "kept");
     },
   };
@@ -145,7 +145,7 @@ t.test("updateView() shows plugins the form that the client sends", async (t) =>
       const { spec } = object as { readonly spec: { readonly replicas: number } };
       return { ...object, spec: { ...spec, replicas: spec.replicas * 2 } } as ApiObject;
     },
-    validate: ({ object, previous }) => {
+    validate: ({ object, oldObject: previous }) => {
       seen.push([object, previous].map((one) => (one as { spec?: unknown }).spec));
     },
   };
@@ -199,10 +199,10 @@ t.test("lookupIn() and effectsOn() are the registries as plugins see them", asyn
   t.equal(await lookup.get(configMapKind, "default", "b", signal), undefined);
   t.equal((await lookup.list(configMapKind, "", signal)).length, 2);
   t.equal((await lookup.list(configMapKind, "other", signal)).length, 1);
-  t.match(lookup.seen(configMapKind, "other", "a"), { metadata: { name: "a" } });
+  t.match(lookup.peek(configMapKind, "other", "a"), { metadata: { name: "a" } });
   const at = { namespace: "default", name: "a", subresource: "" };
   const next = (previous: ConfigMap): ConfigMap => ({ ...previous, data: { x: "y" } });
-  t.match(await effects.change(configMapKind, at, next, signal), { data: { x: "y" } });
+  t.match(await effects.update(configMapKind, at, next, signal), { data: { x: "y" } });
 });
 
 t.test("withoutPrivileges() refuses privileged containers in pods and templates, and lets old ones stay", async (t) => {

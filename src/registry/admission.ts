@@ -1,5 +1,5 @@
 /** How the verbs ask the plugins: they have a word before a kind's own rules see an object, and one after them. */
-import type { About, AdmissionChain } from "../admission/chain/chain.ts";
+import type { AdmissionContext, AdmissionChain } from "../admission/chain/chain.ts";
 import type { ApiObject } from "../api/kind.ts";
 import { readManagers } from "./managed-fields.ts";
 import type { WriteOptions } from "./registry.ts";
@@ -8,7 +8,7 @@ import { metadataOf, withMetadata } from "./write.ts";
 /** One request's way to the plugins; `about` is what the verbs do not know of it. */
 export interface Admission {
   readonly chain: AdmissionChain;
-  readonly about: About;
+  readonly about: AdmissionContext;
 }
 
 /** Resolves with what the plugins make of the object. Throws what they forbid. */

@@ -1,5 +1,5 @@
 /** What plugins are told and may do: the registries, as they know them. */
-import type { Effects, Lookup, Waiting } from "../admission/chain/plugin.ts";
+import type { ObjectWriter, ObjectReader, SignalSource } from "../admission/chain/plugin.ts";
 import type { ApiObject, Kind, Part } from "../api/kind.ts";
 import type { UserInfo } from "../auth/user.ts";
 import type { Soon } from "../std/async/maybe-promise.ts";
@@ -10,7 +10,7 @@ import type { Registries } from "./registries.ts";
 import type { Registry, Scope } from "./registry.ts";
 import { updated } from "./write.ts";
 
-export function lookupIn(registries: Registries): Lookup {
+export function lookupIn(registries: Registries): ObjectReader {
   return {
     get(kind, namespace, name, waiting) {
       const registry = registries.of(kind);
@@ -24,7 +24,7 @@ export function lookupIn(registries: Registries): Lookup {
         return cache.size === 0 ? [] : cache.list(prefix).items.map(({ object }) => object);
       });
     },
-    seen(kind, namespace, name) {
+    peek(kind, namespace, name) {
       const registry = registries.of(kind);
       return registry.cache.get(registry.objects.key(kind.namespaced ? namespace : undefined, name))?.object;
     },
@@ -34,7 +34,7 @@ export function lookupIn(registries: Registries): Lookup {
 /** At once where the cache shows all that was acknowledged, as it mostly does. */
 function onceFresh<T extends ApiObject, R>(
   registry: Registry<T>,
-  waiting: Waiting,
+  waiting: SignalSource,
   read: (cache: WatchCache<T>) => R,
 ): Soon<R> {
   if (registry.isFresh) return read(registry.cache);
@@ -44,7 +44,7 @@ function onceFresh<T extends ApiObject, R>(
 /** In the name of the server itself: nobody is asked. */
 const SERVER: UserInfo = { name: "system:apiserver", uid: "", groups: ["system:masters"], extra: {} };
 
-export function effectsOn(registries: Registries): Effects {
+export function effectsOn(registries: Registries): ObjectWriter {
   const scopeOf = (kind: Kind, namespace: string, signal: AbortSignal): Scope => {
     return { namespace: kind.namespaced ? namespace : "", group: kind.group, user: SERVER, signal };
   };
@@ -52,9 +52,9 @@ export function effectsOn(registries: Registries): Effects {
     async create(kind, namespace, object, signal) {
       return await create(registries.of(kind), scopeOf(kind as unknown as Kind, namespace, signal), object);
     },
-    async change<T extends ApiObject>(
+    async update<T extends ApiObject>(
       kind: Kind<T>,
-      { namespace, name, subresource }: Parameters<Effects["change"]>[1],
+      { namespace, name, subresource }: Parameters<ObjectWriter["update"]>[1],
       next: (previous: T) => T,
       signal: AbortSignal,
     ) {

@@ -1,8 +1,8 @@
 import t from "tap";
-import { Annotations } from "./audit-annotations.ts";
+import { AuditAnnotations } from "./audit-annotations.ts";
 
-t.test("Annotations keep the first value of a key, and no more than the audit log can bear", (t) => {
-  const annotations = new Annotations();
+t.test("AuditAnnotations keep the first value of a key, and limit the number of keys and the length of values", (t) => {
+  const annotations = new AuditAnnotations();
   t.equal(annotations.entries.size, 0);
   annotations.add("a.b/c", "first");
   annotations.add("a.b/c", "second");

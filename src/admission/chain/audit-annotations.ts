@@ -1,13 +1,13 @@
-/** What admission has to say to the audit log about one request. */
+/** The annotations that admission plugins add to the audit event of one request. */
 
-/** Enough for every plugin there is; a request with hundreds of containers must not fill the log. */
+/** More than all plugins together add; a request with hundreds of containers must not fill the log. */
 const ENTRIES_MAX = 128;
 const VALUE_CHARACTERS_MAX = 10_240;
 
-export class Annotations {
+export class AuditAnnotations {
   #entries: Map<string, string> | undefined;
 
-  /** The first value of a key stays, as in Kubernetes. What is too long is cut, what is too much is left out. */
+  /** The first value of a key stays, as in Kubernetes. Long values are truncated; keys beyond the limit are dropped. */
   add(key: string, value: string): void {
     this.#entries ??= new Map();
     if (this.#entries.has(key) || this.#entries.size >= ENTRIES_MAX) return;

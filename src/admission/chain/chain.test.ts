@@ -5,13 +5,13 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { alice } from "../../testing/admission/admission-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { type About, AdmissionChain } from "./chain.ts";
+import { type AdmissionContext, AdmissionChain } from "./chain.ts";
 import { AdmissionMetrics } from "./metrics.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
 
 const kind = configMapKind as unknown as Kind;
 
-function about(more: Partial<About> = {}): About {
+function about(more: Partial<AdmissionContext> = {}): AdmissionContext {
   return {
     kind,
     group: "",
@@ -64,14 +64,14 @@ t.test("AdmissionChain.mutate() asks all once more where one wants it, and never
   const noting = (name: string, act: (request: AdmissionRequest) => void = () => {}): AdmissionPlugin =>
     marking(name, {
       mutate: (request) => {
-        asked.push(`${name}${request.reinvocation.again ? " again" : ""}`);
+        asked.push(`${name}${request.reinvocation.isReinvocation ? " again" : ""}`);
         act(request);
         return undefined;
       },
     });
   const remembering = noting("hook", ({ reinvocation }) => {
-    reinvocation.memory.set("hook", ((reinvocation.memory.get("hook") as number | undefined) ?? 0) + 1);
-    asked.push(String(reinvocation.memory.get("hook")));
+    reinvocation.pluginState.set("hook", ((reinvocation.pluginState.get("hook") as number | undefined) ?? 0) + 1);
+    asked.push(String(reinvocation.pluginState.get("hook")));
     reinvocation.request();
   });
   await new AdmissionChain([noting("first"), remembering]).mutate(about(), "CREATE", {});
@@ -135,7 +135,7 @@ t.test("AdmissionChain measures steps and plugins by whether they refused; guard
     },
   });
   const chain = new AdmissionChain([marking("early"), refusing], new AdmissionMetrics(registry, new FakeClock()));
-  const guarded = chain.behind(marking("guard"));
+  const guarded = chain.withGuard(marking("guard"));
   await guarded.mutate(about(), "CREATE", {});
   await t.rejects(async () => guarded.validate(about(), "CREATE", {}), { message: "no" });
   const counts = registry.collect().flatMap((family) =>

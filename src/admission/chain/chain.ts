@@ -1,20 +1,20 @@
-/** The plugins in their order: all change an object, then all check it. */
+/** The admission chain: all plugins mutate an object in order, then all validate it. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { andThen, type Soon } from "../../std/async/maybe-promise.ts";
-import { askAll, Laps, noted } from "./stopwatch.ts";
-import { type AdmissionMetrics, type Note, type StepType, unnoted } from "./metrics.ts";
-import type { AdmissionPlugin, AdmissionRequest, ObjectKind, Operation, Place, Reinvocation } from "./plugin.ts";
+import { runSteps, Stopwatch, observe } from "./stopwatch.ts";
+import { type AdmissionMetrics, type DurationObserver, type StepType, noopObserver } from "./metrics.ts";
+import type { AdmissionPlugin, AdmissionRequest, ObjectKind, Operation, AdmissionAttributes, ReinvocationContext } from "./plugin.ts";
 
-/** What is the same for all that one request does. */
-export interface About {
+/** What all admission calls of one request have in common. */
+export interface AdmissionContext {
   readonly kind: Kind;
   readonly group: string;
   readonly subresource: string;
   readonly objectKind: ObjectKind;
   readonly namespace: string;
-  /** Empty where the object has it, or is to be given one. */
+  /** Empty on CREATE, where the name comes from the object. */
   readonly name: string;
   readonly dryRun: boolean;
   readonly user: UserInfo;
@@ -24,17 +24,17 @@ export interface About {
   optionsFor(operation: Operation): ApiObject | undefined;
 }
 
-/** Who has a say at a place. */
-interface Chosen {
+/** The plugins that handle an operation on a resource. */
+interface HandlingPlugins {
   readonly mutators: readonly Step<"mutate">[];
   readonly validators: readonly Step<"validate">[];
-  readonly mutating: Note;
-  readonly validating: Note;
+  readonly mutatingObserver: DurationObserver;
+  readonly validatingObserver: DurationObserver;
 }
 
 interface Step<M extends "mutate" | "validate"> {
   readonly plugin: AdmissionPlugin & Required<Pick<AdmissionPlugin, M>>;
-  readonly note: Note;
+  readonly observer: DurationObserver;
 }
 
 export class AdmissionChain {
@@ -42,10 +42,10 @@ export class AdmissionChain {
   readonly #guards: readonly AdmissionPlugin[];
   readonly #metrics: AdmissionMetrics | undefined;
   readonly #clock: Pick<Clock, "monotonic">;
-  /** By kind, group and operation, then by subresource: a key of all would be made for each request. */
-  readonly #chosen = new WeakMap<Kind, Map<string, Map<Operation, Map<string, Chosen>>>>();
+  /** By kind, group and operation, then by subresource: one combined key would have to be built for each request. */
+  readonly #selected = new WeakMap<Kind, Map<string, Map<Operation, Map<string, HandlingPlugins>>>>();
 
-  /** Asks the guards, then the plugins, in the order given. Guards are no plugins to those who look at metrics. */
+  /** Guards run before the plugins, in the order given, and are not reported in the metrics of plugins. */
   constructor(
     plugins: readonly AdmissionPlugin[],
     metrics?: AdmissionMetrics,
@@ -57,75 +57,76 @@ export class AdmissionChain {
     this.#guards = guards;
   }
 
-  /** The same with one that is asked before all others. */
-  behind(guard: AdmissionPlugin): AdmissionChain {
+  /** A copy of the chain in which `guard` runs before all others. */
+  withGuard(guard: AdmissionPlugin): AdmissionChain {
     return new AdmissionChain(this.#plugins, this.#metrics, [guard, ...this.#guards]);
   }
 
   /**
-   * What the plugins make of the object; of the object of a DELETE nothing can be made. All are asked once more where
-   * one of them wants it. Throws, or rejects with, what the first one throws that forbids it.
+   * Runs the mutating plugins and returns the object they leave; a DELETE has no object to mutate. When a plugin
+   * requests reinvocation, all run once more. Throws or rejects with the error of the first plugin that rejects the
+   * request.
    */
-  mutate<T extends ApiObject>(about: About, operation: Operation, object: T, previous?: T): Soon<T>;
-  mutate(about: About, operation: "DELETE", object: undefined, previous: ApiObject): Soon<undefined>;
+  mutate<T extends ApiObject>(context: AdmissionContext, operation: Operation, object: T, previous?: T): Soon<T>;
+  mutate(about: AdmissionContext, operation: "DELETE", object: undefined, previous: ApiObject): Soon<undefined>;
   mutate(
-    about: About,
+    about: AdmissionContext,
     operation: Operation,
     object: ApiObject | undefined,
     previous?: ApiObject,
   ): Soon<ApiObject | undefined> {
-    const { mutators, mutating } = this.#at(about, operation);
+    const { mutators, mutatingObserver: mutating } = this.#pluginsFor(about, operation);
     if (mutators.length === 0) return object;
     const request = new Request(about, operation, object, previous);
-    const ask = ({ plugin }: Step<"mutate">): Soon<void> =>
-      andThen(plugin.mutate(request), (next) => request.take(next));
-    return noted(mutating, new Laps(this.#clock), (laps) => {
-      const once = askAll(mutators, 0, laps, ask);
-      return andThen(once, () => {
+    const run = ({ plugin }: Step<"mutate">): Soon<void> =>
+      andThen(plugin.mutate(request), (next) => request.replaceObject(next));
+    return observe(mutating, new Stopwatch(this.#clock), (laps) => {
+      const firstRun = runSteps(mutators, 0, laps, run);
+      return andThen(firstRun, () => {
         if (!request.reinvocation.begin()) return request.object;
-        return andThen(askAll(mutators, 0, laps, ask), () => request.object);
+        return andThen(runSteps(mutators, 0, laps, run), () => request.object);
       });
     });
   }
 
-  /** Throws, or rejects with, what the first plugin throws that forbids it. */
-  validate(about: About, operation: Operation, object: ApiObject | undefined, previous?: ApiObject): Soon<void> {
-    const { validators, validating } = this.#at(about, operation);
+  /** Runs the validating plugins. Throws or rejects with the error of the first plugin that rejects the request. */
+  validate(context: AdmissionContext, operation: Operation, object: ApiObject | undefined, previous?: ApiObject): Soon<void> {
+    const { validators, validatingObserver: validating } = this.#pluginsFor(context, operation);
     if (validators.length === 0) return;
-    const request = new Request(about, operation, object, previous);
-    const ask = ({ plugin }: Step<"validate">): Soon<void> => plugin.validate(request);
-    return noted(validating, new Laps(this.#clock), (laps) => askAll(validators, 0, laps, ask));
+    const request = new Request(context, operation, object, previous);
+    const run = ({ plugin }: Step<"validate">): Soon<void> => plugin.validate(request);
+    return observe(validating, new Stopwatch(this.#clock), (laps) => runSteps(validators, 0, laps, run));
   }
 
-  #at(about: About, operation: Operation): Chosen {
-    const { kind, group, subresource } = about;
-    const groups = this.#chosen.get(kind) ?? remembered(this.#chosen, kind, new Map());
-    const operations = groups.get(group) ?? remembered(groups, group, new Map());
-    const places = operations.get(operation) ?? remembered(operations, operation, new Map());
-    const chosen = places.get(subresource);
+  #pluginsFor(context: AdmissionContext, operation: Operation): HandlingPlugins {
+    const { kind, group, subresource } = context;
+    const groups = this.#selected.get(kind) ?? setAndReturn(this.#selected, kind, new Map());
+    const operations = groups.get(group) ?? setAndReturn(groups, group, new Map());
+    const subresources = operations.get(operation) ?? setAndReturn(operations, operation, new Map());
+    const chosen = subresources.get(subresource);
     if (chosen !== undefined) return chosen;
-    const { objectKind } = about;
-    return remembered(places, subresource, this.#choose({ operation, kind, group, subresource, objectKind }));
+    const { objectKind } = context;
+    return setAndReturn(subresources, subresource, this.#selectPlugins({ operation, kind, group, subresource, objectKind }));
   }
 
-  #choose(place: Place): Chosen {
-    const asked = [...this.#guards, ...this.#plugins].filter((plugin) => plugin.handles(place));
-    const { operation } = place;
+  #selectPlugins(attributes: AdmissionAttributes): HandlingPlugins {
+    const handling = [...this.#guards, ...this.#plugins].filter((plugin) => plugin.handles(attributes));
+    const { operation } = attributes;
     const metrics = this.#metrics;
-    const noteOf = (plugin: AdmissionPlugin, type: StepType): Note => {
-      if (this.#guards.includes(plugin)) return unnoted;
-      return metrics?.plugin(plugin.name, type, operation) ?? unnoted;
+    const observerOf = (plugin: AdmissionPlugin, type: StepType): DurationObserver => {
+      if (this.#guards.includes(plugin)) return noopObserver;
+      return metrics?.plugin(plugin.name, type, operation) ?? noopObserver;
     };
     return {
-      mutators: asked.filter(isMutator).map((plugin) => ({ plugin, note: noteOf(plugin, "admit") })),
-      validators: asked.filter(isValidator).map((plugin) => ({ plugin, note: noteOf(plugin, "validate") })),
-      mutating: metrics?.step("admit", operation) ?? unnoted,
-      validating: metrics?.step("validate", operation) ?? unnoted,
+      mutators: handling.filter(isMutator).map((plugin) => ({ plugin, note: observerOf(plugin, "admit") })),
+      validators: handling.filter(isValidator).map((plugin) => ({ plugin, note: observerOf(plugin, "validate") })),
+      mutatingObserver: metrics?.step("admit", operation) ?? noopObserver,
+      validatingObserver: metrics?.step("validate", operation) ?? noopObserver,
     };
   }
 }
 
-function remembered<K, V>(map: { set(key: K, value: V): unknown }, key: K, value: V): V {
+function setAndReturn<K, V>(map: { set(key: K, value: V): unknown }, key: K, value: V): V {
   map.set(key, value);
   return value;
 }
@@ -139,92 +140,92 @@ function isValidator(plugin: AdmissionPlugin): plugin is Step<"validate">["plugi
 }
 
 class Request implements AdmissionRequest {
-  readonly #about: About;
+  readonly #context: AdmissionContext;
   readonly operation: Operation;
-  readonly previous: ApiObject | undefined;
-  readonly reinvocation = new Again();
-  /** As the plugins before have left it. */
+  readonly oldObject: ApiObject | undefined;
+  readonly reinvocation = new ReinvocationState();
+  /** As the previous plugin left it. */
   object: ApiObject | undefined;
 
-  constructor(about: About, operation: Operation, object: ApiObject | undefined, previous: ApiObject | undefined) {
-    this.#about = about;
+  constructor(about: AdmissionContext, operation: Operation, object: ApiObject | undefined, previous: ApiObject | undefined) {
+    this.#context = about;
     this.operation = operation;
     this.object = object;
-    this.previous = previous;
+    this.oldObject = previous;
   }
 
-  /** What a plugin has made of the object, if anything. */
-  take(next: ApiObject | undefined): void {
+  /** Replaces the object, where the plugin returned one. */
+  replaceObject(next: ApiObject | undefined): void {
     if (next !== undefined && this.operation !== "DELETE") this.object = next;
   }
 
   get kind(): Kind {
-    return this.#about.kind;
+    return this.#context.kind;
   }
 
   get group(): string {
-    return this.#about.group;
+    return this.#context.group;
   }
 
   get subresource(): string {
-    return this.#about.subresource;
+    return this.#context.subresource;
   }
 
   get objectKind(): ObjectKind {
-    return this.#about.objectKind;
+    return this.#context.objectKind;
   }
 
   get namespace(): string {
-    const { kind, namespace } = this.#about;
+    const { kind, namespace } = this.#context;
     return kind.plural === "namespaces" && kind.group === "" ? this.name : namespace;
   }
 
   get name(): string {
-    return this.#about.name || (this.operation === "CREATE" ? (this.object?.metadata?.name ?? "") : "");
+    return this.#context.name || (this.operation === "CREATE" ? (this.object?.metadata?.name ?? "") : "");
   }
 
   get options(): ApiObject | undefined {
-    return this.#about.optionsFor(this.operation);
+    return this.#context.optionsFor(this.operation);
   }
 
   get dryRun(): boolean {
-    return this.#about.dryRun;
+    return this.#context.dryRun;
   }
 
   get user(): UserInfo {
-    return this.#about.user;
+    return this.#context.user;
   }
 
   get signal(): AbortSignal {
-    return this.#about.signal;
+    return this.#context.signal;
   }
 
   warn(text: string): void {
-    this.#about.warn(text);
+    this.#context.warn(text);
   }
 
   annotate(key: string, value: string): void {
-    this.#about.annotate(key, value);
+    this.#context.annotate(key, value);
   }
 }
 
-class Again implements Reinvocation {
-  again = false;
-  #memory: Map<string, unknown> | undefined;
-  isWanted = false;
+class ReinvocationState implements ReinvocationContext {
+  isReinvocation = false;
+  #pluginState: Map<string, unknown> | undefined;
+  isRequested = false;
 
-  get memory(): Map<string, unknown> {
-    this.#memory ??= new Map();
-    return this.#memory;
+  get pluginState(): Map<string, unknown> {
+    this.#pluginState ??= new Map();
+    return this.#pluginState;
   }
 
   request(): void {
-    this.isWanted = true;
+    this.isRequested = true;
   }
 
-  /** Whether there is to be a second time, which this begins. */
+  /** Starts the second run. Returns whether a plugin requested it. */
   begin(): boolean {
-    this.again = this.isWanted;
-    return this.again;
+    this.isReinvocation = this.isRequested;
+    return this.isReinvocation;
   }
 }

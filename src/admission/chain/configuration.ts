@@ -1,6 +1,6 @@
 /**
- * The file of `--admission-control-config-file`: for each plugin its configuration, or the path of a file that holds
- * it. Everything that is wrong is told with file and line.
+ * Reads the file of `--admission-control-config-file`: for each plugin its configuration, or the path of the file that
+ * holds it. Errors name file and line.
  */
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -14,10 +14,10 @@ import { parseYaml, type YamlDocument } from "../../schema/yaml/yaml.ts";
 import type { PluginConfiguration } from "./factory.ts";
 
 export interface ConfigurationIdentity {
-  /** In any spelling: `apiserver.config.k8s.io`. */
+  /** As any alias of the group: `apiserver.config.k8s.io`. */
   readonly group: string;
   readonly versions: readonly string[];
-  /** The kinds that mean the same. */
+  /** Accepted kinds; the first is the one that errors suggest. */
   readonly kinds: readonly string[];
 }
 
@@ -42,26 +42,26 @@ const admissionConfiguration = object("apiserver/v1.AdmissionConfiguration", {
   ),
 });
 
-/** Larger than any such file; a mistaken path must not fill the memory. */
+/** Larger than any valid file; a wrong path must not fill the memory. */
 const FILE_BYTES_MAX = 3 * 1024 * 1024;
 
-/** By plugin. Throws one sentence. */
-export function readControlFile(file: string, known: readonly string[]): ReadonlyMap<string, PluginConfiguration> {
-  const whole = readConfiguration(file);
-  const { plugins = [] } = decodeConfiguration(whole, IDENTITY, admissionConfiguration);
+/** Reads the configurations by plugin name. Throws an error in one sentence. */
+export function readAdmissionConfiguration(file: string, pluginNames: readonly string[]): ReadonlyMap<string, PluginConfiguration> {
+  const document = readConfiguration(file);
+  const { plugins = [] } = decodeConfiguration(document, IDENTITY, admissionConfiguration);
   const found = new Map<string, PluginConfiguration>();
-  for (const [place, { name, path, configuration }] of plugins.entries()) {
-    const at = `plugins[${place}]`;
+  for (const [index, { name, path, configuration }] of plugins.entries()) {
+    const path@54 = `plugins[${index}]`;
     const fail = (member: string, why: string): Error =>
-      new Error(`Cannot use ${whole.at(`${at}.${member}`)}: ${at}.${member}: ${why}`);
+      new Error(`Cannot use ${document.locationOf(`${path@54}.${member}`)}: ${path@54}.${member}: ${why}`);
     if (name === "") throw fail("name", "it is missing");
-    if (!known.includes(name)) {
-      const guess = nearest(name, known);
+    if (!pluginNames.includes(name)) {
+      const guess = nearest(name, pluginNames);
       throw fail("name", `plugin ${JSON.stringify(name)} is unknown${guess ? `: did you mean ${guess}?` : ""}`);
     }
-    if (plugins.findIndex((other) => other.name === name) < place) throw fail("name", `${name} is named twice`);
+    if (plugins.findIndex((other) => other.name === name) < index) throw fail("name", `${name} is listed twice`);
     const own =
-      configuration === undefined ? fromFile(file, path) : partOf(whole, `${at}.configuration`, configuration);
+      configuration === undefined ? fromFile(file, path) : partOf(document, `${path@54}.configuration`, configuration);
     if (own === null) throw fail("configuration", "it must be an object");
     if (own !== undefined) found.set(name, own);
   }
@@ -72,13 +72,13 @@ function fromFile(file: string, path: string | undefined): PluginConfiguration |
   return path === undefined || path === "" ? undefined : readConfiguration(resolve(dirname(file), path));
 }
 
-/** Null for what is no object. */
+/** Null if the value is not an object. */
 function partOf(whole: PluginConfiguration, prefix: string, value: unknown): PluginConfiguration | null {
   if (!isPlainObject(value)) return null;
   const duplicates = whole.duplicates.filter((path) => path.startsWith(`${prefix}.`));
   return {
     value,
-    at: (path) => whole.at(path === "" ? prefix : `${prefix}.${path}`),
+    locationOf: (path) => whole.locationOf(path === "" ? prefix : `${prefix}.${path}`),
     duplicates: duplicates.map((path) => path.slice(prefix.length + 1)),
   };
 }
@@ -95,17 +95,17 @@ function readConfiguration(file: string): PluginConfiguration {
   }
   const [document, ...more] = documents;
   if (document === undefined) throw new Error(`Cannot use ${file}: the file is empty`);
-  if (more.length > 0) throw new Error(`Cannot use ${file}: it holds ${documents.length} documents: one is expected`);
+  if (more.length > 0) throw new Error(`Cannot use ${file}: it has ${documents.length} documents: one is expected`);
   const { value } = document;
-  if (!isPlainObject(value)) throw new Error(`Cannot use ${file}: it holds no object`);
+  if (!isPlainObject(value)) throw new Error(`Cannot use ${file}: it is not an object`);
   const at = (path: string): string => {
     const line = lineOf(document, path);
     return line === undefined ? file : `${file}:${line}`;
   };
-  return { value, at, duplicates: document.duplicates };
+  return { value, locationOf: at, duplicates: document.duplicates };
 }
 
-/** Of the member, or of the nearest one around it. */
+/** The line of the member, or of its nearest ancestor. */
 function lineOf(document: YamlDocument, path: string): number | undefined {
   if (path === "") return undefined;
   const around = path.slice(0, Math.max(path.lastIndexOf("."), path.lastIndexOf("["), 0));
@@ -113,8 +113,8 @@ function lineOf(document: YamlDocument, path: string): number | undefined {
 }
 
 /**
- * Strictly. Throws one sentence that names every mistake with its file and line. There are configurations that do not
- * say what they are: these have no `identity`.
+ * Decodes strictly. The error is one sentence that names every mistake with file and line. `identity` is undefined for
+ * configurations without apiVersion and kind.
  */
 export function decodeConfiguration<S extends ObjectSchema>(
   configuration: PluginConfiguration,
@@ -123,7 +123,7 @@ export function decodeConfiguration<S extends ObjectSchema>(
 ): Infer<S> {
   if (identity !== undefined) checkIdentity(configuration, identity);
   const { value, unknown, errors } = decode(schema, configuration.value);
-  const { at, duplicates } = configuration;
+  const { locationOf: at, duplicates } = configuration;
   const problems = [
     ...duplicates.map((path) => `${at(path)}: field ${path} is set twice`),
     ...unknown.map((path) => `${at(path)}: unknown field ${path}`),
@@ -133,7 +133,7 @@ export function decodeConfiguration<S extends ObjectSchema>(
   return value;
 }
 
-function checkIdentity({ value, at }: PluginConfiguration, { group, versions, kinds }: ConfigurationIdentity): void {
+function checkIdentity({ value, locationOf: at }: PluginConfiguration, { group, versions, kinds }: ConfigurationIdentity): void {
   const { apiVersion, kind } = value;
   const [ownGroup = "", version = ""] = typeof apiVersion === "string" ? apiVersion.split("/") : [];
   const isKnown = svcGroup(ownGroup) === svcGroup(group) && versions.includes(version);

@@ -1,31 +1,31 @@
 import { join } from "node:path";
 import t from "tap";
 import { pluginDeps } from "../../testing/admission/admission-fixture.ts";
-import { configuredPlugins } from "./create-plugins.ts";
+import { createPlugins } from "./create-plugins.ts";
 import type { PluginRow } from "./factory.ts";
 import { plugins } from "../plugins/built-in-plugins.ts";
 
-const made = (name: string, note: (value: unknown) => void = () => {}): PluginRow => ({
+const row = (name: string, observe: (value: unknown) => void = () => {}): PluginRow => ({
   name,
-  byDefault: true,
-  make: ({ configuration }) => {
-    note(configuration);
+  enabledByDefault: true,
+  create: ({ configuration }) => {
+    observe(configuration);
     return { name, handles: () => true };
   },
 });
 const rows: readonly PluginRow[] = [
-  made("Usual"),
-  { ...made("Unusual"), byDefault: false },
-  { name: "Unbuilt", byDefault: true },
-  { name: "UnbuiltToo", byDefault: false },
-  { name: "Gated", byDefault: true, gate: "Off" },
+  row("Usual"),
+  { ...row("Unusual"), enabledByDefault: false },
+  { name: "Unbuilt", enabledByDefault: true },
+  { name: "UnbuiltToo", enabledByDefault: false },
+  { name: "Gated", enabledByDefault: true, featureGate: "Off" },
 ];
 const none = { enabled: [], disabled: [], controlFile: undefined };
-const deps = pluginDeps([], { isOn: () => false });
+const deps = pluginDeps([], { isFeatureEnabled: () => false });
 
-t.test("configuredPlugins() takes the default ones, more and less of them, in the order of the table", async (t) => {
+t.test("createPlugins() applies the enabled and disabled names to the defaults, in the order of the table", async (t) => {
   const names = async (settings: Partial<typeof none>): Promise<string> => {
-    const { plugins, missing } = await configuredPlugins({ ...none, ...settings }, deps, rows);
+    const { plugins, missing } = await createPlugins({ ...none, ...settings }, deps, rows);
     return `${plugins.map(({ name }) => name).join()} without ${missing.join()}`;
   };
   t.equal(await names({}), "Usual without Unbuilt");
@@ -36,14 +36,14 @@ t.test("configuredPlugins() takes the default ones, more and less of them, in th
   });
 });
 
-t.test("configuredPlugins() knows the 36 plugins of Kubernetes", (t) => {
+t.test("builtInPlugins lists the 36 plugins of Kubernetes", (t) => {
   t.equal(new Set(plugins.map(({ name }) => name)).size, 36);
   t.end();
 });
 
 const identity = "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\n";
 
-t.test("configuredPlugins() hands plugins what the file says of them, in it or beside it", async (t) => {
+t.test("createPlugins() passes each plugin its configuration, inline or from another file", async (t) => {
   const files = t.testdir({
     "all.yaml": `${identity}plugins:
 - name: Usual
@@ -59,9 +59,9 @@ t.test("configuredPlugins() hands plugins what the file says of them, in it or b
   });
   const seen: Record<string, { readonly value: unknown; at(path: string): string } | undefined> = {};
   const noting = (name: string): PluginRow =>
-    made(name, (configuration) => Object.assign(seen, { [name]: configuration }));
+    row(name, (configuration) => Object.assign(seen, { [name]: configuration }));
   const controlFile = join(files, "all.yaml");
-  await configuredPlugins({ ...none, controlFile }, deps, [noting("Usual"), noting("Other"), noting("Silent")]);
+  await createPlugins({ ...none, controlFile }, deps, [noting("Usual"), noting("Other"), noting("Silent")]);
   t.same(seen.Usual?.value, { kind: "Config", limits: [{ qps: 3 }] });
   t.equal(seen.Usual?.at("limits[0].qps"), `${controlFile}:8`);
   t.same(seen.Other?.value, { kind: "Other", size: 2 });
@@ -69,11 +69,11 @@ t.test("configuredPlugins() hands plugins what the file says of them, in it or b
   t.equal(seen.Silent, undefined);
 });
 
-t.test("configuredPlugins() says what is wrong with the file, and where", async (t) => {
+t.test("createPlugins() rejects an invalid configuration file with its line", async (t) => {
   const table = [
     ["", /the file is empty$/],
-    ["- 1\n", /it holds no object$/],
-    [`${identity}---\n${identity}`, /it holds 2 documents: one is expected$/],
+    ["- 1\n", /it is not an object$/],
+    [`${identity}---\n${identity}`, /it has 2 documents: one is expected$/],
     ["a: [\n", /^Cannot use .*file\.yaml: /],
     ["apiVersion: v1\nkind: Pod\n", /file\.yaml:2: expected apiVersion: apiserver\.config\.k8s\.io\/v1 and kind/],
     [`${identity}plugin: []\n`, /file\.yaml:3: unknown field plugin$/],
@@ -81,15 +81,15 @@ t.test("configuredPlugins() says what is wrong with the file, and where", async 
     [`${identity}plugins: 3\n`, /file\.yaml:3: field plugins: /],
     [`${identity}plugins:\n- name: Usuall\n`, /file\.yaml:4: .* plugin "Usuall" is unknown: did you mean Usual\?$/],
     [`${identity}plugins:\n- path: a\n`, /file\.yaml:4: plugins\[0\]\.name: it is missing$/],
-    [`${identity}plugins:\n- name: Usual\n- name: Usual\n`, /plugins\[1\]\.name: Usual is named twice$/],
+    [`${identity}plugins:\n- name: Usual\n- name: Usual\n`, /plugins\[1\]\.name: Usual is listed twice$/],
     [`${identity}plugins:\n- name: Usual\n  path: nowhere.yaml\n`, /nowhere\.yaml: ENOENT/],
   ] as const;
   for (const [text, why] of table) {
     const controlFile = join(t.testdir({ "file.yaml": text }), "file.yaml");
-    const attempt = configuredPlugins({ ...none, controlFile }, deps, rows);
+    const attempt = createPlugins({ ...none, controlFile }, deps, rows);
     await t.rejects(attempt, { message: why }, JSON.stringify(text));
   }
-  t.match(await configuredPlugins({ ...none, controlFile: join(t.testdir({ f: identity }), "f") }, deps, rows), {
+  t.match(await createPlugins({ ...none, controlFile: join(t.testdir({ f: identity }), "f") }, deps, rows), {
     plugins: [{ name: "Usual" }],
   });
 });

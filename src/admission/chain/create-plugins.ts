@@ -1,44 +1,44 @@
-/** From what the operator wants to the plugins that are asked. */
-import { readControlFile } from "./configuration.ts";
+/** Creates the admission plugins that the flags enable. */
+import { readAdmissionConfiguration } from "./configuration.ts";
 import type { PluginDeps, PluginRow } from "./factory.ts";
 import type { AdmissionPlugin } from "./plugin.ts";
 import { plugins } from "../plugins/built-in-plugins.ts";
 
 export interface AdmissionSettings {
-  /** Beside those that are on by default. */
+  /** In addition to those enabled by default. */
   readonly enabled: readonly string[];
   readonly disabled: readonly string[];
-  /** What plugins are told; nothing when undefined. */
+  /** The path of the file with the configurations of plugins. */
   readonly controlFile: string | undefined;
 }
 
-export interface Configured {
-  /** In the order in which they are asked. */
+export interface CreatedPlugins {
+  /** In the order in which they run. */
   readonly plugins: readonly AdmissionPlugin[];
-  /** Names of those that would be on by default, and that this build does not have. */
+  /** Names of plugins that are enabled by default and that this build does not have. */
   readonly missing: readonly string[];
 }
 
-/** Throws one sentence for an operator. */
-export async function configuredPlugins(
+/** Throws an error in one sentence, for the operator. */
+export async function createPlugins(
   { enabled, disabled, controlFile }: AdmissionSettings,
   deps: Omit<PluginDeps, "configuration">,
   rows: readonly PluginRow[] = plugins,
-): Promise<Configured> {
+): Promise<CreatedPlugins> {
   const names = rows.map(({ name }) => name);
-  const configurations = controlFile === undefined ? new Map() : readControlFile(controlFile, names);
-  const made: AdmissionPlugin[] = [];
+  const configurations = controlFile === undefined ? new Map() : readAdmissionConfiguration(controlFile, names);
+  const created: AdmissionPlugin[] = [];
   const missing: string[] = [];
-  for (const { name, byDefault, gate, make } of rows) {
-    const asked = enabled.includes(name);
-    if (!asked && (!byDefault || disabled.includes(name))) continue;
+  for (const { name, enabledByDefault: byDefault, featureGate: gate, create: make } of rows) {
+    const isRequested = enabled.includes(name);
+    if (!isRequested && (!byDefault || disabled.includes(name))) continue;
     if (make === undefined) {
-      if (asked) throw new Error(`Cannot use --enable-admission-plugins=${name}: this build does not have it`);
-      if (gate === undefined || deps.isOn(gate)) missing.push(name);
+      if (isRequested) throw new Error(`Cannot use --enable-admission-plugins=${name}: this build does not have it`);
+      if (gate === undefined || deps.isFeatureEnabled(gate)) missing.push(name);
       continue;
     }
-    if (gate !== undefined && !deps.isOn(gate)) continue;
-    made.push(await make({ ...deps, configuration: configurations.get(name) }));
+    if (gate !== undefined && !deps.isFeatureEnabled(gate)) continue;
+    created.push(await make({ ...deps, configuration: configurations.get(name) }));
   }
-  return { plugins: made, missing };
+  return { plugins: created, missing };
 }

@@ -1,4 +1,4 @@
-/** What plugins are made of, and what is known of each before it is made. */
+/** What plugins are created with, and how the table of plugins describes each. */
 import type { Scheme } from "../../api/scheme.ts";
 import type { KeyPair } from "../../auth/pki/key-pair.ts";
 import type { Authorizer } from "../../auth/user.ts";
@@ -6,50 +6,53 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
-import type { AdmissionPlugin, Effects, Lookup } from "./plugin.ts";
+import type { AdmissionPlugin, ObjectWriter, ObjectReader } from "./plugin.ts";
 
 export interface PluginDeps {
-  readonly lookup: Lookup;
-  readonly effects: Effects;
+  readonly reader: ObjectReader;
+  readonly writer: ObjectWriter;
   readonly authorizer: Authorizer;
-  /** The kinds that the server knows, custom ones among them. */
+  /** All kinds that are served, custom resources included. */
   readonly scheme: Scheme;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
   readonly metrics: MetricRegistry;
-  /** Whether a feature gate is on. */
-  readonly isOn: (gate: string) => boolean;
-  /** How long pods stay on a node that is in trouble, unless they say themselves. */
+  readonly isFeatureEnabled: (gate: string) => boolean;
+  /** How long pods tolerate the not-ready and unreachable taints by default. */
   readonly tolerationSeconds: { readonly notReady: number; readonly unreachable: number };
-  /** Whether services are reached at one of their endpoints rather than at the cluster's address. */
-  readonly serviceEndpoints: boolean;
-  /** How the server proves who it is to those whom a plugin asks; what the operator's file says goes first. */
-  readonly identity: () => KeyPair | undefined;
-  /** What the operator's file says of this plugin; undefined when it says nothing. */
+  /**
+   * Whether services are resolved to one of their endpoints instead of the cluster IP (`--enable-aggregator-routing`).
+   */
+  readonly resolveEndpoints: boolean;
+  /**
+   * The client certificate for requests to other servers; credentials of the plugin's configuration take precedence.
+   */
+  readonly clientCertificate: () => KeyPair | undefined;
+  /** The plugin's part of the admission configuration file. */
   readonly configuration: PluginConfiguration | undefined;
-  /** Aborts when the server stops: whatever a plugin runs beside requests ends. */
+  /** Aborts when the server stops; a plugin ends its background work then. */
   readonly stopping: AbortSignal;
 }
 
-/** The part of an operator's files that is a plugin's. */
+/** The configuration of one plugin, as read from its file. */
 export interface PluginConfiguration {
-  /** As JSON has it, with `apiVersion` and `kind` where there are any. */
+  /** As JSON, with `apiVersion` and `kind` if it has them. */
   readonly value: Readonly<Record<string, unknown>>;
-  /** Where a member of the value stands: `limits[0].qps` → `FILE:LINE`. */
-  at(path: string): string;
-  /** Members that are named twice. */
+  /** The source location of a member: `limits[0].qps` → `FILE:LINE`. */
+  locationOf(path: string): string;
+  /** Paths of members that are set twice. */
   readonly duplicates: readonly string[];
 }
 
-/** Throws an `Error` with a sentence for the operator for a configuration that it cannot use. */
-export type MakePlugin = (deps: PluginDeps) => AdmissionPlugin | Promise<AdmissionPlugin>;
+/** Throws an `Error` in one sentence, for the operator, if the configuration is invalid. */
+export type PluginFactory = (deps: PluginDeps) => AdmissionPlugin | Promise<AdmissionPlugin>;
 
 export interface PluginRow {
   readonly name: string;
-  readonly byDefault: boolean;
-  /** While it is off the plugin does nothing, so nobody misses it. */
-  readonly gate?: string;
-  /** Absent where this build has no such plugin. */
-  readonly make?: MakePlugin;
+  readonly enabledByDefault: boolean;
+  /** While the feature gate is off, the plugin is not created and not reported as missing. */
+  readonly featureGate?: string;
+  /** Absent if this build does not have the plugin. */
+  readonly create?: PluginFactory;
 }

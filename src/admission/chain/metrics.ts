@@ -1,15 +1,15 @@
-/** How long plugins take, and how often they refuse: Kubernetes' families. */
+/** Kubernetes' metrics of admission: durations and rejections of plugins, webhooks and match conditions. */
 import type { Clock } from "../../std/time/clock.ts";
 import type { Histogram, HistogramFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Operation } from "./plugin.ts";
 
-/** Where it is noted how long something took, in milliseconds, and whether it refused. */
-export interface Note {
-  passed(milliseconds: number): void;
-  refused(milliseconds: number): void;
+/** Records the duration of a step, in milliseconds, by its result. */
+export interface DurationObserver {
+  admitted(milliseconds: number): void;
+  rejected(milliseconds: number): void;
 }
 
-export const unnoted: Note = { passed() {}, refused() {} };
+export const noopObserver: DurationObserver = { admitted() {}, rejected() {} };
 
 export type StepType = "admit" | "validate";
 
@@ -28,7 +28,7 @@ export class AdmissionMetrics {
     this.#steps = registry.histogram(
       {
         name: "apiserver_admission_step_admission_duration_seconds",
-        help: "How long all admission plugins together took, in seconds, by whether they refused.",
+        help: "How long all admission plugins together took, in seconds, by operation, type and whether the request was rejected.",
         stability,
         labels: ["type", "operation", "rejected"],
       },
@@ -37,7 +37,7 @@ export class AdmissionMetrics {
     this.#plugins = registry.histogram(
       {
         name: "apiserver_admission_controller_admission_duration_seconds",
-        help: "How long each admission plugin took, in seconds, by whether it refused.",
+        help: "How long each admission plugin took, in seconds, by operation, type and whether the request was rejected.",
         stability,
         labels: ["name", "type", "operation", "rejected"],
       },
@@ -45,42 +45,42 @@ export class AdmissionMetrics {
     );
   }
 
-  /** By which all that is noted here is measured. */
+  /** The clock that measures the durations recorded here. */
   get clock(): Clock {
     return this.#clock;
   }
 
-  /** All that have a say: in changing objects, or in checking them. */
-  step(type: StepType, operation: Operation): Note {
-    return noteIn((rejected) => this.#steps.with(type, operation, rejected));
+  /** All plugins of one phase together. */
+  step(type: StepType, operation: Operation): DurationObserver {
+    return durationObserver((rejected) => this.#steps.with(type, operation, rejected));
   }
 
-  plugin(name: string, type: StepType, operation: Operation): Note {
-    return noteIn((rejected) => this.#plugins.with(name, type, operation, rejected));
+  plugin(name: string, type: StepType, operation: Operation): DurationObserver {
+    return durationObserver((rejected) => this.#plugins.with(name, type, operation, rejected));
   }
 }
 
-/** Series are looked up anew only where something was refused, which is rare. */
-function noteIn(seriesOf: (rejected: "true" | "false") => Histogram): Note {
-  const passed = seriesOf("false");
+/** The series of rejections is looked up on each use, since rejections are rare. */
+function durationObserver(seriesOf: (rejected: "true" | "false") => Histogram): DurationObserver {
+  const admitted = seriesOf("false");
   return {
-    passed: (milliseconds) => passed.observe(milliseconds / 1000),
-    refused: (milliseconds) => seriesOf("true").observe(milliseconds / 1000),
+    admitted: (milliseconds) => admitted.observe(milliseconds / 1000),
+    rejected: (milliseconds) => seriesOf("true").observe(milliseconds / 1000),
   };
 }
 
-/** Calls of webhooks. `type` is `admit` for those that change objects, `validating` for those that check them. */
+/** Calls of webhooks. `type` is `admit` for mutating webhooks and `validating` for validating ones. */
 export class WebhookMetrics {
-  static readonly #known = new WeakMap<MetricRegistry, WebhookMetrics>();
+  static readonly #instances = new WeakMap<MetricRegistry, WebhookMetrics>();
 
-  /** Those of the registry: both plugins that call webhooks count together. */
-  static in(registry: MetricRegistry): WebhookMetrics {
-    let known = WebhookMetrics.#known.get(registry);
-    if (known === undefined) {
-      known = new WebhookMetrics(registry);
-      WebhookMetrics.#known.set(registry, known);
+  /** The instance of this registry: both webhook plugins share it. */
+  static of(registry: MetricRegistry): WebhookMetrics {
+    let metrics = WebhookMetrics.#instances.get(registry);
+    if (metrics === undefined) {
+      metrics = new WebhookMetrics(registry);
+      WebhookMetrics.#instances.set(registry, metrics);
     }
-    return known;
+    return metrics;
   }
 
   readonly duration: HistogramFamily;
@@ -93,7 +93,7 @@ export class WebhookMetrics {
     this.duration = registry.histogram(
       {
         name: "apiserver_admission_webhook_admission_duration_seconds",
-        help: "How long each admission webhook took, in seconds, by whether it refused.",
+        help: "How long each admission webhook took, in seconds, by operation, type and whether the request was rejected.",
         stability: "STABLE",
         labels: ["name", "type", "operation", "rejected"],
       },
@@ -101,19 +101,19 @@ export class WebhookMetrics {
     );
     this.rejections = registry.counter({
       name: "apiserver_admission_webhook_rejection_count",
-      help: "Refusals by each admission webhook, by what went wrong and the code that the client was told.",
+      help: "Requests that each admission webhook rejected, by type of error and response code.",
       stability: "ALPHA",
       labels: ["name", "type", "operation", "error_type", "rejection_code"],
     });
     this.failedOpen = registry.counter({
       name: "apiserver_admission_webhook_fail_open_count",
-      help: "Requests that were let through because an admission webhook could not be asked.",
+      help: "Requests that were admitted because calling an admission webhook failed.",
       stability: "ALPHA",
       labels: ["name", "type"],
     });
     this.requests = registry.counter({
       name: "apiserver_admission_webhook_request_total",
-      help: "Requests to each admission webhook, by the code of its answer.",
+      help: "Requests to each admission webhook, by response code.",
       stability: "ALPHA",
       labels: ["name", "type", "operation", "code", "rejected"],
     });
@@ -121,7 +121,7 @@ export class WebhookMetrics {
   }
 }
 
-/** Expressions that say which requests a webhook is asked about. */
+/** Evaluations of match conditions. */
 export class ConditionMetrics {
   readonly #errors;
   readonly #exclusions;
@@ -134,9 +134,9 @@ export class ConditionMetrics {
       stability: "ALPHA" as const,
       labels: ["name", "kind", "type", "operation"],
     });
-    this.#errors = registry.counter(family("evaluation_errors_total", "Requests whose match conditions failed."));
+    this.#errors = registry.counter(family("evaluation_errors_total", "Requests for which the match conditions failed to evaluate."));
     this.#exclusions = registry.counter(
-      family("exclusions_total", "Requests that match conditions kept from whom they belong to."),
+      family("exclusions_total", "Requests that the match conditions excluded."),
     );
     this.#seconds = registry.histogram(
       family("evaluation_seconds", "How long match conditions took to evaluate, in seconds."),
@@ -144,8 +144,8 @@ export class ConditionMetrics {
     );
   }
 
-  /** `type` is `admit` for webhooks that change objects, `validating` for those that check them. */
-  evaluated(
+  /** `type` is `admit` for mutating webhooks and `validating` for validating ones. */
+  observe(
     { name, type, operation }: Readonly<Record<"name" | "type" | "operation", string>>,
     result: "matched" | "excluded" | "failed",
     milliseconds: number,

@@ -1,4 +1,4 @@
-/** The last word before storage: what a plugin is asked, and what it may answer. */
+/** The interface of admission plugins. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
@@ -6,16 +6,18 @@ import type { Soon } from "../../std/async/maybe-promise.ts";
 
 export type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
 
-/** What is known of requests before there is one: by this it is decided, once, which plugins are asked. */
-export interface Place {
+/**
+ * What is the same for all requests of an endpoint. A plugin decides by it, once, whether it handles these requests.
+ */
+export interface AdmissionAttributes {
   readonly operation: Operation;
-  /** The kind that the path names, in the version of the path. */
+  /** The kind of the resource in the path, in the version of the path. */
   readonly kind: Kind;
-  /** Its group as the path spelled it; errors and webhooks use the same spelling. */
+  /** The group as the alias that the path uses; errors and webhooks use the same one. */
   readonly group: string;
   /** Empty for the object itself. */
   readonly subresource: string;
-  /** What the objects are: another kind than the path's for `pods/binding` and its like. */
+  /** The kind of the objects: `Binding` for `pods/binding`. */
   readonly objectKind: ObjectKind;
 }
 
@@ -26,69 +28,69 @@ export interface ObjectKind {
   readonly schema: ObjectSchema;
 }
 
-/** One request about one object, as plugins see it. */
-export interface AdmissionRequest extends Place {
-  /** Empty for kinds that are cluster-wide. Of a namespace, its own name. */
+/** One request for one object. */
+export interface AdmissionRequest extends AdmissionAttributes {
+  /** Empty for cluster-scoped resources. For a namespace, its own name. */
   readonly namespace: string;
-  /** Empty while the server is to choose it, and where all objects of a collection are deleted. */
+  /** Empty before generateName is resolved, and for deletecollection. */
   readonly name: string;
-  /** What is to be written, defaults filled in, or the options of a CONNECT. Undefined for DELETE. */
+  /** The object to write, with defaults, or the options of a CONNECT. Undefined for DELETE. */
   readonly object: ApiObject | undefined;
-  /** What is there, for UPDATE and DELETE. */
-  readonly previous: ApiObject | undefined;
+  /** The existing object, for UPDATE and DELETE. */
+  readonly oldObject: ApiObject | undefined;
   /** `CreateOptions`, `UpdateOptions` (of patches too) or `DeleteOptions`; undefined for CONNECT. */
   readonly options: ApiObject | undefined;
-  /** Nothing will be written: whoever has effects of their own must not have them. */
+  /** With a dry run, nothing is stored and a plugin must not have side effects. */
   readonly dryRun: boolean;
   readonly user: UserInfo;
   readonly signal: AbortSignal;
-  readonly reinvocation: Reinvocation;
-  /** Hears what the client is told beside the answer. */
+  readonly reinvocation: ReinvocationContext;
+  /** Adds a warning header to the response. */
   warn(text: string): void;
-  /** Hears what the audit log is to keep. Keys are qualified: `pod-security.kubernetes.io/enforce-policy`. */
+  /** Adds an annotation to the audit event. Keys are qualified: `pod-security.kubernetes.io/enforce-policy`. */
   annotate(key: string, value: string): void;
 }
 
-/** All plugins may be asked a second time to change an object, where one of them has reason to want it. */
-export interface Reinvocation {
-  /** Whether this is that second time. */
-  readonly again: boolean;
-  /** Wants it. Does nothing the second time. */
+/** Mutating plugins run a second time when one of them requests it. */
+export interface ReinvocationContext {
+  /** Whether this is the second run. */
+  readonly isReinvocation: boolean;
+  /** Requests the second run. Has no effect during the second run. */
   request(): void;
-  /** What plugins keep from the first time, by their names. */
-  readonly memory: Map<string, unknown>;
+  /** State that plugins keep for the second run, by plugin name. */
+  readonly pluginState: Map<string, unknown>;
 }
 
-/** A plugin changes objects, checks them, or both: all change them before the first one checks. */
+/** A plugin mutates objects, validates them, or both. All plugins mutate before the first one validates. */
 export interface AdmissionPlugin {
   readonly name: string;
-  /** Whether it has a say in such requests at all. Must always answer the same: it is asked once. */
-  handles(place: Place): boolean;
-  /** The object to go on with; undefined: as it is. Throws a `StatusError` to forbid. */
+  /** Whether the plugin handles such requests. The result is cached, so it must not change. */
+  handles(attributes: AdmissionAttributes): boolean;
+  /** Returns the mutated object; undefined if it is unchanged. Throws a `StatusError` to reject the request. */
   mutate?(request: AdmissionRequest): Soon<ApiObject | undefined>;
-  /** Throws a `StatusError` to forbid. Sees the object as it would be written. */
+  /** Validates the object that will be stored. Throws a `StatusError` to reject the request. */
   validate?(request: AdmissionRequest): Soon<void>;
 }
 
-/** Who waits: a request's signal is only made where there is something to wait for. */
-export type Waiting = AbortSignal | Pick<AdmissionRequest, "signal">;
+/** A signal, or a request that has one: a request creates its signal only when a reader has to wait. */
+export type SignalSource = AbortSignal | Pick<AdmissionRequest, "signal">;
 
-/** What plugins read of the cluster: caches, as fresh as the last acknowledged write. */
-export interface Lookup {
-  get<T extends ApiObject>(kind: Kind<T>, namespace: string, name: string, waiting: Waiting): Soon<T | undefined>;
-  list<T extends ApiObject>(kind: Kind<T>, namespace: string, waiting: Waiting): Soon<readonly T[]>;
-  /** What the cache shows at this moment, which may be an instant behind; undefined also while it is being filled. */
-  seen<T extends ApiObject>(kind: Kind<T>, namespace: string, name: string): T | undefined;
+/** Reads from the watch caches, which are as fresh as the last acknowledged write. */
+export interface ObjectReader {
+  get<T extends ApiObject>(kind: Kind<T>, namespace: string, name: string, signal: SignalSource): Soon<T | undefined>;
+  list<T extends ApiObject>(kind: Kind<T>, namespace: string, signal: SignalSource): Soon<readonly T[]>;
+  /** Returns what the cache has now, which may be stale. Undefined also while the cache is being filled. */
+  peek<T extends ApiObject>(kind: Kind<T>, namespace: string, name: string): T | undefined;
 }
 
-/** What plugins change of the cluster on their own account. No plugin is asked about it. Throws a `StatusError`. */
-export interface Effects {
+/** Writes objects in the server's name. Admission does not apply. Throws a `StatusError`. */
+export interface ObjectWriter {
   create<T extends ApiObject>(kind: Kind<T>, namespace: string, object: T, signal: AbortSignal): Promise<T>;
-  /** `next` may be called again when another write came between. `subresource`: `status`, or "" for the object. */
-  change<T extends ApiObject>(
+  /** Updates the object. `update` is called again after a conflict. `subresource`: `status`, or "" for the object. */
+  update<T extends ApiObject>(
     kind: Kind<T>,
-    at: { readonly namespace: string; readonly name: string; readonly subresource: string },
-    next: (previous: T) => T,
+    target: { readonly namespace: string; readonly name: string; readonly subresource: string },
+    apply: (previous: T) => T,
     signal: AbortSignal,
   ): Promise<T>;
 }

@@ -1,88 +1,91 @@
-/** Asks plugins one after another, and notes how long each took, and all of them. */
+/** Runs the steps of the admission chain and measures how long each takes. */
 import type { Clock } from "../../std/time/clock.ts";
 import type { Soon } from "../../std/async/maybe-promise.ts";
-import type { Note } from "./metrics.ts";
+import type { DurationObserver } from "./metrics.ts";
 
-/** Time by time: the end of one is the beginning of the next, so that the clock is read once for each. */
-export class Laps {
+/** Measures consecutive intervals: the end of one is the start of the next, so the clock is read once for each. */
+export class Stopwatch {
   readonly #clock: Pick<Clock, "monotonic">;
-  readonly #began: number;
+  readonly #start: number;
   #last: number;
 
   constructor(clock: Pick<Clock, "monotonic">) {
     this.#clock = clock;
-    this.#began = clock.monotonic();
-    this.#last = this.#began;
+    this.#start = clock.monotonic();
+    this.#last = this.#start;
   }
 
-  /** Since the last time it was asked, in milliseconds. */
-  next(): number {
+  /** Milliseconds since the previous call. */
+  lap(): number {
     const before = this.#last;
     this.#last = this.#clock.monotonic();
     return this.#last - before;
   }
 
-  /** Of all that was asked for. */
+  /** Milliseconds from the start to the last lap. */
   get total(): number {
-    return this.#last - this.#began;
+    return this.#last - this.#start;
   }
 }
 
-/** Notes how long all of it took. */
-export function noted<T>(note: Note, laps: Laps, work: (laps: Laps) => Soon<T>): Soon<T> {
-  const refuse = (error: unknown): never => {
-    note.refused(laps.total);
+/** Records the duration of `work`. */
+export function observe<T>(observer: DurationObserver, stopwatch: Stopwatch, work: (laps: Stopwatch) => Soon<T>): Soon<T> {
+  const reject = (error: unknown): never => {
+    observer.rejected(stopwatch.total);
     throw error;
   };
-  const pass = (result: T): T => {
-    note.passed(laps.total);
+  const admit = (result: T): T => {
+    observer.admitted(stopwatch.total);
     return result;
   };
   let result: Soon<T>;
   try {
-    result = work(laps);
+    result = work(stopwatch);
   } catch (error) {
-    return refuse(error);
+    return reject(error);
   }
-  return result instanceof Promise ? result.then(pass, refuse) : pass(result);
+  return result instanceof Promise ? result.then(admit, reject) : admit(result);
 }
 
-/** Most plugins answer at once: those from `first` on are asked without a promise, up to one that has to wait. */
-export function askAll<S extends { readonly note: Note }>(
+/**
+ * Runs the steps from index `first` on. Most plugins return synchronously, so a promise is only created for one that
+ * does not.
+ */
+export function runSteps<S extends { readonly note: DurationObserver }>(
   steps: readonly S[],
   first: number,
-  laps: Laps,
-  ask: (step: S) => Soon<void>,
+  stopwatch: Stopwatch,
+  run: (step: S) => Soon<void>,
 ): Soon<void> {
   for (let i = first; i < steps.length; i++) {
     const step = steps[i]!;
-    const { note } = step;
-    let answer: Soon<void>;
+    const { note: observer } = step;
+    let result: Soon<void>;
     try {
-      answer = ask(step);
+      result = run(step);
     } catch (error) {
-      note.refused(laps.next());
+      observer.rejected(stopwatch.lap());
       throw error;
     }
-    if (answer instanceof Promise) return askLater(answer, steps, i, laps, ask);
-    note.passed(laps.next());
+    if (result instanceof Promise) return continueSteps(result, steps, i, stopwatch, run);
+    observer.admitted(stopwatch.lap());
   }
 }
 
-async function askLater<S extends { readonly note: Note }>(
-  answer: Promise<void>,
+async function continueSteps<S extends { readonly note: DurationObserver }>(
+  result: Promise<void>,
   steps: readonly S[],
-  place: number,
-  laps: Laps,
-  ask: (step: S) => Soon<void>,
+  index: number,
+  stopwatch: Stopwatch,
+  run: (step: S) => Soon<void>,
 ): Promise<void> {
-  const { note } = steps[place]!;
+  const { note: observer } = steps[index]!;
   try {
-    await answer;
+    await result;
   } catch (error) {
-    note.refused(laps.next());
+    observer.rejected(stopwatch.lap());
     throw error;
   }
-  note.passed(laps.next());
-  await askAll(steps, place + 1, laps, ask);
+  observer.admitted(stopwatch.lap());
+  await runSteps(steps, index + 1, stopwatch, run);
 }

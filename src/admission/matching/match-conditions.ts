@@ -1,4 +1,4 @@
-/** Expressions that say which requests a webhook or a policy is asked about. */
+/** Match conditions: CEL expressions that select the requests for which a webhook or a policy applies. */
 import { admissionEnvironment } from "../../api/admissionregistration/expressions.ts";
 import type { MatchCondition } from "../../api/admissionregistration/rules.ts";
 import type { Authorizer, UserInfo } from "../../auth/user.ts";
@@ -8,102 +8,110 @@ import { dynamicOf } from "../../cel/adapter/json-value.ts";
 import { renderErrors } from "../../cel/parse/source.ts";
 import type { Value } from "../../cel/values/value.ts";
 
-/** What expressions may cost together, as in Kubernetes. */
+/** The cost limit of all expressions together, as in Kubernetes. */
 const BUDGET = 2_500_000;
-/** Questions that the expressions of one webhook may ask about one request: each sets out anew. */
-const QUESTIONS_MAX = 64;
+/**
+ * The number of authorization checks of the expressions of one webhook for one request; each one restarts evaluation.
+ */
+const CHECKS_MAX = 64;
 
-/** What expressions speak of, as JSON has it. */
-export interface Spoken {
+/** The variables of the expressions, as JSON. */
+export interface ExpressionVariables {
   readonly object: unknown;
   readonly oldObject: unknown;
   readonly request: Readonly<Record<string, unknown>>;
-  /** Null where nobody may know. */
+  /** Null for cluster-scoped objects. */
   readonly namespaceObject?: unknown;
   readonly user: UserInfo;
-  /** What `authorizer.requestResource` is about. */
+  /** The target of `authorizer.requestResource`. */
   readonly resource: Omit<Question, "verb">;
 }
 
-export interface Verdict {
+export interface MatchResult {
   readonly matches: boolean;
-  /** What went wrong, where the request is to be refused for it. */
-  readonly problem?: string | undefined;
-  /** Something went wrong, and nobody is refused for it. */
-  readonly isOpen?: boolean | undefined;
+  /** The error with which the request is rejected. */
+  readonly error?: string | undefined;
+  /** An expression failed, and the failure policy is Ignore. */
+  readonly failedOpen?: boolean | undefined;
 }
 
 export interface MatchConditions {
-  /** Whether all hold. One that is false decides; where none is and some fail, `problem` tells, or nothing matches. */
-  match(spoken: Spoken, authorizer: Authorizer): Promise<Verdict>;
+  /**
+   * Whether all conditions are true. A condition that is false decides. Otherwise, if some fail to evaluate, the result
+   * has the error, or nothing matches.
+   */
+  match(variables: ExpressionVariables, authorizer: Authorizer): Promise<MatchResult>;
 }
 
 interface Condition {
   readonly program: Program | undefined;
-  readonly problem: string;
+  readonly error: string;
 }
 
-/** `failsOpen`: where an expression fails, the webhook is not asked rather than the request refused. */
+/** `failsOpen`: if an expression fails, the webhook is skipped instead of rejecting the request. */
 export function matchConditions(conditions: readonly MatchCondition[], failsOpen: boolean): MatchConditions {
   const compiled = conditions.map(({ expression }): Condition => {
     const { program, errors } = compile(expression, admissionEnvironment());
-    if (program !== undefined) return { program, problem: "" };
-    return { program, problem: `compilation error: compilation failed: ${renderErrors(errors, expression)}` };
+    if (program !== undefined) return { program, error: "" };
+    return { program, error: `compilation error: compilation failed: ${renderErrors(errors, expression)}` };
   });
   return {
     async match(spoken, authorizer) {
-      const verdict = await evaluated(compiled, spoken, authorizer);
-      return verdict.problem !== undefined && failsOpen ? { matches: false, isOpen: true } : verdict;
+      const verdict = await evaluateConditions(compiled, spoken, authorizer);
+      return verdict.error !== undefined && failsOpen ? { matches: false, failedOpen: true } : verdict;
     },
   };
 }
 
-/** A question that the authorizer has to answer before the expression can go on. Passes through `||` and its like. */
-class Asked extends Error {
-  readonly question: Question;
+/** Thrown for an authorization check without a cached result. The logical operators do not swallow it. */
+class CheckPending extends Error {
+  readonly check: Question;
   constructor(question: Question) {
-    super("the authorizer is to be asked");
-    this.question = question;
+    super("an authorization check has no result yet");
+    this.check = question;
   }
 }
 
-/** Expressions do not wait: whenever one asks what is not known yet, that is found out, and all begin again. */
-async function evaluated(conditions: readonly Condition[], spoken: Spoken, authorizer: Authorizer): Promise<Verdict> {
+/**
+ * Evaluation is synchronous. When an expression needs an authorization check that has no result yet, the check runs and
+ * evaluation restarts.
+ */
+async function evaluateConditions(conditions: readonly Condition[], input: ExpressionVariables, authorizer: Authorizer): Promise<MatchResult> {
   const answers = new Map<string, Answer>();
-  const ask = (question: Question): Answer => {
+  const lookUp = (question: Question): Answer => {
     const answer = answers.get(JSON.stringify(question));
-    if (answer === undefined) throw new Asked(question);
+    if (answer === undefined) throw new CheckPending(question);
     return answer;
   };
-  const variables = variablesOf(spoken, ask);
+  const variables = variablesOf(input, lookUp);
   for (;;) {
     try {
       return evaluateAll(conditions, variables);
     } catch (error) {
-      if (!(error instanceof Asked)) throw error;
-      if (answers.size === QUESTIONS_MAX) {
-        return { matches: false, problem: `expressions ask the authorizer more than ${QUESTIONS_MAX} questions` };
+      if (!(error instanceof CheckPending)) throw error;
+      if (answers.size === CHECKS_MAX) {
+        return { matches: false, error: `expressions make more than ${CHECKS_MAX} authorization checks` };
       }
-      answers.set(JSON.stringify(error.question), await answerTo(error.question, spoken.user, authorizer));
+      answers.set(JSON.stringify(error.check), await authorize(error.check, input.user, authorizer));
     }
   }
 }
 
-function variablesOf(spoken: Spoken, ask: (question: Question) => Answer): Readonly<Record<string, () => Value>> {
+function variablesOf(input: ExpressionVariables, check: (question: Question) => Answer): Readonly<Record<string, () => Value>> {
   return {
-    object: () => dynamicOf(spoken.object),
-    oldObject: () => dynamicOf(spoken.oldObject),
-    request: () => dynamicOf(spoken.request),
-    namespaceObject: () => dynamicOf(spoken.namespaceObject ?? null),
-    authorizer: () => authorizerValue(ask),
-    "authorizer.requestResource": () => resourceCheckValue(ask, spoken.resource),
+    object: () => dynamicOf(input.object),
+    oldObject: () => dynamicOf(input.oldObject),
+    request: () => dynamicOf(input.request),
+    namespaceObject: () => dynamicOf(input.namespaceObject ?? null),
+    authorizer: () => authorizerValue(check),
+    "authorizer.requestResource": () => resourceCheckValue(check, input.resource),
   };
 }
 
-function evaluateAll(conditions: readonly Condition[], variables: Readonly<Record<string, () => Value>>): Verdict {
+function evaluateAll(conditions: readonly Condition[], variables: Readonly<Record<string, () => Value>>): MatchResult {
   const problems: string[] = [];
   let left = BUDGET;
-  for (const { program, problem } of conditions) {
+  for (const { program, error: problem } of conditions) {
     if (program === undefined) {
       problems.push(problem);
       continue;
@@ -112,20 +120,20 @@ function evaluateAll(conditions: readonly Condition[], variables: Readonly<Recor
     left -= cost;
     if (error?.costExceeded === true) {
       const spent = "validation failed due to running out of cost budget, no further validation rules will be run";
-      return { matches: false, problem: spent };
+      return { matches: false, error: spent };
     }
     if (error !== undefined) problems.push(`expression '${program.source}' resulted in error: ${error.message}`);
     else if (value === false) return { matches: false };
   }
   if (problems.length === 0) return { matches: true };
-  return { matches: false, problem: problems.length === 1 ? `${problems[0]}` : `[${problems.join(", ")}]` };
+  return { matches: false, error: problems.length === 1 ? `${problems[0]}` : `[${problems.join(", ")}]` };
 }
 
-async function answerTo(question: Question, user: UserInfo, authorizer: Authorizer): Promise<Answer> {
-  const { verb, path = "", serviceAccount, group = "", resource = "", subresource = "", ...more } = question;
+async function authorize(check: Question, user: UserInfo, authorizer: Authorizer): Promise<Answer> {
+  const { verb, path = "", serviceAccount, group = "", resource = "", subresource = "", ...more } = check;
   const { namespace = "", name = "", fieldSelector, labelSelector } = more;
   const { decision, reason, error } = await authorizer.authorize({
-    user: serviceAccount === undefined ? user : accountUser(serviceAccount),
+    user: serviceAccount === undefined ? user : serviceAccountUser(serviceAccount),
     verb,
     isResourceRequest: path === "",
     namespace,
@@ -141,7 +149,7 @@ async function answerTo(question: Question, user: UserInfo, authorizer: Authoriz
   return { allowed: decision === "allow", reason, ...(error === undefined ? {} : { error }) };
 }
 
-function accountUser({ namespace, name }: { readonly namespace: string; readonly name: string }): UserInfo {
+function serviceAccountUser({ namespace, name }: { readonly namespace: string; readonly name: string }): UserInfo {
   const groups = ["system:serviceaccounts", `system:serviceaccounts:${namespace}`, "system:authenticated"];
   return { name: `system:serviceaccount:${namespace}:${name}`, uid: "", groups, extra: {} };
 }

@@ -1,12 +1,12 @@
-/** Rules by which webhooks and policies say which requests concern them. */
+/** Rules that select the requests of webhooks and policies. */
 import type { RuleWithOperations } from "../../api/admissionregistration/rules.ts";
 import { svcGroup } from "../../api/scheme.ts";
-import type { Operation, Place } from "../chain/plugin.ts";
+import type { Operation, AdmissionAttributes } from "../chain/plugin.ts";
 
-/** What a rule looks at. `namespace` is that of the request; of a namespace its own name. */
-export interface Concern {
+/** The properties of a request that rules match. `namespace` of a namespace is its own name. */
+export interface RuleTarget {
   readonly operation: Operation;
-  /** Any spelling. */
+  /** Any alias of the group. */
   readonly group: string;
   readonly version: string;
   readonly plural: string;
@@ -14,41 +14,41 @@ export interface Concern {
   readonly namespace: string;
 }
 
-/** Both spellings of a group are one. */
-export function isConcerned({ operations = [], ...rule }: RuleWithOperations, concern: Concern): boolean {
+/** Aliases of a group match each other. */
+export function matchesRule({ operations = [], ...rule }: RuleWithOperations, target: RuleTarget): boolean {
   const { apiGroups = [], apiVersions = [], resources = [], scope = "*" } = rule;
-  const { operation, group, version, plural, subresource } = concern;
+  const { operation, group, version, plural, subresource } = target;
   return (
-    isIn(operations, operation) &&
+    includesOrAll(operations, operation) &&
     (apiGroups.includes("*") || apiGroups.some((one) => svcGroup(one) === svcGroup(group))) &&
-    isIn(apiVersions, version) &&
-    resources.some((resource) => isResource(resource, plural, subresource)) &&
-    isScope(scope, concern)
+    includesOrAll(apiVersions, version) &&
+    resources.some((resource) => matchesResourceRule(resource, plural, subresource)) &&
+    matchesScope(scope, target)
   );
 }
 
-function isIn(list: readonly string[], text: string): boolean {
+function includesOrAll(list: readonly string[], text: string): boolean {
   return list.includes("*") || list.includes(text);
 }
 
 /** `pods`, `pods/status`, `pods/*`, `*` (no subresources), `*` with `/status`. */
-function isResource(rule: string, plural: string, subresource: string): boolean {
+function matchesResourceRule(rule: string, plural: string, subresource: string): boolean {
   const [resource, part = ""] = rule.split(/\/(.*)/s);
   return (resource === "*" || resource === plural) && (part === "*" || part === subresource);
 }
 
-function isScope(scope: string, { group, plural, namespace }: Concern): boolean {
+function matchesScope(scope: string, { group, plural, namespace }: RuleTarget): boolean {
   if (scope === "*") return true;
   const isNamespaced = namespace !== "" && !(group === "" && plural === "namespaces");
   return isNamespaced === (scope === "Namespaced");
 }
 
-/** The spelling of a group that the rule uses, where it names the group. */
-export function spelledBy({ apiGroups = [] }: RuleWithOperations, group: string): string {
+/** The alias of the group that the rule uses, if the rule names the group. */
+export function groupAliasIn({ apiGroups = [] }: RuleWithOperations, group: string): string {
   return apiGroups.find((one) => svcGroup(one) === svcGroup(group)) ?? group;
 }
 
-const GUARDS: ReadonlySet<string> = new Set([
+const EXEMPT: ReadonlySet<string> = new Set([
   "validatingwebhookconfigurations",
   "mutatingwebhookconfigurations",
   "validatingadmissionpolicies",
@@ -57,7 +57,7 @@ const GUARDS: ReadonlySet<string> = new Set([
   "mutatingadmissionpolicybindings",
 ]);
 
-/** Whoever guards the cluster's doors cannot lock them to those who would take it away again. */
-export function isGuard({ kind }: Place): boolean {
-  return kind.group === "admissionregistration.svc.io" && GUARDS.has(kind.plural);
+/** Webhooks and policies do not apply to their own configurations, so that a broken one can always be removed. */
+export function isExemptConfiguration({ kind }: AdmissionAttributes): boolean {
+  return kind.group === "admissionregistration.svc.io" && EXEMPT.has(kind.plural);
 }

@@ -1,36 +1,36 @@
-/** The versions in which an object can be shown to whoever asks for it in another one than it was sent in. */
+/** A resource in other versions, and conversion of its objects to them. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { formatApiVersion, type Scheme } from "../../api/scheme.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import { applyDefaults } from "../../schema/defaults.ts";
 import { parseJson, stringify } from "../../schema/json/encode.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
-import type { Place } from "../chain/plugin.ts";
+import type { AdmissionAttributes } from "../chain/plugin.ts";
 
-export interface Form {
-  /** The resource: its group as it is spelled, its version, its name. */
+export interface EquivalentResource {
+  /** Group (as the alias in use), version and resource name. */
   readonly group: string;
   readonly version: string;
   readonly plural: string;
-  /** What the objects are: `Scale` for `deployments/scale`. */
+  /** The kind of the objects: `Scale` for `deployments/scale`. */
   readonly objects: { readonly group: string; readonly version: string; readonly kind: string };
   readonly schema: ObjectSchema;
-  /** Whose rules the objects follow; undefined for those that are no objects of the resource. */
+  /** The kind whose strategy applies to the objects; undefined for objects of another kind, such as `Scale`. */
   readonly kind: Kind | undefined;
 }
 
-/** That in which the request came. */
-export function sentForm({ kind, group, objectKind }: Place): Form {
+/** The resource as the request names it. */
+export function requestedResource({ kind, group, objectKind }: AdmissionAttributes): EquivalentResource {
   const { version, plural } = kind;
-  const own = objectKind.kind === kind.kind && objectKind.version === version;
+  const isSameKind = objectKind.kind === kind.kind && objectKind.version === version;
   const { schema, ...objects } = objectKind;
-  return { group, version, plural, objects, schema, kind: own ? kind : undefined };
+  return { group, version, plural, objects, schema, kind: isSameKind ? kind : undefined };
 }
 
 /** The same resource in other versions and groups. */
-export function otherForms(place: Place, scheme: Scheme): readonly Form[] {
-  const { kind, subresource } = place;
-  const sent = sentForm(place);
+export function equivalentResources(attributes: AdmissionAttributes, scheme: Scheme): readonly EquivalentResource[] {
+  const { kind, subresource } = attributes;
+  const requested = requestedResource(attributes);
   const has = (other: Kind): boolean =>
     subresource === "" || other.subresources.some(({ name }) => name === subresource);
   return scheme
@@ -38,37 +38,37 @@ export function otherForms(place: Place, scheme: Scheme): readonly Form[] {
     .filter((other) => other !== kind && other.storageName === kind.storageName && has(other))
     .map((other) => {
       const { group, version, plural } = other;
-      if (sent.kind === undefined) return { ...sent, group, version, plural };
+      if (requested.kind === undefined) return { ...requested, group, version, plural };
       const objects = { group, version, kind: other.kind };
       return { group, version, plural, objects, schema: other.schema, kind: other };
     });
 }
 
-/** As JSON has it, with `apiVersion` and `kind`. */
-export function jsonIn({ objects, schema }: Form, object: ApiObject): Readonly<Record<string, unknown>> {
+/** The JSON of the object, with `apiVersion` and `kind`. */
+export function encodeJson({ objects, schema }: EquivalentResource, object: ApiObject): Readonly<Record<string, unknown>> {
   const identity = { apiVersion: formatApiVersion(objects.group, objects.version), kind: objects.kind };
   const text = stringify(schema, { ...object, ...identity });
   return parseJson(Buffer.from(text)).value as Readonly<Record<string, unknown>>;
 }
 
-/** An object of the form from JSON, defaults filled in. Throws an `Error` for what is none. */
-export function readIn({ schema, kind }: Form, json: unknown): ApiObject {
+/** Decodes an object of the resource and applies defaults. Throws an `Error` if the JSON is invalid. */
+export function decodeJson({ schema, kind }: EquivalentResource, json: unknown): ApiObject {
   const { value, errors } = decode(schema, json, { unknownFields: "drop" });
   const [error] = errors;
   if (error !== undefined) throw new Error(`json: cannot unmarshal ${error.path}: ${error.message}`);
   const { kind: _, apiVersion: __, ...object } = value as ApiObject;
-  const filled = applyDefaults(schema, object as ApiObject);
-  return kind?.strategy.setDefaults?.(filled) ?? filled;
+  const defaulted = applyDefaults(schema, object as ApiObject);
+  return kind?.strategy.setDefaults?.(defaulted) ?? defaulted;
 }
 
-/** The object in another form; itself where both are one. */
-export async function converted(object: ApiObject, from: Form, to: Form, signal: AbortSignal): Promise<ApiObject> {
+/** Converts the object; returns it unchanged if both resources have the same kind and version. */
+export async function convertObject(object: ApiObject, from: EquivalentResource, to: EquivalentResource, signal: AbortSignal): Promise<ApiObject> {
   if (from.kind === to.kind || from.kind === undefined || to.kind === undefined) return object;
   signal.throwIfAborted();
   const { converter } = from.kind;
   if (converter !== undefined) {
-    const [json] = await converter.convert([jsonIn(from, object)], to.kind.version);
-    return readIn(to, json);
+    const [json] = await converter.convert([encodeJson(from, object)], to.kind.version);
+    return decodeJson(to, json);
   }
   const stored = from.kind.conversion?.toStored(object) ?? object;
   return to.kind.conversion?.fromStored(stored) ?? stored;

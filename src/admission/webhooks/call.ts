@@ -4,7 +4,7 @@ import type { WebhookClient } from "../../client/webhook/webhook-client.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { type RandomSource, uuid } from "../../std/crypto/random.ts";
-import type { Form } from "../matching/versioned-object.ts";
+import type { EquivalentResource } from "../matching/versioned-object.ts";
 import type { AdmissionRequest } from "../chain/plugin.ts";
 import type { Hook } from "./hook.ts";
 import { denial, describe, type Objects, type Review, readReview, reviewText, reviewVersion } from "./review.ts";
@@ -34,7 +34,7 @@ const HARMLESS = ["None", "NoneOnDryRun"];
 export async function callWebhook(
   { webhook }: Hook,
   request: AdmissionRequest,
-  form: Form,
+  form: EquivalentResource,
   objects: Objects,
   mutating: boolean,
   deps: CallDeps,

@@ -8,7 +8,7 @@ import { webhookCredentials } from "./configuration.ts";
 
 function configuration(kubeConfigFile: string): PluginConfiguration {
   const value = { apiVersion: "apiserver.config.k8s.io/v1", kind: "WebhookAdmissionConfiguration", kubeConfigFile };
-  return { value, at: (path) => `f:${path}`, duplicates: [] };
+  return { value, locationOf: (path) => `f:${path}`, duplicates: [] };
 }
 
 const EXEC = "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: ./login}";

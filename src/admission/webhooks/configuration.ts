@@ -32,7 +32,7 @@ export async function webhookCredentials(
   if (configuration === undefined) return undefined;
   const { kubeConfigFile = "" } = decodeConfiguration(configuration, IDENTITY, schema);
   if (kubeConfigFile === "") return undefined;
-  const at = configuration.at("kubeConfigFile");
+  const at = configuration.locationOf("kubeConfigFile");
   if (!isAbsolute(kubeConfigFile)) {
     throw new Error(`Cannot use ${at}: kubeConfigFile ${JSON.stringify(kubeConfigFile)} must be an absolute path`);
   }

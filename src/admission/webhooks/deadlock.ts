@@ -11,7 +11,7 @@ import { StatusError } from "../../api/status.ts";
 import { timeOf } from "../../schema/value/time.ts";
 import type { PluginDeps } from "../chain/factory.ts";
 import { metadataOf } from "../chain/attributes.ts";
-import type { AdmissionRequest, Effects } from "../chain/plugin.ts";
+import type { AdmissionRequest, ObjectWriter } from "../chain/plugin.ts";
 import type { CallFailed } from "./call.ts";
 import { type Hook, nameOf, SUSPENDED } from "./hook.ts";
 
@@ -43,7 +43,7 @@ export class Deadlocks {
   }
 
   async #look(hook: Hook, request: AdmissionRequest, why: string): Promise<void> {
-    const { lookup, clock, stopping } = this.#deps;
+    const { reader: lookup, clock, stopping } = this.#deps;
     const { service } = hook.webhook.clientConfig;
     if (service === undefined || request.operation === "DELETE" || request.namespace !== service.namespace) return;
     if (!isPodMaker(request)) return;
@@ -57,7 +57,7 @@ export class Deadlocks {
   }
 
   async #tell(hook: Hook, service: string, why: string): Promise<void> {
-    const { log, effects, clock, stopping } = this.#deps;
+    const { log, writer: effects, clock, stopping } = this.#deps;
     const configuration = nameOf(hook.configuration);
     const { name } = hook.webhook;
     const { kind } = hook;
@@ -102,7 +102,7 @@ interface Told {
 }
 
 /** One event for each webhook, counted up. */
-async function record(effects: Effects, { kind, configuration, hook, message, now, signal }: Told): Promise<void> {
+async function record(effects: ObjectWriter, { kind, configuration, hook, message, now, signal }: Told): Promise<void> {
   const namespace = "default";
   const hash = createHash("sha256").update(hook.id).digest("hex").slice(0, 16);
   const name = `${configuration}.${hash}`;
@@ -123,7 +123,7 @@ async function record(effects: Effects, { kind, configuration, hook, message, no
   } catch (error) {
     if (!(error instanceof StatusError) || error.status.reason !== "AlreadyExists") throw error;
     const again = { namespace, name, subresource: "" };
-    await effects.change(
+    await effects.update(
       eventKind,
       again,
       (before) => ({ ...before, message, lastTimestamp: now, count: (before.count ?? 0) + 1 }),

@@ -15,7 +15,7 @@ export type WebhookDeps = CallDeps & OutcomeDeps & Pick<PluginDeps, "lookup" | "
 
 /** Rejects with one sentence for the operator. */
 export async function webhookDeps(deps: PluginDeps, plugin: string): Promise<WebhookDeps> {
-  const { lookup, scheme, authorizer, clock, random, log, stopping, identity, serviceEndpoints: toEndpoints } = deps;
+  const { reader: lookup, scheme, authorizer, clock, random, log, stopping, clientCertificate: identity, resolveEndpoints: toEndpoints } = deps;
   const named = await webhookCredentials(deps.configuration, plugin, clock);
   const client = new WebhookClient({
     clock,
@@ -31,8 +31,8 @@ export async function webhookDeps(deps: PluginDeps, plugin: string): Promise<Web
   stopping.addEventListener("abort", close, { once: true });
   const deadlocks = new Deadlocks(deps);
   return {
-    ...{ lookup, scheme, authorizer, clock, random, log, client },
-    metrics: WebhookMetrics.in(deps.metrics),
+    ...{ reader: lookup, scheme, authorizer, clock, random, log, client },
+    metrics: WebhookMetrics.of(deps.metrics),
     failedClosed: (hook, request, error) => deadlocks.look(hook, request, error),
   };
 }

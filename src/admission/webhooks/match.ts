@@ -6,19 +6,19 @@ import type { ApiObject } from "../../api/kind.ts";
 import { matchesLabels, type Requirement } from "../../api/meta/selectors/selector.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import { notFound, type StatusError } from "../../api/status.ts";
-import { type Form, otherForms, sentForm } from "../matching/versioned-object.ts";
+import { type EquivalentResource, equivalentResources, requestedResource } from "../matching/versioned-object.ts";
 import { metadataOf } from "../chain/attributes.ts";
-import type { AdmissionRequest, Lookup } from "../chain/plugin.ts";
-import { isConcerned, spelledBy } from "../matching/rules.ts";
+import type { AdmissionRequest, ObjectReader } from "../chain/plugin.ts";
+import { matchesRule, groupAliasIn } from "../matching/rules.ts";
 import type { Hook } from "./hook.ts";
 
 export interface MatchDeps {
-  readonly lookup: Lookup;
+  readonly lookup: ObjectReader;
   readonly scheme: Scheme;
 }
 
 /** The form in which the webhook wants to see the objects; undefined where it is not concerned. Throws a 404. */
-export async function formFor(hook: Hook, request: AdmissionRequest, deps: MatchDeps): Promise<Form | undefined> {
+export async function formFor(hook: Hook, request: AdmissionRequest, deps: MatchDeps): Promise<EquivalentResource | undefined> {
   const objects = matchesObjects(hook.objects, request);
   if (!objects) return undefined;
   const form = formByRules(hook, request, deps.scheme);
@@ -27,7 +27,7 @@ export async function formFor(hook: Hook, request: AdmissionRequest, deps: Match
   return (await matchesNamespace(hook.namespaces, request, deps.lookup)) ? form : undefined;
 }
 
-function matchesObjects(selector: readonly Requirement[], { object, previous }: AdmissionRequest): boolean {
+function matchesObjects(selector: readonly Requirement[], { object, oldObject: previous }: AdmissionRequest): boolean {
   if (selector.length === 0) return true;
   const matches = (one: ApiObject | undefined): boolean =>
     one?.metadata !== undefined && matchesLabels(selector, one.metadata.labels);
@@ -37,7 +37,7 @@ function matchesObjects(selector: readonly Requirement[], { object, previous }: 
 async function matchesNamespace(
   selector: readonly Requirement[],
   request: AdmissionRequest,
-  lookup: Lookup,
+  lookup: ObjectReader,
 ): Promise<boolean> {
   const { namespace, kind, subresource, operation, object } = request;
   const isNamespace = kind.group === "" && kind.plural === "namespaces";
@@ -54,16 +54,16 @@ function missing(name: string): StatusError {
   return notFound({ group: "", resource: "namespaces", name });
 }
 
-function formByRules({ webhook }: Hook, request: AdmissionRequest, scheme: Scheme): Form | undefined {
+function formByRules({ webhook }: Hook, request: AdmissionRequest, scheme: Scheme): EquivalentResource | undefined {
   const { operation, subresource, namespace } = request;
   const { rules = [], matchPolicy } = webhook;
-  const concerns = (rule: RuleWithOperations, { group, version, plural }: Form): boolean =>
-    isConcerned(rule, { operation, group, version, plural, subresource, namespace });
-  const sent = sentForm(request);
+  const concerns = (rule: RuleWithOperations, { group, version, plural }: EquivalentResource): boolean =>
+    matchesRule(rule, { operation, group, version, plural, subresource, namespace });
+  const sent = requestedResource(request);
   const exact = rules.find((rule) => concerns(rule, sent));
   if (exact !== undefined) return spelled(sent, exact);
   if (matchPolicy === "Exact" || rules.length === 0) return undefined;
-  const others = otherForms(request, scheme);
+  const others = equivalentResources(request, scheme);
   for (const rule of rules) {
     const form = others.find((other) => concerns(rule, other));
     if (form !== undefined) return spelled(form, rule);
@@ -72,8 +72,8 @@ function formByRules({ webhook }: Hook, request: AdmissionRequest, scheme: Schem
 }
 
 /** A webhook reads the spelling that its rule uses. */
-function spelled(form: Form, rule: RuleWithOperations): Form {
-  const group = spelledBy(rule, form.group);
+function spelled(form: EquivalentResource, rule: RuleWithOperations): EquivalentResource {
+  const group = groupAliasIn(rule, form.group);
   if (group === form.group) return form;
   const own = form.objects.group === form.group;
   return { ...form, group, objects: own ? { ...form.objects, group } : form.objects };

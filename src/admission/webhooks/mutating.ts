@@ -6,9 +6,9 @@ import { deepEqual } from "../../schema/value/equal.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";
 import { andThen } from "../../std/async/maybe-promise.ts";
 import type { PluginDeps } from "../chain/factory.ts";
-import { converted, readIn } from "../matching/versioned-object.ts";
+import { convertObject, decodeJson } from "../matching/versioned-object.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../chain/plugin.ts";
-import { isGuard } from "../matching/rules.ts";
+import { isExemptConfiguration } from "../matching/rules.ts";
 import { callWebhook } from "./call.ts";
 import { type WebhookDeps, webhookDeps } from "./deps.ts";
 import { type Hook, Hooks, nameOf } from "./hook.ts";
@@ -25,9 +25,9 @@ export async function mutatingAdmissionWebhook(pluginDeps: PluginDeps): Promise<
   const hooks = new Hooks("MutatingWebhookConfiguration", deps.log);
   return {
     name: NAME,
-    handles: (place) => !isGuard(place),
+    handles: (place) => !isExemptConfiguration(place),
     mutate: (request) =>
-      andThen(deps.lookup.list(mutatingWebhookConfigurationKind, "", request), (configurations) => {
+      andThen(deps.reader.list(mutatingWebhookConfigurationKind, "", request), (configurations) => {
         return configurations.length === 0 ? undefined : askInTurn(hooks.of(configurations), request, deps);
       }),
   };
@@ -54,15 +54,15 @@ async function askInTurn(
   deps: WebhookDeps,
 ): Promise<ApiObject | undefined> {
   const { reinvocation, objectKind } = request;
-  const rounds = (reinvocation.memory.get(NAME) as Rounds | undefined) ?? newRounds();
-  reinvocation.memory.set(NAME, rounds);
+  const rounds = (reinvocation.pluginState.get(NAME) as Rounds | undefined) ?? newRounds();
+  reinvocation.pluginState.set(NAME, rounds);
   const isChanged = !semanticEqual(objectKind.schema, rounds.output, request.object);
-  if (reinvocation.again && isChanged) changedAfter(rounds);
+  if (reinvocation.isReinvocation && isChanged) changedAfter(rounds);
   let question = new Question(request, deps);
   let object: ApiObject | undefined;
   for (const [place, hook] of hooks.entries()) {
     const concerned = await question.concerned(hook);
-    if (concerned === undefined || (reinvocation.again && !rounds.due.has(hook.id))) continue;
+    if (concerned === undefined || (reinvocation.isReinvocation && !rounds.due.has(hook.id))) continue;
     const next = await askOne(concerned, place, question, deps);
     if (next !== undefined) {
       object = next.object;
@@ -97,7 +97,7 @@ async function askOne(
   const { request } = question;
   const { hook } = concerned;
   const { name } = hook.webhook;
-  const at = `round_${request.reinvocation.again ? 1 : 0}_index_${place}`;
+  const at = `round_${request.reinvocation.isReinvocation ? 1 : 0}_index_${place}`;
   const failedOpen = (): void => request.annotate(`failed-open.${MUTATION}${at}`, name);
   let mutated = false;
   const work = async (): Promise<Answered | undefined> => {
@@ -124,7 +124,7 @@ async function changedBy(
   const patched = patchedBy(patch, object, hook.webhook.name);
   if (patched === undefined || deepEqual(patched, object)) return undefined;
   try {
-    const next = await converted(readIn(form, patched), form, sent, request.signal);
+    const next = await convertObject(decodeJson(form, patched), form, sent, request.signal);
     return { object: next, changed: !semanticEqual(sent.schema, request.object, next) };
   } catch (error) {
     throw internalError((error as Error).message, error);

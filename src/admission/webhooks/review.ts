@@ -2,7 +2,7 @@
 import type { ApiObject } from "../../api/kind.ts";
 import { type StatusDetails, StatusError } from "../../api/status.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
-import { type Form, jsonIn } from "../matching/versioned-object.ts";
+import { type EquivalentResource, encodeJson } from "../matching/versioned-object.ts";
 import type { AdmissionRequest } from "../chain/plugin.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -19,7 +19,7 @@ export function reviewVersion(accepted: readonly string[]): ReviewVersion {
 }
 
 /** The request without its uid and its objects: of these expressions may speak as well. */
-export function describe(request: AdmissionRequest, form: Form): Json {
+export function describe(request: AdmissionRequest, form: EquivalentResource): Json {
   const { subresource, name, namespace, operation, user, options } = request;
   const part = subresource === "" ? {} : { subResource: subresource };
   const { objectKind, kind, group } = request;
@@ -51,10 +51,10 @@ export interface Objects {
   readonly oldObject: Json | null;
 }
 
-export function objectsIn(form: Form, object: ApiObject | undefined, previous: ApiObject | undefined): Objects {
+export function objectsIn(form: EquivalentResource, object: ApiObject | undefined, previous: ApiObject | undefined): Objects {
   return {
-    object: object === undefined ? null : jsonIn(form, object),
-    oldObject: previous === undefined ? null : jsonIn(form, previous),
+    object: object === undefined ? null : encodeJson(form, object),
+    oldObject: previous === undefined ? null : encodeJson(form, previous),
   };
 }
 

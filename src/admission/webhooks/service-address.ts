@@ -9,10 +9,10 @@ import { notFound, StatusError } from "../../api/status.ts";
 import type { FindService, HostPort } from "../../client/webhook/webhook-client.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
-import type { Lookup } from "../chain/plugin.ts";
+import type { ObjectReader } from "../chain/plugin.ts";
 
 export interface ServiceAddressDeps {
-  readonly lookup: Lookup;
+  readonly lookup: ObjectReader;
   readonly random: RandomSource;
   /** To one of the endpoints rather than to the cluster's address, which needs a service proxy on this host. */
   readonly toEndpoints: boolean;
@@ -37,7 +37,7 @@ export function serviceAddress({ lookup, random, toEndpoints }: ServiceAddressDe
 }
 
 async function endpointsOf(
-  lookup: Lookup,
+  lookup: ObjectReader,
   { metadata }: Service,
   port: ServicePort,
   signal: AbortSignal,

@@ -3,7 +3,7 @@ import { validatingWebhookConfigurationKind } from "../../api/admissionregistrat
 import { andThen } from "../../std/async/maybe-promise.ts";
 import type { PluginDeps } from "../chain/factory.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../chain/plugin.ts";
-import { isGuard } from "../matching/rules.ts";
+import { isExemptConfiguration } from "../matching/rules.ts";
 import { callWebhook } from "./call.ts";
 import { type WebhookDeps, webhookDeps } from "./deps.ts";
 import { type Hook, Hooks } from "./hook.ts";
@@ -19,9 +19,9 @@ export async function validatingAdmissionWebhook(pluginDeps: PluginDeps): Promis
   const hooks = new Hooks("ValidatingWebhookConfiguration", deps.log);
   return {
     name: NAME,
-    handles: (place) => !isGuard(place),
+    handles: (place) => !isExemptConfiguration(place),
     validate: (request) =>
-      andThen(deps.lookup.list(validatingWebhookConfigurationKind, "", request), (configurations) => {
+      andThen(deps.reader.list(validatingWebhookConfigurationKind, "", request), (configurations) => {
         return configurations.length === 0 ? undefined : askConcerned(hooks.of(configurations), request, deps);
       }),
   };

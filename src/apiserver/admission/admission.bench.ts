@@ -1,5 +1,5 @@
 /** Run by `make bench`: one JSON line for each sample, with what the plugins that are on by default cost a new one. */
-import type { About } from "../../admission/chain/chain.ts";
+import type { AdmissionContext } from "../../admission/chain/chain.ts";
 import { builtinScheme } from "../../api/builtin.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
@@ -12,10 +12,10 @@ import { create } from "../../registry/create.ts";
 import { Registries } from "../../registry/registries.ts";
 import { defaulted } from "../../registry/write.ts";
 import { decode } from "../../schema/decode/decode.ts";
-import { systemClock as clock } from "../../std/time/clock.ts";
+import { systemRandom as random } from "../../std/crypto/random.ts";
 import { silentLogger as log } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
-import { systemRandom as random } from "../../std/crypto/random.ts";
+import { systemClock as clock } from "../../std/time/clock.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import { defaultConfig } from "../config/config.ts";
 import { systemScope } from "../control-plane/ensure.ts";
@@ -58,7 +58,7 @@ for (const [sample, kind] of samples) {
 }
 
 /** As a request has it: what ends it is made when somebody asks. */
-function aboutOf(kind: Kind): About {
+function aboutOf(kind: Kind): AdmissionContext {
   return {
     kind,
     group: kind.group,

@@ -1,15 +1,15 @@
 /** The plugins that have a say in this server's writes, given what they need. */
 import { AdmissionChain } from "../../admission/chain/chain.ts";
-import { configuredPlugins } from "../../admission/chain/create-plugins.ts";
+import { createPlugins } from "../../admission/chain/create-plugins.ts";
 import { AdmissionMetrics } from "../../admission/chain/metrics.ts";
 import type { KeyPair } from "../../auth/pki/key-pair.ts";
 import type { Authorizer } from "../../auth/user.ts";
 import { effectsOn, lookupIn } from "../../registry/lookup.ts";
 import type { Registries } from "../../registry/registries.ts";
-import type { Clock } from "../../std/time/clock.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
-import type { RandomSource } from "../../std/crypto/random.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 
 export interface AdmissionDeps {
@@ -33,14 +33,14 @@ export async function openAdmission(
   { registries, ...deps }: AdmissionDeps,
 ): Promise<AdmissionChain> {
   const gates = new Set(observe.features.filter(({ enabled }) => enabled).map(({ name }) => name));
-  const { plugins, missing } = await configuredPlugins(admission, {
+  const { plugins, missing } = await createPlugins(admission, {
     ...deps,
-    lookup: lookupIn(registries),
-    effects: effectsOn(registries),
+    reader: lookupIn(registries),
+    writer: effectsOn(registries),
     scheme: registries.scheme,
-    isOn: (gate) => gates.has(gate),
+    isFeatureEnabled: (gate) => gates.has(gate),
     tolerationSeconds: admission.tolerationSeconds,
-    serviceEndpoints: admission.serviceEndpoints,
+    resolveEndpoints: admission.serviceEndpoints,
   });
   if (missing.length > 0)
     deps.log.warn("Admission plugins that this build does not have", { names: missing.join(", ") });

@@ -5,10 +5,10 @@ import type { HttpResponse } from "../../http/message.ts";
 import { parseMediaType } from "../../http/negotiate.ts";
 import { Router } from "../../http/router.ts";
 import type { Revision } from "../../storage/store.ts";
-import type { RequestContext } from "../request/request-context.ts";
 import { unsupportedBody } from "../handlers/body.ts";
 import { addKindRoutes, type ExtraHandlers, type Route, spellings } from "../handlers/routes.ts";
 import type { ResourceSettings } from "../handlers/target.ts";
+import type { RequestContext } from "../request/request-context.ts";
 import type { CustomResources } from "./custom-resources.ts";
 import type { ServedKind } from "./served-kind.ts";
 
@@ -58,7 +58,7 @@ function routerFor(served: ServedKind, { settings, aliases, extra }: CustomRoute
   const own: ResourceSettings = {
     ...settings,
     stopping: AbortSignal.any([settings.stopping, served.retired]),
-    admission: settings.admission.behind(refuseWhileTerminating(served)),
+    admission: settings.admission.withGuard(refuseWhileTerminating(served)),
   };
   for (const group of spellings(kind.group, aliases)) {
     addKindRoutes(router, { kind, group, registry, settings: own }, extra);

@@ -1,5 +1,5 @@
 import t from "tap";
-import { Annotations } from "../../admission/chain/audit-annotations.ts";
+import { AuditAnnotations } from "../../admission/chain/audit-annotations.ts";
 import { makeRequest } from "../../http/request.ts";
 import { text } from "../../http/respond.ts";
 import type { RequestContext } from "../request/request-context.ts";
@@ -17,7 +17,7 @@ function context(line: string, groups: readonly string[] = []): RequestContext {
     user,
     signal: request.signal,
     warnings: [],
-    annotations: new Annotations(),
+    annotations: new AuditAnnotations(),
   };
 }
 

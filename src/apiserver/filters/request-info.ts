@@ -1,4 +1,4 @@
-import { Annotations } from "../../admission/chain/audit-annotations.ts";
+import { AuditAnnotations } from "../../admission/chain/audit-annotations.ts";
 import type { Handler, HttpResponse } from "../../http/message.ts";
 import { type RandomSource, uuid } from "../../std/crypto/random.ts";
 import type { Respond } from "../request/request-context.ts";
@@ -17,7 +17,7 @@ export function receive(next: Respond, random: RandomSource): Handler {
         return request.signal;
       },
       warnings,
-      annotations: new Annotations(),
+      annotations: new AuditAnnotations(),
     };
     const response = await next(context);
     return withHeaders(response, warnings, request.headers["audit-id"] ?? uuid(random));

@@ -1,5 +1,5 @@
 /** How a request's handlers tell the verbs whom to ask, and what plugins hear of the request. */
-import type { About } from "../../admission/chain/chain.ts";
+import type { AdmissionContext } from "../../admission/chain/chain.ts";
 import type { ObjectKind, Operation } from "../../admission/chain/plugin.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { UserInfo } from "../../auth/user.ts";
@@ -29,7 +29,7 @@ export function objectKindOf({ kind, group }: Pick<Target, "kind" | "group">): O
 }
 
 /** Reads of the request what is asked for, when it is: mostly few plugins want to know. */
-class AboutRequest implements About {
+class AboutRequest implements AdmissionContext {
   readonly kind: Kind;
   readonly group: string;
   readonly namespace: string;

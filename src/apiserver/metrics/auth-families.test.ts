@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from "node:fs";
 import t from "tap";
 import { AdmissionMetrics, WebhookMetrics } from "../../admission/chain/metrics.ts";
 import { createNodeGraph } from "../../auth/authz/node/node-graph.ts";
-import { systemClock } from "../../std/time/clock.ts";
 import { type HistogramFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { authorizationDecisions, measuredAuthenticator, measuredAuthorizer } from "./auth-metrics.ts";
 import { authenticationObserver } from "./authentication-metrics.ts";
 import { authorizerEvents } from "./authorizer-metrics.ts";
@@ -37,7 +37,7 @@ t.test("what is measured of authentication, authorization and admission is what 
   authorizerEvents(registry, systemClock);
   measuredNodeGraph(createNodeGraph(), registry, systemClock);
   new AdmissionMetrics(registry, systemClock);
-  WebhookMetrics.in(registry);
+  WebhookMetrics.of(registry);
   const families = new Map(registry.all().map((family) => [family.options.name, family]));
   const { metrics } = JSON.parse(readFileSync(`${facts}/apiserver-http.json`, "utf8")) as {
     readonly metrics: readonly Known[];

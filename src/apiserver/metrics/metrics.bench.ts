@@ -1,11 +1,11 @@
 /** Run by `make bench`: one JSON line for each thing that is measured of every request, with what that costs. */
-import { Annotations } from "../../admission/chain/audit-annotations.ts";
+import { AuditAnnotations } from "../../admission/chain/audit-annotations.ts";
 import { builtinScheme } from "../../api/builtin.ts";
 import type { Authenticator, Authorizer } from "../../auth/user.ts";
 import { makeRequest } from "../../http/request.ts";
 import { text } from "../../http/respond.ts";
-import { systemClock } from "../../std/time/clock.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { requestInfo } from "../request/request-info.ts";
 import { measuredAuthenticator, measuredAuthorizer } from "./auth-metrics.ts";
@@ -24,7 +24,7 @@ const context: RequestContext = {
   user,
   signal,
   warnings: [],
-  annotations: new Annotations(),
+  annotations: new AuditAnnotations(),
 };
 const credentials = { certificates: [] };
 const attributes = { ...context.info, user, apiGroup: "", apiVersion: "v1" };

@@ -1,5 +1,5 @@
 /** A request on its way through the stages, and how stages are put in a row. */
-import type { Annotations } from "../../admission/chain/audit-annotations.ts";
+import type { AuditAnnotations } from "../../admission/chain/audit-annotations.ts";
 import { unauthorized } from "../../api/status.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
@@ -15,7 +15,7 @@ export interface RequestContext {
   /** Sent as `Warning` headers. Handlers add to it. */
   readonly warnings: string[];
   /** For the audit log. */
-  readonly annotations: Annotations;
+  readonly annotations: AuditAnnotations;
 }
 
 export type Respond = (context: RequestContext) => Promise<HttpResponse>;

@@ -1,8 +1,8 @@
 /** For tests of this room: requests, and a cluster that is a list of objects. */
 
-import { type About, AdmissionChain } from "../../admission/chain/chain.ts";
+import { type AdmissionContext, AdmissionChain } from "../../admission/chain/chain.ts";
 import type { PluginDeps } from "../../admission/chain/factory.ts";
-import type { AdmissionPlugin, Effects, Lookup, Operation } from "../../admission/chain/plugin.ts";
+import type { AdmissionPlugin, ObjectWriter, ObjectReader, Operation } from "../../admission/chain/plugin.ts";
 import { builtinScheme } from "../../api/builtin.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
@@ -17,7 +17,7 @@ export const alice: UserInfo = { name: "alice", uid: "", groups: ["team"], extra
 /** `[kind, object]`: what there is. */
 export type Present = readonly (readonly [unknown, ApiObject])[];
 
-export function lookupOf(present: Present): Lookup {
+export function lookupOf(present: Present): ObjectReader {
   const find = (kind: unknown, namespace: string, name: string): ApiObject | undefined =>
     present.find(
       ([of, { metadata }]) => of === kind && metadata?.name === name && (metadata.namespace ?? "") === namespace,
@@ -28,15 +28,15 @@ export function lookupOf(present: Present): Lookup {
       present
         .filter(([of, { metadata }]) => of === kind && (namespace === "" || metadata?.namespace === namespace))
         .map(([, object]) => object) as never,
-    seen: (kind, namespace, name) => find(kind, namespace, name) as never,
+    peek: (kind, namespace, name) => find(kind, namespace, name) as never,
   };
 }
 
-const noEffects: Effects = {
+const noEffects: ObjectWriter = {
   create: async () => {
     throw new Error("this test lets nobody write");
   },
-  change: async () => {
+  update: async () => {
     throw new Error("this test lets nobody write");
   },
 };
@@ -53,18 +53,18 @@ export function authorizerOf(allows: (verb: string, resource: string, name: stri
 
 export function pluginDeps(present: Present = [], more: Partial<PluginDeps> = {}): PluginDeps {
   return {
-    lookup: lookupOf(present),
-    effects: noEffects,
+    reader: lookupOf(present),
+    writer: noEffects,
     authorizer: authorizerOf(() => false),
     scheme: builtinScheme(),
     clock: new FakeClock(),
     random: seededRandom(1),
     log: silentLogger,
     metrics: new MetricRegistry(),
-    isOn: () => true,
+    isFeatureEnabled: () => true,
     tolerationSeconds: { notReady: 300, unreachable: 300 },
-    serviceEndpoints: false,
-    identity: () => undefined,
+    resolveEndpoints: false,
+    clientCertificate: () => undefined,
     configuration: undefined,
     stopping: new AbortController().signal,
     ...more,
@@ -97,7 +97,7 @@ export async function ask<T extends ApiObject>(
   const warnings: string[] = [];
   const annotations: Record<string, string> = {};
   const named = object?.metadata ?? previous?.metadata;
-  const about: About = {
+  const about: AdmissionContext = {
     kind: kind as unknown as Kind,
     group: kind.group,
     subresource: asked.subresource ?? "",

@@ -1,5 +1,5 @@
 /** For tests of clusters: everything is refused, or nothing is. */
-import { refusal } from "../../chain/attributes.ts";
+import { newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
 
 /** Has nothing to say, so it is never asked. */
@@ -9,7 +9,7 @@ export function alwaysAdmit(): AdmissionPlugin {
 
 export function alwaysDeny(): AdmissionPlugin {
   const deny = (request: AdmissionRequest): never => {
-    throw refusal(request, "admission control is denying all modifications");
+    throw newForbidden(request, "admission control is denying all modifications");
   };
   return { name: "AlwaysDeny", handles: () => true, mutate: deny, validate: deny };
 }

@@ -3,7 +3,7 @@ import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
 import { eachContainer } from "../../../api/core/pod-spec/containers.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
 import { type FieldError, notSupported, renderFieldError } from "../../../schema/validation/field-error.ts";
-import { isAt, refusal } from "../../chain/attributes.ts";
+import { matchesResource, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
 
 const ALWAYS = "Always";
@@ -11,7 +11,7 @@ const ALWAYS = "Always";
 export function alwaysPullImages(): AdmissionPlugin {
   return {
     name: "AlwaysPullImages",
-    handles: (place) => isAt(place, podKind, ["CREATE", "UPDATE"]),
+    handles: (place) => matchesResource(place, podKind, ["CREATE", "UPDATE"]),
     mutate(request) {
       const pod = request.object as Pod;
       if (pod.spec === undefined || !hasNewImages(request)) return undefined;
@@ -21,13 +21,13 @@ export function alwaysPullImages(): AdmissionPlugin {
       const { spec } = request.object as Pod;
       if (spec === undefined || !hasNewImages(request)) return;
       const [error] = otherwisePulled(spec);
-      if (error !== undefined) throw refusal(request, `${error.field}: ${renderFieldError(error)}`);
+      if (error !== undefined) throw newForbidden(request, `${error.field}: ${renderFieldError(error)}`);
     },
   };
 }
 
 /** What was admitted before stays as it was. */
-function hasNewImages({ operation, object, previous }: AdmissionRequest): boolean {
+function hasNewImages({ operation, object, oldObject: previous }: AdmissionRequest): boolean {
   if (operation === "CREATE") return true;
   const imagesOf = ({ spec }: Pod): readonly string[] =>
     spec === undefined ? [] : eachContainer(spec, "").map(({ container }) => container.image ?? "");

@@ -6,14 +6,14 @@ import type { CertificateSigningRequest } from "../../../api/certificates/certif
 import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request/kind.ts";
 import type { Authorizer } from "../../../auth/user.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
-import { isAt, refusal } from "../../chain/attributes.ts";
+import { matchesResource, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
 import { maySign } from "./signer-authorization.ts";
 
 export function certificateApproval({ authorizer }: { readonly authorizer: Authorizer }): AdmissionPlugin {
   return {
     name: "CertificateApproval",
-    handles: (place) => isAt(place, certificateSigningRequestKind, ["UPDATE"], "approval"),
+    handles: (place) => matchesResource(place, certificateSigningRequestKind, ["UPDATE"], "approval"),
     validate: async (request) => await demand(authorizer, request, "approve"),
   };
 }
@@ -21,10 +21,10 @@ export function certificateApproval({ authorizer }: { readonly authorizer: Autho
 export function certificateSigning({ authorizer }: { readonly authorizer: Authorizer }): AdmissionPlugin {
   return {
     name: "CertificateSigning",
-    handles: (place) => isAt(place, certificateSigningRequestKind, ["UPDATE"], "status"),
+    handles: (place) => matchesResource(place, certificateSigningRequestKind, ["UPDATE"], "status"),
     async validate(request) {
       const { status: next } = request.object as CertificateSigningRequest;
-      const { status: before } = request.previous as CertificateSigningRequest;
+      const { status: before } = request.oldObject as CertificateSigningRequest;
       const same = next?.certificate === before?.certificate && deepEqual(next?.conditions, before?.conditions);
       if (!same) await demand(authorizer, request, "sign");
     },
@@ -33,7 +33,7 @@ export function certificateSigning({ authorizer }: { readonly authorizer: Author
 
 /** Who writes an approval decides, even if it stays as it was. */
 async function demand(authorizer: Authorizer, request: AdmissionRequest, verb: "approve" | "sign"): Promise<void> {
-  const { signerName } = (request.previous as CertificateSigningRequest).spec;
+  const { signerName } = (request.oldObject as CertificateSigningRequest).spec;
   if (await maySign(authorizer, request, verb, signerName)) return;
-  throw refusal(request, `user not permitted to ${verb} requests with signerName ${JSON.stringify(signerName)}`);
+  throw newForbidden(request, `user not permitted to ${verb} requests with signerName ${JSON.stringify(signerName)}`);
 }

@@ -3,7 +3,7 @@ import { subjectOrganizations } from "../../../api/certificates/certificate-sign
 import type { CertificateSigningRequest } from "../../../api/certificates/certificate-signing-request/schema.ts";
 import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request/kind.ts";
 import { MASTERS } from "../../../auth/user.ts";
-import { isAt, refusal } from "../../chain/attributes.ts";
+import { matchesResource, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
 
 const SIGNER = "kubernetes.io/kube-apiserver-client";
@@ -11,7 +11,7 @@ const SIGNER = "kubernetes.io/kube-apiserver-client";
 export function certificateSubjectRestriction(): AdmissionPlugin {
   return {
     name: "CertificateSubjectRestriction",
-    handles: (place) => isAt(place, certificateSigningRequestKind, ["CREATE"]),
+    handles: (place) => matchesResource(place, certificateSigningRequestKind, ["CREATE"]),
     validate(request) {
       const { spec } = request.object as CertificateSigningRequest;
       if (spec.signerName !== SIGNER) return;
@@ -19,10 +19,10 @@ export function certificateSubjectRestriction(): AdmissionPlugin {
       try {
         groups = subjectOrganizations(Buffer.from(spec.request, "base64").toString());
       } catch (error) {
-        throw refusal(request, `failed to parse CSR: ${(error as Error).message}`);
+        throw newForbidden(request, `failed to parse CSR: ${(error as Error).message}`);
       }
       if (!groups.includes(MASTERS)) return;
-      throw refusal(request, `use of ${SIGNER} signer with ${MASTERS} group is not allowed`);
+      throw newForbidden(request, `use of ${SIGNER} signer with ${MASTERS} group is not allowed`);
     },
   };
 }

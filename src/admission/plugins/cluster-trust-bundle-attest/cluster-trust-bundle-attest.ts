@@ -2,7 +2,7 @@
 import type { ApiObject } from "../../../api/kind.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
-import { metadataOf, refusal } from "../../chain/attributes.ts";
+import { metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
 import { maySign } from "../certificate-approval/signer-authorization.ts";
 
@@ -19,14 +19,14 @@ export function clusterTrustBundleAttest({ authorizer }: Pick<PluginDeps, "autho
       subresource === "" &&
       (operation === "CREATE" || operation === "UPDATE"),
     async validate(request) {
-      const [next, previous] = [request.object as Bundle, request.previous as Bundle | undefined];
+      const [next, previous] = [request.object as Bundle, request.oldObject as Bundle | undefined];
       const signer = next.spec?.signerName ?? "";
       if (previous !== undefined && signer !== (previous.spec?.signerName ?? "")) {
-        throw refusal(request, "changing signer name is forbidden");
+        throw newForbidden(request, "changing signer name is forbidden");
       }
       if (signer === "" || (previous !== undefined && changesForCollectorOnly(next, previous))) return;
       if (await maySign(authorizer, request, "attest", signer)) return;
-      throw refusal(request, `user not permitted to attest for signerName ${JSON.stringify(signer)}`);
+      throw newForbidden(request, `user not permitted to attest for signerName ${JSON.stringify(signer)}`);
     },
   };
 }

@@ -9,8 +9,8 @@ import { ingressKind } from "../../../api/networking/ingress/kind.ts";
 import { CLASS_ANNOTATION } from "../../../api/networking/ingress/validation.ts";
 import { storageClassKind } from "../../../api/storage/storage-class/kind.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
-import { isAt, metadataOf } from "../../chain/attributes.ts";
-import type { AdmissionPlugin, AdmissionRequest, Lookup } from "../../chain/plugin.ts";
+import { matchesResource, metadataOf } from "../../chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionRequest, ObjectReader } from "../../chain/plugin.ts";
 
 const DEFAULT_STORAGE = [
   "storageclass.kubernetes.io/is-default-class",
@@ -18,10 +18,10 @@ const DEFAULT_STORAGE = [
 ];
 const DEFAULT_INGRESS = ["ingressclass.kubernetes.io/is-default-class"];
 
-export function defaultStorageClass({ lookup }: Pick<PluginDeps, "lookup">): AdmissionPlugin {
+export function defaultStorageClass({ reader: lookup }: Pick<PluginDeps, "lookup">): AdmissionPlugin {
   return {
     name: "DefaultStorageClass",
-    handles: (place) => isAt(place, persistentVolumeClaimKind, ["CREATE"]),
+    handles: (place) => matchesResource(place, persistentVolumeClaimKind, ["CREATE"]),
     async mutate(request) {
       const claim = request.object as PersistentVolumeClaim;
       const { storageClassName } = claim.spec ?? {};
@@ -32,10 +32,10 @@ export function defaultStorageClass({ lookup }: Pick<PluginDeps, "lookup">): Adm
   };
 }
 
-export function defaultIngressClass({ lookup }: Pick<PluginDeps, "lookup">): AdmissionPlugin {
+export function defaultIngressClass({ reader: lookup }: Pick<PluginDeps, "lookup">): AdmissionPlugin {
   return {
     name: "DefaultIngressClass",
-    handles: (place) => isAt(place, ingressKind, ["CREATE"]),
+    handles: (place) => matchesResource(place, ingressKind, ["CREATE"]),
     async mutate(request) {
       const ingress = request.object as Ingress;
       const { ingressClassName } = ingress.spec ?? {};
@@ -55,7 +55,7 @@ function withMembers(object: ApiObject, members: object): ApiObject {
 async function defaultOf<T extends ApiObject>(
   kind: Kind<T>,
   annotations: readonly string[],
-  lookup: Lookup,
+  lookup: ObjectReader,
   request: AdmissionRequest,
 ): Promise<string | undefined> {
   const marked = (await lookup.list(kind, "", request)).filter((one) => {

@@ -1,7 +1,7 @@
 /** Pods stay a while on a node that is in trouble, unless they say themselves. */
 import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
-import { isAt } from "../../chain/attributes.ts";
+import { matchesResource } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
 
 export interface TolerationSeconds {
@@ -17,7 +17,7 @@ export function defaultTolerationSeconds(deps: { readonly tolerationSeconds: Tol
   ] as const;
   return {
     name: "DefaultTolerationSeconds",
-    handles: (place) => isAt(place, podKind, ["CREATE", "UPDATE"]),
+    handles: (place) => matchesResource(place, podKind, ["CREATE", "UPDATE"]),
     mutate({ object }) {
       const pod = object as Pod;
       const { spec } = pod;

@@ -1,19 +1,19 @@
 /** Whoever writes a service with external addresses takes what is sent to them: nobody may have more of them. */
 import type { Service } from "../../../api/core/service/schema.ts";
 import { serviceKind } from "../../../api/core/service/kind.ts";
-import { isAt, refusal } from "../../chain/attributes.ts";
+import { matchesResource, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
 
 export function denyServiceExternalIPs(): AdmissionPlugin {
   return {
     name: "DenyServiceExternalIPs",
-    handles: (place) => isAt(place, serviceKind, ["CREATE", "UPDATE"]),
+    handles: (place) => matchesResource(place, serviceKind, ["CREATE", "UPDATE"]),
     validate(request) {
       const addressesOf = (service: unknown): readonly string[] =>
         (service as Service | undefined)?.spec?.externalIPs ?? [];
-      const known = addressesOf(request.previous);
+      const known = addressesOf(request.oldObject);
       if (addressesOf(request.object).every((address) => known.includes(address))) return;
-      throw refusal(request, "Use of external IPs is denied by admission control.");
+      throw newForbidden(request, "Use of external IPs is denied by admission control.");
     },
   };
 }

@@ -8,7 +8,7 @@ import type { PluginConfiguration } from "../../chain/factory.ts";
 
 const configured = (limits: unknown): PluginConfiguration => ({
   value: { apiVersion: "eventratelimit.admission.k8s.io/v1alpha1", kind: "Configuration", limits },
-  at: (path) => `f:${path}`,
+  locationOf: (path) => `f:${path}`,
   duplicates: [],
 });
 const event = (namespace: string, pod = "web") =>

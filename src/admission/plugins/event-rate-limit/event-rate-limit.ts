@@ -56,7 +56,7 @@ function limitsOf(configuration: PluginConfiguration | undefined): readonly Limi
   const { limits } = decodeConfiguration(configuration, IDENTITY, schema);
   const errors = validate(limits);
   if (errors.length === 0) return limits;
-  const texts = errors.map((error) => `${configuration.at(error.field)}: ${error.field}: ${renderFieldError(error)}`);
+  const texts = errors.map((error) => `${configuration.locationOf(error.field)}: ${error.field}: ${renderFieldError(error)}`);
   throw new Error(`Cannot use ${texts.join("; ")}`);
 }
 

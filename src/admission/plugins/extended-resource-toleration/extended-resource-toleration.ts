@@ -3,13 +3,13 @@ import type { Toleration } from "../../../api/core/pod-spec/affinity.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
 import { isExtended } from "../../../api/core/resources/names.ts";
-import { isAt } from "../../chain/attributes.ts";
+import { matchesResource } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
 
 export function extendedResourceToleration(): AdmissionPlugin {
   return {
     name: "ExtendedResourceToleration",
-    handles: (place) => isAt(place, podKind, ["CREATE", "UPDATE"]),
+    handles: (place) => matchesResource(place, podKind, ["CREATE", "UPDATE"]),
     mutate({ object }) {
       const pod = object as Pod;
       const { containers = [], initContainers = [], tolerations = [] } = pod.spec ?? {};

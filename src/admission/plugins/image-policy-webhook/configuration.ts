@@ -50,7 +50,7 @@ export function readImagePolicy(configuration: PluginConfiguration | undefined):
   const { imagePolicy } = decodeConfiguration(configuration, undefined, schema);
   const fail = (member: string, why: string): Error => {
     const path = `imagePolicy.${member}`;
-    return new Error(`Cannot use ${configuration.at(path)}: ${path}: ${why}`);
+    return new Error(`Cannot use ${configuration.locationOf(path)}: ${path}: ${why}`);
   };
   const { kubeConfigFile, defaultAllow = false } = imagePolicy;
   if (kubeConfigFile === "") throw fail("kubeConfigFile", "it is missing");
@@ -64,7 +64,7 @@ export function readImagePolicy(configuration: PluginConfiguration | undefined):
   };
   return {
     kubeConfigFile,
-    at: configuration.at("imagePolicy.kubeConfigFile"),
+    at: configuration.locationOf("imagePolicy.kubeConfigFile"),
     allowTtlMs: read(ALLOW),
     denyTtlMs: read(DENY),
     retryMs: read(RETRY),

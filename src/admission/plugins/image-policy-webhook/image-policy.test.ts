@@ -22,7 +22,7 @@ t.teardown(() => rmSync(dir, { recursive: true }));
 
 const configured = (imagePolicy: object): PluginConfiguration => ({
   value: { imagePolicy },
-  at: (path) => `f:${path}`,
+  locationOf: (path) => `f:${path}`,
   duplicates: [],
 });
 

@@ -9,7 +9,7 @@ import { ExpiringCache } from "../../../std/collections/expiring-cache.ts";
 import type { Logger } from "../../../std/log/logger.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
-import { isAt, metadataOf, refusal } from "../../chain/attributes.ts";
+import { matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
 import { type ImagePolicy, readImagePolicy } from "./configuration.ts";
 
@@ -42,7 +42,7 @@ export async function imagePolicyWebhook(
   const judge = new Judge(policy, client, deps);
   return {
     name: NAME,
-    handles: (place) => isAt(place, podKind, WRITES) || isAt(place, podKind, WRITES, EPHEMERAL),
+    handles: (place) => matchesResource(place, podKind, WRITES) || matchesResource(place, podKind, WRITES, EPHEMERAL),
     // Only here a pod can be marked. It is judged when nobody changes it any more.
     ...(policy.defaultAllow ? { mutate: (request) => judge.mark(request) } : {}),
     validate: (request) => judge.check(request),
@@ -101,7 +101,7 @@ class Judge {
     for (const [key, value] of Object.entries(status.auditAnnotations)) request.annotate(AUDIT + key, value);
     if (status.allowed) return;
     const why = "image policy webhook backend denied one or more images";
-    throw refusal(
+    throw newForbidden(
       request,
       status.reason === "" ? "one or more images rejected by webhook backend" : `${why}: ${status.reason}`,
     );
@@ -129,7 +129,7 @@ class Judge {
         this.#deps.log.error("Cannot ask whether a pod may run its images", error, { allowed: defaultAllow });
       }
       if (defaultAllow) return undefined;
-      throw refusal(request, error.message);
+      throw newForbidden(request, error.message);
     }
   }
 

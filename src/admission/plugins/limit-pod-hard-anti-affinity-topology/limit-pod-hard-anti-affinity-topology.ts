@@ -1,7 +1,7 @@
 /** Pods may keep others off their node, but not off a whole zone. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
-import { isAt, refusal } from "../../chain/attributes.ts";
+import { matchesResource, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
 
 const HOSTNAME = "kubernetes.io/hostname";
@@ -9,14 +9,14 @@ const HOSTNAME = "kubernetes.io/hostname";
 export function limitPodHardAntiAffinityTopology(): AdmissionPlugin {
   return {
     name: "LimitPodHardAntiAffinityTopology",
-    handles: (place) => isAt(place, podKind, ["CREATE", "UPDATE"]),
+    handles: (place) => matchesResource(place, podKind, ["CREATE", "UPDATE"]),
     validate(request) {
       const { spec } = request.object as Pod;
       const terms = spec?.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
       const wide = terms.find(({ topologyKey }) => topologyKey !== HOSTNAME);
       if (wide === undefined) return;
       const found = `affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey ${wide.topologyKey}`;
-      throw refusal(request, `${found} but only key ${HOSTNAME} is allowed`);
+      throw newForbidden(request, `${found} but only key ${HOSTNAME} is allowed`);
     },
   };
 }

@@ -11,23 +11,23 @@ import { podKind } from "../../../api/core/pod/kind.ts";
 import type { ResourceList } from "../../../api/core/resources/schema.ts";
 import { andThen, type Soon } from "../../../std/async/maybe-promise.ts";
 import { maximumOf, minimumOf, ratioOf, requestMaximumOf } from "./constraints.ts";
-import { isAt, metadataOf, refusal } from "../../chain/attributes.ts";
-import type { AdmissionPlugin, AdmissionRequest, Lookup } from "../../chain/plugin.ts";
+import { matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionRequest, ObjectReader } from "../../chain/plugin.ts";
 
 const ANNOTATION = "kubernetes.io/limit-ranger";
 
-export function limitRanger({ lookup }: { readonly lookup: Lookup }): AdmissionPlugin {
+export function limitRanger({ lookup }: { readonly lookup: ObjectReader }): AdmissionPlugin {
   const rangesFor = (request: AdmissionRequest): Soon<readonly LimitRange[]> => {
-    if (metadataOf(request.previous).deletionTimestamp !== undefined) return [];
+    if (metadataOf(request.oldObject).deletionTimestamp !== undefined) return [];
     return lookup.list(limitRangeKind, request.namespace, request);
   };
   return {
     name: "LimitRanger",
     // The containers of a pod that is there do not change, but for their resources.
     handles: (place) =>
-      isAt(place, podKind, ["CREATE"]) ||
-      isAt(place, podKind, ["UPDATE"], "resize") ||
-      isAt(place, persistentVolumeClaimKind, ["CREATE", "UPDATE"]),
+      matchesResource(place, podKind, ["CREATE"]) ||
+      matchesResource(place, podKind, ["UPDATE"], "resize") ||
+      matchesResource(place, persistentVolumeClaimKind, ["CREATE", "UPDATE"]),
     mutate(request) {
       if (request.kind.plural !== podKind.plural) return undefined;
       return andThen(rangesFor(request), (ranges) => {
@@ -45,7 +45,7 @@ function check(request: AdmissionRequest, ranges: readonly LimitRange[]): void {
       ? podProblems(range, request.object as Pod)
       : claimProblems(range, request.object as PersistentVolumeClaim);
     const texts = [...new Set(problems)];
-    if (texts.length > 0) throw refusal(request, texts.length === 1 ? texts[0]! : `[${texts.join(", ")}]`);
+    if (texts.length > 0) throw newForbidden(request, texts.length === 1 ? texts[0]! : `[${texts.join(", ")}]`);
   }
 }
 

@@ -6,7 +6,7 @@ import { nodeKind } from "../../../api/core/node/kind.ts";
 import { alreadyExists } from "../../../api/status.ts";
 import { ask, pluginDeps, refused } from "../../../testing/admission/admission-fixture.ts";
 import { namespaceAutoProvision, namespaceExists } from "./namespace-exists.ts";
-import type { Effects } from "../../chain/plugin.ts";
+import type { ObjectWriter } from "../../chain/plugin.ts";
 
 const here: readonly (readonly [unknown, Namespace])[] = [[namespaceKind, { metadata: { name: "here" } }]];
 const map = (namespace: string) => ({ metadata: { name: "m", namespace } });
@@ -22,8 +22,8 @@ t.test("namespaceExists() refuses all that would be in a namespace that is not t
 
 t.test("namespaceAutoProvision() makes a namespace that is missing, unless nothing is to be written", async (t) => {
   const made: string[] = [];
-  const effects: Effects = {
-    ...pluginDeps().effects,
+  const effects: ObjectWriter = {
+    ...pluginDeps().writer,
     create: async (kind, _namespace, object) => {
       const name = object.metadata?.name ?? "";
       if (name === "raced") throw alreadyExists({ group: "", resource: "namespaces", name });
@@ -32,7 +32,7 @@ t.test("namespaceAutoProvision() makes a namespace that is missing, unless nothi
       return object;
     },
   };
-  const plugin = namespaceAutoProvision(pluginDeps(here, { effects }));
+  const plugin = namespaceAutoProvision(pluginDeps(here, { writer: effects }));
   await ask(plugin, configMapKind, map("here"));
   await ask(plugin, configMapKind, map("dry"), { dryRun: true });
   await ask(plugin, configMapKind, map("raced"));

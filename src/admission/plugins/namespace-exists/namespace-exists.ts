@@ -2,9 +2,9 @@
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
 import { notFound, StatusError } from "../../../api/status.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
-import type { AdmissionPlugin, AdmissionRequest, Lookup, Operation, Place } from "../../chain/plugin.ts";
+import type { AdmissionPlugin, AdmissionRequest, ObjectReader, Operation, AdmissionAttributes } from "../../chain/plugin.ts";
 
-export function namespaceExists({ lookup }: Pick<PluginDeps, "lookup">): AdmissionPlugin {
+export function namespaceExists({ reader: lookup }: Pick<PluginDeps, "lookup">): AdmissionPlugin {
   return {
     name: "NamespaceExists",
     handles: (place) => isInNamespace(place, ["CREATE", "UPDATE", "DELETE"]),
@@ -15,7 +15,7 @@ export function namespaceExists({ lookup }: Pick<PluginDeps, "lookup">): Admissi
   };
 }
 
-export function namespaceAutoProvision({ lookup, effects }: Pick<PluginDeps, "lookup" | "effects">): AdmissionPlugin {
+export function namespaceAutoProvision({ reader: lookup, writer: effects }: Pick<PluginDeps, "lookup" | "effects">): AdmissionPlugin {
   return {
     name: "NamespaceAutoProvision",
     handles: (place) => isInNamespace(place, ["CREATE"]),
@@ -32,12 +32,12 @@ export function namespaceAutoProvision({ lookup, effects }: Pick<PluginDeps, "lo
   };
 }
 
-function isInNamespace({ kind, operation }: Place, operations: readonly Operation[]): boolean {
+function isInNamespace({ kind, operation }: AdmissionAttributes, operations: readonly Operation[]): boolean {
   return kind.namespaced && operations.includes(operation);
 }
 
-async function isThere(request: AdmissionRequest, lookup: Lookup): Promise<boolean> {
+async function isThere(request: AdmissionRequest, lookup: ObjectReader): Promise<boolean> {
   const { namespace } = request;
-  if (namespace === "" || lookup.seen(namespaceKind, "", namespace) !== undefined) return true;
+  if (namespace === "" || lookup.peek(namespaceKind, "", namespace) !== undefined) return true;
   return (await lookup.get(namespaceKind, "", namespace, request)) !== undefined;
 }

@@ -2,8 +2,8 @@
 import type { Namespace } from "../../../api/core/namespace/schema.ts";
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
 import { notFound, StatusError } from "../../../api/status.ts";
-import { isAt, refusal } from "../../chain/attributes.ts";
-import type { AdmissionPlugin, AdmissionRequest, Lookup, Place } from "../../chain/plugin.ts";
+import { matchesResource, newForbidden } from "../../chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionRequest, ObjectReader, AdmissionAttributes } from "../../chain/plugin.ts";
 
 /** Without these a cluster does not work. */
 const IMMORTAL: ReadonlySet<string> = new Set(["default", "svc-system", "kube-system", "kube-public"]);
@@ -11,27 +11,27 @@ const IMMORTAL: ReadonlySet<string> = new Set(["default", "svc-system", "kube-sy
 /** Questions whose answers must not tell whether a namespace is there. */
 const QUESTIONS: ReadonlySet<string> = new Set(["localsubjectaccessreviews"]);
 
-export function namespaceLifecycle({ lookup }: { readonly lookup: Lookup }): AdmissionPlugin {
+export function namespaceLifecycle({ lookup }: { readonly lookup: ObjectReader }): AdmissionPlugin {
   return {
     name: "NamespaceLifecycle",
-    handles: (place) => isAt(place, namespaceKind, ["DELETE"]) || isInNamespace(place),
+    handles: (place) => matchesResource(place, namespaceKind, ["DELETE"]) || isInNamespace(place),
     mutate(request) {
       if (request.operation === "DELETE") return keepImmortal(request);
-      const found = lookup.seen(namespaceKind, "", request.namespace);
+      const found = lookup.peek(namespaceKind, "", request.namespace);
       return found === undefined ? look(request, lookup) : check(request, found);
     },
   };
 }
 
-function isInNamespace({ kind, operation }: Place): boolean {
+function isInNamespace({ kind, operation }: AdmissionAttributes): boolean {
   return kind.namespaced && !QUESTIONS.has(kind.plural) && (operation === "CREATE" || operation === "UPDATE");
 }
 
 function keepImmortal(request: AdmissionRequest): undefined {
-  if (IMMORTAL.has(request.name)) throw refusal(request, "this namespace may not be deleted");
+  if (IMMORTAL.has(request.name)) throw newForbidden(request, "this namespace may not be deleted");
 }
 
-async function look(request: AdmissionRequest, lookup: Lookup): Promise<undefined> {
+async function look(request: AdmissionRequest, lookup: ObjectReader): Promise<undefined> {
   const { namespace } = request;
   if (namespace === "") return;
   const found = await lookup.get(namespaceKind, "", namespace, request);
@@ -43,7 +43,7 @@ function check(request: AdmissionRequest, { status }: Namespace): undefined {
   if (request.operation !== "CREATE" || status?.phase !== "Terminating") return;
   const { namespace } = request;
   const why = `unable to create new content in namespace ${namespace} because it is being terminated`;
-  const { message, details } = refusal(request, why).status;
+  const { message, details } = newForbidden(request, why).status;
   const cause = {
     reason: "NamespaceTerminating",
     message: `namespace ${namespace} is being terminated`,

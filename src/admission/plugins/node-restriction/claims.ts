@@ -2,22 +2,22 @@
 import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
 import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
-import { metadataOf, refusal } from "../../chain/attributes.ts";
+import { metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionRequest } from "../../chain/plugin.ts";
 import type { Deps } from "./restriction.ts";
 
-export function restrictClaim(node: string, request: AdmissionRequest, { isOn }: Deps): void {
-  if (request.subresource !== "status") throw refusal(request, "may only update PVC status");
+export function restrictClaim(node: string, request: AdmissionRequest, { isFeatureEnabled: isOn }: Deps): void {
+  if (request.subresource !== "status") throw newForbidden(request, "may only update PVC status");
   if (request.operation !== "UPDATE") {
-    throw refusal(request, `unexpected operation ${JSON.stringify(request.operation)}`);
+    throw newForbidden(request, `unexpected operation ${JSON.stringify(request.operation)}`);
   }
   const mayRecover = isOn("RecoverVolumeExpansionFailure");
   const next = withoutGrowth(request.object as PersistentVolumeClaim, mayRecover);
-  const previous = withoutGrowth(request.previous as PersistentVolumeClaim, mayRecover);
+  const previous = withoutGrowth(request.oldObject as PersistentVolumeClaim, mayRecover);
   if (semanticEqual(persistentVolumeClaimKind.schema, next, previous)) return;
   const changed = changedMembers(next, previous).join(", ");
   const why = `is not allowed to update fields other than status.capacity and status.conditions: ${changed}`;
-  throw refusal(request, `node ${JSON.stringify(node)} ${why}`);
+  throw newForbidden(request, `node ${JSON.stringify(node)} ${why}`);
 }
 
 /** All that it may not change. Who manages what, and the version that was seen, are of no interest. */

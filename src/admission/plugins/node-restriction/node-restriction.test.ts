@@ -48,7 +48,7 @@ const present = [
 async function why(kind: unknown, object: unknown, asked: Asked = {}, off: readonly string[] = []): Promise<string> {
   const isOn = (gate: string): boolean => !off.includes(gate) && !gate.startsWith("AllowInsecure");
   const authorizer = authorizerOf((verb, resource) => verb.endsWith("audience") && resource === "granted");
-  const plugin = nodeRestriction(pluginDeps(present, { isOn, authorizer }));
+  const plugin = nodeRestriction(pluginDeps(present, { isFeatureEnabled: isOn, authorizer }));
   const message = await refused(ask(plugin, kind as Kind, object as ApiObject | undefined, { user: n1, ...asked }));
   return message.replace(/^.* is forbidden: /, "");
 }

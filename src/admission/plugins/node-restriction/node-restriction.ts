@@ -10,7 +10,7 @@ import { serviceAccountKind } from "../../../api/core/service-account/kind.ts";
 import type { Kind } from "../../../api/kind.ts";
 import { csiNodeKind } from "../../../api/storage/csi-node/kind.ts";
 import { NODE_USER_PREFIX, NODES, type UserInfo } from "../../../auth/user.ts";
-import { metadataOf, refusal } from "../../chain/attributes.ts";
+import { metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
 import { restrictClaim } from "./claims.ts";
 import { restrictNode } from "./nodes.ts";
@@ -39,7 +39,7 @@ export function nodeRestriction(deps: Deps): AdmissionPlugin {
       const node = nodeOf(request.user);
       if (node === undefined) return undefined;
       if (node === "")
-        throw refusal(request, `could not determine node from user ${JSON.stringify(request.user.name)}`);
+        throw newForbidden(request, `could not determine node from user ${JSON.stringify(request.user.name)}`);
       await restrictions.get(keyOf(request.kind))?.(node, request, deps);
       return undefined;
     },
@@ -61,18 +61,18 @@ function nameOf({ operation, object, name }: AdmissionRequest): string {
 
 function restrictLease(node: string, request: AdmissionRequest): void {
   if (request.namespace !== LEASE_NAMESPACE) {
-    throw refusal(request, `can only access leases in the ${JSON.stringify(LEASE_NAMESPACE)} system namespace`);
+    throw newForbidden(request, `can only access leases in the ${JSON.stringify(LEASE_NAMESPACE)} system namespace`);
   }
   if (nameOf(request) === node) return;
-  throw refusal(request, "can only access node lease with the same name as the requesting node");
+  throw newForbidden(request, "can only access node lease with the same name as the requesting node");
 }
 
 function restrictCsiNode(node: string, request: AdmissionRequest): void {
   if (nameOf(request) === node) return;
-  throw refusal(request, "can only access CSINode with the same name as the requesting node");
+  throw newForbidden(request, "can only access CSINode with the same name as the requesting node");
 }
 
-function restrictCertificate(node: string, request: AdmissionRequest, { isOn }: Deps): void {
+function restrictCertificate(node: string, request: AdmissionRequest, { isFeatureEnabled: isOn }: Deps): void {
   if (request.operation !== "CREATE" || isOn("AllowInsecureSvcletCertificateSigningRequests")) return;
   const { spec } = request.object as CertificateSigningRequest;
   if (!SIGNERS.includes(spec.signerName)) return;
@@ -80,8 +80,8 @@ function restrictCertificate(node: string, request: AdmissionRequest, { isOn }: 
   try {
     name = subjectCommonName(Buffer.from(spec.request, "base64").toString());
   } catch (error) {
-    throw refusal(request, `unable to parse csr: ${(error as Error).message}`);
+    throw newForbidden(request, `unable to parse csr: ${(error as Error).message}`);
   }
   const own = NODE_USER_PREFIX + node;
-  if (name !== own) throw refusal(request, `can only create a node CSR with CN=${own}`);
+  if (name !== own) throw newForbidden(request, `can only create a node CSR with CN=${own}`);
 }

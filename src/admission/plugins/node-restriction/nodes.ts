@@ -3,7 +3,7 @@ import { type Node, nodeConfigSource, taint } from "../../../api/core/node/schem
 import { mayNodeSetLabel } from "../../../flags/types/node.ts";
 import { list } from "../../../schema/define.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
-import { metadataOf, refusal } from "../../chain/attributes.ts";
+import { metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionRequest } from "../../chain/plugin.ts";
 
 const taints = list(taint);
@@ -11,10 +11,10 @@ const taints = list(taint);
 export function restrictNode(node: string, request: AdmissionRequest): void {
   const { operation, name } = request;
   const own = JSON.stringify(node);
-  const refuse = (why: string): Error => refusal(request, why);
+  const refuse = (why: string): Error => newForbidden(request, why);
   if (name !== node) throw refuse(`node ${own} is not allowed to modify node ${JSON.stringify(name)}`);
   if (operation !== "CREATE" && operation !== "UPDATE") return;
-  const [next, previous] = [request.object as Node, request.previous as Node | undefined];
+  const [next, previous] = [request.object as Node, request.oldObject as Node | undefined];
   const labels = forbiddenLabels(metadataOf(next).labels, metadataOf(previous).labels).join(", ");
   const { configSource } = next.spec ?? {};
   if (previous === undefined) {

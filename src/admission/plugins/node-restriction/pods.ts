@@ -6,7 +6,7 @@ import { podKind } from "../../../api/core/pod/kind.ts";
 import { notFound } from "../../../api/status.ts";
 import { podReferences } from "../../../auth/authz/node/node-graph.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
-import { metadataOf, refusal } from "../../chain/attributes.ts";
+import { metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionRequest } from "../../chain/plugin.ts";
 import type { Deps } from "./restriction.ts";
 
@@ -19,7 +19,7 @@ export async function restrictPod(node: string, request: AdmissionRequest, deps:
     case "":
       if (operation === "CREATE") return await restrictNew(node, request, deps);
       if (operation === "DELETE") return await restrictDeletion(node, request, deps);
-      throw refusal(
+      throw newForbidden(
         request,
         `unexpected operation ${JSON.stringify(operation)}, node ${own} can only create and delete mirror pods`,
       );
@@ -28,17 +28,17 @@ export async function restrictPod(node: string, request: AdmissionRequest, deps:
     case "eviction":
       return await restrictEviction(node, request, deps);
     default:
-      throw refusal(
+      throw newForbidden(
         request,
         `unexpected pod subresource ${JSON.stringify(subresource)}, only 'status' and 'eviction' are allowed`,
       );
   }
 }
 
-async function restrictNew(node: string, request: AdmissionRequest, { lookup }: Deps): Promise<void> {
+async function restrictNew(node: string, request: AdmissionRequest, { reader: lookup }: Deps): Promise<void> {
   const pod = request.object as Pod;
   const own = JSON.stringify(node);
-  const refuse = (why: string): Error => refusal(request, why);
+  const refuse = (why: string): Error => newForbidden(request, why);
   if (metadataOf(pod).annotations?.[MIRROR] === undefined) {
     throw refuse(`pod does not have ${JSON.stringify(MIRROR)} annotation, node ${own} can only create mirror pods`);
   }
@@ -85,38 +85,38 @@ function referredBy(pod: Pod): string | undefined {
 }
 
 async function restrictDeletion(node: string, request: AdmissionRequest, deps: Deps): Promise<void> {
-  const pod = (request.previous as Pod | undefined) ?? (await podOf(request, request.name, deps));
+  const pod = (request.oldObject as Pod | undefined) ?? (await podOf(request, request.name, deps));
   if (pod.spec?.nodeName === node) return;
-  throw refusal(request, `node ${JSON.stringify(node)} can only delete pods with spec.nodeName set to itself`);
+  throw newForbidden(request, `node ${JSON.stringify(node)} can only delete pods with spec.nodeName set to itself`);
 }
 
 function restrictStatus(node: string, request: AdmissionRequest): void {
   const own = JSON.stringify(node);
   if (request.operation !== "UPDATE") {
-    throw refusal(request, `unexpected operation ${JSON.stringify(request.operation)}`);
+    throw newForbidden(request, `unexpected operation ${JSON.stringify(request.operation)}`);
   }
-  const [next, previous] = [request.object as Pod, request.previous as Pod];
+  const [next, previous] = [request.object as Pod, request.oldObject as Pod];
   if (previous.spec?.nodeName !== node) {
-    throw refusal(request, `node ${own} can only update pod status for pods with spec.nodeName set to itself`);
+    throw newForbidden(request, `node ${own} can only update pod status for pods with spec.nodeName set to itself`);
   }
   if (!deepEqual(metadataOf(next).labels ?? {}, metadataOf(previous).labels ?? {})) {
-    throw refusal(request, `node ${own} cannot update labels through pod status`);
+    throw newForbidden(request, `node ${own} cannot update labels through pod status`);
   }
   const [claims, before] = [next, previous].map(({ status }) => status?.resourceClaimStatuses ?? []);
-  if (!deepEqual(claims, before)) throw refusal(request, `node ${own} cannot update resource claim statues`);
+  if (!deepEqual(claims, before)) throw newForbidden(request, `node ${own} cannot update resource claim statues`);
 }
 
 async function restrictEviction(node: string, request: AdmissionRequest, deps: Deps): Promise<void> {
-  if (request.operation !== "CREATE") throw refusal(request, `unexpected operation ${request.operation}`);
+  if (request.operation !== "CREATE") throw newForbidden(request, `unexpected operation ${request.operation}`);
   const name = request.name || metadataOf(request.object).name || "";
-  if (name === "") throw refusal(request, "could not determine pod from request data");
+  if (name === "") throw newForbidden(request, "could not determine pod from request data");
   const pod = await podOf(request, name, deps);
   if (pod.spec?.nodeName === node) return;
-  throw refusal(request, `node ${node} can only evict pods with spec.nodeName set to itself`);
+  throw newForbidden(request, `node ${node} can only evict pods with spec.nodeName set to itself`);
 }
 
 /** Throws a 404. */
-export async function podOf({ namespace, signal }: AdmissionRequest, name: string, { lookup }: Deps): Promise<Pod> {
+export async function podOf({ namespace, signal }: AdmissionRequest, name: string, { reader: lookup }: Deps): Promise<Pod> {
   const pod = await lookup.get(podKind, namespace, name, signal);
   if (pod === undefined) throw notFound({ group: "", resource: podKind.plural, name });
   return pod;

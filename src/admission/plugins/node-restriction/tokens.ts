@@ -5,7 +5,7 @@ import { persistentVolumeKind } from "../../../api/core/persistent-volume/kind.t
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Volume } from "../../../api/core/volume/schema.ts";
 import { csiDriverKind } from "../../../api/storage/csi-driver/kind.ts";
-import { metadataOf, refusal } from "../../chain/attributes.ts";
+import { metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionRequest } from "../../chain/plugin.ts";
 import { podOf } from "./pods.ts";
 import type { Deps } from "./restriction.ts";
@@ -15,24 +15,24 @@ export async function restrictToken(node: string, request: AdmissionRequest, dep
   const { spec } = request.object as TokenRequest;
   const { apiVersion, kind, name = "", uid = "" } = spec?.boundObjectRef ?? {};
   if (apiVersion !== "v1" || kind !== "Pod" || name === "") {
-    throw refusal(request, "node requested token not bound to a pod");
+    throw newForbidden(request, "node requested token not bound to a pod");
   }
-  if (uid === "") throw refusal(request, "node requested token with a pod binding without a uid");
+  if (uid === "") throw newForbidden(request, "node requested token with a pod binding without a uid");
   const pod = await podOf(request, name, deps);
   if (uid !== metadataOf(pod).uid) {
     const differs = `the UID in the bound object reference (${uid}) does not match the UID in record`;
-    throw refusal(request, `${differs}. The object might have been deleted and then recreated`);
+    throw newForbidden(request, `${differs}. The object might have been deleted and then recreated`);
   }
   if (pod.spec?.nodeName !== node) {
-    throw refusal(request, "node requested token bound to a pod scheduled on a different node");
+    throw newForbidden(request, "node requested token bound to a pod scheduled on a different node");
   }
-  if (!deps.isOn("ServiceAccountNodeAudienceRestriction")) return;
+  if (!deps.isFeatureEnabled("ServiceAccountNodeAudienceRestriction")) return;
   const [audience = "", ...more] = spec?.audiences ?? [];
-  if (more.length > 0) throw refusal(request, "node may only request 0 or 1 audiences");
+  if (more.length > 0) throw newForbidden(request, "node may only request 0 or 1 audiences");
   if (await isWanted(pod, audience, request, deps)) return;
   if (await isGranted(audience, request, deps)) return;
   const unwanted = `audience ${JSON.stringify(audience)} not found in pod spec volume`;
-  throw refusal(request, `${unwanted}, ${request.user.name} is not authorized to request tokens for this audience`);
+  throw newForbidden(request, `${unwanted}, ${request.user.name} is not authorized to request tokens for this audience`);
 }
 
 /** By a volume of the pod, or the driver of one. An empty audience is the API server itself. */
@@ -46,7 +46,7 @@ async function isWanted(pod: Pod, audience: string, request: AdmissionRequest, d
     if (isProjected) return true;
     const name = await driverOf(volume, pod, request, deps);
     if (name === undefined) continue;
-    const driver = await deps.lookup.get(csiDriverKind, "", name, request.signal);
+    const driver = await deps.reader.get(csiDriverKind, "", name, request.signal);
     if (driver?.spec.tokenRequests?.some((each) => (each.audience ?? "") === audience)) return true;
   }
   return false;
@@ -56,7 +56,7 @@ async function driverOf(
   volume: Volume,
   pod: Pod,
   { namespace, signal }: AdmissionRequest,
-  { lookup }: Deps,
+  { reader: lookup }: Deps,
 ): Promise<string | undefined> {
   if (volume.csi !== undefined) return volume.csi.driver;
   const made = volume.ephemeral === undefined ? undefined : `${metadataOf(pod).name}-${volume.name}`;

@@ -9,7 +9,7 @@ import { parseApiVersion } from "../../../api/scheme.ts";
 import type { Authorizer } from "../../../auth/user.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
-import { isAt, metadataOf, refusal } from "../../chain/attributes.ts";
+import { matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
 
 export function ownerReferencesPermissionEnforcement({
@@ -20,9 +20,9 @@ export function ownerReferencesPermissionEnforcement({
     name: "OwnerReferencesPermissionEnforcement",
     // Agents write statuses of pods, and change no owners thereby.
     handles: (place) =>
-      (place.operation === "CREATE" || place.operation === "UPDATE") && !isAt(place, podKind, ["UPDATE"], "status"),
+      (place.operation === "CREATE" || place.operation === "UPDATE") && !matchesResource(place, podKind, ["UPDATE"], "status"),
     validate(request) {
-      if (!changesOwners(request.object, request.previous)) return;
+      if (!changesOwners(request.object, request.oldObject)) return;
       return check(authorizer, scheme, request);
     },
   };
@@ -34,15 +34,15 @@ async function check(authorizer: Authorizer, scheme: PluginDeps["scheme"], reque
   const about = { apiGroup: group, apiVersion: kind.version, resource: kind.plural, subresource, name };
   const mine = await authorizer.authorize({ ...resourceRequest, ...about, verb: "delete" });
   if (mine.decision !== "allow") {
-    throw refusal(request, `cannot set an ownerRef on a resource you can't delete: ${mine.reason}, <nil>`);
+    throw newForbidden(request, `cannot set an ownerRef on a resource you can't delete: ${mine.reason}, <nil>`);
   }
-  for (const owner of newlyBlocked(request.object, request.previous)) {
+  for (const owner of newlyBlocked(request.object, request.oldObject)) {
     const { group: ownerGroup, version } = parseApiVersion(owner.apiVersion) ?? { group: "", version: "" };
     const ownerKind = scheme.byKind(ownerGroup, version, owner.kind);
     if (ownerKind === undefined) {
       const what = `cannot find RESTMapping for APIVersion ${owner.apiVersion} Kind ${owner.kind}`;
       const why = `no matches for kind ${JSON.stringify(owner.kind)} in version ${JSON.stringify(owner.apiVersion)}`;
-      throw refusal(request, `cannot set blockOwnerDeletion in this case because ${what}: ${why}`);
+      throw newForbidden(request, `cannot set blockOwnerDeletion in this case because ${what}: ${why}`);
     }
     const { decision, reason } = await authorizer.authorize({
       ...resourceRequest,
@@ -56,7 +56,7 @@ async function check(authorizer: Authorizer, scheme: PluginDeps["scheme"], reque
     });
     if (decision === "allow") continue;
     const what = "an ownerReference refers to a resource you can't set finalizers on";
-    throw refusal(request, `cannot set blockOwnerDeletion if ${what}: ${reason}, <nil>`);
+    throw newForbidden(request, `cannot set blockOwnerDeletion if ${what}: ${reason}, <nil>`);
   }
 }
 

@@ -6,7 +6,7 @@ import { podKind } from "../../../api/core/pod/kind.ts";
 import { StatusError } from "../../../api/status.ts";
 import { isPlainObject } from "../../../schema/value/plain-object.ts";
 import type { PluginConfiguration, PluginDeps } from "../../chain/factory.ts";
-import { isAt, refusal } from "../../chain/attributes.ts";
+import { matchesResource, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
 
 const ANNOTATION = "scheduler.alpha.kubernetes.io/node-selector";
@@ -17,7 +17,7 @@ const MEMBER = "podNodeSelectorPluginConfig";
 type Labels = Readonly<Record<string, string>>;
 
 /** Throws one sentence for an operator. */
-export function podNodeSelector({ lookup, configuration }: Pick<PluginDeps, "lookup" | "configuration">) {
+export function podNodeSelector({ reader: lookup, configuration }: Pick<PluginDeps, "lookup" | "configuration">) {
   const configured = selectorsOf(configuration);
   const selectorOf = async (request: AdmissionRequest): Promise<Labels> => {
     const found = await lookup.get(namespaceKind, "", request.namespace, request);
@@ -26,7 +26,7 @@ export function podNodeSelector({ lookup, configuration }: Pick<PluginDeps, "loo
   };
   const plugin: AdmissionPlugin = {
     name: "PodNodeSelector",
-    handles: (place) => isAt(place, podKind, ["CREATE"]),
+    handles: (place) => matchesResource(place, podKind, ["CREATE"]),
     async mutate(request) {
       const pod = request.object as Pod;
       const own = await selectorOf(request);
@@ -40,7 +40,7 @@ export function podNodeSelector({ lookup, configuration }: Pick<PluginDeps, "loo
       const allowed = configured.get(request.namespace) ?? {};
       if (Object.keys(allowed).length === 0) return;
       if (Object.entries(wanted).every(([label, value]) => allowed[label] === value)) return;
-      throw refusal(request, "pod node label selector labels conflict with its namespace whitelist");
+      throw newForbidden(request, "pod node label selector labels conflict with its namespace whitelist");
     },
   };
   return plugin;
@@ -48,7 +48,7 @@ export function podNodeSelector({ lookup, configuration }: Pick<PluginDeps, "loo
 
 function refuseConflict(request: AdmissionRequest, own: Labels, wanted: Labels = {}): void {
   if (Object.entries(own).every(([label, value]) => wanted[label] === undefined || wanted[label] === value)) return;
-  throw refusal(request, "pod node label selector conflicts with its namespace node label selector");
+  throw newForbidden(request, "pod node label selector conflicts with its namespace node label selector");
 }
 
 /** `a=b,c=d`. Throws a 500, as Kubernetes does, for what somebody has written to a namespace and is no such text. */
@@ -67,7 +67,7 @@ function labelsOf(text: string): Labels | undefined {
 
 function selectorsOf(configuration: PluginConfiguration | undefined): ReadonlyMap<string, Labels> {
   if (configuration === undefined) return new Map();
-  const { value, at, duplicates } = configuration;
+  const { value, locationOf: at, duplicates } = configuration;
   const fail = (path: string, why: string): Error => new Error(`Cannot use ${at(path)}: ${path}: ${why}`);
   const [twice] = duplicates;
   if (twice !== undefined) throw fail(twice, "it is set twice");

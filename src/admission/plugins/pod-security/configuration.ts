@@ -52,7 +52,7 @@ export function podSecuritySettings(configuration: PluginConfiguration | undefin
   const { defaults = {}, exemptions = {} } =
     configuration === undefined ? {} : decodeConfiguration(configuration, IDENTITY, podSecurityConfiguration);
   const fail = (path: string, why: string): Error =>
-    new Error(`Cannot use ${configuration?.at(path)}: ${path}: ${why}`);
+    new Error(`Cannot use ${configuration?.locationOf(path)}: ${path}: ${why}`);
   const level = (mode: Mode): LevelVersion => {
     const wanted = defaults[mode] || "privileged";
     if (!isLevel(wanted)) throw fail(`defaults.${mode}`, `must be one of ${LEVELS.join(", ")}`);

@@ -23,11 +23,11 @@ const TEXT = '"baseline:latest": privileged (container "a" must not set security
 
 function configured(value: object): PluginConfiguration {
   const identity = { apiVersion: "pod-security.admission.config.k8s.io/v1", kind: "PodSecurityConfiguration" };
-  return { value: { ...identity, ...value }, at: (path) => `file:${path}`, duplicates: [] };
+  return { value: { ...identity, ...value }, locationOf: (path) => `file:${path}`, duplicates: [] };
 }
 
 function pluginIn(labels: Record<string, string>, configuration?: PluginConfiguration, more: Present = []) {
-  return podSecurity(pluginDeps([[namespaceKind, namespace(labels)], ...more], { configuration, isOn: () => false }));
+  return podSecurity(pluginDeps([[namespaceKind, namespace(labels)], ...more], { configuration, isFeatureEnabled: () => false }));
 }
 
 t.test("podSecurity() lets everything pass where nobody demands anything", async (t) => {

@@ -7,8 +7,8 @@ import type { ObjectMeta } from "../../../api/meta/object-meta.ts";
 import { StatusError } from "../../../api/status.ts";
 import { andThen, type Soon } from "../../../std/async/maybe-promise.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
-import { isAt, metadataOf, refusal } from "../../chain/attributes.ts";
-import type { AdmissionPlugin, AdmissionRequest, Place } from "../../chain/plugin.ts";
+import { matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionRequest, AdmissionAttributes } from "../../chain/plugin.ts";
 import type { CheckedPod } from "./check.ts";
 import { podSecuritySettings } from "./configuration.ts";
 import { detailsText, violationsOf } from "./evaluate.ts";
@@ -25,7 +25,7 @@ const IGNORED: ReadonlySet<string> = new Set("exec attach binding eviction log p
 export function podSecurity(
   deps: Pick<PluginDeps, "lookup" | "clock" | "metrics" | "isOn" | "configuration">,
 ): AdmissionPlugin {
-  const { lookup, clock, isOn } = deps;
+  const { reader: lookup, clock, isFeatureEnabled: isOn } = deps;
   const { defaults, exempt } = podSecuritySettings(deps.configuration);
   const metrics = podSecurityMetrics(deps.metrics);
   const relaxed = isOn("UserNamespacesPodSecurityStandards");
@@ -33,7 +33,7 @@ export function podSecurity(
 
   async function validateNamespace(request: AdmissionRequest): Promise<void> {
     const { enforce } = policyOf(metadataOf(request.object).labels, defaults).policy;
-    const before = policyOf(metadataOf(request.previous).labels, defaults).policy.enforce;
+    const before = policyOf(metadataOf(request.oldObject).labels, defaults).policy.enforce;
     if (!tightens(enforce, before) || exempt.namespaces.has(request.namespace)) return;
     const pods = (await lookup.list(podKind, request.namespace, request)).filter(({ spec }) => !isExempt(spec));
     for (const text of presentViolations(request.namespace, pods, enforce, checked, clock)) request.warn(text);
@@ -59,7 +59,7 @@ export function podSecurity(
     if (labelled.errors.length === 0 && modes.every((mode) => labelled.policy[mode].level === "privileged")) return;
     const target = isPod ? (request.object as Pod) : templateOf(request.object!);
     if (target?.spec === undefined) return;
-    if (isPod && request.operation === "UPDATE" && !changesSecurity(target as Pod, request.previous as Pod)) return;
+    if (isPod && request.operation === "UPDATE" && !changesSecurity(target as Pod, request.oldObject as Pod)) return;
     if (isExempt(target.spec)) exempted(request, "runtimeClass");
     else judge(request, labelled, checked(metadataOf(target), target.spec), isPod);
   }
@@ -95,7 +95,7 @@ export function podSecurity(
       request.annotate(`${ANNOTATIONS}audit-violations`, `would ${violates(policy, "audit")}: ${audited}`);
       metrics.evaluated(request, "audit", policy.audit, "deny");
     }
-    if (denied !== "") throw refusal(request, `${violates(policy, "enforce", "violates")}: ${denied}`);
+    if (denied !== "") throw newForbidden(request, `${violates(policy, "enforce", "violates")}: ${denied}`);
     const warned = evaluate(policy.warn);
     if (warned === "") return;
     request.warn(`would ${violates(policy, "warn")}: ${warned}`);
@@ -104,13 +104,13 @@ export function podSecurity(
 
   return {
     name: "PodSecurity",
-    handles: (place) => isAt(place, namespaceKind, ["UPDATE"]) || isOfPods(place),
+    handles: (place) => matchesResource(place, namespaceKind, ["UPDATE"]) || isOfPods(place),
     validate: (request) =>
       request.kind.plural === namespaceKind.plural ? validateNamespace(request) : validatePod(request),
   };
 }
 
-function isOfPods({ kind, operation, subresource }: Place): boolean {
+function isOfPods({ kind, operation, subresource }: AdmissionAttributes): boolean {
   if (operation !== "CREATE" && operation !== "UPDATE") return false;
   const isPod = kind.group === podKind.group && kind.plural === podKind.plural;
   return isPod ? !IGNORED.has(subresource) : subresource === "" && hasTemplate(kind);

@@ -19,7 +19,7 @@ const pod = (spec: Partial<PodSpec>, namespace = "default"): Pod => ({
 });
 const configured = (value: PluginConfiguration["value"]): PluginConfiguration => ({
   value,
-  at: (path) => `f:${path}`,
+  locationOf: (path) => `f:${path}`,
   duplicates: [],
 });
 const namespace = (name: string, annotations: Readonly<Record<string, string>>): Present[number] => [

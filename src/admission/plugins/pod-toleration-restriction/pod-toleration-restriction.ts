@@ -9,7 +9,7 @@ import { decode } from "../../../schema/decode/decode.ts";
 import { list, object, optional, string } from "../../../schema/define.ts";
 import { type ConfigurationIdentity, decodeConfiguration } from "../../chain/configuration.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
-import { isAt } from "../../chain/attributes.ts";
+import { matchesResource } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
 import { covers, mergedTolerations } from "./merge-tolerations.ts";
 
@@ -36,7 +36,7 @@ const MEMORY_PRESSURE: Toleration = {
 };
 
 /** Throws one sentence for an operator. */
-export function podTolerationRestriction({ lookup, configuration }: Pick<PluginDeps, "lookup" | "configuration">) {
+export function podTolerationRestriction({ reader: lookup, configuration }: Pick<PluginDeps, "lookup" | "configuration">) {
   const cluster = configuration === undefined ? {} : decodeConfiguration(configuration, IDENTITY, schema);
   /** Undefined where the namespace says nothing. */
   const ofNamespace = async (
@@ -49,7 +49,7 @@ export function podTolerationRestriction({ lookup, configuration }: Pick<PluginD
   };
   const plugin: AdmissionPlugin = {
     name: "PodTolerationRestriction",
-    handles: (place) => isAt(place, podKind, ["CREATE", "UPDATE"]),
+    handles: (place) => matchesResource(place, podKind, ["CREATE", "UPDATE"]),
     async mutate(request) {
       const pod = request.object as Pod;
       if (pod.spec === undefined) return undefined;

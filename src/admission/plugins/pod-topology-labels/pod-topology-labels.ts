@@ -6,15 +6,15 @@ import { podKind } from "../../../api/core/pod/kind.ts";
 import type { ApiObject } from "../../../api/kind.ts";
 import { andThen } from "../../../std/async/maybe-promise.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
-import { isAt, metadataOf } from "../../chain/attributes.ts";
-import type { AdmissionPlugin, Place } from "../../chain/plugin.ts";
+import { matchesResource, metadataOf } from "../../chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionAttributes } from "../../chain/plugin.ts";
 
 const LABELS = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
 
-export function podTopologyLabels({ lookup }: Pick<PluginDeps, "lookup">): AdmissionPlugin {
+export function podTopologyLabels({ reader: lookup }: Pick<PluginDeps, "lookup">): AdmissionPlugin {
   return {
     name: "PodTopologyLabels",
-    handles: (place) => isAt(place, podKind, ["CREATE"]) || isBinding(place),
+    handles: (place) => matchesResource(place, podKind, ["CREATE"]) || isBinding(place),
     mutate(request) {
       const { object, objectKind } = request;
       const nodeName = objectKind.kind === "Binding" ? targetOf(object as Binding) : (object as Pod).spec?.nodeName;
@@ -30,10 +30,10 @@ export function podTopologyLabels({ lookup }: Pick<PluginDeps, "lookup">): Admis
   };
 }
 
-function isBinding(place: Place): boolean {
+function isBinding(place: AdmissionAttributes): boolean {
   const { kind, operation, subresource } = place;
   const legacy = kind.plural === "bindings" && kind.group === "" && subresource === "" && operation === "CREATE";
-  return legacy || isAt(place, podKind, ["CREATE"], "binding");
+  return legacy || matchesResource(place, podKind, ["CREATE"], "binding");
 }
 
 function targetOf({ target }: Binding & ApiObject): string | undefined {

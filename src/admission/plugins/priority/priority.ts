@@ -4,8 +4,8 @@ import { podKind } from "../../../api/core/pod/kind.ts";
 import type { PriorityClass } from "../../../api/scheduling/priority-class/schema.ts";
 import { priorityClassKind } from "../../../api/scheduling/priority-class/kind.ts";
 import { andThen, type Soon } from "../../../std/async/maybe-promise.ts";
-import { isAt, refusal } from "../../chain/attributes.ts";
-import type { AdmissionPlugin, AdmissionRequest, Lookup } from "../../chain/plugin.ts";
+import { matchesResource, newForbidden } from "../../chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionRequest, ObjectReader } from "../../chain/plugin.ts";
 
 /** The classes of what a cluster cannot do without, which exist everywhere. */
 const SYSTEM_CLASSES: Readonly<Record<string, number>> = {
@@ -13,16 +13,16 @@ const SYSTEM_CLASSES: Readonly<Record<string, number>> = {
   "system-node-critical": 2_000_001_000,
 };
 
-export function priority({ lookup }: { readonly lookup: Lookup }): AdmissionPlugin {
+export function priority({ lookup }: { readonly lookup: ObjectReader }): AdmissionPlugin {
   return {
     name: "Priority",
     handles: (place) =>
-      isAt(place, podKind, ["CREATE", "UPDATE"]) || isAt(place, priorityClassKind, ["CREATE", "UPDATE"]),
+      matchesResource(place, podKind, ["CREATE", "UPDATE"]) || matchesResource(place, priorityClassKind, ["CREATE", "UPDATE"]),
     mutate(request) {
       if (request.kind.plural !== podKind.plural) return undefined;
       const pod = request.object as Pod;
       if (pod.spec === undefined) return undefined;
-      return request.operation === "CREATE" ? ranked(request, pod, pod.spec, lookup) : kept(pod, request.previous);
+      return request.operation === "CREATE" ? ranked(request, pod, pod.spec, lookup) : kept(pod, request.oldObject);
     },
     validate(request) {
       if (request.kind.plural !== priorityClassKind.plural) return;
@@ -31,13 +31,13 @@ export function priority({ lookup }: { readonly lookup: Lookup }): AdmissionPlug
       return andThen(defaultClass(lookup, request), (found) => {
         const other = found?.metadata?.name;
         if (other === undefined || (request.operation === "UPDATE" && other === metadata?.name)) return;
-        throw refusal(request, `PriorityClass ${other} is already marked as default. Only one default can exist`);
+        throw newForbidden(request, `PriorityClass ${other} is already marked as default. Only one default can exist`);
       });
     },
   };
 }
 
-function ranked(request: AdmissionRequest, pod: Pod, spec: PodSpec, lookup: Lookup): Soon<Pod> {
+function ranked(request: AdmissionRequest, pod: Pod, spec: PodSpec, lookup: ObjectReader): Soon<Pod> {
   const found = spec.priorityClassName
     ? named(spec.priorityClassName, lookup, request)
     : andThen(defaultClass(lookup, request), (found) => rankingOf(found ?? NO_CLASS));
@@ -46,11 +46,11 @@ function ranked(request: AdmissionRequest, pod: Pod, spec: PodSpec, lookup: Look
 
 /** What the pod says of its rank itself must be the same. */
 function withRanking(request: AdmissionRequest, pod: Pod, spec: PodSpec, found: Ranking | undefined): Pod {
-  if (found === undefined) throw refusal(request, `no PriorityClass with name ${spec.priorityClassName} was found`);
+  if (found === undefined) throw newForbidden(request, `no PriorityClass with name ${spec.priorityClassName} was found`);
   const { name, value, preemptionPolicy } = found;
   const differs = (what: string, given: unknown, computed: unknown): Error => {
     const ours = `priority admission controller computed ${computed} from the given PriorityClass name`;
-    return refusal(request, `the ${what} (${given}) must not be provided in pod spec; ${ours}`);
+    return newForbidden(request, `the ${what} (${given}) must not be provided in pod spec; ${ours}`);
   };
   if (spec.priority !== undefined && spec.priority !== value) {
     throw differs("integer value of priority", spec.priority, value);
@@ -74,7 +74,7 @@ function rankingOf({ metadata, value, preemptionPolicy = "PreemptLowerPriority" 
   return { name: metadata?.name ?? "", value, preemptionPolicy };
 }
 
-function named(name: string, lookup: Lookup, request: AdmissionRequest): Soon<Ranking | undefined> {
+function named(name: string, lookup: ObjectReader, request: AdmissionRequest): Soon<Ranking | undefined> {
   return andThen(lookup.get(priorityClassKind, "", name, request), (found) => {
     if (found !== undefined) return rankingOf(found);
     const value = Object.hasOwn(SYSTEM_CLASSES, name) ? SYSTEM_CLASSES[name] : undefined;
@@ -83,7 +83,7 @@ function named(name: string, lookup: Lookup, request: AdmissionRequest): Soon<Ra
 }
 
 /** Where several classes say they are the default, the least of them is. */
-function defaultClass(lookup: Lookup, request: AdmissionRequest): Soon<PriorityClass | undefined> {
+function defaultClass(lookup: ObjectReader, request: AdmissionRequest): Soon<PriorityClass | undefined> {
   return andThen(lookup.list(priorityClassKind, "", request), (classes) => {
     const [least] = classes.filter(({ globalDefault }) => globalDefault === true).sort((a, b) => a.value - b.value);
     return least;
@@ -91,7 +91,7 @@ function defaultClass(lookup: Lookup, request: AdmissionRequest): Soon<PriorityC
 }
 
 /** A pod keeps the priority it was given, though a client left it out. */
-function kept(pod: Pod, previous: AdmissionRequest["previous"]): Pod | undefined {
+function kept(pod: Pod, previous: AdmissionRequest["oldObject"]): Pod | undefined {
   const { spec } = pod;
   const before = (previous as Pod | undefined)?.spec;
   if (spec === undefined || before === undefined) return undefined;

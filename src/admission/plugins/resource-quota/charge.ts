@@ -7,7 +7,7 @@ import { resourceQuotaKind } from "../../../api/core/resource-quota/kind.ts";
 import { conflict, StatusError } from "../../../api/status.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { metadataOf } from "../../chain/attributes.ts";
-import type { AdmissionRequest, Effects, Lookup } from "../../chain/plugin.ts";
+import type { AdmissionRequest, ObjectWriter, ObjectReader } from "../../chain/plugin.ts";
 import { checkRequest } from "./check.ts";
 import type { LimitedResource } from "./configuration.ts";
 import type { Evaluator } from "./evaluator.ts";
@@ -18,8 +18,8 @@ const WAIT_MS = 10_000;
 const ATTEMPTS = 10;
 
 export interface ChargerDeps {
-  readonly lookup: Lookup;
-  readonly effects: Effects;
+  readonly lookup: ObjectReader;
+  readonly effects: ObjectWriter;
   readonly clock: Clock;
   readonly stopping: AbortSignal;
   readonly limited: readonly LimitedResource[];
@@ -107,7 +107,7 @@ export class Charger {
         return { ...present, status: quota.status };
       };
       try {
-        await effects.change(resourceQuotaKind, { namespace, name, subresource: "status" }, next, stopping);
+        await effects.update(resourceQuotaKind, { namespace, name, subresource: "status" }, next, stopping);
       } catch (error) {
         const isGone = error instanceof StatusError && error.status.code === 404;
         if (!(error instanceof Overtaken) && !isGone) throw error;

@@ -5,7 +5,7 @@ import type { ResourceQuota } from "../../../api/core/resource-quota/schema.ts";
 import type { ApiObject } from "../../../api/kind.ts";
 import { svcGroup } from "../../../api/scheme.ts";
 import { StatusError } from "../../../api/status.ts";
-import { metadataOf, refusal } from "../../chain/attributes.ts";
+import { metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionRequest } from "../../chain/plugin.ts";
 import type { LimitedResource } from "./configuration.ts";
 import type { Evaluator } from "./evaluator.ts";
@@ -48,9 +48,9 @@ function checkState(quota: ResourceQuota, request: AdmissionRequest, object: Api
   const { name } = metadataOf(quota);
   const resources = limitedBy(quota, evaluator);
   const missing = evaluator.missing?.(object, resources);
-  if (missing !== undefined) throw refusal(request, `failed quota: ${name}: ${missing}`);
+  if (missing !== undefined) throw newForbidden(request, `failed quota: ${name}: ${missing}`);
   if (resources.every((resource) => quota.status?.used?.[resource] !== undefined)) return;
-  throw refusal(request, `status unknown for quota: ${name}, resources: ${resources.join(",")}`);
+  throw newForbidden(request, `status unknown for quota: ${name}, resources: ${resources.join(",")}`);
 }
 
 /** How much more is used. What became less is counted out later, but of pods that are resized. */
@@ -58,9 +58,9 @@ function changeOf(request: AdmissionRequest, object: ApiObject, evaluator: Evalu
   const usage = evaluator.usage(object);
   const negative = [...pick(usage, (_, { nanos }) => nanos < 0n).keys()].sort();
   if (negative.length > 0) {
-    throw refusal(request, `quota usage is negative for resource(s): ${negative.join(",")}`);
+    throw newForbidden(request, `quota usage is negative for resource(s): ${negative.join(",")}`);
   }
-  const { previous } = request;
+  const { oldObject: previous } = request;
   const change = previous === undefined ? usage : difference(usage, evaluator.usage(previous));
   const isPod = request.kind.plural === podKind.plural;
   return pick(change, (_, { nanos }) => (isPod ? nanos !== 0n : nanos > 0n));
@@ -84,7 +84,7 @@ function checkCovered(
     .filter((name) => own.some(({ matchContains = [] }) => matchContains.some((part) => name.includes(part))))
     .filter((name) => !concerned.some((quota) => quota.status?.hard?.[name] !== undefined))
     .sort();
-  if (uncovered.length > 0) throw refusal(request, `insufficient quota to consume: ${uncovered.join(",")}`);
+  if (uncovered.length > 0) throw newForbidden(request, `insufficient quota to consume: ${uncovered.join(",")}`);
   const isWithin = (scope: Scope): boolean => evaluator.isWithin(scope, object);
   const covered = new Set(
     quotas.flatMap((quota) => scopesOf(quota).filter(isWithin)).map(({ scopeName }) => scopeName),
@@ -109,7 +109,7 @@ function charged(quota: ResourceQuota, change: Amounts, request: AdmissionReques
   const exceeded = (amounts: Amounts): string => amountsText(pick(amounts, isExceeded));
   if ([...requested.keys()].some(isExceeded)) {
     const parts = `requested: ${exceeded(requested)}, used: ${exceeded(used)}, limited: ${exceeded(hard)}`;
-    throw refusal(request, `exceeded quota: ${metadataOf(quota).name}, ${parts}`);
+    throw newForbidden(request, `exceeded quota: ${metadataOf(quota).name}, ${parts}`);
   }
   return { ...quota, status: { ...quota.status, used: listOf(after) } };
 }

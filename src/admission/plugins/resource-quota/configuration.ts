@@ -43,7 +43,7 @@ export function limitedResources(configuration: PluginConfiguration | undefined)
   const unnamed = limited.findIndex(({ resource = "" }) => resource === "");
   if (unnamed >= 0) {
     const path = `limitedResources[${unnamed}].resource`;
-    throw new Error(`Cannot use ${configuration.at(path)}: ${path}: it is missing`);
+    throw new Error(`Cannot use ${configuration.locationOf(path)}: ${path}: it is missing`);
   }
   return limited;
 }

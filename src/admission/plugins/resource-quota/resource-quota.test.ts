@@ -13,7 +13,7 @@ import { serviceKind } from "../../../api/core/service/kind.ts";
 import type { ApiObject, Kind } from "../../../api/kind.ts";
 import { type Asked, ask, pluginDeps, refused } from "../../../testing/admission/admission-fixture.ts";
 import type { PluginConfiguration } from "../../chain/factory.ts";
-import type { Effects } from "../../chain/plugin.ts";
+import type { ObjectWriter } from "../../chain/plugin.ts";
 import { evaluatorOf } from "./evaluator.ts";
 import { resourceQuota } from "./resource-quota.ts";
 
@@ -31,7 +31,7 @@ function pod(spec: object = {}, resources: object = {}): Pod {
 
 function limiting(limitedResources: readonly object[]): PluginConfiguration {
   const value = { apiVersion: "apiserver.config.k8s.io/v1", kind: "ResourceQuotaConfiguration", limitedResources };
-  return { value, at: (path) => `file:${path}`, duplicates: [] };
+  return { value, locationOf: (path) => `file:${path}`, duplicates: [] };
 }
 
 interface Result {
@@ -48,15 +48,15 @@ async function charge<T extends ApiObject>(
   configuration?: PluginConfiguration,
 ): Promise<Result> {
   const used: Record<string, Amounts> = {};
-  const effects: Pick<Effects, "change"> = {
-    async change(_kind, { name }, next) {
+  const effects: Pick<ObjectWriter, "change"> = {
+    async update(_kind, { name }, next) {
       const after = next(quotas.find(({ metadata }) => metadata?.name === name) as never);
       used[name] = (after as ResourceQuota).status?.used ?? {};
       return after;
     },
   };
   const present = quotas.map((quota) => [resourceQuotaKind, quota] as const);
-  const plugin = resourceQuota(pluginDeps(present, { effects: effects as Effects, configuration }));
+  const plugin = resourceQuota(pluginDeps(present, { writer: effects as ObjectWriter, configuration }));
   return { why: await refused(ask(plugin, kind, object, asked)), used };
 }
 

@@ -15,7 +15,7 @@ export function resourceQuota({ configuration, ...deps }: Deps): AdmissionPlugin
   const charger = new Charger({ ...deps, limited });
   const isFree = (request: AdmissionRequest): Soon<boolean> => {
     if (limited.length > 0) return false;
-    return andThen(deps.lookup.list(resourceQuotaKind, request.namespace, request), ({ length }) => length === 0);
+    return andThen(deps.reader.list(resourceQuotaKind, request.namespace, request), ({ length }) => length === 0);
   };
   return {
     name: "ResourceQuota",

@@ -6,13 +6,13 @@ import { resourceList } from "../../../api/core/resources/schema.ts";
 import type { RuntimeClass } from "../../../api/node/runtime-class/schema.ts";
 import { runtimeClassKind } from "../../../api/node/runtime-class/kind.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
-import { isAt, refusal } from "../../chain/attributes.ts";
-import type { AdmissionPlugin, AdmissionRequest, Lookup } from "../../chain/plugin.ts";
+import { matchesResource, newForbidden } from "../../chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionRequest, ObjectReader } from "../../chain/plugin.ts";
 
-export function runtimeClass({ lookup }: { readonly lookup: Lookup }): AdmissionPlugin {
+export function runtimeClass({ lookup }: { readonly lookup: ObjectReader }): AdmissionPlugin {
   return {
     name: "RuntimeClass",
-    handles: (place) => isAt(place, podKind, ["CREATE"]),
+    handles: (place) => matchesResource(place, podKind, ["CREATE"]),
     mutate(request) {
       const pod = request.object as Pod;
       return pod.spec?.runtimeClassName === undefined ? undefined : withClass(pod, pod.spec, request);
@@ -27,7 +27,7 @@ export function runtimeClass({ lookup }: { readonly lookup: Lookup }): Admission
     const found = await classOf(pod, lookup, request);
     const fixed = found?.overhead?.podFixed;
     if (fixed !== undefined && hasOverhead(pod) && !semanticEqual(resourceList, spec.overhead, fixed)) {
-      throw refusal(request, DIFFERS);
+      throw newForbidden(request, DIFFERS);
     }
     const burdened = fixed === undefined ? spec : { ...spec, overhead: fixed };
     return { ...pod, spec: withScheduling(burdened, found, request) } as Pod;
@@ -36,9 +36,9 @@ export function runtimeClass({ lookup }: { readonly lookup: Lookup }): Admission
   async function check(pod: Pod, request: AdmissionRequest): Promise<void> {
     const overhead = (await classOf(pod, lookup, request))?.overhead;
     if (overhead !== undefined) {
-      if (!semanticEqual(resourceList, pod.spec?.overhead, overhead.podFixed)) throw refusal(request, DIFFERS);
+      if (!semanticEqual(resourceList, pod.spec?.overhead, overhead.podFixed)) throw newForbidden(request, DIFFERS);
     } else if (hasOverhead(pod)) {
-      throw refusal(request, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead");
+      throw newForbidden(request, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead");
     }
   }
 }
@@ -49,11 +49,11 @@ function hasOverhead({ spec }: Pod): boolean {
   return Object.keys(spec?.overhead ?? {}).length > 0;
 }
 
-async function classOf({ spec }: Pod, lookup: Lookup, request: AdmissionRequest): Promise<RuntimeClass | undefined> {
+async function classOf({ spec }: Pod, lookup: ObjectReader, request: AdmissionRequest): Promise<RuntimeClass | undefined> {
   const name = spec?.runtimeClassName;
   if (name === undefined) return undefined;
   const found = await lookup.get(runtimeClassKind, "", name, request);
-  if (found === undefined) throw refusal(request, `pod rejected: RuntimeClass ${JSON.stringify(name)} not found`);
+  if (found === undefined) throw newForbidden(request, `pod rejected: RuntimeClass ${JSON.stringify(name)} not found`);
   return found;
 }
 
@@ -63,7 +63,7 @@ function withScheduling(spec: PodSpec, found: RuntimeClass | undefined, request:
     const own = spec.nodeSelector?.[label];
     if (own === undefined || own === value) continue;
     const pods = `pod.spec.nodeSelector[${label}] = ${own}`;
-    throw refusal(request, `conflict: runtimeClass.scheduling.nodeSelector[${label}] = ${value}; ${pods}`);
+    throw newForbidden(request, `conflict: runtimeClass.scheduling.nodeSelector[${label}] = ${value}; ${pods}`);
   }
   const merged = { ...spec.nodeSelector, ...nodeSelector };
   return {

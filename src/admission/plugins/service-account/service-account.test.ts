@@ -92,7 +92,7 @@ t.test("serviceAccount() waits a moment for the default account of a new namespa
   const get = async () => (++asked < 3 ? undefined : account("default")) as never;
   const waits: number[] = [];
   const clock = { ...deps.clock, sleep: async (ms: number) => void waits.push(ms) };
-  const late = serviceAccount({ ...deps, clock: clock as never, lookup: { ...deps.lookup, get } });
+  const late = serviceAccount({ ...deps, clock: clock as never, lookup: { ...deps.reader, get } });
   t.equal((await ask(late, podKind, pod())).object.spec?.serviceAccountName, "default");
   t.strictSame(waits, [150, 150]);
 });

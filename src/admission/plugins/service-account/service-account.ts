@@ -13,8 +13,8 @@ import { deepFreeze } from "../../../schema/value/freeze.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { type RandomSource, suffix } from "../../../std/crypto/random.ts";
 import { andThen, type Soon } from "../../../std/async/maybe-promise.ts";
-import { isAt, metadataOf, refusal } from "../../chain/attributes.ts";
-import type { AdmissionPlugin, AdmissionRequest, Lookup } from "../../chain/plugin.ts";
+import { matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
+import type { AdmissionPlugin, AdmissionRequest, ObjectReader } from "../../chain/plugin.ts";
 import { mustNameItsSecrets, unnamedSecret } from "./mountable-secrets.ts";
 
 const DEFAULT = "default";
@@ -28,7 +28,7 @@ const WAIT_MS = 150;
 const WAITS_MAX = 10;
 
 interface Deps {
-  readonly lookup: Lookup;
+  readonly lookup: ObjectReader;
   readonly clock: Clock;
   readonly random: RandomSource;
 }
@@ -36,7 +36,7 @@ interface Deps {
 export function serviceAccount({ lookup, clock, random }: Deps): AdmissionPlugin {
   return {
     name: "ServiceAccount",
-    handles: (place) => isAt(place, podKind, ["CREATE"]) || isAt(place, podKind, ["UPDATE"], "ephemeralcontainers"),
+    handles: (place) => matchesResource(place, podKind, ["CREATE"]) || matchesResource(place, podKind, ["UPDATE"], "ephemeralcontainers"),
     mutate(request) {
       const pod = request.object as Pod;
       if (request.operation !== "CREATE" || pod.spec === undefined || isMirror(pod)) return undefined;
@@ -52,13 +52,13 @@ export function serviceAccount({ lookup, clock, random }: Deps): AdmissionPlugin
       if (isMirror(pod)) return refuseMirror(pod, request);
       if (!pod.spec.serviceAccountName) {
         const { namespace, name } = metadataOf(pod);
-        throw refusal(request, `no service account specified for pod ${namespace ?? request.namespace}/${name ?? ""}`);
+        throw newForbidden(request, `no service account specified for pod ${namespace ?? request.namespace}/${name ?? ""}`);
       }
       const { spec } = pod;
       return andThen(accountOf(spec, request, { lookup, clock }), (account) => {
         if (!mustNameItsSecrets(account)) return;
         const why = unnamedSecret(spec, account, request.operation === "UPDATE");
-        if (why !== undefined) throw refusal(request, why);
+        if (why !== undefined) throw newForbidden(request, why);
       });
     },
   };
@@ -71,12 +71,12 @@ function isMirror(pod: Pod): boolean {
 /** What a node runs by itself gets nothing of the cluster's. */
 function refuseMirror(pod: Pod, request: AdmissionRequest): void {
   const { serviceAccountName, volumes = [] } = pod.spec ?? {};
-  if (serviceAccountName) throw refusal(request, "a mirror pod may not reference service accounts");
+  if (serviceAccountName) throw newForbidden(request, "a mirror pod may not reference service accounts");
   if ([...podReferences(pod)].some((reference) => reference.startsWith("secrets/"))) {
-    throw refusal(request, "a mirror pod may not reference secrets");
+    throw newForbidden(request, "a mirror pod may not reference secrets");
   }
   if (volumes.some(({ projected }) => projected?.sources?.some((each) => each.serviceAccountToken !== undefined))) {
-    throw refusal(request, "a mirror pod may not use service account token volume projections");
+    throw newForbidden(request, "a mirror pod may not use service account token volume projections");
   }
 }
 
@@ -105,7 +105,7 @@ async function awaitAccount(
   for (let waited = 0; found === undefined; waited++) {
     if (name !== DEFAULT || waited === WAITS_MAX) {
       const missing = `serviceaccount ${JSON.stringify(name)} not found`;
-      throw refusal(request, `error looking up service account ${namespace}/${name}: ${missing}`);
+      throw newForbidden(request, `error looking up service account ${namespace}/${name}: ${missing}`);
     }
     await clock.sleep(WAIT_MS, request.signal);
     found = await lookup.get(serviceAccountKind, namespace, name, request);

@@ -6,7 +6,7 @@ import { storageClassNameOf } from "../../../api/core/persistent-volume/storage-
 import { compareAmounts } from "../../../api/meta/quantity.ts";
 import { storageClassKind } from "../../../api/storage/storage-class/kind.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
-import { isAt, metadataOf, refusal } from "../../chain/attributes.ts";
+import { matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
 
 const FINALIZERS: Readonly<Record<string, string>> = {
@@ -18,7 +18,7 @@ export function storageObjectInUseProtection(): AdmissionPlugin {
   return {
     name: "StorageObjectInUseProtection",
     handles: (place) =>
-      isAt(place, persistentVolumeKind, ["CREATE"]) || isAt(place, persistentVolumeClaimKind, ["CREATE"]),
+      matchesResource(place, persistentVolumeKind, ["CREATE"]) || matchesResource(place, persistentVolumeClaimKind, ["CREATE"]),
     mutate({ kind, object }) {
       const finalizer = FINALIZERS[kind.plural];
       const { finalizers = [], ...metadata } = metadataOf(object);
@@ -28,15 +28,15 @@ export function storageObjectInUseProtection(): AdmissionPlugin {
   };
 }
 
-export function persistentVolumeClaimResize({ lookup }: Pick<PluginDeps, "lookup">): AdmissionPlugin {
+export function persistentVolumeClaimResize({ reader: lookup }: Pick<PluginDeps, "lookup">): AdmissionPlugin {
   return {
     name: "PersistentVolumeClaimResize",
-    handles: (place) => isAt(place, persistentVolumeClaimKind, ["UPDATE"]),
+    handles: (place) => matchesResource(place, persistentVolumeClaimKind, ["UPDATE"]),
     validate(request) {
-      const [next, previous] = [request.object, request.previous] as readonly PersistentVolumeClaim[];
+      const [next, previous] = [request.object, request.oldObject] as readonly PersistentVolumeClaim[];
       if (next === undefined || previous === undefined || !grows(next, previous)) return;
       if (previous.status?.phase !== "Bound") {
-        throw refusal(request, "Only bound persistent volume claims can be expanded");
+        throw newForbidden(request, "Only bound persistent volume claims can be expanded");
       }
       const name = storageClassNameOf(next);
       const check = async (): Promise<void> => {
@@ -46,7 +46,7 @@ export function persistentVolumeClaimResize({ lookup }: Pick<PluginDeps, "lookup
             : await lookup.get(storageClassKind, "", name, request);
         if (found?.allowVolumeExpansion === true) return;
         const why = "the storageclass that provisions the pvc must support resize";
-        throw refusal(request, `only dynamically provisioned pvc can be resized and ${why}`);
+        throw newForbidden(request, `only dynamically provisioned pvc can be resized and ${why}`);
       };
       return check();
     },

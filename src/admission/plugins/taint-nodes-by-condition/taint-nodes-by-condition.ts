@@ -1,7 +1,7 @@
 /** New nodes are kept free of pods until somebody says that they are ready: the node lifecycle controller lifts it. */
 import type { Node, Taint } from "../../../api/core/node/schema.ts";
 import { nodeKind } from "../../../api/core/node/kind.ts";
-import { isAt } from "../../chain/attributes.ts";
+import { matchesResource } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
 
 const NOT_READY: Taint = { key: "node.kubernetes.io/not-ready", effect: "NoSchedule" };
@@ -10,7 +10,7 @@ const SPELLINGS: ReadonlySet<string> = new Set([NOT_READY.key, "node.svc.io/not-
 export function taintNodesByCondition(): AdmissionPlugin {
   return {
     name: "TaintNodesByCondition",
-    handles: (place) => isAt(place, nodeKind, ["CREATE"]),
+    handles: (place) => matchesResource(place, nodeKind, ["CREATE"]),
     mutate({ object }) {
       const node = object as Node;
       const taints = node.spec?.taints ?? [];
